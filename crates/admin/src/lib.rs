@@ -1,0 +1,1 @@
+//! Metrics, purge and health on a listener of their own

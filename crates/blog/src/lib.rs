@@ -1,0 +1,1 @@
+//! A folder of Markdown becomes a site in memory

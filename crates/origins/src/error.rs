@@ -1,0 +1,107 @@
+//! What can go wrong on the way to an origin, in the words of RFC 9209.
+
+use std::error::Error;
+
+use http::StatusCode;
+
+/// Why there is no response. The names are proxy error types (RFC 9209 §2.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// The origin's name has no address.
+    DnsError,
+    /// Nobody listens there.
+    ConnectionRefused,
+    /// No connection within `connect_timeout`.
+    ConnectionTimeout,
+    /// The connection ended before the response did.
+    ConnectionTerminated,
+    /// The TLS handshake failed or the certificate is not trusted.
+    TlsError,
+    /// No response head within `first_byte_timeout`.
+    ReadTimeout,
+    /// The body paused longer than `between_bytes_timeout`.
+    BodyTimeout,
+    /// What came is not HTTP.
+    ProtocolError,
+    /// The response's head or a field is larger than allowed.
+    ResponseTooLarge,
+    /// The cap on concurrent requests is reached and its queue is full, or the wait in it was too long.
+    Overloaded,
+    /// Every address of the origin is marked unhealthy.
+    Unavailable,
+    /// The client's own request body broke off or was too large: not the origin's fault.
+    RequestBody,
+    /// The request body is larger than allowed (413).
+    RequestTooLarge,
+    /// A fault of ours.
+    Internal,
+}
+
+impl Fault {
+    /// The name in `Proxy-Status`, logs and metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::DnsError => "dns_error",
+            Self::ConnectionRefused => "connection_refused",
+            Self::ConnectionTimeout => "connection_timeout",
+            Self::ConnectionTerminated => "connection_terminated",
+            Self::TlsError => "tls_protocol_error",
+            Self::ReadTimeout => "connection_read_timeout",
+            Self::BodyTimeout => "http_response_timeout",
+            Self::ProtocolError => "http_protocol_error",
+            Self::ResponseTooLarge => "http_response_header_section_size",
+            Self::Overloaded => "connection_limit_reached",
+            Self::Unavailable => "destination_unavailable",
+            Self::RequestBody => "http_request_error",
+            Self::RequestTooLarge => "http_request_too_large",
+            Self::Internal => "proxy_internal_error",
+        }
+    }
+
+    /// The status a client gets when nothing better is stored.
+    #[must_use]
+    pub const fn status(self) -> StatusCode {
+        match self {
+            Self::ConnectionTimeout | Self::ReadTimeout | Self::BodyTimeout => StatusCode::GATEWAY_TIMEOUT,
+            Self::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
+            Self::RequestBody => StatusCode::BAD_REQUEST,
+            Self::RequestTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::DnsError
+            | Self::ConnectionRefused
+            | Self::ConnectionTerminated
+            | Self::TlsError
+            | Self::ProtocolError
+            | Self::ResponseTooLarge
+            | Self::Unavailable => StatusCode::BAD_GATEWAY,
+        }
+    }
+}
+
+/// An origin did not answer.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {detail}", fault.name())]
+pub struct OriginError {
+    /// Who failed, and how.
+    pub fault: Fault,
+    /// What was being done, with the address; for the log, never for the visitor.
+    pub detail: String,
+    /// What lay beneath.
+    #[source]
+    pub source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl OriginError {
+    /// A fault with its circumstances.
+    pub fn new(fault: Fault, detail: impl Into<String>) -> Self {
+        Self { fault, detail: detail.into(), source: None }
+    }
+
+    /// With what lay beneath.
+    #[must_use]
+    pub fn because(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+}

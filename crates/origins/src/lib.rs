@@ -1,0 +1,26 @@
+//! Whatever can answer a request: an HTTP server, a folder of files.
+//!
+//! Absent from this room: caching. An [`Origin`] takes a request that was rebuilt for it and answers; what to send, what to keep and
+//! whom to tell is decided elsewhere.
+
+mod body;
+mod error;
+
+use std::{future::Future, pin::Pin};
+
+pub use body::Body;
+pub use error::{Fault, OriginError};
+
+/// A future that stays on its worker's thread.
+pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+
+/// Anything behind the cache. One instance belongs to one worker: pools and connections are not shared between threads.
+///
+/// The request is final: target in origin-form, `Host` set, hop-by-hop fields gone. The response's body streams.
+pub trait Origin {
+    /// Asks for a response. Dropping the future gives the request up, which closes its connection.
+    ///
+    /// # Errors
+    /// When no usable final response came: see [`Fault`].
+    fn fetch(&self, request: http::Request<Body>) -> LocalFuture<'_, Result<http::Response<Body>, OriginError>>;
+}

@@ -1,0 +1,1 @@
+//! What a kind of site means: request to verdict, response to storing

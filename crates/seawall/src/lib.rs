@@ -1,0 +1,1 @@
+//! A web accelerator for publishing sites

@@ -1,0 +1,245 @@
+//! The head of a request, borrowed from wherever it was parsed.
+//!
+//! The hit path has a slice of parsed lines, everything else a `HeaderMap`; both become one [`RequestHead`], so every rule is written once.
+//! [`RequestFields`] is filled in one pass and holds the fields that caching decisions look at; the whole list stays reachable for `Vary`.
+
+use http::{HeaderMap, Method};
+
+/// `http` or `https`: the scheme of the target URI (RFC 9110 §4.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scheme {
+    /// Plain.
+    Http,
+    /// Over TLS, by us or by a trusted proxy in front of us.
+    Https,
+}
+
+impl Scheme {
+    /// The scheme as it stands in a URI.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+}
+
+/// What a decision may know about a request. The path and query are as the client sent them.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestHead<'a> {
+    /// The method; names are case-sensitive (RFC 9110 §9.1).
+    pub method: &'a Method,
+    /// Scheme of the target URI.
+    pub scheme: Scheme,
+    /// Host and optional port, from the target URI or `Host` (RFC 9110 §7.2); empty if an HTTP/1.0 client sent none.
+    pub authority: &'a str,
+    /// The absolute path, never empty, beginning with `/`.
+    pub path: &'a str,
+    /// What follows `?`, without it.
+    pub query: Option<&'a str>,
+    /// The fields.
+    pub fields: RequestFields<'a>,
+}
+
+/// Every field line of a message, in whichever form it was parsed.
+#[derive(Debug, Clone, Copy)]
+pub enum FieldLines<'a> {
+    /// Lines as they came, names in any case.
+    Raw(&'a [httparse::Header<'a>]),
+    /// Collected.
+    Map(&'a HeaderMap),
+}
+
+impl<'a> FieldLines<'a> {
+    /// Calls `each` with the value of every line of the field `name` (lower case), in order.
+    pub fn for_each(self, name: &str, mut each: impl FnMut(&'a [u8])) {
+        match self {
+            Self::Raw(lines) => {
+                for line in lines {
+                    if line.name.eq_ignore_ascii_case(name) {
+                        each(line.value);
+                    }
+                }
+            }
+            Self::Map(map) => {
+                for value in map.get_all(name) {
+                    each(value.as_bytes());
+                }
+            }
+        }
+    }
+}
+
+/// A field that decisions look at: absent, on one line, or on several.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Slot<'a> {
+    /// No such line.
+    #[default]
+    Absent,
+    /// Exactly one line, with its value.
+    One(&'a [u8]),
+    /// More than one line: ask [`RequestFields::lines`].
+    Many,
+}
+
+impl<'a> Slot<'a> {
+    /// Whether at least one line is there.
+    #[must_use]
+    pub const fn is_present(self) -> bool {
+        !matches!(self, Self::Absent)
+    }
+
+    /// The value if there is exactly one line.
+    #[must_use]
+    pub const fn one(self) -> Option<&'a [u8]> {
+        match self {
+            Self::One(value) => Some(value),
+            Self::Absent | Self::Many => None,
+        }
+    }
+
+    const fn add(&mut self, value: &'a [u8]) {
+        *self = match self {
+            Self::Absent => Self::One(value),
+            Self::One(_) | Self::Many => Self::Many,
+        };
+    }
+}
+
+/// The request fields that caching decisions look at, gathered in one pass.
+#[derive(Debug, Clone, Copy)]
+#[expect(missing_docs, reason = "each slot is the field of its name")]
+pub struct RequestFields<'a> {
+    pub accept: Slot<'a>,
+    pub accept_encoding: Slot<'a>,
+    pub authorization: Slot<'a>,
+    pub cache_control: Slot<'a>,
+    pub connection: Slot<'a>,
+    pub content_length: Slot<'a>,
+    pub cookie: Slot<'a>,
+    pub expect: Slot<'a>,
+    pub host: Slot<'a>,
+    pub if_match: Slot<'a>,
+    pub if_modified_since: Slot<'a>,
+    pub if_none_match: Slot<'a>,
+    pub if_range: Slot<'a>,
+    pub if_unmodified_since: Slot<'a>,
+    pub pragma: Slot<'a>,
+    pub range: Slot<'a>,
+    pub referer: Slot<'a>,
+    pub transfer_encoding: Slot<'a>,
+    pub upgrade: Slot<'a>,
+    pub user_agent: Slot<'a>,
+    /// Every line, for `Vary` and for slots that are [`Slot::Many`].
+    pub lines: FieldLines<'a>,
+}
+
+impl<'a> RequestFields<'a> {
+    fn empty(lines: FieldLines<'a>) -> Self {
+        Self {
+            accept: Slot::Absent,
+            accept_encoding: Slot::Absent,
+            authorization: Slot::Absent,
+            cache_control: Slot::Absent,
+            connection: Slot::Absent,
+            content_length: Slot::Absent,
+            cookie: Slot::Absent,
+            expect: Slot::Absent,
+            host: Slot::Absent,
+            if_match: Slot::Absent,
+            if_modified_since: Slot::Absent,
+            if_none_match: Slot::Absent,
+            if_range: Slot::Absent,
+            if_unmodified_since: Slot::Absent,
+            pragma: Slot::Absent,
+            range: Slot::Absent,
+            referer: Slot::Absent,
+            transfer_encoding: Slot::Absent,
+            upgrade: Slot::Absent,
+            user_agent: Slot::Absent,
+            lines,
+        }
+    }
+
+    /// Gathers from lines as they were parsed.
+    #[must_use]
+    pub fn from_raw(lines: &'a [httparse::Header<'a>]) -> Self {
+        let mut fields = Self::empty(FieldLines::Raw(lines));
+        for line in lines {
+            if let Some(slot) = fields.slot(line.name) {
+                slot.add(line.value);
+            }
+        }
+        fields
+    }
+
+    /// Gathers from a map.
+    #[must_use]
+    pub fn from_map(map: &'a HeaderMap) -> Self {
+        let mut fields = Self::empty(FieldLines::Map(map));
+        for (name, value) in map {
+            if let Some(slot) = fields.slot(name.as_str()) {
+                slot.add(value.as_bytes());
+            }
+        }
+        fields
+    }
+
+    /// The slot for a field name in any case. The length decides first: most names never reach a comparison.
+    fn slot(&mut self, name: &str) -> Option<&mut Slot<'a>> {
+        let is = |known: &str| name.eq_ignore_ascii_case(known);
+        match name.len() {
+            4 if is("host") => Some(&mut self.host),
+            5 if is("range") => Some(&mut self.range),
+            6 => match name.as_bytes()[0] | 0x20 {
+                b'a' if is("accept") => Some(&mut self.accept),
+                b'c' if is("cookie") => Some(&mut self.cookie),
+                b'e' if is("expect") => Some(&mut self.expect),
+                b'p' if is("pragma") => Some(&mut self.pragma),
+                _ => None,
+            },
+            7 if is("referer") => Some(&mut self.referer),
+            7 if is("upgrade") => Some(&mut self.upgrade),
+            8 if is("if-match") => Some(&mut self.if_match),
+            8 if is("if-range") => Some(&mut self.if_range),
+            10 if is("connection") => Some(&mut self.connection),
+            10 if is("user-agent") => Some(&mut self.user_agent),
+            13 if is("authorization") => Some(&mut self.authorization),
+            13 if is("cache-control") => Some(&mut self.cache_control),
+            13 if is("if-none-match") => Some(&mut self.if_none_match),
+            14 if is("content-length") => Some(&mut self.content_length),
+            15 if is("accept-encoding") => Some(&mut self.accept_encoding),
+            17 if is("if-modified-since") => Some(&mut self.if_modified_since),
+            17 if is("transfer-encoding") => Some(&mut self.transfer_encoding),
+            19 if is("if-unmodified-since") => Some(&mut self.if_unmodified_since),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_pass_fills_the_slots_from_either_form() {
+        let raw = [
+            httparse::Header { name: "HOST", value: b"a.example" },
+            httparse::Header { name: "Cookie", value: b"a=1" },
+            httparse::Header { name: "cookie", value: b"b=2" },
+            httparse::Header { name: "X-Other", value: b"x" },
+        ];
+        let fields = RequestFields::from_raw(&raw);
+        assert_eq!(fields.host, Slot::One(b"a.example"));
+        assert_eq!(fields.cookie, Slot::Many);
+        assert_eq!(fields.range, Slot::Absent);
+        let mut cookies = Vec::new();
+        fields.lines.for_each("cookie", |v| cookies.push(v));
+        assert_eq!(cookies, [b"a=1", b"b=2"]);
+
+        let mut map = HeaderMap::new();
+        map.insert("if-none-match", "\"x\"".parse().expect("a field value"));
+        assert_eq!(RequestFields::from_map(&map).if_none_match, Slot::One(b"\"x\""));
+    }
+}

@@ -1,0 +1,1 @@
+//! Stored responses: memory tier, collapsing, generations, purge

@@ -1,0 +1,1 @@
+//! Scriptable origin, client and clock for tests
