@@ -3,8 +3,26 @@
 //! Absent from this room: sockets, async, disk, locks, and the clock. Time is always an argument ([`Timestamp`]), so that every rule
 //! can be tested as a table. Names are those of RFC 9110, 9111 and 9211.
 
+pub mod cache_control;
+pub mod cache_status;
+pub mod conditional;
+pub mod date;
+pub mod entity_tag;
+pub mod freshness;
+pub mod hop_by_hop;
+pub mod invalidation;
+pub mod list;
+pub mod range;
+pub mod reference;
 pub mod request;
+pub mod reuse;
+pub mod storable;
+pub mod target;
+#[cfg(test)]
+mod test_fields;
 pub mod timestamp;
+pub mod validation;
+pub mod vary;
 
 pub use request::{FieldLines, RequestFields, RequestHead, Scheme};
 pub use timestamp::Timestamp;

@@ -1,0 +1,290 @@
+//! Whether a response is kept, for how long, and for whom.
+
+use std::time::Duration;
+
+use http::{HeaderMap, Method, StatusCode, header};
+use semantics::{
+    Timestamp,
+    cache_control::{RequestDirectives, ResponseDirectives},
+    freshness::{Freshness, LifetimeSource},
+    reference::resolve,
+    storable::{NotStorable, storable},
+};
+
+use crate::{Asked, Policy, tags};
+
+/// A "not found" is kept no longer than this unless the origin says so: the page may be published any moment.
+const NOT_FOUND_HOLD: Duration = Duration::from_secs(10);
+
+/// Ghost calls its redirects good for a year; a wrong one should not outlive the day, purged or not.
+const REDIRECT_HOLD_MAX: Duration = Duration::from_hours(24);
+
+/// Everything the decision looks at.
+#[derive(Debug)]
+pub struct Seen<'a> {
+    /// The request's method.
+    pub method: &'a Method,
+    /// `Host` as the origin was asked.
+    pub authority: &'a str,
+    /// Path and query as the origin was asked.
+    pub target: &'a str,
+    /// Who asked.
+    pub asked: Asked,
+    /// `Cache-Control` of the request.
+    pub request: &'a RequestDirectives,
+    /// The response's status.
+    pub status: StatusCode,
+    /// The response's fields.
+    pub headers: &'a HeaderMap,
+    /// When the request was sent.
+    pub request_time: Timestamp,
+    /// When the response's head arrived.
+    pub response_time: Timestamp,
+    /// Something was purged a moment ago: the origin may not know all of its new addresses yet (TryGhost/Ghost#15984).
+    pub just_purged: bool,
+}
+
+/// How a response is kept.
+#[derive(Debug, Clone)]
+pub struct Kept {
+    /// How long it is fresh, and what then.
+    pub freshness: Freshness,
+    /// It may answer requests that carry cookies: the origin itself gave it a lifetime.
+    pub for_cookies: bool,
+    /// It may answer requests that carry `Authorization` (RFC 9111 §3.5).
+    pub for_authorization: bool,
+    /// What a purge by tag finds it by.
+    pub tags: Vec<Box<str>>,
+}
+
+/// Why a response is not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotKept {
+    /// RFC 9111 §3 says so.
+    NotStorable(NotStorable),
+    /// It sets a cookie: meant for one client (TryGhost/Ghost#27942).
+    SetCookie,
+    /// The request carried a cookie, and the origin did not say that the answer is the same for all.
+    Cookie,
+    /// It redirects to itself: stored, it would lock everybody out.
+    RedirectLoop,
+    /// A "not found" just after a purge.
+    JustPurged,
+}
+
+impl NotKept {
+    /// For `Cache-Status` details and logs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NotStorable(why) => why.name(),
+            Self::SetCookie => "set-cookie",
+            Self::Cookie => "cookie",
+            Self::RedirectLoop => "redirect-loop",
+            Self::JustPurged => "just-purged",
+        }
+    }
+
+    /// Whether the next request for the same key may fare better, so that nothing is to be remembered of this one.
+    #[must_use]
+    pub const fn is_about_this_request(self) -> bool {
+        matches!(self, Self::Cookie | Self::NotStorable(NotStorable::Authorization | NotStorable::RequestNoStore | NotStorable::Method))
+    }
+}
+
+impl Policy {
+    /// Whether the response may be kept, and how.
+    ///
+    /// # Errors
+    /// The rule that forbids it.
+    pub fn keep(&self, seen: &Seen<'_>) -> Result<Kept, NotKept> {
+        if seen.headers.contains_key(header::SET_COOKIE) {
+            return Err(NotKept::SetCookie);
+        }
+        if redirects_to_itself(seen) {
+            return Err(NotKept::RedirectLoop);
+        }
+        let directives = ResponseDirectives::of(seen.headers);
+        let freshness = self.freshness(seen, &directives);
+        storable(seen.method, seen.request, seen.asked.authorization, seen.status, seen.headers, &directives, &freshness)
+            .map_err(NotKept::NotStorable)?;
+        let by_origin = freshness.source == LifetimeSource::Explicit;
+        if seen.asked.cookie && !by_origin {
+            return Err(NotKept::Cookie);
+        }
+        if seen.status == StatusCode::NOT_FOUND && seen.just_purged {
+            return Err(NotKept::JustPurged);
+        }
+        let shared = directives.public || directives.must_revalidate || directives.s_maxage.is_some();
+        Ok(Kept {
+            for_cookies: by_origin || self.is_impersonal(),
+            for_authorization: (by_origin && shared) || self.is_impersonal(),
+            tags: tags(seen.headers),
+            freshness,
+        })
+    }
+
+    /// The lifetime: the origin's, or the site's hold if that is longer.
+    fn freshness(&self, seen: &Seen<'_>, directives: &ResponseDirectives) -> Freshness {
+        let mut freshness = Freshness::of(seen.status, seen.headers, directives, seen.request_time, seen.response_time);
+        if let Some(hold) = self.hold(seen, directives)
+            && freshness.lifetime.saturating_sub(freshness.initial_age) < hold
+        {
+            freshness = freshness.with_hold(hold);
+        }
+        if matches!(seen.status, StatusCode::MOVED_PERMANENTLY | StatusCode::PERMANENT_REDIRECT) {
+            freshness.lifetime = freshness.lifetime.min(REDIRECT_HOLD_MAX);
+        }
+        if let Some(window) = self.settings().stale_while_revalidate
+            && freshness.stale_allowed
+            && freshness.stale_while_revalidate.is_zero()
+        {
+            freshness.stale_while_revalidate = window;
+        }
+        if freshness.stale_if_error.is_none() && freshness.stale_allowed {
+            freshness.stale_if_error = self.settings().stale_if_error;
+        }
+        freshness
+    }
+
+    /// How long the site wants to keep this kind of answer beyond the origin's word. Never against `no-cache`, and never for an answer to
+    /// somebody: a hold is our promise, not the origin's.
+    fn hold(&self, seen: &Seen<'_>, directives: &ResponseDirectives) -> Option<Duration> {
+        let hold = self.settings().hold?;
+        if directives.no_cache.is_present() || seen.asked.is_personal() {
+            return None;
+        }
+        match seen.status.as_u16() {
+            200 | 203 | 301 | 308 | 410 => Some(hold),
+            404 if self.is_impersonal() => Some(hold),
+            404 => Some(hold.min(NOT_FOUND_HOLD)),
+            _ => None,
+        }
+    }
+}
+
+fn redirects_to_itself(seen: &Seen<'_>) -> bool {
+    if !seen.status.is_redirection() || seen.status == StatusCode::NOT_MODIFIED {
+        return false;
+    }
+    let Some(location) = seen.headers.get(header::LOCATION) else {
+        return false;
+    };
+    resolve(seen.authority, seen.target, location.as_bytes()).is_some_and(|target| target == seen.target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Kind, Settings};
+
+    const NOW: Timestamp = Timestamp::from_secs(1_780_000_000);
+
+    struct Case {
+        status: u16,
+        fields: &'static [(&'static str, &'static str)],
+        asked: Asked,
+        just_purged: bool,
+    }
+
+    fn case(status: u16, fields: &'static [(&'static str, &'static str)]) -> Case {
+        Case { status, fields, asked: Asked::default(), just_purged: false }
+    }
+
+    impl Case {
+        fn keep(&self, settings: Settings) -> Result<Kept, NotKept> {
+            let mut headers = HeaderMap::new();
+            for (name, value) in self.fields {
+                headers.append(*name, value.parse().expect("a field value"));
+            }
+            Policy::new(settings).keep(&Seen {
+                method: &Method::GET,
+                authority: "blog.example",
+                target: "/post?page=2",
+                asked: self.asked,
+                request: &RequestDirectives::NONE,
+                status: StatusCode::from_u16(self.status).expect("a status"),
+                headers: &headers,
+                request_time: NOW,
+                response_time: NOW,
+                just_purged: self.just_purged,
+            })
+        }
+
+        fn lifetime(&self, settings: Settings) -> Option<u64> {
+            self.keep(settings).ok().map(|kept| kept.freshness.lifetime.as_secs())
+        }
+    }
+
+    fn generic() -> Settings {
+        Settings::preset(Kind::Generic)
+    }
+
+    fn held(secs: u64) -> Settings {
+        Settings { hold: Some(Duration::from_secs(secs)), ..generic() }
+    }
+
+    const COOKIE: Asked = Asked { cookie: true, authorization: false };
+
+    #[test]
+    fn the_origins_word_is_taken_for_any_status() {
+        for status in [200, 404, 500, 599] {
+            assert_eq!(case(status, &[("cache-control", "max-age=60")]).lifetime(generic()), Some(60), "{status}");
+        }
+    }
+
+    #[test]
+    fn what_sets_a_cookie_is_never_kept() {
+        let case = case(200, &[("cache-control", "public, max-age=60"), ("set-cookie", "a=1")]);
+        assert_eq!(case.keep(generic()).unwrap_err(), NotKept::SetCookie);
+        assert_eq!(case.keep(held(60)).unwrap_err(), NotKept::SetCookie);
+    }
+
+    #[test]
+    fn an_answer_to_a_cookie_is_kept_only_on_the_origins_word() {
+        let guess = Case { asked: COOKIE, ..case(200, &[("last-modified", "Mon, 01 Jan 2024 00:00:00 GMT")]) };
+        assert_eq!(guess.keep(generic()).unwrap_err(), NotKept::Cookie);
+        let word = Case { asked: COOKIE, ..case(200, &[("cache-control", "max-age=60")]) };
+        assert!(word.keep(generic()).is_ok_and(|kept| kept.for_cookies));
+        let hold = Case { asked: COOKIE, ..case(200, &[("cache-control", "public, max-age=0"), ("etag", "\"a\"")]) };
+        assert_ne!(hold.lifetime(held(60)), Some(60));
+    }
+
+    #[test]
+    fn a_hold_lengthens_and_never_shortens() {
+        assert_eq!(case(200, &[("cache-control", "public, max-age=0")]).lifetime(held(60)), Some(60));
+        assert_eq!(case(200, &[]).lifetime(held(60)), Some(60));
+        assert_eq!(case(200, &[("cache-control", "max-age=600")]).lifetime(held(60)), Some(600));
+        assert_eq!(case(404, &[]).lifetime(held(60)), Some(10));
+        for forbidden in ["no-store", "private", "private, max-age=60", "no-store, no-cache"] {
+            let fields: &'static [(&str, &str)] = Box::leak(Box::new([("cache-control", forbidden)]));
+            assert!(case(200, fields).keep(held(60)).is_err(), "{forbidden}");
+        }
+        assert_eq!(case(500, &[]).lifetime(held(60)), None);
+        assert_eq!(case(302, &[]).lifetime(held(60)), None);
+    }
+
+    #[test]
+    fn what_the_origin_did_not_share_is_not_for_cookies() {
+        let kept = case(200, &[("cache-control", "public, max-age=0")]).keep(held(60)).expect("kept");
+        assert!(!kept.for_cookies && !kept.for_authorization);
+        let kept = case(200, &[("cache-control", "public, max-age=60")]).keep(generic()).expect("kept");
+        assert!(kept.for_cookies && kept.for_authorization);
+    }
+
+    #[test]
+    fn redirects_to_themselves_are_never_kept_and_permanent_ones_only_for_a_day() {
+        let year = ("cache-control", "public, max-age=31536000");
+        for location in ["/post?page=2", "http://blog.example/post?page=2", "https://BLOG.example/post?page=2"] {
+            let fields: &'static [(&str, &str)] = Box::leak(Box::new([year, ("location", location)]));
+            assert_eq!(case(301, fields).keep(generic()).unwrap_err(), NotKept::RedirectLoop, "{location}");
+        }
+        assert_eq!(case(301, &[("cache-control", "public, max-age=31536000"), ("location", "/post/")]).lifetime(generic()), Some(86_400));
+    }
+
+    #[test]
+    fn a_not_found_just_after_a_purge_is_not_kept() {
+        let case = Case { just_purged: true, ..case(404, &[("cache-control", "max-age=60")]) };
+        assert_eq!(case.keep(generic()).unwrap_err(), NotKept::JustPurged);
+    }
+}

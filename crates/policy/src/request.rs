@@ -1,0 +1,228 @@
+//! A request's verdict, and its cache key.
+
+use std::borrow::Cow;
+
+use http::Method;
+use semantics::{
+    request::{RequestFields, RequestHead, Scheme, Slot},
+    target::{default_port_stripped, normal_path},
+};
+
+use crate::{AcceptClass, Policy, query::Pattern};
+
+/// What is to happen with a request.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The cache is asked.
+    Lookup(Asked),
+    /// The origin is asked, and nothing is stored; the rule that decided has this name.
+    Pass(&'static str),
+    /// The target cannot be understood: 400.
+    Malformed,
+}
+
+/// What lookup has to know beside the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Asked {
+    /// The request carries a cookie that may be somebody's.
+    pub cookie: bool,
+    /// The request carries `Authorization`.
+    pub authorization: bool,
+}
+
+impl Asked {
+    /// Whether the answer may be meant for one person: then only the origin's explicit word makes it shareable.
+    #[must_use]
+    pub const fn is_personal(self) -> bool {
+        self.cookie || self.authorization
+    }
+}
+
+/// Where the parts of a key lie, for those who purge by address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyParts {
+    /// Host and path, as `host/path`: what a purge by URL or prefix names.
+    pub url_start: usize,
+    /// The end of the path.
+    pub url_end: usize,
+}
+
+/// Cookies that analytics scripts set: no origin looks at them.
+const ANALYTICS_COOKIES: &[&str] = &[
+    "_ga*", "_gid", "_gat*", "_gcl_*", "_gac_*", "__utm*", "_fbp", "_fbc", "_hj*", "_pk_*", "_clck", "_clsk", "_uet*", "__hs*", "hubspotutk",
+    "_scid*", "_ttp", "_pin_unauth", "_derived_epik", "__cf_bm", "_cfuvid", "_mkto_trk", "ajs_*", "amplitude_*", "mp_*", "_dd_s",
+    "OptanonConsent", "OptanonAlertBoxClosed", "CookieConsent", "cookieyes-consent", "euconsent*", "wordpress_test_cookie",
+];
+
+/// Which cookies do not make a request personal.
+#[derive(Debug, Clone, Default)]
+pub struct CookieFilter(Vec<Pattern>);
+
+impl CookieFilter {
+    /// The known ones and `more`.
+    #[must_use]
+    pub fn new(more: &[String]) -> Self {
+        Self(ANALYTICS_COOKIES.iter().copied().map(Pattern::new).chain(more.iter().map(|text| Pattern::new(text))).collect())
+    }
+
+    /// Whether any cookie in the request may be somebody's. What cannot be read counts.
+    #[must_use]
+    pub fn is_personal(&self, fields: &RequestFields<'_>) -> bool {
+        if fields.cookie == Slot::Absent {
+            return false;
+        }
+        let mut personal = false;
+        fields.lines.for_each("cookie", |line| {
+            for pair in line.split(|&b| b == b';').map(<[u8]>::trim_ascii).filter(|pair| !pair.is_empty()) {
+                let name = pair.split(|&b| b == b'=').next().unwrap_or_default();
+                let known = std::str::from_utf8(name).is_ok_and(|name| self.0.iter().any(|pattern| pattern.matches(name.trim())));
+                personal |= !known;
+            }
+        });
+        personal
+    }
+}
+
+impl Policy {
+    /// Judges a request. On [`Verdict::Lookup`] its key stands in `key`, without what `Vary` adds.
+    ///
+    /// The key is: site, scheme, Accept class, length of the host, host, path, query; the host in lower case without its scheme's default
+    /// port, the path normalised (RFC 3986 §6.2.2), the query without trackers. No two different sets of parts make the same bytes.
+    pub fn verdict(&self, site: u16, head: &RequestHead<'_>, key: &mut Vec<u8>) -> Verdict {
+        key.clear();
+        if *head.method != Method::GET && *head.method != Method::HEAD {
+            return Verdict::Pass("method");
+        }
+        if head.fields.upgrade.is_present() {
+            return Verdict::Pass("upgrade");
+        }
+        if head.fields.content_length.is_present() || head.fields.transfer_encoding.is_present() {
+            return Verdict::Pass("content");
+        }
+        let Ok(path) = normal_path(head.path) else {
+            return Verdict::Malformed;
+        };
+        write_key(key, site, head.scheme, AcceptClass::of(&head.fields), head.authority, &path);
+        if let Some(query) = head.query.and_then(|query| self.query.clean(query)) {
+            key.push(b'?');
+            key.extend_from_slice(query.as_bytes());
+        }
+        if self.is_impersonal() {
+            return Verdict::Lookup(Asked::default());
+        }
+        Verdict::Lookup(Asked { cookie: self.cookies.is_personal(&head.fields), authorization: head.fields.authorization.is_present() })
+    }
+
+    /// Path and query as the origin is asked for them: the same normal form that is in the key, so that both mean the same page.
+    #[must_use]
+    pub fn forwarded_target<'a>(&self, path: &'a str, query: Option<&'a str>) -> Option<Cow<'a, str>> {
+        let path = normal_path(path).ok()?;
+        Some(match query.and_then(|query| self.query.clean(query)) {
+            None => path,
+            Some(query) => Cow::Owned(format!("{path}?{query}")),
+        })
+    }
+}
+
+const HEADER: usize = 6;
+
+fn write_key(key: &mut Vec<u8>, site: u16, scheme: Scheme, class: AcceptClass, authority: &str, path: &str) {
+    let host = default_port_stripped(scheme, authority);
+    let [high, low] = site.to_be_bytes();
+    let [host_high, host_low] = u16::try_from(host.len()).unwrap_or(u16::MAX).to_be_bytes();
+    key.extend_from_slice(&[high, low, scheme as u8, class as u8, host_high, host_low]);
+    key.extend_from_slice(host.as_bytes());
+    key[HEADER..].make_ascii_lowercase();
+    key.extend_from_slice(path.as_bytes());
+}
+
+impl KeyParts {
+    /// The parts of a key that [`Policy::verdict`] wrote.
+    #[must_use]
+    pub fn of(key: &[u8]) -> Self {
+        let url_end = key.iter().skip(HEADER).position(|&b| b == b'?').map_or(key.len(), |at| HEADER + at);
+        Self { url_start: HEADER.min(key.len()), url_end }
+    }
+}
+
+/// What a purge by URL or prefix names: host and path in the form they have in keys.
+#[must_use]
+pub fn purge_url(scheme: Scheme, authority: &str, path: &str) -> Option<Vec<u8>> {
+    let mut url = default_port_stripped(scheme, authority).to_ascii_lowercase().into_bytes();
+    url.extend_from_slice(normal_path(path).ok()?.as_bytes());
+    Some(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderMap;
+
+    use super::*;
+    use crate::{Kind, Settings};
+
+    fn verdict(policy: &Policy, method: &Method, authority: &str, target: &str, fields: &[(&'static str, &str)]) -> (Verdict, Vec<u8>) {
+        let mut map = HeaderMap::new();
+        for (name, value) in fields {
+            map.append(*name, value.parse().expect("a field value"));
+        }
+        let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+        let head = RequestHead { method, scheme: Scheme::Http, authority, path, query, fields: RequestFields::from_map(&map) };
+        let mut key = Vec::new();
+        (policy.verdict(1, &head, &mut key), key)
+    }
+
+    #[test]
+    fn the_same_page_has_one_key() {
+        let policy = Policy::new(Settings::preset(Kind::Generic));
+        let key = |authority, target| verdict(&policy, &Method::GET, authority, target, &[]).1;
+        assert_eq!(key("Blog.Example", "/a"), key("blog.example:80", "/%61?fbclid=1"));
+        assert_eq!(key("blog.example", "/a/../b"), key("blog.example", "/b"));
+        assert_ne!(key("blog.example", "/a"), key("blog.example:8080", "/a"));
+        assert_ne!(key("blog.example", "/a?x=1&y=2"), key("blog.example", "/a?y=2&x=1"));
+        assert_ne!(key("blog.example", "/a?"), key("blog.example", "/a"));
+        assert_ne!(key("ab", "/c"), key("a", "/bc"));
+    }
+
+    #[test]
+    fn what_is_unusual_passes_with_the_name_of_its_rule() {
+        let policy = Policy::new(Settings::preset(Kind::Generic));
+        let cases: [(Method, &[(&'static str, &str)], &str); 4] = [
+            (Method::POST, &[], "method"),
+            (Method::from_bytes(b"PURGE").expect("a method"), &[], "method"),
+            (Method::GET, &[("upgrade", "websocket")], "upgrade"),
+            (Method::GET, &[("content-length", "3")], "content"),
+        ];
+        for (method, fields, rule) in cases {
+            assert_eq!(verdict(&policy, &method, "a", "/", fields).0, Verdict::Pass(rule));
+        }
+    }
+
+    #[test]
+    fn analytics_cookies_do_not_make_a_request_personal() {
+        let policy = Policy::new(Settings { ignore_cookies: vec!["theme".into()], ..Settings::preset(Kind::Generic) });
+        let personal = |cookie: &str| match verdict(&policy, &Method::GET, "a", "/", &[("cookie", cookie)]).0 {
+            Verdict::Lookup(asked) => asked.cookie,
+            other => panic!("{other:?}"),
+        };
+        assert!(!personal("_ga=GA1.2.3; _ga_ABC=1; theme=dark"));
+        assert!(personal("_ga=1; session=abc"));
+        assert!(personal("themes=dark"));
+        assert!(personal("nonsense"));
+    }
+
+    #[test]
+    fn a_folder_does_not_care_who_asks() {
+        let policy = Policy::new(Settings::preset(Kind::Static));
+        let asked = verdict(&policy, &Method::GET, "a", "/", &[("cookie", "session=1"), ("authorization", "Basic eA==")]).0;
+        assert_eq!(asked, Verdict::Lookup(Asked::default()));
+    }
+
+    #[test]
+    fn a_purge_names_what_keys_hold() {
+        let policy = Policy::new(Settings::preset(Kind::Generic));
+        let (_, key) = verdict(&policy, &Method::GET, "Blog.Example:80", "/a/%62?page=2", &[]);
+        let parts = KeyParts::of(&key);
+        assert_eq!(&key[parts.url_start..parts.url_end], b"blog.example/a/b");
+        assert_eq!(purge_url(Scheme::Http, "BLOG.example", "/a/b").as_deref(), Some(&b"blog.example/a/b"[..]));
+    }
+}

@@ -1,0 +1,489 @@
+//! The request target and its parts (RFC 9112 §3.2), and the one spelling of a path that is used for routing and keys (RFC 3986 §6.2.2).
+//!
+//! Different spellings of a path must not become different stored responses, and a path that reaches the cache under one name must not mean
+//! another to the origin. So a path is brought into one form, once, and the origin is sent that form. What would change the meaning is left
+//! alone: `%2F` stays, empty segments stay, a lone `%` stays.
+
+use std::{borrow::Cow, fmt, net::Ipv6Addr};
+
+use crate::request::Scheme;
+
+/// An authority longer than this is refused: no DNS name with a port is.
+pub const AUTHORITY_BYTES_MAX: usize = 255;
+
+/// Why a request target was refused. The client is at fault: 400.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BadTarget {
+    /// None of the four forms, or a path that does not begin with `/`.
+    Form,
+    /// A byte that no target contains: control, space, `#`, or beyond ASCII; in a path also `?`.
+    Byte(u8),
+    /// The authority is not a host with an optional port.
+    Authority,
+}
+
+impl fmt::Display for BadTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Form => f.write_str("the request target has none of the forms of RFC 9112 section 3.2"),
+            Self::Byte(byte) => write!(f, "the request target contains the byte 0x{byte:02x}"),
+            Self::Authority => f.write_str("the authority is not a host with an optional port"),
+        }
+    }
+}
+
+impl std::error::Error for BadTarget {}
+
+/// The four forms of a request target (RFC 9112 §3.2). Paths are as sent: see [`normal_path`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target<'a> {
+    /// `/path?query`.
+    Origin {
+        /// Begins with `/`.
+        path: &'a str,
+        /// What follows `?`.
+        query: Option<&'a str>,
+    },
+    /// `scheme://authority/path?query`, as proxies get it. Its authority wins over `Host` (§3.2.2).
+    Absolute {
+        /// In any case.
+        scheme: &'a str,
+        /// Passes [`valid_authority`].
+        authority: &'a str,
+        /// Begins with `/`, also if none was sent.
+        path: &'a str,
+        /// What follows `?`.
+        query: Option<&'a str>,
+    },
+    /// `host:port`, only for CONNECT.
+    Authority(&'a str),
+    /// `*`, only for OPTIONS.
+    Asterisk,
+}
+
+/// Reads a request target. Whether the form suits the method is the caller's business.
+///
+/// # Errors
+/// [`BadTarget`]: 400.
+pub fn parse_target(target: &str) -> Result<Target<'_>, BadTarget> {
+    if let Some(byte) = target.bytes().find(|&byte| forbidden(byte)) {
+        return Err(BadTarget::Byte(byte));
+    }
+    if target.starts_with('/') {
+        let (path, query) = split_query(target);
+        return Ok(Target::Origin { path, query });
+    }
+    if target == "*" {
+        return Ok(Target::Asterisk);
+    }
+    if let Some((scheme, rest)) = target.split_once("://").filter(|(scheme, _)| valid_scheme(scheme)) {
+        let (authority, rest) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+        if !valid_authority(authority) {
+            return Err(BadTarget::Authority);
+        }
+        let (path, query) = split_query(rest);
+        return Ok(Target::Absolute { scheme, authority, path: if path.is_empty() { "/" } else { path }, query });
+    }
+    // CONNECT needs a port (RFC 9110 §9.3.6).
+    if valid_authority(target) && port(target).is_some_and(|port| !port.is_empty()) {
+        return Ok(Target::Authority(target));
+    }
+    Err(BadTarget::Form)
+}
+
+fn split_query(target: &str) -> (&str, Option<&str>) {
+    target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)))
+}
+
+fn valid_scheme(scheme: &str) -> bool {
+    scheme.starts_with(|c: char| c.is_ascii_alphabetic()) && scheme.bytes().all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b))
+}
+
+const fn forbidden(byte: u8) -> bool {
+    !byte.is_ascii_graphic() || byte == b'#'
+}
+
+/// Brings an absolute path into normal form (RFC 3986 §6.2.2): percent-encoded octets in upper case, those of unreserved characters decoded,
+/// dot segments removed, also percent-encoded ones (§5.2.4).
+///
+/// The result begins with `/`, has no dot segments, and is its own normal form. It borrows if there was nothing to do. A `%` that begins no
+/// escape is kept; an octet that would complete such a `%` to an escape stays encoded, or normalising twice would decode twice.
+/// The result may begin with `//`: put an authority before it when it goes into a `Location`.
+///
+/// # Errors
+/// [`BadTarget::Form`] if `path` does not begin with `/`; [`BadTarget::Byte`] for a byte that no path contains.
+pub fn normal_path(path: &str) -> Result<Cow<'_, str>, BadTarget> {
+    let bytes = path.as_bytes();
+    if bytes.first() != Some(&b'/') {
+        return Err(BadTarget::Form);
+    }
+    let mut is_normal = true;
+    for (at, &byte) in bytes.iter().enumerate() {
+        match byte {
+            b'%' => is_normal = is_normal && is_normal_escape(&bytes[at + 1..]),
+            b'.' if bytes[at - 1] == b'/' => is_normal = is_normal && !is_dot_segment(&bytes[at..]),
+            b'?' => return Err(BadTarget::Byte(byte)),
+            _ if forbidden(byte) => return Err(BadTarget::Byte(byte)),
+            _ => {}
+        }
+    }
+    if is_normal {
+        return Ok(Cow::Borrowed(path));
+    }
+    let normal = normalised(bytes);
+    // An octet that had to stay encoded behind a lone `%` looked like work.
+    Ok(if normal == path { Cow::Borrowed(path) } else { Cow::Owned(normal) })
+}
+
+/// Whether what follows a `%` is left as it is.
+fn is_normal_escape(rest: &[u8]) -> bool {
+    escaped_octet(rest).is_none_or(|octet| !unreserved(octet) && !rest[..2].iter().any(u8::is_ascii_lowercase))
+}
+
+/// Whether `rest`, which begins a segment, begins with `.` or `..` as the whole of it.
+fn is_dot_segment(rest: &[u8]) -> bool {
+    matches!(rest, [b'.'] | [b'.', b'/', ..] | [b'.', b'.'] | [b'.', b'.', b'/', ..])
+}
+
+/// The octet that two hexadecimal digits after a `%` stand for.
+fn escaped_octet(rest: &[u8]) -> Option<u8> {
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        b'A'..=b'F' => Some(byte - b'A' + 10),
+        _ => None,
+    };
+    let [high, low, ..] = rest else { return None };
+    Some(digit(*high)? << 4 | digit(*low)?)
+}
+
+const fn unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
+}
+
+/// The normal form of a path whose bytes are allowed. Written segment by segment; a finished dot segment is taken back at once.
+fn normalised(path: &[u8]) -> String {
+    let mut out = String::with_capacity(path.len());
+    out.push('/');
+    // Where the segment being written begins, and where a `%` that begins no escape was written last.
+    let mut segment = 1;
+    let mut lone_percent = None;
+    let mut at = 1;
+    while at < path.len() {
+        match path[at] {
+            b'/' => {
+                if !take_back_dot_segment(&mut out, segment) {
+                    out.push('/');
+                }
+                segment = out.len();
+                lone_percent = None;
+                at += 1;
+            }
+            b'%' => match escaped_octet(&path[at + 1..]) {
+                None => {
+                    lone_percent = Some(out.len());
+                    out.push('%');
+                    at += 1;
+                }
+                Some(octet) => {
+                    if unreserved(octet) && !(octet.is_ascii_hexdigit() && awaits_digit(&out, lone_percent)) {
+                        out.push(char::from(octet));
+                    } else {
+                        out.push('%');
+                        out.push(char::from(path[at + 1].to_ascii_uppercase()));
+                        out.push(char::from(path[at + 2].to_ascii_uppercase()));
+                    }
+                    at += 3;
+                }
+            },
+            byte => {
+                out.push(char::from(byte));
+                at += 1;
+            }
+        }
+    }
+    take_back_dot_segment(&mut out, segment);
+    out
+}
+
+/// Whether a hexadecimal digit, written now, would be part of an escape begun by the lone `%`.
+fn awaits_digit(out: &str, lone_percent: Option<usize>) -> bool {
+    lone_percent.is_some_and(|at| match &out.as_bytes()[at + 1..] {
+        [] => true,
+        [digit] => digit.is_ascii_hexdigit(),
+        _ => false,
+    })
+}
+
+/// Removes the last segment if it is `.`, and the one before it too if it is `..`; `out` then ends with `/`.
+fn take_back_dot_segment(out: &mut String, segment: usize) -> bool {
+    match &out[segment..] {
+        "." => out.truncate(segment),
+        ".." => {
+            let parent = out[..segment - 1].rfind('/').map_or(1, |slash| slash + 1);
+            out.truncate(parent);
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// Whether `authority` is a host with an optional port: a name, an IPv4 address, or an IPv6 address in brackets; at most
+/// [`AUTHORITY_BYTES_MAX`].
+///
+/// Narrower than RFC 3986 §3.2: no userinfo (RFC 9110 §4.2.4 calls it an error), and neither sub-delims nor percent-encoding in names, since no
+/// host has them and they open ways to make one host look like another.
+#[must_use]
+pub fn valid_authority(authority: &str) -> bool {
+    if authority.len() > AUTHORITY_BYTES_MAX {
+        return false;
+    }
+    let host = host_without_port(authority);
+    let valid_host = match host.strip_prefix('[') {
+        Some(literal) => literal.strip_suffix(']').is_some_and(|address| address.parse::<Ipv6Addr>().is_ok()),
+        None => !host.is_empty() && host.bytes().all(unreserved),
+    };
+    let valid_port = match &authority[host.len()..] {
+        "" | ":" => true,
+        port => port.strip_prefix(':').is_some_and(|digits| digits.bytes().all(|b| b.is_ascii_digit()) && digits.parse::<u16>().is_ok()),
+    };
+    valid_host && valid_port
+}
+
+/// The host of an authority, brackets included.
+#[must_use]
+pub fn host_without_port(authority: &str) -> &str {
+    let from = if authority.starts_with('[') { authority.find(']').unwrap_or(0) } else { 0 };
+    authority[from..].find(':').map_or(authority, |colon| &authority[..from + colon])
+}
+
+/// The port as it stands in the authority; empty after a lone colon.
+fn port(authority: &str) -> Option<&str> {
+    authority[host_without_port(authority).len()..].strip_prefix(':')
+}
+
+/// `authority` without a port that says no more than `scheme` does (RFC 9110 §4.2.3), the empty port included.
+#[must_use]
+pub fn default_port_stripped(scheme: Scheme, authority: &str) -> &str {
+    let default = match scheme {
+        Scheme::Http => 80,
+        Scheme::Https => 443,
+    };
+    match port(authority) {
+        Some(port) if port.is_empty() || port.parse() == Ok(default) => host_without_port(authority),
+        _ => authority,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn paths_have_one_spelling() {
+        let cases = [
+            ("/", "/"),
+            ("/a/b.html", "/a/b.html"),
+            ("/.well-known/acme", "/.well-known/acme"),
+            ("/a/...", "/a/..."),
+            ("/a/..b/.c/d.", "/a/..b/.c/d."),
+            ("/%E4%BD%A0", "/%E4%BD%A0"),
+            // RFC 3986 §5.2.4 and §5.4.2
+            ("/a/b/c/./../../g", "/a/g"),
+            ("/b/c/..", "/b/"),
+            ("/b/c/.", "/b/c/"),
+            ("/./g", "/g"),
+            ("/../g", "/g"),
+            ("/../../..", "/"),
+            ("/.", "/"),
+            ("/..", "/"),
+            ("/b/c/g.", "/b/c/g."),
+            ("/b/c/./g/.", "/b/c/g/"),
+            ("/b/c/g/../h", "/b/c/h"),
+            ("/b//../c", "/b/c"),
+            ("/a//b/", "/a//b/"),
+            ("/a/..//b", "//b"),
+            // §6.2.2.1 and §6.2.2.2
+            ("/%7esmith/home", "/~smith/home"),
+            ("/%41%2d%5f%30", "/A-_0"),
+            ("/a%2fb", "/a%2Fb"),
+            ("/a%2Fb", "/a%2Fb"),
+            ("/%e4%bd%a0", "/%E4%BD%A0"),
+            ("/%00", "/%00"),
+            ("/%25%34%31", "/%2541"),
+            ("/%2541", "/%2541"),
+            ("/%2e/a", "/a"),
+            ("/a/%2E%2e/b", "/b"),
+            ("/a/.%2e/b", "/b"),
+            ("/a/%2e%2e", "/"),
+            ("/a/..%2fb", "/a/..%2Fb"),
+            ("/a/%2e%2e%2fb", "/a/..%2Fb"),
+            // A `%` that begins no escape
+            ("/100%", "/100%"),
+            ("/%zz/%", "/%zz/%"),
+            ("/%4", "/%4"),
+            ("/%%34%31", "/%%341"),
+            ("/%4%31", "/%4%31"),
+            ("/%%7e%34", "/%~4"),
+            ("/%/%34%31", "/%/41"),
+        ];
+        for (given, expected) in cases {
+            let found = normal_path(given).expect(given);
+            assert_eq!(found, expected, "{given}");
+            assert_eq!(matches!(found, Cow::Borrowed(_)), given == expected, "{given}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_path_is_refused() {
+        assert_eq!(normal_path(""), Err(BadTarget::Form));
+        assert_eq!(normal_path("a"), Err(BadTarget::Form));
+        assert_eq!(normal_path("*"), Err(BadTarget::Form));
+        for (path, byte) in [("/a b", b' '), ("/a\r\nb", b'\r'), ("/\0", 0), ("/\x7f", 0x7f), ("/é", 0xc3), ("/a#b", b'#'), ("/a?b", b'?')]
+        {
+            assert_eq!(normal_path(path), Err(BadTarget::Byte(byte)), "{path:?}");
+        }
+    }
+
+    /// RFC 9112 §3.2, its examples first.
+    #[test]
+    fn four_forms() {
+        let origin = |path, query| Ok(Target::Origin { path, query });
+        let absolute = |scheme, authority, path, query| Ok(Target::Absolute { scheme, authority, path, query });
+        let cases = [
+            ("/where?q=now", origin("/where", Some("q=now"))),
+            ("http://www.example.org/pub/WWW/TheProject.html", absolute("http", "www.example.org", "/pub/WWW/TheProject.html", None)),
+            ("www.example.com:80", Ok(Target::Authority("www.example.com:80"))),
+            ("*", Ok(Target::Asterisk)),
+            ("/", origin("/", None)),
+            ("/?", origin("/", Some(""))),
+            ("/a?b?c", origin("/a", Some("b?c"))),
+            ("//a/b", origin("//a/b", None)),
+            ("/http://a/", origin("/http://a/", None)),
+            ("HTTPS://a:443", absolute("HTTPS", "a:443", "/", None)),
+            ("http://a?b", absolute("http", "a", "/", Some("b"))),
+            ("http://[::1]:8080/a", absolute("http", "[::1]:8080", "/a", None)),
+            ("http://user@a/", Err(BadTarget::Authority)),
+            ("http:///a", Err(BadTarget::Authority)),
+            ("http://", Err(BadTarget::Authority)),
+            ("1http://a/", Err(BadTarget::Form)),
+            ("", Err(BadTarget::Form)),
+            ("a", Err(BadTarget::Form)),
+            ("a:", Err(BadTarget::Form)),
+            ("?a", Err(BadTarget::Form)),
+            ("**", Err(BadTarget::Form)),
+            ("/a b", Err(BadTarget::Byte(b' '))),
+            ("/a?b\nc", Err(BadTarget::Byte(b'\n'))),
+            ("/a#b", Err(BadTarget::Byte(b'#'))),
+            ("/?é", Err(BadTarget::Byte(0xc3))),
+        ];
+        for (target, expected) in cases {
+            assert_eq!(parse_target(target), expected, "{target}");
+        }
+    }
+
+    #[test]
+    fn authorities() {
+        let long = "a".repeat(AUTHORITY_BYTES_MAX);
+        for valid in
+            ["a", "a.example", "A.example:8080", "a:", "a_b-c.d~e", "127.0.0.1:0", "a:65535", "[::1]", "[2001:db8::1]:443", "[::1]:", &long]
+        {
+            assert!(valid_authority(valid), "{valid}");
+        }
+        let too_long = "a".repeat(AUTHORITY_BYTES_MAX + 1);
+        let invalid = [
+            "",
+            ":80",
+            "a:65536",
+            "a:b",
+            "a:+1",
+            "a:-1",
+            "a:1:2",
+            "u@a",
+            "u:p@a",
+            "a b",
+            "a\t",
+            "a\0",
+            "é",
+            "a/b",
+            "a?b",
+            "a#b",
+            "a\\b",
+            "a,b",
+            "a%2eb",
+            "::1",
+            "[::1",
+            "[::1]a",
+            "[::1]80",
+            "[]",
+            "[a]",
+            "[fe80::1%25eth0]",
+            "[v1.a]",
+            "a]",
+            "[[::1]]",
+            &too_long,
+        ];
+        for invalid in invalid {
+            assert!(!valid_authority(invalid), "{invalid}");
+        }
+    }
+
+    #[test]
+    fn hosts_and_default_ports() {
+        use Scheme::{Http, Https};
+        let cases = [
+            (Http, "a", "a", "a"),
+            (Http, "a:80", "a", "a"),
+            (Http, "a:0080", "a", "a"),
+            (Http, "a:", "a", "a"),
+            (Http, "a:443", "a", "a:443"),
+            (Https, "a:443", "a", "a"),
+            (Https, "a:80", "a", "a:80"),
+            (Https, "a:8443", "a", "a:8443"),
+            (Http, "[::1]", "[::1]", "[::1]"),
+            (Http, "[::1]:80", "[::1]", "[::1]"),
+            (Https, "[::1]:80", "[::1]", "[::1]:80"),
+            (Http, "", "", ""),
+        ];
+        for (scheme, authority, host, stripped) in cases {
+            assert_eq!(host_without_port(authority), host, "{authority}");
+            assert_eq!(default_port_stripped(scheme, authority), stripped, "{authority}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #[test]
+        fn a_normal_path_is_its_own_normal_form(rest in "([/.%]|%2[efEF]|%[0-9a-fA-F]{2}|%3[0-9]|%4|[0-9a-gA-G]|[!-~]){0,14}") {
+            if let Ok(normal) = normal_path(&format!("/{rest}")) {
+                prop_assert!(normal.starts_with('/'));
+                prop_assert!(!normal.split('/').any(|segment| segment == "." || segment == ".."));
+                prop_assert!(normal.len() <= rest.len() + 1);
+                let again = normal_path(&normal).expect("a normal path");
+                prop_assert_eq!(&again, &normal);
+                prop_assert!(matches!(again, Cow::Borrowed(_)), "{normal}");
+            }
+        }
+
+        #[test]
+        fn any_text_is_read(text in any::<String>()) {
+            let _ = normal_path(&text);
+            let _ = normal_path(&format!("/{text}"));
+            let _ = parse_target(&text);
+            let _ = default_port_stripped(Scheme::Http, &text);
+            if valid_authority(&text) {
+                prop_assert!(!host_without_port(&text).is_empty());
+            }
+        }
+
+        #[test]
+        fn any_authority_is_read(text in r"[\[\]:@a0.]{0,12}") {
+            let _ = default_port_stripped(Scheme::Https, &text);
+            let host = host_without_port(&text);
+            prop_assert!(text.starts_with(host));
+            prop_assert_eq!(valid_authority(&text), valid_authority(host) && valid_authority(&format!("a{}", &text[host.len()..])));
+        }
+    }
+}

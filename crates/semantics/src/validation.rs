@@ -1,0 +1,189 @@
+//! Validating a stored response with its origin, and what a 304 does to it (RFC 9111 §3.2, §4.3).
+
+use http::{
+    HeaderMap, HeaderName,
+    header::{
+        AGE, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE,
+        IF_UNMODIFIED_SINCE, LAST_MODIFIED, RANGE, SET_COOKIE,
+    },
+};
+
+use crate::{
+    date::parse_http_date,
+    entity_tag::EntityTag,
+    hop_by_hop::{is_hop_by_hop, nominated_by_connection},
+};
+
+/// Makes `request` ask whether `stored` is still current (RFC 9111 §4.3.1); returns whether `stored` has a validator to ask with.
+///
+/// The client's own conditions go, whatever the result: they are about the client's copy, and are evaluated on the answer. `Range` goes with
+/// them, as what is validated is the whole, and a range without its `If-Range` could join parts of two versions.
+pub fn add_validators(stored: &HeaderMap, request: &mut HeaderMap) -> bool {
+    for name in [IF_MATCH, IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE, IF_RANGE, RANGE] {
+        request.remove(name);
+    }
+    let etag = stored.get(ETAG).filter(|value| EntityTag::parse(value.as_bytes()).is_some());
+    let last_modified = stored.get(LAST_MODIFIED).filter(|value| parse_http_date(value.as_bytes()).is_some());
+    if let Some(value) = etag {
+        request.insert(IF_NONE_MATCH, value.clone());
+    }
+    if let Some(value) = last_modified {
+        request.insert(IF_MODIFIED_SINCE, value.clone());
+    }
+    etag.is_some() || last_modified.is_some()
+}
+
+/// Whether the 304 speaks of the stored representation: its validators, where it has any, are those of `stored` (RFC 9111 §4.3.4).
+///
+/// Tags decide before dates, since an origin may touch a file without changing it. They compare weakly even where the 304's tag is strong,
+/// against the letter of §4.3.4: nginx weakens the tag of a page it compresses but not that of the 304 for it, and would be asked for the
+/// whole page each time. [`freshen`] keeps the weak tag then, so nothing becomes stronger than it was.
+#[must_use]
+pub fn same_representation(stored: &HeaderMap, not_modified: &HeaderMap) -> bool {
+    if let Some(theirs) = not_modified.get(ETAG) {
+        let tags = EntityTag::parse(theirs.as_bytes()).zip(stored.get(ETAG).and_then(|ours| EntityTag::parse(ours.as_bytes())));
+        return tags.is_some_and(|(theirs, ours)| theirs.weak_eq(ours));
+    }
+    match (not_modified.get(LAST_MODIFIED), stored.get(LAST_MODIFIED)) {
+        (None, _) => true,
+        (Some(_), None) => false,
+        (Some(theirs), Some(ours)) => {
+            let dates = parse_http_date(theirs.as_bytes()).zip(parse_http_date(ours.as_bytes()));
+            theirs == ours || dates.is_some_and(|(theirs, ours)| theirs == ours)
+        }
+    }
+}
+
+/// Updates the stored fields with those of the 304: all lines of a name are replaced by all of its lines in the 304 (RFC 9111 §3.2).
+///
+/// Left as they are: what describes the stored content (`Content-Length`, `-Encoding`, `-Type`, `-Range`), and what concerned the
+/// connection. Departures from the letter, with their reasons:
+/// - A stored `Age` goes if the 304 has none: it belonged to a response that is no longer the one being aged.
+/// - `Set-Cookie` is taken over only if the stored response has one already, which means that whoever stored it allows that. Otherwise one
+///   visitor's 304 would put a cookie into everybody's page.
+/// - A weak stored tag stays weak when the 304 has the strong form of it, see [`same_representation`].
+///
+/// The 304 must have a `Date`: a recipient adds the time of arrival where the origin sent none (RFC 9110 §6.6.1), or the old one would be taken
+/// for that of the 304. If the 304 brings a new `Vary`, the nominated request fields must be captured again.
+pub fn freshen(stored: &mut HeaderMap, not_modified: &HeaderMap) {
+    let nominated = nominated_by_connection(not_modified);
+    let keeps_cookies = stored.contains_key(SET_COOKIE);
+    let keeps_tag = stored.get(ETAG).zip(not_modified.get(ETAG)).is_some_and(|(ours, theirs)| {
+        let tags = EntityTag::parse(ours.as_bytes()).zip(EntityTag::parse(theirs.as_bytes()));
+        tags.is_some_and(|(ours, theirs)| ours.weak && !theirs.weak && ours.weak_eq(theirs))
+    });
+    stored.remove(AGE);
+    for name in not_modified.keys() {
+        let excluded = describes_content(name)
+            || is_hop_by_hop(name)
+            || nominated.contains(name)
+            || (*name == SET_COOKIE && !keeps_cookies)
+            || (*name == ETAG && keeps_tag);
+        if excluded {
+            continue;
+        }
+        stored.remove(name);
+        for value in not_modified.get_all(name) {
+            stored.append(name, value.clone());
+        }
+    }
+}
+
+fn describes_content(name: &HeaderName) -> bool {
+    *name == CONTENT_LENGTH || *name == CONTENT_ENCODING || *name == CONTENT_TYPE || *name == CONTENT_RANGE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_fields::{lines_of, map};
+
+    type Lines = &'static [(&'static str, &'static str)];
+    const DATE: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
+
+    #[test]
+    fn validators_replace_the_clients_conditions() {
+        let cases: &[(Lines, Lines, Lines, bool)] = &[
+            (&[], &[("accept", "a")], &[("accept", "a")], false),
+            (&[("etag", "\"a\"")], &[], &[("if-none-match", "\"a\"")], true),
+            (&[("etag", "W/\"a\"")], &[("if-none-match", "\"b\""), ("if-none-match", "\"c\"")], &[("if-none-match", "W/\"a\"")], true),
+            (&[("etag", "unquoted")], &[], &[("if-none-match", "unquoted")], true),
+            (&[("etag", "")], &[], &[], false),
+            (&[("last-modified", DATE)], &[("if-none-match", "\"b\"")], &[("if-modified-since", DATE)], true),
+            (&[("last-modified", "never")], &[("if-modified-since", DATE)], &[], false),
+            (
+                &[("etag", "\"a\""), ("last-modified", DATE)],
+                &[("range", "bytes=0-1"), ("if-range", "\"b\""), ("if-match", "*"), ("if-unmodified-since", DATE), ("cookie", "c")],
+                &[("if-none-match", "\"a\""), ("if-modified-since", DATE), ("cookie", "c")],
+                true,
+            ),
+        ];
+        for (stored, request, expected, validator) in cases {
+            let mut request = map(request);
+            assert_eq!(add_validators(&map(stored), &mut request), *validator, "{stored:?}");
+            assert_eq!(lines_of(&request), lines_of(&map(expected)), "{stored:?}");
+        }
+    }
+
+    #[test]
+    fn a_304_speaks_of_the_stored_representation_if_its_validators_do() {
+        let cases: &[(Lines, Lines, bool)] = &[
+            (&[("etag", "\"a\"")], &[], true),
+            (&[], &[], true),
+            (&[("etag", "\"a\"")], &[("etag", "\"a\"")], true),
+            (&[("etag", "\"a\"")], &[("etag", "\"b\"")], false),
+            (&[("etag", "\"a\"")], &[("etag", "W/\"a\"")], true),
+            (&[("etag", "W/\"a\"")], &[("etag", "\"a\"")], true),
+            (&[], &[("etag", "\"a\"")], false),
+            (&[("etag", "\"a\""), ("last-modified", DATE)], &[("etag", "\"a\""), ("last-modified", "Mon, 07 Nov 1994 08:49:37 GMT")], true),
+            (&[("last-modified", DATE)], &[("last-modified", DATE)], true),
+            (&[("last-modified", DATE)], &[("last-modified", "Sunday, 06-Nov-94 08:49:37 GMT")], true),
+            (&[("last-modified", DATE)], &[("last-modified", "Sun, 06 Nov 1994 08:49:38 GMT")], false),
+            (&[("etag", "\"a\"")], &[("last-modified", DATE)], false),
+            (&[("last-modified", "odd")], &[("last-modified", "odd")], true),
+        ];
+        for (stored, not_modified, expected) in cases {
+            assert_eq!(same_representation(&map(stored), &map(not_modified)), *expected, "{stored:?} {not_modified:?}");
+        }
+    }
+
+    /// RFC 9111 §3.2 and §4.3.4.
+    #[test]
+    fn a_304_replaces_stored_fields() {
+        let cases: &[(Lines, Lines, Lines)] = &[
+            (&[("x-a", "1"), ("x-b", "1")], &[("x-a", "2"), ("x-c", "3")], &[("x-a", "2"), ("x-b", "1"), ("x-c", "3")]),
+            (&[("x-a", "1"), ("x-a", "2")], &[("x-a", "3")], &[("x-a", "3")]),
+            (&[("x-a", "1")], &[("x-a", "2"), ("x-b", "0"), ("x-a", "3")], &[("x-a", "2"), ("x-a", "3"), ("x-b", "0")]),
+            (&[("cache-control", "max-age=1")], &[("cache-control", "max-age=2")], &[("cache-control", "max-age=2")]),
+            (&[("content-language", "de")], &[("content-language", "en")], &[("content-language", "en")]),
+            (&[("etag", "\"a\"")], &[("etag", "\"a\"")], &[("etag", "\"a\"")]),
+            (&[("etag", "W/\"a\"")], &[("etag", "\"a\"")], &[("etag", "W/\"a\"")]),
+            (
+                &[("content-length", "5"), ("content-type", "text/html"), ("content-encoding", "gzip")],
+                &[("content-length", "0"), ("content-type", "text/plain"), ("content-encoding", "br"), ("content-range", "bytes 0-1/2")],
+                &[("content-length", "5"), ("content-type", "text/html"), ("content-encoding", "gzip")],
+            ),
+            (
+                &[("x-a", "1")],
+                &[
+                    ("connection", "x-a, x-b"),
+                    ("x-a", "2"),
+                    ("x-b", "2"),
+                    ("keep-alive", "1"),
+                    ("transfer-encoding", "chunked"),
+                    ("te", "x"),
+                ],
+                &[("x-a", "1")],
+            ),
+            (&[("age", "50")], &[], &[]),
+            (&[("age", "50")], &[("age", "7")], &[("age", "7")]),
+            (&[], &[("set-cookie", "a=1")], &[]),
+            (&[("set-cookie", "a=1")], &[("set-cookie", "a=2"), ("set-cookie", "b=3")], &[("set-cookie", "a=2"), ("set-cookie", "b=3")]),
+        ];
+        for (before, not_modified, after) in cases {
+            let mut stored = map(before);
+            freshen(&mut stored, &map(not_modified));
+            assert_eq!(lines_of(&stored), lines_of(&map(after)), "{before:?} {not_modified:?}");
+        }
+    }
+}
