@@ -1,1 +1,40 @@
-//! A folder of Markdown becomes a site in memory
+//! A folder of Markdown becomes a site in memory, and the site an [`Origin`](origins::Origin).
+//!
+//! [`build`] reads a folder once and returns every page ready to send ([`Site`]); [`Blog`] holds the current site and answers requests from
+//! it; [`watch`] rebuilds when the folder changes and swaps the site whole, so that a reader sees either the old site or the new one. A
+//! folder that cannot be built leaves the old site in place.
+//!
+//! Authors are trusted: raw HTML in a post is published as it stands. Everything else (titles, tags, file names) is escaped.
+//!
+//! Absent from this room: sockets and caching.
+
+mod blog;
+mod config;
+mod error;
+mod escape;
+mod feed;
+mod folder;
+mod footnotes;
+mod front_matter;
+mod large_file;
+mod markdown;
+mod post;
+mod site;
+mod slug;
+mod starter;
+mod theme;
+mod watch;
+
+pub use blog::Blog;
+pub use config::BlogOptions;
+pub use error::{BuildError, Problem};
+pub use large_file::LargeFile;
+pub use site::{Page, PageKind, Site, build};
+pub use starter::starter;
+pub use watch::{Change, WatchError, Watcher, watch};
+
+/// Files up to this size are held in memory; larger ones are read from disk, 64 KiB at a time, for each request.
+pub const HELD_FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// All files held in memory together. What comes after it is read from disk, however small.
+pub const HELD_BYTES_MAX: u64 = 64 * 1024 * 1024;

@@ -1,1 +1,20 @@
-//! Bytes to one request type and back: listeners, HTTP/1.1
+//! Bytes to one request and back: listeners, connections, HTTP/1.1.
+//!
+//! Absent from this room: sites, caching, routing. A [`Service`] answers; this room only speaks the protocol, keeps the limits and lets
+//! nothing ambiguous through. Two ways lead to the service: [`Service::hit`], called without leaving the read that brought the request, and
+//! [`Service::call`] for everything that has to wait.
+
+mod accept;
+mod connection;
+mod h1;
+mod limits;
+mod listen;
+mod service;
+mod stream;
+mod worker;
+
+pub use accept::Gauges;
+pub use limits::Limits;
+pub use listen::{BindError, Listener, Socket, bind};
+pub use service::{Exchange, Hit, Peer, RequestBody, RequestBodyError, Service};
+pub use worker::{Shared, Worker};

@@ -1,1 +1,37 @@
-//! The life of a request
+//! The life of a request.
+//!
+//! [`Pipeline::respond`] is that life, top to bottom; everything it calls is a room of its own. [`Pipeline::hit`] is its beginning cut
+//! short: the same judgement and the same lookup, for the case in which nothing has to wait.
+//!
+//! Absent from this room: parsing, and sockets.
+
+mod ask;
+mod body;
+mod clock;
+mod counters;
+mod deliver;
+mod failure;
+mod fetch;
+mod forward;
+mod note;
+mod pipeline;
+mod question;
+mod record;
+mod site;
+mod store_body;
+
+pub use body::{Body, BodyError};
+pub use clock::Clock;
+pub use counters::{Counters, OUTCOMES, Snapshot};
+pub use failure::Failure;
+pub use note::Note;
+pub use pipeline::{Hit, Pipeline, Shared};
+pub use question::Client;
+pub use record::Record;
+pub use site::{Down, Router, Site};
+
+/// The store, as this room fills it.
+pub type Store = store::Store<Record, Failure>;
+
+/// One stored response, as this room fills it.
+pub type Stored = store::Stored<Record>;

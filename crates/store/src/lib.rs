@@ -1,1 +1,45 @@
-//! Stored responses: memory tier, collapsing, generations, purge
+//! Stored responses: memory tier, collapsing, generations, purge.
+//!
+//! One [`Store`] is shared by all workers. It sees keys, bytes, generations and tags; what a stored response *means* is the pipeline's
+//! [`Record`], opaque here. Absent from this room: field parsing, any CMS, sockets, tasks, and the clock. A deadline is a number that the
+//! caller made and the caller compares ([`Store::mark_uncacheable`]).
+//!
+//! Three ideas carry it:
+//!
+//! - **A purge is a number** ([`purge`](Store::purge)). Every purge raises the generation and notes its target; a stored response knows the
+//!   generation at which its fetch began. Older than a purge that covers it: purged, whenever it came in. Nothing is searched.
+//! - **A hit takes one read lock** ([`get`](Store::get)). Resources are immutable and shared; writers copy them.
+//! - **A crowd is one flight** ([`join`](Store::join)). One leader fetches; the others read the same growing body while it arrives.
+//!
+//! # Bounds
+//!
+//! | what | bounded by | worst case in bytes |
+//! |---|---|---|
+//! | stored responses | [`StoreOptions::memory`] | the same: keys, records, bodies and overhead are weighed |
+//! | their eviction history | a fraction of the places | 64 per 32 KiB of `memory` (0.2 %) |
+//! | growing bodies | [`StoreOptions::growing_max`] | the same, then windowed: `flights_max` x ([`WINDOW`] + one chunk) |
+//! | a body being completed | one per thread | [`StoreOptions::object_max`] per thread, while its chunks are joined |
+//! | followers and readers | `flights_max` x `followers_max`; sooner by the requests the caller lets in | 64 each |
+//! | purge targets (URL, tag) | [`StoreOptions::purge_targets_max`] | 96 each: 6 MiB for 65,536 |
+//! | purge prefixes | [`PREFIXES_MAX`], [`PREFIX_BYTES_MAX`] | 4 MiB |
+//! | uncacheable keys | [`StoreOptions::uncacheable_max`] | 128 each: 8 MiB for 65,536 |
+
+mod flight;
+mod growing;
+mod hash;
+mod index;
+mod options;
+mod purge;
+mod resource;
+mod store;
+mod wakers;
+mod writer;
+
+pub use flight::{Failure, FlightGuard, Follow, Joined, Lead, Outcome};
+pub use growing::{Broken, Reader, Unread, WINDOW};
+pub use hash::KeyHash;
+pub use options::StoreOptions;
+pub use purge::{Generation, Hardness, PREFIX_BYTES_MAX, PREFIXES_MAX, PurgeReceipt, Purged, Target};
+pub use resource::{Record, Resource, Scope, Stored};
+pub use store::{Store, Usage};
+pub use writer::Writer;

@@ -1,1 +1,54 @@
-//! Scriptable origin, client and clock for tests
+//! What tests of a proxy are written with: a scriptable origin, a client that can send anything, a clock that moves when told,
+//! and tables of requests and responses that no careful peer may accept.
+//!
+//! A test should read like what the origin says and what the client sees, side by side:
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! use testkit::{Client, Origin, get, not_modified, ok};
+//!
+//! let origin = Origin::start();
+//! origin.on(get("/post")).reply(ok("v1").field("etag", "\"a\"").field("cache-control", "max-age=10"));
+//! origin.on(get("/post").field("if-none-match", "\"a\"")).reply(not_modified());
+//!
+//! let mut client = Client::connect(origin.addr()).await;
+//! client.get("/post").await.status(200).body("v1").field("etag", "\"a\"");
+//! # }
+//! ```
+//!
+//! Everything listens on port 0 and nothing sleeps: a [`Gate`] orders events, [`TestClock`] moves time, and whatever waits for a peer
+//! gives up after [`PATIENCE`] with a panic that says what it waited for. That bound is real time, so these tools do not go together
+//! with tokio's paused clock.
+//!
+//! Absent on purpose: production use, TLS, HTTP/2, and every other crate of the workspace. Neither the origin nor the client shares a
+//! parser with what it tests.
+
+mod client;
+mod clock;
+mod fields;
+mod gate;
+pub mod malformed;
+mod origin;
+mod wire;
+
+pub use client::{Answer, Client, Interim, Req};
+pub use clock::{TestClock, millis, secs};
+pub use fields::Fields;
+pub use gate::Gate;
+pub use origin::{
+    Expecting, Matcher, Origin, Reply, Seen, any, delete, get, head, method, not_modified, ok, options, post, purge, put, raw, status,
+};
+
+use std::time::Duration;
+
+/// How long anything here waits for a peer before it calls the test failed.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Awaits `event` for at most [`PATIENCE`]; a test that hangs says what it hung on instead of running into the harness's own limit.
+pub(crate) async fn patiently<T>(what: &str, event: impl Future<Output = T>) -> T {
+    match tokio::time::timeout(PATIENCE, event).await {
+        Ok(value) => value,
+        Err(_) => panic!("waited {} s in vain: {what}", PATIENCE.as_secs()),
+    }
+}

@@ -1,0 +1,121 @@
+/*
+ * The floor: the least a server can do for a request on this machine.
+ *
+ * One thread, one edge-triggered epoll, no parsing, no date, no log, no cache. It counts the blank lines that end requests and writes one
+ * prebuilt response for each. What it costs is the kernel's work plus a few hundred instructions; whatever another server costs beyond this
+ * is its own doing.
+ *
+ * It does one read per wake-up and does not look for a blank line that is split over two reads: load generators send a request whole, and
+ * anything more would stop it from being the floor. It is for measuring and for nothing else.
+ *
+ *   floor PORT                 answers 200 with an 8,192-byte page
+ *   floor PORT not-modified    answers 304 without content
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { BODY_BYTES = 8192, READ_BYTES = 16384, EVENTS_MAX = 512 };
+
+static char response[BODY_BYTES + 512];
+static size_t response_bytes;
+
+static void fail(const char *what) {
+    perror(what);
+    exit(1);
+}
+
+static void build_response(int not_modified) {
+    if (not_modified) {
+        response_bytes = (size_t)sprintf(response, "HTTP/1.1 304 Not Modified\r\nETag: \"bench-0\"\r\nCache-Control: max-age=3600\r\n\r\n");
+        return;
+    }
+    int head = sprintf(response,
+                       "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %d\r\n"
+                       "Cache-Control: max-age=3600\r\nETag: \"bench-0\"\r\n\r\n",
+                       BODY_BYTES);
+    memset(response + head, 'x', BODY_BYTES);
+    response_bytes = (size_t)head + BODY_BYTES;
+}
+
+/* The socket buffer holds a page, so the wait is for a client that stopped reading; it may then hold up the others. */
+static int send_response(int fd) {
+    size_t sent = 0;
+    while (sent < response_bytes) {
+        ssize_t n = send(fd, response + sent, response_bytes - sent, MSG_NOSIGNAL);
+        if (n > 0) {
+            sent += (size_t)n;
+        } else if (n < 0 && errno == EAGAIN) {
+            struct pollfd writable = {.fd = fd, .events = POLLOUT};
+            if (poll(&writable, 1, 5000) <= 0) return -1;
+        } else {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static void serve(int fd) {
+    static char request[READ_BYTES];
+    ssize_t n = read(fd, request, sizeof request);
+    if (n <= 0) {
+        if (n == 0 || errno != EAGAIN) close(fd);
+        return;
+    }
+    const char *at = request, *end = request + n;
+    while ((at = memmem(at, (size_t)(end - at), "\r\n\r\n", 4)) != NULL) {
+        at += 4;
+        if (send_response(fd) < 0) {
+            close(fd);
+            return;
+        }
+    }
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2) {
+        fprintf(stderr, "usage: floor PORT [not-modified]\n");
+        return 2;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    build_response(argc > 2 && strcmp(argv[2], "not-modified") == 0);
+
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int on = 1;
+    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((unsigned short)atoi(argv[1]))};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (bind(listener, (struct sockaddr *)&address, sizeof address) < 0) fail("bind");
+    if (listen(listener, 4096) < 0) fail("listen");
+
+    int epoll = epoll_create1(EPOLL_CLOEXEC);
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.fd = listener};
+    if (epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &event) < 0) fail("epoll_ctl");
+
+    for (;;) {
+        struct epoll_event events[EVENTS_MAX];
+        int count = epoll_wait(epoll, events, EVENTS_MAX, -1);
+        for (int i = 0; i < count; i++) {
+            if (events[i].data.fd != listener) {
+                serve(events[i].data.fd);
+                continue;
+            }
+            int fd;
+            while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+                setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+                struct epoll_event readable = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data.fd = fd};
+                if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &readable) < 0) close(fd);
+            }
+        }
+    }
+}

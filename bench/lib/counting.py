@@ -1,0 +1,110 @@
+"""The untimed passes: what stays the same on a noisy machine.
+
+System calls per request (strace) and user-space instructions per request (callgrind), each for a fixed number of requests on 8 keep-alive
+connections. Servers that make the same system calls make the kernel work alike, so these two tell what a hardware counter would.
+"""
+
+import re
+import signal
+import subprocess
+import time
+
+import client
+import machine
+
+CONNECTIONS = 8
+
+
+def syscalls(running, kind, etag, count):
+    """(calls per request, {name: calls per request}) of all processes of a server while it answers `count` requests; None if strace fails."""
+    report = running.folder / f"strace-{kind}"
+    attach = [argument for pid in running.pids() for argument in ("-p", str(pid))]
+    strace = subprocess.Popen(["strace", "-f", "-c", "-U", "calls,name", "-o", report, *attach], stderr=subprocess.PIPE, text=True)
+    # It says "attached" once for each process; requests sent earlier would not be counted.
+    for _ in range(len(running.pids())):
+        if "attached" not in strace.stderr.readline():
+            strace.kill()
+            strace.wait()
+            return None
+    try:
+        client.exact(running.port, kind, etag, count, CONNECTIONS, nonce="strace")
+        time.sleep(0.2)  # what the server still does for the last answers, its log for one
+    finally:
+        strace.send_signal(signal.SIGINT)
+        strace.communicate()
+    calls = {}
+    for line in report.read_text().splitlines():
+        found = re.fullmatch(r"\s*(\d+)\s+(\w+)\s*", line)
+        if found and found[2] != "total":
+            calls[found[2]] = int(found[1]) / count
+    return (sum(calls.values()), calls) if calls else None
+
+
+def collected(folder):
+    """The instructions that all callgrind files of a run add up to."""
+    total = 0
+    for file in folder.glob("callgrind.out.*"):
+        found = re.search(r"^(?:summary|totals): (\d+)", file.read_text(errors="replace"), re.M)
+        total += int(found[1]) if found else 0
+    return total
+
+
+def user_instructions(server, site, core, kind, count):
+    """User-space instructions per request; None where valgrind cannot run the server.
+
+    Two runs, with `count` and with twice as many requests: start-up, filling and shutting down are in both and cancel out.
+    """
+    if not server.callgrind:
+        return None
+    totals = []
+    for times in (1, 2):
+        folder = site.folder / f"callgrind-{server.name}-{kind}-{times}"
+        folder.mkdir()
+        wrap = ["valgrind", "-q", "--tool=callgrind", "--trace-children=yes", f"--callgrind-out-file={folder}/callgrind.out.%p"]
+        try:
+            running = server.start(site, core, wrap=wrap, single=True, seconds=60)
+        except SystemExit as why:
+            machine.say(f"  {server.title} does not run under valgrind: {str(why).splitlines()[0]}")
+            return None
+        try:
+            # Filling and a first round of the measured kind, so that both runs start from the same state.
+            etag = client.etag_of(running.port) if kind == "304" and server.name != "floor-304" else '"bench-%d"'
+            if server.caches:
+                client.fill(running.port)
+            client.exact(running.port, kind, etag, client.PAGES, CONNECTIONS, nonce="warm")
+            client.exact(running.port, kind, etag, count * times, CONNECTIONS, nonce="count")
+        except (OSError, ValueError) as why:
+            machine.say(f"  {server.title} under valgrind: {why}")
+            return None
+        finally:
+            running.stop(60)
+        totals.append(collected(folder))
+    once, twice = totals
+    return (twice - once) / count if 0 < once < twice else None
+
+
+def memory(server, site, core, idle_connections):
+    """[(RSS, PSS)] empty, with the 1,000 pages stored, and with idle connections each of which has made one request."""
+    running = server.start(site, core)
+    open_ones = []
+    try:
+        measured = []
+        def note():
+            time.sleep(1)  # allocators and background threads come to rest
+            measured.append(machine.memory_bytes(running.pids()))
+        note()
+        if server.name == "floor":
+            client.get(running.port, "/")
+        else:
+            client.fill(running.port)
+        note()
+        for number in range(idle_connections):
+            connection = client.Connection(running.port)
+            connection.get(f"/page/{number % client.PAGES}")
+            open_ones.append(connection)
+        note()
+        return measured
+    finally:
+        for connection in open_ones:
+            connection.close()
+        running.stop()

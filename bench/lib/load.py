@@ -1,0 +1,137 @@
+"""One measured cell: wrk against one server for some seconds, and what the server spent on it."""
+
+import dataclasses
+import re
+import signal
+import subprocess
+import sys
+import time
+import uuid
+
+import client
+import machine
+from servers import PAGE_BYTES
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    kind: str
+    connections: int
+
+    @property
+    def name(self):
+        return f"{self.kind}-{self.connections}"
+
+    @classmethod
+    def parse(cls, text):
+        found = re.fullmatch(r"(hit|304|miss|pass)-?(\d+)", text)
+        if not found or int(found[2]) < 1:
+            sys.exit(f"no such row: {text!r}; a row is hit, 304, miss or pass with a number of connections, as hit-64")
+        return cls(found[1], int(found[2]))
+
+
+@dataclasses.dataclass
+class Cell:
+    """What one run of wrk gave. Times in microseconds; `busy` and `others` are the shares of the server's core that went to the server and to processes
+    that have nothing to do with the measurement; the instructions are None where the hardware does not count them."""
+
+    requests: int
+    requests_per_s: float
+    cpu_us: float
+    busy: float
+    others: float
+    p50_us: float
+    p99_us: float
+    max_us: float
+    errors: dict
+    instructions_user: float | None = None
+    instructions_kernel: float | None = None
+    faults: list = dataclasses.field(default_factory=list)
+
+
+def wrk(port, path, connections, seconds, core, arguments, threads=1):
+    """Runs wrk and returns what the script's done() printed."""
+    command = ["wrk", "-t", str(threads), "-c", str(connections), "-d", f"{seconds}s", "--timeout", "10s", "--latency",
+               "-s", str(machine.BENCH / "wrk/pages.lua"), f"http://127.0.0.1:{port}{path}", "--", *arguments]
+    if core is not None:
+        command = ["taskset", "-c", str(core), *command]
+    done = subprocess.run(command, capture_output=True, text=True)
+    line = re.search(r"^@@ (.*)$", done.stdout, re.M)
+    if not line:
+        sys.exit(f"wrk failed: {' '.join(command)}\n{done.stdout}{done.stderr}")
+    names = ("requests", "duration_us", "bytes", "connect", "read", "write", "status", "timeout", "p50_us", "p99_us", "max_us")
+    return dict(zip(names, (int(word) for word in line[1].split()), strict=True))
+
+
+class Instructions:
+    """perf counting user and kernel instructions of some processes while the block runs."""
+
+    def __init__(self, pids, wanted):
+        self.command = ["perf", "stat", "-x,", "-e", "instructions:u,instructions:k", "-p", ",".join(map(str, pids))] if wanted else None
+        self.user = self.kernel = None
+
+    def __enter__(self):
+        if self.command:
+            self.perf = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            time.sleep(0.3)  # perf does not say when it has attached; the server is idle meanwhile
+        return self
+
+    def __exit__(self, *_):
+        if not self.command:
+            return
+        self.perf.send_signal(signal.SIGINT)
+        for line in self.perf.communicate()[1].splitlines():
+            value, _, event = (line.split(",") + ["", ""])[:3]
+            if not value.isdigit():
+                continue
+            # Added, not set: a machine with two kinds of cores reports each event once for either.
+            if "instructions:u" in event:
+                self.user = (self.user or 0) + int(value)
+            elif "instructions:k" in event:
+                self.kernel = (self.kernel or 0) + int(value)
+
+
+def measure(server, running, row, etag, seconds, cores, origin_port, count_instructions):
+    """`cores`: the server's and the load's."""
+    server_core, load_core = cores
+    pids = running.pids()
+    asked_before = client.origin_counts(origin_port)[0]
+    cpu_before, core_before = machine.cpu_seconds(pids), machine.core_seconds(server_core)
+    with Instructions(pids, count_instructions) as instructions:
+        told = wrk(running.port, "/page/0", row.connections, seconds, load_core, (row.kind, etag or "-", uuid.uuid4().hex[:8]))
+    cpu = machine.cpu_seconds(pids) - cpu_before
+    others = machine.core_seconds(server_core) - core_before - cpu
+    asked = client.origin_counts(origin_port)[0] - asked_before
+
+    requests = told["requests"]
+    if requests == 0:
+        sys.exit(f"{server.title}, {row.name}: wrk got no answer at all")
+    wall = told["duration_us"] / 1e6
+    cell = Cell(
+        requests=requests, requests_per_s=requests / wall, cpu_us=cpu * 1e6 / requests, busy=cpu / wall, others=max(0.0, others / wall),
+        p50_us=told["p50_us"], p99_us=told["p99_us"], max_us=told["max_us"],
+        errors={name: told[name] for name in ("connect", "read", "write", "status", "timeout") if told[name]},
+        instructions_user=instructions.user / requests if instructions.user is not None else None,
+        instructions_kernel=instructions.kernel / requests if instructions.kernel is not None else None,
+    )
+    cell.faults = faults(server, row, cell, told["bytes"] / requests, asked)
+    return cell
+
+
+def faults(server, row, cell, bytes_each, asked):
+    """What makes a cell worthless, in words: wrk alone would not notice a cache that does not cache."""
+    found = []
+    if cell.errors:
+        found.append("wrk counted " + ", ".join(f"{count} {'answers not 2xx or 3xx' if name == 'status' else name + ' errors'}" for name, count in cell.errors.items()))
+    if row.kind == "304" and bytes_each > 1000:
+        found.append(f"{bytes_each:.0f} bytes an answer: not 304")
+    if row.kind != "304" and bytes_each < PAGE_BYTES * 0.98:
+        found.append(f"{bytes_each:.0f} bytes an answer: not the page")
+    if not server.caches:
+        return found
+    if row.kind in ("hit", "304") and asked > cell.requests * 0.001:
+        found.append(f"the origin was asked {asked} times during hits")
+    # wrk does not count the answers that were under way when its time was over.
+    if row.kind in ("miss", "pass") and asked < cell.requests:
+        found.append(f"the origin was asked only {asked} times for {cell.requests} requests")
+    return found

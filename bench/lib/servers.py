@@ -1,0 +1,236 @@
+"""The measured servers: how each is started, and what it can be asked.
+
+Every server gets its own folder for its files and one port on the loopback address, is pinned to one core, and is ended by its process id.
+"""
+
+import ctypes
+import dataclasses
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import machine
+
+PAGES = 1000
+PAGE_BYTES = 8192
+KINDS = ("hit", "304", "miss", "pass")
+
+
+def pinned(core):
+    """For the child before it becomes the server: one core, and no life after this script."""
+    libc = ctypes.CDLL(None)
+    parent = os.getpid()
+
+    def prepare():
+        if core is not None:
+            os.sched_setaffinity(0, {core})
+        PR_SET_PDEATHSIG = 1
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return prepare
+
+
+def wait_for_port(port, process, seconds, log):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if process.poll() is not None:
+            break
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    sys.exit(f"{process.args[0]} does not listen on {port} after {seconds} s; its words:\n{log.read_text()[-2000:]}")
+
+
+@dataclasses.dataclass
+class Running:
+    """A started process, with its port and its folder."""
+
+    process: subprocess.Popen
+    port: int
+    folder: pathlib.Path
+
+    def pids(self):
+        return machine.tree(self.process.pid)
+
+    def stop(self, seconds=10):
+        pids = self.pids()
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        # Its own children normally went with it. A number that now belongs to something else has another parent.
+        for pid in pids[1:]:
+            try:
+                os.kill(pid, 0)
+            except ProcessLookupError:
+                continue
+            self._end_child(pid)
+
+    def _end_child(self, pid):
+        """A worker gets a moment to follow its parent, then is killed, if it is still a process that works in our folder or for our program."""
+        for _ in range(20):
+            time.sleep(0.05)
+            try:
+                command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+            except OSError:
+                return
+            if not command:
+                return
+        name = pathlib.Path(self.process.args[0]).name.encode()
+        if name in command or str(self.folder).encode() in command:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
+
+def launch(command, port, folder, core, environment=None, seconds=15):
+    folder.mkdir(parents=True, exist_ok=True)
+    log = folder / "output.log"
+    with log.open("wb") as out:
+        process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=folder,
+                                   env=dict(os.environ, **(environment or {})), preexec_fn=pinned(core))
+    try:
+        wait_for_port(port, process, seconds, log)
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
+    return Running(process, port, folder)
+
+
+@dataclasses.dataclass
+class Server:
+    """One column of the comparison. `command(site, port, folder, single)` returns the command line; `single` asks for one process, if it can."""
+
+    name: str
+    title: str
+    kinds: tuple
+    command: object
+    log: str
+    callgrind: bool = True
+    caches: bool = True
+
+    def start(self, site, core, wrap=(), single=False, seconds=15):
+        port = machine.free_port()
+        folder = site.new_folder(self.name)
+        command = [*wrap, *self.command(site, port, folder, single)]
+        # Seawall's disk tier goes where XDG says; into the folder that is thrown away.
+        return launch(command, port, folder, core, {"XDG_CACHE_HOME": str(folder / "cache"), "HOME": str(folder)}, seconds)
+
+
+@dataclasses.dataclass
+class Site:
+    """What all servers of one measurement share: the temporary folder, the origin's port, the pages as files."""
+
+    folder: pathlib.Path
+    origin: int
+    files: int
+    made: int = 0
+
+    def new_folder(self, name):
+        self.made += 1
+        folder = self.folder / f"{self.made:03}-{name}"
+        folder.mkdir()
+        return folder
+
+    def write_pages(self):
+        """The 1,000 pages for the servers that serve files. One size and one time, so that their ETag is the same for all."""
+        pages = self.folder / "pages/page"
+        pages.mkdir(parents=True)
+        for number in range(PAGES):
+            text = f"<!doctype html><title>Page {number}</title>\n<p>".encode()
+            (pages / str(number)).write_bytes(text + b"quiet garden morning " * 400 + b"." * PAGE_BYTES)
+            os.truncate(pages / str(number), PAGE_BYTES)
+            os.utime(pages / str(number), (1_767_225_600, 1_767_225_600))
+
+
+def configured(site, port, folder, template):
+    """Writes a peer's configuration into its folder with the names in @...@ filled in."""
+    root = os.geteuid() == 0
+    kind = "h2o" if template == "h2o.conf" else "nginx"
+    user = "" if not root else ("user: root" if kind == "h2o" else "user root;")
+    text = (machine.BENCH / "peers" / template).read_text()
+    values = {"USER": user, "FILES": site.files, "DIR": folder, "PORT": port, "ORIGIN": site.origin, "PAGES": site.folder / "pages"}
+    for name, value in values.items():
+        text = text.replace(f"@{name}@", str(value))
+    target = folder / template
+    target.write_text(text)
+    if kind == "nginx":
+        # The folders compiled into nginx are root's; these are ours.
+        names = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+        (folder / "paths.conf").write_text("".join(f"{name}_temp_path {folder}/tmp-{name};\n" for name in names))
+    return target
+
+
+def nginx(template):
+    def command(site, port, folder, single):
+        directives = "daemon off;" + (" master_process off;" if single else "")
+        return ["nginx", "-p", folder, "-c", configured(site, port, folder, template), "-e", folder / "error.log", "-g", directives]
+    return command
+
+
+def h2o(site, port, folder, single):
+    return ["h2o", "-m", "worker", "-c", configured(site, port, folder, "h2o.conf")]
+
+
+def haproxy(site, port, folder, single):
+    return ["haproxy", "-db", "-f", configured(site, port, folder, "haproxy.cfg")]
+
+
+def varnish(site, port, folder, single):
+    return ["varnishd", "-F", "-j", "none", "-n", folder / "work", "-a", f"127.0.0.1:{port}", "-T", "none", "-f", configured(site, port, folder, "varnish.vcl"),
+            "-s", "malloc,256m", "-p", "timeout_idle=75", "-p", "listen_depth=4096"]
+
+
+def seawall(site, port, folder, single):
+    return [machine.SEAWALL, "serve", f"http://127.0.0.1:{site.origin}", "--listen", f"127.0.0.1:{port}", "--admin", "off", "--workers", "1",
+            "--access-log", folder / "access.log", "--log-format", "combined"]
+
+
+def floor(mode):
+    def command(site, port, folder, single):
+        return [machine.compile_c("floor"), port, *mode]
+    return command
+
+
+ALL = [
+    Server("floor", "the floor", ("hit",), floor([]), "none", caches=False),
+    Server("floor-304", "the floor, 304", ("304",), floor(["not-modified"]), "none", caches=False),
+    Server("seawall", "Seawall", KINDS, seawall, "to a file"),
+    Server("nginx-cache", "nginx proxy_cache", KINDS, nginx("nginx-cache.conf"), "to a file, buffered 64 KB"),
+    Server("nginx-static", "nginx static", ("hit", "304"), nginx("nginx-static.conf"), "to a file, buffered 64 KB", caches=False),
+    Server("h2o", "h2o static", ("hit", "304"), h2o, "off, its default", caches=False),
+    Server("haproxy", "HAProxy cache", KINDS, haproxy, "off, as is customary"),
+    # Its manager compiles the rules and starts the cache as a child: valgrind would follow the compiler too.
+    Server("varnish", "Varnish", KINDS, varnish, "in memory only, as is customary", callgrind=False),
+]
+
+GHOST_RECIPE = Server("nginx-ghost", "nginx, published recipe", KINDS, nginx("nginx-ghost.conf"), "to a file, buffered 64 KB")
+TOOLS = {"floor": [], "floor-304": [], "seawall": [], "nginx-cache": ["nginx"], "nginx-static": ["nginx"], "nginx-ghost": ["nginx"], "h2o": ["h2o"],
+         "haproxy": ["haproxy"], "varnish": ["varnishd", "gcc"]}
+
+
+def chosen(names):
+    """The servers with these names; the floor's 304 form comes along with the floor."""
+    if names is None:
+        return list(ALL)
+    wanted = set(names) | ({"floor-304"} if "floor" in names else set())
+    unknown = wanted - {server.name for server in ALL}
+    if unknown:
+        sys.exit(f"no such server: {', '.join(sorted(unknown))}; there are {', '.join(server.name for server in ALL)}")
+    return [server for server in ALL if server.name in wanted]
+
+
+def start_origin(site_folder, core, options=()):
+    port = machine.free_port()
+    return launch([machine.compile_c("origin"), port, *options], port, site_folder / "origin", core)

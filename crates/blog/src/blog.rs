@@ -1,0 +1,406 @@
+//! The blog as an origin: a look-up in the current site.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::SystemTime,
+};
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderValue, Method, Request, Response, StatusCode,
+    header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HOST, LAST_MODIFIED, LOCATION},
+    header::{HeaderName, X_CONTENT_TYPE_OPTIONS},
+};
+use origins::{Body, LocalFuture, Origin, OriginError};
+use semantics::{
+    RequestFields, Timestamp,
+    conditional::{self, Precondition},
+};
+
+use crate::{
+    config::BlogOptions,
+    error::BuildError,
+    feed::BASE,
+    site::{Page, PageKind, Site, build},
+    slug, theme,
+};
+
+const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+const IMMUTABLE: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
+const HTML: &str = "text/html; charset=utf-8";
+
+/// A folder of Markdown, built and ready. Clones share the current site.
+#[derive(Debug, Clone)]
+pub struct Blog {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    folder: PathBuf,
+    options: BlogOptions,
+    site: ArcSwap<Site>,
+}
+
+impl Blog {
+    /// Builds the site from `folder`. Reads files: not for a worker's loop.
+    ///
+    /// # Errors
+    /// As [`build`].
+    pub fn open(folder: impl Into<PathBuf>, options: BlogOptions) -> Result<Self, BuildError> {
+        let folder = folder.into();
+        let site = build(&folder, &options)?;
+        Ok(Self { shared: Arc::new(Shared { folder, options, site: ArcSwap::from_pointee(site) }) })
+    }
+
+    /// The site as it is now.
+    #[must_use]
+    pub fn site(&self) -> Arc<Site> {
+        self.shared.site.load_full()
+    }
+
+    /// The folder it is built from.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.shared.folder
+    }
+
+    /// Builds again and, if anything differs, puts the new site in place. Returns the paths whose answers changed. Reads files: not for a
+    /// worker's loop.
+    ///
+    /// # Errors
+    /// As [`build`]; the old site stays.
+    pub fn rebuild(&self) -> Result<Vec<String>, BuildError> {
+        let mut new = build(&self.shared.folder, &self.shared.options)?;
+        let old = self.site();
+        new.keep_dates(&old);
+        let changed = old.changed_paths(&new);
+        if *old != new {
+            self.shared.site.store(Arc::new(new));
+        }
+        Ok(changed)
+    }
+}
+
+impl Origin for Blog {
+    fn fetch(&self, request: Request<Body>) -> LocalFuture<'_, Result<Response<Body>, OriginError>> {
+        let site = self.site();
+        Box::pin(async move {
+            let (head, _) = request.into_parts();
+            let is_head = head.method == Method::HEAD;
+            let mut response = answer(&site, &head).await?;
+            if is_head {
+                *response.body_mut() = Body::Empty;
+            }
+            Ok(response)
+        })
+    }
+}
+
+async fn answer(site: &Site, head: &http::request::Parts) -> Result<Response<Body>, OriginError> {
+    if head.method != Method::GET && head.method != Method::HEAD {
+        let mut response = short(StatusCode::METHOD_NOT_ALLOWED, "A blog is only read: GET and HEAD.\n");
+        response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        return Ok(response);
+    }
+    let Some(path) = slug::decode_path(head.uri.path()) else { return Ok(whole(&site.not_found)) };
+    if let Some(page) = site.pages.get(&path) {
+        if page.per_authority {
+            return Ok(completed(page, head));
+        }
+        return Ok(precondition(head, &page.etag, page.last_modified, page.kind).unwrap_or_else(|| whole(page)));
+    }
+    if let Some(file) = site.files.get(&path) {
+        if let Some(response) = precondition(head, &file.etag, file.last_modified, PageKind::File) {
+            return Ok(response);
+        }
+        let Some(opened) = file.open().await? else { return Ok(whole(&site.not_found)) };
+        let mut response = Response::new(file.body(opened));
+        describe(response.headers_mut(), file.content_type, file.bytes);
+        validators(response.headers_mut(), &file.etag, file.last_modified, PageKind::File);
+        return Ok(response);
+    }
+    Ok(elsewhere(site, &path, head.uri.query()).unwrap_or_else(|| whole(&site.not_found)))
+}
+
+/// A redirect to the address that `path` almost is. The target is relative, so it holds on every host, and it is one of ours, so it
+/// cannot be made to lead away.
+fn elsewhere(site: &Site, path: &str, query: Option<&str>) -> Option<Response<Body>> {
+    let target = if path == "/page/1" || path == "/page/1/" { "/".to_owned() } else { format!("{path}/") };
+    if !site.pages.contains_key(&target) {
+        return None;
+    }
+    let query = query.map_or_else(String::new, |query| format!("?{query}"));
+    let location = HeaderValue::try_from(format!("{}{query}", slug::encode_path(&target))).ok()?;
+    let mut response = short(StatusCode::MOVED_PERMANENTLY, "");
+    response.headers_mut().insert(LOCATION, location);
+    Some(response)
+}
+
+fn whole(page: &Page) -> Response<Body> {
+    let mut response = Response::new(Body::from(page.body.clone()));
+    *response.status_mut() = page.status;
+    describe(response.headers_mut(), page.content_type, page.body.len() as u64);
+    // Validators describe a representation of the target; a 404 has none.
+    if page.status == StatusCode::OK {
+        validators(response.headers_mut(), &page.etag, page.last_modified, page.kind);
+    }
+    response
+}
+
+/// A page with the request's scheme and host filled in.
+fn completed(page: &Page, request: &http::request::Parts) -> Response<Body> {
+    let host = request.headers.get(HOST).and_then(|host| host.to_str().ok()).filter(|host| slug::is_authority(host));
+    let Some(host) = host else {
+        return short(StatusCode::BAD_REQUEST, "This address needs a valid Host field.\n");
+    };
+    let is_https = request.headers.get(X_FORWARDED_PROTO).is_some_and(|proto| proto.as_bytes().eq_ignore_ascii_case(b"https"));
+    let base = format!("{}://{host}", if is_https { "https" } else { "http" });
+    let text = String::from_utf8_lossy(&page.body).replace(BASE, &base);
+    let etag = format!("\"{}\"", theme::digest(text.as_bytes()));
+    if let Some(response) = precondition(request, &etag, page.last_modified, page.kind) {
+        return response;
+    }
+    whole(&Page { body: Bytes::from(text), etag, ..page.clone() })
+}
+
+/// What the request's conditions make of an answer that would be 200: 304, 412, or nothing.
+fn precondition(request: &http::request::Parts, etag: &str, modified: Timestamp, kind: PageKind) -> Option<Response<Body>> {
+    let fields = RequestFields::from_map(&request.headers);
+    match conditional::evaluate(&request.method, &fields, Some(etag.as_bytes()), Some(modified)) {
+        Precondition::Proceed => None,
+        Precondition::Failed => Some(short(StatusCode::PRECONDITION_FAILED, "It has changed.\n")),
+        Precondition::NotModified => {
+            let mut response = Response::new(Body::Empty);
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            validators(response.headers_mut(), etag, modified, kind);
+            Some(response)
+        }
+    }
+}
+
+fn describe(fields: &mut HeaderMap, content_type: &'static str, bytes: u64) {
+    fields.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    fields.insert(CONTENT_LENGTH, bytes.into());
+    fields.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+}
+
+/// What a stored response is validated and held by. Pages say nothing about freshness: that is the cache's policy.
+fn validators(fields: &mut HeaderMap, etag: &str, modified: Timestamp, kind: PageKind) {
+    fields.insert(ETAG, HeaderValue::try_from(etag).expect("an entity tag is quoted hexadecimal digits"));
+    let date = httpdate::fmt_http_date(SystemTime::from(modified));
+    fields.insert(LAST_MODIFIED, HeaderValue::try_from(date).expect("an HTTP date is ASCII"));
+    if kind == PageKind::Asset {
+        fields.insert(CACHE_CONTROL, IMMUTABLE);
+    }
+}
+
+fn short(status: StatusCode, text: &'static str) -> Response<Body> {
+    let mut response = Response::new(Body::from(Bytes::from_static(text.as_bytes())));
+    *response.status_mut() = status;
+    let content_type = if text.is_empty() { HTML } else { "text/plain; charset=utf-8" };
+    describe(response.headers_mut(), content_type, text.len() as u64);
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use futures_util::FutureExt as _;
+    use http_body_util::BodyExt as _;
+
+    use super::*;
+    use crate::HELD_FILE_BYTES_MAX;
+
+    struct Fixture {
+        blog: Blog,
+        folder: tempfile::TempDir,
+    }
+
+    fn fixture() -> Fixture {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::create_dir(folder.path().join("posts")).expect("made");
+        fs::write(folder.path().join("posts/Über uns.md"), "# Über\n\n![c](cat.png)").expect("written");
+        fs::write(folder.path().join("posts/cat.png"), "png").expect("written");
+        let large: Vec<u8> = (0..=HELD_FILE_BYTES_MAX).map(|n| (n % 251) as u8).collect();
+        fs::write(folder.path().join("film.mp4"), large).expect("written");
+        let blog = Blog::open(folder.path(), BlogOptions::default()).expect("builds");
+        Fixture { blog, folder }
+    }
+
+    fn ask(blog: &Blog, method: &str, path: &str, fields: &[(&str, &str)]) -> (StatusCode, HeaderMap, Vec<u8>) {
+        let mut request = Request::builder().method(method).uri(path);
+        for (name, value) in fields {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Body::Empty).expect("a request");
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(async {
+            let (head, body) = blog.fetch(request).await.expect("answers").into_parts();
+            let body = body.collect().await.expect("a whole body").to_bytes();
+            (head.status, head.headers, body.to_vec())
+        })
+    }
+
+    #[test]
+    fn pages_carry_validators_and_no_freshness() {
+        let Fixture { blog, folder: _folder } = fixture();
+        let (status, fields, body) = ask(&blog, "GET", "/%C3%BCber-uns/", &[]);
+        assert_eq!((status, fields[CONTENT_TYPE].as_bytes()), (StatusCode::OK, HTML.as_bytes()));
+        assert_eq!(fields[CONTENT_LENGTH], body.len().to_string().as_str());
+        assert!(fields.contains_key(LAST_MODIFIED) && !fields.contains_key(CACHE_CONTROL));
+        let etag = fields[ETAG].to_str().expect("ascii");
+        assert!(etag.starts_with('"') && etag.ends_with('"'));
+    }
+
+    #[test]
+    fn head_is_get_without_content() {
+        let Fixture { blog, folder: _folder } = fixture();
+        for path in ["/", "/film.mp4", "/gone", "/feed.xml", "/posts/cat.png"] {
+            let host = [("host", "a.test")];
+            let (get, head) = (ask(&blog, "GET", path, &host), ask(&blog, "HEAD", path, &host));
+            assert_eq!((get.0, &get.1), (head.0, &head.1), "{path}");
+            assert!(head.2.is_empty() && !get.2.is_empty(), "{path}");
+        }
+    }
+
+    #[test]
+    fn other_methods_are_told_what_is_allowed() {
+        let Fixture { blog, folder: _folder } = fixture();
+        for method in ["POST", "PUT", "DELETE", "OPTIONS", "PURGE", "get"] {
+            let (status, fields, _) = ask(&blog, method, "/", &[]);
+            assert_eq!((status, fields[ALLOW].as_bytes()), (StatusCode::METHOD_NOT_ALLOWED, &b"GET, HEAD"[..]), "{method}");
+        }
+    }
+
+    #[test]
+    fn a_missing_slash_is_a_relative_redirect() {
+        let Fixture { blog, folder: _folder } = fixture();
+        let cases = [
+            ("/%C3%BCber-uns", "/%C3%BCber-uns/"),
+            ("/%c3%bcber-uns?a=b&c", "/%C3%BCber-uns/?a=b&c"),
+            ("/tags", "/tags/"),
+            ("/page/1/", "/"),
+            ("/page/1?x", "/?x"),
+        ];
+        for (path, target) in cases {
+            let (status, fields, _) = ask(&blog, "GET", path, &[]);
+            assert_eq!((status, fields[LOCATION].to_str().ok()), (StatusCode::MOVED_PERMANENTLY, Some(target)), "{path}");
+        }
+    }
+
+    #[test]
+    fn odd_paths_are_not_found() {
+        let Fixture { blog, folder: _folder } = fixture();
+        let paths = [
+            "/gone",
+            "//",
+            "/..",
+            "/../",
+            "/posts/../../etc/passwd",
+            "/%2e%2e/film.mp4",
+            "/posts%2Fcat.png",
+            "/posts/cat.png/",
+            "/%00",
+            "/%ff",
+            "/%",
+            "//evil.test/",
+            "/page/0/",
+            "/page/2/",
+            "/posts/",
+            "/posts/%C3%9Cber%20uns.md",
+            "/blog.toml",
+            "/tags//",
+            "/FEED.XML",
+            "/index.html",
+            "/.",
+        ];
+        for path in paths {
+            let (status, fields, body) = ask(&blog, "GET", path, &[]);
+            assert_eq!(status, StatusCode::NOT_FOUND, "{path}");
+            assert!(!fields.contains_key(ETAG) && body.starts_with(b"<!doctype html>"), "{path}");
+        }
+    }
+
+    #[test]
+    fn validators_are_honoured() {
+        let Fixture { blog, folder: _folder } = fixture();
+        for path in ["/", "/posts/cat.png", "/film.mp4", "/feed.xml"] {
+            let host = ("host", "a.test");
+            let (status, fields, _) = ask(&blog, "GET", path, &[host]);
+            assert_eq!(status, StatusCode::OK, "{path}");
+            let (etag, modified) = (fields[ETAG].to_str().expect("ascii"), fields[LAST_MODIFIED].to_str().expect("ascii"));
+            let weak = format!("\"x\", W/{etag}");
+            let cases = [
+                (vec![("if-none-match", etag)], 304),
+                (vec![("if-none-match", weak.as_str())], 304),
+                (vec![("if-none-match", "*")], 304),
+                (vec![("if-none-match", "\"x\"")], 200),
+                (vec![("if-match", etag)], 200),
+                (vec![("if-match", "\"x\"")], 412),
+                (vec![("if-modified-since", modified)], 304),
+                (vec![("if-modified-since", "Thu, 01 Jan 1970 00:00:00 GMT")], 200),
+                (vec![("if-modified-since", "garbage")], 200),
+                (vec![("if-none-match", "\"x\""), ("if-modified-since", modified)], 200),
+            ];
+            for (mut sent, expected) in cases {
+                sent.push(host);
+                let (status, fields, body) = ask(&blog, "GET", path, &sent);
+                assert_eq!(status.as_u16(), expected, "{path} {sent:?}");
+                assert!(status != StatusCode::NOT_MODIFIED || body.is_empty() && fields[ETAG] == etag, "{path} {sent:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_feed_takes_scheme_and_host_from_the_request() {
+        let Fixture { blog, folder: _folder } = fixture();
+        let (_, http, body) = ask(&blog, "GET", "/feed.xml", &[("host", "a.test:8080")]);
+        let text = String::from_utf8(body).expect("text");
+        assert!(text.contains("<id>http://a.test:8080/</id>") && !text.contains(BASE), "{text}");
+        let (_, https, body) = ask(&blog, "GET", "/feed.xml", &[("host", "a.test:8080"), ("x-forwarded-proto", "https")]);
+        assert!(String::from_utf8(body).expect("text").contains("<id>https://a.test:8080/</id>"));
+        assert_ne!(http[ETAG], https[ETAG]);
+        for host in ["", "a b", "a\"><x", "a/b"] {
+            assert_eq!(ask(&blog, "GET", "/sitemap.xml", &[("host", host)]).0, StatusCode::BAD_REQUEST, "{host}");
+        }
+    }
+
+    #[test]
+    fn theme_assets_are_immutable() {
+        let Fixture { blog, folder: _folder } = fixture();
+        let (path, _) =
+            blog.site().pages.iter().find(|(_, p)| p.kind == PageKind::Asset).map(|(a, b)| (a.clone(), b.clone())).expect("one");
+        assert_eq!(ask(&blog, "GET", &path, &[]).1[CACHE_CONTROL], IMMUTABLE);
+    }
+
+    #[test]
+    fn large_files_stream_whole_and_never_lie_about_their_length() {
+        let Fixture { blog, folder } = fixture();
+        let path = folder.path().join("film.mp4");
+        let (status, fields, body) = ask(&blog, "GET", "/film.mp4", &[]);
+        assert_eq!((status, fields[CONTENT_TYPE].as_bytes()), (StatusCode::OK, &b"video/mp4"[..]));
+        assert!(body == fs::read(&path).expect("read"));
+        fs::write(&path, "shorter").expect("written");
+        assert_eq!(ask(&blog, "GET", "/film.mp4", &[]).0, StatusCode::NOT_FOUND);
+        fs::remove_file(&path).expect("removed");
+        assert_eq!(ask(&blog, "GET", "/film.mp4", &[]).0, StatusCode::NOT_FOUND);
+    }
+
+    #[test]
+    fn a_bad_post_leaves_the_old_site() {
+        let Fixture { blog, folder } = fixture();
+        let old = blog.site();
+        fs::write(folder.path().join("bad.md"), "---\ndate: soon\n---\n# Bad").expect("written");
+        assert!(blog.rebuild().is_err() && Arc::ptr_eq(&old, &blog.site()));
+        fs::write(folder.path().join("bad.md"), "# Good").expect("written");
+        let changed = blog.rebuild().expect("builds");
+        assert!(changed.contains(&"/bad/".to_owned()) && changed.contains(&"/".to_owned()), "{changed:?}");
+        let request = Request::get("/bad/").body(Body::Empty).expect("a request");
+        let response = blog.fetch(request).now_or_never().expect("held pages need no wait").expect("answers");
+        assert_eq!(response.status(), StatusCode::OK);
+    }
+}

@@ -1,0 +1,40 @@
+//! Text into HTML and XML.
+
+/// Escapes for element content and quoted attribute values alike. Control characters that XML 1.0 §2.2 forbids are dropped, so that
+/// no text of an author can break the feed; [`crate::feed::BASE`] is one of them, which makes it unforgeable.
+pub(crate) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len() + 8);
+    push_escaped(&mut escaped, text);
+    escaped
+}
+
+/// As [`escape`], onto the end of `out`.
+pub(crate) fn push_escaped(out: &mut String, text: &str) {
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c if is_xml_char(c) => out.push(c),
+            _ => {}
+        }
+    }
+}
+
+/// `Char` of XML 1.0 §2.2.
+pub(crate) fn is_xml_char(c: char) -> bool {
+    matches!(c, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escape;
+
+    #[test]
+    fn markup_becomes_text() {
+        assert_eq!(escape("<a href=\"x\">Tom & 'Jerry'</a>"), "&lt;a href=&quot;x&quot;&gt;Tom &amp; &#39;Jerry&#39;&lt;/a&gt;");
+        assert_eq!(escape("a\u{1}b\u{0}c\td\u{ffff}"), "abc\td");
+    }
+}

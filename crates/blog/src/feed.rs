@@ -1,0 +1,76 @@
+//! What machines read: the Atom feed (RFC 4287), the sitemap (sitemaps.org 0.9) and `robots.txt`.
+//!
+//! All three need absolute addresses. Where `base_url` is not set, scheme and host are known only when a request comes, so the texts are
+//! built with [`BASE`] in their place and completed for each request: three short texts, and the cache in front keeps the result per host.
+
+use crate::{
+    config::Settings,
+    escape::{escape, push_escaped},
+    post::Post,
+    slug::encode_path,
+};
+
+/// Stands for scheme and authority. XML forbids the character, and [`escape`] drops it, so no text of an author can contain it.
+pub(crate) const BASE: &str = "\u{1}";
+
+/// Entries in the feed.
+const ENTRIES_MAX: usize = 20;
+
+/// URLs in a sitemap, by its definition.
+const SITEMAP_URLS_MAX: usize = 50_000;
+
+/// `/feed.xml`. `built` dates a feed without posts.
+pub(crate) fn atom(settings: &Settings, posts: &[Post], built: jiff::Timestamp) -> String {
+    let posts = &posts[..posts.len().min(ENTRIES_MAX)];
+    let updated = posts.iter().map(Post::changed).max().unwrap_or(built);
+    let mut xml = String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n");
+    xml += &format!("<feed xmlns=\"http://www.w3.org/2005/Atom\" xml:lang=\"{}\" xml:base=\"{BASE}/\">\n", settings.language);
+    xml += &format!("<id>{BASE}/</id>\n<title>{}</title>\n", escape(&settings.title));
+    if let Some(description) = &settings.description {
+        xml += &format!("<subtitle>{}</subtitle>\n", escape(description));
+    }
+    xml += &format!("<updated>{updated:.0}</updated>\n<author><name>{}</name></author>\n", escape(&settings.author));
+    xml += &format!("<link rel=\"alternate\" type=\"text/html\" href=\"{BASE}/\"/>\n");
+    xml += &format!("<link rel=\"self\" type=\"application/atom+xml\" href=\"{BASE}/feed.xml\"/>\n");
+    xml += "<generator>Seawall</generator>\n";
+    for post in posts {
+        let url = format!("{BASE}{}", escape(&encode_path(&post.path)));
+        xml += &format!("<entry xml:base=\"{url}\">\n<id>{url}</id>\n<title>{}</title>\n", escape(&post.title));
+        xml += &format!("<link rel=\"alternate\" type=\"text/html\" href=\"{url}\"/>\n");
+        xml += &format!("<published>{:.0}</published>\n<updated>{:.0}</updated>\n", post.date.instant, post.changed());
+        for tag in &post.tags {
+            xml += &format!("<category term=\"{}\"/>\n", escape(tag));
+        }
+        if !post.summary.is_empty() {
+            xml += &format!("<summary>{}</summary>\n", escape(&post.summary));
+        }
+        xml += "<content type=\"html\">";
+        for (index, part) in post.feed_html.split(BASE).enumerate() {
+            if index > 0 {
+                xml += BASE;
+            }
+            push_escaped(&mut xml, part);
+        }
+        xml += "</content>\n</entry>\n";
+    }
+    xml + "</feed>\n"
+}
+
+/// `/sitemap.xml`: every address with the day it last changed, where that is known.
+pub(crate) fn sitemap<'a>(addresses: impl Iterator<Item = (&'a str, Option<jiff::Timestamp>)>) -> String {
+    let mut xml =
+        String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n");
+    for (path, changed) in addresses.take(SITEMAP_URLS_MAX) {
+        xml += &format!("<url><loc>{BASE}{}</loc>", escape(&encode_path(path)));
+        if let Some(changed) = changed {
+            xml += &format!("<lastmod>{changed:.0}</lastmod>");
+        }
+        xml += "</url>\n";
+    }
+    xml + "</urlset>\n"
+}
+
+/// `/robots.txt`: everything is welcome, the map is over there.
+pub(crate) fn robots() -> String {
+    format!("User-agent: *\nAllow: /\n\nSitemap: {BASE}/sitemap.xml\n")
+}

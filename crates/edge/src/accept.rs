@@ -1,0 +1,211 @@
+//! Accepting: the limits in all and per address, shared by all workers.
+
+use std::{
+    collections::HashMap,
+    io,
+    net::{IpAddr, Ipv6Addr},
+    rc::Rc,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::FutureExt;
+use tokio::{
+    net::{TcpListener, UnixListener},
+    sync::Notify,
+};
+
+use crate::{
+    Listener,
+    h1,
+    service::{Peer, Service},
+    stream::Stream,
+    worker::{Shared, Worker},
+};
+
+/// After `EMFILE` or the like: how long to let connections end before the next try.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// Sent to a connection beyond the limits.
+const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+
+/// Who is connected, over all workers. The map holds an entry for each address with an open connection, at most one per connection.
+#[derive(Debug, Default)]
+pub struct Gauges {
+    open: AtomicUsize,
+    refused: AtomicUsize,
+    by_address: Mutex<HashMap<IpAddr, usize>>,
+}
+
+impl Gauges {
+    /// Open connections.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    /// Connections turned away at a limit since start.
+    #[must_use]
+    pub fn refused(&self) -> usize {
+        self.refused.load(Ordering::Relaxed)
+    }
+}
+
+/// A connection's share of the limits, given back on drop.
+#[derive(Debug)]
+pub(crate) struct Share {
+    gauges: Arc<Gauges>,
+    address: Option<IpAddr>,
+}
+
+impl Share {
+    fn take(shared: &Shared, address: Option<IpAddr>) -> Option<Self> {
+        let gauges = &shared.gauges;
+        let limits = &shared.limits;
+        if gauges.open.fetch_add(1, Ordering::Relaxed) >= limits.connections {
+            gauges.open.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        let counted = address.filter(|address| !shared.is_exempt(*address)).map(network);
+        if let Some(address) = counted {
+            let mut by_address = gauges.by_address.lock().unwrap_or_else(PoisonError::into_inner);
+            let count = by_address.entry(address).or_default();
+            if *count >= limits.connections_per_address {
+                drop(by_address);
+                gauges.open.fetch_sub(1, Ordering::Relaxed);
+                return None;
+            }
+            *count += 1;
+        }
+        Some(Self { gauges: Arc::clone(gauges), address: counted })
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.gauges.open.fetch_sub(1, Ordering::Relaxed);
+        if let Some(address) = self.address {
+            let mut by_address = self.gauges.by_address.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(count) = by_address.get_mut(&address) {
+                *count -= 1;
+                if *count == 0 {
+                    by_address.remove(&address);
+                }
+            }
+        }
+    }
+}
+
+/// What counts as one address: a whole /64 for IPv6, since one host has that many.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
+        address @ IpAddr::V4(_) => address,
+    }
+}
+
+/// Accepts on one listener until `stop`, and then what had already been waiting: closing a listener resets its backlog.
+pub(crate) async fn accept<S: Service>(worker: Rc<Worker<S>>, listener: Listener, stop: Rc<Notify>) -> io::Result<()> {
+    let listener = Acceptor::new(listener)?;
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            accepted = listener.accept() => accepted,
+            () = stop.notified() => break,
+        };
+        match accepted {
+            Ok((stream, peer)) => spawn(&worker, stream, peer),
+            Err(error) => pause(&error).await,
+        }
+    }
+    while let Some(Ok((stream, peer))) = listener.accept().now_or_never() {
+        spawn(&worker, stream, peer);
+    }
+    Ok(())
+}
+
+/// A listener that belongs to a runtime.
+enum Acceptor {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+impl Acceptor {
+    fn new(listener: Listener) -> io::Result<Self> {
+        Ok(match listener {
+            Listener::Tcp(listener) => Self::Tcp(TcpListener::from_std(listener)?),
+            Listener::Unix(listener) => Self::Unix(UnixListener::from_std(listener)?),
+        })
+    }
+
+    async fn accept(&self) -> io::Result<(Stream, Peer)> {
+        match self {
+            Self::Tcp(listener) => {
+                let (stream, address) = listener.accept().await?;
+                // Heads and small bodies go out at once; a lost option is no reason to lose the connection.
+                let _ = stream.set_nodelay(true);
+                Ok((Stream::tcp(stream), Peer { address: Some(address) }))
+            }
+            Self::Unix(listener) => {
+                let (stream, _) = listener.accept().await?;
+                Ok((Stream::unix(stream), Peer { address: None }))
+            }
+        }
+    }
+}
+
+/// A connection that broke before it was accepted needs no pause; a lack of descriptors does.
+async fn pause(error: &io::Error) {
+    if !matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::Interrupted) {
+        tracing::warn!(%error, "cannot accept a connection; trying again");
+        tokio::time::sleep(ACCEPT_PAUSE).await;
+    }
+}
+
+fn spawn<S: Service>(worker: &Rc<Worker<S>>, stream: Stream, peer: Peer) {
+    let shared = worker.shared();
+    let Some(share) = Share::take(&shared, peer.address.map(|address| address.ip())) else {
+        shared.gauges.refused.fetch_add(1, Ordering::Relaxed);
+        worker.service.refused(peer, 503, "too many connections");
+        stream.write_now(BUSY);
+        return;
+    };
+    let seat = worker.table.enter();
+    let watch = Arc::clone(seat.watch());
+    let task = tokio::task::spawn_local(h1::serve(Rc::clone(worker), shared, stream, peer, seat, share));
+    watch.belongs_to(task.abort_handle());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ipv6_network_counts_as_one_address() {
+        let net = |text: &str| network(text.parse().expect("an address"));
+        assert_eq!(net("2001:db8:1:2:3:4:5:6"), net("2001:db8:1:2:ffff::1"));
+        assert_ne!(net("2001:db8:1:2::1"), net("2001:db8:1:3::1"));
+        assert_eq!(net("::ffff:192.0.2.1"), net("192.0.2.1"));
+    }
+
+    #[test]
+    fn shares_are_given_back() {
+        let mut shared = Shared::default();
+        shared.limits.connections = 3;
+        shared.limits.connections_per_address = 2;
+        let address = "192.0.2.1".parse().ok();
+        let first = Share::take(&shared, address);
+        let second = Share::take(&shared, address);
+        assert!(first.is_some() && second.is_some());
+        assert!(Share::take(&shared, address).is_none(), "a third from one address");
+        let loopback = Share::take(&shared, "127.0.0.1".parse().ok());
+        assert!(loopback.is_some());
+        assert!(Share::take(&shared, "127.0.0.1".parse().ok()).is_none(), "a fourth in all");
+        drop((first, second, loopback));
+        assert_eq!(shared.gauges.open(), 0);
+        assert!(shared.gauges.by_address.lock().expect("not poisoned").is_empty());
+    }
+}

@@ -1,0 +1,175 @@
+//! What every connection has: a deadline, a place in the worker's table, and a share of the limits.
+//!
+//! One timer sweeps all connections of a worker instead of one timer each: a request then costs two plain stores, not two visits to the
+//! timer wheel. A deadline is kept to within one sweep.
+
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU8, AtomicU64, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
+
+use tokio::task::AbortHandle;
+
+/// What a connection is waiting for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Phase {
+    /// The next request.
+    Idle,
+    /// The rest of a head.
+    Head,
+    /// The answer of the service: no deadline of ours, the service has its own.
+    Service,
+    /// The client, to take what is being written.
+    Write,
+}
+
+impl Phase {
+    const fn from_u8(phase: u8) -> Self {
+        match phase {
+            0 => Self::Idle,
+            1 => Self::Head,
+            2 => Self::Service,
+            _ => Self::Write,
+        }
+    }
+}
+
+/// A connection's entry in the table. Only its own thread touches it; it is atomic because an upgraded connection has to be `Send`.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    began: Instant,
+    phase: AtomicU8,
+    /// Milliseconds since `began`; `u64::MAX`: none.
+    deadline: AtomicU64,
+    task: OnceLock<AbortHandle>,
+}
+
+impl Watch {
+    pub(crate) fn phase(&self) -> Phase {
+        Phase::from_u8(self.phase.load(Relaxed))
+    }
+
+    /// Enters a phase that may last `limit` from `now`.
+    pub(crate) fn until(&self, phase: Phase, now: Instant, limit: Duration) {
+        let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX / 2);
+        self.phase.store(phase as u8, Relaxed);
+        self.deadline.store(millis(self.began, now).saturating_add(limit), Relaxed);
+    }
+
+    /// Enters the phase in which others keep the time.
+    pub(crate) fn in_service(&self) {
+        self.phase.store(Phase::Service as u8, Relaxed);
+        self.deadline.store(u64::MAX, Relaxed);
+    }
+
+    /// Who is to be aborted when time is up.
+    pub(crate) fn belongs_to(&self, task: AbortHandle) {
+        let _ = self.task.set(task);
+    }
+}
+
+fn millis(began: Instant, at: Instant) -> u64 {
+    u64::try_from(at.duration_since(began).as_millis()).unwrap_or(u64::MAX - 1)
+}
+
+/// All connections of one worker.
+#[derive(Debug)]
+pub(crate) struct Table {
+    began: Instant,
+    watches: RefCell<Vec<Option<Arc<Watch>>>>,
+    free: RefCell<Vec<usize>>,
+    draining: Cell<bool>,
+}
+
+/// A place in the table; leaving it happens on drop.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    table: Rc<Table>,
+    watch: Arc<Watch>,
+    at: usize,
+}
+
+impl Table {
+    pub(crate) fn new() -> Rc<Self> {
+        Rc::new(Self { began: Instant::now(), watches: RefCell::default(), free: RefCell::default(), draining: Cell::new(false) })
+    }
+
+    /// Takes a place. The task is told later: it does not exist yet.
+    pub(crate) fn enter(self: &Rc<Self>) -> Seat {
+        let watch = Arc::new(Watch {
+            began: self.began,
+            phase: AtomicU8::new(Phase::Service as u8),
+            deadline: AtomicU64::new(u64::MAX),
+            task: OnceLock::new(),
+        });
+        let mut watches = self.watches.borrow_mut();
+        let at = self.free.borrow_mut().pop().unwrap_or(watches.len());
+        if at == watches.len() {
+            watches.push(None);
+        }
+        watches[at] = Some(Arc::clone(&watch));
+        Seat { table: Rc::clone(self), watch, at }
+    }
+
+    /// Gives up every connection whose deadline has passed; returns how many.
+    pub(crate) fn sweep(&self, now: Instant) -> usize {
+        let now = millis(self.began, now);
+        let mut given_up = 0;
+        for watch in self.watches.borrow().iter().flatten() {
+            let idle_while_draining = self.draining.get() && watch.phase() == Phase::Idle;
+            if (watch.deadline.load(Relaxed) <= now || idle_while_draining)
+                && let Some(task) = watch.task.get()
+            {
+                task.abort();
+                given_up += 1;
+            }
+        }
+        given_up
+    }
+
+    /// From now on no connection is kept alive.
+    pub(crate) fn drain(&self) {
+        self.draining.set(true);
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.get()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.watches.borrow().len() - self.free.borrow().len()
+    }
+}
+
+impl Seat {
+    pub(crate) const fn watch(&self) -> &Arc<Watch> {
+        &self.watch
+    }
+
+    /// See [`Watch::until`].
+    pub(crate) fn until(&self, phase: Phase, now: Instant, limit: Duration) {
+        self.watch.until(phase, now, limit);
+    }
+
+    /// See [`Watch::in_service`].
+    pub(crate) fn in_service(&self) {
+        self.watch.in_service();
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.table.is_draining()
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.table.watches.borrow_mut()[self.at] = None;
+        self.table.free.borrow_mut().push(self.at);
+    }
+}

@@ -1,0 +1,216 @@
+//! What hyper reads through: every head on the connection passes our own check first.
+//!
+//! hyper is lenient where a cache in front of other software must not be (it drops a `Content-Length` beside `Transfer-Encoding` and
+//! goes on). So bytes are held back until they make a whole head that [`head::parse`] accepts; then the head and exactly its content go
+//! through. After chunked content or an upgrade the next boundary is hyper's knowledge alone: such a request is the connection's last.
+
+use std::{
+    io::{self, IoSlice},
+    pin::Pin,
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU16, Ordering::Relaxed},
+    },
+    task::{Context, Poll, ready},
+    time::{Duration, Instant},
+};
+
+use super::head::{self, Framing, Parsed, field_table};
+use crate::{
+    connection::{Phase, Watch},
+    limits::Limits,
+    stream::Stream,
+    worker::Shared,
+};
+
+/// How long an upgraded connection may be silent in both directions.
+const TUNNEL_IDLE: Duration = Duration::from_secs(3600);
+
+/// One read through the gate.
+const READ: usize = 16 * 1024;
+
+/// What the gate and the request's handler tell each other.
+#[derive(Debug, Default)]
+pub(super) struct Signals {
+    /// A request is being answered.
+    pub(super) busy: AtomicBool,
+    /// The request under way is the connection's last.
+    pub(super) last: AtomicBool,
+    /// The connection has left HTTP.
+    pub(super) upgraded: AtomicBool,
+    /// A head was refused, with this status.
+    pub(super) refused: AtomicU16,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum State {
+    /// Waiting for a whole head.
+    Head,
+    /// So many bytes may pass.
+    Pass(u64),
+    /// Everything may.
+    Open,
+}
+
+#[derive(Debug)]
+pub(super) struct Gate {
+    stream: Stream,
+    state: State,
+    /// Read and not yet let through.
+    held: Vec<u8>,
+    watch: Arc<Watch>,
+    signals: Arc<Signals>,
+    limits: Limits,
+    writing: bool,
+}
+
+impl Gate {
+    pub(super) fn new(stream: Stream, held: Vec<u8>, watch: Arc<Watch>, signals: Arc<Signals>, shared: &Rc<Shared>) -> Self {
+        Self { stream, state: State::Head, held, watch, signals, limits: shared.limits.clone(), writing: false }
+    }
+
+    /// Lets a head through if it is whole. `Ok(false)`: more bytes are needed.
+    fn judge(&mut self) -> io::Result<bool> {
+        if self.signals.last.load(Relaxed) {
+            // Whatever follows the last request is not read.
+            self.held.clear();
+            return Ok(false);
+        }
+        let mut table = field_table();
+        match head::parse(&self.held, &mut table, &self.limits) {
+            Ok(Parsed::Partial) => {
+                self.stream.head_begun = !self.signals.busy.load(Relaxed);
+                Ok(false)
+            }
+            Ok(Parsed::Complete(head, fields)) => {
+                self.stream.head_begun = false;
+                let open = fields.upgrade.is_present() || head.framing == Framing::Chunked;
+                self.signals.last.store(open || !head.keep_alive, Relaxed);
+                self.state = match head.framing {
+                    _ if open => State::Open,
+                    Framing::Length(length) => State::Pass(head.len as u64 + length),
+                    Framing::None | Framing::Chunked => State::Pass(head.len as u64),
+                };
+                Ok(true)
+            }
+            Err(reject) => {
+                self.stream.head_begun = false;
+                self.signals.refused.store(reject.status, Relaxed);
+                if !self.signals.busy.load(Relaxed) {
+                    self.stream.write_now(&super::respond::refusal(reject));
+                }
+                Err(io::Error::new(io::ErrorKind::InvalidData, reject.reason))
+            }
+        }
+    }
+
+    /// Hands out what may pass of the bytes held. Returns whether any did.
+    fn let_through(&mut self, to: &mut hyper::rt::ReadBufCursor<'_>) -> bool {
+        let allowed = match self.state {
+            State::Head => 0,
+            State::Pass(left) => usize::try_from(left).unwrap_or(usize::MAX),
+            State::Open => usize::MAX,
+        };
+        let n = self.held.len().min(allowed).min(to.remaining());
+        to.put_slice(&self.held[..n]);
+        self.held.drain(..n);
+        if self.held.is_empty() {
+            self.held = Vec::new();
+        }
+        if let State::Pass(left) = &mut self.state {
+            *left -= n as u64;
+            if *left == 0 {
+                self.state = State::Head;
+            }
+        }
+        n > 0
+    }
+
+    fn waits_for_client(&self) {
+        let now = Instant::now();
+        if self.signals.upgraded.load(Relaxed) {
+            self.watch.until(Phase::Service, now, TUNNEL_IDLE);
+        } else if self.signals.busy.load(Relaxed) || self.writing {
+            // The handler and the writing side keep the time.
+        } else if self.held.is_empty() {
+            if self.watch.phase() != Phase::Idle {
+                self.watch.until(Phase::Idle, now, self.limits.idle_timeout);
+            }
+        } else if self.watch.phase() != Phase::Head {
+            self.watch.until(Phase::Head, now, self.limits.header_timeout);
+        }
+    }
+
+    fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let mut piece = [0_u8; READ];
+        let n = match self.stream.poll_read(cx, &mut piece) {
+            Poll::Ready(read) => read?,
+            Poll::Pending => {
+                self.waits_for_client();
+                return Poll::Pending;
+            }
+        };
+        self.held.extend_from_slice(&piece[..n]);
+        Poll::Ready(Ok(n))
+    }
+
+    fn wrote(&mut self, poll: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        match &poll {
+            Poll::Pending => {
+                if !self.writing {
+                    self.writing = true;
+                    self.watch.until(Phase::Write, Instant::now(), self.limits.write_timeout);
+                }
+            }
+            Poll::Ready(_) => {
+                self.writing = false;
+                self.watch.in_service();
+            }
+        }
+        poll
+    }
+}
+
+impl hyper::rt::Read for Gate {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, mut buf: hyper::rt::ReadBufCursor<'_>) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        loop {
+            if !this.held.is_empty() {
+                if matches!(this.state, State::Head) && this.judge()? {
+                    this.watch.in_service();
+                }
+                if this.let_through(&mut buf) {
+                    return Poll::Ready(Ok(()));
+                }
+            }
+            if ready!(this.poll_fill(cx))? == 0 {
+                return Poll::Ready(Ok(()));
+            }
+        }
+    }
+}
+
+impl hyper::rt::Write for Gate {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let poll = self.stream.poll_write(cx, &[IoSlice::new(buf)]);
+        self.wrote(poll)
+    }
+
+    fn poll_write_vectored(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bufs: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        let poll = self.stream.poll_write(cx, bufs);
+        self.wrote(poll)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream.poll_shutdown(cx)
+    }
+}

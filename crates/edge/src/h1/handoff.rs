@@ -1,0 +1,193 @@
+//! Requests with content, upgrades and expectations: hyper serves the connection from here on, behind the [`Gate`].
+
+use std::{
+    cell::RefCell,
+    convert::Infallible,
+    pin::Pin,
+    rc::Rc,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    task::{Context, Poll},
+    time::Instant,
+};
+
+use bytes::Bytes;
+use http::{HeaderValue, Request, Response, StatusCode, Uri, Version, header, uri};
+use http_body::{Body, Frame, SizeHint};
+use hyper::{body::Incoming, service::service_fn, upgrade::OnUpgrade};
+use hyper_util::rt::TokioIo;
+
+use super::{
+    Connection, Line,
+    gate::{Gate, Signals},
+};
+use crate::{
+    service::{Peer, RequestBody, Service},
+    worker::{Shared, Worker},
+};
+
+/// Both ends of an upgrade, once the origin has agreed to it.
+type Tunnel = Rc<RefCell<Option<(OnUpgrade, OnUpgrade)>>>;
+
+/// hyper's smallest buffer.
+const BUFFER_MIN: usize = 8192;
+
+/// Serves the rest of the connection.
+pub(super) async fn serve<S: Service>(connection: Connection<S>) {
+    let Connection { worker, shared, stream, peer, seat, pending, _share } = connection;
+    let signals = Arc::new(Signals::default());
+    let tunnel = Tunnel::default();
+    let gate = Gate::new(stream, pending, Arc::clone(seat.watch()), Arc::clone(&signals), &shared);
+    let mut builder = hyper::server::conn::http1::Builder::new();
+    builder
+        .header_read_timeout(None)
+        .max_headers(shared.limits.header_fields.saturating_add(1))
+        .max_buf_size(shared.limits.header_bytes.saturating_mul(2).max(BUFFER_MIN));
+    let handler = Rc::new(Handler {
+        worker: Rc::clone(&worker),
+        shared: Rc::clone(&shared),
+        peer,
+        signals: Arc::clone(&signals),
+        tunnel: Rc::clone(&tunnel),
+    });
+    let service = service_fn(move |request| {
+        let handler = Rc::clone(&handler);
+        async move { Ok::<_, Infallible>(handler.handle(request).await) }
+    });
+    let served = builder.serve_connection(gate, service).with_upgrades().await;
+    let refused = signals.refused.load(Relaxed);
+    if refused != 0 {
+        worker.service.refused(peer, refused, "malformed request");
+    } else if let Err(error) = served {
+        tracing::debug!(%error, "connection ended");
+    }
+    let ends = tunnel.borrow_mut().take();
+    if let Some((client, origin)) = ends {
+        signals.upgraded.store(true, Relaxed);
+        run(client, origin).await;
+    }
+}
+
+/// Carries bytes both ways until both sides are done.
+async fn run(client: OnUpgrade, origin: OnUpgrade) {
+    let (Ok(client), Ok(origin)) = (client.await, origin.await) else {
+        return;
+    };
+    if let Err(error) = tokio::io::copy_bidirectional(&mut TokioIo::new(client), &mut TokioIo::new(origin)).await {
+        tracing::debug!(%error, "upgraded connection ended");
+    }
+}
+
+struct Handler<S> {
+    worker: Rc<Worker<S>>,
+    shared: Rc<Shared>,
+    peer: Peer,
+    signals: Arc<Signals>,
+    tunnel: Tunnel,
+}
+
+impl<S: Service> Handler<S> {
+    async fn handle(&self, mut request: Request<Incoming>) -> Response<Sent<S>> {
+        let started = Instant::now();
+        self.signals.busy.store(true, Relaxed);
+        let line = line(&request);
+        let client_upgrade = request.headers().contains_key(header::UPGRADE).then(|| hyper::upgrade::on(&mut request));
+        let limits = &self.shared.limits;
+        let (mut parts, body) = request.into_parts();
+        to_origin_form(&mut parts);
+        let body = RequestBody::limited(body, limits.body_bytes, limits.body_timeout);
+        let (mut response, note) = self.worker.service.call(self.peer, Request::from_parts(parts, body), started).await;
+
+        if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            let origin_upgrade = response.extensions_mut().remove::<OnUpgrade>();
+            *self.tunnel.borrow_mut() = client_upgrade.zip(origin_upgrade);
+        } else if self.signals.last.load(Relaxed) {
+            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        response.headers_mut().remove(header::TRANSFER_ENCODING);
+        let status = response.status().as_u16();
+        response.map(|body| Sent {
+            body,
+            record: Some(Record { worker: Rc::clone(&self.worker), peer: self.peer, signals: Arc::clone(&self.signals), line, note, status }),
+            started,
+            bytes: 0,
+            complete: false,
+        })
+    }
+}
+
+fn line(request: &Request<Incoming>) -> Line {
+    let owned = |name| request.headers().get(name).map(|value: &HeaderValue| value.as_bytes().to_vec()).unwrap_or_default();
+    Line {
+        method: request.method().clone(),
+        target: request.uri().to_string(),
+        minor_version: u8::from(request.version() != Version::HTTP_10),
+        host: owned(header::HOST),
+        referer: owned(header::REFERER),
+        user_agent: owned(header::USER_AGENT),
+    }
+}
+
+/// An absolute-form target's authority replaces `Host` (RFC 9112 §3.2.2).
+fn to_origin_form(parts: &mut http::request::Parts) {
+    let Some(authority) = parts.uri.authority() else { return };
+    if let Ok(host) = HeaderValue::from_str(authority.as_str()) {
+        parts.headers.insert(header::HOST, host);
+    }
+    let mut uri = uri::Parts::default();
+    uri.path_and_query = parts.uri.path_and_query().cloned();
+    parts.uri = Uri::from_parts(uri).unwrap_or_default();
+}
+
+/// A response's content on its way out; reports when it has ended.
+struct Sent<S: Service> {
+    body: S::Body,
+    record: Option<Record<S>>,
+    started: Instant,
+    bytes: u64,
+    complete: bool,
+}
+
+struct Record<S: Service> {
+    worker: Rc<Worker<S>>,
+    peer: Peer,
+    signals: Arc<Signals>,
+    line: Line,
+    note: S::Note,
+    status: u16,
+}
+
+impl<S: Service> Drop for Sent<S> {
+    fn drop(&mut self) {
+        if let Some(record) = self.record.take() {
+            record.signals.busy.store(false, Relaxed);
+            let complete = self.complete || self.body.is_end_stream() || record.line.method == http::Method::HEAD;
+            let exchange = record.line.exchange(record.peer, record.status, self.bytes, self.started, complete);
+            record.worker.service.done(&exchange, record.note);
+        }
+    }
+}
+
+impl<S: Service> Unpin for Sent<S> {}
+
+impl<S: Service> Body for Sent<S> {
+    type Data = Bytes;
+    type Error = <S::Body as Body>::Error;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let poll = Pin::new(&mut self.body).poll_frame(cx);
+        match &poll {
+            Poll::Ready(Some(Ok(frame))) => self.bytes += frame.data_ref().map_or(0, |data| data.len() as u64),
+            Poll::Ready(None) => self.complete = true,
+            Poll::Ready(Some(Err(_))) | Poll::Pending => {}
+        }
+        poll
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

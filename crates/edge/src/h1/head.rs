@@ -1,0 +1,236 @@
+//! The head of an HTTP/1 request, and everything that is refused in it (RFC 9112).
+//!
+//! Every head passes here exactly once, whoever serves the request afterwards: what is ambiguous never reaches a second reader. Stricter
+//! than the RFC allows a server to be, on purpose: a bare LF, two ways of giving a length, or two hosts have no honest sender.
+
+use std::mem::MaybeUninit;
+
+use http::Method;
+use semantics::{
+    RequestFields,
+    request::Slot,
+    target::{Target, parse_target, valid_authority},
+};
+
+use crate::limits::{FIELDS_CEILING, Limits};
+
+/// Room for the parser's table. On the stack, never initialised.
+pub(crate) type FieldTable<'b> = [MaybeUninit<httparse::Header<'b>>; FIELDS_CEILING];
+
+/// A fresh table.
+pub(crate) const fn field_table<'b>() -> FieldTable<'b> {
+    [const { MaybeUninit::uninit() }; FIELDS_CEILING]
+}
+
+/// Why a message is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reject {
+    pub(crate) status: u16,
+    pub(crate) reason: &'static str,
+}
+
+const fn bad(reason: &'static str) -> Reject {
+    Reject { status: 400, reason }
+}
+
+/// How the content of a request is framed (RFC 9112 §6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// No content.
+    None,
+    /// So many bytes.
+    Length(u64),
+    /// Chunked.
+    Chunked,
+}
+
+/// A complete head that passed.
+#[derive(Debug)]
+pub(crate) struct Head<'a> {
+    /// Its length in bytes, with the empty line.
+    pub(crate) len: usize,
+    pub(crate) method: Method,
+    /// The request-target as sent.
+    pub(crate) target: &'a str,
+    /// From the target if it is in absolute-form (RFC 9112 §3.2.2), else `Host`.
+    pub(crate) authority: &'a str,
+    pub(crate) path: &'a str,
+    pub(crate) query: Option<&'a str>,
+    pub(crate) minor_version: u8,
+    pub(crate) framing: Framing,
+    pub(crate) keep_alive: bool,
+    /// `Upgrade` or `Expect` is there.
+    pub(crate) negotiates: bool,
+}
+
+/// What a buffer begins with.
+#[derive(Debug)]
+pub(crate) enum Parsed<'a> {
+    /// Not a whole head yet.
+    Partial,
+    /// A head, and its lines.
+    Complete(Head<'a>, RequestFields<'a>),
+}
+
+/// Reads the head at the start of `bytes`.
+///
+/// # Errors
+/// When the message is malformed, ambiguous or beyond a limit: it must be answered and its connection closed.
+pub(crate) fn parse<'a>(bytes: &'a [u8], table: &'a mut FieldTable<'a>, limits: &Limits) -> Result<Parsed<'a>, Reject> {
+    let fields_max = limits.header_fields.min(FIELDS_CEILING);
+    let mut request = httparse::Request::new(&mut []);
+    let len = match request.parse_with_uninit_headers(bytes, &mut table[..fields_max]) {
+        Ok(httparse::Status::Complete(len)) => len,
+        Ok(httparse::Status::Partial) => return partial(bytes, limits),
+        Err(error) => return Err(refuse(error, bytes, limits)),
+    };
+    if len > limits.header_bytes {
+        return Err(Reject { status: 431, reason: "the head is larger than allowed" });
+    }
+    check_line_ends(&bytes[..len])?;
+    let (Some(method), Some(target), Some(minor_version)) = (request.method, request.path, request.version) else {
+        return Err(bad("the request line is incomplete"));
+    };
+    if target.len() > limits.target_bytes {
+        return Err(Reject { status: 414, reason: "the request-target is longer than allowed" });
+    }
+    let method = method_of(method)?;
+    let fields = RequestFields::from_raw(request.headers);
+    let (authority, path, query) = effective_target(&method, target, minor_version, &fields)?;
+    let framing = framing(minor_version, &fields, limits)?;
+    match fields.expect {
+        Slot::Absent => {}
+        Slot::One(value) if value.eq_ignore_ascii_case(b"100-continue") => {}
+        Slot::One(_) | Slot::Many => {
+            return Err(Reject { status: 417, reason: "the only expectation that can be met is 100-continue" });
+        }
+    }
+    let keep_alive = keep_alive(minor_version, &fields);
+    let negotiates = fields.upgrade.is_present() || fields.expect.is_present();
+    Ok(Parsed::Complete(Head { len, method, target, authority, path, query, minor_version, framing, keep_alive, negotiates }, fields))
+}
+
+/// An incomplete head may only grow so far, and what is there must already make sense.
+fn partial<'a>(bytes: &[u8], limits: &Limits) -> Result<Parsed<'a>, Reject> {
+    if let Some(line_end) = memchr::memchr(b'\n', bytes) {
+        check_line_ends(&bytes[..=line_end])?;
+    } else if bytes.len() > limits.target_bytes.saturating_add(64) {
+        return Err(Reject { status: 414, reason: "the request-target is longer than allowed" });
+    }
+    if bytes.len() >= limits.header_bytes {
+        return Err(Reject { status: 431, reason: "the head is larger than allowed" });
+    }
+    Ok(Parsed::Partial)
+}
+
+fn refuse(error: httparse::Error, bytes: &[u8], limits: &Limits) -> Reject {
+    match error {
+        httparse::Error::TooManyHeaders => Reject { status: 431, reason: "more field lines than allowed" },
+        httparse::Error::Version if names_a_version(bytes) => Reject { status: 505, reason: "only HTTP/1.0 and HTTP/1.1 are spoken here" },
+        httparse::Error::Token | httparse::Error::Version if bytes.starts_with(&[0x16, 0x03]) => {
+            bad("this port speaks plain HTTP, not TLS")
+        }
+        httparse::Error::Version if bytes.len() > limits.target_bytes => {
+            Reject { status: 414, reason: "the request-target is longer than allowed" }
+        }
+        httparse::Error::HeaderName => bad("malformed field name"),
+        httparse::Error::HeaderValue => bad("malformed field value"),
+        httparse::Error::NewLine => bad("malformed line end"),
+        httparse::Error::Status | httparse::Error::Token | httparse::Error::Version => bad("malformed request line"),
+    }
+}
+
+/// Whether the request line ends in a well-formed `HTTP/x.y` (RFC 9112 §2.3), so that 505 is the honest answer.
+fn names_a_version(bytes: &[u8]) -> bool {
+    let line = bytes.split(|&b| b == b'\r' || b == b'\n').next().unwrap_or_default();
+    let version = line.rsplit(|&b| b == b' ').next().unwrap_or_default();
+    matches!(version, [b'H', b'T', b'T', b'P', b'/', major, b'.', minor] if major.is_ascii_digit() && minor.is_ascii_digit())
+}
+
+/// Every LF must follow a CR, and every CR must precede an LF (RFC 9112 §2.2).
+fn check_line_ends(head: &[u8]) -> Result<(), Reject> {
+    // The parser strips leading empty lines; they are allowed, as CRLF.
+    for at in memchr::memchr_iter(b'\n', head) {
+        if at == 0 || head[at - 1] != b'\r' {
+            return Err(bad("a line ends in LF without CR"));
+        }
+    }
+    Ok(())
+}
+
+fn method_of(method: &str) -> Result<Method, Reject> {
+    match method {
+        "GET" => Ok(Method::GET),
+        "HEAD" => Ok(Method::HEAD),
+        _ if method.len() > 32 => Err(Reject { status: 501, reason: "no such method" }),
+        _ => Method::from_bytes(method.as_bytes()).map_err(|_| bad("malformed method")),
+    }
+}
+
+/// The target URI's parts: authority, path, query (RFC 9112 §3.2, §3.3).
+fn effective_target<'a>(
+    method: &Method,
+    target: &'a str,
+    minor_version: u8,
+    fields: &RequestFields<'a>,
+) -> Result<(&'a str, &'a str, Option<&'a str>), Reject> {
+    let host = match fields.host {
+        Slot::One(host) => std::str::from_utf8(host).map_err(|_| bad("malformed Host field"))?,
+        Slot::Absent if minor_version == 0 => "",
+        Slot::Absent => return Err(bad("HTTP/1.1 needs a Host field")),
+        Slot::Many => return Err(bad("more than one Host field")),
+    };
+    if !(host.is_empty() && minor_version == 0) && !valid_authority(host) {
+        return Err(bad("malformed Host field"));
+    }
+    if *method == Method::CONNECT {
+        return Err(Reject { status: 405, reason: "this is not a tunnel" });
+    }
+    match parse_target(target).map_err(|_| bad("malformed request-target"))? {
+        Target::Origin { path, query } => Ok((host, path, query)),
+        Target::Absolute { authority, path, query, .. } if valid_authority(authority) => Ok((authority, path, query)),
+        Target::Absolute { .. } => Err(bad("malformed authority in the request-target")),
+        Target::Asterisk if *method == Method::OPTIONS => Ok((host, "*", None)),
+        Target::Asterisk | Target::Authority(_) => Err(bad("this form of request-target does not fit the method")),
+    }
+}
+
+/// RFC 9112 §6.3, refusing everything that two readers could read in two ways.
+fn framing(minor_version: u8, fields: &RequestFields<'_>, limits: &Limits) -> Result<Framing, Reject> {
+    match (fields.transfer_encoding, fields.content_length) {
+        (Slot::Absent, Slot::Absent) => Ok(Framing::None),
+        (Slot::Absent, Slot::One(length)) => {
+            // Digits only: `parse` alone would take a sign.
+            if length.is_empty() || !length.iter().all(u8::is_ascii_digit) {
+                return Err(bad("malformed Content-Length"));
+            }
+            let length =
+                std::str::from_utf8(length).ok().and_then(|digits| digits.parse().ok()).ok_or_else(|| bad("Content-Length overflows"))?;
+            if length > limits.body_bytes {
+                return Err(Reject { status: 413, reason: "the request's content is larger than allowed" });
+            }
+            Ok(if length == 0 { Framing::None } else { Framing::Length(length) })
+        }
+        (Slot::Absent, Slot::Many) => Err(bad("more than one Content-Length")),
+        (Slot::One(_) | Slot::Many, Slot::One(_) | Slot::Many) => Err(bad("both Transfer-Encoding and Content-Length")),
+        (Slot::One(_) | Slot::Many, _) if minor_version == 0 => Err(bad("Transfer-Encoding in HTTP/1.0")),
+        (Slot::One(coding), Slot::Absent) if coding.eq_ignore_ascii_case(b"chunked") => Ok(Framing::Chunked),
+        (Slot::One(_), Slot::Absent) => Err(Reject { status: 501, reason: "the only transfer coding understood is chunked" }),
+        (Slot::Many, Slot::Absent) => Err(bad("more than one Transfer-Encoding")),
+    }
+}
+
+/// RFC 9112 §9.3.
+fn keep_alive(minor_version: u8, fields: &RequestFields<'_>) -> bool {
+    if fields.connection == Slot::Absent {
+        return minor_version == 1;
+    }
+    let (mut close, mut keep) = (false, false);
+    fields.lines.for_each("connection", |line| {
+        for option in line.split(|&b| b == b',').map(<[u8]>::trim_ascii) {
+            close |= option.eq_ignore_ascii_case(b"close");
+            keep |= option.eq_ignore_ascii_case(b"keep-alive");
+        }
+    });
+    !close && (minor_version == 1 || keep)
+}

@@ -1,0 +1,394 @@
+//! HTTP/1: one connection, from its first byte to its last.
+//!
+//! The loop here takes GET and HEAD without content; a hit is answered inside the read that brought it. Everything else is handed to
+//! hyper together with the bytes already read (`handoff`), so there is one reader of request content and no second opinion about where a
+//! message ends.
+
+mod gate;
+mod handoff;
+pub(crate) mod head;
+mod respond;
+
+use std::{
+    io::{self, IoSlice},
+    rc::Rc,
+    task::{Context, Poll, ready},
+    time::Instant,
+};
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version};
+use semantics::{RequestFields, RequestHead, Scheme};
+
+use crate::{
+    accept::Share,
+    connection::{Phase, Seat},
+    service::{Exchange, Hit, Peer, RequestBody, Service},
+    stream::Stream,
+    worker::{Shared, Worker},
+};
+use head::{Framing, Head, Parsed, Reject, field_table, parse};
+
+/// A connection and what it owns.
+struct Connection<S> {
+    worker: Rc<Worker<S>>,
+    shared: Rc<Shared>,
+    stream: Stream,
+    peer: Peer,
+    seat: Seat,
+    /// Bytes read and not yet consumed: empty, and without an allocation, while idle.
+    pending: Vec<u8>,
+    _share: Share,
+}
+
+/// What a turn of the loop ended in. The variants are boxed: an idle connection pays for the largest.
+enum Step<S: Service> {
+    /// The client has closed, or the connection broke.
+    Gone,
+    /// A hit did not fit into the socket.
+    Unfinished(Box<Unfinished<S>>),
+    /// A request that the service must answer in its own time.
+    Call(Box<Call>),
+    /// A request for hyper; its bytes are in `pending`.
+    HandOff,
+    /// Close after what was written.
+    Close,
+    /// Refuse and close.
+    Refuse(Reject),
+}
+
+/// The rest of a hit.
+struct Unfinished<S: Service> {
+    head: Vec<u8>,
+    hit: Hit<S::Stored, S::Note>,
+    written: usize,
+    line: Line,
+    keep_alive: bool,
+    started: Instant,
+}
+
+/// A request taken off the wire.
+struct Call {
+    request: http::Request<RequestBody>,
+    line: Line,
+    keep_alive: bool,
+    started: Instant,
+}
+
+/// What the log wants to know of a request after its buffer is gone.
+#[derive(Debug)]
+struct Line {
+    method: Method,
+    target: String,
+    minor_version: u8,
+    host: Vec<u8>,
+    referer: Vec<u8>,
+    user_agent: Vec<u8>,
+}
+
+impl Line {
+    fn keep(head: &Head<'_>, fields: &RequestFields<'_>) -> Self {
+        let owned = |slot: semantics::request::Slot<'_>| slot.one().unwrap_or_default().to_vec();
+        Self {
+            method: head.method.clone(),
+            target: head.target.to_owned(),
+            minor_version: head.minor_version,
+            host: owned(fields.host),
+            referer: owned(fields.referer),
+            user_agent: owned(fields.user_agent),
+        }
+    }
+
+    fn exchange(&self, peer: Peer, status: u16, body_bytes: u64, started: Instant, complete: bool) -> Exchange<'_> {
+        Exchange {
+            peer,
+            method: self.method.as_str(),
+            target: &self.target,
+            minor_version: self.minor_version,
+            host: &self.host,
+            referer: &self.referer,
+            user_agent: &self.user_agent,
+            status,
+            body_bytes,
+            started,
+            ended: Instant::now(),
+            complete,
+        }
+    }
+}
+
+/// Serves one connection until either side has had enough.
+pub(crate) async fn serve<S: Service>(worker: Rc<Worker<S>>, shared: Rc<Shared>, stream: Stream, peer: Peer, seat: Seat, share: Share) {
+    // The first request has to come within the time for a head; only later ones may be waited for.
+    seat.until(Phase::Head, Instant::now(), shared.limits.header_timeout);
+    let mut connection = Connection { worker, shared, stream, peer, seat, pending: Vec::new(), _share: share };
+    loop {
+        match std::future::poll_fn(|cx| connection.poll_step(cx)).await {
+            Step::Gone => return,
+            Step::Close => return,
+            Step::Refuse(reject) => return Box::pin(connection.refuse(reject)).await,
+            Step::HandOff => return Box::pin(handoff::serve(connection)).await,
+            Step::Unfinished(unfinished) => {
+                let keep_alive = unfinished.keep_alive;
+                if Box::pin(connection.finish(unfinished)).await.is_err() {
+                    return;
+                }
+                if !keep_alive {
+                    return;
+                }
+            }
+            Step::Call(call) => match Box::pin(connection.call(call)).await {
+                Ok(true) => {}
+                Ok(false) | Err(_) => return,
+            },
+        }
+    }
+}
+
+impl<S: Service> Connection<S> {
+    /// Reads and answers as long as that needs no waiting.
+    fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<Step<S>> {
+        let worker = Rc::clone(&self.worker);
+        let mut buffer = worker.read_buffer.borrow_mut();
+        loop {
+            if self.pending.is_empty() {
+                let n = match ready!(self.stream.poll_read(cx, &mut buffer)) {
+                    Ok(0) | Err(_) => return Poll::Ready(Step::Gone),
+                    Ok(n) => n,
+                };
+                let (consumed, step) = self.answer_all(cx, &buffer[..n]);
+                self.pending.extend_from_slice(&buffer[consumed..n]);
+                if let Some(step) = step {
+                    return Poll::Ready(step);
+                }
+            } else {
+                let mut pending = std::mem::take(&mut self.pending);
+                let (consumed, step) = self.answer_all(cx, &pending);
+                pending.drain(..consumed);
+                // An idle connection holds no buffer.
+                self.pending = if pending.is_empty() { Vec::new() } else { pending };
+                if let Some(step) = step {
+                    return Poll::Ready(step);
+                }
+                if self.pending.is_empty() {
+                    continue;
+                }
+                match ready!(self.stream.poll_read(cx, &mut buffer)) {
+                    Ok(0) | Err(_) => return Poll::Ready(Step::Gone),
+                    Ok(n) => self.pending.extend_from_slice(&buffer[..n]),
+                }
+            }
+        }
+    }
+
+    /// Answers every complete request in `bytes` that can be answered at once. Returns how many bytes are done with, and what stopped it.
+    fn answer_all(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> (usize, Option<Step<S>>) {
+        let mut at = 0;
+        let started = Instant::now();
+        while at < bytes.len() {
+            let mut table = field_table();
+            let (head, fields) = match parse(&bytes[at..], &mut table, &self.shared.limits) {
+                Ok(Parsed::Complete(head, fields)) => {
+                    self.stream.head_begun = false;
+                    (head, fields)
+                }
+                Ok(Parsed::Partial) => {
+                    self.stream.head_begun = true;
+                    if self.seat.watch().phase() != Phase::Head {
+                        self.seat.until(Phase::Head, started, self.shared.limits.header_timeout);
+                    }
+                    return (at, None);
+                }
+                Err(reject) => {
+                    self.stream.head_begun = false;
+                    return (at, Some(Step::Refuse(reject)));
+                }
+            };
+            let keep_alive = head.keep_alive && !self.seat.is_draining();
+            let plain = head.framing == Framing::None
+                && !head.negotiates
+                && !fields.content_length.is_present()
+                && matches!(head.method, Method::GET | Method::HEAD);
+            if !plain {
+                return (at, Some(Step::HandOff));
+            }
+            match self.answer(cx, &head, &fields, keep_alive, started) {
+                Answered::Yes if keep_alive => at += head.len,
+                Answered::Yes => return (at + head.len, Some(Step::Close)),
+                Answered::Stop(step) => return (at + head.len, Some(step)),
+            }
+        }
+        self.seat.until(Phase::Idle, started, self.shared.limits.idle_timeout);
+        (at, None)
+    }
+
+    /// The hit path: look up, and one vectored write.
+    fn answer(
+        &mut self,
+        cx: &mut Context<'_>,
+        head: &Head<'_>,
+        fields: &RequestFields<'_>,
+        keep_alive: bool,
+        started: Instant,
+    ) -> Answered<S> {
+        let worker = Rc::clone(&self.worker);
+        let mut out = worker.head_buffer.borrow_mut();
+        out.clear();
+        let request = RequestHead {
+            method: &head.method,
+            scheme: Scheme::Http,
+            authority: head.authority,
+            path: head.path,
+            query: head.query,
+            fields: *fields,
+        };
+        let Some(hit) = worker.service.hit(self.peer, &request, started, &mut out) else {
+            return self.must_call(head, fields, keep_alive, started);
+        };
+        out.extend_from_slice(connection_fields(head.minor_version, keep_alive));
+        let body = hit.body.as_ref().map_or(&[][..], AsRef::as_ref);
+        let total = out.len() + body.len();
+        let written = match self.stream.poll_write(cx, &[IoSlice::new(&out), IoSlice::new(body)]) {
+            Poll::Ready(Ok(n)) => n,
+            Poll::Ready(Err(_)) => return Answered::Stop(Step::Gone),
+            Poll::Pending => 0,
+        };
+        if written < total {
+            let line = Line::keep(head, fields);
+            let unfinished = Unfinished { head: out.clone(), hit, written, line, keep_alive, started };
+            return Answered::Stop(Step::Unfinished(Box::new(unfinished)));
+        }
+        let exchange = Exchange {
+            peer: self.peer,
+            method: head.method.as_str(),
+            target: head.target,
+            minor_version: head.minor_version,
+            host: fields.host.one().unwrap_or_default(),
+            referer: fields.referer.one().unwrap_or_default(),
+            user_agent: fields.user_agent.one().unwrap_or_default(),
+            status: hit.status,
+            body_bytes: body.len() as u64,
+            started,
+            ended: Instant::now(),
+            complete: true,
+        };
+        worker.service.done(&exchange, hit.note);
+        Answered::Yes
+    }
+
+    /// Takes the request off the wire for the service to answer in its own time.
+    fn must_call(&self, head: &Head<'_>, fields: &RequestFields<'_>, keep_alive: bool, started: Instant) -> Answered<S> {
+        match owned_request(head, fields) {
+            Some(request) => {
+                let call = Call { request, line: Line::keep(head, fields), keep_alive, started };
+                Answered::Stop(Step::Call(Box::new(call)))
+            }
+            None => Answered::Stop(Step::Refuse(Reject { status: 400, reason: "malformed request-target" })),
+        }
+    }
+
+    /// Writes the rest of a hit.
+    async fn finish(&mut self, rest: Box<Unfinished<S>>) -> io::Result<()> {
+        let Unfinished { head, hit, mut written, line, started, .. } = *rest;
+        let body = hit.body.as_ref().map_or(&[][..], AsRef::as_ref);
+        let total = head.len() + body.len();
+        let mut result = Ok(());
+        while written < total {
+            self.seat.until(Phase::Write, Instant::now(), self.shared.limits.write_timeout);
+            let slices = [IoSlice::new(head.get(written..).unwrap_or_default()), IoSlice::new(&body[written.saturating_sub(head.len())..])];
+            match std::future::poll_fn(|cx| self.stream.poll_write(cx, &slices)).await {
+                Ok(0) => result = Err(io::ErrorKind::WriteZero.into()),
+                Ok(n) => written += n,
+                Err(error) => result = Err(error),
+            }
+            if result.is_err() {
+                break;
+            }
+        }
+        let body_bytes = written.saturating_sub(head.len()) as u64;
+        self.worker.service.done(&line.exchange(self.peer, hit.status, body_bytes, started, result.is_ok()), hit.note);
+        self.seat.until(Phase::Idle, Instant::now(), self.shared.limits.idle_timeout);
+        result
+    }
+
+    /// Writes `bytes` whole, each step within the write timeout.
+    async fn write_all(&mut self, mut slices: &mut [IoSlice<'_>]) -> io::Result<()> {
+        IoSlice::advance_slices(&mut slices, 0);
+        while !slices.is_empty() {
+            self.seat.until(Phase::Write, Instant::now(), self.shared.limits.write_timeout);
+            match std::future::poll_fn(|cx| self.stream.poll_write(cx, slices)).await? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                n => IoSlice::advance_slices(&mut slices, n),
+            }
+        }
+        Ok(())
+    }
+
+    /// Says why, and closes.
+    async fn refuse(&mut self, reject: Reject) {
+        self.worker.service.refused(self.peer, reject.status, reject.reason);
+        let response = respond::refusal(reject);
+        if self.write_all(&mut [IoSlice::new(&response)]).await.is_ok() {
+            self.close().await;
+        }
+    }
+
+    /// Closes a connection on which unread bytes may wait, so that the client still gets our last ones: our side first, then a short wait
+    /// for its end. Closing at once would reset the connection and may destroy the response on its way (RFC 9112 §9.6).
+    async fn close(&mut self) {
+        self.seat.until(Phase::Write, Instant::now(), LINGER);
+        if std::future::poll_fn(|cx| self.stream.poll_shutdown(cx)).await.is_err() {
+            return;
+        }
+        let mut sink = [0_u8; 1024];
+        let mut drained = 0;
+        while drained < LINGER_BYTES {
+            match std::future::poll_fn(|cx| self.stream.poll_read(cx, &mut sink)).await {
+                Ok(n) if n > 0 => drained += n,
+                _ => return,
+            }
+        }
+    }
+}
+
+/// How long, and how much, a closed connection may still send.
+const LINGER: std::time::Duration = std::time::Duration::from_secs(2);
+const LINGER_BYTES: usize = 256 * 1024;
+
+enum Answered<S: Service> {
+    Yes,
+    Stop(Step<S>),
+}
+
+/// The fields that belong to the connection, and the end of the head.
+const fn connection_fields(minor_version: u8, keep_alive: bool) -> &'static [u8] {
+    match (minor_version, keep_alive) {
+        (1, true) => b"\r\n",
+        (_, true) => b"Connection: keep-alive\r\n\r\n",
+        (_, false) => b"Connection: close\r\n\r\n",
+    }
+}
+
+/// A request that outlives its buffer: URI in origin-form, authority in `Host` (RFC 9112 §3.2.2: an absolute-form target replaces it).
+fn owned_request(head: &Head<'_>, fields: &RequestFields<'_>) -> Option<http::Request<RequestBody>> {
+    let semantics::FieldLines::Raw(lines) = fields.lines else { return None };
+    let mut headers = HeaderMap::with_capacity(lines.len() + 1);
+    for line in lines {
+        headers.append(HeaderName::from_bytes(line.name.as_bytes()).ok()?, HeaderValue::from_bytes(line.value).ok()?);
+    }
+    if !head.authority.is_empty() {
+        headers.insert(http::header::HOST, HeaderValue::from_str(head.authority).ok()?);
+    }
+    let mut request = http::Request::new(RequestBody::empty());
+    *request.method_mut() = head.method.clone();
+    *request.uri_mut() = origin_form(head)?;
+    *request.version_mut() = if head.minor_version == 0 { Version::HTTP_10 } else { Version::HTTP_11 };
+    *request.headers_mut() = headers;
+    Some(request)
+}
+
+fn origin_form(head: &Head<'_>) -> Option<Uri> {
+    match head.query {
+        None => head.path.parse().ok(),
+        Some(query) => format!("{}?{query}", head.path).parse().ok(),
+    }
+}

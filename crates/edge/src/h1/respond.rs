@@ -1,0 +1,208 @@
+//! Responses that are not hits: framed, written as their content comes.
+
+use std::{
+    future::Future,
+    io::{self, IoSlice},
+    pin::{Pin, pin},
+    task::Poll,
+    time::Instant,
+};
+
+use bytes::Bytes;
+use http::{Method, StatusCode, header};
+use http_body::Body;
+
+use super::{Call, Connection, connection_fields, head::Reject};
+use crate::{
+    connection::Phase,
+    service::{RequestBody, Service},
+};
+
+/// A refusal as it goes over the wire.
+pub(super) fn refusal(reject: Reject) -> Vec<u8> {
+    let status = StatusCode::from_u16(reject.status).unwrap_or(StatusCode::BAD_REQUEST);
+    let body = format!("{} {}: {}\n", status.as_u16(), status.canonical_reason().unwrap_or_default(), reject.reason);
+    let allow = if reject.status == 405 { "Allow: GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS\r\n" } else { "" };
+    format!(
+        "HTTP/1.1 {} {}\r\nContent-Type: text/plain; charset=utf-8\r\n{allow}Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        status.as_u16(),
+        status.canonical_reason().unwrap_or_default(),
+        body.len()
+    )
+    .into_bytes()
+}
+
+/// How the end of a response is told (RFC 9112 §6.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Framing {
+    /// Nothing follows the head.
+    None,
+    /// `Content-Length`.
+    Length,
+    /// Chunked.
+    Chunked,
+    /// The connection's end.
+    Close,
+}
+
+impl<S: Service> Connection<S> {
+    /// Has the service answer and writes its response. `Ok(true)`: the connection goes on.
+    pub(super) async fn call(&mut self, call: Box<Call>) -> io::Result<bool> {
+        let Call { request, line, keep_alive, started } = *call;
+        self.seat.in_service();
+        let Some((response, note)) = self.until_gone(request, started).await else {
+            self.worker.service.done(&line.exchange(self.peer, 499, 0, started, false), S::Note::default());
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        };
+        let status = response.status().as_u16();
+        let mut body_bytes = 0;
+        let result = self.respond(response, &line.method, line.minor_version, keep_alive, &mut body_bytes).await;
+        self.worker.service.done(&line.exchange(self.peer, status, body_bytes, started, result.is_ok()), note);
+        self.seat.until(Phase::Idle, Instant::now(), self.shared.limits.idle_timeout);
+        result
+    }
+
+    /// The service's answer, or `None` if the client went first.
+    async fn until_gone(&mut self, request: http::Request<RequestBody>, started: Instant) -> Option<(http::Response<S::Body>, S::Note)> {
+        let worker = std::rc::Rc::clone(&self.worker);
+        let mut answer = pin!(worker.service.call(self.peer, request, started));
+        std::future::poll_fn(|cx| {
+            if let Poll::Ready(answer) = answer.as_mut().poll(cx) {
+                return Poll::Ready(Some(answer));
+            }
+            self.stream.poll_gone(cx).map(|()| None)
+        })
+        .await
+    }
+
+    async fn respond(
+        &mut self,
+        response: http::Response<S::Body>,
+        method: &Method,
+        minor_version: u8,
+        keep_alive: bool,
+        body_bytes: &mut u64,
+    ) -> io::Result<bool> {
+        let (parts, mut body) = response.into_parts();
+        let framing = framing(method, &parts, &body, minor_version);
+        let keep_alive = keep_alive && framing != Framing::Close && !self.seat.is_draining();
+        let mut head = Vec::with_capacity(512);
+        write_head(&mut head, &parts, framing, body.size_hint().exact());
+        head.extend_from_slice(connection_fields(minor_version, keep_alive));
+        if framing == Framing::None {
+            self.write_all(&mut [IoSlice::new(&head)]).await?;
+            return Ok(keep_alive);
+        }
+        let mut left = content_length(&parts);
+        // The first piece goes out with the head if it is there already; otherwise the head does not wait for it.
+        let first = std::future::poll_fn(|cx| match Pin::new(&mut body).poll_frame(cx) {
+            Poll::Pending => Poll::Ready(None),
+            Poll::Ready(frame) => Poll::Ready(Some(frame)),
+        })
+        .await;
+        let mut next = match first {
+            None => {
+                self.write_all(&mut [IoSlice::new(&head)]).await?;
+                head.clear();
+                self.next_frame(&mut body).await?
+            }
+            Some(frame) => frame,
+        };
+        loop {
+            let data = match next {
+                None => break,
+                Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
+                Some(Err(error)) => {
+                    // The head promised more: only a broken connection tells the client that this is not the end.
+                    self.write_all(&mut [IoSlice::new(&head)]).await?;
+                    return Err(io::Error::other(error));
+                }
+            };
+            if let Some(left) = &mut left {
+                let Some(rest) = left.checked_sub(data.len() as u64) else {
+                    return Err(io::Error::other("more content than Content-Length says"));
+                };
+                *left = rest;
+            }
+            if !data.is_empty() {
+                self.write_piece(&head, &data, framing).await?;
+                head.clear();
+                *body_bytes += data.len() as u64;
+            }
+            if body.is_end_stream() {
+                break;
+            }
+            next = self.next_frame(&mut body).await?;
+        }
+        if left.is_some_and(|left| left > 0) {
+            self.write_all(&mut [IoSlice::new(&head)]).await?;
+            return Err(io::Error::other("less content than Content-Length says"));
+        }
+        if framing == Framing::Chunked {
+            head.extend_from_slice(b"0\r\n\r\n");
+        }
+        self.write_all(&mut [IoSlice::new(&head)]).await?;
+        Ok(keep_alive)
+    }
+
+    async fn next_frame(&mut self, body: &mut S::Body) -> io::Result<Option<Result<http_body::Frame<Bytes>, <S::Body as Body>::Error>>> {
+        self.seat.in_service();
+        std::future::poll_fn(|cx| {
+            if let Poll::Ready(frame) = Pin::new(&mut *body).poll_frame(cx) {
+                return Poll::Ready(Ok(frame));
+            }
+            self.stream.poll_gone(cx).map(|()| Err(io::ErrorKind::ConnectionAborted.into()))
+        })
+        .await
+    }
+
+    async fn write_piece(&mut self, head: &[u8], data: &Bytes, framing: Framing) -> io::Result<()> {
+        if framing == Framing::Chunked {
+            let size = format!("{:x}\r\n", data.len());
+            self.write_all(&mut [IoSlice::new(head), IoSlice::new(size.as_bytes()), IoSlice::new(data), IoSlice::new(b"\r\n")]).await
+        } else {
+            self.write_all(&mut [IoSlice::new(head), IoSlice::new(data)]).await
+        }
+    }
+}
+
+fn framing(method: &Method, parts: &http::response::Parts, body: &impl Body, minor_version: u8) -> Framing {
+    let status = parts.status;
+    if *method == Method::HEAD || status.is_informational() || status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED {
+        Framing::None
+    } else if parts.headers.contains_key(header::CONTENT_LENGTH) || body.size_hint().exact().is_some() {
+        Framing::Length
+    } else if minor_version == 1 {
+        Framing::Chunked
+    } else {
+        Framing::Close
+    }
+}
+
+fn content_length(parts: &http::response::Parts) -> Option<u64> {
+    parts.headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+fn write_head(head: &mut Vec<u8>, parts: &http::response::Parts, framing: Framing, exact: Option<u64>) {
+    head.extend_from_slice(b"HTTP/1.1 ");
+    head.extend_from_slice(parts.status.as_str().as_bytes());
+    head.push(b' ');
+    head.extend_from_slice(parts.status.canonical_reason().unwrap_or_default().as_bytes());
+    head.extend_from_slice(b"\r\n");
+    for (name, value) in &parts.headers {
+        if name == header::CONNECTION || name == header::TRANSFER_ENCODING {
+            continue;
+        }
+        head.extend_from_slice(name.as_str().as_bytes());
+        head.extend_from_slice(b": ");
+        head.extend_from_slice(value.as_bytes());
+        head.extend_from_slice(b"\r\n");
+    }
+    match framing {
+        Framing::Length if !parts.headers.contains_key(header::CONTENT_LENGTH) => {
+            head.extend_from_slice(format!("content-length: {}\r\n", exact.unwrap_or_default()).as_bytes());
+        }
+        Framing::Chunked => head.extend_from_slice(b"transfer-encoding: chunked\r\n"),
+        Framing::Length | Framing::None | Framing::Close => {}
+    }
+}

@@ -1,0 +1,139 @@
+//! Listeners: one socket per worker on the same port (`SO_REUSEPORT`), so that the kernel spreads connections without a shared queue.
+
+use std::{
+    fmt, io,
+    net::{SocketAddr, TcpListener},
+    os::unix::net::UnixListener,
+    path::PathBuf,
+};
+
+use socket2::{Domain, Protocol, Type};
+
+/// How many connections may wait to be accepted on each listener.
+const BACKLOG: i32 = 4096;
+
+/// Where to listen.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Socket {
+    /// An address and port; port 0 lets the system choose.
+    Tcp(SocketAddr),
+    /// A path.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Socket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => write!(f, "{address}"),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// A bound socket that has not been given to a runtime yet.
+#[derive(Debug)]
+pub enum Listener {
+    /// TCP.
+    Tcp(TcpListener),
+    /// Unix.
+    Unix(UnixListener),
+}
+
+/// A socket could not be listened on.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {socket}: {}", hint(source))]
+pub struct BindError {
+    /// Where.
+    pub socket: Socket,
+    /// Why.
+    #[source]
+    pub source: io::Error,
+}
+
+fn hint(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "another program listens there already".to_owned(),
+        io::ErrorKind::PermissionDenied => "not permitted (ports below 1024 need root or CAP_NET_BIND_SERVICE)".to_owned(),
+        io::ErrorKind::AddrNotAvailable => "this machine has no such address".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+impl Listener {
+    /// Where it listens: with the port the system chose.
+    #[must_use]
+    pub fn socket(&self) -> Option<Socket> {
+        match self {
+            Self::Tcp(listener) => listener.local_addr().ok().map(Socket::Tcp),
+            Self::Unix(listener) => listener.local_addr().ok()?.as_pathname().map(|path| Socket::Unix(path.to_owned())),
+        }
+    }
+}
+
+/// Binds `socket` once for each of `workers`.
+///
+/// The first socket is bound without `SO_REUSEPORT`, to see whether somebody else has the port: with it, a second server would become a
+/// silent partner that gets half of the connections. A Unix socket is bound once and cloned; a stale one left by a killed server is removed.
+///
+/// # Errors
+/// When the address is taken, not ours, or not permitted.
+pub fn bind(socket: &Socket, workers: usize) -> Result<Vec<Listener>, BindError> {
+    let listeners = match socket {
+        Socket::Tcp(address) => bind_tcp(*address, workers),
+        Socket::Unix(path) => bind_unix(path, workers),
+    };
+    listeners.map_err(|source| BindError { socket: socket.clone(), source })
+}
+
+fn bind_tcp(address: SocketAddr, workers: usize) -> io::Result<Vec<Listener>> {
+    let mut address = address;
+    if address.port() != 0 {
+        tcp_socket(address, false)?;
+    }
+    let mut listeners = Vec::with_capacity(workers);
+    for _ in 0..workers {
+        let socket = tcp_socket(address, true)?;
+        socket.listen(BACKLOG)?;
+        let listener: TcpListener = socket.into();
+        address = listener.local_addr()?;
+        listeners.push(Listener::Tcp(listener));
+    }
+    Ok(listeners)
+}
+
+fn tcp_socket(address: SocketAddr, shared: bool) -> io::Result<socket2::Socket> {
+    let socket = socket2::Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(shared)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    Ok(socket)
+}
+
+fn bind_unix(path: &PathBuf, workers: usize) -> io::Result<Vec<Listener>> {
+    let first = match UnixListener::bind(path) {
+        Ok(listener) => listener,
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_stale(path) => {
+            std::fs::remove_file(path)?;
+            UnixListener::bind(path)?
+        }
+        Err(error) => return Err(error),
+    };
+    first.set_nonblocking(true)?;
+    let mut listeners = Vec::with_capacity(workers);
+    for _ in 1..workers {
+        listeners.push(Listener::Unix(first.try_clone()?));
+    }
+    listeners.push(Listener::Unix(first));
+    Ok(listeners)
+}
+
+/// A socket file that nobody answers on.
+fn is_stale(path: &PathBuf) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    std::fs::metadata(path).is_ok_and(|meta| meta.file_type().is_socket())
+        && std::os::unix::net::UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}

@@ -1,0 +1,97 @@
+//! A byte stream: TCP or a Unix socket. All methods take `&self`, so that a connection can be read, watched and written from one task.
+
+use std::{
+    io::{self, IoSlice},
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::{TcpStream, UnixStream},
+};
+
+/// An accepted connection's socket.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    io: Io,
+    /// Part of a head has come. A connection that is given up in this state is told why: dropping it is all that the sweep can do.
+    pub(crate) head_begun: bool,
+}
+
+#[derive(Debug)]
+enum Io {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if self.head_begun {
+            self.write_now(HEAD_TIMEOUT);
+        }
+    }
+}
+
+const HEAD_TIMEOUT: &[u8] = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+
+impl Stream {
+    pub(crate) const fn tcp(stream: TcpStream) -> Self {
+        Self { io: Io::Tcp(stream), head_begun: false }
+    }
+
+    pub(crate) const fn unix(stream: UnixStream) -> Self {
+        Self { io: Io::Unix(stream), head_begun: false }
+    }
+
+    /// Reads what is there. Goes through tokio's `AsyncRead`, which knows that a short read has emptied the socket and so saves the
+    /// second `read` that would only say so.
+    pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
+        let mut buf = ReadBuf::new(buf);
+        ready!(match &mut self.io {
+            Io::Tcp(stream) => Pin::new(stream).poll_read(cx, &mut buf),
+            Io::Unix(stream) => Pin::new(stream).poll_read(cx, &mut buf),
+        })?;
+        Poll::Ready(Ok(buf.filled().len()))
+    }
+
+    /// Writes some of `slices`.
+    pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        match &mut self.io {
+            Io::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
+            Io::Unix(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
+        }
+    }
+
+    /// Ends our direction.
+    pub(crate) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.io {
+            Io::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
+            Io::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+
+    /// Writes what fits now, for a last word to a client that is being given up.
+    pub(crate) fn write_now(&self, bytes: &[u8]) {
+        let _ = match &self.io {
+            Io::Tcp(stream) => stream.try_write(bytes),
+            Io::Unix(stream) => stream.try_write(bytes),
+        };
+    }
+
+    /// Resolves when the client has gone. Nothing is read; once bytes of a further request wait, this can no longer be seen and the
+    /// future stays pending. A Unix socket cannot be looked into: there the next write tells.
+    pub(crate) fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<()> {
+        match &self.io {
+            Io::Tcp(stream) => {
+                let mut byte = [0_u8; 1];
+                let mut buf = ReadBuf::new(&mut byte);
+                match ready!(stream.poll_peek(cx, &mut buf)) {
+                    Ok(0) | Err(_) => Poll::Ready(()),
+                    Ok(_) => Poll::Pending,
+                }
+            }
+            Io::Unix(_) => Poll::Pending,
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Asking the origin, and making what it says fit to be passed on.
+
+use std::time::{Duration, Instant};
+
+use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
+use origins::OriginError;
+use policy::{Kept, NotKept, Seen};
+use semantics::{Timestamp, date::format_http_date, hop_by_hop::strip_hop_by_hop};
+
+use crate::{Failure, Pipeline, Record, question::Question};
+
+/// After a purge: how long a "not found" is not believed.
+const JUST_PURGED: Duration = Duration::from_secs(5);
+
+/// An origin's answer and its times.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) response: Response<origins::Body>,
+    pub(crate) request_time: Timestamp,
+    pub(crate) response_time: Timestamp,
+    /// From the request to the response's head.
+    pub(crate) took: Duration,
+}
+
+impl Pipeline {
+    /// Sends a request to the question's origin.
+    pub(crate) async fn ask(&self, question: &Question, request: Request<origins::Body>) -> Result<Answer, Failure> {
+        let began = Instant::now();
+        let request_time = self.shared.clock.at(began);
+        let answered = question.site.origin.fetch(request).await;
+        let took = began.elapsed();
+        let response_time = self.shared.clock.now();
+        self.counters.origin_answered(u64::try_from(took.as_millis()).unwrap_or(u64::MAX), answered.is_err());
+        match answered {
+            Ok(mut response) => {
+                tidy(&mut response, response_time);
+                if !response.status().is_server_error() {
+                    question.site.down.answered();
+                }
+                Ok(Answer { response, request_time, response_time, took })
+            }
+            Err(error) => {
+                if blames_origin(&error) {
+                    question.site.down.failed(response_time);
+                    tracing::warn!(site = %question.site.name, target = %question.target, %error, "the origin did not answer");
+                }
+                Err(Failure::from(&error))
+            }
+        }
+    }
+
+    /// Whether, and how, an answer with these fields is kept.
+    pub(crate) fn judge(
+        &self,
+        question: &Question,
+        status: StatusCode,
+        headers: &HeaderMap,
+        (request_time, response_time): (Timestamp, Timestamp),
+    ) -> Result<Kept, NotKept> {
+        question.site.policy.keep(&Seen {
+            method: &question.method,
+            authority: &question.authority,
+            target: &question.target,
+            asked: question.asked,
+            request: &question.directives,
+            status,
+            headers,
+            request_time,
+            response_time,
+            just_purged: response_time.since(self.shared.purged_at()) < JUST_PURGED && self.shared.purged_at() != Timestamp::default(),
+        })
+    }
+
+    /// The record of an answer that is kept, and its place among the purges.
+    pub(crate) fn record(
+        &self,
+        question: &Question,
+        (status, headers): (StatusCode, &HeaderMap),
+        length: Option<u64>,
+        mut kept: Kept,
+    ) -> (Record, store::Scope) {
+        let tags = std::mem::take(&mut kept.tags).into_boxed_slice();
+        let parts = policy::KeyParts::of(&question.key);
+        let url = question.key.get(parts.url_start..parts.url_end).unwrap_or_default().into();
+        let vary = semantics::vary::Vary::of(headers, &question.fields());
+        (Record::new(status, headers, length, kept, vary), store::Scope { site: question.site.id, url, tags })
+    }
+}
+
+/// What an origin's connection leaves behind goes; what a recipient with a clock must add comes (RFC 9110 §6.6.1).
+fn tidy(response: &mut Response<origins::Body>, now: Timestamp) {
+    if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+        return;
+    }
+    let headers = response.headers_mut();
+    strip_hop_by_hop(headers);
+    if !headers.contains_key(header::DATE)
+        && let Ok(date) = HeaderValue::from_bytes(&format_http_date(now))
+    {
+        headers.insert(header::DATE, date);
+    }
+}
+
+/// A client that broke off its upload, or a queue of ours that is full, says nothing about the origin.
+const fn blames_origin(error: &OriginError) -> bool {
+    use origins::Fault;
+    !matches!(error.fault, Fault::RequestBody | Fault::RequestTimeout | Fault::RequestTooLarge | Fault::Overloaded | Fault::Internal)
+}

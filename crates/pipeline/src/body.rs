@@ -1,0 +1,85 @@
+//! The content of a response on its way to the client.
+
+use std::{
+    collections::VecDeque,
+    error::Error,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use store::Reader;
+
+use crate::{Failure, store_body::StoreBody};
+
+/// Why content broke off.
+pub type BodyError = Box<dyn Error + Send + Sync>;
+
+/// Where the content comes from.
+#[derive(Debug)]
+pub enum Body {
+    /// Bytes at hand, whole.
+    Full(Bytes),
+    /// Bytes at hand, in pieces: ranges.
+    Pieces(VecDeque<Bytes>),
+    /// The origin, straight.
+    Origin(origins::Body),
+    /// The origin, and a copy goes into the store.
+    Kept(Box<StoreBody>),
+    /// What a crowd reads together.
+    Growing(Reader<Failure>),
+}
+
+impl Body {
+    /// No content.
+    #[must_use]
+    pub const fn empty() -> Self {
+        Self::Full(Bytes::new())
+    }
+}
+
+impl HttpBody for Body {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        match &mut *self {
+            Self::Full(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Self::Full(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+            Self::Pieces(pieces) => Poll::Ready(pieces.pop_front().map(|piece| Ok(Frame::data(piece)))),
+            Self::Origin(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
+            Self::Kept(body) => body.poll_frame(cx).map_err(Into::into),
+            Self::Growing(reader) => {
+                reader.poll_chunk(cx).map(|chunk| chunk.map(|chunk| chunk.map(Frame::data).map_err(|broken| broken_off(&broken))))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Full(bytes) => bytes.is_empty(),
+            Self::Pieces(pieces) => pieces.is_empty(),
+            Self::Origin(body) => body.is_end_stream(),
+            // Their last piece is not the end: the store has to see that too.
+            Self::Kept(_) | Self::Growing(_) => false,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Self::Pieces(pieces) => SizeHint::with_exact(pieces.iter().map(|piece| piece.len() as u64).sum()),
+            Self::Origin(body) => body.size_hint(),
+            Self::Kept(body) => body.size_hint(),
+            Self::Growing(reader) => reader.length_hint().map_or_else(SizeHint::default, SizeHint::with_exact),
+        }
+    }
+}
+
+fn broken_off(broken: &store::Broken<Failure>) -> BodyError {
+    match broken {
+        store::Broken::Failed(failure) => failure.detail().to_owned().into(),
+        store::Broken::Abandoned => "the fetch was given up".into(),
+    }
+}

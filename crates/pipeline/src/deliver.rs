@@ -1,0 +1,174 @@
+//! A stored response becomes an answer: whole, a part, a confirmation, or only its head.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
+use semantics::{
+    RequestFields, Timestamp,
+    cache_status::{CacheStatus, Outcome},
+    conditional::{Precondition, evaluate},
+    date::parse_http_date,
+    range::{Part, Ranges, content_range, multipart, multipart_content_type, plan, unsatisfied_range},
+};
+
+use crate::{Body, Record, Stored, failure};
+
+const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
+const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
+
+/// The answer that `stored` gives to a request.
+pub(crate) fn stored(
+    stored: &Arc<Stored>,
+    method: &Method,
+    fields: &RequestFields<'_>,
+    status: &CacheStatus<'_>,
+    now: Timestamp,
+) -> Response<Body> {
+    let record = &stored.record;
+    let mut response = match precondition(record, method, fields) {
+        Precondition::NotModified => not_modified(record),
+        Precondition::Failed => failure::page(StatusCode::PRECONDITION_FAILED, "precondition"),
+        Precondition::Proceed => whole_or_part(stored, method, fields),
+    };
+    let ttl = record.freshness.lifetime.as_secs().cast_signed() - record.freshness.age(now).as_secs().cast_signed();
+    let status = CacheStatus { ttl: Some(ttl), ..*status };
+    let headers = response.headers_mut();
+    headers.insert(header::AGE, HeaderValue::from(record.freshness.age(now).as_secs()));
+    explain(headers, &status);
+    response
+}
+
+/// Preconditions concern representations that would be sent with success (RFC 9110 §13.2.1).
+fn precondition(record: &Record, method: &Method, fields: &RequestFields<'_>) -> Precondition {
+    if record.status.is_success() { evaluate(method, fields, record.etag(), record.last_modified) } else { Precondition::Proceed }
+}
+
+/// What a request gets of a response whose content is still arriving: its head may confirm what the client has; ranges are not cut out of
+/// what is not there yet (RFC 9110 §14.2 lets a server ignore `Range`).
+pub(crate) fn growing(record: &Record, body: store::Reader<crate::Failure>, fields: &RequestFields<'_>, status: &CacheStatus<'_>) -> Response<Body> {
+    let mut response = match precondition(record, &Method::GET, fields) {
+        Precondition::NotModified => not_modified(record),
+        Precondition::Failed => failure::page(StatusCode::PRECONDITION_FAILED, "precondition"),
+        Precondition::Proceed => whole(record, Body::Growing(body)),
+    };
+    explain(response.headers_mut(), status);
+    response
+}
+
+/// Says what the cache did: after what caches nearer the origin have said (RFC 9211 §2).
+pub(crate) fn explain(headers: &mut HeaderMap, status: &CacheStatus<'_>) {
+    let mut value = Vec::with_capacity(64);
+    status.write(&mut value);
+    if let Ok(value) = HeaderValue::from_bytes(&value) {
+        headers.append(CACHE_STATUS, value);
+    }
+    headers.insert(X_CACHE, HeaderValue::from_static(status.x_cache()));
+}
+
+/// The fields of a hit that are not stored: written after the stored lines.
+pub(crate) fn write_hit_fields(record: &Record, now: Timestamp, out: &mut Vec<u8>) {
+    let age = record.freshness.age(now).as_secs();
+    let ttl = record.freshness.remaining(now).as_secs();
+    out.extend_from_slice(b"age: ");
+    write_number(age, out);
+    out.extend_from_slice(b"\r\ncache-status: ");
+    CacheStatus { ttl: Some(ttl.cast_signed()), ..CacheStatus::new(Outcome::Hit) }.write(out);
+    out.extend_from_slice(b"\r\nx-cache: HIT\r\n");
+}
+
+fn write_number(mut n: u64, out: &mut Vec<u8>) {
+    let mut digits = [0_u8; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (n % 10) as u8;
+        n /= 10;
+        if n == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+fn not_modified(record: &Record) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NOT_MODIFIED;
+    *response.headers_mut() = semantics::conditional::not_modified_fields(&record.headers());
+    response
+}
+
+fn whole(record: &Record, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = record.status;
+    *response.headers_mut() = record.headers();
+    response
+}
+
+fn whole_or_part(stored: &Stored, method: &Method, fields: &RequestFields<'_>) -> Response<Body> {
+    let record = &stored.record;
+    if *method == Method::HEAD {
+        return whole(record, Body::empty());
+    }
+    if !fields.range.is_present() || record.status != StatusCode::OK {
+        return whole(record, Body::Full(stored.body.clone()));
+    }
+    let headers = record.headers();
+    let date = headers.get(header::DATE).and_then(|value| parse_http_date(value.as_bytes()));
+    let length = stored.body.len() as u64;
+    match plan(fields, record.etag(), record.last_modified, date, length) {
+        Ranges::Whole => whole(record, Body::Full(stored.body.clone())),
+        Ranges::One(range) => {
+            let body = slice(&stored.body, &range);
+            let mut response = whole(record, Body::Full(body));
+            let part = range.end - range.start;
+            partial(&mut response, part);
+            set(response.headers_mut(), header::CONTENT_RANGE, &content_range(&range, length));
+            response
+        }
+        Ranges::Many(ranges) => {
+            let boundary = boundary();
+            let content_type = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+            let (parts, total) = multipart(&ranges, content_type, &boundary, length);
+            let pieces = parts.into_iter().map(|part| match part {
+                Part::Text(text) => Bytes::from(text),
+                Part::Slice(range) => slice(&stored.body, &range),
+            });
+            let mut response = whole(record, Body::Pieces(pieces.collect::<VecDeque<_>>()));
+            partial(&mut response, total);
+            set(response.headers_mut(), header::CONTENT_TYPE, &multipart_content_type(&boundary));
+            response
+        }
+        Ranges::NotSatisfiable => {
+            let mut response = failure::page(StatusCode::RANGE_NOT_SATISFIABLE, "range");
+            set(response.headers_mut(), header::CONTENT_RANGE, &unsatisfied_range(length));
+            response
+        }
+    }
+}
+
+fn partial(response: &mut Response<Body>, length: u64) {
+    *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+    response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+}
+
+fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(name, value);
+    }
+}
+
+/// The plan lies inside the body; an empty slice would mean that it does not.
+fn slice(body: &Bytes, range: &std::ops::Range<u64>) -> Bytes {
+    match (usize::try_from(range.start), usize::try_from(range.end)) {
+        (Ok(start), Ok(end)) if start <= end && end <= body.len() => body.slice(start..end),
+        _ => Bytes::new(),
+    }
+}
+
+/// Different each time, so that no content can be written to contain it.
+fn boundary() -> String {
+    use std::hash::{BuildHasher, RandomState};
+    let random = || RandomState::new().hash_one(0_u8);
+    format!("seawall-{:016x}{:016x}", random(), random())
+}

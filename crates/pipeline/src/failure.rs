@@ -1,0 +1,100 @@
+//! What a visitor gets when there is nothing to give: one function makes every error page.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, StatusCode, header};
+use origins::{Fault, OriginError};
+
+use crate::Body;
+
+/// After this many seconds it is worth trying again.
+const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
+
+/// Why there is no response from the origin. Cheap to clone: a whole crowd may share one.
+#[derive(Debug, Clone)]
+pub struct Failure(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    status: StatusCode,
+    /// The proxy error type (RFC 9209 §2.3).
+    name: &'static str,
+    /// For the log, never for the visitor.
+    detail: String,
+}
+
+impl Failure {
+    /// The origin answered, with an error of its own.
+    pub(crate) fn of_status(status: StatusCode) -> Self {
+        Self(Arc::new(Inner { status, name: "http_response_status", detail: format!("the origin answered {status}") }))
+    }
+
+    /// Nobody fetches any more what this request waited for.
+    pub(crate) fn given_up(detail: &str) -> Self {
+        Self(Arc::new(Inner { status: Fault::Internal.status(), name: Fault::Internal.name(), detail: detail.to_owned() }))
+    }
+
+    /// The status for a visitor.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        self.0.status
+    }
+
+    /// The proxy error type.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.0.name
+    }
+
+    /// What was being done.
+    #[must_use]
+    pub fn detail(&self) -> &str {
+        &self.0.detail
+    }
+
+    /// The page for a visitor.
+    pub(crate) fn page(&self) -> Response<Body> {
+        page(self.status(), self.name())
+    }
+}
+
+impl From<&OriginError> for Failure {
+    fn from(error: &OriginError) -> Self {
+        Self(Arc::new(Inner { status: error.fault.status(), name: error.fault.name(), detail: error.detail.clone() }))
+    }
+}
+
+/// An error page of our own: what happened, in words for visitors, and the reason's name for whoever runs the site.
+pub(crate) fn page(status: StatusCode, reason: &'static str) -> Response<Body> {
+    let title = status.canonical_reason().unwrap_or("Error");
+    let words = match status.as_u16() {
+        400 => "This request could not be understood.",
+        408 => "The request took too long to arrive.",
+        413 => "What was sent is larger than this site accepts.",
+        421 => "No site of that name is served here.",
+        503 => "This site is very busy right now. Please try again in a moment.",
+        504 if reason == "only-if-cached" => "This page is not stored here.",
+        502 | 504 => "The server behind this site does not answer right now. Please try again in a moment.",
+        _ => "Something went wrong.",
+    };
+    let body = format!(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>{code} {title}</title>\
+         <style>body{{font:1.1rem/1.6 system-ui,sans-serif;max-width:34rem;margin:20vh auto;padding:0 1.5rem;color:#234}}\
+         small{{color:#678}}@media(prefers-color-scheme:dark){{body{{background:#123;color:#dee}}}}</style>\
+         <h1>{title}</h1><p>{words}</p><p><small>{code} · {reason}</small></p></html>\n",
+        code = status.as_u16()
+    );
+    let mut response = Response::new(Body::Full(Bytes::from(body)));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    if status.is_server_error() {
+        headers.insert(header::RETRY_AFTER, RETRY_AFTER);
+        if let Ok(value) = HeaderValue::from_str(&format!("seawall; error={reason}")) {
+            headers.insert("proxy-status", value);
+        }
+    }
+    response
+}

@@ -1,0 +1,220 @@
+//! One fetch for a crowd: a task of its own, so that it outlives the client that began it.
+
+use std::{future::poll_fn, pin::Pin, rc::Rc, sync::Arc, time::Duration};
+
+use http::{Response, StatusCode, header};
+use http_body::Body as _;
+use policy::NotKept;
+use semantics::{
+    cache_control::RequestDirectives,
+    reuse::allowed_on_error,
+    validation::{freshen, same_representation},
+};
+use store::{Lead, Reader};
+use tokio::sync::oneshot;
+
+use crate::{Failure, Pipeline, Record, Stored, ask::Answer, forward, question::Question};
+
+/// How long a key is remembered whose answer could not be shared.
+const UNCACHEABLE: Duration = Duration::from_secs(60);
+
+/// How long a stale response may be served when the origin fails, if neither it nor the configuration says: disconnected, a cache may go on (RFC 9111 §4.2.4).
+pub(crate) const STALE_IF_ERROR: Duration = Duration::from_secs(7 * 86_400);
+
+/// What the fetch came to, for the client that began it.
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// The head is here and the content comes; others read it too.
+    Growing { record: Arc<Record>, body: Reader<Failure>, took: Duration },
+    /// The origin confirmed what is stored.
+    Confirmed { stored: Arc<Stored>, took: Duration },
+    /// It is for this client alone.
+    Alone { response: Response<origins::Body>, why: &'static str, took: Duration },
+    /// There is none.
+    Failed(Failure),
+}
+
+impl Pipeline {
+    /// Begins a fetch that others may follow. The receiver may be dropped: nobody notices.
+    pub(crate) fn begin_fetch(
+        self: &Rc<Self>,
+        question: Rc<Question>,
+        lead: Lead<Record, Failure>,
+        candidate: Option<Arc<Stored>>,
+    ) -> oneshot::Receiver<Told> {
+        let (tell, told) = oneshot::channel();
+        let pipeline = Rc::clone(self);
+        self.tasks.spawn_local(async move { pipeline.fetch(&question, lead, candidate, tell).await });
+        told
+    }
+
+    async fn fetch(
+        &self,
+        question: &Question,
+        lead: Lead<Record, Failure>,
+        candidate: Option<Arc<Stored>>,
+        tell: oneshot::Sender<Told>,
+    ) {
+        let answer = match self.ask(question, forward::shared(question, candidate.as_deref())).await {
+            Ok(answer) => answer,
+            Err(failure) => {
+                lead.failed(failure.clone());
+                let _ = tell.send(Told::Failed(failure));
+                return;
+            }
+        };
+        if answer.response.status() == StatusCode::NOT_MODIFIED
+            && let Some(candidate) = candidate.as_deref()
+        {
+            self.confirmed(question, lead, candidate, answer, tell).await;
+            return;
+        }
+        if answer.response.status().is_server_error()
+            && candidate.as_deref().is_some_and(|stored| self.may_go_on(stored, answer.response_time))
+        {
+            let failure = Failure::of_status(answer.response.status());
+            question.site.down.failed(answer.response_time);
+            lead.failed(failure.clone());
+            let _ = tell.send(Told::Failed(failure));
+            return;
+        }
+        self.store(question, lead, answer, tell).await;
+    }
+
+    /// Whether a stale response may stand in for a failed origin, as far as the response goes.
+    fn may_go_on(&self, stored: &Stored, now: semantics::Timestamp) -> bool {
+        allowed_on_error(&RequestDirectives::NONE, &stored.record.freshness, now, STALE_IF_ERROR)
+            && self.shared.store.verdict(stored) != store::Purged::Hard
+    }
+
+    /// The origin's answer goes to everybody, or to the leader's client alone.
+    async fn store(&self, question: &Question, lead: Lead<Record, Failure>, answer: Answer, tell: oneshot::Sender<Told>) {
+        let Answer { response, request_time, response_time, took } = answer;
+        let status = response.status();
+        let length = response.body().size_hint().exact().or_else(|| content_length(&response));
+        let kept = match self.judge(question, status, response.headers(), (request_time, response_time)) {
+            Ok(_) if length.is_some_and(|length| length > question.site.object_max) => {
+                self.release(question, lead);
+                let _ = tell.send(Told::Alone { response, why: "too-large", took });
+                return;
+            }
+            Ok(kept) => kept,
+            Err(why) => {
+                self.not_kept(question, lead, status, why);
+                let _ = tell.send(Told::Alone { response, why: why.name(), took });
+                return;
+            }
+        };
+        self.shared.store.unmark_uncacheable(question.hash);
+        let (parts, body) = response.into_parts();
+        let (record, scope) = self.record(question, (status, &parts.headers), length, kept.clone());
+        let record = Arc::new(record);
+        let mut writer = lead.serve(Arc::clone(&record), length);
+        let begun = writer.begun();
+        if let Some(reader) = writer.reader() {
+            let _ = tell.send(Told::Growing { record, body: reader, took });
+        }
+        let mut body = body;
+        while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+            match frame.map(http_body::Frame::into_data) {
+                Ok(Ok(data)) => {
+                    if writer.push(data).await.is_err() {
+                        return;
+                    }
+                }
+                // Trailers are not kept.
+                Ok(Err(_)) => {}
+                Err(error) => {
+                    tracing::warn!(site = %question.site.name, target = %question.target, %error, "the response broke off");
+                    writer.fail(Failure::from(&error));
+                    return;
+                }
+            }
+        }
+        if let Some((whole, flight)) = writer.complete() {
+            let (record, _) = self.record(question, (status, &parts.headers), Some(whole.len() as u64), kept);
+            self.insert(question, Stored::new(record, whole, begun, scope));
+            drop(flight);
+        }
+    }
+
+    fn not_kept(&self, question: &Question, lead: Lead<Record, Failure>, status: StatusCode, why: NotKept) {
+        if status.is_server_error() {
+            // The others are told what the leader was told, instead of asking a failing origin a thousand times.
+            lead.failed(Failure::of_status(status));
+            return;
+        }
+        if why.is_about_this_request() {
+            lead.uncacheable();
+        } else {
+            self.release(question, lead);
+        }
+    }
+
+    /// Remembers that answers to this key are not shared, and lets everybody who waits go to the origin.
+    fn release(&self, question: &Question, lead: Lead<Record, Failure>) {
+        let until = self.shared.clock.now() + UNCACHEABLE;
+        self.shared.store.mark_uncacheable(question.hash, until.as_millis());
+        lead.uncacheable();
+    }
+
+    /// A 304: the stored response lives on with new fields (RFC 9111 §4.3.4).
+    async fn confirmed(
+        &self,
+        question: &Question,
+        lead: Lead<Record, Failure>,
+        candidate: &Stored,
+        answer: Answer,
+        tell: oneshot::Sender<Told>,
+    ) {
+        let begun = lead.begun();
+        match self.freshened(question, candidate, &answer, begun) {
+            Some(stored) => {
+                lead.stored(Arc::clone(&stored));
+                let _ = tell.send(Told::Confirmed { stored, took: answer.took });
+            }
+            None => {
+                // It confirms something else than what is stored, or forbids keeping it: ask for the whole.
+                self.shared.store.remove(question.hash, &question.key);
+                match self.ask(question, forward::shared(question, None)).await {
+                    Ok(answer) => self.store(question, lead, answer, tell).await,
+                    Err(failure) => {
+                        lead.failed(failure.clone());
+                        let _ = tell.send(Told::Failed(failure));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Stores `candidate` again with the fields of a 304. `None` if the 304 is about another representation, or if it may not be kept any more.
+    pub(crate) fn freshened(
+        &self,
+        question: &Question,
+        candidate: &Stored,
+        answer: &Answer,
+        begun: store::Generation,
+    ) -> Option<Arc<Stored>> {
+        let mut headers = candidate.record.headers();
+        let confirmation = answer.response.headers();
+        if !same_representation(&headers, confirmation) {
+            return None;
+        }
+        freshen(&mut headers, confirmation);
+        let status = candidate.record.status;
+        let kept = self.judge(question, status, &headers, (answer.request_time, answer.response_time)).ok()?;
+        let length = candidate.body.len() as u64;
+        let (record, scope) = self.record(question, (status, &headers), Some(length), kept);
+        Some(self.insert(question, Stored::new(record, candidate.body.clone(), begun, scope)))
+    }
+
+    /// Stores a response in place of those that answer the same requests.
+    pub(crate) fn insert(&self, question: &Question, stored: Stored) -> Arc<Stored> {
+        let fields = question.fields();
+        self.shared.store.insert(question.hash, &question.key, stored, |held| held.vary.matches(&fields))
+    }
+}
+
+fn content_length(response: &Response<origins::Body>) -> Option<u64> {
+    response.headers().get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}

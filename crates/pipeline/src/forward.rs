@@ -1,0 +1,89 @@
+//! The request that goes to the origin.
+
+use http::{HeaderValue, Request, header};
+use origins::{
+    Body,
+    http::{Forwarding, Peer, keep_upgrade, rebuild},
+};
+use semantics::{validation::add_validators, vary::canonical_accept_encoding};
+
+use crate::{Stored, question::Question};
+
+/// Fields by which a client asks for less than the whole, or for nothing if it has it already.
+const CONDITIONS: [header::HeaderName; 6] = [
+    header::IF_NONE_MATCH,
+    header::IF_MODIFIED_SINCE,
+    header::IF_MATCH,
+    header::IF_UNMODIFIED_SINCE,
+    header::IF_RANGE,
+    header::RANGE,
+];
+
+/// For a response that all who ask the same will get: whole, unconditional, in one coding for all browsers; with the validators of what is
+/// stored, if that may be confirmed.
+pub(crate) fn shared(question: &Question, candidate: Option<&Stored>) -> Request<Body> {
+    let mut request = request(question, Body::Empty);
+    let fields = request.headers_mut();
+    for name in &CONDITIONS {
+        fields.remove(name);
+    }
+    let codings = canonical_accept_encoding(&question.fields());
+    if codings.is_empty() {
+        fields.remove(header::ACCEPT_ENCODING);
+    } else {
+        fields.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(codings));
+    }
+    if let Some(stored) = candidate {
+        add_validators(&stored.record.headers(), fields);
+    }
+    request
+}
+
+/// For this one client, with its own conditions unless what is stored is to be validated.
+pub(crate) fn alone(question: &Question, candidate: Option<&Stored>) -> Request<Body> {
+    let mut request = request(question, Body::Empty);
+    if let Some(stored) = candidate {
+        add_validators(&stored.record.headers(), request.headers_mut());
+    }
+    request
+}
+
+/// As it came.
+pub(crate) fn passed(question: &Question, body: Body) -> Request<Body> {
+    let mut request = request(question, body);
+    // h2c would switch this connection to a protocol that is only meant for the client's.
+    let upgrades = question.headers.get(header::UPGRADE).is_some_and(|to| !to.as_bytes().to_ascii_lowercase().starts_with(b"h2c"));
+    if upgrades {
+        keep_upgrade(&question.headers, request.headers_mut());
+    }
+    request
+}
+
+fn request(question: &Question, body: Body) -> Request<Body> {
+    let client = &question.client;
+    let peer = |address: Option<std::net::IpAddr>| address.map_or(Peer::Unix, Peer::Ip);
+    let mut fields = rebuild(
+        &question.headers,
+        &Forwarding {
+            peer: peer(client.peer),
+            peer_trusted: client.trusted,
+            client: peer(client.address),
+            scheme: client.scheme,
+            authority: &question.authority,
+            via_received_protocol: if question.minor_version == 0 { "1.0" } else { "1.1" },
+        },
+    );
+    if let Some(host) = question.site.origin_host.as_deref().and_then(|host| HeaderValue::from_str(host).ok()) {
+        fields.insert(header::HOST, host);
+    }
+    if question.site.policy.is_impersonal() {
+        fields.remove(header::COOKIE);
+        fields.remove(header::AUTHORIZATION);
+    }
+    let mut request = Request::new(body);
+    *request.method_mut() = question.method.clone();
+    // The target came out of a URI and was only made shorter; should it not be one, the origin is asked for its root rather than for garbage.
+    *request.uri_mut() = question.target.parse().unwrap_or_default();
+    *request.headers_mut() = fields;
+    request
+}

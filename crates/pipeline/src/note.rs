@@ -1,0 +1,24 @@
+//! What is remembered of a request for its log line and the counters.
+
+use std::{net::IpAddr, time::Duration};
+
+use semantics::cache_status::Outcome;
+
+/// How a response came about.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Note {
+    /// What the cache did; `None` if the request never got to it.
+    pub outcome: Option<Outcome>,
+    /// Whether it shared another request's way to the origin.
+    pub collapsed: bool,
+    /// From the request to the origin until its response head; `None` if the origin was not asked for this request.
+    pub origin_time: Option<Duration>,
+    /// The client, if a trusted proxy named it.
+    pub client: Option<IpAddr>,
+}
+
+impl Note {
+    pub(crate) fn of(outcome: Outcome) -> Self {
+        Self { outcome: Some(outcome), ..Self::default() }
+    }
+}

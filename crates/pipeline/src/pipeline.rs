@@ -1,0 +1,529 @@
+//! The life of a request, in one function: [`Pipeline::respond`].
+
+use std::{
+    cell::RefCell,
+    net::IpAddr,
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Instant,
+};
+
+use http::{HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
+use ipnet::IpNet;
+use policy::Verdict;
+use semantics::{
+    RequestFields, RequestHead, Timestamp,
+    cache_control::RequestDirectives,
+    cache_status::{CacheStatus, Forwarded, Outcome},
+    conditional::{Precondition, evaluate},
+    invalidation::{invalidated, invalidates},
+    request::FieldLines,
+    reuse::{Reuse, Stale, allowed_on_error, reuse},
+};
+use store::{Hardness, Joined, Purged, Target};
+use tokio_util::task::TaskTracker;
+
+use crate::{
+    Body, Client, Clock, Counters, Failure, Note, Router, Site, Store, Stored, deliver, failure,
+    fetch::{STALE_IF_ERROR, Told},
+    forward,
+    question::{self, Question},
+    store_body::StoreBody,
+};
+
+/// How often a request joins a fetch whose leader then gives up, before it goes alone.
+const ATTEMPTS: usize = 4;
+
+/// What all workers share.
+#[derive(Debug)]
+pub struct Shared {
+    /// The stored responses.
+    pub store: Store,
+    /// The time.
+    pub clock: Clock,
+    purged_at: AtomicU64,
+}
+
+impl Shared {
+    /// An empty store.
+    #[must_use]
+    pub fn new(options: store::StoreOptions, clock: Clock) -> Self {
+        Self { store: Store::new(options), clock, purged_at: AtomicU64::new(0) }
+    }
+
+    /// Purges, and remembers when.
+    pub fn purge(&self, target: &Target, hardness: Hardness) -> store::PurgeReceipt {
+        self.purged_at.store(self.clock.now().as_millis(), Ordering::Relaxed);
+        self.store.purge(target, hardness)
+    }
+
+    /// When something was purged last; the epoch if never.
+    pub(crate) fn purged_at(&self) -> Timestamp {
+        Timestamp::from_millis(self.purged_at.load(Ordering::Relaxed))
+    }
+}
+
+/// One worker's part. Lives on its thread.
+#[derive(Debug)]
+pub struct Pipeline {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) counters: Arc<Counters>,
+    pub(crate) tasks: TaskTracker,
+    config: RefCell<Rc<Config>>,
+    key: RefCell<Vec<u8>>,
+}
+
+#[derive(Debug)]
+struct Config {
+    router: Router,
+    trusted_proxies: Vec<IpNet>,
+}
+
+/// A hit: its head is written, its content is here.
+#[derive(Debug)]
+pub struct Hit {
+    /// The status written.
+    pub status: StatusCode,
+    /// The stored response; `None` if no content is to be sent.
+    pub stored: Option<Arc<Stored>>,
+    /// For the log.
+    pub note: Note,
+}
+
+impl Pipeline {
+    /// A worker's pipeline.
+    #[must_use]
+    pub fn new(shared: Arc<Shared>, counters: Arc<Counters>, router: Router, trusted_proxies: Vec<IpNet>) -> Rc<Self> {
+        let config = RefCell::new(Rc::new(Config { router, trusted_proxies }));
+        Rc::new(Self { shared, counters, tasks: TaskTracker::new(), config, key: RefCell::default() })
+    }
+
+    /// From now on. Requests under way end as they began.
+    pub fn reconfigure(&self, router: Router, trusted_proxies: Vec<IpNet>) {
+        *self.config.borrow_mut() = Rc::new(Config { router, trusted_proxies });
+    }
+
+    /// Fetches that no client may be waiting for; a shutdown waits for them.
+    #[must_use]
+    pub const fn tasks(&self) -> &TaskTracker {
+        &self.tasks
+    }
+
+    /// This worker's counters.
+    #[must_use]
+    pub const fn counters(&self) -> &Arc<Counters> {
+        &self.counters
+    }
+
+    /// The time at an instant, for the log.
+    #[must_use]
+    pub fn wall_clock(&self, at: Instant) -> Timestamp {
+        self.shared.clock.at(at)
+    }
+
+    /// Answers from the store at once, or not at all: then [`Pipeline::respond`] is to be asked.
+    ///
+    /// Takes what is plain: a fresh response, no directives or ranges in the request. Allocates nothing and waits for nothing. The head goes to
+    /// `out`, each line with its end, without the empty line.
+    pub fn hit(&self, peer: Option<IpAddr>, head: &RequestHead<'_>, started: Instant, out: &mut Vec<u8>) -> Option<Hit> {
+        let fields = &head.fields;
+        if !is_plain(fields) {
+            return None;
+        }
+        let config = self.config.borrow();
+        let site = config.router.site(head.authority)?;
+        let client = if config.trusted_proxies.is_empty() && peer.is_some() {
+            None
+        } else {
+            Some(Client::of(peer, fields.lines, &config.trusted_proxies))
+        };
+        let head = RequestHead { scheme: client.map_or(head.scheme, |client| client.scheme), ..*head };
+        let mut key = self.key.borrow_mut();
+        let Verdict::Lookup(asked) = site.policy.verdict(site.id, &head, &mut key) else {
+            return None;
+        };
+        let store = &self.shared.store;
+        let resource = store.get(store.hash(&key), &key)?;
+        let stored = resource.variants().iter().find(|stored| stored.record.vary.matches(fields))?;
+        let record = &stored.record;
+        let now = self.shared.clock.at(started);
+        if !record.freshness.is_fresh(now)
+            || store.verdict(stored) != Purged::No
+            || (asked.cookie && !record.for_cookies)
+            || (asked.authorization && !record.for_authorization)
+        {
+            return None;
+        }
+        let confirmed = record.status.is_success()
+            && match evaluate(head.method, fields, record.etag(), record.last_modified) {
+                Precondition::Proceed => false,
+                Precondition::NotModified => true,
+                Precondition::Failed => return None,
+            };
+        let mut note = Note::of(Outcome::Hit);
+        note.client = client.and_then(|client| client.address);
+        if confirmed {
+            out.extend_from_slice(b"HTTP/1.1 304 Not Modified\r\n");
+            out.extend_from_slice(record.confirming());
+            deliver::write_hit_fields(record, now, out);
+            return Some(Hit { status: StatusCode::NOT_MODIFIED, stored: None, note });
+        }
+        out.extend_from_slice(record.head());
+        deliver::write_hit_fields(record, now, out);
+        let stored = (*head.method == Method::GET).then(|| Arc::clone(stored));
+        Some(Hit { status: record.status, stored, note })
+    }
+
+    /// The life of a request.
+    pub async fn respond(
+        self: &Rc<Self>,
+        peer: Option<IpAddr>,
+        request: Request<origins::Body>,
+    ) -> (Response<Body>, Note) {
+        let config = Rc::clone(&self.config.borrow());
+        let (parts, body) = request.into_parts();
+        let client = Client::of(peer, FieldLines::Map(&parts.headers), &config.trusted_proxies);
+        let authority = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned();
+        let Some(site) = config.router.site(&authority) else {
+            return (failure::page(StatusCode::MISDIRECTED_REQUEST, "no-such-site"), Note::default());
+        };
+        let mut key = Vec::new();
+        let verdict = site.policy.verdict(site.id, &question::head(&parts, &authority, client.scheme), &mut key);
+        let Some(question) = self.question(Rc::clone(site), client, parts, authority, (&verdict, key)) else {
+            return (failure::page(StatusCode::BAD_REQUEST, "target"), Note::default());
+        };
+        let (response, mut note) = match verdict {
+            Verdict::Malformed => (failure::page(StatusCode::BAD_REQUEST, "target"), Note::default()),
+            Verdict::Pass(rule) => self.pass(&question, body, rule).await,
+            Verdict::Lookup(_) => self.look_up(Rc::new(question)).await,
+        };
+        note.client = client.trusted.then_some(client.address).flatten();
+        (response, note)
+    }
+
+    fn question(
+        &self,
+        site: Rc<Site>,
+        client: Client,
+        parts: Parts,
+        authority: String,
+        (verdict, key): (&Verdict, Vec<u8>),
+    ) -> Option<Question> {
+        let target = if parts.uri.path() == "*" {
+            "*".to_owned()
+        } else {
+            site.policy.forwarded_target(parts.uri.path(), parts.uri.query())?.into_owned()
+        };
+        let asked = match verdict {
+            Verdict::Lookup(asked) => *asked,
+            Verdict::Pass(_) | Verdict::Malformed => policy::Asked::default(),
+        };
+        let directives = if site.policy.settings().honour_request_directives {
+            RequestDirectives::of(&RequestFields::from_map(&parts.headers))
+        } else {
+            RequestDirectives::NONE
+        };
+        let hash = self.shared.store.hash(&key);
+        let minor_version = u8::from(parts.version != http::Version::HTTP_10);
+        let (method, headers) = (parts.method, parts.headers);
+        Some(Question { site, client, method, headers, minor_version, authority, target, asked, directives, key, hash })
+    }
+
+    /// Asks the cache; and the origin, once for all who ask the same.
+    async fn look_up(self: &Rc<Self>, question: Rc<Question>) -> (Response<Body>, Note) {
+        let mut collapsed = false;
+        for _ in 0..ATTEMPTS {
+            let now = self.shared.clock.now();
+            let found = self.find(&question, now);
+            let (candidate, forwarded) = match found {
+                Found::Fresh(stored) => return self.deliver(&question, &stored, Outcome::Hit, collapsed),
+                Found::WhileRevalidating(stored) => {
+                    self.refresh(&question, &stored);
+                    return self.deliver(&question, &stored, Outcome::Updating, collapsed);
+                }
+                Found::Forbidden => return only_if_cached(),
+                Found::Stale(stored, _) if self.stands_in(&question, &stored, now) && question.site.down.is_down(now) => {
+                    return self.deliver(&question, &stored, Outcome::Stale { forwarded: false }, collapsed);
+                }
+                Found::Stale(stored, why) if why.is_by_request() => (Some(stored), Forwarded::Request),
+                Found::Stale(stored, _) => (Some(stored), Forwarded::Stale),
+                Found::Nothing(_) if question.directives.only_if_cached => return only_if_cached(),
+                Found::Nothing(why) => (None, why),
+            };
+            let store = &self.shared.store;
+            if !question.is_shareable() || store.uncacheable(question.hash, now.as_millis()) {
+                return self.alone(&question, candidate, forwarded).await;
+            }
+            let flight = self.flight_key(&question);
+            match store.join(store.hash(&flight), &flight) {
+                Joined::Full => return self.alone(&question, candidate, forwarded).await,
+                // An earlier flight may have landed between looking and joining.
+                Joined::Lead(lead) if matches!(self.find(&question, now), Found::Fresh(_)) => drop(lead),
+                Joined::Lead(lead) => {
+                    let told = self.begin_fetch(Rc::clone(&question), lead, candidate.clone()).await;
+                    return self.told(&question, told, candidate, forwarded).await;
+                }
+                Joined::Follow(follow) => {
+                    collapsed = true;
+                    match follow.outcome().await {
+                        store::Outcome::Serve { record, body } if record.vary.matches(&question.fields()) => {
+                            let status = CacheStatus { collapsed, ..forwarded_status(forwarded, Some(record.status), true) };
+                            let response = deliver::growing(&record, body, &question.fields(), &status);
+                            return (response, Note { collapsed, ..Note::of(status.outcome) });
+                        }
+                        store::Outcome::Stored(stored) if stored.record.vary.matches(&question.fields()) => {
+                            return self.deliver(&question, &stored, Outcome::Revalidated, collapsed);
+                        }
+                        store::Outcome::Uncacheable => return self.alone(&question, candidate, forwarded).await,
+                        store::Outcome::Failed(failure) => return self.failed(&question, candidate, &failure, forwarded, collapsed),
+                        // The answer is another variant's, or there is none: look again.
+                        store::Outcome::Serve { .. } | store::Outcome::Stored(_) | store::Outcome::Abandoned => {}
+                    }
+                }
+            }
+        }
+        let candidate = None;
+        self.alone(&question, candidate, Forwarded::Miss).await
+    }
+
+    /// What the fetch that this request began came to.
+    async fn told(
+        self: &Rc<Self>,
+        question: &Rc<Question>,
+        told: Result<Told, tokio::sync::oneshot::error::RecvError>,
+        candidate: Option<Arc<Stored>>,
+        forwarded: Forwarded,
+    ) -> (Response<Body>, Note) {
+        match told {
+            Ok(Told::Growing { record, body, took }) => {
+                let status = forwarded_status(forwarded, Some(record.status), true);
+                let response = deliver::growing(&record, body, &question.fields(), &status);
+                (response, Note { origin_time: Some(took), ..Note::of(status.outcome) })
+            }
+            Ok(Told::Confirmed { stored, took }) => {
+                let (response, note) = self.deliver(question, &stored, Outcome::Revalidated, false);
+                (response, Note { origin_time: Some(took), ..note })
+            }
+            Ok(Told::Alone { response, why, took }) => {
+                let status = CacheStatus { detail: Some(why), ..forwarded_status(forwarded, Some(response.status()), false) };
+                let mut response = conditional(question, response.map(Body::Origin));
+                deliver::explain(response.headers_mut(), &status);
+                (response, Note { origin_time: Some(took), ..Note::of(status.outcome) })
+            }
+            Ok(Told::Failed(failure)) => self.failed(question, candidate, &failure, forwarded, false),
+            Err(_) => self.failed(question, candidate, &Failure::given_up("the fetch was given up"), forwarded, false),
+        }
+    }
+
+    /// Asks the origin for this client alone. The answer may still be stored.
+    async fn alone(self: &Rc<Self>, question: &Rc<Question>, candidate: Option<Arc<Stored>>, forwarded: Forwarded) -> (Response<Body>, Note) {
+        let begun = self.shared.store.generation();
+        let answer = match self.ask(question, forward::alone(question, candidate.as_deref())).await {
+            Ok(answer) => answer,
+            Err(failure) => return self.failed(question, candidate, &failure, forwarded, false),
+        };
+        let took = Some(answer.took);
+        let status = answer.response.status();
+        if let Some(candidate) = candidate {
+            if status == StatusCode::NOT_MODIFIED {
+                let confirmed = self.freshened(question, &candidate, &answer, begun).unwrap_or(candidate);
+                let (response, note) = self.deliver(question, &confirmed, Outcome::Revalidated, false);
+                return (response, Note { origin_time: took, ..note });
+            }
+            if status.is_server_error() && self.stands_in(question, &candidate, answer.response_time) {
+                return self.failed(question, Some(candidate), &Failure::of_status(status), forwarded, false);
+            }
+        }
+        let kept = self.judge(question, status, answer.response.headers(), (answer.request_time, answer.response_time));
+        let (parts, body) = answer.response.into_parts();
+        let (body, detail) = match kept {
+            Err(why) => (Body::Origin(body), Some(why.name())),
+            Ok(kept) => {
+                self.shared.store.unmark_uncacheable(question.hash);
+                let (pipeline, question) = (Rc::clone(self), Rc::clone(question));
+                let headers = parts.headers.clone();
+                let object_max = question.site.object_max;
+                let keep = move |whole: bytes::Bytes| {
+                    let (record, scope) = pipeline.record(&question, (status, &headers), Some(whole.len() as u64), kept);
+                    pipeline.insert(&question, Stored::new(record, whole, begun, scope));
+                };
+                (Body::Kept(Box::new(StoreBody::new(body, object_max, keep))), None)
+            }
+        };
+        let explained = CacheStatus { detail, ..forwarded_status(forwarded, Some(status), detail.is_none()) };
+        let mut response = Response::from_parts(parts, body);
+        deliver::explain(response.headers_mut(), &explained);
+        (response, Note { origin_time: took, ..Note::of(explained.outcome) })
+    }
+
+    /// Passes a request through. What an unsafe method may have changed is purged before its answer is seen (RFC 9111 §4.4).
+    async fn pass(&self, question: &Question, body: origins::Body, rule: &'static str) -> (Response<Body>, Note) {
+        let forwarded = if rule == "method" { Forwarded::Method } else { Forwarded::Bypass };
+        let answer = match self.ask(question, forward::passed(question, body)).await {
+            Ok(answer) => answer,
+            Err(failure) => return self.failed_plainly(&failure, forwarded, false),
+        };
+        let status = answer.response.status();
+        if invalidates(&question.method, status) {
+            for target in invalidated(&question.authority, &question.target, answer.response.headers()) {
+                let path = target.split('?').next().unwrap_or_default();
+                if let Some(url) = policy::purge_url(question.client.scheme, &question.authority, path) {
+                    self.shared.purge(&Target::Url { site: question.site.id, url }, Hardness::Hard);
+                }
+            }
+        }
+        let explained = CacheStatus { detail: Some(rule), ..forwarded_status(forwarded, Some(status), false) };
+        let mut response = answer.response.map(Body::Origin);
+        deliver::explain(response.headers_mut(), &explained);
+        (response, Note { origin_time: Some(answer.took), ..Note::of(explained.outcome) })
+    }
+
+    /// What is stored for a request, and whether it may be used.
+    fn find(&self, question: &Question, now: Timestamp) -> Found {
+        let Some(resource) = self.shared.store.get(question.hash, &question.key) else {
+            return Found::Nothing(Forwarded::UriMiss);
+        };
+        let fields = question.fields();
+        let Some(stored) = resource.variants().iter().find(|stored| stored.record.vary.matches(&fields)) else {
+            return Found::Nothing(Forwarded::VaryMiss);
+        };
+        let record = &stored.record;
+        if (question.asked.cookie && !record.for_cookies) || (question.asked.authorization && !record.for_authorization) {
+            return Found::Nothing(Forwarded::Bypass);
+        }
+        let purged = self.shared.store.verdict(stored);
+        if purged == Purged::Hard {
+            return Found::Nothing(Forwarded::UriMiss);
+        }
+        let stored = Arc::clone(stored);
+        match reuse(&question.directives, &record.freshness, purged == Purged::Soft, now) {
+            Reuse::Fresh => Found::Fresh(stored),
+            Reuse::WhileRevalidating => Found::WhileRevalidating(stored),
+            Reuse::AfterValidation(why) => Found::Stale(stored, why),
+            Reuse::Forbidden(_) => Found::Forbidden,
+        }
+    }
+
+    /// Validates a stale response behind the scenes, unless somebody does already.
+    fn refresh(self: &Rc<Self>, question: &Rc<Question>, stored: &Arc<Stored>) {
+        let store = &self.shared.store;
+        if question.site.down.is_down(self.shared.clock.now()) || question.method != Method::GET {
+            return;
+        }
+        let flight = self.flight_key(question);
+        if let Joined::Lead(lead) = store.join(store.hash(&flight), &flight) {
+            drop(self.begin_fetch(Rc::clone(question), lead, Some(Arc::clone(stored))));
+        }
+    }
+
+    /// The key of a flight: that of the resource, and of the variant if it is known what the resource varies on.
+    fn flight_key(&self, question: &Question) -> Vec<u8> {
+        let mut flight = question.key.clone();
+        if let Some(resource) = self.shared.store.get(question.hash, &question.key)
+            && let Some(newest) = resource.variants().first()
+        {
+            flight.push(0);
+            newest.record.vary.secondary_key_for(&question.fields(), &mut flight);
+        }
+        flight
+    }
+
+    /// Whether a stale response may be served because the origin failed.
+    fn stands_in(&self, question: &Question, stored: &Stored, now: Timestamp) -> bool {
+        let default = question.site.policy.settings().stale_if_error.unwrap_or(STALE_IF_ERROR);
+        allowed_on_error(&question.directives, &stored.record.freshness, now, default)
+    }
+
+    fn deliver(&self, question: &Question, stored: &Arc<Stored>, outcome: Outcome, collapsed: bool) -> (Response<Body>, Note) {
+        let status = CacheStatus { collapsed, ..CacheStatus::new(outcome) };
+        let status = match outcome {
+            Outcome::Revalidated => CacheStatus { fwd_status: Some(304), stored: true, ..status },
+            Outcome::Hit | Outcome::Updating | Outcome::Stale { .. } | Outcome::Forwarded(_) => status,
+        };
+        let response = deliver::stored(stored, &question.method, &question.fields(), &status, self.shared.clock.now());
+        (response, Note { collapsed, ..Note::of(outcome) })
+    }
+
+    /// The origin failed: what is stored, if it may stand in, else a plain page.
+    fn failed(
+        &self,
+        question: &Question,
+        candidate: Option<Arc<Stored>>,
+        failure: &Failure,
+        forwarded: Forwarded,
+        collapsed: bool,
+    ) -> (Response<Body>, Note) {
+        let now = self.shared.clock.now();
+        match candidate {
+            Some(stored) if self.stands_in(question, &stored, now) => {
+                let outcome = Outcome::Stale { forwarded: true };
+                let status = CacheStatus { detail: Some(failure.name()), collapsed, ..CacheStatus::new(outcome) };
+                let response = deliver::stored(&stored, &question.method, &question.fields(), &status, now);
+                (response, Note { collapsed, ..Note::of(outcome) })
+            }
+            _ => self.failed_plainly(failure, forwarded, collapsed),
+        }
+    }
+
+    fn failed_plainly(&self, failure: &Failure, forwarded: Forwarded, collapsed: bool) -> (Response<Body>, Note) {
+        let status = CacheStatus { detail: Some(failure.name()), collapsed, ..CacheStatus::new(Outcome::Forwarded(forwarded)) };
+        let mut response = failure.page();
+        deliver::explain(response.headers_mut(), &status);
+        (response, Note { collapsed, ..Note::of(status.outcome) })
+    }
+}
+
+/// What a lookup finds.
+enum Found {
+    Fresh(Arc<Stored>),
+    WhileRevalidating(Arc<Stored>),
+    Stale(Arc<Stored>, Stale),
+    /// The client wants nothing from the origin, and what is stored will not do.
+    Forbidden,
+    Nothing(Forwarded),
+}
+
+/// Requests with directives, ranges or strong conditions take the long way.
+const fn is_plain(fields: &RequestFields<'_>) -> bool {
+    !(fields.cache_control.is_present()
+        || fields.pragma.is_present()
+        || fields.range.is_present()
+        || fields.if_match.is_present()
+        || fields.if_unmodified_since.is_present()
+        || fields.upgrade.is_present())
+}
+
+fn forwarded_status(forwarded: Forwarded, status: Option<StatusCode>, stored: bool) -> CacheStatus<'static> {
+    CacheStatus { fwd_status: status.map(|status| status.as_u16()), stored, ..CacheStatus::new(Outcome::Forwarded(forwarded)) }
+}
+
+/// RFC 9111 §5.2.1.7.
+fn only_if_cached() -> (Response<Body>, Note) {
+    let mut response = failure::page(StatusCode::GATEWAY_TIMEOUT, "only-if-cached");
+    let status = CacheStatus { detail: Some("only-if-cached"), ..CacheStatus::new(Outcome::Forwarded(Forwarded::Miss)) };
+    // Nothing was forwarded, so there is nothing to retry.
+    response.headers_mut().remove(header::RETRY_AFTER);
+    response.headers_mut().remove("proxy-status");
+    deliver::explain(response.headers_mut(), &status);
+    (response, Note::of(status.outcome))
+}
+
+/// The client's own conditions were held back from a shared fetch: they are honoured on its answer.
+fn conditional(question: &Question, response: Response<Body>) -> Response<Body> {
+    if !response.status().is_success() {
+        return response;
+    }
+    let headers = response.headers();
+    let etag = headers.get(header::ETAG).map(HeaderValue::as_bytes);
+    let last_modified = headers.get(header::LAST_MODIFIED).and_then(|value| semantics::date::parse_http_date(value.as_bytes()));
+    if evaluate(&question.method, &question.fields(), etag, last_modified) != Precondition::NotModified {
+        return response;
+    }
+    let mut confirmation = Response::new(Body::empty());
+    *confirmation.status_mut() = StatusCode::NOT_MODIFIED;
+    *confirmation.headers_mut() = semantics::conditional::not_modified_fields(headers);
+    confirmation
+}

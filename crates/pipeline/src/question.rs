@@ -1,0 +1,133 @@
+//! A request as the pipeline sees it: whose site, what target, who asks.
+
+use std::{net::IpAddr, rc::Rc};
+
+use http::{HeaderMap, Method, request::Parts};
+use ipnet::IpNet;
+use policy::Asked;
+use semantics::{
+    FieldLines, RequestFields, RequestHead, Scheme,
+    cache_control::RequestDirectives,
+};
+use store::KeyHash;
+
+use crate::Site;
+
+/// Who sent a request: the peer of the connection, and the client behind it where the peer is trusted to name one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Client {
+    /// The connection's other end; `None`: a Unix socket.
+    pub peer: Option<IpAddr>,
+    /// Whether its word about the client counts. A Unix socket's does: whoever may open it is of this machine and was let in.
+    pub trusted: bool,
+    /// The client: the peer, or whom a trusted peer names.
+    pub address: Option<IpAddr>,
+    /// The scheme the client used.
+    pub scheme: Scheme,
+}
+
+impl Client {
+    /// Of a connection's peer and a request's fields.
+    pub(crate) fn of(peer: Option<IpAddr>, lines: FieldLines<'_>, trusted_proxies: &[IpNet]) -> Self {
+        let peer = peer.map(|address| address.to_canonical());
+        let is_trusted = |address: IpAddr| trusted_proxies.iter().any(|net| net.contains(&address));
+        let trusted = peer.is_none_or(is_trusted);
+        let mut client = Self { peer, trusted, address: peer, scheme: Scheme::Http };
+        if !trusted {
+            return client;
+        }
+        lines.for_each("x-forwarded-proto", |value| {
+            if value.trim_ascii().eq_ignore_ascii_case(b"https") {
+                client.scheme = Scheme::Https;
+            }
+        });
+        let mut named = Vec::new();
+        lines.for_each("x-forwarded-for", |line| {
+            named.extend(line.split(|&b| b == b',').map(|member| std::str::from_utf8(member.trim_ascii()).ok()?.parse::<IpAddr>().ok()));
+        });
+        // From the right: each trusted proxy vouches for the one before it. What cannot be read ends the chain.
+        for address in named.into_iter().rev() {
+            let Some(address) = address else { break };
+            client.address = Some(address.to_canonical());
+            if !is_trusted(address.to_canonical()) {
+                break;
+            }
+        }
+        client
+    }
+}
+
+/// A request on its way, after the policy has judged it.
+#[derive(Debug)]
+pub(crate) struct Question {
+    pub(crate) site: Rc<Site>,
+    pub(crate) client: Client,
+    pub(crate) method: Method,
+    pub(crate) headers: HeaderMap,
+    pub(crate) minor_version: u8,
+    /// The client's `Host`.
+    pub(crate) authority: String,
+    /// Path and query as the origin is asked for them.
+    pub(crate) target: String,
+    pub(crate) asked: Asked,
+    pub(crate) directives: RequestDirectives,
+    pub(crate) key: Vec<u8>,
+    pub(crate) hash: KeyHash,
+}
+
+impl Question {
+    pub(crate) fn fields(&self) -> RequestFields<'_> {
+        RequestFields::from_map(&self.headers)
+    }
+
+    /// Whether others who ask the same may be answered with what comes back for this one.
+    pub(crate) fn is_shareable(&self) -> bool {
+        let fields = self.fields();
+        self.method == Method::GET
+            && !self.asked.is_personal()
+            && !self.directives.no_store
+            && !fields.range.is_present()
+            && !fields.if_match.is_present()
+            && !fields.if_unmodified_since.is_present()
+    }
+}
+
+/// The head of a request whose parts are collected already.
+pub(crate) fn head<'a>(parts: &'a Parts, authority: &'a str, scheme: Scheme) -> RequestHead<'a> {
+    RequestHead {
+        method: &parts.method,
+        scheme,
+        authority,
+        path: parts.uri.path(),
+        query: parts.uri.query(),
+        fields: RequestFields::from_map(&parts.headers),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(peer: &str, fields: &[(&'static str, &str)]) -> Client {
+        let mut headers = HeaderMap::new();
+        for (name, value) in fields {
+            headers.append(*name, value.parse().expect("a value"));
+        }
+        let trusted: [IpNet; 2] = ["10.0.0.0/8".parse().expect("a net"), "2001:db8::/32".parse().expect("a net")];
+        Client::of(peer.parse().ok(), FieldLines::Map(&headers), &trusted)
+    }
+
+    #[test]
+    fn only_a_trusted_peer_names_the_client() {
+        let xff = [("x-forwarded-for", "198.51.100.7, 10.0.0.9"), ("x-forwarded-proto", "https")];
+        let stranger = client("203.0.113.5", &xff);
+        assert_eq!((stranger.address, stranger.scheme), ("203.0.113.5".parse().ok(), Scheme::Http));
+        let proxy = client("10.0.0.1", &xff);
+        assert_eq!((proxy.address, proxy.scheme), ("198.51.100.7".parse().ok(), Scheme::Https));
+        // A forged member to the left of the first untrusted address does not count.
+        let forged = client("10.0.0.1", &[("x-forwarded-for", "1.2.3.4"), ("x-forwarded-for", "198.51.100.7")]);
+        assert_eq!(forged.address, "198.51.100.7".parse().ok());
+        let garbage = client("10.0.0.1", &[("x-forwarded-for", "1.2.3.4, unknown")]);
+        assert_eq!(garbage.address, "10.0.0.1".parse().ok());
+    }
+}

@@ -1,0 +1,173 @@
+//! What is stored beside a body: everything that reuse asks, and the head as it goes over the wire.
+//!
+//! The head is kept serialised, not as a map: a hit copies it in one piece, and it costs its own bytes instead of a map's two kilobytes.
+//! The fields that a 304 repeats (RFC 9110 §15.4.5) stand first, so that the head of a 304 is a prefix of the other.
+
+use std::ops::Range;
+
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use policy::Kept;
+use semantics::{Timestamp, date::parse_http_date, freshness::Freshness, vary::Vary};
+
+/// The pipeline's part of a stored response.
+#[derive(Debug)]
+pub struct Record {
+    pub(crate) status: StatusCode,
+    pub(crate) freshness: Freshness,
+    pub(crate) vary: Vary,
+    pub(crate) last_modified: Option<Timestamp>,
+    pub(crate) for_cookies: bool,
+    pub(crate) for_authorization: bool,
+    /// Status line and field lines, each with its line end.
+    head: Box<[u8]>,
+    /// The field lines that a 304 repeats.
+    confirming: Range<u32>,
+    etag: Range<u32>,
+}
+
+/// Repeated in a 304 (RFC 9110 §15.4.5), and `Last-Modified` for clients that know no better validator.
+const CONFIRMING: [HeaderName; 7] = [
+    header::CACHE_CONTROL,
+    header::CONTENT_LOCATION,
+    header::DATE,
+    header::ETAG,
+    header::EXPIRES,
+    header::VARY,
+    header::LAST_MODIFIED,
+];
+
+/// Written anew for every response.
+const OURS: [&str; 3] = ["age", "cache-status", "x-cache"];
+
+impl store::Record for Record {
+    fn weight(&self) -> usize {
+        let vary = match &self.vary {
+            Vary::Star => 0,
+            Vary::Nominated(fields) => fields.iter().map(|(_, value)| 64 + value.as_ref().map_or(0, Vec::len)).sum(),
+        };
+        self.head.len() + vary
+    }
+}
+
+impl Record {
+    /// Of a response with these fields. `length` is the body's if it is known by now.
+    pub(crate) fn new(status: StatusCode, headers: &HeaderMap, length: Option<u64>, kept: Kept, vary: Vary) -> Self {
+        let mut head = Vec::with_capacity(512);
+        head.extend_from_slice(b"HTTP/1.1 ");
+        head.extend_from_slice(status.as_str().as_bytes());
+        head.push(b' ');
+        head.extend_from_slice(status.canonical_reason().unwrap_or_default().as_bytes());
+        head.extend_from_slice(b"\r\n");
+        let start = offset(&head);
+        let mut etag = 0..0;
+        for name in &CONFIRMING {
+            for value in headers.get_all(name) {
+                let at = offset(&head) + offset(name.as_str().as_bytes()) + 2;
+                if *name == header::ETAG && etag.is_empty() {
+                    etag = at..at + offset(value.as_bytes());
+                }
+                write_line(&mut head, name.as_str(), value.as_bytes());
+            }
+        }
+        let confirming = start..offset(&head);
+        for (name, value) in headers {
+            if !CONFIRMING.contains(name) && *name != header::CONTENT_LENGTH && !OURS.contains(&name.as_str()) {
+                write_line(&mut head, name.as_str(), value.as_bytes());
+            }
+        }
+        if let Some(length) = length {
+            write_line(&mut head, "content-length", length.to_string().as_bytes());
+        }
+        Self {
+            status,
+            freshness: kept.freshness,
+            vary,
+            last_modified: headers.get(header::LAST_MODIFIED).and_then(|value| parse_http_date(value.as_bytes())),
+            for_cookies: kept.for_cookies,
+            for_authorization: kept.for_authorization,
+            head: head.into_boxed_slice(),
+            confirming,
+            etag,
+        }
+    }
+
+    /// The validator, as sent.
+    pub(crate) fn etag(&self) -> Option<&[u8]> {
+        (!self.etag.is_empty()).then(|| self.slice(&self.etag))
+    }
+
+    /// The head of a full response, without the fields that are written anew.
+    pub(crate) fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// The field lines of a 304.
+    pub(crate) fn confirming(&self) -> &[u8] {
+        self.slice(&self.confirming)
+    }
+
+    /// The fields, for everything but a hit.
+    pub(crate) fn headers(&self) -> HeaderMap {
+        let lines = self.head.get(self.confirming.start as usize..).unwrap_or_default();
+        let mut headers = HeaderMap::with_capacity(16);
+        for line in lines.split(|&b| b == b'\n') {
+            let Some(at) = line.iter().position(|&b| b == b':') else { continue };
+            let value = line.get(at + 2..line.len().saturating_sub(1)).unwrap_or_default();
+            if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(&line[..at]), HeaderValue::from_bytes(value)) {
+                headers.append(name, value);
+            }
+        }
+        headers
+    }
+
+    fn slice(&self, range: &Range<u32>) -> &[u8] {
+        self.head.get(range.start as usize..range.end as usize).unwrap_or_default()
+    }
+}
+
+/// A head never comes near 4 GiB: origins' heads are limited to kilobytes.
+fn offset(bytes: &[u8]) -> u32 {
+    u32::try_from(bytes.len()).unwrap_or(u32::MAX)
+}
+
+fn write_line(head: &mut Vec<u8>, name: &str, value: &[u8]) {
+    head.extend_from_slice(name.as_bytes());
+    head.extend_from_slice(b": ");
+    head.extend_from_slice(value);
+    head.extend_from_slice(b"\r\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use semantics::cache_control::ResponseDirectives;
+
+    use super::*;
+
+    fn record(fields: &[(&'static str, &'static str)], length: Option<u64>) -> Record {
+        let headers: HeaderMap =
+            fields.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))).collect();
+        let now = Timestamp::from_secs(1_780_000_000);
+        let freshness = Freshness::of(StatusCode::OK, &headers, &ResponseDirectives::of(&headers), now, now);
+        let kept = Kept { freshness, for_cookies: true, for_authorization: false, tags: Vec::new() };
+        Record::new(StatusCode::OK, &headers, length, kept, Vary::Nominated(Vec::new()))
+    }
+
+    #[test]
+    fn the_head_of_a_304_is_a_prefix() {
+        let fields = [("content-type", "text/html"), ("etag", "\"a\""), ("age", "7"), ("x-cache", "HIT"), ("date", "now")];
+        let record = record(&fields, Some(5));
+        assert_eq!(record.etag(), Some(&b"\"a\""[..]));
+        assert_eq!(record.confirming(), b"date: now\r\netag: \"a\"\r\n");
+        let head = String::from_utf8_lossy(record.head()).into_owned();
+        assert_eq!(head, "HTTP/1.1 200 OK\r\ndate: now\r\netag: \"a\"\r\ncontent-type: text/html\r\ncontent-length: 5\r\n");
+    }
+
+    #[test]
+    fn the_fields_come_back_as_they_were() {
+        let record = record(&[("content-type", "text/html"), ("x-odd", "a: b"), ("x-empty", "")], None);
+        let headers = record.headers();
+        assert_eq!(headers.len(), 3);
+        assert_eq!(headers["x-odd"], "a: b");
+        assert_eq!(headers["x-empty"], "");
+    }
+}

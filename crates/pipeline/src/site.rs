@@ -1,0 +1,122 @@
+//! Sites, and which of them a host name means.
+
+use std::{
+    cell::Cell,
+    collections::HashMap,
+    fmt,
+    rc::Rc,
+    time::Duration,
+};
+
+use origins::Origin;
+use policy::Policy;
+use semantics::{Timestamp, target::host_without_port};
+
+/// How long after a failure stale responses are served without asking again: it grows from the first to the last.
+const DOWN_MIN: Duration = Duration::from_millis(500);
+const DOWN_MAX: Duration = Duration::from_secs(5);
+
+/// One publication, as one worker sees it.
+pub struct Site {
+    /// Its number: part of every key. The same site keeps its number when the configuration is reloaded.
+    pub id: u16,
+    /// Its name in logs.
+    pub name: String,
+    /// Its host names in lower case; none: every host. `*.example.org` stands for every name below it.
+    pub hosts: Vec<String>,
+    /// Its rules.
+    pub policy: Policy,
+    /// Where its responses come from.
+    pub origin: Rc<dyn Origin>,
+    /// `Host` for the origin, if it is not to be the client's.
+    pub origin_host: Option<String>,
+    /// Bytes of content of one stored response.
+    pub object_max: u64,
+    /// Since when, and until when, the origin counts as down.
+    pub down: Down,
+}
+
+/// Whether the origin is known to be down.
+#[derive(Debug, Default)]
+pub struct Down {
+    until: Cell<Timestamp>,
+    pause: Cell<Duration>,
+}
+
+impl Down {
+    /// Whether stale responses are to be served without asking.
+    pub(crate) fn is_down(&self, now: Timestamp) -> bool {
+        now < self.until.get()
+    }
+
+    pub(crate) fn failed(&self, now: Timestamp) {
+        let pause = (self.pause.get() * 2).clamp(DOWN_MIN, DOWN_MAX);
+        self.pause.set(pause);
+        self.until.set(now + pause);
+    }
+
+    pub(crate) fn answered(&self) {
+        self.pause.set(Duration::ZERO);
+        self.until.set(Timestamp::default());
+    }
+}
+
+impl fmt::Debug for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Site").field("id", &self.id).field("name", &self.name).field("hosts", &self.hosts).finish_non_exhaustive()
+    }
+}
+
+/// Finds the site of a host.
+#[derive(Debug, Default)]
+pub struct Router {
+    exact: HashMap<String, Rc<Site>>,
+    below: Vec<(String, Rc<Site>)>,
+    any: Option<Rc<Site>>,
+}
+
+impl Router {
+    /// Of these sites. Names must be unique; the configuration sees to that.
+    #[must_use]
+    pub fn new(sites: Vec<Site>) -> Self {
+        let mut router = Self::default();
+        for site in sites.into_iter().map(Rc::new) {
+            if site.hosts.is_empty() {
+                router.any = Some(Rc::clone(&site));
+            }
+            for host in &site.hosts {
+                match host.strip_prefix('*') {
+                    Some(suffix) => router.below.push((suffix.to_owned(), Rc::clone(&site))),
+                    None => drop(router.exact.insert(host.clone(), Rc::clone(&site))),
+                }
+            }
+        }
+        router.below.sort_by_key(|(suffix, _)| std::cmp::Reverse(suffix.len()));
+        router
+    }
+
+    /// The site that `authority` means: an exact name, then the longest `*.` name, then the site for every host.
+    #[must_use]
+    pub fn site(&self, authority: &str) -> Option<&Rc<Site>> {
+        if self.exact.is_empty() && self.below.is_empty() {
+            return self.any.as_ref();
+        }
+        let mut lower = [0_u8; 255];
+        let host = host_without_port(authority).as_bytes();
+        let host = host.strip_suffix(b".").unwrap_or(host);
+        let lower = lower.get_mut(..host.len())?;
+        lower.copy_from_slice(host);
+        lower.make_ascii_lowercase();
+        let host = std::str::from_utf8(lower).ok()?;
+        self.exact
+            .get(host)
+            .or_else(|| self.below.iter().find(|(suffix, _)| host.len() > suffix.len() && host.ends_with(suffix.as_str())).map(|(_, site)| site))
+            .or(self.any.as_ref())
+    }
+
+    /// The site with this number.
+    #[must_use]
+    pub fn by_id(&self, id: u16) -> Option<&Rc<Site>> {
+        self.exact.values().chain(self.below.iter().map(|(_, site)| site)).chain(&self.any).find(|site| site.id == id)
+    }
+}

@@ -1,0 +1,361 @@
+//! Access log lines, written into a buffer of the worker's own and handed on in large pieces.
+//!
+//! Formatting happens between a response and the next request, so it is written to cost little: the time of day is formatted once a
+//! second, and most text is copied after one look for characters that need escaping.
+
+use std::time::{Duration, Instant};
+
+use edge::Exchange;
+use pipeline::Note;
+use semantics::Timestamp;
+
+use crate::{
+    config::settings::LogFormat,
+    log_writer::{LogSink, Piece},
+};
+
+/// A buffer of this length is handed on; one more line may be longer by at most the limits on a request's head.
+const BUFFER: usize = 32 * 1024;
+
+/// Lines, on their way to the writer.
+#[derive(Debug)]
+pub(crate) struct AccessLog {
+    format: LogFormat,
+    sink: LogSink,
+    buffer: Vec<u8>,
+    lines: u64,
+    second: u64,
+    /// The time of day of `second`, as this format writes it.
+    time: Vec<u8>,
+}
+
+impl AccessLog {
+    pub(crate) fn new(format: LogFormat, sink: LogSink) -> Self {
+        Self { format, sink, buffer: Vec::with_capacity(BUFFER + 4096), lines: 0, second: u64::MAX, time: Vec::with_capacity(32) }
+    }
+
+    /// Adds a line. Returns how many lines were lost, because the writer does not keep up.
+    pub(crate) fn write(&mut self, exchange: &Exchange<'_>, note: &Note, now: Timestamp) -> u64 {
+        if now.as_secs() != self.second {
+            self.second = now.as_secs();
+            self.time.clear();
+            match self.format {
+                LogFormat::Combined => combined_time(now, &mut self.time),
+                LogFormat::Json => json_time(now, &mut self.time),
+            }
+        }
+        match self.format {
+            LogFormat::Combined => combined(&mut self.buffer, &self.time, exchange, note),
+            LogFormat::Json => json(&mut self.buffer, &self.time, exchange, note),
+        }
+        self.lines += 1;
+        if self.buffer.len() < BUFFER { 0 } else { self.flush() }
+    }
+
+    /// Hands on what is there. Returns how many lines were lost.
+    pub(crate) fn flush(&mut self) -> u64 {
+        if self.buffer.is_empty() {
+            return 0;
+        }
+        let lines = std::mem::take(&mut self.lines);
+        let bytes = std::mem::replace(&mut self.buffer, Vec::with_capacity(BUFFER + 4096));
+        if self.sink.send(Piece { bytes }) { 0 } else { lines }
+    }
+}
+
+/// `host ident user [time] "request" status bytes "referer" "user-agent"`, and then ours: how long it took, how long the origin took, and
+/// what the cache did.
+fn combined(out: &mut Vec<u8>, time: &[u8], exchange: &Exchange<'_>, note: &Note) {
+    address(out, exchange, note);
+    out.extend_from_slice(b" - - ");
+    out.extend_from_slice(time);
+    out.extend_from_slice(b" \"");
+    escaped(out, exchange.method.as_bytes());
+    out.push(b' ');
+    escaped(out, exchange.target.as_bytes());
+    out.extend_from_slice(if exchange.minor_version == 0 { b" HTTP/1.0\" " } else { b" HTTP/1.1\" " });
+    number(out, u64::from(exchange.status));
+    out.push(b' ');
+    number(out, exchange.body_bytes);
+    out.extend_from_slice(b" \"");
+    or_dash(out, exchange.referer);
+    out.extend_from_slice(b"\" \"");
+    or_dash(out, exchange.user_agent);
+    out.extend_from_slice(b"\" rt=");
+    seconds(out, elapsed(exchange.started, exchange.ended));
+    out.extend_from_slice(b" ot=");
+    match note.origin_time {
+        Some(time) => seconds(out, time),
+        None => out.push(b'-'),
+    }
+    out.push(b' ');
+    out.extend_from_slice(note.outcome.map_or("-", semantics::cache_status::Outcome::x_cache).as_bytes());
+    out.push(b'\n');
+}
+
+fn json(out: &mut Vec<u8>, time: &[u8], exchange: &Exchange<'_>, note: &Note) {
+    out.extend_from_slice(b"{\"time\":\"");
+    out.extend_from_slice(time);
+    out.extend_from_slice(b"\",\"client\":\"");
+    address(out, exchange, note);
+    for (name, value) in [
+        (&b"\",\"method\":\""[..], exchange.method.as_bytes()),
+        (b"\",\"host\":\"", exchange.host),
+        (b"\",\"target\":\"", exchange.target.as_bytes()),
+        (b"\",\"referer\":\"", exchange.referer),
+        (b"\",\"user_agent\":\"", exchange.user_agent),
+    ] {
+        out.extend_from_slice(name);
+        json_escaped(out, value);
+    }
+    out.extend_from_slice(if exchange.minor_version == 0 { b"\",\"version\":\"1.0\",\"status\":" } else { b"\",\"version\":\"1.1\",\"status\":" });
+    number(out, u64::from(exchange.status));
+    out.extend_from_slice(b",\"body_bytes\":");
+    number(out, exchange.body_bytes);
+    out.extend_from_slice(b",\"request_time\":");
+    seconds(out, elapsed(exchange.started, exchange.ended));
+    out.extend_from_slice(b",\"origin_time\":");
+    match note.origin_time {
+        Some(time) => seconds(out, time),
+        None => out.extend_from_slice(b"null"),
+    }
+    out.extend_from_slice(b",\"cache\":");
+    match note.outcome {
+        Some(outcome) => {
+            out.push(b'"');
+            out.extend_from_slice(outcome.x_cache().as_bytes());
+            out.push(b'"');
+        }
+        None => out.extend_from_slice(b"null"),
+    }
+    out.extend_from_slice(if note.collapsed { b",\"collapsed\":true" } else { b",\"collapsed\":false" });
+    out.extend_from_slice(if exchange.complete { b",\"complete\":true}\n" } else { b",\"complete\":false}\n" });
+}
+
+fn elapsed(started: Instant, ended: Instant) -> Duration {
+    ended.saturating_duration_since(started)
+}
+
+fn address(out: &mut Vec<u8>, exchange: &Exchange<'_>, note: &Note) {
+    use std::{io::Write, net::IpAddr};
+    match note.client.or_else(|| exchange.peer.address.map(|address| address.ip().to_canonical())) {
+        Some(IpAddr::V4(address)) => {
+            for (i, octet) in address.octets().into_iter().enumerate() {
+                if i > 0 {
+                    out.push(b'.');
+                }
+                number(out, u64::from(octet));
+            }
+        }
+        // Writing to a Vec cannot fail.
+        Some(IpAddr::V6(address)) => drop(write!(out, "{address}")),
+        None => out.push(b'-'),
+    }
+}
+
+fn or_dash(out: &mut Vec<u8>, value: &[u8]) {
+    if value.is_empty() {
+        out.push(b'-');
+    } else {
+        escaped(out, value);
+    }
+}
+
+/// As nginx and Apache do: `"`, `\` and what is not printable ASCII become `\xHH`, so that no client writes lines of its own.
+fn escaped(out: &mut Vec<u8>, value: &[u8]) {
+    let special = |b: u8| !(0x20..0x7f).contains(&b) || b == b'"' || b == b'\\';
+    // Without an early exit the look is a few vector instructions.
+    if !value.iter().fold(false, |found, &b| found | special(b)) {
+        out.extend_from_slice(value);
+        return;
+    }
+    for &b in value {
+        if special(b) {
+            out.extend_from_slice(&[b'\\', b'x', hex(b >> 4), hex(b & 15)]);
+        } else {
+            out.push(b);
+        }
+    }
+}
+
+/// JSON's escapes; bytes that are no UTF-8 become U+FFFD.
+fn json_escaped(out: &mut Vec<u8>, value: &[u8]) {
+    let plain = |b: u8| (0x20..0x7f).contains(&b) && b != b'"' && b != b'\\';
+    if value.iter().fold(true, |all, &b| all & plain(b)) {
+        out.extend_from_slice(value);
+        return;
+    }
+    for c in String::from_utf8_lossy(value).chars() {
+        match c {
+            '"' | '\\' => out.extend_from_slice(&[b'\\', c as u8]),
+            '\0'..='\x1f' | '\x7f' => out.extend_from_slice(&[b'\\', b'u', b'0', b'0', hex(c as u8 >> 4), hex(c as u8 & 15)]),
+            _ => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+}
+
+const fn hex(nibble: u8) -> u8 {
+    b"0123456789abcdef"[nibble as usize & 15]
+}
+
+fn number(out: &mut Vec<u8>, mut n: u64) {
+    let mut digits = [0_u8; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (n % 10) as u8;
+        n /= 10;
+        if n == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+fn padded(out: &mut Vec<u8>, n: u64, width: usize) {
+    let mut digits = Vec::with_capacity(width);
+    number(&mut digits, n);
+    out.extend(std::iter::repeat_n(b'0', width.saturating_sub(digits.len())));
+    out.extend_from_slice(&digits);
+}
+
+/// Seconds with six decimals.
+fn seconds(out: &mut Vec<u8>, time: Duration) {
+    number(out, time.as_secs());
+    let micros = time.subsec_micros();
+    let mut digits = [b'.', b'0', b'0', b'0', b'0', b'0', b'0'];
+    let mut rest = micros;
+    for digit in digits[1..].iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    out.extend_from_slice(&digits);
+}
+
+const MONTHS: [&[u8; 3]; 12] = [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
+
+/// Year, month (1 to 12) and day of a day since the epoch, in the Gregorian calendar (days are counted from 1 March, so that the leap day
+/// ends the year).
+const fn civil(days: u64) -> (u64, usize, u64) {
+    let z = days + 719_468;
+    let era = z / 146_097;
+    let day_of_era = z % 146_097;
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let m = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * m + 2) / 5 + 1;
+    let month = if m < 10 { m + 3 } else { m - 9 };
+    (year_of_era + era * 400 + (month <= 2) as u64, month as usize, day)
+}
+
+/// `[21/Nov/2026:21:00:00 +0000]`.
+fn combined_time(at: Timestamp, out: &mut Vec<u8>) {
+    let (year, month, day) = civil(at.as_secs() / 86_400);
+    out.push(b'[');
+    padded(out, day, 2);
+    out.push(b'/');
+    out.extend_from_slice(MONTHS[month - 1]);
+    out.push(b'/');
+    padded(out, year, 4);
+    out.push(b':');
+    time_of_day(at, out);
+    out.extend_from_slice(b" +0000]");
+}
+
+/// `2026-11-21T21:00:00Z` (RFC 3339).
+fn json_time(at: Timestamp, out: &mut Vec<u8>) {
+    let (year, month, day) = civil(at.as_secs() / 86_400);
+    padded(out, year, 4);
+    out.push(b'-');
+    padded(out, month as u64, 2);
+    out.push(b'-');
+    padded(out, day, 2);
+    out.push(b'T');
+    time_of_day(at, out);
+    out.push(b'Z');
+}
+
+fn time_of_day(at: Timestamp, out: &mut Vec<u8>) {
+    let second = at.as_secs() % 86_400;
+    padded(out, second / 3600, 2);
+    out.push(b':');
+    padded(out, second / 60 % 60, 2);
+    out.push(b':');
+    padded(out, second % 60, 2);
+}
+
+#[cfg(test)]
+mod tests {
+    use edge::Peer;
+    use semantics::cache_status::Outcome;
+
+    use super::*;
+
+    fn line(format: LogFormat, target: &str, user_agent: &[u8]) -> String {
+        let started = Instant::now();
+        let exchange = Exchange {
+            peer: Peer { address: "192.0.2.7:4711".parse().ok() },
+            method: "GET",
+            target,
+            minor_version: 1,
+            host: b"blog.example",
+            referer: b"",
+            user_agent,
+            status: 200,
+            body_bytes: 5120,
+            started,
+            ended: started + Duration::from_micros(1_234),
+            complete: true,
+        };
+        let note = Note { outcome: Some(Outcome::Hit), origin_time: Some(Duration::from_millis(45)), ..Note::default() };
+        let mut time = Vec::new();
+        // 29 February 2024, 23:59:59.
+        let at = Timestamp::from_secs(1_709_251_199);
+        let mut out = Vec::new();
+        match format {
+            LogFormat::Combined => {
+                combined_time(at, &mut time);
+                combined(&mut out, &time, &exchange, &note);
+            }
+            LogFormat::Json => {
+                json_time(at, &mut time);
+                json(&mut out, &time, &exchange, &note);
+            }
+        }
+        String::from_utf8(out).expect("log lines are text")
+    }
+
+    #[test]
+    fn the_combined_form_is_what_log_readers_expect() {
+        assert_eq!(
+            line(LogFormat::Combined, "/a?b", b"curl/8"),
+            "192.0.2.7 - - [29/Feb/2024:23:59:59 +0000] \"GET /a?b HTTP/1.1\" 200 5120 \"-\" \"curl/8\" rt=0.001234 ot=0.045000 HIT\n"
+        );
+    }
+
+    #[test]
+    fn a_json_line_is_json() {
+        let value: serde_json::Value = serde_json::from_str(&line(LogFormat::Json, "/\"\\", b"\xff\x01\"")).expect("JSON");
+        assert_eq!(value["time"], "2024-02-29T23:59:59Z");
+        assert_eq!(value["target"], "/\"\\");
+        assert_eq!(value["user_agent"], "\u{fffd}\u{1}\"");
+        assert_eq!(value["request_time"], 0.001_234);
+        assert_eq!(value["origin_time"], 0.045);
+        assert_eq!(value["cache"], "HIT");
+    }
+
+    #[test]
+    fn a_client_cannot_write_lines_of_its_own() {
+        let line = line(LogFormat::Combined, "/", b"x\" 200\n1.2.3.4 \\ \xc3");
+        assert_eq!(line.matches('\n').count(), 1);
+        assert!(line.contains("\"x\\x22 200\\x0a1.2.3.4 \\x5c \\xc3\""), "{line}");
+    }
+
+    #[test]
+    fn days_are_counted_as_the_calendar_does() {
+        for (text, days) in [("1970-01-01", 0), ("2000-02-29", 11_016), ("2024-12-31", 20_088), ("2026-11-21", 20_778)] {
+            let (year, month, day) = civil(days);
+            assert_eq!(format!("{year:04}-{month:02}-{day:02}"), text);
+        }
+    }
+}

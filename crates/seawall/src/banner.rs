@@ -1,0 +1,114 @@
+//! What is said at the start: what was found, where it is served, what to try next.
+
+use std::{fmt::Write, net::SocketAddr, path::Path, time::Duration};
+
+use edge::Socket;
+use origins::http::{Address, probe, tls_config};
+
+use crate::config::settings::{AccessLog, OriginHost, Settings, Site, Source};
+
+/// An origin that takes longer to say what it is is not waited for.
+const LOOK: Duration = Duration::from_secs(3);
+
+/// Asks every site's origin what it is. One that does not answer is no reason not to start.
+pub(crate) async fn look_at_origins(settings: &Settings) -> Vec<String> {
+    let mut found = Vec::with_capacity(settings.sites.len());
+    for site in &settings.sites {
+        found.push(look(site).await);
+    }
+    found
+}
+
+async fn look(site: &Site) -> String {
+    let Source::Http(addresses) = &site.source else {
+        return String::new();
+    };
+    let Some(first) = addresses.first() else { return String::new() };
+    let (Ok(address), Ok(tls)) = (first.to_string().parse::<Address>(), tls_config(site.origin.ca_file.as_deref())) else {
+        return String::new();
+    };
+    let host = match &site.origin.host {
+        OriginHost::Name(name) => Some(name.as_str()),
+        OriginHost::Client => site.hosts.first().map(String::as_str).filter(|host| !host.starts_with('*')),
+        OriginHost::Origin => None,
+    };
+    match tokio::time::timeout(LOOK, probe(&address, host, &tls)).await {
+        Ok(Ok(probe)) => {
+            let what = probe.generator.or(probe.server).map(|what| format!("{what}, ")).unwrap_or_default();
+            format!("{what}answers {}", probe.status.as_u16())
+        }
+        Ok(Err(error)) => format!("does not answer yet: {error}"),
+        Err(_) => format!("does not answer within {} s yet", LOOK.as_secs()),
+    }
+}
+
+/// Prints the start.
+pub(crate) fn print(settings: &Settings, listening: &[Socket], admin: Option<SocketAddr>, origins: &[String]) {
+    let mut text = format!("\nSeawall {}\n\n", env!("CARGO_PKG_VERSION"));
+    for (site, found) in settings.sites.iter().zip(origins) {
+        line(&mut text, "site", &site_line(site));
+        if !found.is_empty() {
+            line(&mut text, "", found);
+        }
+    }
+    for socket in listening {
+        match socket {
+            Socket::Tcp(address) => line(&mut text, "listening", &format!("http://{address}/")),
+            Socket::Unix(path) => line(&mut text, "listening", &format!("unix:{}", path.display())),
+        }
+    }
+    if let Some(admin) = admin {
+        line(&mut text, "admin", &format!("http://{admin}/metrics"));
+    }
+    line(&mut text, "memory", &format!("{} MiB for stored pages", settings.cache_memory >> 20));
+    line(&mut text, "workers", &settings.server.workers.to_string());
+    match &settings.log.access {
+        AccessLog::Off => {}
+        AccessLog::Stdout => line(&mut text, "log", "standard output"),
+        AccessLog::File(path) => line(&mut text, "log", &path.display().to_string()),
+    }
+    if let Some(address) = listening.iter().find_map(|socket| match socket {
+        Socket::Tcp(address) => Some(local(*address)),
+        Socket::Unix(_) => None,
+    }) {
+        let _ = write!(
+            text,
+            "\nTry next:\n  curl -sI http://{address}/ | grep -i cache     why it is a hit, a miss or a bypass\n  wrk -c 500 -d 5 http://{address}/              a crowd\n"
+        );
+        if admin.is_some() {
+            text.push_str("  seawall purge --all                            forget everything\n");
+        }
+    }
+    eprintln!("{text}");
+}
+
+/// An address that one can type: the unspecified one is every address, so also this machine's own.
+fn local(address: SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V4(v4) if v4.ip().is_unspecified() => SocketAddr::from(([127, 0, 0, 1], address.port())),
+        SocketAddr::V6(v6) if v6.ip().is_unspecified() => SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], address.port())),
+        _ => address,
+    }
+}
+
+fn site_line(site: &Site) -> String {
+    let source = match &site.source {
+        Source::Http(addresses) => addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        Source::Files(folder) | Source::Blog(folder) => folder.display().to_string(),
+    };
+    let hosts = if site.hosts.is_empty() { String::new() } else { format!("{} <- ", site.hosts.join(", ")) };
+    format!("{hosts}{source} ({})", site.kind.as_str())
+}
+
+fn line(text: &mut String, name: &str, value: &str) {
+    let _ = writeln!(text, "  {name:<10} {value}");
+}
+
+/// What `seawall check` says of a good file.
+pub(crate) fn checked(path: &Path, settings: &Settings) -> String {
+    let mut text = format!("{} is fine.\n", path.display());
+    for site in &settings.sites {
+        line(&mut text, "site", &site_line(site));
+    }
+    text
+}

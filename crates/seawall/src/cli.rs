@@ -1,0 +1,279 @@
+//! The command line: what can be typed, and the help for it.
+//!
+//! Values stay text here. [`config`](crate::config) reads them with the same words, and the same errors, as the file and the environment.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args, Parser, Subcommand};
+
+/// Keeps your site fast, correct, and up when the crowd comes.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "seawall", version, disable_help_subcommand = true, after_help = TOP_EXAMPLES)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Command {
+    /// Serve a site: a server such as Ghost, a folder of files, or a folder of Markdown
+    Serve(Box<Serve>),
+    /// Check a configuration file and show every error in it
+    Check(Check),
+    /// Write an example blog to start from
+    New(New),
+    /// Take pages out of the cache of a running Seawall
+    Purge(Purge),
+}
+
+const TOP_EXAMPLES: &str = "\
+Examples:
+  seawall serve http://127.0.0.1:2368    in front of Ghost
+  seawall serve ./public                 a folder with an index.html
+  seawall new my-blog                    write an example blog ...
+  seawall serve my-blog                  ... and serve it: http://127.0.0.1:8080
+
+`seawall serve --help` shows what can be changed.";
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  seawall serve http://127.0.0.1:2368
+      Put Seawall in front of Ghost, or of any other server on this machine.
+
+  seawall serve ./posts
+      Turn a folder of Markdown into a blog, and serve it.
+
+  seawall serve http://127.0.0.1:2368 --listen 0.0.0.0:80 --memory 512MiB
+      Let visitors in from everywhere, and keep up to 512 MiB of pages in memory.
+
+  seawall serve --config /etc/seawall.toml
+      Everything from a file. Without --config and SOURCE, ./seawall.toml is read if there is one.
+
+Instead of a flag you can set a variable: SEAWALL_SOURCE, SEAWALL_LISTEN, SEAWALL_CONFIG, SEAWALL_KIND, SEAWALL_ADMIN, SEAWALL_MEMORY, SEAWALL_WORKERS, \
+SEAWALL_ACCESS_LOG, SEAWALL_LOG_FORMAT, SEAWALL_HOLD. PORT=8080 means --listen 0.0.0.0:8080. Flags go before variables, variables before the file.";
+
+/// Serve a site.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(after_help = SERVE_EXAMPLES)]
+pub struct Serve {
+    /// What to serve: the address of a server (http://127.0.0.1:2368), a folder with an index.html, or a folder with Markdown files
+    #[arg(value_name = "SOURCE")]
+    pub source: Option<String>,
+
+    /// Where visitors reach Seawall; can be given several times [default: 127.0.0.1:8080, which is this machine only]
+    #[arg(long, value_name = "ADDR")]
+    pub listen: Vec<String>,
+
+    /// The configuration file [default: ./seawall.toml, if there is one and no SOURCE is given]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+
+    /// What SOURCE is, if the guess is wrong: generic (a server), static (files) or blog (Markdown)
+    #[arg(long, value_name = "KIND")]
+    pub kind: Option<String>,
+
+    /// Where you (and nobody else) reach status and purge, or "off" [default: 127.0.0.1:9180]
+    #[arg(long, value_name = "ADDR")]
+    pub admin: Option<String>,
+
+    /// How much memory stored pages may take [default: 256MiB]
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<String>,
+
+    /// Number of threads [default: one for each processor core]
+    #[arg(long, value_name = "N")]
+    pub workers: Option<String>,
+
+    /// Where each request is written down: stdout, off, or a file [default: stdout]
+    #[arg(long, value_name = "PATH")]
+    pub access_log: Option<String>,
+
+    /// How it is written down: combined (as Apache and nginx do) or json [default: combined]
+    #[arg(long, value_name = "FORMAT")]
+    pub log_format: Option<String>,
+
+    /// Keep pages for this long, whatever the server behind says, such as 30s, 5m or 1h [default: as long as the server says]
+    #[arg(long, value_name = "DURATION")]
+    pub hold: Option<String>,
+}
+
+/// Check a configuration file.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Check {
+    /// The file to check [default: ./seawall.toml]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+/// Write an example blog.
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
+pub struct New {
+    /// The folder to make; it must not exist yet, or be empty
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+}
+
+const PURGE_EXAMPLES: &str = "\
+Examples:
+  seawall purge --url https://blog.example.org/hello/     one page
+  seawall purge --prefix https://blog.example.org/2026/   everything below an address
+  seawall purge --tag post-12                             everything that carries a tag
+  seawall purge --all --hard                              everything, and keep no copy in reserve";
+
+/// Take pages out of the cache.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(after_help = PURGE_EXAMPLES)]
+#[command(group = ArgGroup::new("target").required(true).multiple(false).args(["url", "prefix", "tag", "all"]))]
+pub struct Purge {
+    /// The page at this address
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+
+    /// All pages whose address begins like this
+    #[arg(long, value_name = "URL")]
+    prefix: Option<String>,
+
+    /// All pages that carry this tag
+    #[arg(long, value_name = "TAG")]
+    tag: Option<String>,
+
+    /// All pages
+    #[arg(long)]
+    all: bool,
+
+    /// Fetch anew before the next visitor sees it, but keep the old copy in reserve in case the server behind fails [this is the default]
+    #[arg(long, conflicts_with = "hard")]
+    soft: bool,
+
+    /// Never show the old copy again, not even when the server behind fails
+    #[arg(long)]
+    hard: bool,
+
+    /// Where the running Seawall's admin address is [default: as in the configuration file, or 127.0.0.1:9180]
+    #[arg(long, value_name = "ADDR")]
+    pub admin: Option<String>,
+
+    /// The file with its secret [default: as in the configuration file, or the one that `seawall serve` made]
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+
+    /// The configuration file of the running Seawall [default: ./seawall.toml, if there is one]
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+}
+
+/// What a purge covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PurgeTarget<'a> {
+    /// One target URI.
+    Url(&'a str),
+    /// Every target URI that begins so.
+    Prefix(&'a str),
+    /// Every stored response with this tag.
+    Tag(&'a str),
+    /// Everything.
+    All,
+}
+
+/// What becomes of purged responses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PurgeMode {
+    /// Stale from now on; they may stand in when the origin fails.
+    Soft,
+    /// Never served again.
+    Hard,
+}
+
+impl Purge {
+    /// The one target that was named.
+    #[must_use]
+    pub fn target(&self) -> PurgeTarget<'_> {
+        match (&self.url, &self.prefix, &self.tag) {
+            (Some(url), ..) => PurgeTarget::Url(url),
+            (_, Some(prefix), _) => PurgeTarget::Prefix(prefix),
+            (.., Some(tag)) => PurgeTarget::Tag(tag),
+            // The argument group lets nothing through without exactly one of the four.
+            (None, None, None) => PurgeTarget::All,
+        }
+    }
+
+    /// Soft, unless `--hard` was given.
+    #[must_use]
+    pub fn mode(&self) -> PurgeMode {
+        if self.hard { PurgeMode::Hard } else { PurgeMode::Soft }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, error::ErrorKind};
+
+    use super::*;
+
+    fn parse(line: &str) -> Result<Command, clap::Error> {
+        Cli::try_parse_from(line.split_whitespace()).map(|cli| cli.command)
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn serve_takes_a_source_and_flags() {
+        let Ok(Command::Serve(serve)) =
+            parse("seawall serve http://127.0.0.1:2368 --listen 127.0.0.1:1 --listen [::1]:2 --memory 1GiB --hold 5m")
+        else {
+            panic!("serve")
+        };
+        let expected = Serve {
+            source: Some("http://127.0.0.1:2368".to_owned()),
+            listen: vec!["127.0.0.1:1".to_owned(), "[::1]:2".to_owned()],
+            memory: Some("1GiB".to_owned()),
+            hold: Some("5m".to_owned()),
+            ..Serve::default()
+        };
+        assert_eq!(*serve, expected);
+        assert!(matches!(parse("seawall serve"), Ok(Command::Serve(serve)) if *serve == Serve::default()));
+    }
+
+    #[test]
+    fn purge_takes_exactly_one_target() {
+        let cases = [
+            ("--url https://a/b", Ok((PurgeTarget::Url("https://a/b"), PurgeMode::Soft))),
+            ("--prefix https://a/ --soft", Ok((PurgeTarget::Prefix("https://a/"), PurgeMode::Soft))),
+            ("--tag t --hard", Ok((PurgeTarget::Tag("t"), PurgeMode::Hard))),
+            ("--all", Ok((PurgeTarget::All, PurgeMode::Soft))),
+            ("", Err(ErrorKind::MissingRequiredArgument)),
+            ("--soft", Err(ErrorKind::MissingRequiredArgument)),
+            ("--all --tag t", Err(ErrorKind::ArgumentConflict)),
+            ("--url a --prefix b", Err(ErrorKind::ArgumentConflict)),
+            ("--all --soft --hard", Err(ErrorKind::ArgumentConflict)),
+        ];
+        for (arguments, expected) in cases {
+            match (parse(&format!("seawall purge {arguments}")), expected) {
+                (Ok(Command::Purge(purge)), Ok(expected)) => assert_eq!((purge.target(), purge.mode()), expected, "{arguments}"),
+                (Err(error), Err(expected)) => assert_eq!(error.kind(), expected, "{arguments}"),
+                (outcome, _) => panic!("{arguments}: {outcome:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_slip_in_a_flag_or_command_is_recognised() {
+        for (line, expected) in [("seawall serve --lisen a", "--listen"), ("seawall sreve", "serve")] {
+            assert!(parse(line).expect_err(line).to_string().contains(expected), "{line}");
+        }
+    }
+
+    #[test]
+    fn help_names_every_variable() {
+        let mut command = Cli::command();
+        let help = command.find_subcommand_mut("serve").expect("serve").render_long_help().to_string().replace('\n', " ");
+        for variable in ["SOURCE", "LISTEN", "CONFIG", "KIND", "ADMIN", "MEMORY", "WORKERS", "ACCESS_LOG", "LOG_FORMAT", "HOLD"] {
+            assert!(help.contains(&format!("SEAWALL_{variable}")), "{variable}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The commands, each one a short story.
+
+use std::{
+    fs,
+    io::{self, IsTerminal, Write},
+    path::Path,
+    process::ExitCode,
+};
+
+use anyhow::{Context, bail};
+use clap::Parser;
+
+use crate::{
+    banner,
+    cli::{Check, Cli, Command, New, Purge, PurgeMode, PurgeTarget, Serve},
+    config::{self, ConfigErrors},
+    purge, signals,
+};
+
+/// Runs what was typed. Exit code 0: done; 1: it could not be done, and the reason is on standard error; 2: it was mistyped.
+#[must_use]
+pub fn run() -> ExitCode {
+    let cli = Cli::parse();
+    start_diagnostics();
+    let done = match cli.command {
+        Command::Serve(serve) => self::serve(&serve),
+        Command::Check(check) => self::check(&check),
+        Command::New(new) => self::new(&new),
+        Command::Purge(purge) => self::purge(&purge),
+    };
+    match done {
+        Ok(code) => code,
+        Err(error) => {
+            complain(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(serve: &Serve) -> anyhow::Result<ExitCode> {
+    let settings = match config::load(serve, env) {
+        Ok(settings) => settings,
+        Err(errors) => return Ok(show(&errors)),
+    };
+    signals::serve_until_stopped(settings, || config::load(serve, env))
+}
+
+fn check(check: &Check) -> anyhow::Result<ExitCode> {
+    let path = check.config.as_deref().unwrap_or_else(|| Path::new(config::DEFAULT_FILE));
+    match config::check(path) {
+        Ok(settings) => {
+            say(&banner::checked(path, &settings))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(errors) => Ok(show(&errors)),
+    }
+}
+
+fn new(new: &New) -> anyhow::Result<ExitCode> {
+    let folder = &new.folder;
+    if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
+        bail!("{} is not empty\n  Nothing was written. Name a folder that does not exist yet.", folder.display());
+    }
+    for (name, content) in blog::starter() {
+        let path = folder.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+        }
+        fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    let folder = folder.display();
+    say(&format!("Wrote a blog to {folder}.\n\n  seawall serve {folder}    serve it: http://127.0.0.1:8080\n\nEdit a post while it runs: the next request shows it.\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn purge(purge: &Purge) -> anyhow::Result<ExitCode> {
+    let access = match config::admin_access(purge, env) {
+        Ok(access) => access,
+        Err(errors) => return Ok(show(&errors)),
+    };
+    let token = fs::read_to_string(&access.token_file).with_context(|| {
+        format!("cannot read the admin token {}\n  `seawall serve` makes it; --token-file names another one.", access.token_file.display())
+    })?;
+    let target = match purge.target() {
+        PurgeTarget::Url(url) => admin::PurgeTarget::Url(url.to_owned()),
+        PurgeTarget::Prefix(url) => admin::PurgeTarget::Prefix(url.to_owned()),
+        PurgeTarget::Tag(tag) => admin::PurgeTarget::Tag(tag.to_owned()),
+        PurgeTarget::All => admin::PurgeTarget::All,
+    };
+    let command = admin::PurgeCommand { target, hard: purge.mode() == PurgeMode::Hard };
+    let covered = purge::run(access.address, token.trim(), &command)?;
+    say(&format!("{covered}\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn env(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// Diagnostics go to standard error, so that the access log may have standard output. `SEAWALL_LOG` chooses how much.
+fn start_diagnostics() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("SEAWALL_LOG").unwrap_or_else(|_| "info".into());
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
+        .with_target(false)
+        .init();
+}
+
+fn say(text: &str) -> io::Result<()> {
+    io::stdout().lock().write_all(text.as_bytes())
+}
+
+fn show(errors: &ConfigErrors) -> ExitCode {
+    let _ = write!(io::stderr(), "{}", errors.render(io::stderr().is_terminal()));
+    ExitCode::FAILURE
+}
+
+/// Every layer of an error on a line of its own.
+fn complain(error: &anyhow::Error) {
+    let mut text = format!("error: {error}\n");
+    for cause in error.chain().skip(1) {
+        text.push_str(&format!("  because: {cause}\n"));
+    }
+    let _ = io::stderr().write_all(text.as_bytes());
+}

@@ -1,0 +1,306 @@
+//! What is wrong with a configuration, said so that it can be put right without the manual.
+//!
+//! Every error names its place (a line of the file, a flag, an environment variable), shows the text, says what is wrong and what to
+//! do. Errors are collected, not thrown one by one: who fixes a file wants the whole list.
+
+use std::{fmt, ops::Range, path::PathBuf};
+
+/// The longest piece of a line that is shown: a minified file must not flood a terminal.
+const SHOWN_CHARS_MAX: usize = 160;
+
+/// What is wrong with one value, before anybody knows where it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// What is wrong, as one sentence without a full stop.
+    pub problem: String,
+    /// What was probably meant, shown beside the caret.
+    pub meant: Option<String>,
+    /// What to do; may have several lines.
+    pub remedy: String,
+}
+
+impl Mistake {
+    /// A mistake for which nothing better can be guessed.
+    pub fn new(problem: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { problem: problem.into(), meant: None, remedy: remedy.into() }
+    }
+
+    /// Adds what was probably meant; it is shown in quotation marks, ready to be copied.
+    #[must_use]
+    pub fn meant(mut self, value: impl fmt::Display) -> Self {
+        self.meant = Some(format!("did you mean \"{value}\"?"));
+        self
+    }
+
+    /// Reads back what [`Display`](fmt::Display) wrote: serde lets errors through as text alone.
+    pub(super) fn from_message(message: &str) -> Option<Self> {
+        let mut parts = message.splitn(3, PARTS);
+        let (problem, meant, remedy) = (parts.next()?, parts.next()?, parts.next()?);
+        Some(Self { problem: problem.to_owned(), meant: (!meant.is_empty()).then(|| meant.to_owned()), remedy: remedy.to_owned() })
+    }
+
+    /// The mistake, at its place.
+    #[must_use]
+    pub fn at(self, place: Place) -> ConfigError {
+        ConfigError { problem: self.problem, place, meant: self.meant, remedy: self.remedy }
+    }
+}
+
+/// Separates the parts of a mistake on their way through serde; no configuration text contains it unescaped.
+const PARTS: char = '\u{1f}';
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{PARTS}{}{PARTS}{}", self.problem, self.meant.as_deref().unwrap_or_default(), self.remedy)
+    }
+}
+
+/// Where a value was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A piece of the file.
+    Line {
+        /// The file, as it was named.
+        path: PathBuf,
+        /// Counted from one.
+        line: usize,
+        /// In characters, counted from one.
+        column: usize,
+        /// The whole line.
+        text: String,
+        /// In characters; at least one.
+        width: usize,
+    },
+    /// The file as a whole.
+    File(PathBuf),
+    /// The command line: the flag, then its value.
+    Flag(&'static str, String),
+    /// The environment: the variable, then its value.
+    Environment(&'static str, String),
+    /// A default.
+    Default,
+}
+
+/// One error: what, where, what was meant, what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// What is wrong.
+    pub problem: String,
+    /// Where.
+    pub place: Place,
+    /// What was probably meant.
+    pub meant: Option<String>,
+    /// What to do.
+    pub remedy: String,
+}
+
+/// Every error that was found; never empty when returned as an error.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConfigErrors(pub Vec<ConfigError>);
+
+impl ConfigErrors {
+    /// The whole report. `colour` is for terminals only.
+    #[must_use]
+    pub fn render(&self, colour: bool) -> String {
+        let paint = if colour { Paint::TERMINAL } else { Paint::NONE };
+        let reports: Vec<String> = self.0.iter().map(|error| error.render(&paint)).collect();
+        reports.join("\n")
+    }
+}
+
+impl fmt::Display for ConfigErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+impl std::error::Error for ConfigErrors {}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(&Paint::NONE))
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+impl ConfigError {
+    fn render(&self, paint: &Paint) -> String {
+        let Paint { error, frame, end } = paint;
+        let gutter = match &self.place {
+            Place::Line { line, .. } => line.to_string().len(),
+            _ => 1,
+        };
+        let pad = " ".repeat(gutter);
+        let mut out = format!("{error}error{end}: {}\n", printable(&self.problem));
+        let meant = self.meant.as_deref().map(printable).unwrap_or_default();
+        match &self.place {
+            Place::Line { path, line, column, text, width } => {
+                let (text, indent, width) = excerpt(text, *column, *width);
+                out += &format!("{pad}{frame}-->{end} {}:{line}:{column}\n", path.display());
+                out += &format!("{pad} {frame}|{end}\n");
+                out += &format!("{frame}{line} |{end} {text}\n");
+                out += format!("{pad} {frame}|{end} {}{error}{}{end} {meant}", " ".repeat(indent), "^".repeat(width)).trim_end();
+                out += &format!("\n{pad} {frame}|{end}\n");
+            }
+            Place::File(path) => out += &format!("{pad}{frame}-->{end} {}\n", path.display()),
+            Place::Flag(name, value) => out += &assignment(paint, "the command line", name, ' ', value, &meant),
+            Place::Environment(name, value) => out += &assignment(paint, "the environment", name, '=', value, &meant),
+            Place::Default => {}
+        }
+        for (n, line) in self.remedy.lines().enumerate() {
+            let mark = if n == 0 { '=' } else { ' ' };
+            out += &format!("{pad} {frame}{mark}{end} {}\n", printable(line));
+        }
+        out
+    }
+}
+
+/// A flag or a variable with a caret under its value.
+fn assignment(paint: &Paint, whence: &str, name: &str, between: char, value: &str, meant: &str) -> String {
+    let Paint { error, frame, end } = paint;
+    let value = printable(value);
+    let (shown, indent) = if name.is_empty() { (value.clone(), 0) } else { (format!("{name}{between}{value}"), name.chars().count() + 1) };
+    let carets = "^".repeat(value.chars().count().max(1));
+    let under = format!("  {frame}|{end} {}{error}{carets}{end} {meant}", " ".repeat(indent));
+    format!(" {frame}-->{end} {whence}\n  {frame}|{end}\n  {frame}|{end} {shown}\n{}\n  {frame}|{end}\n", under.trim_end())
+}
+
+/// The piece of a line that is shown, how far its caret is indented, and how wide it is.
+fn excerpt(line: &str, column: usize, width: usize) -> (String, usize, usize) {
+    // A tab is shown as one blank, so that the caret stands where it should at any tab width.
+    let from = if column > SHOWN_CHARS_MAX { column - SHOWN_CHARS_MAX / 2 } else { 0 };
+    let shown: String = printable(line).chars().skip(from).take(SHOWN_CHARS_MAX).collect();
+    let indent = (column - 1).saturating_sub(from);
+    let width = width.clamp(1, shown.chars().count().saturating_sub(indent).max(1));
+    (shown.trim_end().to_owned(), indent, width)
+}
+
+/// The text without control characters: a configuration file must not be able to drive the terminal it is shown on.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c == '\t' { ' ' } else { c }).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}
+
+struct Paint {
+    error: &'static str,
+    frame: &'static str,
+    end: &'static str,
+}
+
+impl Paint {
+    const NONE: Self = Self { error: "", frame: "", end: "" };
+    const TERMINAL: Self = Self { error: "\x1b[1;31m", frame: "\x1b[1;34m", end: "\x1b[0m" };
+}
+
+/// A configuration file's text and name: turns byte ranges into places.
+#[derive(Clone, Debug)]
+pub struct Document {
+    /// As it was named.
+    pub path: PathBuf,
+    /// All of it.
+    pub text: String,
+}
+
+impl Document {
+    /// Where `span` (bytes) lies. A span over several lines is shown by its first.
+    #[must_use]
+    pub fn place(&self, span: Range<usize>) -> Place {
+        let bytes = self.text.as_bytes();
+        let start = span.start.min(bytes.len());
+        let line_start = bytes[..start].iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
+        let line_end = bytes[start..].iter().position(|&b| b == b'\n').map_or(bytes.len(), |at| start + at);
+        let chars = |from: usize, to: usize| String::from_utf8_lossy(&bytes[from..to]).chars().count();
+        Place::Line {
+            path: self.path.clone(),
+            line: bytes[..start].iter().filter(|&&b| b == b'\n').count() + 1,
+            column: chars(line_start, start) + 1,
+            text: String::from_utf8_lossy(&bytes[line_start..line_end]).trim_end_matches('\r').to_owned(),
+            width: chars(start, span.end.clamp(start, line_end)).max(1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn document(text: &str) -> Document {
+        Document { path: "seawall.toml".into(), text: text.to_owned() }
+    }
+
+    #[test]
+    fn an_error_shows_its_line_with_a_caret_under_the_text() {
+        let document = document("[server]\n\nlisten = [\"8080\"]\n");
+        let error =
+            Mistake::new("\"8080\" is no address", "write an address and a port").meant("127.0.0.1:8080").at(document.place(20..26));
+        assert_eq!(
+            error.to_string(),
+            "error: \"8080\" is no address
+ --> seawall.toml:3:11
+  |
+3 | listen = [\"8080\"]
+  |           ^^^^^^ did you mean \"127.0.0.1:8080\"?
+  |
+  = write an address and a port
+"
+        );
+    }
+
+    #[test]
+    fn a_flag_and_a_variable_show_their_value() {
+        let mistake = Mistake::new("\"12QB\" is no size", "write a size such as \"64MiB\"");
+        assert_eq!(
+            mistake.clone().at(Place::Flag("--memory", "12QB".to_owned())).to_string(),
+            "error: \"12QB\" is no size
+ --> the command line
+  |
+  | --memory 12QB
+  |          ^^^^
+  |
+  = write a size such as \"64MiB\"
+"
+        );
+        assert!(mistake.at(Place::Environment("SEAWALL_MEMORY", "12QB".to_owned())).to_string().contains("  | SEAWALL_MEMORY=12QB\n"));
+    }
+
+    #[test]
+    fn columns_count_characters_and_control_characters_are_not_printed() {
+        let document = document("title = \"Grüße\", x = \"\u{1b}[2J\"\r\nlast");
+        let Place::Line { line, column, width, ref text, .. } = document.place(19..20) else { panic!("a line") };
+        assert_eq!((line, column, width, text.as_str()), (1, 18, 1, "title = \"Grüße\", x = \"\u{1b}[2J\""));
+        let shown = Mistake::new("p", "r").at(document.place(19..20)).to_string();
+        assert!(!shown.contains('\u{1b}') && !shown.contains('\r'), "{shown:?}");
+    }
+
+    #[test]
+    fn places_at_the_edges_do_not_panic() {
+        for text in ["", "\n", "a", "a\n", "ä"] {
+            for start in 0..4 {
+                for end in 0..5 {
+                    let _ = Mistake::new("p", "r").at(document(text).place(start..end)).to_string();
+                }
+            }
+        }
+        let long = "x".repeat(10_000);
+        let shown = Mistake::new("p", "r").at(document(&long).place(9_000..9_900)).to_string();
+        assert!(shown.len() < 600, "{}", shown.len());
+    }
+
+    #[test]
+    fn a_mistake_survives_its_way_through_serde() {
+        for mistake in [Mistake::new("a", "b"), Mistake::new("a", "b\nc").meant("d")] {
+            assert_eq!(Mistake::from_message(&mistake.to_string()), Some(mistake));
+        }
+        assert_eq!(Mistake::from_message("invalid type: boolean"), None);
+    }
+
+    #[test]
+    fn colour_changes_nothing_but_colour() {
+        let errors = ConfigErrors(vec![Mistake::new("a", "b").at(document("c = 1").place(0..1))]);
+        let mut painted = errors.render(true);
+        for code in [Paint::TERMINAL.error, Paint::TERMINAL.frame, Paint::TERMINAL.end] {
+            painted = painted.replace(code, "");
+        }
+        assert_eq!(painted, errors.render(false));
+    }
+}

@@ -1,0 +1,336 @@
+//! `seawall.toml` as it is typed: every key optional, nothing decided yet, each value with its place in the text.
+//!
+//! The comments here *are* the manual: `doc/configuration.md` is made of them (see the test in `manual.rs`). So each key says its
+//! purpose, its unit, its default in the very form in which it is written, and, where it bounds memory, the worst case.
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::{
+    addresses::{AdminAddress, TrustedProxy},
+    settings::{AccessLog, Kind, Listen, LogFormat, OriginAddress, OriginHost},
+    units::{ByteSize, Count, Period},
+    words::{BaseUrl, CookiePattern, HostPattern, NamePattern},
+};
+
+/// A value, and where it stands.
+pub type Given<T> = Option<Spanned<T>>;
+
+/// A list, where it stands, and where each of its values does.
+pub type Listed<T> = Option<Spanned<Vec<Spanned<T>>>>;
+
+/// The top of the file.
+///
+/// One site needs no `[[site]]`: `source` names what is served, for every host name. Keys without a section stand at the top of the
+/// file, before the first section.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct File {
+    /// What is served: a server (`"http://127.0.0.1:2368"`, `"https://..."`, `"unix:/run/ghost.sock"`), a folder of finished files (it
+    /// has an `index.html`), or a folder of Markdown. A relative folder is looked for beside the file. The short form for one site; it
+    /// excludes `[[site]]`. A SOURCE from the command line or the environment replaces it, and `kind` and `[origin] addresses` with it.
+    ///
+    /// Default: none; without it there must be a `[[site]]` or a SOURCE on the command line. Environment: `SEAWALL_SOURCE`.
+    pub source: Given<String>,
+
+    /// What the source is: `"generic"` (any server; what its responses say decides, RFC 9111), `"blog"` (a folder of Markdown),
+    /// `"static"` (a folder of finished files). `"ghost"` and `"wordpress"` come in a later version; until then such a server is
+    /// `"generic"`.
+    ///
+    /// Default: none; it follows from the source. Flag: `--kind`. Environment: `SEAWALL_KIND`.
+    pub kind: Given<Kind>,
+
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub server: Server,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub limits: Limits,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub log: Log,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub cache: Cache,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub origin: Origin,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub blog: Blog,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub site: Vec<Spanned<Site>>,
+}
+
+/// `[server]`: where to listen, and the process itself.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Server {
+    /// Addresses with a port, or Unix sockets by their whole path (`"unix:/run/seawall.sock"`). `"0.0.0.0:80"` is every IPv4 address of
+    /// the machine.
+    ///
+    /// Default: `["127.0.0.1:8080"]`. Flag: `--listen`, repeatable. Environment: `SEAWALL_LISTEN`, separated by commas; or `PORT`,
+    /// which means `0.0.0.0:$PORT`.
+    pub listen: Listed<Listen>,
+
+    /// Where the admin API (status, metrics, purge) listens, or `"off"`. Keep it on an address that visitors cannot reach.
+    ///
+    /// Default: `"127.0.0.1:9180"`. Flag: `--admin`. Environment: `SEAWALL_ADMIN`.
+    pub admin: Given<AdminAddress>,
+
+    /// The file that holds the secret for the admin API; made at the first start, readable by its owner alone.
+    ///
+    /// Default: none; then it is `seawall/admin-token` in the XDG state folder (`$XDG_STATE_HOME`, or `~/.local/state`), and
+    /// `/var/lib/seawall/admin-token` for a user without a home.
+    pub admin_token_file: Given<String>,
+
+    /// Threads that serve; 1 to 1024. Each has its own event loop and its own connections to the origin.
+    ///
+    /// Default: none; then one for each processor core. Flag: `--workers`. Environment: `SEAWALL_WORKERS`.
+    pub workers: Given<Count>,
+
+    /// Networks of your own proxies (a load balancer, a CDN), such as `"10.0.0.0/8"`. What they say about the client (`X-Forwarded-For`,
+    /// `X-Forwarded-Proto`) is believed; what anybody else says is removed.
+    ///
+    /// Default: `[]`.
+    pub trusted_proxies: Listed<TrustedProxy>,
+
+    /// How long responses in progress may go on after the signal to stop; up to one hour. `"0s"` cuts them at once.
+    ///
+    /// Default: `"30s"`.
+    pub shutdown_timeout: Given<Period>,
+}
+
+/// `[limits]`: what one client, and all of them together, may take.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Open connections of clients, all listeners together; 1 to 1000000. One more is answered with 503 and closed. Worst case in
+    /// memory: this times `header_bytes` (625 MiB with the defaults), if every client fills its head and sends no more until
+    /// `header_timeout` ends it.
+    ///
+    /// Default: `20000`.
+    pub connections: Given<Count>,
+
+    /// Open connections from one address (IPv6: one /64), at most `connections`. Loopback and `trusted_proxies` are exempt: behind them
+    /// are many people. Worst case for one address: this times `header_bytes` (8 MiB with the defaults).
+    ///
+    /// Default: `256`, or `connections` where that is less.
+    pub connections_per_address: Given<Count>,
+
+    /// Size of a request's head: request line and fields; 1KiB to 1MiB. A larger one is answered with 431 (RFC 6585 §5).
+    ///
+    /// Default: `"32KiB"`.
+    pub header_bytes: Given<ByteSize>,
+
+    /// Number of fields in a request's head; 8 to 256. More are answered with 431.
+    ///
+    /// Default: `100`.
+    pub header_fields: Given<Count>,
+
+    /// Size of the request target (path and query); 256 bytes up to `header_bytes`. A longer one is answered with 414 (RFC 9110 §15.5.15).
+    ///
+    /// Default: `"8KiB"`, or `header_bytes` where that is less.
+    pub target_bytes: Given<ByteSize>,
+
+    /// Size of a request's body, such as an upload; 1 byte to 1TiB. A larger one is answered with 413. Bodies are passed on in pieces
+    /// and never kept whole, so this costs no memory.
+    ///
+    /// Default: `"1GiB"`.
+    pub body_bytes: Given<ByteSize>,
+
+    /// From the first byte of a request's head to its last; 1ms to 1h.
+    ///
+    /// Default: `"10s"`.
+    pub header_timeout: Given<Period>,
+
+    /// The longest pause within a request's body; 1ms to 1h.
+    ///
+    /// Default: `"30s"`.
+    pub body_timeout: Given<Period>,
+
+    /// The longest time in which a client takes nothing of its response; 1ms to 1h.
+    ///
+    /// Default: `"30s"`.
+    pub write_timeout: Given<Period>,
+
+    /// How long a connection may wait for its next request; 1ms to 1h.
+    ///
+    /// Default: `"60s"`.
+    pub idle_timeout: Given<Period>,
+}
+
+/// `[log]`: the access log.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Log {
+    /// Where each request is written down: `"stdout"`, `"off"`, or a file with its folder (`"/var/log/seawall/access.log"`,
+    /// `"./access.log"`).
+    ///
+    /// Default: `"stdout"`. Flag: `--access-log`. Environment: `SEAWALL_ACCESS_LOG`.
+    pub access: Given<AccessLog>,
+
+    /// `"combined"`, the line of Apache and nginx that every log reader knows, or `"json"`, one object a line.
+    ///
+    /// Default: `"combined"`. Flag: `--log-format`. Environment: `SEAWALL_LOG_FORMAT`.
+    pub format: Given<LogFormat>,
+}
+
+/// `[cache]` and `[site.cache]`: what is stored, and for how long.
+///
+/// A site takes every key from `[cache]` that it does not set itself in `[site.cache]`. A list replaces the list.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Cache {
+    /// Memory for stored responses, all sites together; 1MiB to 16TiB. Fields, bodies and compressed copies count. Only in `[cache]`,
+    /// as it belongs to the whole process.
+    ///
+    /// Default: `"256MiB"`. Flag: `--memory`. Environment: `SEAWALL_MEMORY`.
+    pub memory: Given<ByteSize>,
+
+    /// The largest single response that is stored; 1KiB up to half of `memory`. A larger one is passed through.
+    ///
+    /// Default: `"16MiB"`, or half of `memory` where that is less.
+    pub object_max: Given<ByteSize>,
+
+    /// Keep stored responses fresh for this long, whatever lifetime the origin gave; 1ms to 365d. Browsers are still told the origin's
+    /// own. What the origin forbids to store is not stored, and requests with cookies get what the origin's own lifetime allows. A
+    /// purge, or an edit that is noticed, ends it early.
+    ///
+    /// Default: none; the response's own lifetime counts. A blog's pages are fresh until it changes; files are looked at again after a
+    /// second. Flag: `--hold`. Environment: `SEAWALL_HOLD`.
+    pub hold: Given<Period>,
+
+    /// How long after its end a stored response may stand in while the origin fails (RFC 5861 §4), if it does not say so itself; up to
+    /// 365d. `"0s"`: never.
+    ///
+    /// Default: none; only what the response says. For a folder: 7 days.
+    pub stale_if_error: Given<Period>,
+
+    /// How long after its end a stored response may be served while a fresh one is fetched (RFC 5861 §3), if it does not say so itself;
+    /// up to 365d. `"0s"`: never.
+    ///
+    /// Default: none; only what the response says.
+    pub stale_while_revalidate: Given<Period>,
+
+    /// Cookies that do not change the page, besides those of well-known analytics tools; `"_ga*"` stands for all names that begin so.
+    /// Any other cookie may make a page personal: the answer is stored only if the origin itself gives it a lifetime. Name a login
+    /// cookie here, and one reader sees another's page.
+    ///
+    /// Default: `[]`.
+    pub ignore_cookies: Listed<CookiePattern>,
+
+    /// Query parameters that do not change the page, besides the well-known ones of trackers (`utm_*`, `fbclid`, ...). They leave the
+    /// cache key and the request to the origin. `"*"` stands for all but those in `keep_query`.
+    ///
+    /// Default: `[]`.
+    pub ignore_query: Listed<NamePattern>,
+
+    /// Query parameters that do change the page, although a pattern or the list of trackers names them.
+    ///
+    /// Default: `[]`.
+    pub keep_query: Listed<NamePattern>,
+
+    /// Whether a client's `Cache-Control: no-cache`, `max-age=0` and the like are obeyed (RFC 9111 §5.2.1). `false` keeps clients from
+    /// sending requests past the cache.
+    ///
+    /// Default: `true`; for a folder `false`, as there is nobody to ask.
+    pub honour_request_directives: Given<bool>,
+}
+
+/// `[origin]` and `[site.origin]`: how the server behind the cache is treated.
+///
+/// A site takes every key from `[origin]` that it does not set itself in `[site.origin]`. Only for sources that are servers.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Origin {
+    /// Requests that the origin handles at the same time, per site; 1 to 65535. A small server is faster with few.
+    ///
+    /// Default: `256`.
+    pub concurrency: Given<Count>,
+
+    /// Requests that may wait for their turn beyond these, per site; 0 to 1000000. One more gets the stale copy, or 503. Worst case in
+    /// memory: this times `header_bytes` (32 MiB with the defaults).
+    ///
+    /// Default: `1024`.
+    pub queue: Given<Count>,
+
+    /// How long a request may wait for its turn; 1ms to 1h. Then: the stale copy, or 503.
+    ///
+    /// Default: `"10s"`.
+    pub queue_timeout: Given<Period>,
+
+    /// How long the connection may take to stand, TLS included; 1ms to 1h. Then the next address is tried.
+    ///
+    /// Default: `"5s"`.
+    pub connect_timeout: Given<Period>,
+
+    /// How long the origin may think before its response begins; 1ms to 1h. Then: the stale copy, or 504.
+    ///
+    /// Default: `"60s"`.
+    pub first_byte_timeout: Given<Period>,
+
+    /// The longest pause within a response; 1ms to 1h. Then the response ends there, and is not stored.
+    ///
+    /// Default: `"60s"`.
+    pub between_bytes_timeout: Given<Period>,
+
+    /// Which `Host` the origin is asked for: `"client"` (what the client asked for), `"origin"` (the name in the origin's address), or
+    /// a name of its own. Origins put it into links and redirects.
+    ///
+    /// Default: `"client"`.
+    pub host: Given<OriginHost>,
+
+    /// A file of certificates (PEM) that are trusted besides the system's, for an `https` origin with a certificate of its own making.
+    ///
+    /// Default: none.
+    pub ca_file: Given<String>,
+
+    /// More addresses of the same origin, tried when `source` cannot be reached; at most 16. `source` itself may be repeated. In
+    /// `[origin]` only together with the short form; they belong to the `source` in the file, and go with it when a SOURCE from outside
+    /// replaces it.
+    ///
+    /// Default: `[]`.
+    pub addresses: Listed<OriginAddress>,
+}
+
+/// `[blog]` and `[site.blog]`: for a folder of Markdown.
+///
+/// What is set here goes before the `blog.toml` in the folder.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Blog {
+    /// The name of the blog, for pages and feeds.
+    ///
+    /// Default: none; from the folder's `blog.toml`, or the folder's name.
+    pub title: Given<String>,
+
+    /// The public address, such as `"https://blog.example.org"`: feeds and the sitemap need whole addresses.
+    ///
+    /// Default: none; from the folder's `blog.toml`, or the host that the client asked for.
+    pub base_url: Given<BaseUrl>,
+}
+
+/// `[[site]]`: one of several sites.
+///
+/// Repeat it for each site; excludes `source` at the top. A request for a host that no site has is answered with 421.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Site {
+    /// The host names that the site answers for. `"*.example.org"` is every name below example.org, but not example.org itself; an
+    /// exact name goes before it.
+    ///
+    /// Default: none; a single `[[site]]` may leave it out, and answers for every host.
+    pub hosts: Listed<HostPattern>,
+
+    /// As `source` at the top.
+    ///
+    /// Default: none; required.
+    pub source: Given<String>,
+
+    /// As `kind` at the top.
+    ///
+    /// Default: none; it follows from the source.
+    pub kind: Given<Kind>,
+
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub cache: Cache,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub origin: Origin,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub blog: Blog,
+}

@@ -1,0 +1,179 @@
+//! Every key of the file by section: what an unknown key may have meant.
+//!
+//! serde knows the keys of the one section that it reads; a key in the wrong section, or one that another program calls by another
+//! name, needs them all. A test in `manual.rs` keeps this list equal to [`File`](super::file::File).
+
+use super::{error::Mistake, suggest::closest};
+
+/// Sections in the order of the manual; the first is the top of the file.
+pub(super) const SECTIONS: [(&str, &[&str]); 8] = [
+    ("", &["source", "kind", "server", "limits", "log", "cache", "origin", "blog", "site"]),
+    ("server", &["listen", "admin", "admin_token_file", "workers", "trusted_proxies", "shutdown_timeout"]),
+    (
+        "limits",
+        &[
+            "connections",
+            "connections_per_address",
+            "header_bytes",
+            "header_fields",
+            "target_bytes",
+            "body_bytes",
+            "header_timeout",
+            "body_timeout",
+            "write_timeout",
+            "idle_timeout",
+        ],
+    ),
+    ("log", &["access", "format"]),
+    (
+        "cache",
+        &[
+            "memory",
+            "object_max",
+            "hold",
+            "stale_if_error",
+            "stale_while_revalidate",
+            "ignore_cookies",
+            "ignore_query",
+            "keep_query",
+            "honour_request_directives",
+        ],
+    ),
+    (
+        "origin",
+        &[
+            "concurrency",
+            "queue",
+            "queue_timeout",
+            "connect_timeout",
+            "first_byte_timeout",
+            "between_bytes_timeout",
+            "host",
+            "ca_file",
+            "addresses",
+        ],
+    ),
+    ("blog", &["title", "base_url"]),
+    ("site", &["hosts", "source", "kind", "cache", "origin", "blog"]),
+];
+
+/// What other programs, and other spellings, call our keys.
+const OTHER_NAMES: [(&str, &str, &str); 30] = [
+    ("port", "server", "listen"),
+    ("bind", "server", "listen"),
+    ("address", "server", "listen"),
+    ("threads", "server", "workers"),
+    ("worker_processes", "server", "workers"),
+    ("set_real_ip_from", "server", "trusted_proxies"),
+    ("upstream", "", "source"),
+    ("upstreams", "origin", "addresses"),
+    ("backend", "", "source"),
+    ("backends", "origin", "addresses"),
+    ("proxy_pass", "", "source"),
+    ("root", "", "source"),
+    ("url", "", "source"),
+    ("path", "", "source"),
+    ("folder", "", "source"),
+    ("type", "", "kind"),
+    ("domain", "site", "hosts"),
+    ("domains", "site", "hosts"),
+    ("server_name", "site", "hosts"),
+    ("sites", "", "site"),
+    ("ttl", "cache", "hold"),
+    ("max_age", "cache", "hold"),
+    ("ignore_params", "cache", "ignore_query"),
+    ("size", "cache", "memory"),
+    ("max_size", "cache", "memory"),
+    ("max_object_size", "cache", "object_max"),
+    ("client_max_body_size", "limits", "body_bytes"),
+    ("max_connections", "limits", "connections"),
+    ("access_log", "log", "access"),
+    ("honor_request_directives", "cache", "honour_request_directives"),
+];
+
+/// The mistake of writing `key` in the section at `path` (empty: the top of the file).
+pub(super) fn unknown_key(key: &str, path: &[&str]) -> Mistake {
+    let section = path.last().copied().unwrap_or_default();
+    let here = match path {
+        [] => "is no key at the top of the file".to_owned(),
+        ["site"] => "is no key of [[site]]".to_owned(),
+        path => format!("is no key of [{}]", path.join(".")),
+    };
+    let own = SECTIONS.iter().find(|(name, _)| *name == section).map_or(&[] as &[&str], |(_, keys)| keys);
+    let remedy = match section {
+        "" => format!("keys and sections here: {}", own.join(", ")),
+        _ => format!("keys here: {}", own.join(", ")),
+    };
+    Mistake { problem: format!("`{key}` {here}"), meant: guess(key, section, own), remedy }
+}
+
+fn guess(key: &str, section: &str, own: &[&str]) -> Option<String> {
+    let near = closest(key, own.iter().copied());
+    // One slip away from a key of this very section is the likeliest; the same word in another section comes next.
+    if let Some(near) = near.filter(|near| strsim::damerau_levenshtein(key, near) <= 1) {
+        return Some(format!("did you mean `{near}`?"));
+    }
+    let elsewhere = SECTIONS.iter().filter(|(name, _)| *name != section && *name != "site");
+    if let Some((name, _)) = elsewhere.clone().find(|(_, keys)| keys.contains(&key)) {
+        return Some(if name.is_empty() {
+            format!("`{key}` belongs at the top of the file")
+        } else {
+            format!("`{key}` belongs in [{name}]")
+        });
+    }
+    if let Some((_, heir_section, heir)) = OTHER_NAMES.iter().find(|(name, ..)| *name == key.to_lowercase().replace('-', "_")) {
+        return Some(in_section(heir, heir_section, section, own));
+    }
+    if let Some(near) = near {
+        return Some(format!("did you mean `{near}`?"));
+    }
+    elsewhere.clone().find_map(|(name, keys)| Some(in_section(closest(key, keys.iter().copied())?, name, section, own)))
+}
+
+fn in_section(key: &str, section: &str, here: &str, own: &[&str]) -> String {
+    match section {
+        _ if section == here || own.contains(&key) => format!("did you mean `{key}`?"),
+        "" => format!("did you mean `{key}`, at the top of the file?"),
+        "site" => format!("did you mean `{key}`, in [[site]]?"),
+        section => format!("did you mean `{key}`, in [{section}]?"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_keys_and_what_was_meant() {
+        let cases: [(&str, &[&str], &str); 14] = [
+            ("lisen", &["server"], "did you mean `listen`?"),
+            ("header-bytes", &["limits"], "did you mean `header_bytes`?"),
+            ("host", &["site"], "did you mean `hosts`?"),
+            ("memroy", &["cache"], "did you mean `memory`?"),
+            ("connections", &["server"], "`connections` belongs in [limits]"),
+            ("source", &["server"], "`source` belongs at the top of the file"),
+            ("listen", &[], "`listen` belongs in [server]"),
+            ("port", &["server"], "did you mean `listen`?"),
+            ("port", &[], "did you mean `listen`, in [server]?"),
+            ("ttl", &["site", "cache"], "did you mean `hold`?"),
+            ("upstream", &["site"], "did you mean `source`?"),
+            ("server_name", &[], "did you mean `hosts`, in [[site]]?"),
+            ("concurency", &["limits"], "did you mean `concurrency`, in [origin]?"),
+            ("sever", &[], "did you mean `server`?"),
+        ];
+        for (key, path, expected) in cases {
+            assert_eq!(unknown_key(key, path).meant.as_deref(), Some(expected), "{key} in {path:?}");
+        }
+        let stranger = unknown_key("banana", &["log"]);
+        assert_eq!((stranger.meant, stranger.remedy.as_str()), (None, "keys here: access, format"));
+    }
+
+    #[test]
+    fn other_names_lead_to_keys_that_exist() {
+        for (name, section, key) in OTHER_NAMES {
+            let (_, keys) = SECTIONS.iter().find(|(known, _)| *known == section).expect(section);
+            assert!(keys.contains(&key), "{name} leads to {key}");
+            assert!(!keys.contains(&name), "{name} is a key of ours");
+        }
+    }
+}

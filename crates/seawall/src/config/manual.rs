@@ -1,0 +1,140 @@
+//! `doc/configuration.md`, made of the comments in `file.rs`; and the promise that what they say is so.
+
+use super::{file::File, keys::SECTIONS};
+
+/// A struct of `file.rs`: its comment and its keys.
+pub(super) struct Section {
+    pub(super) name: &'static str,
+    text: Vec<&'static str>,
+    pub(super) keys: Vec<Key>,
+}
+
+/// A field with a comment.
+pub(super) struct Key {
+    pub(super) name: &'static str,
+    text: Vec<&'static str>,
+}
+
+impl Key {
+    /// The documented default as it would be written in the file, or none.
+    pub(super) fn default(&self) -> Option<&'static str> {
+        let (_, default) = self.text.iter().find_map(|line| line.split_once("Default: ")).expect("every key names its default");
+        default.strip_prefix('`').map(|quoted| quoted.split('`').next().expect("a closing quote"))
+    }
+}
+
+/// The sections of `file.rs`, in its order.
+pub(super) fn sections() -> Vec<Section> {
+    const NAMES: [(&str, &str); 8] = [
+        ("File", ""),
+        ("Server", "server"),
+        ("Limits", "limits"),
+        ("Log", "log"),
+        ("Cache", "cache"),
+        ("Origin", "origin"),
+        ("Blog", "blog"),
+        ("Site", "site"),
+    ];
+    let mut sections: Vec<Section> = Vec::new();
+    let mut text = Vec::new();
+    for line in include_str!("file.rs").lines().map(str::trim) {
+        if let Some(comment) = line.strip_prefix("///") {
+            text.push(comment.trim());
+        } else if let Some(name) = line.strip_prefix("pub struct ") {
+            let name = name.trim_end_matches(" {");
+            let (_, name) = NAMES.iter().find(|(known, _)| *known == name).expect("a known section");
+            sections.push(Section { name, text: std::mem::take(&mut text), keys: Vec::new() });
+        } else if let Some((name, _)) = line.strip_prefix("pub ").and_then(|field| field.split_once(": ")) {
+            if let Some(section) = sections.last_mut().filter(|_| !text.is_empty()) {
+                section.keys.push(Key { name, text: std::mem::take(&mut text) });
+            }
+        } else if !line.starts_with('#') {
+            text.clear();
+        }
+    }
+    sections
+}
+
+const HEAD: &str = "\
+# Configuration
+
+`seawall serve SOURCE` needs no file. Write a `seawall.toml` when you want to change something; start with one of the [examples](../examples), and check it with
+`seawall check`, which shows every error with its line and what to do about it.
+
+Without `--config` and SOURCE, `./seawall.toml` is read if there is one. Flags go before environment variables, these before the file, the file before the
+defaults. An empty variable counts as absent. Relative paths in the file begin at the file's folder.
+
+- Sizes are whole numbers with a unit: `\"64KiB\"`, `\"16MiB\"`, `\"1GiB\"` (powers of 1024), `\"10MB\"` (powers of 1000), or bare bytes: `1048576`.
+- Durations are whole numbers with one unit: `\"250ms\"`, `\"30s\"`, `\"5m\"`, `\"2h\"`, `\"7d\"`.
+- Unknown keys are errors. Nothing is guessed.
+
+";
+
+/// The whole of `doc/configuration.md`.
+fn manual() -> String {
+    let mut page = HEAD.to_owned();
+    for section in sections() {
+        let mut lines = section.text.iter();
+        let title = lines.next().expect("a section has a comment").trim_end_matches('.');
+        page += &format!("## {title}\n");
+        page += &paragraphs(lines.copied());
+        for key in section.keys {
+            page += &format!("\n### `{}`\n\n", key.name);
+            page += &paragraphs(key.text.into_iter());
+        }
+        page.push('\n');
+    }
+    page.trim_end().to_owned() + "\n"
+}
+
+fn paragraphs(lines: impl Iterator<Item = &'static str>) -> String {
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../doc/configuration.md");
+
+/// After a change of the comments: `SEAWALL_WRITE_MANUAL=1 cargo test -p seawall manual` writes the page anew.
+#[test]
+fn the_page_in_doc_is_made_of_the_comments() {
+    if std::env::var_os("SEAWALL_WRITE_MANUAL").is_some() {
+        std::fs::write(PAGE, manual()).expect("the page can be written");
+    }
+    let page = std::fs::read_to_string(PAGE).expect("doc/configuration.md");
+    assert!(
+        page == manual(),
+        "doc/configuration.md is not what the comments in config/file.rs say: run this test with SEAWALL_WRITE_MANUAL=1"
+    );
+}
+
+/// Every key is in the manual with a default, and in the list that finds what an unknown key meant.
+#[test]
+fn the_manual_and_the_list_of_keys_are_complete() {
+    let sections = sections();
+    assert_eq!(sections.len(), SECTIONS.len());
+    let subsections = ["server", "limits", "log", "cache", "origin", "blog", "site"];
+    for (section, (name, keys)) in sections.iter().zip(SECTIONS) {
+        assert_eq!(section.name, name);
+        let listed: Vec<&str> = keys.iter().copied().filter(|key| !subsections.contains(key)).collect();
+        assert_eq!(section.keys.iter().map(|key| key.name).collect::<Vec<_>>(), listed, "[{name}]");
+        for key in &section.keys {
+            key.default();
+        }
+    }
+}
+
+/// The list of keys is the one that serde reads: a key in it is known, its neighbour is not.
+#[test]
+fn serde_knows_the_keys_of_the_list() {
+    for (section, keys) in SECTIONS {
+        let header = match section {
+            "" => String::new(),
+            "site" => "[[site]]\n".to_owned(),
+            section => format!("[{section}]\n"),
+        };
+        let message = toml::from_str::<File>(&format!("{header}no_such_key = 1")).expect_err("unknown").to_string();
+        for key in keys {
+            assert!(message.contains(&format!("`{key}`")), "{key} in {message}");
+        }
+        assert_eq!(message.matches('`').count(), 2 * keys.len() + 2, "{message}");
+    }
+}

@@ -1,0 +1,180 @@
+//! From what an operator wrote to [`Settings`]: flags over environment over file over defaults.
+//!
+//! Two types carry it. [`file::File`] is what was typed, [`settings::Settings`] what is meant, valid by construction; nothing after
+//! this module checks a setting again. All errors are collected and shown together, each with its line and its remedy. The environment
+//! is an argument, so that tests need none; the file system is looked at for sources and named files, and nothing is written.
+
+pub mod addresses;
+pub mod error;
+pub mod file;
+mod keys;
+#[cfg(test)]
+mod manual;
+mod overrides;
+mod read;
+mod resolve;
+pub mod settings;
+mod sites;
+pub mod source;
+mod suggest;
+pub mod units;
+pub mod words;
+
+use std::{
+    fs, io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
+
+pub use self::{
+    error::{ConfigError, ConfigErrors},
+    settings::Settings,
+};
+use self::{
+    error::{Document, Mistake, Place},
+    overrides::Overrides,
+    read::FILE_BYTES_MAX,
+    resolve::Resolver,
+};
+use crate::cli::{Purge, Serve};
+
+/// The file that is read when none is named.
+pub const DEFAULT_FILE: &str = "seawall.toml";
+
+/// What `seawall serve` means, given its flags and the environment.
+///
+/// # Errors
+/// Every error in file, flags and environment, the file's first.
+pub fn load(flags: &Serve, env: impl Fn(&str) -> Option<String>) -> Result<Settings, ConfigErrors> {
+    load_in(Path::new(""), flags, env)
+}
+
+/// What the file at `path` means by itself.
+///
+/// # Errors
+/// Every error in it.
+pub fn check(path: &Path) -> Result<Settings, ConfigErrors> {
+    load(&Serve { config: Some(path.to_owned()), ..Serve::default() }, |_| None)
+}
+
+/// How to reach the admin API of a running Seawall.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdminAccess {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Where its token is kept.
+    pub token_file: PathBuf,
+}
+
+/// How `seawall purge` reaches the admin API: flags, then the environment, then the server's file, then defaults. The rest of the file
+/// may be wrong.
+///
+/// # Errors
+/// When one of the values is wrong, the file cannot be read, or the admin API is off.
+pub fn admin_access(flags: &Purge, env: impl Fn(&str) -> Option<String>) -> Result<AdminAccess, ConfigErrors> {
+    admin_access_in(Path::new(""), flags, env)
+}
+
+fn load_in(folder: &Path, flags: &Serve, env: impl Fn(&str) -> Option<String>) -> Result<Settings, ConfigErrors> {
+    let mut errors = Vec::new();
+    let document = match find_document(folder, flags.config.as_deref(), flags.source.is_none(), &env) {
+        Ok(document) => document,
+        Err(unreadable) => {
+            errors.extend(unreadable.0);
+            None
+        }
+    };
+    let named_file_is_missing = !errors.is_empty();
+    let (file, faults) = document.as_ref().map(read::read).unwrap_or_default();
+    errors.extend(faults);
+    let overrides = overrides::gather(flags, &env, &mut errors);
+    // Without its file a configuration has no meaning to judge: "no source" would only hide the one real error.
+    if named_file_is_missing {
+        return Err(ConfigErrors(errors));
+    }
+    let mut resolver = Resolver::new(document.as_ref(), folder, errors);
+    let settings = resolver.settings(&file, &overrides, &env);
+    let errors = resolver.into_errors();
+    if errors.0.is_empty() { settings.ok_or(errors) } else { Err(errors) }
+}
+
+fn admin_access_in(folder: &Path, flags: &Purge, env: impl Fn(&str) -> Option<String>) -> Result<AdminAccess, ConfigErrors> {
+    let document = find_document(folder, flags.config.as_deref(), true, &env)?;
+    let (file, _) = document.as_ref().map(read::read).unwrap_or_default();
+    let mut errors = Vec::new();
+    let as_server = Serve { admin: flags.admin.clone(), ..Serve::default() };
+    // Only the admin address matters here; mistakes in other variables are the server's to report.
+    let admin_only = |name: &str| if name == "SEAWALL_ADMIN" { env(name) } else { None };
+    let overrides: Overrides = overrides::gather(&as_server, admin_only, &mut errors);
+    let mut resolver = Resolver::new(document.as_ref(), folder, errors);
+    let (address, place) = resolver.admin(&file.server, &overrides);
+    let token_file = match &flags.token_file {
+        Some(path) => folder.join(path),
+        None => resolver.token_file(&file.server, &env),
+    };
+    if address.is_none() {
+        let off = Mistake::new(
+            "the admin API is off, and purges go through it",
+            "name its address with --admin, or turn it on in the server's configuration",
+        );
+        resolver.wrong(off, place);
+    }
+    let errors = resolver.into_errors();
+    match address {
+        Some(address) if errors.0.is_empty() => Ok(AdminAccess { address, token_file }),
+        _ => Err(errors),
+    }
+}
+
+/// The file that was named; or, if that is wanted and it exists, the default one.
+fn find_document(
+    folder: &Path,
+    flag: Option<&Path>,
+    default_is_wanted: bool,
+    env: &impl Fn(&str) -> Option<String>,
+) -> Result<Option<Document>, ConfigErrors> {
+    let named = match flag {
+        Some(path) => Some((path.to_owned(), Place::Flag("--config", path.display().to_string()))),
+        None => env("SEAWALL_CONFIG")
+            .filter(|path| !path.is_empty())
+            .map(|path| (PathBuf::from(&path), Place::Environment("SEAWALL_CONFIG", path))),
+    };
+    match named {
+        Some((path, place)) => document(folder, &path).map(Some).map_err(|mistake| ConfigErrors(vec![mistake.at(place)])),
+        None if default_is_wanted && folder.join(DEFAULT_FILE).exists() => {
+            let path = Path::new(DEFAULT_FILE);
+            document(folder, path).map(Some).map_err(|mistake| ConfigErrors(vec![mistake.at(Place::File(path.to_owned()))]))
+        }
+        None => Ok(None),
+    }
+}
+
+fn document(folder: &Path, path: &Path) -> Result<Document, Mistake> {
+    let shown = path.display();
+    let full = folder.join(path);
+    let unreadable = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            Mistake::new(format!("there is no file \"{shown}\""), "check the path; `seawall serve SOURCE` needs no file at all")
+        }
+        _ => Mistake::new(format!("cannot read \"{shown}\": {error}"), "give Seawall's user the right to read it"),
+    };
+    let metadata = fs::metadata(&full).map_err(unreadable)?;
+    if metadata.is_dir() {
+        return Err(Mistake::new(
+            format!("\"{shown}\" is a folder"),
+            format!("name the file in it; to serve the folder: seawall serve {shown}"),
+        ));
+    }
+    if metadata.len() > FILE_BYTES_MAX {
+        return Err(Mistake::new(format!("\"{shown}\" is larger than 1 MiB"), "this is hardly a configuration file: check the path"));
+    }
+    let bytes = fs::read(&full).map_err(unreadable)?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let line = error.as_bytes()[..error.utf8_error().valid_up_to()].iter().filter(|&&b| b == b'\n').count() + 1;
+        Mistake::new(format!("\"{shown}\" is not UTF-8 text (line {line})"), "save it as UTF-8")
+    })?;
+    Ok(Document { path: path.to_owned(), text })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+//! What flags and environment say, flags first: the values that go before the file's.
+
+use std::str::FromStr;
+
+use super::{
+    addresses::AdminAddress,
+    error::{ConfigError, Mistake, Place},
+    settings::{AccessLog, Kind, Listen, LogFormat},
+    units::{ByteSize, Count, Period},
+};
+use crate::cli::Serve;
+
+/// A value and where it was said.
+#[derive(Clone, Debug)]
+pub(super) struct Said<T> {
+    pub(super) value: T,
+    pub(super) place: Place,
+}
+
+/// Everything that can be said outside the file.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Overrides {
+    pub(super) source: Option<Said<String>>,
+    pub(super) kind: Option<Said<Kind>>,
+    pub(super) listen: Vec<Said<Listen>>,
+    pub(super) admin: Option<Said<AdminAddress>>,
+    pub(super) memory: Option<Said<ByteSize>>,
+    pub(super) workers: Option<Said<Count>>,
+    pub(super) access_log: Option<Said<AccessLog>>,
+    pub(super) log_format: Option<Said<LogFormat>>,
+    pub(super) hold: Option<Said<Period>>,
+}
+
+/// Reads them all, noting every error.
+pub(super) fn gather(flags: &Serve, env: impl Fn(&str) -> Option<String>, errors: &mut Vec<ConfigError>) -> Overrides {
+    let mut sayings = Sayings { env, errors };
+    Overrides {
+        source: sayings.text("", flags.source.as_deref(), "SEAWALL_SOURCE"),
+        kind: sayings.one("--kind", flags.kind.as_deref(), "SEAWALL_KIND"),
+        listen: sayings.listen(&flags.listen),
+        admin: sayings.one("--admin", flags.admin.as_deref(), "SEAWALL_ADMIN"),
+        memory: sayings.one("--memory", flags.memory.as_deref(), "SEAWALL_MEMORY"),
+        workers: sayings.one("--workers", flags.workers.as_deref(), "SEAWALL_WORKERS"),
+        access_log: sayings.one("--access-log", flags.access_log.as_deref(), "SEAWALL_ACCESS_LOG"),
+        log_format: sayings.one("--log-format", flags.log_format.as_deref(), "SEAWALL_LOG_FORMAT"),
+        hold: sayings.one("--hold", flags.hold.as_deref(), "SEAWALL_HOLD"),
+    }
+}
+
+struct Sayings<'a, E> {
+    env: E,
+    errors: &'a mut Vec<ConfigError>,
+}
+
+impl<E: Fn(&str) -> Option<String>> Sayings<'_, E> {
+    fn text(&self, flag: &'static str, value: Option<&str>, variable: &'static str) -> Option<Said<String>> {
+        if let Some(value) = value {
+            return Some(Said { value: value.to_owned(), place: Place::Flag(flag, value.to_owned()) });
+        }
+        let value = self.variable(variable)?;
+        Some(Said { value: value.clone(), place: Place::Environment(variable, value) })
+    }
+
+    /// An empty variable is an absent one: compose files and unit files cannot leave one out conditionally.
+    fn variable(&self, name: &str) -> Option<String> {
+        (self.env)(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
+    }
+
+    fn one<T: FromStr<Err = Mistake>>(&mut self, flag: &'static str, value: Option<&str>, variable: &'static str) -> Option<Said<T>> {
+        let Said { value, place } = self.text(flag, value, variable)?;
+        self.parse(&value, place)
+    }
+
+    fn parse<T: FromStr<Err = Mistake>>(&mut self, text: &str, place: Place) -> Option<Said<T>> {
+        match text.parse() {
+            Ok(value) => Some(Said { value, place }),
+            Err(mistake) => {
+                self.errors.push(mistake.at(place));
+                None
+            }
+        }
+    }
+
+    fn listen(&mut self, flags: &[String]) -> Vec<Said<Listen>> {
+        if !flags.is_empty() {
+            return flags.iter().filter_map(|text| self.parse(text, Place::Flag("--listen", text.clone()))).collect();
+        }
+        if let Some(list) = self.variable("SEAWALL_LISTEN") {
+            let each = list.split(',').map(str::trim).filter(|text| !text.is_empty());
+            return each.filter_map(|text| self.parse(text, Place::Environment("SEAWALL_LISTEN", text.to_owned()))).collect();
+        }
+        let Some(port) = self.variable("PORT") else { return Vec::new() };
+        let place = Place::Environment("PORT", port.clone());
+        // Platforms that set PORT route to any address of the container, so loopback alone would not be reached.
+        match port.parse::<u16>() {
+            Ok(port) if port > 0 => vec![Said { value: Listen::Tcp(([0, 0, 0, 0], port).into()), place }],
+            _ => {
+                self.errors.push(Mistake::new(format!("\"{port}\" is no port"), "a port is a number from 1 to 65535").at(place));
+                Vec::new()
+            }
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! From what was written to what is meant: defaults, bounds, and values that contradict each other. The process here, the sites in
+//! `sites.rs`.
+
+use std::{
+    fmt::Display,
+    net::SocketAddr,
+    num::NonZero,
+    ops::{Range, RangeInclusive},
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
+
+use toml::Spanned;
+
+use super::{
+    addresses::AdminAddress,
+    error::{ConfigError, ConfigErrors, Document, Mistake, Place},
+    file::{self, File, Given},
+    overrides::{Overrides, Said},
+    settings::{AccessLog, Limits, Listen, Log, LogFormat, Server, Settings},
+    units::{ByteSize, Count, Period},
+};
+
+const KIB: u64 = 1 << 10;
+const MIB: u64 = 1 << 20;
+const TIB: u64 = 1 << 40;
+
+/// Waiting for a peer: never nothing, never for good.
+const WAIT: RangeInclusive<Period> = Period(Duration::from_millis(1))..=Period(Duration::from_secs(3_600));
+
+const ADMIN_ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 9180);
+const LISTEN_ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 8080);
+
+/// Turns values into settings and notes every error on the way.
+pub(super) struct Resolver<'a> {
+    document: Option<&'a Document>,
+    /// Relative paths in flags and variables begin here.
+    pub(super) working_folder: &'a Path,
+    errors: Vec<ConfigError>,
+    /// Whether the file has faults of form. What is absent may then be what is faulty, and complaining about it too would only confuse.
+    file_is_faulty: bool,
+}
+
+impl<'a> Resolver<'a> {
+    pub(super) fn new(document: Option<&'a Document>, working_folder: &'a Path, errors: Vec<ConfigError>) -> Self {
+        let file_is_faulty = errors.iter().any(|error| matches!(error.place, Place::Line { .. }));
+        Self { document, working_folder, errors, file_is_faulty }
+    }
+
+    /// The errors, each once: a value in `[cache]` is looked at for every site.
+    pub(super) fn into_errors(self) -> ConfigErrors {
+        let mut once: Vec<ConfigError> = Vec::new();
+        for error in self.errors {
+            if !once.contains(&error) {
+                once.push(error);
+            }
+        }
+        ConfigErrors(once)
+    }
+
+    /// None when nothing is to be served; then there is an error.
+    pub(super) fn settings(&mut self, file: &File, overrides: &Overrides, env: &impl Fn(&str) -> Option<String>) -> Option<Settings> {
+        let server = self.server(&file.server, overrides, env);
+        let limits = self.limits(&file.limits);
+        let log = self.log(&file.log, overrides);
+        let memory = self.pick(overrides.memory.clone(), &file.cache.memory);
+        let ByteSize(cache_memory) = self.within("memory", memory, ByteSize(256 * MIB), ByteSize(MIB)..=ByteSize(16 * TIB));
+        let sites = self.sites(file, overrides, cache_memory);
+        (!sites.is_empty()).then_some(Settings { server, limits, log, cache_memory, sites })
+    }
+
+    fn server(&mut self, file: &file::Server, overrides: &Overrides, env: &impl Fn(&str) -> Option<String>) -> Server {
+        let (admin, _) = self.admin(file, overrides);
+        let workers = self.pick(overrides.workers.clone(), &file.workers);
+        let cores = Count(thread::available_parallelism().map_or(1, NonZero::get).try_into().unwrap_or(1));
+        let shutdown_timeout = self.said(&file.shutdown_timeout);
+        Server {
+            listen: self.listen(file, overrides, admin),
+            admin,
+            admin_token_file: self.token_file(file, env),
+            workers: as_usize(self.within("workers", workers, cores, Count(1)..=Count(1024)).0),
+            trusted_proxies: file.trusted_proxies.iter().flat_map(Spanned::get_ref).map(|network| network.get_ref().0).collect(),
+            shutdown_timeout: self.within("shutdown_timeout", shutdown_timeout, seconds(30), seconds(0)..=seconds(3_600)).0,
+        }
+    }
+
+    /// Where the admin API listens, and where that was said.
+    pub(super) fn admin(&self, file: &file::Server, overrides: &Overrides) -> (Option<SocketAddr>, Place) {
+        match self.pick(overrides.admin.clone(), &file.admin) {
+            Some(Said { value: AdminAddress(address), place }) => (address, place),
+            None => (Some(ADMIN_ADDRESS.into()), Place::Default),
+        }
+    }
+
+    pub(super) fn token_file(&mut self, file: &file::Server, env: &impl Fn(&str) -> Option<String>) -> PathBuf {
+        let Some(path) = &file.admin_token_file else {
+            // The XDG rules: a relative path in the variable is to be ignored.
+            let folder = |name: &str| env(name).map(PathBuf::from).filter(|path| path.is_absolute());
+            let state = folder("XDG_STATE_HOME").or_else(|| folder("HOME").map(|home| home.join(".local/state")));
+            return state.unwrap_or_else(|| PathBuf::from("/var/lib")).join("seawall/admin-token");
+        };
+        let full = self.file_folder().join(path.get_ref());
+        if path.get_ref().is_empty() || full.is_dir() {
+            let mistake =
+                Mistake::new("admin_token_file is no path of a file", "write a file's path, such as \"/var/lib/seawall/admin-token\"");
+            self.wrong_at(mistake, path.span());
+        }
+        full
+    }
+
+    fn listen(&mut self, file: &file::Server, overrides: &Overrides, admin: Option<SocketAddr>) -> Vec<Listen> {
+        let said: Vec<Said<Listen>> = match &file.listen {
+            _ if !overrides.listen.is_empty() => overrides.listen.clone(),
+            Some(list) if list.get_ref().is_empty() => {
+                let mistake = Mistake::new(
+                    "listen is empty, so nobody could reach the site",
+                    "name an address, or leave listen out: \"127.0.0.1:8080\"",
+                );
+                self.wrong_at(mistake, list.span());
+                Vec::new()
+            }
+            Some(list) => list.get_ref().iter().map(|listen| self.said_of(listen)).collect(),
+            None => vec![Said { value: Listen::Tcp(LISTEN_ADDRESS.into()), place: Place::Default }],
+        };
+        let mut listen: Vec<Listen> = Vec::with_capacity(said.len());
+        for Said { value, place } in said {
+            if listen.iter().any(|other| collide(other, &value)) {
+                self.wrong(Mistake::new(format!("{value} is taken by an address before it in the list"), "remove one of the two"), place);
+            } else if admin.is_some_and(|admin| collide(&Listen::Tcp(admin), &value)) {
+                let remedy = "give one of them another port; visitors and the admin API cannot share one";
+                self.wrong(Mistake::new(format!("{value} is where the admin API listens"), remedy), place);
+            }
+            listen.push(value);
+        }
+        listen
+    }
+
+    fn limits(&mut self, file: &file::Limits) -> Limits {
+        let connections = self.count("connections", &file.connections, 20_000, 1..=1_000_000);
+        let header_bytes = self.size("header_bytes", &file.header_bytes, 32 * KIB, KIB..=MIB);
+        let per_address = self.count("connections_per_address", &file.connections_per_address, connections.min(256), 1..=1_000_000);
+        if let Some(value) = file.connections_per_address.as_ref().filter(|_| per_address > connections) {
+            let problem = format!("connections_per_address ({per_address}) is never reached: there are {connections} connections in all");
+            self.wrong_at(Mistake::new(problem, "lower it, or raise connections"), value.span());
+        }
+        let target_bytes = self.size("target_bytes", &file.target_bytes, header_bytes.min(8 * KIB), 256..=MIB);
+        if let Some(value) = file.target_bytes.as_ref().filter(|_| target_bytes > header_bytes) {
+            let problem = format!(
+                "target_bytes ({}) is never reached: the target is part of header_bytes ({})",
+                ByteSize(target_bytes),
+                ByteSize(header_bytes)
+            );
+            self.wrong_at(Mistake::new(problem, "lower it, or raise header_bytes"), value.span());
+        }
+        Limits {
+            connections: as_usize(connections),
+            connections_per_address: as_usize(per_address),
+            header_bytes: as_usize(header_bytes),
+            header_fields: as_usize(self.count("header_fields", &file.header_fields, 100, 8..=256)),
+            target_bytes: as_usize(target_bytes),
+            body_bytes: self.size("body_bytes", &file.body_bytes, 1024 * MIB, 1..=TIB),
+            header_timeout: self.wait("header_timeout", &file.header_timeout, 10),
+            body_timeout: self.wait("body_timeout", &file.body_timeout, 30),
+            write_timeout: self.wait("write_timeout", &file.write_timeout, 30),
+            idle_timeout: self.wait("idle_timeout", &file.idle_timeout, 60),
+        }
+    }
+
+    fn log(&mut self, file: &file::Log, overrides: &Overrides) -> Log {
+        let access = match self.pick(overrides.access_log.clone(), &file.access) {
+            None => AccessLog::Stdout,
+            Some(Said { value: AccessLog::File(path), place }) => {
+                let path = self.folder_of(&place).join(path);
+                if !path.parent().is_some_and(|folder| folder.as_os_str().is_empty() || folder.is_dir()) || path.is_dir() {
+                    let mistake = Mistake::new(
+                        format!("the access log cannot be written to \"{}\": there is no such folder", path.display()),
+                        "make the folder, or write \"stdout\" or \"off\"",
+                    );
+                    self.wrong(mistake, place);
+                }
+                AccessLog::File(path)
+            }
+            Some(Said { value, .. }) => value,
+        };
+        let format = self.pick(overrides.log_format.clone(), &file.format).map_or(LogFormat::Combined, |format| format.value);
+        Log { access, format }
+    }
+}
+
+/// The steps that every section takes.
+impl Resolver<'_> {
+    /// Relative paths in the file begin at its folder, wherever Seawall was started.
+    pub(super) fn file_folder(&self) -> PathBuf {
+        let parent = self.document.and_then(|document| document.path.parent());
+        parent.map_or_else(|| self.working_folder.to_owned(), |parent| self.working_folder.join(parent))
+    }
+
+    fn folder_of(&self, place: &Place) -> PathBuf {
+        match place {
+            Place::Line { .. } | Place::File(_) => self.file_folder(),
+            Place::Flag(..) | Place::Environment(..) | Place::Default => self.working_folder.to_owned(),
+        }
+    }
+
+    pub(super) fn file_place(&self) -> Place {
+        self.document.map_or(Place::Default, |document| Place::File(document.path.clone()))
+    }
+
+    pub(super) fn place(&self, span: Range<usize>) -> Place {
+        self.document.map_or(Place::Default, |document| document.place(span))
+    }
+
+    pub(super) fn wrong(&mut self, mistake: Mistake, place: Place) {
+        self.errors.push(mistake.at(place));
+    }
+
+    /// Something is not there at all.
+    pub(super) fn absent(&mut self, mistake: Mistake, place: Place) {
+        if !self.file_is_faulty {
+            self.wrong(mistake, place);
+        }
+    }
+
+    pub(super) fn wrong_at(&mut self, mistake: Mistake, span: Range<usize>) {
+        let place = self.place(span);
+        self.wrong(mistake, place);
+    }
+
+    pub(super) fn said_of<T: Clone>(&self, given: &Spanned<T>) -> Said<T> {
+        Said { value: given.get_ref().clone(), place: self.place(given.span()) }
+    }
+
+    pub(super) fn said<T: Clone>(&self, given: &Given<T>) -> Option<Said<T>> {
+        given.as_ref().map(|given| self.said_of(given))
+    }
+
+    /// What was said outside the file goes before the file.
+    pub(super) fn pick<T: Clone>(&self, outside: Option<Said<T>>, given: &Given<T>) -> Option<Said<T>> {
+        outside.or_else(|| self.said(given))
+    }
+
+    /// The value, or the default; an error if it is out of its bounds.
+    pub(super) fn within<T: Copy + PartialOrd + Display>(
+        &mut self,
+        key: &str,
+        said: Option<Said<T>>,
+        default: T,
+        bounds: RangeInclusive<T>,
+    ) -> T {
+        let Some(Said { value, place }) = said else { return default };
+        if !bounds.contains(&value) {
+            let (low, high) = bounds.into_inner();
+            let size = if value < low { "too little" } else { "too much" };
+            self.wrong(
+                Mistake::new(format!("{value} is {size} for {key}"), format!("possible: {low} to {high}; default: {default}")),
+                place,
+            );
+        }
+        value
+    }
+
+    fn count(&mut self, key: &str, given: &Given<Count>, default: u64, bounds: RangeInclusive<u64>) -> u64 {
+        let said = self.said(given);
+        self.within(key, said, Count(default), Count(*bounds.start())..=Count(*bounds.end())).0
+    }
+
+    fn size(&mut self, key: &str, given: &Given<ByteSize>, default: u64, bounds: RangeInclusive<u64>) -> u64 {
+        let said = self.said(given);
+        self.within(key, said, ByteSize(default), ByteSize(*bounds.start())..=ByteSize(*bounds.end())).0
+    }
+
+    fn wait(&mut self, key: &str, given: &Given<Period>, default: u64) -> Duration {
+        let said = self.said(given);
+        self.within(key, said, seconds(default), WAIT).0
+    }
+
+    /// As [`Self::within`], for the time that a peer may take.
+    pub(super) fn wait_for(&mut self, key: &str, said: Option<Said<Period>>, default: u64) -> Duration {
+        self.within(key, said, seconds(default), WAIT).0
+    }
+}
+
+pub(super) const fn seconds(seconds: u64) -> Period {
+    Period(Duration::from_secs(seconds))
+}
+
+/// Lossless for everything that its bounds let through; a value beyond them is an error anyway.
+pub(super) fn as_usize(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// Whether both cannot be listened on: the same address, or one of them is every address. The system gives port 0 a new meaning each time.
+fn collide(one: &Listen, other: &Listen) -> bool {
+    let (Listen::Tcp(one), Listen::Tcp(other)) = (one, other) else { return one == other };
+    let same_family = one.is_ipv4() == other.is_ipv4();
+    let overlap = one.ip() == other.ip() || same_family && (one.ip().is_unspecified() || other.ip().is_unspecified());
+    one.port() == other.port() && one.port() != 0 && overlap
+}

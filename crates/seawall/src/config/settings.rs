@@ -1,0 +1,241 @@
+//! What a configuration means, valid by construction: no option is absent without a meaning, no value is out of its bounds, no two
+//! contradict.
+//!
+//! [`File`](super::file::File) is what was typed; [`load`](super::load) turns it, the flags and the environment into this. The bounds
+//! and the worst cases in bytes are documented there, at the keys, and in `doc/configuration.md`.
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use ipnet::IpNet;
+
+/// Everything that `seawall serve` needs to know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Listeners, workers, the admin address.
+    pub server: Server,
+    /// What one client, and all of them together, may take.
+    pub limits: Limits,
+    /// The access log.
+    pub log: Log,
+    /// Bytes of stored responses in memory, all sites together.
+    pub cache_memory: u64,
+    /// At least one; their hosts do not overlap, and only a single site may answer for every host.
+    pub sites: Vec<Site>,
+}
+
+/// The process.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Server {
+    /// At least one, none twice.
+    pub listen: Vec<Listen>,
+    /// None: no admin API.
+    pub admin: Option<SocketAddr>,
+    /// Where the token of the admin API is kept.
+    pub admin_token_file: PathBuf,
+    /// Threads, at least one.
+    pub workers: usize,
+    /// Peers whose `X-Forwarded-*` fields are believed.
+    pub trusted_proxies: Vec<IpNet>,
+    /// How long responses in progress may take after the signal to stop.
+    pub shutdown_timeout: Duration,
+}
+
+/// Where to listen.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Listen {
+    /// An address and a port; port 0 lets the system choose.
+    Tcp(SocketAddr),
+    /// A Unix socket, by its absolute path.
+    Unix(PathBuf),
+}
+
+/// Bounds on what clients may take.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limits {
+    /// Open client connections, all listeners together.
+    pub connections: usize,
+    /// Open client connections from one address; not applied to loopback and trusted proxies.
+    pub connections_per_address: usize,
+    /// Bytes of a request's head, request line included.
+    pub header_bytes: usize,
+    /// Fields in a request's head.
+    pub header_fields: usize,
+    /// Bytes of a request target.
+    pub target_bytes: usize,
+    /// Bytes of a request's body.
+    pub body_bytes: u64,
+    /// From the first byte of a head to its last.
+    pub header_timeout: Duration,
+    /// Between two pieces of a request's body.
+    pub body_timeout: Duration,
+    /// Between two pieces of a response that the client takes.
+    pub write_timeout: Duration,
+    /// Between two requests on one connection.
+    pub idle_timeout: Duration,
+}
+
+/// The access log.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Log {
+    /// Where to.
+    pub access: AccessLog,
+    /// In which form.
+    pub format: LogFormat,
+}
+
+/// Where the access log goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AccessLog {
+    /// Nowhere.
+    Off,
+    /// Standard output.
+    Stdout,
+    /// Appended to a file.
+    File(PathBuf),
+}
+
+/// The form of a line of the access log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// The line that Apache and nginx call "combined".
+    Combined,
+    /// One JSON object a line.
+    Json,
+}
+
+/// One publication.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Site {
+    /// Its first host, or `default`; unique.
+    pub name: String,
+    /// Lower-case host names without a port; `*.example.org` stands for every name below example.org, and an exact name goes before it.
+    /// Empty: every host.
+    pub hosts: Vec<String>,
+    /// Where its responses come from.
+    pub source: Source,
+    /// What the source is; fits `source`.
+    pub kind: Kind,
+    /// What is stored, and for how long.
+    pub cache: Cache,
+    /// How the origin is treated; only for [`Source::Http`].
+    pub origin: OriginSettings,
+    /// Only for [`Source::Blog`].
+    pub blog: BlogSettings,
+}
+
+/// Where a site's responses come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A server: its addresses, the first one preferred; never empty, none twice.
+    Http(Vec<OriginAddress>),
+    /// A folder of finished files.
+    Files(PathBuf),
+    /// A folder of Markdown.
+    Blog(PathBuf),
+}
+
+/// An address of an origin server.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum OriginAddress {
+    /// `http://host:port`.
+    Http {
+        /// A name or an IP address, without brackets.
+        host: String,
+        /// 80 if none was written.
+        port: u16,
+    },
+    /// `https://host:port`.
+    Https {
+        /// A name or an IP address, without brackets.
+        host: String,
+        /// 443 if none was written.
+        port: u16,
+    },
+    /// `unix:/path`: HTTP without TLS over a Unix socket.
+    Unix(PathBuf),
+}
+
+/// What a source is: a preset of policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Any HTTP server; the RFCs decide.
+    Generic,
+    /// A folder of Markdown.
+    Blog,
+    /// A folder of finished files.
+    Static,
+}
+
+/// What is stored, and for how long.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cache {
+    /// Bytes of one stored response; at most half of [`Settings::cache_memory`].
+    pub object_max: u64,
+    /// Keep responses to requests without cookies fresh for this long, whatever the origin says. None: what the origin, or the kind, says.
+    pub hold: Option<Duration>,
+    /// How long a stale copy may stand in for a failing origin, if it does not say so itself. None: the kind's preset.
+    pub stale_if_error: Option<Duration>,
+    /// How long a stale copy may be served while a fresh one is fetched, if it does not say so itself. None: the kind's preset.
+    pub stale_while_revalidate: Option<Duration>,
+    /// Cookies, besides the built-in ones, that do not make a request personal. A trailing `*` stands for anything.
+    pub ignore_cookies: Vec<String>,
+    /// Query parameters, besides the built-in ones, that change nothing. A trailing `*` stands for anything.
+    pub ignore_query: Vec<String>,
+    /// Query parameters that stay although they are ignored by a list or a pattern.
+    pub keep_query: Vec<String>,
+    /// Whether `Cache-Control` in requests is obeyed (RFC 9111 §5.2.1). Unless it was set: only for servers.
+    pub honour_request_directives: bool,
+}
+
+/// How an origin server is treated.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OriginSettings {
+    /// Requests at the same time.
+    pub concurrency: usize,
+    /// Requests that may wait for their turn.
+    pub queue: usize,
+    /// How long they may wait.
+    pub queue_timeout: Duration,
+    /// Until the connection stands.
+    pub connect_timeout: Duration,
+    /// From the request to the first byte of the response.
+    pub first_byte_timeout: Duration,
+    /// Between two pieces of the response.
+    pub between_bytes_timeout: Duration,
+    /// The `Host` that the origin is asked for.
+    pub host: OriginHost,
+    /// Certificates (PEM) that are trusted besides the system's.
+    pub ca_file: Option<PathBuf>,
+}
+
+/// The `Host` that the origin is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OriginHost {
+    /// What the client asked for.
+    Client,
+    /// The name in the origin's own address.
+    Origin,
+    /// This one.
+    Name(String),
+}
+
+/// What the built-in blog cannot find in its folder.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BlogSettings {
+    /// None: from `blog.toml`, or the folder's name.
+    pub title: Option<String>,
+    /// The address that feeds and the sitemap print, without a trailing slash. None: from `blog.toml`, or the request's host.
+    pub base_url: Option<String>,
+}
+
+impl Kind {
+    /// As it is written in the file.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Generic => "generic",
+            Self::Blog => "blog",
+            Self::Static => "static",
+        }
+    }
+}

@@ -1,0 +1,401 @@
+//! Sites: which source answers for which hosts, and each site's own values over the common ones.
+
+use std::{collections::HashMap, ops::Range, path::PathBuf};
+
+use toml::Spanned;
+
+use super::{
+    error::{Mistake, Place},
+    file::{self, File, Given, Listed},
+    overrides::{Overrides, Said},
+    resolve::{Resolver, as_usize, seconds},
+    settings::{BlogSettings, Cache, Kind, OriginAddress, OriginHost, OriginSettings, Site, Source},
+    source::{Misfit, find, fit},
+    units::{ByteSize, Count, Period},
+};
+
+const OBJECT_MAX: u64 = 16 << 20;
+const ADDRESSES_MAX: usize = 16;
+const YEAR: Period = seconds(365 * 86_400);
+
+/// One site's values before and after the common ones, from the short form or from a `[[site]]`.
+struct Written<'a> {
+    hosts: Vec<String>,
+    source: Said<String>,
+    /// Where a relative source begins.
+    base: PathBuf,
+    kind: Option<Said<Kind>>,
+    /// Its own sections, then the common ones.
+    cache: [&'a file::Cache; 2],
+    origin: [&'a file::Origin; 2],
+    blog: [&'a file::Blog; 2],
+    addresses: &'a Listed<OriginAddress>,
+}
+
+impl Resolver<'_> {
+    /// Every site that could be understood; empty only with an error.
+    pub(super) fn sites(&mut self, file: &File, overrides: &Overrides, memory: u64) -> Vec<Site> {
+        // Sections that the site does not have.
+        let (cache, origin, blog) = Default::default();
+        let sites = if file.site.is_empty() {
+            let written = self.short_form(file, overrides, (&cache, &origin, &blog));
+            written.and_then(|written| self.site(&written, overrides, memory)).into_iter().collect()
+        } else {
+            self.exclude_short_form(file, overrides);
+            self.site_sections(file, overrides, memory)
+        };
+        self.refuse_unused(file, overrides, &sites);
+        sites
+    }
+
+    fn short_form<'a>(
+        &mut self,
+        file: &'a File,
+        overrides: &Overrides,
+        (cache, origin, blog): (&'a file::Cache, &'a file::Origin, &'a file::Blog),
+    ) -> Option<Written<'a>> {
+        let replaced = overrides.source.is_some();
+        let Some(source) = self.pick(overrides.source.clone(), &file.source) else {
+            let mistake = Mistake::new(
+                "nothing to serve: there is no source",
+                "seawall serve http://127.0.0.1:2368 (a server), seawall serve ./folder (files or Markdown),\nor a line source = \"...\" in seawall.toml",
+            );
+            let place = self.file_place();
+            self.absent(mistake, place);
+            return None;
+        };
+        Some(Written {
+            hosts: Vec::new(),
+            source,
+            base: if replaced { self.working_folder.to_owned() } else { self.file_folder() },
+            kind: if replaced { overrides.kind.clone() } else { self.pick(overrides.kind.clone(), &file.kind) },
+            cache: [cache, &file.cache],
+            origin: [origin, &file.origin],
+            blog: [blog, &file.blog],
+            addresses: if replaced { &None } else { &file.origin.addresses },
+        })
+    }
+
+    /// With `[[site]]`, nothing may say what only one site can have.
+    fn exclude_short_form(&mut self, file: &File, overrides: &Overrides) {
+        if let Some(source) = &file.source {
+            let mistake =
+                Mistake::new("source and [[site]] exclude each other", "move source into a [[site]] of its own, or remove the [[site]]s");
+            self.wrong_at(mistake, source.span());
+        }
+        if let Some(kind) = &file.kind {
+            self.wrong_at(
+                Mistake::new("kind at the top has no meaning beside [[site]]", "write kind in the [[site]] that it is for"),
+                kind.span(),
+            );
+        }
+        if let Some(addresses) = &file.origin.addresses {
+            let mistake = Mistake::new("sites cannot share addresses", "write addresses in the [site.origin] of the site they belong to");
+            self.wrong_at(mistake, addresses.span());
+        }
+        if let Some(source) = &overrides.source {
+            let mistake =
+                Mistake::new("the file has [[site]]s, so one source cannot replace them", "leave the source out, or name another file");
+            self.wrong(mistake, source.place.clone());
+        }
+        if let Some(kind) = &overrides.kind {
+            self.wrong(
+                Mistake::new("the file has [[site]]s, so one kind cannot be for all", "write kind in the [[site]] in the file"),
+                kind.place.clone(),
+            );
+        }
+    }
+
+    fn site_sections(&mut self, file: &File, overrides: &Overrides, memory: u64) -> Vec<Site> {
+        let mut taken = HashMap::new();
+        let mut sites = Vec::with_capacity(file.site.len());
+        for section in &file.site {
+            let site = section.get_ref();
+            let hosts = self.hosts(section, file.site.len() == 1, &mut taken);
+            if let Some(memory) = &site.cache.memory {
+                let mistake = Mistake::new("memory belongs to the whole process, not to one site", "write it in [cache]");
+                self.wrong_at(mistake, memory.span());
+            }
+            let Some(source) = self.said(&site.source) else {
+                let mistake =
+                    Mistake::new("this site has no source", "write source = \"...\" below [[site]]: a server's address or a folder");
+                let place = self.place(section.span());
+                self.absent(mistake, place);
+                continue;
+            };
+            let written = Written {
+                hosts,
+                source,
+                base: self.file_folder(),
+                kind: self.said(&site.kind),
+                cache: [&site.cache, &file.cache],
+                origin: [&site.origin, &file.origin],
+                blog: [&site.blog, &file.blog],
+                addresses: &site.origin.addresses,
+            };
+            let Some(site) = self.site(&written, overrides, memory) else { continue };
+            self.refuse_foreign_sections(section.get_ref(), &site.source);
+            sites.push(site);
+        }
+        sites
+    }
+
+    /// The site's hosts, each of them nowhere else. `taken` holds those of the sites before it.
+    fn hosts(&mut self, section: &Spanned<file::Site>, single: bool, taken: &mut HashMap<String, usize>) -> Vec<String> {
+        let list = match &section.get_ref().hosts {
+            Some(list) if !list.get_ref().is_empty() => list,
+            None if single => return Vec::new(),
+            empty => {
+                let span = empty.as_ref().map_or_else(|| section.span(), Spanned::span);
+                let remedy = if single {
+                    "name its hosts, or leave hosts out: then it answers for every host"
+                } else {
+                    "write hosts = [\"blog.example.org\"]"
+                };
+                let place = self.place(span);
+                self.absent(Mistake::new("this site has no hosts, so no request would reach it", remedy), place);
+                return Vec::new();
+            }
+        };
+        let mut hosts = Vec::with_capacity(list.get_ref().len());
+        for host in list.get_ref() {
+            let name = host.get_ref().0.clone();
+            let place = self.place(host.span());
+            let line = if let Place::Line { line, .. } = place { line } else { 0 };
+            if let Some(before) = taken.insert(name.clone(), line) {
+                let problem = format!("the host \"{name}\" is already taken in line {before}");
+                self.wrong(Mistake::new(problem, "a host belongs to one site: remove one of the two"), place);
+            }
+            hosts.push(name);
+        }
+        hosts
+    }
+
+    fn site(&mut self, written: &Written<'_>, overrides: &Overrides, memory: u64) -> Option<Site> {
+        // The other sections are looked at even if the source is wrong: all errors at once.
+        let mut cache = self.cache(written, overrides, memory);
+        let origin = self.origin(written);
+        let blog = BlogSettings {
+            title: first(written.blog.map(|blog| &blog.title)).map(|title| title.get_ref().clone()),
+            base_url: first(written.blog.map(|blog| &blog.base_url)).map(|url| url.get_ref().0.clone()),
+        };
+        let text = &written.source.value;
+        let found = find(text, &written.base).map_err(Misfit::Source);
+        let fitted = found.and_then(|found| fit(text, found, written.kind.as_ref().map(|kind| kind.value)));
+        let (mut source, kind) = match fitted {
+            Ok(fitted) => fitted,
+            Err(misfit) => {
+                let (mistake, place) = match (misfit, &written.kind) {
+                    (Misfit::Kind(mistake), Some(kind)) => (mistake, &kind.place),
+                    (Misfit::Kind(mistake) | Misfit::Source(mistake), _) => (mistake, &written.source.place),
+                };
+                self.wrong(mistake, place.clone());
+                return None;
+            }
+        };
+        if let Source::Http(addresses) = &mut source {
+            self.more_addresses(addresses, written.addresses);
+            self.refuse_contradictions(written, addresses, &origin);
+        }
+        // A folder has no newer answer than the one that is stored until the folder changes.
+        cache.honour_request_directives &=
+            kind == Kind::Generic || first(written.cache.map(|cache| &cache.honour_request_directives)).is_some();
+        let name = written.hosts.first().map_or("default", String::as_str).to_owned();
+        Some(Site { name, hosts: written.hosts.clone(), source, kind, cache, origin, blog })
+    }
+
+    fn cache(&mut self, written: &Written<'_>, overrides: &Overrides, memory: u64) -> Cache {
+        let cache = written.cache;
+        let hold = overrides.hold.clone().or_else(|| self.layered(cache.map(|cache| &cache.hold)));
+        let object_max = self.layered(cache.map(|cache| &cache.object_max));
+        let place = object_max.as_ref().map(|said| said.place.clone());
+        let ByteSize(object_max) =
+            self.within("object_max", object_max, ByteSize(OBJECT_MAX.min(memory / 2)), ByteSize(1 << 10)..=ByteSize(u64::MAX / 2));
+        if let Some(place) = place.filter(|_| object_max > memory / 2) {
+            let problem = format!("object_max ({}) is more than half of memory ({})", ByteSize(object_max), ByteSize(memory));
+            self.wrong(Mistake::new(problem, "one response would push out all the others: lower object_max, or raise memory"), place);
+        }
+        let ignored = first(cache.map(|cache| &cache.ignore_query));
+        let kept = first(cache.map(|cache| &cache.keep_query));
+        for name in kept.iter().flat_map(|list| list.get_ref()) {
+            if ignored.is_some_and(|ignored| ignored.get_ref().iter().any(|other| other.get_ref() == name.get_ref())) {
+                let mistake = Mistake::new(
+                    format!("\"{}\" stands in keep_query and in ignore_query", name.get_ref().0),
+                    "remove it from one of them",
+                );
+                self.wrong_at(mistake, name.span());
+            }
+        }
+        let texts = |list: Option<&Spanned<Vec<Spanned<super::words::NamePattern>>>>| {
+            list.into_iter().flat_map(Spanned::get_ref).map(|name| name.get_ref().0.clone()).collect()
+        };
+        let cookies = first(cache.map(|cache| &cache.ignore_cookies)).into_iter().flat_map(Spanned::get_ref);
+        Cache {
+            object_max,
+            hold: hold.map(|hold| self.hold(hold)),
+            stale_if_error: self.stale("stale_if_error", cache.map(|cache| &cache.stale_if_error)),
+            stale_while_revalidate: self.stale("stale_while_revalidate", cache.map(|cache| &cache.stale_while_revalidate)),
+            ignore_cookies: cookies.map(|name| name.get_ref().0.clone()).collect(),
+            ignore_query: texts(ignored),
+            keep_query: texts(kept),
+            honour_request_directives: first(cache.map(|cache| &cache.honour_request_directives)).is_none_or(|honour| *honour.get_ref()),
+        }
+    }
+
+    fn hold(&mut self, hold: Said<Period>) -> std::time::Duration {
+        let value = hold.value;
+        if value.0.is_zero() {
+            let remedy = "leave hold out to keep responses as long as they say themselves, or write at least \"1ms\"";
+            self.wrong(Mistake::new("a hold of nothing would keep nothing", remedy), hold.place);
+        } else if value > YEAR {
+            self.wrong(Mistake::new(format!("{value} is too much for hold"), "possible: up to 365d"), hold.place);
+        }
+        value.0
+    }
+
+    fn stale(&mut self, key: &str, layers: [&Given<Period>; 2]) -> Option<std::time::Duration> {
+        let said = self.layered(layers)?;
+        Some(self.within(key, Some(said), seconds(0), seconds(0)..=YEAR).0)
+    }
+
+    fn origin(&mut self, written: &Written<'_>) -> OriginSettings {
+        let origin = written.origin;
+        let concurrency = self.layered(origin.map(|origin| &origin.concurrency));
+        let queue = self.layered(origin.map(|origin| &origin.queue));
+        let waits = [
+            ("queue_timeout", self.layered(origin.map(|origin| &origin.queue_timeout)), 10),
+            ("connect_timeout", self.layered(origin.map(|origin| &origin.connect_timeout)), 5),
+            ("first_byte_timeout", self.layered(origin.map(|origin| &origin.first_byte_timeout)), 60),
+            ("between_bytes_timeout", self.layered(origin.map(|origin| &origin.between_bytes_timeout)), 60),
+        ];
+        let [queue_timeout, connect_timeout, first_byte_timeout, between_bytes_timeout] =
+            waits.map(|(key, said, default)| self.wait_for(key, said, default));
+        OriginSettings {
+            concurrency: as_usize(self.within("concurrency", concurrency, Count(256), Count(1)..=Count(65_535)).0),
+            queue: as_usize(self.within("queue", queue, Count(1024), Count(0)..=Count(1_000_000)).0),
+            queue_timeout,
+            connect_timeout,
+            first_byte_timeout,
+            between_bytes_timeout,
+            host: first(origin.map(|origin| &origin.host)).map_or(OriginHost::Client, |host| host.get_ref().clone()),
+            ca_file: first(origin.map(|origin| &origin.ca_file)).map(|path| self.ca_file(path)),
+        }
+    }
+
+    fn ca_file(&mut self, path: &Spanned<String>) -> PathBuf {
+        let full = self.file_folder().join(path.get_ref());
+        if !full.is_file() {
+            let mistake =
+                Mistake::new(format!("there is no file \"{}\"", full.display()), "write the path of a file with certificates (PEM)");
+            self.wrong_at(mistake, path.span());
+        }
+        full
+    }
+
+    /// Adds the addresses to try when the source cannot be reached.
+    fn more_addresses(&mut self, addresses: &mut Vec<OriginAddress>, more: &Listed<OriginAddress>) {
+        let Some(more) = more else { return };
+        if more.get_ref().len() > ADDRESSES_MAX {
+            let mistake =
+                Mistake::new(format!("{} addresses are too many", more.get_ref().len()), format!("at most {ADDRESSES_MAX} are possible"));
+            self.wrong_at(mistake, more.span());
+        }
+        for (n, address) in more.get_ref().iter().enumerate() {
+            if more.get_ref()[..n].iter().any(|before| before.get_ref() == address.get_ref()) {
+                self.wrong_at(
+                    Mistake::new(format!("{} stands twice in the list", address.get_ref()), "remove one of the two"),
+                    address.span(),
+                );
+            } else if !addresses.contains(address.get_ref()) {
+                addresses.push(address.get_ref().clone());
+            }
+        }
+    }
+
+    /// Values of the site's origin that its addresses give no meaning to.
+    fn refuse_contradictions(&mut self, written: &Written<'_>, addresses: &[OriginAddress], origin: &OriginSettings) {
+        let nameless = addresses.iter().any(|address| matches!(address, OriginAddress::Unix(_)));
+        if let Some(host) = first(written.origin.map(|origin| &origin.host)).filter(|_| nameless && origin.host == OriginHost::Origin) {
+            let mistake = Mistake::new(
+                "a Unix socket has no host name that the origin could be asked for",
+                "write \"client\", or the host name itself",
+            );
+            self.wrong_at(mistake, host.span());
+        }
+        let encrypted = addresses.iter().any(|address| matches!(address, OriginAddress::Https { .. }));
+        // A common ca_file may be for the other sites.
+        if let Some(path) = written.origin[0].ca_file.as_ref().filter(|_| !encrypted) {
+            self.wrong_at(Mistake::new("ca_file is for https, and no address of this site begins with https://", "remove it"), path.span());
+        }
+    }
+
+    /// A `[site.origin]` or `[site.blog]` that the site's source cannot use: whoever wrote it expected something of it.
+    fn refuse_foreign_sections(&mut self, section: &file::Site, source: &Source) {
+        if let Some(span) = first_key_of_origin(&section.origin).filter(|_| !matches!(source, Source::Http(_))) {
+            self.wrong_at(Mistake::new("[site.origin] is for a server, and this site's source is a folder", "remove the section"), span);
+        }
+        if let Some(span) = first_key_of_blog(&section.blog).filter(|_| !matches!(source, Source::Blog(_))) {
+            self.wrong_at(
+                Mistake::new("[site.blog] is for a folder of Markdown, and this site's source is none", "remove the section"),
+                span,
+            );
+        }
+    }
+
+    /// The same for the common sections, unless the source they were written for was replaced from outside.
+    fn refuse_unused(&mut self, file: &File, overrides: &Overrides, sites: &[Site]) {
+        let understood = sites.len() == file.site.len().max(1);
+        if !understood || overrides.source.is_some() {
+            return;
+        }
+        if let Some(span) = first_key_of_origin(&file.origin).filter(|_| !sites.iter().any(|site| matches!(site.source, Source::Http(_)))) {
+            self.wrong_at(Mistake::new("[origin] is for servers, and no source is one", "remove the section"), span);
+        }
+        if let Some(span) = first_key_of_blog(&file.blog).filter(|_| !sites.iter().any(|site| matches!(site.source, Source::Blog(_)))) {
+            self.wrong_at(Mistake::new("[blog] is for folders of Markdown, and no source is one", "remove the section"), span);
+        }
+    }
+
+    fn layered<T: Clone>(&self, layers: [&Given<T>; 2]) -> Option<Said<T>> {
+        first(layers).map(|given| self.said_of(given))
+    }
+}
+
+/// The site's own value, or else the common one.
+fn first<T>([own, common]: [&Given<T>; 2]) -> Option<&Spanned<T>> {
+    own.as_ref().or(common.as_ref())
+}
+
+fn first_key_of_origin(origin: &file::Origin) -> Option<Range<usize>> {
+    let file::Origin {
+        concurrency,
+        queue,
+        queue_timeout,
+        connect_timeout,
+        first_byte_timeout,
+        between_bytes_timeout,
+        host,
+        ca_file,
+        addresses,
+    } = origin;
+    let spans = [
+        span(concurrency),
+        span(queue),
+        span(queue_timeout),
+        span(connect_timeout),
+        span(first_byte_timeout),
+        span(between_bytes_timeout),
+        span(host),
+        span(ca_file),
+        span(addresses),
+    ];
+    spans.into_iter().flatten().min_by_key(|span| span.start)
+}
+
+fn first_key_of_blog(file::Blog { title, base_url }: &file::Blog) -> Option<Range<usize>> {
+    [span(title), span(base_url)].into_iter().flatten().min_by_key(|span| span.start)
+}
+
+fn span<T>(given: &Given<T>) -> Option<Range<usize>> {
+    given.as_ref().map(Spanned::span)
+}

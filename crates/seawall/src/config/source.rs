@@ -1,0 +1,281 @@
+//! What a SOURCE is: a server's address, a folder of finished files, a folder of Markdown; or something else that deserves a plain word.
+//!
+//! Looks at names only: no file is opened, no connection made. A folder is looked through no deeper and no longer than needed to find
+//! one Markdown file.
+
+use std::{
+    ffi::OsStr,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    addresses::{bare_authority, likely_scheme},
+    error::Mistake,
+    settings::{Kind, OriginAddress, Source},
+};
+
+/// How deep a Markdown file may lie: `posts/2026/hello.md` is at depth three.
+const MARKDOWN_DEPTH_MAX: u32 = 3;
+
+/// Names looked at before giving up: somebody will serve `/`.
+const NAMES_MAX: u32 = 20_000;
+
+/// What was found at a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// A server's address.
+    Server(OriginAddress),
+    /// A folder that is not empty.
+    Folder {
+        /// Where it is.
+        path: PathBuf,
+        /// What it looks like; none if nothing speaks for either.
+        looks: Option<Kind>,
+        /// Whether Markdown is in it, whatever it looks like first.
+        markdown: bool,
+    },
+}
+
+const FORMS: &str = "a source is a server (\"http://127.0.0.1:2368\"), a folder with an index.html, or a folder with Markdown files (*.md)";
+
+/// Finds out what `text` is; relative paths begin at `base`.
+///
+/// # Errors
+/// When it is none of the three, with what to do instead.
+pub fn find(text: &str, base: &Path) -> Result<Found, Mistake> {
+    if text.trim().is_empty() {
+        return Err(Mistake::new("the source is empty", FORMS));
+    }
+    let path = base.join(text);
+    if text.contains("://") || text.starts_with("unix:") {
+        return text.parse().map(Found::Server);
+    }
+    match fs::metadata(&path) {
+        Ok(metadata) if metadata.is_dir() => folder(text, path),
+        Ok(_) => Err(not_a_folder(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing(text)),
+        Err(error) => Err(Mistake::new(format!("cannot look at \"{text}\": {error}"), FORMS)),
+    }
+}
+
+fn missing(text: &str) -> Mistake {
+    if let Some(authority) = bare_authority(text) {
+        return Mistake::new(
+            format!("\"{text}\" is neither a folder nor the address of a server"),
+            "the address of a server begins with http:// or https://",
+        )
+        .meant(format!("{}://{authority}", likely_scheme(authority)));
+    }
+    if text.starts_with('~') {
+        return Mistake::new(
+            format!("there is no folder \"{text}\""),
+            "only a shell knows what ~ means: write the whole path, such as /home/you/blog",
+        );
+    }
+    Mistake::new(format!("there is no folder \"{text}\""), FORMS)
+}
+
+fn not_a_folder(text: &str) -> Mistake {
+    let parent = Path::new(text)
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .map_or_else(|| ".".to_owned(), |parent| parent.display().to_string());
+    let mistake = Mistake::new(format!("\"{text}\" is a file, not a folder"), "give the folder that it is in");
+    match Path::new(text).extension().and_then(|extension| extension.to_str()) {
+        Some("toml") => Mistake::new(
+            format!("\"{text}\" is a file, not a folder"),
+            format!("if it is a configuration file: seawall serve --config {text}"),
+        ),
+        _ => mistake.meant(parent),
+    }
+}
+
+fn folder(text: &str, path: PathBuf) -> Result<Found, Mistake> {
+    if path.join("wp-includes/version.php").exists() {
+        return Err(Mistake::new(
+            format!("\"{text}\" is a WordPress installation; running its PHP (FastCGI) comes in a later version"),
+            "today, put Seawall in front of the web server that runs it, and give that server's address, such as \"http://127.0.0.1:80\"",
+        ));
+    }
+    if path.join("config.production.json").exists() || path.join(".ghost-cli").exists() {
+        return Err(Mistake::new(
+            format!("\"{text}\" is a Ghost installation"),
+            "give the address on which Ghost listens (\"server\" in its config.production.json), such as \"http://127.0.0.1:2368\"",
+        ));
+    }
+    let unreadable =
+        |error: io::Error| Mistake::new(format!("cannot read the folder \"{text}\": {error}"), "give Seawall's user the right to read it");
+    if fs::read_dir(&path).map_err(unreadable)?.next().is_none() {
+        return Err(Mistake::new(
+            format!("the folder \"{text}\" is empty"),
+            "put an index.html or a Markdown file into it; `seawall new DIR` writes an example blog to start from",
+        ));
+    }
+    let described = path.join("blog.toml").is_file();
+    let markdown = described || has_markdown(&path, MARKDOWN_DEPTH_MAX, &mut NAMES_MAX.clone());
+    let looks = match () {
+        () if described => Some(Kind::Blog),
+        () if path.join("index.html").is_file() => Some(Kind::Static),
+        () if markdown => Some(Kind::Blog),
+        () => None,
+    };
+    Ok(Found::Folder { path, looks, markdown })
+}
+
+/// Whether a Markdown file is in `folder` or up to `depth - 1` folders below. Hidden folders, links and `node_modules` are not entered.
+fn has_markdown(folder: &Path, depth: u32, names_left: &mut u32) -> bool {
+    let mut below = Vec::new();
+    // A folder that cannot be read has no Markdown for us: the blog would not see it either.
+    for item in fs::read_dir(folder).into_iter().flatten().flatten() {
+        *names_left = names_left.saturating_sub(1);
+        if *names_left == 0 {
+            return false;
+        }
+        let (name, Ok(file_type)) = (item.file_name(), item.file_type()) else { continue };
+        // The blog does not publish the README at its top: it speaks of the folder.
+        let is_readme = |name: &OsStr| depth == MARKDOWN_DEPTH_MAX && name.eq_ignore_ascii_case("README.md");
+        let hidden = name.as_encoded_bytes().starts_with(b".");
+        if file_type.is_dir() && !hidden && name != "node_modules" {
+            below.push(item.path());
+        } else if !hidden && !is_readme(&name) && Path::new(&name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
+        {
+            return true;
+        }
+    }
+    depth > 1 && below.iter().any(|folder| has_markdown(folder, depth - 1, names_left))
+}
+
+/// Whose fault it is that source and kind do not fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Misfit {
+    /// The source cannot be served as it is.
+    Source(Mistake),
+    /// The source is fine, the kind is not for it.
+    Kind(Mistake),
+}
+
+/// The source and its kind: as `wanted`, or else what it looks like. `text` is the source as it was written.
+///
+/// # Errors
+/// When the kind is not for such a source, or none was given and nothing speaks for one.
+pub fn fit(text: &str, found: Found, wanted: Option<Kind>) -> Result<(Source, Kind), Misfit> {
+    match (found, wanted) {
+        (Found::Server(address), None | Some(Kind::Generic)) => Ok((Source::Http(vec![address]), Kind::Generic)),
+        (Found::Server(_), Some(kind)) => Err(Misfit::Kind(Mistake::new(
+            format!("kind \"{}\" is for a folder, and \"{text}\" is the address of a server", kind.as_str()),
+            "write \"generic\", or leave kind out",
+        ))),
+        (Found::Folder { .. }, Some(Kind::Generic)) => Err(Misfit::Kind(Mistake::new(
+            format!("kind \"generic\" is for the address of a server, and \"{text}\" is a folder"),
+            "write \"static\" for finished files or \"blog\" for Markdown, or leave kind out",
+        ))),
+        (Found::Folder { path, looks: Some(Kind::Static), .. }, None) | (Found::Folder { path, .. }, Some(Kind::Static)) => {
+            Ok((Source::Files(path), Kind::Static))
+        }
+        (Found::Folder { path, looks: Some(_), .. }, None) | (Found::Folder { path, markdown: true, .. }, Some(Kind::Blog)) => {
+            Ok((Source::Blog(path), Kind::Blog))
+        }
+        (Found::Folder { .. }, Some(Kind::Blog)) => Err(Misfit::Kind(Mistake::new(
+            format!("kind \"blog\" needs Markdown, and there is no *.md in \"{text}\" (looked {MARKDOWN_DEPTH_MAX} folders deep)"),
+            "give the folder with the posts, or write kind \"static\" for finished files",
+        ))),
+        (Found::Folder { looks: None, .. }, None) => Err(Misfit::Source(Mistake::new(
+            format!("the folder \"{text}\" has neither an index.html nor Markdown (*.md)"),
+            "give the folder that has them (site generators often write to \"public\", \"_site\" or \"dist\"), or write kind \"static\" to serve it as it is",
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder with these files, each empty.
+    fn folder_with(files: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for file in files {
+            let path = folder.path().join(file);
+            fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
+            fs::write(path, "").expect("a file");
+        }
+        folder
+    }
+
+    fn served(files: &[&str], kind: Option<Kind>) -> Result<(Source, Kind), Misfit> {
+        let folder = folder_with(files);
+        fit(".", find(".", folder.path()).map_err(Misfit::Source)?, kind).map(|(source, kind)| match source {
+            Source::Files(_) => (Source::Files("here".into()), kind),
+            Source::Blog(_) => (Source::Blog("here".into()), kind),
+            Source::Http(addresses) => (Source::Http(addresses), kind),
+        })
+    }
+
+    #[test]
+    fn folders_are_what_they_look_like() {
+        let files = || Ok((Source::Files("here".into()), Kind::Static));
+        let blog = || Ok((Source::Blog("here".into()), Kind::Blog));
+        assert_eq!(served(&["index.html"], None), files());
+        assert_eq!(served(&["index.html", "README.md"], None), files());
+        assert_eq!(served(&["index.html", "a.md"], Some(Kind::Blog)), blog());
+        assert_eq!(served(&["hello.md"], None), blog());
+        assert_eq!(served(&["posts/2026/hello.MD"], None), blog());
+        assert_eq!(served(&["blog.toml"], None), blog());
+        assert_eq!(served(&["blog.toml", "index.html"], None), blog());
+        assert_eq!(served(&["hello.md"], Some(Kind::Static)), files());
+        assert_eq!(served(&["song.ogg"], Some(Kind::Static)), files());
+    }
+
+    #[test]
+    fn folders_that_cannot_be_served_say_why() {
+        let cases: [(&[&str], Option<Kind>, &str, &str); 10] = [
+            (&[], None, "is empty", "seawall new"),
+            (&["song.ogg"], None, "neither an index.html nor Markdown", "\"static\""),
+            (&["a/b/c/too-deep.md"], None, "neither an index.html nor Markdown", "public"),
+            (&["README.md", "main.c"], None, "neither", "public"),
+            (&[".git/x.md", "node_modules/x.md"], None, "neither", "public"),
+            (&["wp-includes/version.php", "index.php"], None, "later version", "http://127.0.0.1:80"),
+            (&["config.production.json"], None, "Ghost", "http://127.0.0.1:2368"),
+            (&["index.html"], Some(Kind::Blog), "needs Markdown", "posts"),
+            (&["index.html"], Some(Kind::Generic), "is for the address of a server", "\"static\""),
+            (&["hello.md"], Some(Kind::Generic), "is for the address of a server", "\"blog\""),
+        ];
+        for (files, kind, problem, remedy) in cases {
+            let (Misfit::Source(mistake) | Misfit::Kind(mistake)) = served(files, kind).expect_err("refused");
+            assert!(mistake.problem.contains(problem) && mistake.remedy.contains(remedy), "{files:?}: {mistake:?}");
+        }
+    }
+
+    #[test]
+    fn whatever_is_no_folder_says_what_it_is() {
+        let folder = folder_with(&["index.html", "posts/a.md", "seawall.toml"]);
+        let cases = [
+            ("localhost:2368", "neither a folder nor", "http://localhost:2368"),
+            ("127.0.0.1:2368", "neither a folder nor", "http://127.0.0.1:2368"),
+            ("blog.example.org", "neither a folder nor", "https://blog.example.org"),
+            ("htp://127.0.0.1", "no address", "http://127.0.0.1"),
+            ("http://127.0.0.1:2368/blog", "path", "http://127.0.0.1:2368"),
+            ("index.html", "is a file", "\".\""),
+            ("posts/a.md", "is a file", "\"posts\""),
+            ("seawall.toml", "is a file", "--config seawall.toml"),
+            ("nowhere", "there is no folder", "a source is"),
+            ("~/blog", "there is no folder", "shell"),
+            ("", "empty", "a source is"),
+            ("index.html/x", "cannot look at", "a source is"),
+        ];
+        for (text, problem, help) in cases {
+            let mistake = find(text, folder.path()).expect_err(text);
+            let helped = format!("{} {}", mistake.meant.clone().unwrap_or_default(), mistake.remedy);
+            assert!(mistake.problem.contains(problem) && helped.contains(help), "{text}: {mistake:?}");
+        }
+    }
+
+    #[test]
+    fn servers_are_generic() {
+        let found = find("http://127.0.0.1:2368", Path::new("")).expect("an address");
+        assert!(matches!(fit("", found.clone(), None), Ok((Source::Http(_), Kind::Generic))));
+        assert!(matches!(fit("", found.clone(), Some(Kind::Generic)), Ok((Source::Http(_), Kind::Generic))));
+        assert!(matches!(fit("", found, Some(Kind::Blog)), Err(Misfit::Kind(_))));
+        assert!(matches!(find("unix:/run/ghost.sock", Path::new("")), Ok(Found::Server(OriginAddress::Unix(_)))));
+    }
+}

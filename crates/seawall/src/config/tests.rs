@@ -1,0 +1,445 @@
+//! Whole configurations: files, flags and environment together, in a folder of their own.
+
+use std::{net::SocketAddr, time::Duration};
+
+use clap::Parser;
+
+use super::{
+    settings::{AccessLog, Kind, Listen, LogFormat, OriginAddress, OriginHost, Source},
+    *,
+};
+use crate::cli::{Cli, Command};
+
+/// A folder with a `seawall.toml`, a static site in `public`, Markdown in `posts`, and an empty folder.
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new(toml: &str) -> Self {
+        let place = Self::without_file();
+        fs::write(place.0.path().join("seawall.toml"), toml).expect("a file");
+        place
+    }
+
+    fn without_file() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (path, text) in [("public/index.html", "hi"), ("posts/hello.md", "# Hi"), ("ca.pem", "-")] {
+            fs::create_dir_all(folder.path().join(path).parent().expect("a parent")).expect("folders");
+            fs::write(folder.path().join(path), text).expect("a file");
+        }
+        fs::create_dir(folder.path().join("empty")).expect("a folder");
+        Self(folder)
+    }
+
+    fn load(&self, arguments: &str, variables: Variables) -> Result<Settings, ConfigErrors> {
+        let Command::Serve(serve) = Cli::parse_from(["seawall", "serve"].into_iter().chain(arguments.split_whitespace())).command else {
+            panic!("serve")
+        };
+        load_in(self.0.path(), &serve, |name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+    }
+}
+
+fn of_file(toml: &str) -> Result<Settings, ConfigErrors> {
+    Folder::new(toml).load("", &[])
+}
+
+type Variables = &'static [(&'static str, &'static str)];
+
+const SOURCE: &str = "source = \"http://127.0.0.1:2368\"\n";
+
+fn tcp(text: &str) -> Listen {
+    Listen::Tcp(text.parse::<SocketAddr>().expect(text))
+}
+
+fn server(text: &str) -> Source {
+    Source::Http(vec![text.parse().expect(text)])
+}
+
+#[test]
+fn a_source_is_enough() {
+    let place = Folder::without_file();
+    let settings = place.load("http://127.0.0.1:2368", &[("HOME", "/home/ada")]).expect("settings");
+    assert_eq!(settings.server.listen, [tcp("127.0.0.1:8080")]);
+    assert_eq!(settings.server.admin, Some("127.0.0.1:9180".parse().expect("an address")));
+    assert_eq!(settings.server.admin_token_file, Path::new("/home/ada/.local/state/seawall/admin-token"));
+    assert_eq!(settings.cache_memory, 256 << 20);
+    assert_eq!(settings.log.access, AccessLog::Stdout);
+    let [site] = &settings.sites[..] else { panic!("one site") };
+    assert_eq!(
+        (site.name.as_str(), site.hosts.len(), &site.source, site.kind),
+        ("default", 0, &server("http://127.0.0.1:2368"), Kind::Generic)
+    );
+    assert_eq!(site.cache.object_max, 16 << 20);
+    assert_eq!(site.origin.host, OriginHost::Client);
+
+    let site = |source: &str| place.load(source, &[]).expect(source).sites.remove(0);
+    assert!(matches!(site("public"), settings::Site { source: Source::Files(path), kind: Kind::Static, .. } if path.ends_with("public")));
+    assert!(matches!(site("posts"), settings::Site { source: Source::Blog(path), kind: Kind::Blog, .. } if path.ends_with("posts")));
+    assert_eq!(site("public --kind static").kind, Kind::Static);
+    assert!(site("http://a").cache.honour_request_directives && !site("public").cache.honour_request_directives);
+}
+
+#[test]
+fn flags_go_before_the_environment_and_that_before_the_file_and_that_before_defaults() {
+    let file = "source = \"posts\"\n[server]\nlisten = [\"127.0.0.1:1\"]\nadmin = \"127.0.0.1:11\"\nworkers = 1\n[cache]\nmemory = \"1GiB\"\nhold = \"1s\"\n[log]\naccess = \"off\"\nformat = \"json\"";
+    let place = Folder::new(file);
+    const VARIABLES: Variables = &[
+        ("SEAWALL_LISTEN", "127.0.0.1:2, 127.0.0.1:22"),
+        ("PORT", "3000"),
+        ("SEAWALL_ADMIN", "127.0.0.1:12"),
+        ("SEAWALL_WORKERS", "2"),
+        ("SEAWALL_MEMORY", "2GiB"),
+        ("SEAWALL_HOLD", "2s"),
+        ("SEAWALL_ACCESS_LOG", "./two.log"),
+        ("SEAWALL_LOG_FORMAT", "combined"),
+        ("SEAWALL_SOURCE", "public"),
+    ];
+    let arguments = "--listen 127.0.0.1:3 --admin off --workers 3 --memory 3GiB --hold 3s --access-log ./three.log --log-format json";
+    let seen = |settings: Settings| {
+        let site = settings.sites.into_iter().next().expect("a site");
+        let kind = site.kind;
+        (
+            settings.server.listen,
+            settings.server.admin.map(|admin| admin.port()),
+            settings.server.workers,
+            settings.cache_memory >> 30,
+            site.cache.hold,
+            kind,
+        )
+    };
+    let hold = |seconds| Some(Duration::from_secs(seconds));
+
+    let settings = place.load("", &[]).expect("the file");
+    assert_eq!((settings.log.access.clone(), settings.log.format), (AccessLog::Off, LogFormat::Json));
+    assert_eq!(seen(settings), (vec![tcp("127.0.0.1:1")], Some(11), 1, 1, hold(1), Kind::Blog));
+
+    let settings = place.load("", VARIABLES).expect("the environment");
+    assert_eq!(
+        (settings.log.access.clone(), settings.log.format),
+        (AccessLog::File(place.0.path().join("./two.log")), LogFormat::Combined)
+    );
+    assert_eq!(seen(settings), (vec![tcp("127.0.0.1:2"), tcp("127.0.0.1:22")], Some(12), 2, 2, hold(2), Kind::Static));
+
+    let settings = place.load(arguments, VARIABLES).expect("the flags");
+    assert_eq!((settings.log.access.clone(), settings.log.format), (AccessLog::File(place.0.path().join("./three.log")), LogFormat::Json));
+    assert_eq!(seen(settings), (vec![tcp("127.0.0.1:3")], None, 3, 3, hold(3), Kind::Static));
+
+    assert_eq!(place.load("", &[("PORT", "3000")]).expect("PORT").server.listen, [tcp("0.0.0.0:3000")]);
+    // A SOURCE on the command line means: this, not the file beside it. Empty variables are absent.
+    let settings = place.load("public", &[("SEAWALL_MEMORY", ""), ("PORT", " ")]).expect("a source");
+    assert_eq!(seen(settings).3, 0);
+    // A file that is named is read all the same.
+    assert_eq!(place.load("public --config seawall.toml", &[]).map(seen).expect("both").5, Kind::Static);
+    assert_eq!(place.load("public", &[("SEAWALL_CONFIG", "seawall.toml")]).map(seen).expect("both").3, 1);
+}
+
+#[test]
+fn several_sites_take_what_they_do_not_set_from_the_common_sections() {
+    let settings = of_file(
+        r#"
+        [cache]
+        hold = "1h"
+        ignore_query = ["ref"]
+        [origin]
+        concurrency = 8
+        host = "origin"
+        [[site]]
+        hosts = ["Blog.Example.org", "*.blog.example.org"]
+        source = "http://127.0.0.1:2368"
+        [site.cache]
+        hold = "5m"
+        [site.origin]
+        concurrency = 2
+        addresses = ["http://127.0.0.1:2368", "http://127.0.0.1:2369"]
+        [[site]]
+        hosts = ["example.org"]
+        source = "https://origin.example"
+        [site.cache]
+        ignore_query = ["a", "b*"]
+        [[site]]
+        hosts = ["files.example.org"]
+        source = "public"
+        "#,
+    )
+    .expect("settings");
+    let [blog, other, files] = &settings.sites[..] else { panic!("three sites") };
+    assert_eq!(
+        (blog.name.as_str(), blog.hosts.as_slice()),
+        ("blog.example.org", ["blog.example.org".to_owned(), "*.blog.example.org".to_owned()].as_slice())
+    );
+    let local = |port| OriginAddress::Http { host: "127.0.0.1".to_owned(), port };
+    assert_eq!(blog.source, Source::Http(vec![local(2368), local(2369)]));
+    assert_eq!((blog.cache.hold, blog.cache.ignore_query.as_slice()), (Some(Duration::from_secs(300)), ["ref".to_owned()].as_slice()));
+    assert_eq!((blog.origin.concurrency, &blog.origin.host), (2, &OriginHost::Origin));
+    assert_eq!((other.cache.hold, other.cache.ignore_query.len(), other.origin.concurrency), (Some(Duration::from_secs(3600)), 2, 8));
+    assert!(matches!(&files.source, Source::Files(path) if path.is_absolute()));
+    let wish = "[cache]\nhonour_request_directives = true\n[[site]]\nsource = \"public\"";
+    assert!(of_file(wish).expect("settings").sites[0].cache.honour_request_directives);
+    // A flag goes before a site's own value.
+    assert!(
+        Folder::new("[[site]]\nsource = \"posts\"\n[site.cache]\nhold = \"1s\"")
+            .load("--hold 9s", &[])
+            .is_ok_and(|settings| { settings.sites[0].cache.hold == Some(Duration::from_secs(9)) })
+    );
+}
+
+#[test]
+fn relative_paths_begin_at_the_file() {
+    let place = Folder::without_file();
+    let folder = place.0.path();
+    fs::create_dir(folder.join("etc")).expect("a folder");
+    fs::write(folder.join("etc/my.toml"), "source = \"../posts\"\n[server]\nadmin_token_file = \"token\"\n[log]\naccess = \"./a.log\"")
+        .expect("a file");
+    let settings = place.load("--config etc/my.toml", &[]).expect("settings");
+    assert_eq!(settings.sites[0].source, Source::Blog(folder.join("etc/../posts")));
+    assert_eq!(settings.server.admin_token_file, folder.join("etc/token"));
+    assert_eq!(settings.log.access, AccessLog::File(folder.join("etc/./a.log")));
+}
+
+/// A file without or beside a source, and a piece of the error with its line.
+#[test]
+fn values_that_make_no_sense_together() {
+    let cases: [(&str, usize, &str); 44] = [
+        ("[limits]\nconnections = 0", 3, "possible: 1 to 1000000; default: 20000"),
+        ("[limits]\nconnections = 9000000", 3, "too much for connections"),
+        ("[limits]\nconnections = 10\nconnections_per_address = 11", 4, "never reached"),
+        ("[limits]\nheader_bytes = \"2KiB\"\ntarget_bytes = \"4KiB\"", 4, "never reached"),
+        ("[limits]\nheader_bytes = 5", 3, "5B is too little for header_bytes"),
+        ("[limits]\nheader_fields = 1", 3, "possible: 8 to 256"),
+        ("[limits]\nbody_bytes = 0", 3, "too little"),
+        ("[limits]\nheader_timeout = \"0s\"", 3, "possible: 1ms to 1h; default: 10s"),
+        ("[limits]\nidle_timeout = \"2h\"", 3, "2h is too much for idle_timeout"),
+        ("[server]\nworkers = 0", 3, "too little for workers"),
+        ("[server]\nshutdown_timeout = \"2d\"", 3, "too much"),
+        ("[server]\nlisten = []", 3, "nobody could reach"),
+        ("[server]\nlisten = [\"0.0.0.0:80\", \"127.0.0.1:80\"]", 3, "127.0.0.1:80 is taken"),
+        ("[server]\nlisten = [\"unix:/a\", \"unix:/a\"]", 3, "unix:/a is taken"),
+        ("[server]\nlisten = [\"127.0.0.1:9180\"]", 3, "where the admin API listens"),
+        ("[server]\ntrusted_proxies = [\"10.0.0.1\"]", 3, "did you mean \"10.0.0.1/32\"?"),
+        ("[server]\ntrusted_proxies = [\"0.0.0.0/0\"]", 3, "trusts everybody"),
+        ("[server]\nadmin_token_file = \"posts\"", 3, "no path of a file"),
+        ("[log]\naccess = \"no/such/folder.log\"", 3, "make the folder"),
+        ("[cache]\nmemory = \"10KiB\"", 3, "possible: 1MiB to 16TiB; default: 256MiB"),
+        ("[cache]\nmemory = \"16MiB\"\nobject_max = \"9MiB\"", 4, "more than half of memory (16MiB)"),
+        ("[cache]\nobject_max = \"0B\"", 3, "too little"),
+        ("[cache]\nhold = \"0s\"", 3, "leave hold out"),
+        ("[cache]\nhold = \"400d\"", 3, "up to 365d"),
+        ("[cache]\nstale_if_error = \"400d\"", 3, "too much for stale_if_error"),
+        ("[cache]\nignore_query = [\"page\"]\nkeep_query = [\"page\"]", 4, "stands in keep_query and in ignore_query"),
+        ("[origin]\nconcurrency = 0", 3, "possible: 1 to 65535"),
+        ("[origin]\nqueue_timeout = \"0ms\"", 3, "too little for queue_timeout"),
+        ("[origin]\nca_file = \"no.pem\"", 3, "there is no file"),
+        ("[origin]\nca_file = \"ca.pem\"", 0, ""),
+        ("[origin]\naddresses = [\"http://a:1\", \"http://a:1\"]", 3, "stands twice"),
+        ("[origin]\naddresses = [\"unix:/a\"]\nhost = \"origin\"", 4, "no host name"),
+        ("[blog]\ntitle = \"A\"", 3, "[blog] is for folders of Markdown"),
+        ("[[site]]\nsource = \"posts\"", 1, "source and [[site]] exclude each other"),
+        ("kind = \"blog\"", 2, "is for a folder"),
+        ("kind = \"wordpress\"", 2, "later version"),
+        ("kind = \"satic\"", 2, "did you mean \"static\"?"),
+        ("source = \"b\"", 2, "only once"),
+        ("[cache]\nmemory = \"64mb\"", 3, "did you mean \"64MiB\"?"),
+        ("[cahce]\nmemory = \"64MiB\"", 2, "did you mean `cache`?"),
+        ("[server]\nport = 80", 3, "did you mean `listen`?"),
+        ("[server]\nmemory = \"64MiB\"", 3, "`memory` belongs in [cache]"),
+        ("[origin]\nhost = \"*.a.example\"", 3, "asked for one"),
+        ("[blog]\nbase_url = \"a.example\"", 3, "did you mean \"https://a.example\"?"),
+    ];
+    for (toml, line, piece) in cases {
+        let outcome = of_file(&format!("{SOURCE}{toml}"));
+        if line == 0 {
+            assert!(outcome.is_ok(), "{toml}: {outcome:?}");
+            continue;
+        }
+        let report = outcome.expect_err(toml).to_string();
+        assert!(
+            report.contains(piece) && report.contains(&format!("seawall.toml:{line}:")),
+            "{toml}\nexpected {piece:?} in line {line}\n{report}"
+        );
+    }
+}
+
+#[test]
+fn sites_that_make_no_sense_together() {
+    let cases = [
+        ("", 0, "nothing to serve"),
+        ("source = \"empty\"", 1, "is empty"),
+        ("source = \"nowhere\"", 1, "there is no folder"),
+        ("source = \"localhost:2368\"", 1, "did you mean \"http://localhost:2368\"?"),
+        ("source = \"posts\"\nkind = \"generic\"", 2, "is for the address of a server"),
+        ("source = \"public\"\nkind = \"blog\"", 2, "needs Markdown"),
+        ("source = \"public\"\n[origin]\nqueue = 1", 3, "[origin] is for servers"),
+        ("[[site]]\nhosts = [\"a.example\"]", 1, "this site has no source"),
+        ("[[site]]\nhosts = []\nsource = \"posts\"", 2, "no hosts"),
+        ("[[site]]\nsource = \"posts\"\n[[site]]\nhosts = [\"a\"]\nsource = \"posts\"", 1, "no hosts"),
+        (
+            "[[site]]\nhosts = [\"a.example\"]\nsource = \"posts\"\n[[site]]\nhosts = [\"b\", \"A.example.\"]\nsource = \"posts\"",
+            5,
+            "already taken in line 2",
+        ),
+        ("[[site]]\nhosts = [\"a\", \"a\"]\nsource = \"posts\"", 2, "already taken"),
+        ("[[site]]\nhosts = [\"https://a.example\"]\nsource = \"posts\"", 2, "did you mean \"a.example\"?"),
+        ("[[site]]\nsource = \"posts\"\n[site.cache]\nmemory = \"1GiB\"", 4, "whole process"),
+        ("[[site]]\nsource = \"posts\"\n[site.origin]\nqueue = 1", 4, "[site.origin] is for a server"),
+        ("[[site]]\nsource = \"public\"\n[site.blog]\ntitle = \"x\"", 4, "[site.blog] is for a folder of Markdown"),
+        ("[[site]]\nsource = \"http://a\"\n[site.origin]\nca_file = \"ca.pem\"", 4, "ca_file is for https"),
+        ("[[site]]\nsource = \"http://a\"\n[site.origin]\nconnect_timeout = \"0s\"", 4, "too little"),
+        ("kind = \"blog\"\n[[site]]\nsource = \"posts\"", 1, "no meaning beside [[site]]"),
+        ("[origin]\naddresses = [\"http://b\"]\n[[site]]\nsource = \"http://a\"", 2, "cannot share addresses"),
+    ];
+    for (toml, line, piece) in cases {
+        let report = of_file(toml).expect_err(toml).to_string();
+        let place = if line == 0 { "--> seawall.toml\n".to_owned() } else { format!("seawall.toml:{line}:") };
+        assert!(report.contains(piece) && report.contains(&place), "{toml}\nexpected {piece:?} at {place}\n{report}");
+    }
+}
+
+#[test]
+fn flags_and_variables_are_told_their_own_mistakes() {
+    let sites = "[[site]]\nsource = \"posts\"";
+    let cases: [(&str, &str, Variables, &str, &str); 13] = [
+        (SOURCE, "--memory 12QB", &[], "--memory 12QB", "is no size"),
+        (SOURCE, "--memory 1KiB", &[], "--memory 1KiB", "possible: 1MiB"),
+        (SOURCE, "", &[("SEAWALL_MEMORY", "64m")], "SEAWALL_MEMORY=64m", "did you mean \"64MiB\"?"),
+        (SOURCE, "--listen 8080", &[], "--listen 8080", "did you mean \"127.0.0.1:8080\"?"),
+        (SOURCE, "", &[("SEAWALL_LISTEN", "127.0.0.1:1,:2")], "SEAWALL_LISTEN=:2", "0.0.0.0:2"),
+        (SOURCE, "", &[("PORT", "http")], "PORT=http", "a number from 1 to 65535"),
+        (SOURCE, "--hold 5", &[], "--hold 5", "did you mean \"5s\"?"),
+        (SOURCE, "--kind ghost", &[], "--kind ghost", "later version"),
+        (SOURCE, "--config no.toml", &[], "--config no.toml", "there is no file"),
+        (SOURCE, "--config posts", &[], "--config posts", "is a folder"),
+        ("", "localhost:2368", &[], "| localhost:2368", "http://localhost:2368"),
+        (sites, "", &[("SEAWALL_SOURCE", "posts")], "SEAWALL_SOURCE=posts", "cannot replace them"),
+        (sites, "--kind blog", &[], "--kind blog", "one kind cannot be for all"),
+    ];
+    for (toml, arguments, variables, place, piece) in cases {
+        let errors = Folder::new(toml).load(arguments, variables).expect_err(piece);
+        let report = errors.to_string();
+        assert!(report.contains(place) && report.contains(piece) && errors.0.len() == 1, "expected {place:?} and {piece:?}\n{report}");
+    }
+}
+
+/// The text of one report, whole.
+#[test]
+fn all_errors_are_shown_at_once() {
+    let toml = "source = \"127.0.0.1:2368\"\n\n[server]\nlisen = [\"0.0.0.0:80\"]\n\n[cache]\nmemory = \"10mb\"\nhold = \"0s\"\n";
+    let report = Folder::new(toml).load("--workers 0", &[]).expect_err("five errors").to_string();
+    let expected = "\
+error: `lisen` is no key of [server]
+ --> seawall.toml:4:1
+  |
+4 | lisen = [\"0.0.0.0:80\"]
+  | ^^^^^ did you mean `listen`?
+  |
+  = keys here: listen, admin, admin_token_file, workers, trusted_proxies, shutdown_timeout
+
+error: \"10mb\" is no size
+ --> seawall.toml:7:10
+  |
+7 | memory = \"10mb\"
+  |          ^^^^^^ did you mean \"10MiB\"?
+  |
+  = a size is a whole number and a unit: B, KiB, MiB, GiB, TiB (or KB, MB, GB, TB for powers of ten), such as \"64MiB\"
+
+error: 0 is too little for workers
+ --> the command line
+  |
+  | --workers 0
+  |           ^
+  |
+  = possible: 1 to 1024; default: CORES
+
+error: a hold of nothing would keep nothing
+ --> seawall.toml:8:8
+  |
+8 | hold = \"0s\"
+  |        ^^^^
+  |
+  = leave hold out to keep responses as long as they say themselves, or write at least \"1ms\"
+
+error: \"127.0.0.1:2368\" is neither a folder nor the address of a server
+ --> seawall.toml:1:10
+  |
+1 | source = \"127.0.0.1:2368\"
+  |          ^^^^^^^^^^^^^^^^ did you mean \"http://127.0.0.1:2368\"?
+  |
+  = the address of a server begins with http:// or https://
+";
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).to_string();
+    assert_eq!(report, expected.replace("CORES", &cores));
+}
+
+#[test]
+fn what_is_faulty_is_not_called_absent_too() {
+    for toml in [
+        "soruce = \"posts\"",
+        "source = 5",
+        "source = \"posts",
+        "[[site]]\nhots = [\"a\"]\nsource = \"posts\"\n[[site]]\nhosts = [\"b\"]\nsource = 1",
+    ] {
+        let errors = of_file(toml).expect_err(toml);
+        assert!(!errors.to_string().contains("no source") && !errors.to_string().contains("no hosts"), "{errors}");
+    }
+}
+
+#[test]
+fn an_error_in_a_common_section_is_shown_once() {
+    let toml = "[cache]\nhold = \"0s\"\n[[site]]\nhosts = [\"a\"]\nsource = \"posts\"\n[[site]]\nhosts = [\"b\"]\nsource = \"posts\"";
+    assert_eq!(of_file(toml).expect_err("one error").0.len(), 1);
+}
+
+#[test]
+fn check_reads_the_file_alone() {
+    let place = Folder::new("source = \"public\"");
+    assert_eq!(check(&place.0.path().join("seawall.toml")).expect("settings").sites[0].kind, Kind::Static);
+    assert!(check(&place.0.path().join("other.toml")).expect_err("missing").to_string().contains("there is no file"));
+    fs::write(place.0.path().join("latin1.toml"), b"a = 1\nb = \"\xe4\"").expect("a file");
+    assert!(check(&place.0.path().join("latin1.toml")).expect_err("not UTF-8").to_string().contains("not UTF-8 text (line 2)"));
+}
+
+/// What the manual says a default is, it is: writing it down changes nothing.
+#[test]
+fn documented_defaults_are_the_defaults() {
+    for section in manual::sections().into_iter().filter(|section| !matches!(section.name, "" | "site")) {
+        let source = if section.name == "blog" { "source = \"posts\"" } else { "source = \"http://127.0.0.1:2368\"" };
+        let place = Folder::new(source);
+        let plain = place.load("", &[]).expect("settings");
+        for key in &section.keys {
+            let Some(default) = key.default() else { continue };
+            fs::write(place.0.path().join("seawall.toml"), format!("{source}\n[{}]\n{} = {default}\n", section.name, key.name))
+                .expect("a file");
+            assert_eq!(place.load("", &[]).as_ref(), Ok(&plain), "[{}] {} = {default}", section.name, key.name);
+        }
+    }
+}
+
+#[test]
+fn examples_are_sound() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    for (name, sites) in [("ghost", 1), ("folder", 1), ("blog", 1), ("several-sites", 3)] {
+        let text = fs::read_to_string(folder.join(name).with_extension("toml")).expect(name);
+        let place = Folder::new(&text);
+        for path in ["log", "certificates"] {
+            fs::create_dir(place.0.path().join(path)).expect("a folder");
+        }
+        let settings = place.load("", &[]).unwrap_or_else(|errors| panic!("{name}.toml\n{errors}"));
+        assert_eq!(settings.sites.len(), sites, "{name}");
+    }
+}
+
+#[test]
+fn a_purge_finds_the_admin_api() {
+    let purge = |arguments: &str| {
+        let arguments = ["seawall", "purge", "--all"].into_iter().chain(arguments.split_whitespace());
+        let Command::Purge(purge) = Cli::parse_from(arguments).command else { panic!("purge") };
+        purge
+    };
+    let home = |name: &str| (name == "XDG_STATE_HOME").then(|| "/state".to_owned());
+    let place = Folder::new("nonsense = 1\n[server]\nadmin = \"127.0.0.1:1\"\nadmin_token_file = \"/token\"");
+    let access = |address: &str, token: &str| AdminAccess { address: address.parse().expect(address), token_file: token.into() };
+    assert_eq!(admin_access_in(place.0.path(), &purge(""), home), Ok(access("127.0.0.1:1", "/token")));
+    assert_eq!(admin_access_in(place.0.path(), &purge("--admin 127.0.0.1:2 --token-file /t"), home), Ok(access("127.0.0.1:2", "/t")));
+    let without = Folder::without_file();
+    assert_eq!(admin_access_in(without.0.path(), &purge(""), home), Ok(access("127.0.0.1:9180", "/state/seawall/admin-token")));
+    assert!(admin_access_in(without.0.path(), &purge("--admin off"), home).expect_err("off").to_string().contains("is off"));
+    assert!(admin_access_in(without.0.path(), &purge("--admin 9180"), home).expect_err("a slip").to_string().contains("127.0.0.1:9180"));
+}

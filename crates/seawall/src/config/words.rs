@@ -1,0 +1,352 @@
+//! Values that are words, names and patterns: kinds, log targets, host names, cookie patterns.
+//!
+//! Each type has one reader, [`FromStr`], used for the file, the flags and the environment alike.
+
+use std::{fmt, marker::PhantomData, path::PathBuf, str::FromStr};
+
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
+
+use super::{
+    error::Mistake,
+    settings::{AccessLog, Kind, Listen, LogFormat, OriginAddress, OriginHost},
+    suggest::closest,
+};
+
+/// Picks a value by its word.
+fn choose<T: Copy>(text: &str, what: &str, choices: &[(&str, T)]) -> Result<T, Mistake> {
+    if let Some((_, value)) = choices.iter().find(|(word, _)| *word == text) {
+        return Ok(*value);
+    }
+    let words: Vec<String> = choices.iter().map(|(word, _)| format!("\"{word}\"")).collect();
+    let mistake = Mistake::new(format!("\"{text}\" is no {what}"), format!("possible values: {}", words.join(", ")));
+    Err(match closest(text, choices.iter().map(|(word, _)| *word)) {
+        Some(word) => mistake.meant(word),
+        None => mistake,
+    })
+}
+
+impl FromStr for Kind {
+    type Err = Mistake;
+
+    fn from_str(text: &str) -> Result<Self, Mistake> {
+        if let Some(name) = [("ghost", "Ghost"), ("wordpress", "WordPress")].iter().find(|(word, _)| *word == text).map(|(_, name)| name) {
+            return Err(Mistake::new(
+                format!("kind \"{text}\" is recognised, but comes in a later version"),
+                format!("write \"generic\", or leave kind out: {name} is then cached by what its own responses allow (RFC 9111)"),
+            ));
+        }
+        choose(text, "kind", &[("generic", Self::Generic), ("blog", Self::Blog), ("static", Self::Static)])
+    }
+}
+
+impl FromStr for LogFormat {
+    type Err = Mistake;
+
+    fn from_str(text: &str) -> Result<Self, Mistake> {
+        choose(text, "log format", &[("combined", Self::Combined), ("json", Self::Json)])
+    }
+}
+
+impl FromStr for AccessLog {
+    type Err = Mistake;
+
+    fn from_str(text: &str) -> Result<Self, Mistake> {
+        match text {
+            "off" => Ok(Self::Off),
+            "stdout" => Ok(Self::Stdout),
+            // A bare word is far more often a slip of "stdout" than a file in the current folder.
+            text if text.contains('/') && !text.ends_with('/') => Ok(Self::File(PathBuf::from(text))),
+            text => {
+                let mistake = Mistake::new(
+                    format!("\"{text}\" is no place for the access log"),
+                    "possible values: \"stdout\", \"off\", or a file with its folder, such as \"/var/log/seawall/access.log\" or \"./access.log\"",
+                );
+                Err(match closest(text, ["stdout", "off"]) {
+                    Some(word) => mistake.meant(word),
+                    None if text.ends_with(".log") => mistake.meant(format!("./{text}")),
+                    None => mistake,
+                })
+            }
+        }
+    }
+}
+
+impl FromStr for OriginHost {
+    type Err = Mistake;
+
+    fn from_str(text: &str) -> Result<Self, Mistake> {
+        match text {
+            "client" => Ok(Self::Client),
+            "origin" => Ok(Self::Origin),
+            name => {
+                if let Some(word) = closest(name, ["client", "origin"]) {
+                    return Err(Mistake::new(
+                        format!("\"{name}\" is neither \"client\" nor \"origin\""),
+                        "possible values: \"client\", \"origin\", or a host name such as \"blog.example.org\"",
+                    )
+                    .meant(word));
+                }
+                if name.starts_with("*.") {
+                    return Err(Mistake::new(
+                        format!("\"{name}\" stands for many names; the origin is asked for one"),
+                        "write one host name",
+                    ));
+                }
+                Ok(Self::Name(host_name(name)?))
+            }
+        }
+    }
+}
+
+/// A host name of a site: lower-case, without a port; `*.example.org` for every name below example.org.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostPattern(pub String);
+
+impl FromStr for HostPattern {
+    type Err = Mistake;
+
+    fn from_str(text: &str) -> Result<Self, Mistake> {
+        if text == "*" {
+            return Err(Mistake::new(
+                "\"*\" is no host name",
+                "a single site answers for every host when it has no hosts at all: leave the key out",
+            ));
+        }
+        match text.strip_prefix("*.") {
+            Some(parent) => Ok(Self(format!("*.{}", host_name(parent)?))),
+            None => Ok(Self(host_name(text)?)),
+        }
+    }
+}
+
+const HOST_BYTES_MAX: usize = 253;
+const LABEL_BYTES_MAX: usize = 63;
+
+/// The name in lower case, without the root's dot (RFC 1034 §3.1, RFC 9110 §4.2.3).
+pub(super) fn host_name(text: &str) -> Result<String, Mistake> {
+    const REMEDY: &str = "a host name is the name alone, without scheme, port and path, such as \"blog.example.org\"";
+    let mistake = || Mistake::new(format!("\"{text}\" is no host name"), REMEDY);
+    // IPv6 addresses stand in brackets wherever a Host field names them, so they do here.
+    if let Some(address) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        return address.parse::<std::net::Ipv6Addr>().map(|address| format!("[{address}]")).map_err(|_| mistake());
+    }
+    if text.parse::<std::net::Ipv6Addr>().is_ok() {
+        return Err(mistake().meant(format!("[{text}]")));
+    }
+    if !text.is_ascii() {
+        return Err(Mistake::new(
+            format!("\"{text}\" has letters that are not ASCII"),
+            "write the name in its \"xn--\" form, as browsers send it in the Host field",
+        ));
+    }
+    let name = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
+    let label = |label: &str| {
+        let inner = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+        !label.is_empty() && label.len() <= LABEL_BYTES_MAX && label.bytes().all(inner) && !label.starts_with('-') && !label.ends_with('-')
+    };
+    if name.len() <= HOST_BYTES_MAX && name.split('.').all(label) {
+        return Ok(name);
+    }
+    // "https://Blog.example.org:443/path" holds the name that was meant.
+    let bare = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let bare = bare.split(['/', ':', '?']).next().unwrap_or_default();
+    if bare != text && !bare.is_empty() && host_name(bare).is_ok() {
+        return Err(mistake().meant(bare.to_ascii_lowercase()));
+    }
+    Err(mistake())
+}
+
+/// A cookie or a query parameter by name; a trailing `*` stands for anything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamePattern(pub String);
+
+impl FromStr for NamePattern {
+    type Err = Mistake;
+
+    fn from_str(text: &str) -> Result<Self, Mistake> {
+        let remedy = "write a name such as \"ref\", or the beginning of names and a star, such as \"utm_*\"";
+        let name = text.strip_suffix('*').unwrap_or(text);
+        if name.contains('*') {
+            return Err(Mistake::new(format!("\"{text}\": a star may only stand at the end"), remedy));
+        }
+        let strange = |c: char| c.is_control() || c.is_whitespace() || "=;,&?#\"".contains(c);
+        if text.is_empty() || name.contains(strange) {
+            return Err(Mistake::new(format!("\"{text}\" is no name"), remedy));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+/// A name pattern for cookies, where a lone star is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CookiePattern(pub String);
+
+impl FromStr for CookiePattern {
+    type Err = Mistake;
+
+    fn from_str(text: &str) -> Result<Self, Mistake> {
+        if text == "*" {
+            // Ignoring every cookie would store one signed-in reader's page for all the others.
+            return Err(Mistake::new(
+                "ignoring every cookie would show one reader's personal page to all the others",
+                "name the cookies that do not change the page, such as \"_ga*\"",
+            ));
+        }
+        Ok(Self(text.parse::<NamePattern>()?.0))
+    }
+}
+
+/// The public address of a blog, without a trailing slash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaseUrl(pub String);
+
+impl FromStr for BaseUrl {
+    type Err = Mistake;
+
+    fn from_str(text: &str) -> Result<Self, Mistake> {
+        let mistake =
+            || Mistake::new(format!("\"{text}\" is no address of a site"), "write the whole address, such as \"https://blog.example.org\"");
+        let Some((scheme @ ("http" | "https"), rest)) = text.split_once("://") else {
+            return Err(if host_name(text).is_ok() { mistake().meant(format!("https://{text}")) } else { mistake() });
+        };
+        let rest = rest.trim_end_matches('/');
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let (name, port) = match authority.rsplit_once(':') {
+            Some((name, port)) if !authority.ends_with(']') => (name, Some(port)),
+            _ => (authority, None),
+        };
+        let port_is_good = port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0));
+        if host_name(name).is_err() || !port_is_good || rest.contains(|c: char| c.is_whitespace() || c.is_control() || "?#\"<>".contains(c))
+        {
+            return Err(mistake());
+        }
+        if !path.is_empty() {
+            return Err(Mistake::new(
+                format!("a blog lives at the root of its host, so \"/{path}\" has no place in its address"),
+                "leave the path out",
+            )
+            .meant(format!("{scheme}://{authority}")));
+        }
+        Ok(Self(format!("{scheme}://{authority}")))
+    }
+}
+
+/// Reads a value with its [`FromStr`], keeping the parts of the mistake.
+struct ByText<T>(&'static str, PhantomData<T>);
+
+impl<T: FromStr<Err = Mistake>> Visitor<'_> for ByText<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
+}
+
+macro_rules! read_by_text {
+    ($($type:ty: $expecting:literal,)*) => {$(
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_any(ByText($expecting, PhantomData))
+            }
+        }
+    )*};
+}
+
+read_by_text! {
+    Kind: "\"generic\", \"blog\" or \"static\"",
+    LogFormat: "\"combined\" or \"json\"",
+    AccessLog: "\"stdout\", \"off\" or a file's path",
+    OriginHost: "\"client\", \"origin\" or a host name",
+    HostPattern: "a host name such as \"blog.example.org\"",
+    NamePattern: "a name such as \"utm_*\"",
+    CookiePattern: "a name such as \"_ga*\"",
+    BaseUrl: "an address such as \"https://blog.example.org\"",
+    Listen: "an address such as \"127.0.0.1:8080\"",
+    super::addresses::AdminAddress: "an address such as \"127.0.0.1:9180\", or \"off\"",
+    super::addresses::TrustedProxy: "a network such as \"10.0.0.0/8\"",
+    OriginAddress: "an address such as \"http://127.0.0.1:2368\"",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meant<T: FromStr<Err = Mistake> + fmt::Debug>(text: &str) -> String {
+        text.parse::<T>().expect_err(text).meant.unwrap_or_default()
+    }
+
+    #[test]
+    fn words_and_their_slips() {
+        assert_eq!("blog".parse(), Ok(Kind::Blog));
+        assert!(meant::<Kind>("genric").contains("\"generic\""));
+        assert!(meant::<Kind>("Static").contains("\"static\""));
+        assert!(meant::<LogFormat>("jsno").contains("\"json\""));
+        assert!(meant::<AccessLog>("sdtout").contains("\"stdout\""));
+        assert!(meant::<AccessLog>("access.log").contains("\"./access.log\""));
+        assert!(meant::<OriginHost>("clinet").contains("\"client\""));
+        assert_eq!("/var/log/a.log".parse(), Ok(AccessLog::File("/var/log/a.log".into())));
+        assert_eq!("ghost".parse(), Ok(OriginHost::Name("ghost".to_owned())));
+        for kind in ["ghost", "wordpress"] {
+            let mistake = kind.parse::<Kind>().expect_err(kind);
+            assert!(mistake.problem.contains("later version") && mistake.remedy.contains("generic"), "{mistake:?}");
+        }
+    }
+
+    #[test]
+    fn host_names() {
+        let good = [
+            ("Blog.Example.org", "blog.example.org"),
+            ("example.org.", "example.org"),
+            ("localhost", "localhost"),
+            ("*.Example.org", "*.example.org"),
+            ("192.0.2.1", "192.0.2.1"),
+            ("[2001:DB8::1]", "[2001:db8::1]"),
+            ("xn--bcher-kva.example", "xn--bcher-kva.example"),
+        ];
+        for (text, name) in good {
+            assert_eq!(text.parse(), Ok(HostPattern(name.to_owned())), "{text}");
+        }
+        let bad = [
+            ("https://blog.example.org/", "\"blog.example.org\""),
+            ("example.org:8080", "\"example.org\""),
+            ("example.org/blog", "\"example.org\""),
+            ("2001:db8::1", "\"[2001:db8::1]\""),
+            ("*", ""),
+            ("", ""),
+            ("a..b", ""),
+            ("-a.org", ""),
+            ("bücher.example", ""),
+            ("a b", ""),
+            ("foo.*.org", ""),
+        ];
+        for (text, expected) in bad {
+            assert!(meant::<HostPattern>(text).contains(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn patterns() {
+        for text in ["ref", "utm_*", "*", "S+ESS*", "x[]"] {
+            assert_eq!(text.parse(), Ok(NamePattern(text.to_owned())));
+        }
+        for text in ["", "a*b", "**", "a b", "a=1", "a;b"] {
+            assert!(text.parse::<NamePattern>().is_err(), "{text}");
+        }
+        assert!("*".parse::<CookiePattern>().expect_err("a lone star").problem.contains("personal"));
+    }
+
+    #[test]
+    fn base_urls() {
+        assert_eq!("https://a.example/".parse(), Ok(BaseUrl("https://a.example".to_owned())));
+        assert_eq!("http://localhost:8080".parse(), Ok(BaseUrl("http://localhost:8080".to_owned())));
+        assert!(meant::<BaseUrl>("http://localhost:8080/blog").contains("http://localhost:8080\""));
+        assert!(meant::<BaseUrl>("a.example").contains("https://a.example"));
+        for text in ["", "ftp://a", "https://", "https://a b", "https://a?x", "https://a:x"] {
+            assert!(text.parse::<BaseUrl>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What the admin API shows and commands: snapshots of the server's state, and purges.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use admin::{Console, Health, Metric, MetricKind, PurgeCommand, PurgeDone, PurgeRefused, PurgeTarget, Sample, SiteHealth};
+use http::Uri;
+use pipeline::OUTCOMES;
+use semantics::Scheme;
+use store::{Hardness, Target};
+
+use crate::{plan::SitePlan, server::State};
+
+/// The console of a running server.
+#[derive(Debug)]
+pub(crate) struct ServerConsole(Arc<State>);
+
+impl ServerConsole {
+    pub(crate) const fn new(state: Arc<State>) -> Self {
+        Self(state)
+    }
+
+    /// What a target means in keys: every site that serves the host.
+    fn targets(&self, command: &PurgeCommand) -> Result<(Vec<Target>, String), PurgeRefused> {
+        let plan = self.0.plan.load();
+        match &command.target {
+            PurgeTarget::All => Ok((vec![Target::All], "everything".to_owned())),
+            PurgeTarget::Tag(tag) => {
+                let targets = plan.sites.iter().map(|site| Target::Tag { site: site.id, tag: tag.clone() }).collect();
+                Ok((targets, format!("every page with the tag {tag}")))
+            }
+            PurgeTarget::Url(url) | PurgeTarget::Prefix(url) => {
+                let (scheme, authority, path) = parts(url)?;
+                let key = policy::purge_url(scheme, &authority, &path).ok_or_else(|| PurgeRefused::new(format!("{url} has no valid path")))?;
+                let sites: Vec<&SitePlan> = plan.sites.iter().filter(|site| serves(site, &authority)).collect();
+                if sites.is_empty() {
+                    return Err(PurgeRefused::new(format!("no site is served under {authority}")));
+                }
+                let is_prefix = matches!(command.target, PurgeTarget::Prefix(_));
+                let target = |site: &&SitePlan| {
+                    let (site, url) = (site.id, key.clone());
+                    if is_prefix { Target::Prefix { site, url } } else { Target::Url { site, url } }
+                };
+                let shown = String::from_utf8_lossy(&key);
+                let covered = if is_prefix { format!("every page below {shown}") } else { format!("{shown} in all its forms") };
+                Ok((sites.iter().map(target).collect(), covered))
+            }
+        }
+    }
+}
+
+fn parts(url: &str) -> Result<(Scheme, String, String), PurgeRefused> {
+    let refused = || PurgeRefused::new(format!("{url} is not an address; write it as http://blog.example.org/hello/"));
+    let uri: Uri = url.parse().map_err(|_| refused())?;
+    let scheme = match uri.scheme_str() {
+        Some("http") => Scheme::Http,
+        Some("https") => Scheme::Https,
+        _ => return Err(refused()),
+    };
+    let authority = uri.authority().ok_or_else(refused)?.as_str().to_owned();
+    Ok((scheme, authority, uri.path().to_owned()))
+}
+
+fn serves(site: &SitePlan, authority: &str) -> bool {
+    let host = semantics::target::host_without_port(authority).to_ascii_lowercase();
+    site.hosts().is_empty()
+        || site.hosts().iter().any(|name| match name.strip_prefix('*') {
+            Some(suffix) => host.len() > suffix.len() && host.ends_with(suffix),
+            None => *name == host,
+        })
+}
+
+impl Console for ServerConsole {
+    fn metrics(&self) -> Vec<Metric> {
+        let state = &self.0;
+        let counted = state.snapshot();
+        let usage = state.shared.store.usage();
+        let plan = state.plan.load();
+        let classes = ["other", "1xx", "2xx", "3xx", "4xx", "5xx"];
+        let labelled = |label: &'static str, names: &[&'static str], values: &[u64]| {
+            names.iter().zip(values).map(|(name, value)| Sample::labelled(label, *name, *value as f64)).collect::<Vec<_>>()
+        };
+        let one = |value: u64| vec![Sample::plain(value as f64)];
+        let loads: Vec<(&str, (usize, usize))> = plan.sites.iter().filter_map(|site| Some((site.name(), site.origin_load()?))).collect();
+        let counter = MetricKind::Counter;
+        let gauge = MetricKind::Gauge;
+        vec![
+            Metric::new("seawall_responses_total", "Responses sent, by class of status", counter, labelled("status", &classes, &counted.responses)),
+            Metric::new("seawall_requests_total", "Requests, by what the cache did", counter, labelled("cache", &OUTCOMES, &counted.outcomes)),
+            Metric::new("seawall_response_body_bytes_total", "Content bytes sent", counter, one(counted.body_bytes)),
+            Metric::new("seawall_collapsed_total", "Requests that shared another's way to the origin", counter, one(counted.collapsed)),
+            Metric::new("seawall_aborted_total", "Responses whose client left before their end", counter, one(counted.aborted)),
+            Metric::new("seawall_origin_requests_total", "Requests sent to origins", counter, one(counted.origin_requests)),
+            Metric::new("seawall_origin_failures_total", "Those that got no response", counter, one(counted.origin_failures)),
+            Metric::new(
+                "seawall_origin_seconds_total",
+                "Seconds waited for origins' response heads",
+                counter,
+                vec![Sample::plain(counted.origin_millis as f64 / 1000.0)],
+            ),
+            Metric::new(
+                "seawall_origin_in_flight",
+                "Requests at an origin now",
+                gauge,
+                loads.iter().map(|(site, (n, _))| Sample::labelled("site", *site, *n as f64)).collect(),
+            ),
+            Metric::new(
+                "seawall_origin_waiting",
+                "Requests waiting for their turn at an origin",
+                gauge,
+                loads.iter().map(|(site, (_, n))| Sample::labelled("site", *site, *n as f64)).collect(),
+            ),
+            Metric::new("seawall_connections", "Open client connections", gauge, one(state.gauges.open() as u64)),
+            Metric::new("seawall_connections_refused_total", "Connections turned away at a limit", counter, one(state.gauges.refused() as u64)),
+            Metric::new("seawall_store_bytes", "Bytes of stored responses", gauge, one(usage.bytes)),
+            Metric::new("seawall_store_resources", "Stored target URIs", gauge, one(usage.resources as u64)),
+            Metric::new("seawall_store_growing_bytes", "Bytes of responses that are still arriving", gauge, one(usage.growing_bytes)),
+            Metric::new("seawall_store_flights", "Fetches under way that others may follow", gauge, one(usage.flights as u64)),
+            Metric::new("seawall_store_followers", "Requests waiting for such a fetch", gauge, one(usage.followers as u64)),
+            Metric::new("seawall_store_evicted_total", "Stored responses that had to make room", counter, one(usage.evicted)),
+            Metric::new("seawall_log_lost_total", "Access log lines lost because the disk did not keep up", counter, one(counted.log_lost)),
+        ]
+    }
+
+    fn health(&self) -> Health {
+        let state = &self.0;
+        let plan = state.plan.load();
+        Health {
+            ready: !state.draining.load(Ordering::Relaxed),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            uptime: state.began.elapsed(),
+            workers: state.counters.len(),
+            sites: plan.sites.iter().map(|site| SiteHealth { name: site.name().to_owned() }).collect(),
+        }
+    }
+
+    fn purge(&self, command: &PurgeCommand) -> Result<PurgeDone, PurgeRefused> {
+        let (targets, covered) = self.targets(command)?;
+        let hardness = if command.hard { Hardness::Hard } else { Hardness::Soft };
+        let mut done = PurgeDone { generation: String::new(), variants: None, covered };
+        for target in &targets {
+            let receipt = self.0.shared.purge(target, hardness);
+            done.generation = format!("{:?}", receipt.generation);
+            if let Some(variants) = receipt.variants {
+                *done.variants.get_or_insert(0) += variants;
+            }
+        }
+        tracing::info!(covered = %done.covered, hard = command.hard, "purged");
+        Ok(done)
+    }
+}

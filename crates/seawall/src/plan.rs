@@ -1,0 +1,192 @@
+//! From settings to sites: what all workers share of a site is made once, and each worker makes its own origin of it.
+
+use std::{collections::HashMap, path::PathBuf, rc::Rc, sync::Arc};
+
+use anyhow::Context;
+use blog::{Blog, BlogOptions, Change, Watcher};
+use origins::{
+    Origin,
+    files::Files,
+    http::{Address, Budget, HttpOptions, HttpOrigin, tls_config},
+};
+use pipeline::{Down, Router, Shared};
+use policy::Policy;
+use store::{Hardness, Target};
+
+use crate::config::settings::{Cache, Kind, OriginHost, OriginSettings, Settings, Site, Source};
+
+/// The sites of a configuration, ready for every worker to use.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) settings: Settings,
+    pub(crate) sites: Vec<SitePlan>,
+}
+
+/// One site.
+#[derive(Debug)]
+pub(crate) struct SitePlan {
+    pub(crate) id: u16,
+    site: Site,
+    policy: policy::Settings,
+    source: SharedSource,
+    origin_host: Option<String>,
+}
+
+#[derive(Debug)]
+enum SharedSource {
+    Http { options: Arc<HttpOptions>, budget: Arc<Budget> },
+    Files(PathBuf),
+    Blog { blog: Blog, _watcher: Option<Watcher> },
+}
+
+/// Numbers for sites: a name keeps its number for as long as the process lives.
+#[derive(Debug, Default)]
+pub(crate) struct SiteNumbers(HashMap<String, u16>);
+
+impl SiteNumbers {
+    fn number(&mut self, name: &str) -> anyhow::Result<u16> {
+        let next = u16::try_from(self.0.len()).context("more than 65,536 sites since the start")?;
+        Ok(*self.0.entry(name.to_owned()).or_insert(next))
+    }
+}
+
+impl Plan {
+    /// Opens what the settings name.
+    ///
+    /// # Errors
+    /// When a folder or a certificate file cannot be read.
+    pub(crate) fn new(settings: Settings, numbers: &mut SiteNumbers, shared: &Arc<Shared>) -> anyhow::Result<Self> {
+        let sites = settings
+            .sites
+            .iter()
+            .map(|site| SitePlan::new(site, numbers, shared).with_context(|| format!("site {}", site.name)))
+            .collect::<anyhow::Result<_>>()?;
+        Ok(Self { settings, sites })
+    }
+
+    /// The sites for one worker.
+    pub(crate) fn router(&self) -> anyhow::Result<Router> {
+        Ok(Router::new(self.sites.iter().map(SitePlan::for_worker).collect::<anyhow::Result<_>>()?))
+    }
+
+    /// Sites whose rules or source are not what they were: what is stored for them may be wrong now.
+    pub(crate) fn changed_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = u16> + 'a {
+        self.sites.iter().filter(|site| before.sites.iter().any(|old| old.id == site.id && old.site != site.site)).map(|site| site.id)
+    }
+}
+
+impl SitePlan {
+    fn new(site: &Site, numbers: &mut SiteNumbers, shared: &Arc<Shared>) -> anyhow::Result<Self> {
+        let id = numbers.number(&site.name)?;
+        let source = match &site.source {
+            Source::Http(addresses) => {
+                let addresses = addresses
+                    .iter()
+                    .map(|address| address.to_string().parse::<Address>().with_context(|| address.to_string()))
+                    .collect::<anyhow::Result<Vec<_>>>()?;
+                SharedSource::Http { options: Arc::new(http_options(addresses, &site.origin)?), budget: Arc::new(budget(&site.origin)) }
+            }
+            Source::Files(folder) => {
+                Files::new(folder).with_context(|| folder.display().to_string())?;
+                SharedSource::Files(folder.clone())
+            }
+            Source::Blog(folder) => open_blog(folder, site, id, shared)?,
+        };
+        let origin_host = match &site.origin.host {
+            OriginHost::Client => None,
+            OriginHost::Name(name) => Some(name.clone()),
+            OriginHost::Origin => match &source {
+                SharedSource::Http { options, .. } => options.addresses.first().map(Address::authority),
+                SharedSource::Files(_) | SharedSource::Blog { .. } => None,
+            },
+        };
+        Ok(Self { id, site: site.clone(), policy: policy_settings(site.kind, &site.cache), source, origin_host })
+    }
+
+    fn for_worker(&self) -> anyhow::Result<pipeline::Site> {
+        let origin: Rc<dyn Origin> = match &self.source {
+            SharedSource::Http { options, budget } => Rc::new(HttpOrigin::new(Arc::clone(options), Some(Arc::clone(budget)))?),
+            SharedSource::Files(folder) => Rc::new(Files::new(folder).with_context(|| folder.display().to_string())?),
+            SharedSource::Blog { blog, .. } => Rc::new(blog.clone()),
+        };
+        Ok(pipeline::Site {
+            id: self.id,
+            name: self.site.name.clone(),
+            hosts: self.site.hosts.clone(),
+            policy: Policy::new(self.policy.clone()),
+            origin,
+            origin_host: self.origin_host.clone(),
+            object_max: self.site.cache.object_max,
+            down: Down::default(),
+        })
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        &self.site.name
+    }
+
+    /// Its host names; none: all.
+    pub(crate) fn hosts(&self) -> &[String] {
+        &self.site.hosts
+    }
+
+    /// Requests at its origin, and requests waiting to be sent there.
+    pub(crate) fn origin_load(&self) -> Option<(usize, usize)> {
+        match &self.source {
+            SharedSource::Http { budget, .. } => Some((budget.in_flight(), budget.waiting())),
+            SharedSource::Files(_) | SharedSource::Blog { .. } => None,
+        }
+    }
+}
+
+fn http_options(addresses: Vec<Address>, origin: &OriginSettings) -> anyhow::Result<HttpOptions> {
+    let mut options = HttpOptions::new(addresses, tls_config(origin.ca_file.as_deref())?);
+    options.connect_timeout = origin.connect_timeout;
+    options.first_byte_timeout = origin.first_byte_timeout;
+    options.between_bytes_timeout = origin.between_bytes_timeout;
+    Ok(options)
+}
+
+fn budget(origin: &OriginSettings) -> Budget {
+    Budget::new(origin.concurrency, origin.queue, origin.queue_timeout)
+}
+
+fn open_blog(folder: &PathBuf, site: &Site, id: u16, shared: &Arc<Shared>) -> anyhow::Result<SharedSource> {
+    let options = BlogOptions { title: site.blog.title.clone(), base_url: site.blog.base_url.clone(), ..BlogOptions::default() };
+    let blog = Blog::open(folder, options)?;
+    let shared = Arc::clone(shared);
+    let watcher = blog::watch(&blog, move |change| match change {
+        Change::Published { paths } => {
+            shared.purge(&Target::Site(id), Hardness::Hard);
+            tracing::info!(changed = paths.len(), "the blog was rebuilt");
+        }
+        Change::Failed(error) => tracing::error!("the blog stays as it was:\n{error}"),
+    });
+    let watcher = match watcher {
+        Ok(watcher) => Some(watcher),
+        Err(error) => {
+            tracing::warn!("{error}");
+            None
+        }
+    };
+    Ok(SharedSource::Blog { blog, _watcher: watcher })
+}
+
+fn policy_settings(kind: Kind, cache: &Cache) -> policy::Settings {
+    let preset = policy::Settings::preset(match kind {
+        Kind::Generic => policy::Kind::Generic,
+        Kind::Blog => policy::Kind::Blog,
+        Kind::Static => policy::Kind::Static,
+    });
+    policy::Settings {
+        hold: cache.hold.or(preset.hold),
+        stale_if_error: cache.stale_if_error.or(preset.stale_if_error),
+        stale_while_revalidate: cache.stale_while_revalidate.or(preset.stale_while_revalidate),
+        ignore_cookies: cache.ignore_cookies.clone(),
+        ignore_query: cache.ignore_query.clone(),
+        keep_query: cache.keep_query.clone(),
+        honour_request_directives: cache.honour_request_directives,
+        ..preset
+    }
+}

@@ -1,0 +1,323 @@
+//! A running server: workers, their listeners, and what tells them to stop or to change.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use anyhow::Context;
+use arc_swap::ArcSwap;
+use edge::{Gauges, Listener, Socket, Worker};
+use pipeline::{Clock, Counters, Pipeline, Shared, Snapshot};
+use store::{Hardness, StoreOptions, Target};
+use tokio::{
+    runtime::{Builder, LocalOptions},
+    sync::{mpsc, watch},
+};
+
+use crate::{
+    access_log::AccessLog,
+    config::settings::{AccessLog as LogDestination, Limits, Listen, Settings},
+    log_writer::{self, LogSink},
+    plan::{Plan, SiteNumbers},
+    service::SiteService,
+};
+
+/// How often a worker hands on log lines that fill no piece.
+const LOG_FLUSH: Duration = Duration::from_millis(200);
+
+/// Reloads that may wait for a worker; it takes each within microseconds.
+const RELOADS: usize = 4;
+
+/// A server that serves. Dropping it stops it at once; [`Server::stop`] lets requests end.
+#[derive(Debug)]
+pub struct Server {
+    state: Arc<State>,
+    listening: Vec<Socket>,
+    numbers: SiteNumbers,
+    stop: watch::Sender<Option<Duration>>,
+    workers: Vec<WorkerHandle>,
+    log: Option<(LogSink, JoinHandle<()>)>,
+}
+
+/// What those who look from outside may see.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) gauges: Arc<Gauges>,
+    pub(crate) plan: ArcSwap<Plan>,
+    pub(crate) counters: Vec<Arc<Counters>>,
+    pub(crate) began: Instant,
+    pub(crate) draining: AtomicBool,
+}
+
+impl State {
+    /// The sum of all workers' counters.
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let mut sum = Snapshot::default();
+        for counters in &self.counters {
+            counters.add_to(&mut sum);
+        }
+        sum
+    }
+}
+
+#[derive(Debug)]
+struct WorkerHandle {
+    reload: mpsc::Sender<Arc<Plan>>,
+    thread: JoinHandle<()>,
+}
+
+impl Server {
+    /// Binds, starts the workers, and returns when all of them serve.
+    ///
+    /// # Errors
+    /// When an address cannot be listened on, or a folder or file that the settings name cannot be read.
+    pub fn start(settings: Settings, clock: Clock) -> anyhow::Result<Self> {
+        let workers = settings.server.workers;
+        let mut options = StoreOptions::with_memory(settings.cache_memory);
+        options.object_max = settings.sites.iter().map(|site| site.cache.object_max).max().unwrap_or(options.object_max);
+        let shared = Arc::new(Shared::new(options, clock));
+        let mut numbers = SiteNumbers::default();
+        let plan = Arc::new(Plan::new(settings, &mut numbers, &shared)?);
+        let (mut listeners, listening) = bind_all(&plan.settings.server.listen, workers)?;
+        let log = start_log(&plan.settings)?;
+        let state = Arc::new(State {
+            shared,
+            gauges: Arc::default(),
+            plan: ArcSwap::new(Arc::clone(&plan)),
+            counters: (0..workers).map(|_| Arc::default()).collect(),
+            began: Instant::now(),
+            draining: AtomicBool::new(false),
+        });
+        let (stop, stopped) = watch::channel(None);
+        let mut server = Self { state, listening, numbers, stop, workers: Vec::with_capacity(workers), log };
+        for number in 0..workers {
+            let listeners = listeners.iter_mut().filter_map(Vec::pop).collect();
+            server.start_worker(number, listeners, &plan, stopped.clone())?;
+        }
+        Ok(server)
+    }
+
+    fn start_worker(
+        &mut self,
+        number: usize,
+        listeners: Vec<Listener>,
+        plan: &Arc<Plan>,
+        stop: watch::Receiver<Option<Duration>>,
+    ) -> anyhow::Result<()> {
+        let (reload, reloads) = mpsc::channel(RELOADS);
+        let (ready, is_ready) = std::sync::mpsc::sync_channel(1);
+        let state = Arc::clone(&self.state);
+        let counters = Arc::clone(&state.counters[number]);
+        let plan = Arc::clone(plan);
+        let sink = self.log.as_ref().map(|(sink, _)| sink.clone());
+        let thread = thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
+            let log = sink.map(|sink| AccessLog::new(plan.settings.log.format, sink));
+            match Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
+                Ok(runtime) => runtime.block_on(work(state, counters, plan, log, listeners, reloads, stop, ready)),
+                Err(error) => drop(ready.send(Err(error.into()))),
+            }
+        })?;
+        self.workers.push(WorkerHandle { reload, thread });
+        is_ready.recv().context("a worker ended before it began")?
+    }
+
+    /// Where it listens, with the ports that the system chose.
+    #[must_use]
+    pub fn listening(&self) -> &[Socket] {
+        &self.listening
+    }
+
+    /// What those who look from outside may see.
+    pub(crate) const fn state(&self) -> &Arc<State> {
+        &self.state
+    }
+
+    /// Purges, as the admin API does.
+    pub fn purge(&self, target: &Target, hardness: Hardness) -> store::PurgeReceipt {
+        self.state.shared.purge(target, hardness)
+    }
+
+    /// What is stored.
+    #[must_use]
+    pub fn usage(&self) -> store::Usage {
+        self.state.shared.store.usage()
+    }
+
+    /// What was counted.
+    #[must_use]
+    pub fn counted(&self) -> Snapshot {
+        self.state.snapshot()
+    }
+
+    /// Takes new settings over without dropping a connection. What cannot change while running is returned, in words.
+    ///
+    /// # Errors
+    /// When the new settings name what cannot be read; the old ones stay.
+    pub fn reload(&mut self, settings: Settings) -> anyhow::Result<Vec<&'static str>> {
+        let before = self.state.plan.load_full();
+        let fixed = [
+            (before.settings.server.listen != settings.server.listen, "server.listen"),
+            (before.settings.server.workers != settings.server.workers, "server.workers"),
+            (before.settings.server.admin != settings.server.admin, "server.admin"),
+            (before.settings.cache_memory != settings.cache_memory, "cache.memory"),
+            (before.settings.log != settings.log, "log"),
+        ];
+        let plan = Arc::new(Plan::new(settings, &mut self.numbers, &self.state.shared)?);
+        // Whatever can fail fails here, before the first worker has changed.
+        plan.router()?;
+        for worker in &self.workers {
+            worker.reload.blocking_send(Arc::clone(&plan)).context("a worker has ended")?;
+        }
+        for site in plan.changed_since(&before) {
+            self.state.shared.purge(&Target::Site(site), Hardness::Hard);
+        }
+        self.state.plan.store(plan);
+        if let Some((sink, _)) = &self.log {
+            sink.reopen();
+        }
+        Ok(fixed.into_iter().filter_map(|(changed, name)| changed.then_some(name)).collect())
+    }
+
+    /// Accepts no more, lets requests under way end for at most `grace`, and returns when all is done.
+    pub fn stop(mut self, grace: Duration) {
+        self.state.draining.store(true, Ordering::Relaxed);
+        let _ = self.stop.send(Some(grace));
+        self.join();
+    }
+
+    fn join(&mut self) {
+        for worker in self.workers.drain(..) {
+            let _ = worker.thread.join();
+        }
+        if let Some((sink, thread)) = self.log.take() {
+            sink.flush();
+            drop(sink);
+            let _ = thread.join();
+        }
+        for socket in &self.listening {
+            if let Socket::Unix(path) = socket {
+                let _ = std::fs::remove_file(path);
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.stop.send(Some(Duration::ZERO));
+        self.join();
+    }
+}
+
+type Ready = std::sync::mpsc::SyncSender<anyhow::Result<()>>;
+
+#[expect(clippy::too_many_arguments, reason = "the whole life of a worker, called from one place")]
+async fn work(
+    state: Arc<State>,
+    counters: Arc<Counters>,
+    plan: Arc<Plan>,
+    log: Option<AccessLog>,
+    listeners: Vec<Listener>,
+    mut reloads: mpsc::Receiver<Arc<Plan>>,
+    stop: watch::Receiver<Option<Duration>>,
+    ready: Ready,
+) {
+    let router = match plan.router() {
+        Ok(router) => router,
+        Err(error) => return drop(ready.send(Err(error))),
+    };
+    let trusted = plan.settings.server.trusted_proxies.clone();
+    let pipeline = Pipeline::new(Arc::clone(&state.shared), counters, router, trusted);
+    let service = SiteService::new(pipeline, log);
+    let worker = Worker::new(service, front(&plan, &state.gauges));
+    // The plan that is in force is the state's, or a worker's copy would keep a removed site's folder watched.
+    drop(plan);
+    let _ = ready.send(Ok(()));
+
+    let mut flush = tokio::time::interval(LOG_FLUSH);
+    flush.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let grace = stop.clone();
+    let mut running = std::pin::pin!(std::rc::Rc::clone(&worker).run(listeners, stop));
+    loop {
+        tokio::select! {
+            () = &mut running => break,
+            _ = flush.tick() => worker.service().flush_log(),
+            Some(plan) = reloads.recv() => match plan.router() {
+                Ok(router) => {
+                    worker.service().pipeline().reconfigure(router, plan.settings.server.trusted_proxies.clone());
+                    worker.reconfigure(front(&plan, &state.gauges));
+                }
+                Err(error) => tracing::error!("a worker keeps its old configuration: {error:#}"),
+            },
+        }
+    }
+    let tasks = worker.service().pipeline().tasks();
+    tasks.close();
+    let grace = grace.borrow().unwrap_or_default();
+    if tokio::time::timeout(grace, tasks.wait()).await.is_err() {
+        tracing::debug!("gave up fetches that nobody waited for");
+    }
+    worker.service().flush_log();
+}
+
+fn front(plan: &Plan, gauges: &Arc<Gauges>) -> edge::Shared {
+    let Limits {
+        connections,
+        connections_per_address,
+        header_bytes,
+        header_fields,
+        target_bytes,
+        body_bytes,
+        header_timeout,
+        body_timeout,
+        write_timeout,
+        idle_timeout,
+    } = plan.settings.limits;
+    edge::Shared {
+        limits: edge::Limits {
+            connections,
+            connections_per_address,
+            header_bytes,
+            header_fields,
+            target_bytes,
+            body_bytes,
+            header_timeout,
+            body_timeout,
+            write_timeout,
+            idle_timeout,
+        },
+        gauges: Arc::clone(gauges),
+        trusted_proxies: plan.settings.server.trusted_proxies.clone(),
+    }
+}
+
+fn bind_all(listen: &[Listen], workers: usize) -> anyhow::Result<(Vec<Vec<Listener>>, Vec<Socket>)> {
+    let mut all = Vec::new();
+    let mut listening = Vec::new();
+    for listen in listen {
+        let socket = match listen {
+            Listen::Tcp(address) => Socket::Tcp(*address),
+            Listen::Unix(path) => Socket::Unix(path.clone()),
+        };
+        let listeners = edge::bind(&socket, workers)?;
+        listening.push(listeners.first().and_then(Listener::socket).unwrap_or(socket));
+        all.push(listeners);
+    }
+    Ok((all, listening))
+}
+
+fn start_log(settings: &Settings) -> anyhow::Result<Option<(LogSink, JoinHandle<()>)>> {
+    let path = match &settings.log.access {
+        LogDestination::Off => return Ok(None),
+        LogDestination::Stdout => None,
+        LogDestination::File(path) => Some(path.clone()),
+    };
+    let name = path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+    Ok(Some(log_writer::start(path).with_context(|| format!("cannot open the access log {name}"))?))
+}

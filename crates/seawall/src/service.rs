@@ -1,0 +1,97 @@
+//! Between the front and the pipeline: one worker's service.
+
+use std::{cell::RefCell, net::IpAddr, rc::Rc, sync::Arc, time::Instant};
+
+use edge::{Exchange, Peer, RequestBody, RequestBodyError};
+use http::{Request, Response};
+use http_body::Body as _;
+use http_body_util::BodyExt;
+use origins::{Fault, OriginError};
+use pipeline::{Body, Note, Pipeline, Stored};
+use semantics::RequestHead;
+
+use crate::access_log::AccessLog;
+
+/// What one worker answers with.
+#[derive(Debug)]
+pub(crate) struct SiteService {
+    pipeline: Rc<Pipeline>,
+    log: RefCell<Option<AccessLog>>,
+}
+
+impl SiteService {
+    pub(crate) fn new(pipeline: Rc<Pipeline>, log: Option<AccessLog>) -> Self {
+        Self { pipeline, log: RefCell::new(log) }
+    }
+
+    pub(crate) const fn pipeline(&self) -> &Rc<Pipeline> {
+        &self.pipeline
+    }
+
+    /// Hands the lines on that have not filled a piece yet.
+    pub(crate) fn flush_log(&self) {
+        if let Some(log) = self.log.borrow_mut().as_mut() {
+            self.pipeline.counters().lost(log.flush());
+        }
+    }
+}
+
+/// The content of a hit.
+#[derive(Debug)]
+pub(crate) struct StoredContent(Arc<Stored>);
+
+impl AsRef<[u8]> for StoredContent {
+    fn as_ref(&self) -> &[u8] {
+        &self.0.body
+    }
+}
+
+impl edge::Service for SiteService {
+    type Stored = StoredContent;
+    type Body = Body;
+    type Note = Note;
+
+    fn hit(&self, peer: Peer, head: &RequestHead<'_>, started: Instant, out: &mut Vec<u8>) -> Option<edge::Hit<StoredContent, Note>> {
+        let hit = self.pipeline.hit(ip(peer), head, started, out)?;
+        Some(edge::Hit { status: hit.status.as_u16(), body: hit.stored.map(StoredContent), note: hit.note })
+    }
+
+    async fn call(&self, peer: Peer, request: Request<RequestBody>, _started: Instant) -> (Response<Body>, Note) {
+        self.pipeline.respond(ip(peer), request.map(content)).await
+    }
+
+    fn done(&self, exchange: &Exchange<'_>, note: Note) {
+        let counters = self.pipeline.counters();
+        counters.responded(exchange.status, exchange.body_bytes, note.outcome, note.collapsed, exchange.complete);
+        if let Some(log) = self.log.borrow_mut().as_mut() {
+            let lost = log.write(exchange, &note, self.pipeline.wall_clock(exchange.ended));
+            if lost > 0 {
+                counters.lost(lost);
+            }
+        }
+    }
+
+    fn refused(&self, peer: Peer, status: u16, reason: &'static str) {
+        self.pipeline.counters().refused(status);
+        tracing::debug!(peer = ?peer.address, status, reason, "refused");
+    }
+}
+
+fn ip(peer: Peer) -> Option<IpAddr> {
+    peer.address.map(|address| address.ip())
+}
+
+/// A client's content as an origin's: whatever goes wrong with it is the client's fault.
+fn content(body: RequestBody) -> origins::Body {
+    if body.is_end_stream() {
+        return origins::Body::Empty;
+    }
+    origins::Body::stream(body.map_err(|error| {
+        let fault = match error {
+            RequestBodyError::TooLarge => Fault::RequestTooLarge,
+            RequestBodyError::Timeout => Fault::RequestTimeout,
+            RequestBodyError::Broken(_) => Fault::RequestBody,
+        };
+        OriginError::new(fault, "reading the request's content").because(error)
+    }))
+}

@@ -1,0 +1,144 @@
+//! From the first line on the screen to the last: the server runs until a signal ends it.
+//!
+//! SIGTERM and the first SIGINT drain, a second SIGINT stops at once, SIGHUP reloads.
+
+use std::{
+    process::ExitCode,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use anyhow::Context;
+use pipeline::Clock;
+use tokio::{
+    runtime::Builder,
+    signal::unix::{SignalKind, signal},
+    sync::oneshot,
+};
+
+use crate::{
+    banner,
+    config::{ConfigErrors, settings::Settings},
+    console::ServerConsole,
+    server::Server,
+};
+
+/// The exit code of a program that a second SIGINT ended, by the shells' convention.
+const INTERRUPTED: u8 = 130;
+
+/// Serves until told to stop. `reload` reads the configuration again.
+pub(crate) fn serve_until_stopped(
+    settings: Settings,
+    reload: impl Fn() -> Result<Settings, ConfigErrors>,
+) -> anyhow::Result<ExitCode> {
+    let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("admin").enable_all().build()?;
+    let origins = runtime.block_on(banner::look_at_origins(&settings));
+    let mut server = Server::start(settings.clone(), Clock::system())?;
+    let (stop_admin, admin_stopped) = oneshot::channel();
+    let admin = start_admin(&runtime, &settings, &server, admin_stopped)?;
+    banner::print(&settings, server.listening(), admin, &origins);
+    let mut settings = settings;
+    let signals = Signals::listen(&runtime)?;
+    loop {
+        match signals.next() {
+            Signal::Reload => match reload() {
+                Err(errors) => tracing::error!("the configuration stays as it was:\n{errors}"),
+                Ok(new) => match server.reload(new.clone()) {
+                    Err(error) => tracing::error!("the configuration stays as it was: {error:#}"),
+                    Ok(fixed) => {
+                        settings = new;
+                        tracing::info!("reloaded");
+                        if !fixed.is_empty() {
+                            tracing::warn!("needs a restart to take effect: {}", fixed.join(", "));
+                        }
+                    }
+                },
+            },
+            Signal::Stop => break,
+        }
+    }
+    let grace = settings.server.shutdown_timeout;
+    tracing::info!("stopping; requests under way have {grace:?}");
+    signals.stop_at_once_on_the_next();
+    server.stop(grace);
+    let _ = stop_admin.send(());
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn start_admin(
+    runtime: &tokio::runtime::Runtime,
+    settings: &Settings,
+    server: &Server,
+    stopped: oneshot::Receiver<()>,
+) -> anyhow::Result<Option<std::net::SocketAddr>> {
+    let Some(address) = settings.server.admin else {
+        return Ok(None);
+    };
+    let token = admin::Token::load_or_create(&settings.server.admin_token_file)?;
+    let listener = runtime
+        .block_on(tokio::net::TcpListener::bind(address))
+        .with_context(|| format!("cannot listen on {address} for the admin API; --admin names another address, --admin off does without"))?;
+    let address = listener.local_addr()?;
+    let console = Arc::new(ServerConsole::new(Arc::clone(server.state())));
+    runtime.spawn(async move {
+        let stop = async {
+            let _ = stopped.await;
+        };
+        if let Err(error) = admin::serve(listener, console, token, stop).await {
+            tracing::error!(%error, "the admin API has ended");
+        }
+    });
+    Ok(Some(address))
+}
+
+enum Signal {
+    Reload,
+    Stop,
+}
+
+/// Signals, one after the other.
+struct Signals {
+    received: std::sync::mpsc::Receiver<Signal>,
+    stopping: Arc<AtomicBool>,
+}
+
+impl Signals {
+    fn listen(runtime: &tokio::runtime::Runtime) -> anyhow::Result<Self> {
+        let (sender, received) = std::sync::mpsc::sync_channel(8);
+        let stopping = Arc::new(AtomicBool::new(false));
+        let _context = runtime.enter();
+        let mut hangup = signal(SignalKind::hangup())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let is_stopping = Arc::clone(&stopping);
+        runtime.spawn(async move {
+            loop {
+                let signal = tokio::select! {
+                    _ = hangup.recv() => Signal::Reload,
+                    _ = terminate.recv() => Signal::Stop,
+                    _ = interrupt.recv() => {
+                        if is_stopping.load(Ordering::Relaxed) {
+                            std::process::exit(i32::from(INTERRUPTED));
+                        }
+                        Signal::Stop
+                    }
+                };
+                // A queue full of reloads needs no further one.
+                let _ = sender.try_send(signal);
+            }
+        });
+        Ok(Self { received, stopping })
+    }
+
+    fn next(&self) -> Signal {
+        self.received.recv().unwrap_or(Signal::Stop)
+    }
+
+    fn stop_at_once_on_the_next(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,408 @@
+//! Collapsing: of all requests that miss the same key at once, one leads and fetches, the others follow (RFC 9111 §4, "collapse requests").
+//!
+//! The leader is a task of its own, detached from any client, so nobody notices when the client that began it goes away. A leader that
+//! is dropped without an outcome abandons its followers, who join again: exactly one of them leads then.
+//!
+//! Locks are taken in the order table, flight, body, and wakers are called with none of them held.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+
+use crate::growing::{Budget, Growing, Reader, Refused};
+use crate::hash::{AsIs, KeyHash};
+use crate::options::StoreOptions;
+use crate::purge::Generation;
+use crate::resource::{Record, Stored};
+use crate::wakers::{self, Place, Wakers};
+use crate::writer::Writer;
+
+/// Why a fetch failed, in the pipeline's words. Every follower gets a copy.
+pub trait Failure: Clone + Send + Sync + 'static {}
+
+impl<T: Clone + Send + Sync + 'static> Failure for T {}
+
+/// What became of a request that missed.
+#[derive(Debug)]
+pub enum Joined<R: Record, E: Failure> {
+    /// Nobody fetches this: fetch it. Look into the store once more first: the flight that was there when the caller looked may have
+    /// landed since.
+    Lead(Lead<R, E>),
+    /// Somebody does: wait for the outcome.
+    Follow(Follow<R, E>),
+    /// Too many wait, or too many flights are open: go to the origin alone.
+    Full,
+}
+
+/// What a flight came to.
+#[derive(Debug)]
+pub enum Outcome<R: Record, E: Failure> {
+    /// The head is here, and the body comes.
+    Serve {
+        /// The head.
+        record: Arc<R>,
+        /// The body, from its first byte.
+        body: Reader<E>,
+    },
+    /// The origin confirmed what is stored (304).
+    Stored(Arc<Stored<R>>),
+    /// The answer is for one client only: go to the origin, all at once.
+    Uncacheable,
+    /// The leader gave up without an answer: join again.
+    Abandoned,
+    /// The fetch failed.
+    Failed(E),
+}
+
+/// The right, and the duty, to fetch. Owned by the fetch task; dropping it abandons the flight.
+pub struct Lead<R: Record, E: Failure> {
+    /// Taken with the outcome, so that dropping knows whether there was one.
+    seat: Option<Seat<R, E>>,
+    begun: Generation,
+}
+
+impl<R: Record, E: Failure> Lead<R, E> {
+    /// The generation at which the fetch began.
+    pub fn begun(&self) -> Generation {
+        self.begun
+    }
+
+    /// A follower for the client that began this flight; `followers_max` never refuses it. Take it before the fetch begins: the client then
+    /// waits like any other, and the fetch outlives it.
+    #[must_use]
+    pub fn follow(&self) -> Follow<R, E> {
+        let seat = self.seat.as_ref().expect("a lead has its seat until an outcome consumes it");
+        seat.flight.enter(usize::MAX).expect("a flight without an outcome takes any number");
+        Follow::new(Arc::clone(&seat.flight), Arc::clone(&seat.flights))
+    }
+
+    /// The head is known and may be stored: followers get [`Outcome::Serve`] at once, and so does everybody who joins until the flight ends.
+    ///
+    /// A `length_hint` above what may be stored closes the flight to newcomers now.
+    #[must_use = "dropping the writer breaks the body off"]
+    pub fn serve(mut self, record: Arc<R>, length_hint: Option<u64>) -> Writer<R, E> {
+        let seat = self.seat.take().expect("a lead has its seat until an outcome consumes it");
+        let growing = seat.flight.serve(record, |readers| seat.flights.body(length_hint, readers));
+        Writer::new(growing, seat)
+    }
+
+    /// A 304 freshened what is stored (RFC 9111 §4.3.4). Insert it before, so that latecomers find it.
+    pub fn stored(self, stored: Arc<Stored<R>>) {
+        self.settle(Phase::Stored(stored));
+    }
+
+    /// The answer may not be shared. Mark the key as uncacheable before, so that latecomers do not line up again.
+    pub fn uncacheable(self) {
+        self.settle(Phase::Uncacheable);
+    }
+
+    /// There is no answer.
+    pub fn failed(self, error: E) {
+        self.settle(Phase::Failed(error));
+    }
+
+    fn settle(mut self, phase: Phase<R, E>) {
+        if let Some(seat) = self.seat.take() {
+            seat.settle(phase);
+        }
+    }
+}
+
+impl<R: Record, E: Failure> Drop for Lead<R, E> {
+    fn drop(&mut self) {
+        if let Some(seat) = self.seat.take() {
+            seat.settle(Phase::Abandoned);
+        }
+    }
+}
+
+/// A request that waits for somebody else's fetch. Dropping it, or the future of [`outcome`](Self::outcome), takes it off the list.
+pub struct Follow<R: Record, E: Failure> {
+    flight: Arc<Flight<R, E>>,
+    flights: Arc<Flights<R, E>>,
+    place: Place,
+    /// Has become a reader, who leaves by itself.
+    left: bool,
+}
+
+impl<R: Record, E: Failure> Follow<R, E> {
+    /// Waits for the outcome. Has no limit of its own: the caller sets one. Cancel-safe.
+    pub async fn outcome(mut self) -> Outcome<R, E> {
+        poll_fn(|cx| self.poll_outcome(cx)).await
+    }
+
+    fn poll_outcome(&mut self, cx: &Context<'_>) -> Poll<Outcome<R, E>> {
+        let mut state = self.flight.state.lock();
+        Poll::Ready(match &state.phase {
+            Phase::Waiting => {
+                let before = state.followers.wait(&mut self.place, cx.waker());
+                drop(state);
+                drop(before);
+                return Poll::Pending;
+            }
+            Phase::Serve { record, growing } => {
+                self.left = true;
+                Outcome::Serve { record: Arc::clone(record), body: Reader::entered(Arc::clone(growing)) }
+            }
+            Phase::Stored(stored) => Outcome::Stored(Arc::clone(stored)),
+            Phase::Uncacheable => Outcome::Uncacheable,
+            Phase::Abandoned => Outcome::Abandoned,
+            Phase::Failed(error) => Outcome::Failed(error.clone()),
+        })
+    }
+
+    fn new(flight: Arc<Flight<R, E>>, flights: Arc<Flights<R, E>>) -> Self {
+        flights.followers.fetch_add(1, Ordering::Relaxed);
+        Self { flight, flights, place: None, left: false }
+    }
+}
+
+impl<R: Record, E: Failure> Drop for Follow<R, E> {
+    fn drop(&mut self) {
+        self.flights.followers.fetch_sub(1, Ordering::Relaxed);
+        self.flight.leave(&mut self.place, self.left);
+    }
+}
+
+/// Keeps a completed flight open to latecomers until the response is stored. Dropping it ends the flight.
+pub struct FlightGuard<R: Record, E: Failure> {
+    seat: Seat<R, E>,
+}
+
+impl<R: Record, E: Failure> FlightGuard<R, E> {
+    pub(crate) const fn new(seat: Seat<R, E>) -> Self {
+        Self { seat }
+    }
+
+    /// The generation at which the fetch began.
+    pub fn begun(&self) -> Generation {
+        self.seat.begun()
+    }
+}
+
+/// A leader's seat: the flight's line in the table, and its share of `flights_max`. Dropping it gives both back.
+pub(crate) struct Seat<R: Record, E: Failure> {
+    flights: Arc<Flights<R, E>>,
+    flight: Arc<Flight<R, E>>,
+}
+
+impl<R: Record, E: Failure> Seat<R, E> {
+    pub(crate) fn begun(&self) -> Generation {
+        self.flight.begun
+    }
+
+    /// Lets nobody join any more. The flight still counts as open.
+    pub(crate) fn close(&self) {
+        self.flights.close(&self.flight);
+    }
+
+    /// Leaves the table first: whoever learns the outcome and joins again must not find this flight.
+    fn settle(self, phase: Phase<R, E>) {
+        let flight = Arc::clone(&self.flight);
+        drop(self);
+        flight.settle(phase);
+    }
+}
+
+impl<R: Record, E: Failure> Drop for Seat<R, E> {
+    fn drop(&mut self) {
+        self.close();
+        self.flights.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// All open flights.
+pub(crate) struct Flights<R: Record, E: Failure> {
+    stripes: Box<[Stripe<R, E>]>,
+    open: AtomicUsize,
+    followers: AtomicUsize,
+    budget: Arc<Budget>,
+    flights_max: usize,
+    followers_max: usize,
+    object_max: u64,
+}
+
+type Stripe<R, E> = Mutex<HashMap<KeyHash, Arc<Flight<R, E>>, AsIs>>;
+
+const STRIPES: usize = 16;
+
+impl<R: Record, E: Failure> Flights<R, E> {
+    pub(crate) fn new(options: &StoreOptions) -> Self {
+        Self {
+            stripes: (0..STRIPES).map(|_| Stripe::default()).collect(),
+            open: AtomicUsize::new(0),
+            followers: AtomicUsize::new(0),
+            budget: Arc::new(Budget::new(options.growing_max)),
+            flights_max: options.flights_max,
+            followers_max: options.followers_max,
+            object_max: options.object_max.min(options.resource_max()),
+        }
+    }
+
+    /// Leads or follows, at the generation `now`.
+    ///
+    /// A flight that began before the last purge takes nobody any more: it may bring what was purged, and whoever asks after a purge must
+    /// not see that. Which purges cover it cannot be known before its tags are, so any purge counts, and the newcomer leads a flight of its
+    /// own. That costs one further fetch for each key that is being fetched while something is purged.
+    pub(crate) fn join(self: &Arc<Self>, hash: KeyHash, key: &[u8], now: Generation) -> Joined<R, E> {
+        let mut stripe = self.stripe(hash).lock();
+        if let Some(flight) = stripe.get(&hash) {
+            // Two keys with one hash do not happen; if they did, the second would have to go alone rather than read the first one's answer.
+            if *flight.key != *key {
+                return Joined::Full;
+            }
+            let entered = if flight.begun < now { Err(Refused::Gone) } else { flight.enter(self.followers_max) };
+            match entered {
+                Ok(()) => return Joined::Follow(Follow::new(Arc::clone(flight), Arc::clone(self))),
+                Err(Refused::Full) => return Joined::Full,
+                // Overtaken by a purge, or closed and about to leave the table: a new one takes its line.
+                Err(Refused::Gone) => {}
+            }
+        }
+        let opened = self.open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |open| (open < self.flights_max).then_some(open + 1));
+        if opened.is_err() {
+            return Joined::Full;
+        }
+        let flight = Arc::new(Flight { hash, key: key.into(), begun: now, state: Mutex::new(State::default()) });
+        stripe.insert(hash, Arc::clone(&flight));
+        drop(stripe);
+        Joined::Lead(Lead { seat: Some(Seat { flights: Arc::clone(self), flight }), begun: now })
+    }
+
+    /// Open flights, those that are closed to newcomers included.
+    pub(crate) fn open(&self) -> usize {
+        self.open.load(Ordering::Relaxed)
+    }
+
+    /// Requests that wait for an outcome.
+    pub(crate) fn followers(&self) -> usize {
+        self.followers.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of growing bodies.
+    pub(crate) fn growing_bytes(&self) -> u64 {
+        self.budget.held()
+    }
+
+    fn body(&self, length_hint: Option<u64>, readers: usize) -> Growing<E> {
+        Growing::new(length_hint, self.object_max, Arc::clone(&self.budget), readers)
+    }
+
+    /// Takes this flight out of the table, and no other that has taken its line.
+    fn close(&self, flight: &Arc<Flight<R, E>>) {
+        let mut stripe = self.stripe(flight.hash).lock();
+        if stripe.get(&flight.hash).is_some_and(|held| Arc::ptr_eq(held, flight)) {
+            stripe.remove(&flight.hash);
+        }
+    }
+
+    fn stripe(&self, hash: KeyHash) -> &Stripe<R, E> {
+        &self.stripes[hash.stripe(STRIPES)]
+    }
+}
+
+/// One fetch and those who wait for it.
+struct Flight<R: Record, E: Failure> {
+    hash: KeyHash,
+    key: Box<[u8]>,
+    begun: Generation,
+    state: Mutex<State<R, E>>,
+}
+
+struct State<R, E> {
+    phase: Phase<R, E>,
+    /// Followers while waiting; from then on the body counts them, so that no byte is dropped before a follower had a chance to read it.
+    waiting: usize,
+    followers: Wakers,
+}
+
+impl<R, E> Default for State<R, E> {
+    fn default() -> Self {
+        Self { phase: Phase::Waiting, waiting: 0, followers: Wakers::default() }
+    }
+}
+
+enum Phase<R, E> {
+    Waiting,
+    Serve { record: Arc<R>, growing: Arc<Growing<E>> },
+    Stored(Arc<Stored<R>>),
+    Uncacheable,
+    Abandoned,
+    Failed(E),
+}
+
+impl<R: Record, E: Failure> Flight<R, E> {
+    /// Counts one more follower, now or in the body.
+    fn enter(&self, followers_max: usize) -> Result<(), Refused> {
+        let mut state = self.state.lock();
+        match &state.phase {
+            Phase::Waiting if state.waiting >= followers_max => Err(Refused::Full),
+            Phase::Waiting => {
+                state.waiting += 1;
+                Ok(())
+            }
+            Phase::Serve { growing, .. } => growing.enter(followers_max),
+            Phase::Stored(_) | Phase::Uncacheable | Phase::Abandoned | Phase::Failed(_) => Err(Refused::Gone),
+        }
+    }
+
+    fn leave(&self, place: &mut Place, left: bool) {
+        let mut state = self.state.lock();
+        let own = state.followers.leave(place);
+        let growing = match &state.phase {
+            Phase::Waiting => {
+                state.waiting -= 1;
+                None
+            }
+            Phase::Serve { growing, .. } if !left => Some(Arc::clone(growing)),
+            Phase::Serve { .. } | Phase::Stored(_) | Phase::Uncacheable | Phase::Abandoned | Phase::Failed(_) => None,
+        };
+        drop(state);
+        drop(own);
+        // A follower that goes without having looked was a reader at the first byte.
+        if let Some(growing) = growing {
+            growing.leave(0, &mut None);
+        }
+    }
+
+    fn serve(&self, record: Arc<R>, body: impl FnOnce(usize) -> Growing<E>) -> Arc<Growing<E>> {
+        let mut state = self.state.lock();
+        let growing = Arc::new(body(state.waiting));
+        state.phase = Phase::Serve { record, growing: Arc::clone(&growing) };
+        let followers = state.followers.take();
+        drop(state);
+        wakers::wake(followers);
+        growing
+    }
+
+    fn settle(&self, phase: Phase<R, E>) {
+        let mut state = self.state.lock();
+        state.phase = phase;
+        let followers = state.followers.take();
+        drop(state);
+        wakers::wake(followers);
+    }
+}
+
+impl<R: Record, E: Failure> fmt::Debug for Lead<R, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lead").field("begun", &self.begun).finish_non_exhaustive()
+    }
+}
+
+impl<R: Record, E: Failure> fmt::Debug for Follow<R, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Follow").finish_non_exhaustive()
+    }
+}
+
+impl<R: Record, E: Failure> fmt::Debug for FlightGuard<R, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FlightGuard").field("begun", &self.begun()).finish_non_exhaustive()
+    }
+}

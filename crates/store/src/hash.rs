@@ -1,0 +1,97 @@
+//! Hashes with a secret: keys come from strangers, who must not be able to choose their bucket.
+//!
+//! 128 bits, so that two keys never meet by chance; the full key is compared all the same ([`Store::get`](crate::Store::get)). A table
+//! that holds such a hash needs no second hashing, see [`AsIs`].
+
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
+
+use siphasher::sip128::{Hasher128, SipHasher13};
+
+/// The secret 128-bit hash of a cache key: finds the bucket, never decides alone. Means nothing to another store or after a restart.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct KeyHash(u64, u64);
+
+/// The secret of one store, SipHash-1-3 with a 128-bit result.
+#[derive(Clone, Copy)]
+pub(crate) struct Secret {
+    empty: SipHasher13,
+}
+
+impl Secret {
+    /// Drawn from the entropy behind [`RandomState`]: its keys come from the operating system, and a keyed hash of a constant gives them
+    /// away no more than any other of its outputs.
+    pub(crate) fn new() -> Self {
+        let word = |nonce: u64| RandomState::new().hash_one(nonce);
+        Self { empty: SipHasher13::new_with_keys(word(1), word(2)) }
+    }
+
+    /// The hash of a cache key.
+    pub(crate) fn key(&self, key: &[u8]) -> KeyHash {
+        finish(self.empty.hash(key))
+    }
+
+    /// The name of a URL or tag of a site. The kind and the site come first, with a fixed length, so two names never read the same.
+    pub(crate) fn name(&self, kind: u8, site: u16, name: &[u8]) -> KeyHash {
+        let mut hasher = self.empty;
+        let [low, high] = site.to_le_bytes();
+        hasher.write(&[kind, low, high]);
+        hasher.write(name);
+        finish(hasher.finish128())
+    }
+}
+
+fn finish(hash: siphasher::sip128::Hash128) -> KeyHash {
+    let (first, second) = hash.as_u64();
+    KeyHash(first, second)
+}
+
+impl KeyHash {
+    /// Which of `count` stripes this hash belongs to.
+    pub(crate) fn stripe(self, count: usize) -> usize {
+        usize::try_from(self.0 % count as u64).expect("a remainder is below a usize")
+    }
+}
+
+/// A hasher for tables whose keys are secret hashes already: takes the last word as it is.
+#[derive(Default, Clone, Copy)]
+pub(crate) struct AsIsHasher(u64);
+
+/// Builds [`AsIsHasher`].
+pub(crate) type AsIs = BuildHasherDefault<AsIsHasher>;
+
+impl Hasher for AsIsHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = word;
+    }
+
+    /// Not on any path of ours ([`KeyHash`] is two words), but a `Hasher` must take bytes.
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stores_do_not_share_a_secret() {
+        assert_ne!(Secret::new().key(b"/"), Secret::new().key(b"/"));
+    }
+
+    #[test]
+    fn a_name_depends_on_kind_site_and_bytes() {
+        let secret = Secret::new();
+        let one = secret.name(0, 1, b"a");
+        for (kind, site, name) in [(1, 1, &b"a"[..]), (0, 2, b"a"), (0, 0x100, b"a"), (0, 1, b""), (0, 1, b"ab")] {
+            assert_ne!(one, secret.name(kind, site, name), "{kind} {site} {name:?}");
+        }
+        assert_eq!(one, secret.name(0, 1, b"a"));
+    }
+}

@@ -1,0 +1,291 @@
+//! Purges: a number that only rises, and a table of what was purged when.
+//!
+//! A stored response is purged if a purge that covers it is younger than the beginning of its fetch. So it does not matter whether the
+//! response was stored before the purge or is stored after it by a fetch that was slower: both lose to the same comparison. A purge costs
+//! one line in the table; stored responses are judged when they are next asked for, once per generation.
+//!
+//! The table never forgets. When it is full, the older half of its lines becomes one line per site that covers the whole site: some
+//! responses are then validated without need, none is served that was purged.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hashbrown::HashMap;
+use parking_lot::RwLock;
+
+use crate::hash::{AsIs, KeyHash, Secret};
+use crate::resource::{Scope, Stored};
+
+/// Prefixes that the table tells apart. They are few (a person types them), and judging a response walks all of them.
+pub const PREFIXES_MAX: usize = 1_024;
+/// Bytes of a prefix that are compared. A longer one is cut: it then covers more than was asked, never less.
+pub const PREFIX_BYTES_MAX: usize = 4_096;
+
+/// A number that every purge raises. Of one store; it starts anew with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Generation(pub(crate) u64);
+
+/// What a purge covers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// Every variant and query form of a URL, spelled as in [`Scope::url`].
+    Url {
+        /// The site.
+        site: u16,
+        /// Host and path.
+        url: Vec<u8>,
+    },
+    /// Every URL that begins with these bytes.
+    Prefix {
+        /// The site.
+        site: u16,
+        /// The beginning of host and path.
+        url: Vec<u8>,
+    },
+    /// Whatever carries a tag.
+    Tag {
+        /// The site.
+        site: u16,
+        /// The tag.
+        tag: String,
+    },
+    /// A whole site.
+    Site(u16),
+    /// Everything.
+    All,
+}
+
+/// How thoroughly to purge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Hardness {
+    /// Mark stale: may still be served while it is refreshed, or if the origin is down.
+    Soft,
+    /// Never serve again.
+    Hard,
+}
+
+/// Whether a stored response was purged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Purged {
+    /// No.
+    No,
+    /// Softly: it is stale, whatever its lifetime says.
+    Soft,
+    /// Hard: it must not be used.
+    Hard,
+}
+
+/// What a purge did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PurgeReceipt {
+    /// The generation it raised the store to: a fetch that begins now is not covered.
+    pub generation: Generation,
+    /// For a URL: how many variants were stored, of all its query forms (the first 4,096 forms are counted).
+    pub variants: Option<usize>,
+}
+
+/// The table, and the generation it made.
+pub(crate) struct PurgeTable {
+    /// Written only under the lock of `lines`, after the line is in: whoever reads the new generation finds its line.
+    generation: AtomicU64,
+    lines: RwLock<Lines>,
+    targets_max: usize,
+    secret: Secret,
+}
+
+#[derive(Default)]
+struct Lines {
+    all: Mark,
+    /// At most 65,536 of 24 bytes: sites are numbered by the operator's configuration, and these lines are never folded.
+    sites: BTreeMap<u16, Mark>,
+    /// URLs and tags by their secret hash, so that a line's size does not depend on what was purged. Were two ever to share a hash, one
+    /// would be purged with the other.
+    exact: HashMap<KeyHash, Line, AsIs>,
+    prefixes: Vec<PrefixLine>,
+}
+
+/// The youngest purge of each hardness. Both are kept: a soft purge after a hard one must not soften it.
+#[derive(Clone, Copy, Default)]
+struct Mark {
+    soft: u64,
+    hard: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Line {
+    mark: Mark,
+    site: u16,
+}
+
+struct PrefixLine {
+    line: Line,
+    prefix: Box<[u8]>,
+}
+
+const URL: u8 = 0;
+const TAG: u8 = 1;
+
+impl PurgeTable {
+    pub(crate) fn new(targets_max: usize, secret: Secret) -> Self {
+        Self { generation: AtomicU64::new(1), lines: RwLock::default(), targets_max: targets_max.max(1), secret }
+    }
+
+    pub(crate) fn generation(&self) -> Generation {
+        Generation(self.generation.load(Ordering::Acquire))
+    }
+
+    /// The name of a URL, as the table and the index know it.
+    pub(crate) fn url(&self, site: u16, url: &[u8]) -> KeyHash {
+        self.secret.name(URL, site, url)
+    }
+
+    /// Lines held: URLs, tags, prefixes and sites.
+    pub(crate) fn len(&self) -> usize {
+        let lines = self.lines.read();
+        lines.exact.len() + lines.prefixes.len() + lines.sites.len()
+    }
+
+    /// Raises the generation and notes the target. One line, except when the table is full: then once through it, every `targets_max / 2`
+    /// purges.
+    pub(crate) fn purge(&self, target: &Target, hardness: Hardness) -> Generation {
+        let mut lines = self.lines.write();
+        let generation = self.generation.load(Ordering::Relaxed) + 1;
+        let mark = Mark::of(generation, hardness);
+        match target {
+            Target::All => lines.purge_all(mark),
+            Target::Site(site) => lines.sites.entry(*site).or_default().raise(mark),
+            Target::Url { site, url } => lines.purge_exact(self.url(*site, url), Line { mark, site: *site }, self.targets_max),
+            Target::Tag { site, tag } => {
+                lines.purge_exact(self.secret.name(TAG, *site, tag.as_bytes()), Line { mark, site: *site }, self.targets_max);
+            }
+            Target::Prefix { site, url } => {
+                lines.purge_prefix(&url[..url.len().min(PREFIX_BYTES_MAX)], Line { mark, site: *site });
+            }
+        }
+        self.generation.store(generation, Ordering::Release);
+        Generation(generation)
+    }
+
+    /// Judges a stored response: one comparison if nothing was purged since it was last judged, else a search that is remembered.
+    pub(crate) fn verdict<R>(&self, stored: &Stored<R>) -> Purged {
+        stored.verdict_at(self.generation()).unwrap_or_else(|| self.judge(stored))
+    }
+
+    #[cold]
+    fn judge<R>(&self, stored: &Stored<R>) -> Purged {
+        let lines = self.lines.read();
+        // The generation cannot rise while the lines are read, so this answer belongs to it and to no other.
+        let generation = self.generation();
+        let purged = self.mark(&lines, stored.scope()).verdict(stored.begun());
+        stored.remember(generation, purged);
+        purged
+    }
+
+    /// Everything in the table that covers `scope`, as one mark.
+    fn mark(&self, lines: &Lines, scope: &Scope) -> Mark {
+        let mut mark = lines.all;
+        if let Some(site) = lines.sites.get(&scope.site) {
+            mark.raise(*site);
+        }
+        if !lines.exact.is_empty() {
+            let url = self.url(scope.site, &scope.url);
+            let tags = scope.tags.iter().map(|tag| self.secret.name(TAG, scope.site, tag.as_bytes()));
+            for line in std::iter::once(url).chain(tags).filter_map(|name| lines.exact.get(&name)) {
+                mark.raise(line.mark);
+            }
+        }
+        for prefix in &lines.prefixes {
+            if prefix.line.site == scope.site && scope.url.starts_with(&prefix.prefix) {
+                mark.raise(prefix.line.mark);
+            }
+        }
+        mark
+    }
+}
+
+impl Lines {
+    /// Drops what the purge of everything now says as well.
+    fn purge_all(&mut self, mark: Mark) {
+        self.all.raise(mark);
+        let all = self.all;
+        self.sites.retain(|_, mark| mark.exceeds(all));
+        self.exact.retain(|_, line| line.mark.exceeds(all));
+        self.prefixes.retain(|prefix| prefix.line.mark.exceeds(all));
+    }
+
+    fn purge_exact(&mut self, name: KeyHash, line: Line, max: usize) {
+        if let Some(held) = self.exact.get_mut(&name) {
+            held.mark.raise(line.mark);
+            return;
+        }
+        if self.exact.len() >= max {
+            let oldest = older_half(self.exact.values().map(|line| line.mark.latest()));
+            let sites = &mut self.sites;
+            self.exact.retain(|_, line| line.mark.latest() > oldest || fold(sites, *line));
+        }
+        self.exact.insert(name, line);
+    }
+
+    fn purge_prefix(&mut self, prefix: &[u8], line: Line) {
+        if let Some(held) = self.prefixes.iter_mut().find(|held| held.line.site == line.site && *held.prefix == *prefix) {
+            held.line.mark.raise(line.mark);
+            return;
+        }
+        if self.prefixes.len() >= PREFIXES_MAX {
+            let oldest = older_half(self.prefixes.iter().map(|prefix| prefix.line.mark.latest()));
+            let sites = &mut self.sites;
+            self.prefixes.retain(|prefix| prefix.line.mark.latest() > oldest || fold(sites, prefix.line));
+        }
+        self.prefixes.push(PrefixLine { line, prefix: prefix.into() });
+    }
+}
+
+/// The generation up to which lines belong to the older half; of one line, that line.
+fn older_half(generations: impl Iterator<Item = u64>) -> u64 {
+    let mut generations: Vec<u64> = generations.collect();
+    let middle = generations.len().saturating_sub(1) / 2;
+    generations.get(middle).copied().map_or(0, |_| *generations.select_nth_unstable(middle).1)
+}
+
+/// Lets the site's line speak for this one. Soft and hard stay apart: one hard purge among many soft ones makes hard only what is older
+/// than itself. Answers "keep it?" with no.
+fn fold(sites: &mut BTreeMap<u16, Mark>, line: Line) -> bool {
+    sites.entry(line.site).or_default().raise(line.mark);
+    false
+}
+
+impl Mark {
+    const fn of(generation: u64, hardness: Hardness) -> Self {
+        match hardness {
+            Hardness::Soft => Self { soft: generation, hard: 0 },
+            Hardness::Hard => Self { soft: 0, hard: generation },
+        }
+    }
+
+    fn raise(&mut self, other: Self) {
+        self.soft = self.soft.max(other.soft);
+        self.hard = self.hard.max(other.hard);
+    }
+
+    fn latest(self) -> u64 {
+        self.soft.max(self.hard)
+    }
+
+    /// Whether this says anything that `other` does not: a hard purge that is younger, or a soft one younger than anything there.
+    fn exceeds(self, other: Self) -> bool {
+        self.hard > other.hard || self.soft > other.latest()
+    }
+
+    const fn verdict(self, begun: Generation) -> Purged {
+        if begun.0 < self.hard {
+            Purged::Hard
+        } else if begun.0 < self.soft {
+            Purged::Soft
+        } else {
+            Purged::No
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

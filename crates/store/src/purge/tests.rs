@@ -1,0 +1,216 @@
+use bytes::Bytes;
+
+use super::*;
+use crate::resource::Record;
+
+struct Nothing;
+
+impl Record for Nothing {
+    fn weight(&self) -> usize {
+        0
+    }
+}
+
+fn table(targets_max: usize) -> PurgeTable {
+    PurgeTable::new(targets_max, Secret::new())
+}
+
+fn stored(begun: Generation, site: u16, url: &str, tags: &[&str]) -> Stored<Nothing> {
+    let scope = Scope { site, url: url.as_bytes().into(), tags: tags.iter().map(|tag| (*tag).into()).collect() };
+    Stored::new(Nothing, Bytes::new(), begun, scope)
+}
+
+fn url(site: u16, url: &str) -> Target {
+    Target::Url { site, url: url.into() }
+}
+
+fn prefix(site: u16, url: &str) -> Target {
+    Target::Prefix { site, url: url.into() }
+}
+
+fn tag(site: u16, tag: &str) -> Target {
+    Target::Tag { site, tag: tag.into() }
+}
+
+#[test]
+fn a_target_covers_what_it_names_and_nothing_else() {
+    // target, covered?, for a response of site 1 at h/a/b with the tags "x" and "y"
+    let cases = [
+        (url(1, "h/a/b"), true),
+        (url(1, "h/a"), false),
+        (url(1, "h/a/b/"), false),
+        (url(2, "h/a/b"), false),
+        (url(1, "x"), false),
+        (prefix(1, "h/a/"), true),
+        (prefix(1, "h/a/b"), true),
+        (prefix(1, ""), true),
+        (prefix(1, "h/a/b/c"), false),
+        (prefix(1, "/a"), false),
+        (prefix(2, "h/a/"), false),
+        (tag(1, "x"), true),
+        (tag(1, "y"), true),
+        (tag(1, "X"), false),
+        (tag(1, "xy"), false),
+        (tag(1, "h/a/b"), false),
+        (tag(2, "x"), false),
+        (Target::Site(1), true),
+        (Target::Site(2), false),
+        (Target::All, true),
+    ];
+    for (target, covered) in cases {
+        for (hardness, purged) in [(Hardness::Soft, Purged::Soft), (Hardness::Hard, Purged::Hard)] {
+            let table = table(8);
+            let stored = stored(table.generation(), 1, "h/a/b", &["x", "y"]);
+            assert_eq!(table.verdict(&stored), Purged::No);
+            table.purge(&target, hardness);
+            let expected = if covered { purged } else { Purged::No };
+            assert_eq!(table.verdict(&stored), expected, "{target:?} {hardness:?}");
+            assert_eq!(table.verdict(&stored), expected, "the remembered answer: {target:?} {hardness:?}");
+        }
+    }
+}
+
+#[test]
+fn a_fetch_that_began_before_the_purge_is_covered_whenever_it_ends() {
+    for target in [url(1, "h/a"), prefix(1, "h/"), tag(1, "t"), Target::Site(1), Target::All] {
+        let table = table(8);
+        let (before, during) = (table.generation(), stored(table.generation(), 1, "h/a", &["t"]));
+        let made_early = stored(before, 1, "h/a", &["t"]);
+        let receipt = table.purge(&target, Hardness::Soft);
+        let made_late = stored(before, 1, "h/a", &["t"]);
+        let after = stored(table.generation(), 1, "h/a", &["t"]);
+        assert_eq!(receipt, table.generation());
+        assert!(receipt > before);
+        for purged in [&during, &made_early, &made_late] {
+            assert_eq!(table.verdict(purged), Purged::Soft, "{target:?}");
+        }
+        assert_eq!(table.verdict(&after), Purged::No, "{target:?}");
+        // Another purge elsewhere changes neither.
+        table.purge(&url(9, "else"), Hardness::Hard);
+        assert_eq!(table.verdict(&made_late), Purged::Soft);
+        assert_eq!(table.verdict(&after), Purged::No);
+    }
+}
+
+#[test]
+fn a_soft_purge_does_not_soften_a_hard_one() {
+    use Hardness::{Hard, Soft};
+    // purges in order; what becomes of a response from before the first, between them, and after both
+    let cases = [
+        (Soft, Hard, [Purged::Hard, Purged::Hard, Purged::No]),
+        (Hard, Soft, [Purged::Hard, Purged::Soft, Purged::No]),
+        (Soft, Soft, [Purged::Soft, Purged::Soft, Purged::No]),
+        (Hard, Hard, [Purged::Hard, Purged::Hard, Purged::No]),
+    ];
+    let targets = [url(1, "h/a"), prefix(1, "h/"), tag(1, "t"), Target::Site(1), Target::All];
+    for first_target in &targets {
+        for second_target in &targets {
+            for (first, second, expected) in cases {
+                let table = table(8);
+                let make = || stored(table.generation(), 1, "h/a", &["t"]);
+                let mut all = vec![make()];
+                table.purge(first_target, first);
+                all.push(make());
+                table.purge(second_target, second);
+                all.push(make());
+                let verdicts: Vec<_> = all.iter().map(|stored| table.verdict(stored)).collect();
+                assert_eq!(verdicts, expected, "{first:?} {first_target:?}, {second:?} {second_target:?}");
+            }
+        }
+    }
+}
+
+/// Whatever is folded: a response that a purge covered stays purged, at least as hard.
+#[test]
+fn a_full_table_never_forgets() {
+    for hard_at in [None, Some(0), Some(20), Some(99)] {
+        let table = table(8);
+        let old: Vec<_> = (0..100).map(|n| stored(table.generation(), 1, &format!("h/{n}"), &[])).collect();
+        let bystander = stored(table.generation(), 2, "h/0", &[]);
+        for n in 0..100 {
+            let hardness = if hard_at == Some(n) { Hardness::Hard } else { Hardness::Soft };
+            table.purge(&url(1, &format!("h/{n}")), hardness);
+            assert!(table.len() <= 9, "eight targets and a site, not {}", table.len());
+            for (index, stored) in old.iter().enumerate().take(n + 1) {
+                let least = if hard_at == Some(index) { Purged::Hard } else { Purged::Soft };
+                assert!(table.verdict(stored) >= least, "{index} after {n}");
+            }
+        }
+        // What is fetched now is not covered, and a site that nobody purged never was.
+        assert_eq!(table.verdict(&stored(table.generation(), 1, "h/0", &[])), Purged::No);
+        assert_eq!(table.verdict(&bystander), Purged::No);
+    }
+}
+
+#[test]
+fn folding_hardens_only_what_is_older_than_the_hard_purge() {
+    let table = table(2);
+    let oldest = stored(table.generation(), 1, "h/never-purged", &[]);
+    table.purge(&url(1, "h/hard"), Hardness::Hard);
+    let younger = stored(table.generation(), 1, "h/never-purged", &[]);
+    table.purge(&url(1, "h/soft-1"), Hardness::Soft);
+    table.purge(&url(1, "h/soft-2"), Hardness::Soft);
+    table.purge(&url(1, "h/soft-3"), Hardness::Soft);
+    assert_eq!(table.verdict(&oldest), Purged::Hard);
+    assert_eq!(table.verdict(&younger), Purged::Soft);
+}
+
+#[test]
+fn prefixes_fold_as_well() {
+    let table = table(8);
+    let first = stored(table.generation(), 1, "h/0/page", &[]);
+    for n in 0..3 * PREFIXES_MAX {
+        table.purge(&prefix(1, &format!("h/{n}/")), Hardness::Hard);
+        assert!(table.len() <= PREFIXES_MAX + 1);
+    }
+    assert_eq!(table.verdict(&first), Purged::Hard);
+    assert_eq!(table.verdict(&stored(table.generation(), 1, "h/0/page", &[])), Purged::No);
+}
+
+#[test]
+fn a_prefix_too_long_to_keep_covers_more_not_less() {
+    let table = table(8);
+    let long = "h/".to_owned() + &"a".repeat(PREFIX_BYTES_MAX);
+    let covered = stored(table.generation(), 1, &(long.clone() + "/page"), &[]);
+    table.purge(&prefix(1, &long), Hardness::Soft);
+    assert_eq!(table.verdict(&covered), Purged::Soft);
+}
+
+#[test]
+fn the_same_target_again_takes_no_further_line() {
+    let table = table(8);
+    for target in [url(1, "h/a"), tag(1, "t"), prefix(1, "h/"), Target::Site(1)] {
+        let before = table.len();
+        for _ in 0..5 {
+            table.purge(&target, Hardness::Soft);
+        }
+        assert_eq!(table.len(), before + 1, "{target:?}");
+    }
+    table.purge(&url(1, "h/hard"), Hardness::Hard);
+    table.purge(&Target::All, Hardness::Soft);
+    assert_eq!(table.len(), 1, "a soft purge of everything leaves the hard one standing");
+    table.purge(&Target::All, Hardness::Hard);
+    assert_eq!(table.len(), 0);
+}
+
+/// Judging goes on while purges are issued: whoever issued one sees it at once, and no remembered answer outlives its generation.
+#[test]
+fn a_purge_holds_from_the_moment_it_returns() {
+    let table = table(64);
+    std::thread::scope(|scope| {
+        for thread in 0..4_u16 {
+            let table = &table;
+            scope.spawn(move || {
+                for n in 0..500 {
+                    let path = format!("h/{}", n % 7);
+                    let [before, other] = [&path, "h/other"].map(|path| stored(table.generation(), thread, path, &[]));
+                    assert_eq!(table.verdict(&before), Purged::No);
+                    table.purge(&url(thread, &path), Hardness::Hard);
+                    let after = stored(table.generation(), thread, &path, &[]);
+                    let verdicts = [&before, &after, &other].map(|stored| table.verdict(stored));
+                    assert_eq!(verdicts, [Purged::Hard, Purged::No, Purged::No]);
+                }
+            });
+        }
+    });
+}

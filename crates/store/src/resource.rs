@@ -1,0 +1,228 @@
+//! What is stored: a resource is the set of variants under one cache key, newest first; a variant is one stored response.
+//!
+//! Both are immutable once shared. A change makes a new resource that shares the untouched variants, so a hit reads without a lock and
+//! is never surprised. What they weigh is computed once, when they are made: the memory tier must see the same number at entry and exit.
+
+use std::fmt;
+use std::mem::size_of;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+
+use crate::hash::KeyHash;
+use crate::purge::{Generation, Purged};
+
+/// What the pipeline keeps beside the body: status, fields, deadlines. Opaque here.
+pub trait Record: Send + Sync + 'static {
+    /// Bytes on the heap that this record owns. Its own size is counted by the store. Asked once, when the response is stored.
+    fn weight(&self) -> usize;
+}
+
+/// Which purges cover a stored response.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Scope {
+    /// The site.
+    pub site: u16,
+    /// Host and path without the query: what URL and prefix purges name. Must be spelled as the purges spell it.
+    pub url: Box<[u8]>,
+    /// Tags, each once.
+    pub tags: Box<[Box<str>]>,
+}
+
+/// One stored response.
+pub struct Stored<R> {
+    /// The pipeline's part.
+    pub record: R,
+    /// The whole body. Should own an allocation of exactly its size, as [`Writer::complete`](crate::Writer::complete) makes it: a slice of
+    /// a larger buffer would keep all of it alive while only the slice is weighed.
+    pub body: Bytes,
+    begun: Generation,
+    scope: Scope,
+    /// The last verdict and the generation it was reached at, in one word: see [`Verdict`].
+    verdict: AtomicU64,
+    weight: u64,
+}
+
+impl<R: Record> Stored<R> {
+    /// A response whose fetch began at generation `begun`. A validation (304) that freshens an older response begins its own life: the
+    /// origin has just confirmed it.
+    pub fn new(record: R, body: Bytes, begun: Generation, scope: Scope) -> Self {
+        let tags: usize = scope.tags.iter().map(|tag| size_of::<Box<str>>() + tag.len() + ALLOCATION).sum();
+        let bytes = size_of::<Self>() + ARC + record.weight() + body.len() + BYTES + scope.url.len() + ALLOCATION + tags;
+        Self { record, body, begun, scope, verdict: AtomicU64::new(Verdict { at: begun, purged: Purged::No }.pack()), weight: bytes as u64 }
+    }
+}
+
+impl<R> Stored<R> {
+    /// The generation at which its fetch began.
+    pub const fn begun(&self) -> Generation {
+        self.begun
+    }
+
+    /// Which purges cover it.
+    pub const fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// What it weighs, in bytes, overhead included.
+    pub const fn weight(&self) -> u64 {
+        self.weight
+    }
+
+    /// The verdict, if it was reached at generation `now`.
+    ///
+    /// Relaxed is enough: the word carries its own generation, and a lost update only costs a second search.
+    pub(crate) fn verdict_at(&self, now: Generation) -> Option<Purged> {
+        let last = Verdict::unpack(self.verdict.load(Ordering::Relaxed));
+        (last.at == now).then_some(last.purged)
+    }
+
+    pub(crate) fn remember(&self, at: Generation, purged: Purged) {
+        self.verdict.store(Verdict { at, purged }.pack(), Ordering::Relaxed);
+    }
+}
+
+impl<R> fmt::Debug for Stored<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stored")
+            .field("body", &self.body.len())
+            .field("begun", &self.begun)
+            .field("scope", &self.scope)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A verdict and the generation at which it holds, as one word: two words could be read half old, half new.
+struct Verdict {
+    at: Generation,
+    purged: Purged,
+}
+
+impl Verdict {
+    const fn pack(self) -> u64 {
+        let code = match self.purged {
+            Purged::No => 0,
+            Purged::Soft => 1,
+            Purged::Hard => 2,
+        };
+        self.at.0 << 2 | code
+    }
+
+    const fn unpack(word: u64) -> Self {
+        let purged = match word & 3 {
+            0 => Purged::No,
+            1 => Purged::Soft,
+            _ => Purged::Hard,
+        };
+        Self { at: Generation(word >> 2), purged }
+    }
+}
+
+/// Every variant stored under one cache key.
+pub struct Resource<R> {
+    pub(crate) key: Arc<[u8]>,
+    /// The URL of its newest variant, for [`index`](crate::index).
+    pub(crate) url: KeyHash,
+    variants: Box<[Arc<Stored<R>>]>,
+    weight: u64,
+}
+
+impl<R> Resource<R> {
+    pub(crate) fn new(key: Arc<[u8]>, url: KeyHash, variants: Box<[Arc<Stored<R>>]>) -> Self {
+        let weight = Self::frame(key.len(), variants.len()) + variants.iter().map(|stored| stored.weight).sum::<u64>();
+        Self { key, url, variants, weight }
+    }
+
+    /// What a resource weighs beside its variants.
+    pub(crate) const fn frame(key: usize, variants: usize) -> u64 {
+        let frame = size_of::<Self>() + ARC + key + ARC + variants * size_of::<Arc<Stored<R>>>() + ALLOCATION;
+        (frame + PLACE + INDEXED) as u64
+    }
+
+    /// The variants, newest first. Never empty.
+    pub fn variants(&self) -> &[Arc<Stored<R>>] {
+        &self.variants
+    }
+
+    /// The cache key.
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// What it weighs, in bytes: key, variants and overhead.
+    pub const fn weight(&self) -> u64 {
+        self.weight
+    }
+}
+
+impl<R> fmt::Debug for Resource<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = String::from_utf8_lossy(&self.key);
+        f.debug_struct("Resource").field("key", &key).field("variants", &self.variants).finish_non_exhaustive()
+    }
+}
+
+/// What an allocator adds to a small allocation on average. mimalloc keeps no header and rounds up to the next of its sizes, 8 or 16 bytes
+/// apart at first, later an eighth of the size.
+const ALLOCATION: usize = 8;
+/// Both counters of an `Arc`, and its allocation.
+const ARC: usize = 16 + ALLOCATION;
+/// What `Bytes` keeps apart once it is shared (pointer, capacity, counter), and both allocations.
+const BYTES: usize = 24 + 2 * ALLOCATION;
+/// A place in the memory tier's table: 45 bytes (hash, pointer, 21 of its own), twice for the spare room of a table that doubles, and half
+/// of it again for the ghosts of evicted ones.
+const PLACE: usize = 45 * 2 + 45;
+/// A line in the URL index: two hashes and a tag, with spare room.
+const INDEXED: usize = 112;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hash::Secret;
+
+    struct Fields([u8; 400]);
+
+    impl Record for Fields {
+        fn weight(&self) -> usize {
+            self.0.iter().map(|byte| usize::from(*byte)).sum()
+        }
+    }
+
+    fn stored(body: &'static [u8], url: &[u8], tags: &[&str]) -> Stored<Fields> {
+        let scope = Scope { site: 0, url: url.into(), tags: tags.iter().map(|tag| (*tag).into()).collect() };
+        Stored::new(Fields([0; 400]), Bytes::from_static(body), Generation(1), scope)
+    }
+
+    /// The promise to the operator: a small page costs less than 1 KiB beyond its own bytes, a record of 400 bytes included.
+    #[test]
+    fn a_stored_page_costs_less_than_1_kib_beyond_its_bytes() {
+        let key = b"0\0example.org\0/a-post/\0html";
+        let page = stored(&[b'x'; 8192], b"example.org/a-post/", &["post-1", "author-2"]);
+        let own = 8192 + key.len() + page.scope.url.len() + "post-1author-2".len();
+        let resource = Resource::new(key.to_vec().into(), Secret::new().key(key), [Arc::new(page)].into());
+        let overhead = resource.weight() - own as u64;
+        assert!(overhead > 400 && overhead < 1024, "{overhead}");
+    }
+
+    #[test]
+    fn every_byte_is_weighed() {
+        let base = stored(b"", b"", &[]).weight();
+        assert!(base >= size_of::<Stored<Fields>>() as u64);
+        assert_eq!(stored(b"12345", b"", &[]).weight(), base + 5);
+        assert_eq!(stored(b"", b"1234567", &[]).weight(), base + 7);
+        assert!(stored(b"", b"", &["tag"]).weight() >= base + 3 + size_of::<Box<str>>() as u64);
+        let record = Stored::new(Fields([2; 400]), Bytes::new(), Generation(1), Scope::default());
+        assert_eq!(record.weight(), base + 800);
+    }
+
+    #[test]
+    fn a_verdict_survives_its_word() {
+        for at in [Generation(0), Generation(1), Generation(u64::MAX >> 2)] {
+            for purged in [Purged::No, Purged::Soft, Purged::Hard] {
+                let back = Verdict::unpack(Verdict { at, purged }.pack());
+                assert_eq!((back.at, back.purged), (at, purged));
+            }
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! The store itself: the memory tier, with purges and flights beside it.
+//!
+//! Reads take one shard's read lock. Writes first take the writer lock of their key (one of a few dozen stripes), copy the resource, and
+//! put the copy in place; so two variants stored at once under one key both survive. What a write evicts is accounted for afterwards,
+//! under the evicted key's own writer lock, never under two at a time.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{Lifecycle, OptionsBuilder, UnitWeighter, Weighter};
+use smallvec::SmallVec;
+
+use crate::flight::{Failure, Flights, Joined};
+use crate::hash::{AsIs, KeyHash, Secret};
+use crate::index::UrlIndex;
+use crate::options::StoreOptions;
+use crate::purge::{Generation, Hardness, PurgeReceipt, PurgeTable, Purged, Target};
+use crate::resource::{Record, Resource, Stored};
+
+/// Writer locks. Two keys that share one wait for each other's copying, some microseconds.
+const WRITERS: usize = 64;
+/// Query forms of one URL that its purge counts and, if hard, frees. Further ones are purged like all others, and evicted in time.
+const PURGE_FORMS_MAX: usize = 4_096;
+/// Typical weight of a resource: sizes the memory tier's tables, which grow if it is wrong.
+const RESOURCE_TYPICAL: u64 = 32 << 10;
+
+/// Stored responses and the fetches that will become some. One for the process; `R` is what the pipeline keeps beside a body, `E` why a
+/// fetch failed.
+pub struct Store<R: Record, E: Failure> {
+    secret: Secret,
+    memory: Memory<R>,
+    writers: Box<[Mutex<()>]>,
+    urls: UrlIndex,
+    purges: PurgeTable,
+    flights: Arc<Flights<R, E>>,
+    uncacheable: Cache<KeyHash, u64, UnitWeighter, AsIs, DefaultLifecycle<KeyHash, u64>>,
+    evicted: AtomicU64,
+    variants_max: usize,
+    object_max: u64,
+    resource_max: u64,
+}
+
+type Memory<R> = Cache<KeyHash, Arc<Resource<R>>, Bytes, AsIs, Evictions>;
+
+/// What a store holds right now. The numbers are read one after another, so under load they need not add up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// Bytes of stored responses, overhead included.
+    pub bytes: u64,
+    /// Stored resources.
+    pub resources: usize,
+    /// Bytes of bodies that are still growing, or are still being read after that.
+    pub growing_bytes: u64,
+    /// Fetches under way.
+    pub flights: usize,
+    /// Requests that wait for the outcome of one.
+    pub followers: usize,
+    /// Resources evicted since the start, for lack of room.
+    pub evicted: u64,
+    /// Lines of the purge table.
+    pub purges: usize,
+    /// Keys remembered as uncacheable, expired ones included.
+    pub uncacheable: usize,
+}
+
+impl<R: Record, E: Failure> Store<R, E> {
+    /// An empty store, with a secret of its own.
+    #[must_use]
+    pub fn new(options: StoreOptions) -> Self {
+        let secret = Secret::new();
+        Self {
+            secret,
+            memory: memory(&options),
+            writers: (0..WRITERS).map(|_| Mutex::default()).collect(),
+            urls: UrlIndex::default(),
+            purges: PurgeTable::new(options.purge_targets_max, secret),
+            flights: Arc::new(Flights::new(&options)),
+            uncacheable: uncacheable(options.uncacheable_max),
+            evicted: AtomicU64::new(0),
+            variants_max: options.variants_max.max(1),
+            object_max: options.object_max,
+            resource_max: options.resource_max(),
+        }
+    }
+
+    /// The hash of a cache key in this store.
+    pub fn hash(&self, key: &[u8]) -> KeyHash {
+        self.secret.key(key)
+    }
+
+    /// What is stored under a key, whether purged or not: ask [`verdict`](Self::verdict). One read lock, no allocation.
+    pub fn get(&self, hash: KeyHash, key: &[u8]) -> Option<Arc<Resource<R>>> {
+        self.memory.get(&hash).filter(|resource| *resource.key == *key)
+    }
+
+    /// The generation now. Remember it before a fetch begins; [`join`](Self::join) does so for its leader.
+    pub fn generation(&self) -> Generation {
+        self.purges.generation()
+    }
+
+    /// Whether a purge covers this response. One comparison, except for the first time after a purge of anything.
+    pub fn verdict(&self, stored: &Stored<R>) -> Purged {
+        self.purges.verdict(stored)
+    }
+
+    /// Stores a response as the newest variant under its key, in place of those that it `replaces`. Variants beyond the limit go, oldest
+    /// first, and so do those purged hard.
+    ///
+    /// Not stored is what is too long, and what a purge covers already while the variant it would replace is newer than that purge: a slow
+    /// fetch must not push out the page that was fetched after the edit. The response is returned in any case, for those who wait for it.
+    pub fn insert(&self, hash: KeyHash, key: &[u8], stored: Stored<R>, replaces: impl Fn(&R) -> bool) -> Arc<Stored<R>> {
+        let stored = Arc::new(stored);
+        let mut evicted = Evicted::default();
+        {
+            let _writer = self.writer(hash).lock();
+            let before = self.memory.peek(&hash);
+            let same = before.as_deref().filter(|resource| *resource.key == *key);
+            let held = same.map_or(&[][..], |resource| resource.variants());
+            let superseded = |held: &Arc<Stored<R>>| replaces(&held.record) && self.verdict(held) == Purged::No;
+            if self.verdict(&stored) != Purged::No && held.iter().any(superseded) {
+                return stored;
+            }
+            let fits = stored.body.len() as u64 <= self.object_max
+                && stored.weight() + Resource::<R>::frame(key.len(), self.variants_max) <= self.resource_max;
+            let kept = held.iter().filter(|held| !replaces(&held.record) && self.verdict(held) != Purged::Hard);
+            let variants = fits.then_some(&stored).into_iter().chain(kept).cloned();
+            let key = same.map_or_else(|| key.into(), |resource| Arc::clone(&resource.key));
+            self.put(hash, key, before.as_deref(), variants, &mut evicted);
+        }
+        self.account(evicted);
+        stored
+    }
+
+    /// Forgets a key with all its variants.
+    pub fn remove(&self, hash: KeyHash, key: &[u8]) {
+        let _writer = self.writer(hash).lock();
+        if let Some((_, resource)) = self.memory.remove_if(&hash, |resource| *resource.key == *key) {
+            self.urls.remove(resource.url, hash);
+        }
+    }
+
+    /// Purges a target. When it returns, no worker serves as fresh what was fetched before it was called.
+    ///
+    /// A hard purge of a URL frees its variants; what any other hard purge covers is freed when it is replaced or evicted.
+    pub fn purge(&self, target: &Target, hardness: Hardness) -> PurgeReceipt {
+        let generation = self.purges.purge(target, hardness);
+        let variants = match target {
+            Target::Url { site, url } => {
+                let keys = self.urls.keys(self.purges.url(*site, url), PURGE_FORMS_MAX);
+                Some(keys.into_iter().map(|hash| self.visit(hash, hardness)).sum())
+            }
+            Target::Prefix { .. } | Target::Tag { .. } | Target::Site(_) | Target::All => None,
+        };
+        PurgeReceipt { generation, variants }
+    }
+
+    /// Counts the variants of a key, and frees those purged hard. A response stored meanwhile, by a fetch begun after the purge, stays.
+    fn visit(&self, hash: KeyHash, hardness: Hardness) -> usize {
+        let mut evicted = Evicted::default();
+        let count = {
+            let _writer = self.writer(hash).lock();
+            let Some(resource) = self.memory.peek(&hash) else { return 0 };
+            if hardness == Hardness::Hard {
+                let kept = resource.variants().iter().filter(|held| self.verdict(held) != Purged::Hard).cloned();
+                self.put(hash, Arc::clone(&resource.key), Some(&resource), kept, &mut evicted);
+            }
+            resource.variants().len()
+        };
+        self.account(evicted);
+        count
+    }
+
+    /// Leads, follows or goes alone: see [`Joined`]. Never follows a fetch that began before the last purge.
+    pub fn join(&self, hash: KeyHash, key: &[u8]) -> Joined<R, E> {
+        self.flights.join(hash, key, self.generation())
+    }
+
+    /// Whether the key was marked as uncacheable until a time after `now`, both in the caller's milliseconds.
+    pub fn uncacheable(&self, hash: KeyHash, now: u64) -> bool {
+        self.uncacheable.get(&hash).is_some_and(|until| now < until)
+    }
+
+    /// Remembers that answers to this key may not be shared, so that its requests do not queue behind each other in vain. A mark that is
+    /// pushed out by others only costs a few requests that wait once more.
+    pub fn mark_uncacheable(&self, hash: KeyHash, until: u64) {
+        self.uncacheable.insert(hash, until);
+    }
+
+    /// Takes the mark back: an answer could be shared after all.
+    pub fn unmark_uncacheable(&self, hash: KeyHash) {
+        self.uncacheable.remove(&hash);
+    }
+
+    /// What is held right now.
+    pub fn usage(&self) -> Usage {
+        Usage {
+            bytes: self.memory.weight(),
+            resources: self.memory.len(),
+            growing_bytes: self.flights.growing_bytes(),
+            flights: self.flights.open(),
+            followers: self.flights.followers(),
+            evicted: self.evicted.load(Ordering::Relaxed),
+            purges: self.purges.len(),
+            uncacheable: self.uncacheable.len(),
+        }
+    }
+
+    fn writer(&self, hash: KeyHash) -> &Mutex<()> {
+        &self.writers[hash.stripe(WRITERS)]
+    }
+
+    /// Puts a resource of these variants, newest first, in the place of `before`; with none, removes it. The newest that fit are taken.
+    /// To be called with the key's writer lock held.
+    fn put(
+        &self,
+        hash: KeyHash,
+        key: Arc<[u8]>,
+        before: Option<&Resource<R>>,
+        variants: impl Iterator<Item = Arc<Stored<R>>>,
+        evicted: &mut Evicted<R>,
+    ) {
+        let mut weight = Resource::<R>::frame(key.len(), self.variants_max);
+        let variants: SmallVec<[_; 8]> = variants
+            .take(self.variants_max)
+            .take_while(|stored| {
+                weight += stored.weight();
+                weight <= self.resource_max
+            })
+            .collect();
+        let url = variants.first().map(|stored| self.purges.url(stored.scope().site, &stored.scope().url));
+        if let Some(old) = before.map(|resource| resource.url).filter(|old| Some(*old) != url) {
+            self.urls.remove(old, hash);
+        }
+        match url {
+            None => {
+                self.memory.remove(&hash);
+            }
+            Some(url) => {
+                self.urls.add(url, hash);
+                let resource = Resource::new(key, url, variants.into_vec().into());
+                self.memory.insert_with_lifecycle(hash, Arc::new(resource), evicted);
+            }
+        }
+    }
+
+    /// Takes evicted resources out of the index, unless they are back already. To be called without a writer lock.
+    ///
+    /// A resource that was merely replaced comes by here as well.
+    fn account(&self, evicted: Evicted<R>) {
+        for (hash, gone) in evicted {
+            let _writer = self.writer(hash).lock();
+            match self.memory.peek(&hash) {
+                Some(now) if now.url == gone.url => {}
+                Some(_) => self.urls.remove(gone.url, hash),
+                None => {
+                    self.urls.remove(gone.url, hash);
+                    self.evicted.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+}
+
+fn memory<R: Record>(options: &StoreOptions) -> Memory<R> {
+    let shards = options.shards();
+    let estimate = usize::try_from(options.memory / RESOURCE_TYPICAL).unwrap_or(usize::MAX);
+    let options = OptionsBuilder::new()
+        .shards(shards)
+        // With fewer than 32 in a shard, the table would merge shards.
+        .estimated_items_capacity(estimate.max(32 * shards))
+        .weight_capacity(options.shard_bytes() * shards as u64)
+        .build()
+        .expect("both capacities are set");
+    Cache::with_options(options, Bytes, AsIs::default(), Evictions)
+}
+
+fn uncacheable<L>(max: usize) -> Cache<KeyHash, u64, UnitWeighter, AsIs, L>
+where
+    L: Lifecycle<KeyHash, u64> + Default + Clone,
+{
+    Cache::with(max, max as u64, UnitWeighter, AsIs::default(), L::default())
+}
+
+/// Weighs a resource by the bytes it was made with.
+#[derive(Clone)]
+struct Bytes;
+
+impl<R: Record> Weighter<KeyHash, Arc<Resource<R>>> for Bytes {
+    fn weight(&self, _: &KeyHash, resource: &Arc<Resource<R>>) -> u64 {
+        resource.weight()
+    }
+}
+
+/// Collects what a write pushed out, so that it is dropped after the shard's lock: freeing megabytes takes a while.
+#[derive(Clone)]
+struct Evictions;
+
+type Evicted<R> = SmallVec<[(KeyHash, Arc<Resource<R>>); 4]>;
+
+impl<R: Record> Lifecycle<KeyHash, Arc<Resource<R>>> for Evictions {
+    type RequestState = Evicted<R>;
+
+    fn on_evict(&self, evicted: &mut Evicted<R>, hash: KeyHash, resource: Arc<Resource<R>>) {
+        evicted.push((hash, resource));
+    }
+}
+
+impl<R: Record, E: Failure> fmt::Debug for Store<R, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").field("usage", &self.usage()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+//! The leader's hand on a growing body.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::flight::{Failure, FlightGuard, Seat};
+use crate::growing::{Broken, Growing, Reader, Unread};
+use crate::purge::Generation;
+use crate::resource::Record;
+
+/// Writes the body that a flight's followers read. Belongs to the fetch, not to a client: no reader's departure is noticed here, except
+/// when the body is too long to be stored and the last reader has gone.
+///
+/// Dropping it breaks the body off: readers get [`Broken::Abandoned`] after the bytes that arrived.
+pub struct Writer<R: Record, E: Failure> {
+    growing: Arc<Growing<E>>,
+    /// Taken when the body ends, so that dropping knows whether it did.
+    seat: Option<Seat<R, E>>,
+    begun: Generation,
+}
+
+impl<R: Record, E: Failure> Writer<R, E> {
+    pub(crate) fn new(growing: Arc<Growing<E>>, seat: Seat<R, E>) -> Self {
+        let begun = seat.begun();
+        if growing.is_windowed() {
+            seat.close();
+        }
+        Self { growing, seat: Some(seat), begun }
+    }
+
+    /// The generation at which the fetch began.
+    pub fn begun(&self) -> Generation {
+        self.begun
+    }
+
+    /// A reader from the first byte, for the leader's own client. `None` if the first bytes are gone already, which cannot be before the
+    /// first [`push`](Self::push).
+    pub fn reader(&self) -> Option<Reader<E>> {
+        self.growing.enter(usize::MAX).ok().map(|()| Reader::entered(Arc::clone(&self.growing)))
+    }
+
+    /// Adds bytes. Returns at once as long as the body may be stored; after that it waits for the slowest reader, and fails if there is
+    /// none.
+    ///
+    /// The bytes are taken before the wait, so cancelling it loses none; pushing again without having waited gives up the bound on memory.
+    pub async fn push(&mut self, chunk: Bytes) -> Result<(), Unread> {
+        if !self.growing.append(chunk) {
+            return Ok(());
+        }
+        if let Some(seat) = &self.seat {
+            seat.close();
+        }
+        std::future::poll_fn(|cx| self.growing.poll_room(cx)).await
+    }
+
+    /// The body is complete: readers come to its end. Returns all of it in an allocation of exactly its size, and the guard of a flight
+    /// that can still be joined: store the response, then drop the guard, and there is no moment in which a request finds neither.
+    ///
+    /// `None` if the body outgrew what may be stored.
+    #[must_use]
+    pub fn complete(mut self) -> Option<(Bytes, FlightGuard<R, E>)> {
+        let seat = self.seat.take()?;
+        let whole = self.growing.complete()?;
+        Some((whole, FlightGuard::new(seat)))
+    }
+
+    /// The origin broke off: readers get the error after the bytes that arrived.
+    pub fn fail(mut self, error: E) {
+        self.end(Broken::Failed(error));
+    }
+
+    /// Leaves the table first, so that whoever learns of the end and asks again finds no broken flight.
+    fn end(&mut self, broken: Broken<E>) {
+        if let Some(seat) = self.seat.take() {
+            drop(seat);
+            self.growing.break_off(broken);
+        }
+    }
+}
+
+impl<R: Record, E: Failure> Drop for Writer<R, E> {
+    fn drop(&mut self) {
+        self.end(Broken::Abandoned);
+    }
+}
+
+impl<R: Record, E: Failure> fmt::Debug for Writer<R, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").field("begun", &self.begun).finish_non_exhaustive()
+    }
+}
