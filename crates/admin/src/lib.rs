@@ -1,1 +1,30 @@
-//! Metrics, purge and health on a listener of their own
+//! Metrics, purge and health, on a listener of their own.
+//!
+//! Absent from this room: the request path. What is read are snapshots, what is sent are commands, and both go through [`Console`]: this
+//! crate knows neither the store nor a site.
+//!
+//! | route | answer | token |
+//! |---|---|---|
+//! | `GET /` | the list of routes, as text | not on loopback |
+//! | `GET /healthz` | `{"status":"ok"}`; with 503 `{"status":"draining"}` | not on loopback |
+//! | `GET /metrics` | the metrics, in the Prometheus text format 0.0.4 | not on loopback |
+//! | `GET /status` | health and metrics, as JSON | not on loopback |
+//! | `POST /purge` | what a purge covered, as JSON | always |
+//!
+//! Errors are `{"error": what is wrong, "remedy": what to do}`.
+
+mod connections;
+mod console;
+mod exposition;
+mod guard;
+mod purge;
+mod refusal;
+mod routes;
+#[cfg(test)]
+mod tests;
+mod token;
+
+pub use connections::{CONNECTIONS_MAX, serve};
+pub use console::{Console, Health, Metric, MetricKind, PurgeCommand, PurgeDone, PurgeRefused, PurgeTarget, Sample, SiteHealth, Value};
+pub use purge::BadCommand;
+pub use token::{Token, TokenError};

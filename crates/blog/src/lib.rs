@@ -29,7 +29,7 @@ pub use blog::Blog;
 pub use config::BlogOptions;
 pub use error::{BuildError, Problem};
 pub use large_file::LargeFile;
-pub use site::{Page, PageKind, Site, build};
+pub use site::{Page, PageKind, Site, build, build_texts};
 pub use starter::starter;
 pub use watch::{Change, WatchError, Watcher, watch};
 

@@ -14,7 +14,7 @@ use crate::{
     config::{BlogOptions, Settings},
     error::{BuildError, Problem},
     feed,
-    folder::{self, Folder, StaticFile},
+    folder::{self, Folder, Source, StaticFile},
     large_file::LargeFile,
     post::{self, Post},
     slug,
@@ -126,7 +126,23 @@ impl Site {
 /// # Errors
 /// When the folder cannot be read, `blog.toml` or a post is wrong: all problems at once.
 pub fn build(folder: &Path, options: &BlogOptions) -> Result<Site, BuildError> {
-    let content = folder::read(folder).map_err(BuildError::new)?;
+    build_content(folder::read(folder).map_err(BuildError::new)?, folder, options)
+}
+
+/// As [`build`], from texts at hand: the Markdown files of a folder, by their path in it, with `/` between names. Touches no disk; without a
+/// title the blog is called `Blog`.
+///
+/// # Errors
+/// When a text is wrong: all problems at once.
+pub fn build_texts(texts: &[(&str, &str)], options: &BlogOptions) -> Result<Site, BuildError> {
+    let source =
+        |(name, text): &(&str, &str)| Source { name: (*name).to_owned(), text: (*text).to_owned(), modified: Timestamp::default() };
+    let content = Folder { sources: texts.iter().map(source).collect(), ..Folder::default() };
+    let title = options.title.clone().or_else(|| Some("Blog".to_owned()));
+    build_content(content, Path::new(""), &BlogOptions { title, ..options.clone() })
+}
+
+fn build_content(content: Folder, folder: &Path, options: &BlogOptions) -> Result<Site, BuildError> {
     let settings = Settings::new(options, content.config.as_deref(), folder);
     // With a broken blog.toml the posts are still read, so that the author sees all there is to mend.
     let plain = Settings::default();

@@ -19,8 +19,7 @@ use tokio::{
 };
 
 use crate::{
-    Listener,
-    h1,
+    Listener, h1,
     service::{Peer, Service},
     stream::Stream,
     worker::{Shared, Worker},
@@ -166,16 +165,16 @@ async fn pause(error: &io::Error) {
 }
 
 fn spawn<S: Service>(worker: &Rc<Worker<S>>, stream: Stream, peer: Peer) {
-    let shared = worker.shared();
-    let Some(share) = Share::take(&shared, peer.address.map(|address| address.ip())) else {
-        shared.gauges.refused.fetch_add(1, Ordering::Relaxed);
+    let front = worker.front();
+    let Some(share) = Share::take(&front, peer.address.map(|address| address.ip())) else {
+        front.gauges.refused.fetch_add(1, Ordering::Relaxed);
         worker.service.refused(peer, 503, "too many connections");
         stream.write_now(BUSY);
         return;
     };
     let seat = worker.table.enter();
     let watch = Arc::clone(seat.watch());
-    let task = tokio::task::spawn_local(h1::serve(Rc::clone(worker), shared, stream, peer, seat, share));
+    let task = tokio::task::spawn_local(h1::serve(Rc::clone(worker), front, stream, peer, seat, share));
     watch.belongs_to(task.abort_handle());
 }
 

@@ -1,7 +1,7 @@
 //! What every connection has: a deadline, a place in the worker's table, and a share of the limits.
 //!
-//! One timer sweeps all connections of a worker instead of one timer each: a request then costs two plain stores, not two visits to the
-//! timer wheel. A deadline is kept to within one sweep.
+//! One timer sweeps all connections of a worker instead of one timer each, and its ticks are the clock of all deadlines: a request then
+//! costs two plain stores, not two visits to the timer wheel and a look at the time. A deadline is kept to within two sweeps, never early.
 
 use std::{
     cell::{Cell, RefCell},
@@ -43,9 +43,10 @@ impl Phase {
 /// A connection's entry in the table. Only its own thread touches it; it is atomic because an upgraded connection has to be `Send`.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    began: Instant,
+    /// The table's time: milliseconds at the last sweep.
+    now: Arc<AtomicU64>,
     phase: AtomicU8,
-    /// Milliseconds since `began`; `u64::MAX`: none.
+    /// On the same scale; `u64::MAX`: none.
     deadline: AtomicU64,
     task: OnceLock<AbortHandle>,
 }
@@ -55,11 +56,10 @@ impl Watch {
         Phase::from_u8(self.phase.load(Relaxed))
     }
 
-    /// Enters a phase that may last `limit` from `now`.
-    pub(crate) fn until(&self, phase: Phase, now: Instant, limit: Duration) {
-        let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX / 2);
+    /// Enters a phase that may last `limit` from now.
+    pub(crate) fn until(&self, phase: Phase, limit: Allowance) {
         self.phase.store(phase as u8, Relaxed);
-        self.deadline.store(millis(self.began, now).saturating_add(limit), Relaxed);
+        self.deadline.store(self.now.load(Relaxed).saturating_add(limit.0), Relaxed);
     }
 
     /// Enters the phase in which others keep the time.
@@ -74,14 +74,21 @@ impl Watch {
     }
 }
 
-fn millis(began: Instant, at: Instant) -> u64 {
-    u64::try_from(at.duration_since(began).as_millis()).unwrap_or(u64::MAX - 1)
+/// How long a phase may last: a limit, and one sweep more, because the table's time may be that old. Milliseconds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Allowance(u64);
+
+impl Allowance {
+    pub(crate) fn new(limit: Duration, sweep: Duration) -> Self {
+        Self(u64::try_from((limit + sweep).as_millis()).unwrap_or(u64::MAX / 2))
+    }
 }
 
 /// All connections of one worker.
 #[derive(Debug)]
 pub(crate) struct Table {
     began: Instant,
+    now: Arc<AtomicU64>,
     watches: RefCell<Vec<Option<Arc<Watch>>>>,
     free: RefCell<Vec<usize>>,
     draining: Cell<bool>,
@@ -97,13 +104,19 @@ pub(crate) struct Seat {
 
 impl Table {
     pub(crate) fn new() -> Rc<Self> {
-        Rc::new(Self { began: Instant::now(), watches: RefCell::default(), free: RefCell::default(), draining: Cell::new(false) })
+        Rc::new(Self {
+            began: Instant::now(),
+            now: Arc::default(),
+            watches: RefCell::default(),
+            free: RefCell::default(),
+            draining: Cell::new(false),
+        })
     }
 
     /// Takes a place. The task is told later: it does not exist yet.
     pub(crate) fn enter(self: &Rc<Self>) -> Seat {
         let watch = Arc::new(Watch {
-            began: self.began,
+            now: Arc::clone(&self.now),
             phase: AtomicU8::new(Phase::Service as u8),
             deadline: AtomicU64::new(u64::MAX),
             task: OnceLock::new(),
@@ -119,7 +132,8 @@ impl Table {
 
     /// Gives up every connection whose deadline has passed; returns how many.
     pub(crate) fn sweep(&self, now: Instant) -> usize {
-        let now = millis(self.began, now);
+        let now = u64::try_from(now.duration_since(self.began).as_millis()).unwrap_or(u64::MAX - 1);
+        self.now.store(now, Relaxed);
         let mut given_up = 0;
         for watch in self.watches.borrow().iter().flatten() {
             let idle_while_draining = self.draining.get() && watch.phase() == Phase::Idle;
@@ -153,8 +167,8 @@ impl Seat {
     }
 
     /// See [`Watch::until`].
-    pub(crate) fn until(&self, phase: Phase, now: Instant, limit: Duration) {
-        self.watch.until(phase, now, limit);
+    pub(crate) fn until(&self, phase: Phase, limit: Allowance) {
+        self.watch.until(phase, limit);
     }
 
     /// See [`Watch::in_service`].

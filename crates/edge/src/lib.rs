@@ -7,6 +7,7 @@
 mod accept;
 mod connection;
 mod h1;
+mod inspect;
 mod limits;
 mod listen;
 mod service;
@@ -14,6 +15,7 @@ mod stream;
 mod worker;
 
 pub use accept::Gauges;
+pub use inspect::{Inspected, InspectedContent, InspectedHead, inspect};
 pub use limits::Limits;
 pub use listen::{BindError, Listener, Socket, bind};
 pub use service::{Exchange, Hit, Peer, RequestBody, RequestBodyError, Service};

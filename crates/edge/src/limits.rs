@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::connection::Allowance;
+
 /// The most fields a head may have, whatever is configured: the parser's table is on the stack (32 bytes a field).
 pub(crate) const FIELDS_CEILING: usize = 256;
 
@@ -46,6 +48,40 @@ impl Default for Limits {
             body_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(30),
             idle_timeout: Duration::from_secs(60),
+        }
+    }
+}
+
+/// The limits in time as the sweep counts them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Allowances {
+    pub(crate) header: Allowance,
+    pub(crate) write: Allowance,
+    pub(crate) idle: Allowance,
+    /// How long a closed connection may still send.
+    pub(crate) linger: Allowance,
+    /// How long an upgraded connection may be silent in both directions.
+    pub(crate) tunnel: Allowance,
+}
+
+const LINGER: Duration = Duration::from_secs(2);
+const TUNNEL_IDLE: Duration = Duration::from_hours(1);
+
+impl Limits {
+    /// Often enough that the shortest timeout is kept to within a quarter.
+    pub(crate) fn sweep_interval(&self) -> Duration {
+        let shortest = self.header_timeout.min(self.write_timeout).min(self.idle_timeout);
+        (shortest / 4).clamp(Duration::from_millis(10), Duration::from_millis(500))
+    }
+
+    pub(crate) fn allowances(&self) -> Allowances {
+        let allow = |limit| Allowance::new(limit, self.sweep_interval());
+        Allowances {
+            header: allow(self.header_timeout),
+            write: allow(self.write_timeout),
+            idle: allow(self.idle_timeout),
+            linger: allow(LINGER),
+            tunnel: allow(TUNNEL_IDLE),
         }
     }
 }

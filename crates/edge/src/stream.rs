@@ -6,6 +6,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 
+use socket2::SockRef;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::{TcpStream, UnixStream},
@@ -63,6 +64,15 @@ impl Stream {
         }
     }
 
+    /// Writes some of `slices` if that needs no waiting; `WouldBlock` if it does. For an answer inside the read that brought its request: a
+    /// socket that has just been read from can nearly always take one, and nobody has to be woken if it cannot.
+    pub(crate) fn try_write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        match &self.io {
+            Io::Tcp(stream) => stream.try_write_vectored(slices),
+            Io::Unix(stream) => stream.try_write_vectored(slices),
+        }
+    }
+
     /// Ends our direction.
     pub(crate) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.io {
@@ -71,11 +81,12 @@ impl Stream {
         }
     }
 
-    /// Writes what fits now, for a last word to a client that is being given up.
+    /// Writes what fits now, for a last word to a client that is being given up. Past tokio, which takes a socket that it has not heard of
+    /// for one that cannot be written to: the newly accepted ones above all.
     pub(crate) fn write_now(&self, bytes: &[u8]) {
         let _ = match &self.io {
-            Io::Tcp(stream) => stream.try_write(bytes),
-            Io::Unix(stream) => stream.try_write(bytes),
+            Io::Tcp(stream) => SockRef::from(stream).send(bytes),
+            Io::Unix(stream) => SockRef::from(stream).send(bytes),
         };
     }
 

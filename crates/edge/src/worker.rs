@@ -3,6 +3,7 @@
 use std::{
     cell::RefCell,
     net::IpAddr,
+    ops::Deref,
     rc::Rc,
     sync::Arc,
     time::{Duration, Instant},
@@ -14,8 +15,13 @@ use tokio::{
     task::JoinSet,
 };
 
-use crate::{Listener, accept, connection::Table, limits::Limits, service::Service};
-use crate::accept::Gauges;
+use crate::{
+    Listener,
+    accept::{self, Gauges},
+    connection::Table,
+    limits::{Allowances, Limits},
+    service::Service,
+};
 
 /// One read takes at most this much; one such buffer per worker, not per connection.
 const READ_BUFFER: usize = 64 * 1024;
@@ -38,16 +44,38 @@ impl Shared {
     }
 }
 
+/// What a connection is held to: as configured when it was accepted.
+#[derive(Debug)]
+pub(crate) struct Front {
+    shared: Shared,
+    pub(crate) allowances: Allowances,
+}
+
+impl Front {
+    fn new(shared: Shared) -> Rc<Self> {
+        let allowances = shared.limits.allowances();
+        Rc::new(Self { shared, allowances })
+    }
+}
+
+impl Deref for Front {
+    type Target = Shared;
+    fn deref(&self) -> &Shared {
+        &self.shared
+    }
+}
+
 /// A worker: its service, its connections and the buffers they share. Lives on one thread, in a tokio `LocalRuntime`.
 #[derive(Debug)]
 pub struct Worker<S> {
     pub(crate) service: S,
-    shared: RefCell<Rc<Shared>>,
+    front: RefCell<Rc<Front>>,
     pub(crate) table: Rc<Table>,
     /// Where reads land. Borrowed between two awaits only, so one is enough for all connections, and an idle one holds none.
     pub(crate) read_buffer: RefCell<Box<[u8]>>,
     /// Where heads are written.
     pub(crate) head_buffer: RefCell<Vec<u8>>,
+    known_host: RefCell<Rc<str>>,
 }
 
 impl<S: Service> Worker<S> {
@@ -55,10 +83,11 @@ impl<S: Service> Worker<S> {
     pub fn new(service: S, shared: Shared) -> Rc<Self> {
         Rc::new(Self {
             service,
-            shared: RefCell::new(Rc::new(shared)),
+            front: RefCell::new(Front::new(shared)),
             table: Table::new(),
             read_buffer: RefCell::new(vec![0; READ_BUFFER].into_boxed_slice()),
             head_buffer: RefCell::new(Vec::with_capacity(4096)),
+            known_host: RefCell::new(Rc::from("")),
         })
     }
 
@@ -70,7 +99,7 @@ impl<S: Service> Worker<S> {
         for listener in listeners {
             accepting.spawn_local(accept::accept(Rc::clone(&self), listener, Rc::clone(&stop_accepting)));
         }
-        let mut sweep = tokio::time::interval(self.sweep_interval());
+        let mut sweep = tokio::time::interval(self.front().limits.sweep_interval());
         sweep.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let grace = loop {
             tokio::select! {
@@ -93,21 +122,22 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// Often enough that the shortest timeout is kept to within a quarter.
-    fn sweep_interval(&self) -> Duration {
-        let shared = self.shared();
-        let limits = &shared.limits;
-        let shortest = limits.header_timeout.min(limits.write_timeout).min(limits.idle_timeout);
-        (shortest / 4).clamp(Duration::from_millis(10), Duration::from_millis(500))
-    }
-
     /// What connections accepted from now on are held to.
     pub fn reconfigure(&self, shared: Shared) {
-        *self.shared.borrow_mut() = Rc::new(shared);
+        *self.front.borrow_mut() = Front::new(shared);
     }
 
-    pub(crate) fn shared(&self) -> Rc<Shared> {
-        Rc::clone(&self.shared.borrow())
+    pub(crate) fn front(&self) -> Rc<Front> {
+        Rc::clone(&self.front.borrow())
+    }
+
+    /// The last `Host` that was found valid: nearly always the next one too.
+    pub(crate) fn known_host(&self) -> Rc<str> {
+        Rc::clone(&self.known_host.borrow())
+    }
+
+    pub(crate) fn remember_host(&self, host: &str) {
+        *self.known_host.borrow_mut() = Rc::from(host);
     }
 
     /// The service.

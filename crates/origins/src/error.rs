@@ -31,6 +31,8 @@ pub enum Fault {
     Unavailable,
     /// The client's own request body broke off or was too large: not the origin's fault.
     RequestBody,
+    /// The client paused too long in its request body (408).
+    RequestTimeout,
     /// The request body is larger than allowed (413).
     RequestTooLarge,
     /// A fault of ours.
@@ -54,6 +56,7 @@ impl Fault {
             Self::Overloaded => "connection_limit_reached",
             Self::Unavailable => "destination_unavailable",
             Self::RequestBody => "http_request_error",
+            Self::RequestTimeout => "http_request_timeout",
             Self::RequestTooLarge => "http_request_too_large",
             Self::Internal => "proxy_internal_error",
         }
@@ -66,6 +69,7 @@ impl Fault {
             Self::ConnectionTimeout | Self::ReadTimeout | Self::BodyTimeout => StatusCode::GATEWAY_TIMEOUT,
             Self::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
             Self::RequestBody => StatusCode::BAD_REQUEST,
+            Self::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::RequestTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
             Self::DnsError

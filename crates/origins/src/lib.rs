@@ -3,6 +3,9 @@
 //! Absent from this room: caching. An [`Origin`] takes a request that was rebuilt for it and answers; what to send, what to keep and
 //! whom to tell is decided elsewhere.
 
+pub mod files;
+pub mod http;
+
 mod body;
 mod error;
 
@@ -22,5 +25,5 @@ pub trait Origin {
     ///
     /// # Errors
     /// When no usable final response came: see [`Fault`].
-    fn fetch(&self, request: http::Request<Body>) -> LocalFuture<'_, Result<http::Response<Body>, OriginError>>;
+    fn fetch(&self, request: ::http::Request<Body>) -> LocalFuture<'_, Result<::http::Response<Body>, OriginError>>;
 }

@@ -89,11 +89,16 @@ impl Pipeline {
 
 /// What an origin's connection leaves behind goes; what a recipient with a clock must add comes (RFC 9110 §6.6.1).
 fn tidy(response: &mut Response<origins::Body>, now: Timestamp) {
-    if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+    let status = response.status();
+    if status == StatusCode::SWITCHING_PROTOCOLS {
         return;
     }
     let headers = response.headers_mut();
     strip_hop_by_hop(headers);
+    if status == StatusCode::NO_CONTENT {
+        // Origins send it although they must not (RFC 9110 §8.6).
+        headers.remove(header::CONTENT_LENGTH);
+    }
     if !headers.contains_key(header::DATE)
         && let Ok(date) = HeaderValue::from_bytes(&format_http_date(now))
     {

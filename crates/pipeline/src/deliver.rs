@@ -6,9 +6,10 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
 use semantics::{
     RequestFields, Timestamp,
-    cache_status::{CacheStatus, Outcome},
+    cache_status::CacheStatus,
     conditional::{Precondition, evaluate},
     date::parse_http_date,
+    decimal,
     range::{Part, Ranges, content_range, multipart, multipart_content_type, plan, unsatisfied_range},
 };
 
@@ -46,12 +47,22 @@ fn precondition(record: &Record, method: &Method, fields: &RequestFields<'_>) ->
 
 /// What a request gets of a response whose content is still arriving: its head may confirm what the client has; ranges are not cut out of
 /// what is not there yet (RFC 9110 §14.2 lets a server ignore `Range`).
-pub(crate) fn growing(record: &Record, body: store::Reader<crate::Failure>, fields: &RequestFields<'_>, status: &CacheStatus<'_>) -> Response<Body> {
+pub(crate) fn growing(
+    record: &Record,
+    body: store::Reader<crate::Failure>,
+    fields: &RequestFields<'_>,
+    status: &CacheStatus<'_>,
+) -> Response<Body> {
     let mut response = match precondition(record, &Method::GET, fields) {
         Precondition::NotModified => not_modified(record),
         Precondition::Failed => failure::page(StatusCode::PRECONDITION_FAILED, "precondition"),
         Precondition::Proceed => whole(record, Body::Growing(body)),
     };
+    // What caches nearer the origin have spent of its lifetime: a response that lost it would live too long in the next cache.
+    let age = record.freshness.initial_age.as_secs();
+    if age > 0 {
+        response.headers_mut().insert(header::AGE, HeaderValue::from(age));
+    }
     explain(response.headers_mut(), status);
     response
 }
@@ -68,27 +79,13 @@ pub(crate) fn explain(headers: &mut HeaderMap, status: &CacheStatus<'_>) {
 
 /// The fields of a hit that are not stored: written after the stored lines.
 pub(crate) fn write_hit_fields(record: &Record, now: Timestamp, out: &mut Vec<u8>) {
-    let age = record.freshness.age(now).as_secs();
-    let ttl = record.freshness.remaining(now).as_secs();
+    let age = record.freshness.age(now);
+    let ttl = record.freshness.lifetime.saturating_sub(age).as_secs();
     out.extend_from_slice(b"age: ");
-    write_number(age, out);
-    out.extend_from_slice(b"\r\ncache-status: ");
-    CacheStatus { ttl: Some(ttl.cast_signed()), ..CacheStatus::new(Outcome::Hit) }.write(out);
+    decimal::write(age.as_secs(), out);
+    out.extend_from_slice(b"\r\ncache-status: seawall; hit; ttl=");
+    decimal::write(ttl, out);
     out.extend_from_slice(b"\r\nx-cache: HIT\r\n");
-}
-
-fn write_number(mut n: u64, out: &mut Vec<u8>) {
-    let mut digits = [0_u8; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (n % 10) as u8;
-        n /= 10;
-        if n == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
 }
 
 fn not_modified(record: &Record) -> Response<Body> {

@@ -48,13 +48,7 @@ impl Pipeline {
         told
     }
 
-    async fn fetch(
-        &self,
-        question: &Question,
-        lead: Lead<Record, Failure>,
-        candidate: Option<Arc<Stored>>,
-        tell: oneshot::Sender<Told>,
-    ) {
+    async fn fetch(&self, question: &Question, lead: Lead<Record, Failure>, candidate: Option<Arc<Stored>>, tell: oneshot::Sender<Told>) {
         let answer = match self.ask(question, forward::shared(question, candidate.as_deref())).await {
             Ok(answer) => answer,
             Err(failure) => {

@@ -10,14 +10,8 @@ use semantics::{validation::add_validators, vary::canonical_accept_encoding};
 use crate::{Stored, question::Question};
 
 /// Fields by which a client asks for less than the whole, or for nothing if it has it already.
-const CONDITIONS: [header::HeaderName; 6] = [
-    header::IF_NONE_MATCH,
-    header::IF_MODIFIED_SINCE,
-    header::IF_MATCH,
-    header::IF_UNMODIFIED_SINCE,
-    header::IF_RANGE,
-    header::RANGE,
-];
+const CONDITIONS: [header::HeaderName; 6] =
+    [header::IF_NONE_MATCH, header::IF_MODIFIED_SINCE, header::IF_MATCH, header::IF_UNMODIFIED_SINCE, header::IF_RANGE, header::RANGE];
 
 /// For a response that all who ask the same will get: whole, unconditional, in one coding for all browsers; with the validators of what is
 /// stored, if that may be confirmed.
@@ -25,6 +19,10 @@ pub(crate) fn shared(question: &Question, candidate: Option<&Stored>) -> Request
     let mut request = request(question, Body::Empty);
     let fields = request.headers_mut();
     for name in &CONDITIONS {
+        fields.remove(name);
+    }
+    // Some frameworks take these for the method; the answer would be stored as that to a GET.
+    for name in ["x-http-method-override", "x-http-method", "x-method-override"] {
         fields.remove(name);
     }
     let codings = canonical_accept_encoding(&question.fields());
@@ -73,6 +71,10 @@ fn request(question: &Question, body: Body) -> Request<Body> {
             via_received_protocol: if question.minor_version == 0 { "1.0" } else { "1.1" },
         },
     );
+    if question.authority.is_empty() {
+        // An HTTP/1.0 client named no host: the origin is asked by its own name.
+        fields.remove(header::HOST);
+    }
     if let Some(host) = question.site.origin_host.as_deref().and_then(|host| HeaderValue::from_str(host).ok()) {
         fields.insert(header::HOST, host);
     }

@@ -129,7 +129,7 @@ impl Pipeline {
     /// Takes what is plain: a fresh response, no directives or ranges in the request. Allocates nothing and waits for nothing. The head goes to
     /// `out`, each line with its end, without the empty line.
     pub fn hit(&self, peer: Option<IpAddr>, head: &RequestHead<'_>, started: Instant, out: &mut Vec<u8>) -> Option<Hit> {
-        let fields = &head.fields;
+        let fields = head.fields;
         if !is_plain(fields) {
             return None;
         }
@@ -157,7 +157,9 @@ impl Pipeline {
         {
             return None;
         }
-        let confirmed = record.status.is_success()
+        let conditional = fields.if_none_match.is_present() || fields.if_modified_since.is_present();
+        let confirmed = conditional
+            && record.status.is_success()
             && match evaluate(head.method, fields, record.etag(), record.last_modified) {
                 Precondition::Proceed => false,
                 Precondition::NotModified => true,
@@ -178,11 +180,7 @@ impl Pipeline {
     }
 
     /// The life of a request.
-    pub async fn respond(
-        self: &Rc<Self>,
-        peer: Option<IpAddr>,
-        request: Request<origins::Body>,
-    ) -> (Response<Body>, Note) {
+    pub async fn respond(self: &Rc<Self>, peer: Option<IpAddr>, request: Request<origins::Body>) -> (Response<Body>, Note) {
         let config = Rc::clone(&self.config.borrow());
         let (parts, body) = request.into_parts();
         let client = Client::of(peer, FieldLines::Map(&parts.headers), &config.trusted_proxies);
@@ -191,7 +189,8 @@ impl Pipeline {
             return (failure::page(StatusCode::MISDIRECTED_REQUEST, "no-such-site"), Note::default());
         };
         let mut key = Vec::new();
-        let verdict = site.policy.verdict(site.id, &question::head(&parts, &authority, client.scheme), &mut key);
+        let fields = RequestFields::from_map(&parts.headers);
+        let verdict = site.policy.verdict(site.id, &question::head(&parts, &fields, &authority, client.scheme), &mut key);
         let Some(question) = self.question(Rc::clone(site), client, parts, authority, (&verdict, key)) else {
             return (failure::page(StatusCode::BAD_REQUEST, "target"), Note::default());
         };
@@ -319,7 +318,12 @@ impl Pipeline {
     }
 
     /// Asks the origin for this client alone. The answer may still be stored.
-    async fn alone(self: &Rc<Self>, question: &Rc<Question>, candidate: Option<Arc<Stored>>, forwarded: Forwarded) -> (Response<Body>, Note) {
+    async fn alone(
+        self: &Rc<Self>,
+        question: &Rc<Question>,
+        candidate: Option<Arc<Stored>>,
+        forwarded: Forwarded,
+    ) -> (Response<Body>, Note) {
         let begun = self.shared.store.generation();
         let answer = match self.ask(question, forward::alone(question, candidate.as_deref())).await {
             Ok(answer) => answer,

@@ -5,10 +5,7 @@ use std::{net::IpAddr, rc::Rc};
 use http::{HeaderMap, Method, request::Parts};
 use ipnet::IpNet;
 use policy::Asked;
-use semantics::{
-    FieldLines, RequestFields, RequestHead, Scheme,
-    cache_control::RequestDirectives,
-};
+use semantics::{FieldLines, RequestFields, RequestHead, Scheme, cache_control::RequestDirectives};
 use store::KeyHash;
 
 use crate::Site;
@@ -93,15 +90,8 @@ impl Question {
 }
 
 /// The head of a request whose parts are collected already.
-pub(crate) fn head<'a>(parts: &'a Parts, authority: &'a str, scheme: Scheme) -> RequestHead<'a> {
-    RequestHead {
-        method: &parts.method,
-        scheme,
-        authority,
-        path: parts.uri.path(),
-        query: parts.uri.query(),
-        fields: RequestFields::from_map(&parts.headers),
-    }
+pub(crate) fn head<'a>(parts: &'a Parts, fields: &'a RequestFields<'a>, authority: &'a str, scheme: Scheme) -> RequestHead<'a> {
+    RequestHead { method: &parts.method, scheme, authority, path: parts.uri.path(), query: parts.uri.query(), fields }
 }
 
 #[cfg(test)]

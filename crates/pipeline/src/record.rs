@@ -26,18 +26,11 @@ pub struct Record {
 }
 
 /// Repeated in a 304 (RFC 9110 §15.4.5), and `Last-Modified` for clients that know no better validator.
-const CONFIRMING: [HeaderName; 7] = [
-    header::CACHE_CONTROL,
-    header::CONTENT_LOCATION,
-    header::DATE,
-    header::ETAG,
-    header::EXPIRES,
-    header::VARY,
-    header::LAST_MODIFIED,
-];
+const CONFIRMING: [HeaderName; 7] =
+    [header::CACHE_CONTROL, header::CONTENT_LOCATION, header::DATE, header::ETAG, header::EXPIRES, header::VARY, header::LAST_MODIFIED];
 
-/// Written anew for every response.
-const OURS: [&str; 3] = ["age", "cache-status", "x-cache"];
+/// Written anew for every response. `Cache-Status` is not among them: ours is added behind what inner caches said (RFC 9211 §2).
+const OURS: [&str; 2] = ["age", "x-cache"];
 
 impl store::Record for Record {
     fn weight(&self) -> usize {
@@ -75,7 +68,8 @@ impl Record {
                 write_line(&mut head, name.as_str(), value.as_bytes());
             }
         }
-        if let Some(length) = length {
+        // A 204 has no content, and so none to give the length of (RFC 9110 §8.6).
+        if let Some(length) = length.filter(|_| status != StatusCode::NO_CONTENT) {
             write_line(&mut head, "content-length", length.to_string().as_bytes());
         }
         Self {

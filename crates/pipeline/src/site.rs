@@ -5,6 +5,10 @@ use std::{
     collections::HashMap,
     fmt,
     rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
     time::Duration,
 };
 
@@ -41,9 +45,16 @@ pub struct Site {
 pub struct Down {
     until: Cell<Timestamp>,
     pause: Cell<Duration>,
+    seen: Arc<AtomicBool>,
 }
 
 impl Down {
+    /// One that also tells others, through `seen`, whether the last request to the origin failed.
+    #[must_use]
+    pub fn telling(seen: Arc<AtomicBool>) -> Self {
+        Self { seen, ..Self::default() }
+    }
+
     /// Whether stale responses are to be served without asking.
     pub(crate) fn is_down(&self, now: Timestamp) -> bool {
         now < self.until.get()
@@ -53,11 +64,16 @@ impl Down {
         let pause = (self.pause.get() * 2).clamp(DOWN_MIN, DOWN_MAX);
         self.pause.set(pause);
         self.until.set(now + pause);
+        self.seen.store(true, Relaxed);
     }
 
     pub(crate) fn answered(&self) {
-        self.pause.set(Duration::ZERO);
-        self.until.set(Timestamp::default());
+        // Nearly always it was up before: then nothing that is shared is written.
+        if self.until.get() != Timestamp::default() || self.seen.load(Relaxed) {
+            self.pause.set(Duration::ZERO);
+            self.until.set(Timestamp::default());
+            self.seen.store(false, Relaxed);
+        }
     }
 }
 
@@ -110,7 +126,9 @@ impl Router {
         let host = std::str::from_utf8(lower).ok()?;
         self.exact
             .get(host)
-            .or_else(|| self.below.iter().find(|(suffix, _)| host.len() > suffix.len() && host.ends_with(suffix.as_str())).map(|(_, site)| site))
+            .or_else(|| {
+                self.below.iter().find(|(suffix, _)| host.len() > suffix.len() && host.ends_with(suffix.as_str())).map(|(_, site)| site)
+            })
             .or(self.any.as_ref())
     }
 

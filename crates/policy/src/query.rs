@@ -7,9 +7,40 @@ use std::borrow::Cow;
 
 /// Exact names, from the lists that APO and LSCache publish and what was seen since.
 const TRACKERS: &[&str] = &[
-    "_ga", "_gl", "_ke", "_kx", "adgroupid", "campaignid", "ck_subscriber_id", "cn-reloaded", "dclid", "epik", "fb_action_ids",
-    "fb_action_types", "fb_source", "fbclid", "gbraid", "gclid", "gclsrc", "igsh", "igshid", "li_fat_id", "mc_cid", "mc_eid", "mkt_tok",
-    "msclkid", "s_kwcid", "srsltid", "ttclid", "twclid", "usqp", "vero_id", "wbraid", "wickedid", "yclid", "ysclid",
+    "_ga",
+    "_gl",
+    "_ke",
+    "_kx",
+    "adgroupid",
+    "campaignid",
+    "ck_subscriber_id",
+    "cn-reloaded",
+    "dclid",
+    "epik",
+    "fb_action_ids",
+    "fb_action_types",
+    "fb_source",
+    "fbclid",
+    "gbraid",
+    "gclid",
+    "gclsrc",
+    "igsh",
+    "igshid",
+    "li_fat_id",
+    "mc_cid",
+    "mc_eid",
+    "mkt_tok",
+    "msclkid",
+    "s_kwcid",
+    "srsltid",
+    "ttclid",
+    "twclid",
+    "usqp",
+    "vero_id",
+    "wbraid",
+    "wickedid",
+    "yclid",
+    "ysclid",
 ];
 
 /// Names that begin so.
@@ -67,8 +98,9 @@ impl QueryFilter {
 
     fn drops(&self, parameter: &str) -> bool {
         let name = parameter.split_once('=').map_or(parameter, |(name, _)| name);
-        let tracker =
-            TRACKERS.contains(&name) || TRACKER_PREFIXES.iter().any(|p| name.starts_with(p)) || self.ignored.iter().any(|p| p.matches(name));
+        let tracker = TRACKERS.contains(&name)
+            || TRACKER_PREFIXES.iter().any(|p| name.starts_with(p))
+            || self.ignored.iter().any(|p| p.matches(name));
         tracker && !self.kept.iter().any(|p| p.matches(name))
     }
 }

@@ -49,9 +49,38 @@ pub struct KeyParts {
 
 /// Cookies that analytics scripts set: no origin looks at them.
 const ANALYTICS_COOKIES: &[&str] = &[
-    "_ga*", "_gid", "_gat*", "_gcl_*", "_gac_*", "__utm*", "_fbp", "_fbc", "_hj*", "_pk_*", "_clck", "_clsk", "_uet*", "__hs*", "hubspotutk",
-    "_scid*", "_ttp", "_pin_unauth", "_derived_epik", "__cf_bm", "_cfuvid", "_mkto_trk", "ajs_*", "amplitude_*", "mp_*", "_dd_s",
-    "OptanonConsent", "OptanonAlertBoxClosed", "CookieConsent", "cookieyes-consent", "euconsent*", "wordpress_test_cookie",
+    "_ga*",
+    "_gid",
+    "_gat*",
+    "_gcl_*",
+    "_gac_*",
+    "__utm*",
+    "_fbp",
+    "_fbc",
+    "_hj*",
+    "_pk_*",
+    "_clck",
+    "_clsk",
+    "_uet*",
+    "__hs*",
+    "hubspotutk",
+    "_scid*",
+    "_ttp",
+    "_pin_unauth",
+    "_derived_epik",
+    "__cf_bm",
+    "_cfuvid",
+    "_mkto_trk",
+    "ajs_*",
+    "amplitude_*",
+    "mp_*",
+    "_dd_s",
+    "OptanonConsent",
+    "OptanonAlertBoxClosed",
+    "CookieConsent",
+    "cookieyes-consent",
+    "euconsent*",
+    "wordpress_test_cookie",
 ];
 
 /// Which cookies do not make a request personal.
@@ -102,7 +131,7 @@ impl Policy {
         let Ok(path) = normal_path(head.path) else {
             return Verdict::Malformed;
         };
-        write_key(key, site, head.scheme, AcceptClass::of(&head.fields), head.authority, &path);
+        write_key(key, site, head.scheme, AcceptClass::of(head.fields), head.authority, &path);
         if let Some(query) = head.query.and_then(|query| self.query.clean(query)) {
             key.push(b'?');
             key.extend_from_slice(query.as_bytes());
@@ -110,7 +139,7 @@ impl Policy {
         if self.is_impersonal() {
             return Verdict::Lookup(Asked::default());
         }
-        Verdict::Lookup(Asked { cookie: self.cookies.is_personal(&head.fields), authorization: head.fields.authorization.is_present() })
+        Verdict::Lookup(Asked { cookie: self.cookies.is_personal(head.fields), authorization: head.fields.authorization.is_present() })
     }
 
     /// Path and query as the origin is asked for them: the same normal form that is in the key, so that both mean the same page.
@@ -166,7 +195,7 @@ mod tests {
             map.append(*name, value.parse().expect("a field value"));
         }
         let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
-        let head = RequestHead { method, scheme: Scheme::Http, authority, path, query, fields: RequestFields::from_map(&map) };
+        let head = RequestHead { method, scheme: Scheme::Http, authority, path, query, fields: &RequestFields::from_map(&map) };
         let mut key = Vec::new();
         (policy.verdict(1, &head, &mut key), key)
     }

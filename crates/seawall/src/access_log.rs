@@ -3,11 +3,14 @@
 //! Formatting happens between a response and the next request, so it is written to cost little: the time of day is formatted once a
 //! second, and most text is copied after one look for characters that need escaping.
 
-use std::time::{Duration, Instant};
+use std::{
+    net::IpAddr,
+    time::{Duration, Instant},
+};
 
 use edge::Exchange;
 use pipeline::Note;
-use semantics::Timestamp;
+use semantics::{Timestamp, decimal};
 
 use crate::{
     config::settings::LogFormat,
@@ -27,11 +30,21 @@ pub(crate) struct AccessLog {
     second: u64,
     /// The time of day of `second`, as this format writes it.
     time: Vec<u8>,
+    /// The last client and its text: a client asks more than once.
+    client: (Option<IpAddr>, Vec<u8>),
 }
 
 impl AccessLog {
     pub(crate) fn new(format: LogFormat, sink: LogSink) -> Self {
-        Self { format, sink, buffer: Vec::with_capacity(BUFFER + 4096), lines: 0, second: u64::MAX, time: Vec::with_capacity(32) }
+        Self {
+            format,
+            sink,
+            buffer: Vec::with_capacity(BUFFER + 4096),
+            lines: 0,
+            second: u64::MAX,
+            time: Vec::with_capacity(32),
+            client: (None, b"-".to_vec()),
+        }
     }
 
     /// Adds a line. Returns how many lines were lost, because the writer does not keep up.
@@ -44,9 +57,14 @@ impl AccessLog {
                 LogFormat::Json => json_time(now, &mut self.time),
             }
         }
+        let client = note.client.or_else(|| exchange.peer.address.map(|address| address.ip()));
+        if client != self.client.0 {
+            self.client = (client, client.map_or_else(|| "-".to_owned(), |client| client.to_canonical().to_string()).into_bytes());
+        }
+        let shown = Shown { time: &self.time, client: &self.client.1, exchange, note };
         match self.format {
-            LogFormat::Combined => combined(&mut self.buffer, &self.time, exchange, note),
-            LogFormat::Json => json(&mut self.buffer, &self.time, exchange, note),
+            LogFormat::Combined => combined(&mut self.buffer, &shown),
+            LogFormat::Json => json(&mut self.buffer, &shown),
         }
         self.lines += 1;
         if self.buffer.len() < BUFFER { 0 } else { self.flush() }
@@ -63,10 +81,19 @@ impl AccessLog {
     }
 }
 
+/// What a line shows.
+struct Shown<'a> {
+    time: &'a [u8],
+    client: &'a [u8],
+    exchange: &'a Exchange<'a>,
+    note: &'a Note,
+}
+
 /// `host ident user [time] "request" status bytes "referer" "user-agent"`, and then ours: how long it took, how long the origin took, and
 /// what the cache did.
-fn combined(out: &mut Vec<u8>, time: &[u8], exchange: &Exchange<'_>, note: &Note) {
-    address(out, exchange, note);
+fn combined(out: &mut Vec<u8>, shown: &Shown<'_>) {
+    let Shown { time, client, exchange, note } = shown;
+    out.extend_from_slice(client);
     out.extend_from_slice(b" - - ");
     out.extend_from_slice(time);
     out.extend_from_slice(b" \"");
@@ -74,9 +101,9 @@ fn combined(out: &mut Vec<u8>, time: &[u8], exchange: &Exchange<'_>, note: &Note
     out.push(b' ');
     escaped(out, exchange.target.as_bytes());
     out.extend_from_slice(if exchange.minor_version == 0 { b" HTTP/1.0\" " } else { b" HTTP/1.1\" " });
-    number(out, u64::from(exchange.status));
+    decimal::write(u64::from(exchange.status), out);
     out.push(b' ');
-    number(out, exchange.body_bytes);
+    decimal::write(exchange.body_bytes, out);
     out.extend_from_slice(b" \"");
     or_dash(out, exchange.referer);
     out.extend_from_slice(b"\" \"");
@@ -93,11 +120,12 @@ fn combined(out: &mut Vec<u8>, time: &[u8], exchange: &Exchange<'_>, note: &Note
     out.push(b'\n');
 }
 
-fn json(out: &mut Vec<u8>, time: &[u8], exchange: &Exchange<'_>, note: &Note) {
+fn json(out: &mut Vec<u8>, shown: &Shown<'_>) {
+    let Shown { time, client, exchange, note } = shown;
     out.extend_from_slice(b"{\"time\":\"");
     out.extend_from_slice(time);
     out.extend_from_slice(b"\",\"client\":\"");
-    address(out, exchange, note);
+    out.extend_from_slice(client);
     for (name, value) in [
         (&b"\",\"method\":\""[..], exchange.method.as_bytes()),
         (b"\",\"host\":\"", exchange.host),
@@ -108,10 +136,14 @@ fn json(out: &mut Vec<u8>, time: &[u8], exchange: &Exchange<'_>, note: &Note) {
         out.extend_from_slice(name);
         json_escaped(out, value);
     }
-    out.extend_from_slice(if exchange.minor_version == 0 { b"\",\"version\":\"1.0\",\"status\":" } else { b"\",\"version\":\"1.1\",\"status\":" });
-    number(out, u64::from(exchange.status));
+    out.extend_from_slice(if exchange.minor_version == 0 {
+        b"\",\"version\":\"1.0\",\"status\":"
+    } else {
+        b"\",\"version\":\"1.1\",\"status\":"
+    });
+    decimal::write(u64::from(exchange.status), out);
     out.extend_from_slice(b",\"body_bytes\":");
-    number(out, exchange.body_bytes);
+    decimal::write(exchange.body_bytes, out);
     out.extend_from_slice(b",\"request_time\":");
     seconds(out, elapsed(exchange.started, exchange.ended));
     out.extend_from_slice(b",\"origin_time\":");
@@ -136,23 +168,6 @@ fn elapsed(started: Instant, ended: Instant) -> Duration {
     ended.saturating_duration_since(started)
 }
 
-fn address(out: &mut Vec<u8>, exchange: &Exchange<'_>, note: &Note) {
-    use std::{io::Write, net::IpAddr};
-    match note.client.or_else(|| exchange.peer.address.map(|address| address.ip().to_canonical())) {
-        Some(IpAddr::V4(address)) => {
-            for (i, octet) in address.octets().into_iter().enumerate() {
-                if i > 0 {
-                    out.push(b'.');
-                }
-                number(out, u64::from(octet));
-            }
-        }
-        // Writing to a Vec cannot fail.
-        Some(IpAddr::V6(address)) => drop(write!(out, "{address}")),
-        None => out.push(b'-'),
-    }
-}
-
 fn or_dash(out: &mut Vec<u8>, value: &[u8]) {
     if value.is_empty() {
         out.push(b'-');
@@ -163,14 +178,14 @@ fn or_dash(out: &mut Vec<u8>, value: &[u8]) {
 
 /// As nginx and Apache do: `"`, `\` and what is not printable ASCII become `\xHH`, so that no client writes lines of its own.
 fn escaped(out: &mut Vec<u8>, value: &[u8]) {
-    let special = |b: u8| !(0x20..0x7f).contains(&b) || b == b'"' || b == b'\\';
+    let special = |b: u8| u8::from(b.wrapping_sub(0x20) >= 0x5f) | u8::from(b == b'"') | u8::from(b == b'\\');
     // Without an early exit the look is a few vector instructions.
-    if !value.iter().fold(false, |found, &b| found | special(b)) {
+    if value.iter().fold(0, |found, &b| found | special(b)) == 0 {
         out.extend_from_slice(value);
         return;
     }
     for &b in value {
-        if special(b) {
+        if special(b) != 0 {
             out.extend_from_slice(&[b'\\', b'x', hex(b >> 4), hex(b & 15)]);
         } else {
             out.push(b);
@@ -198,37 +213,21 @@ const fn hex(nibble: u8) -> u8 {
     b"0123456789abcdef"[nibble as usize & 15]
 }
 
-fn number(out: &mut Vec<u8>, mut n: u64) {
-    let mut digits = [0_u8; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (n % 10) as u8;
-        n /= 10;
-        if n == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
-}
-
 fn padded(out: &mut Vec<u8>, n: u64, width: usize) {
     let mut digits = Vec::with_capacity(width);
-    number(&mut digits, n);
+    decimal::write(n, &mut digits);
     out.extend(std::iter::repeat_n(b'0', width.saturating_sub(digits.len())));
     out.extend_from_slice(&digits);
 }
 
 /// Seconds with six decimals.
 fn seconds(out: &mut Vec<u8>, time: Duration) {
-    number(out, time.as_secs());
-    let micros = time.subsec_micros();
-    let mut digits = [b'.', b'0', b'0', b'0', b'0', b'0', b'0'];
-    let mut rest = micros;
-    for digit in digits[1..].iter_mut().rev() {
-        *digit = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
+    decimal::write(time.as_secs(), out);
+    let micros = u64::from(time.subsec_micros());
+    let mut digits = *b".000000";
+    digits[1..3].copy_from_slice(decimal::pair(micros / 10_000));
+    digits[3..5].copy_from_slice(decimal::pair(micros / 100));
+    digits[5..7].copy_from_slice(decimal::pair(micros));
     out.extend_from_slice(&digits);
 }
 
@@ -315,11 +314,11 @@ mod tests {
         match format {
             LogFormat::Combined => {
                 combined_time(at, &mut time);
-                combined(&mut out, &time, &exchange, &note);
+                combined(&mut out, &Shown { time: &time, client: b"192.0.2.7", exchange: &exchange, note: &note });
             }
             LogFormat::Json => {
                 json_time(at, &mut time);
-                json(&mut out, &time, &exchange, &note);
+                json(&mut out, &Shown { time: &time, client: b"192.0.2.7", exchange: &exchange, note: &note });
             }
         }
         String::from_utf8(out).expect("log lines are text")

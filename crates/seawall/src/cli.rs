@@ -120,7 +120,9 @@ Examples:
   seawall purge --url https://blog.example.org/hello/     one page
   seawall purge --prefix https://blog.example.org/2026/   everything below an address
   seawall purge --tag post-12                             everything that carries a tag
-  seawall purge --all --hard                              everything, and keep no copy in reserve";
+  seawall purge --all --soft                              everything, but old copies may be shown until new ones are there
+
+A purge is hard unless --soft is given: the next visitor gets the page as the server behind has it now.";
 
 /// Take pages out of the cache.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -143,12 +145,12 @@ pub struct Purge {
     #[arg(long)]
     all: bool,
 
-    /// Fetch anew before the next visitor sees it, but keep the old copy in reserve in case the server behind fails [this is the default]
-    #[arg(long, conflicts_with = "hard")]
+    /// Mark old copies stale: they may be shown while new ones are fetched, and while the server behind is down
+    #[arg(long)]
     soft: bool,
 
-    /// Never show the old copy again, not even when the server behind fails
-    #[arg(long)]
+    /// Never show old copies again, not even when the server behind is down [this is the default]
+    #[arg(long, conflicts_with = "soft")]
     hard: bool,
 
     /// Where the running Seawall's admin address is [default: as in the configuration file, or 127.0.0.1:9180]
@@ -180,9 +182,9 @@ pub enum PurgeTarget<'a> {
 /// What becomes of purged responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PurgeMode {
-    /// Stale from now on; they may stand in when the origin fails.
+    /// Stale from now on: they may be served while they are refreshed, and while the origin is down.
     Soft,
-    /// Never served again.
+    /// Never served again: the next visitor gets what the origin says now.
     Hard,
 }
 
@@ -199,10 +201,11 @@ impl Purge {
         }
     }
 
-    /// Soft, unless `--hard` was given.
+    /// Hard, unless `--soft` was given: what is published is live, and an old page after a purge would look like a purge that failed.
+    /// `--hard` says the same aloud.
     #[must_use]
     pub fn mode(&self) -> PurgeMode {
-        if self.hard { PurgeMode::Hard } else { PurgeMode::Soft }
+        if self.soft { PurgeMode::Soft } else { PurgeMode::Hard }
     }
 }
 
@@ -242,10 +245,10 @@ mod tests {
     #[test]
     fn purge_takes_exactly_one_target() {
         let cases = [
-            ("--url https://a/b", Ok((PurgeTarget::Url("https://a/b"), PurgeMode::Soft))),
+            ("--url https://a/b", Ok((PurgeTarget::Url("https://a/b"), PurgeMode::Hard))),
             ("--prefix https://a/ --soft", Ok((PurgeTarget::Prefix("https://a/"), PurgeMode::Soft))),
             ("--tag t --hard", Ok((PurgeTarget::Tag("t"), PurgeMode::Hard))),
-            ("--all", Ok((PurgeTarget::All, PurgeMode::Soft))),
+            ("--all", Ok((PurgeTarget::All, PurgeMode::Hard))),
             ("", Err(ErrorKind::MissingRequiredArgument)),
             ("--soft", Err(ErrorKind::MissingRequiredArgument)),
             ("--all --tag t", Err(ErrorKind::ArgumentConflict)),

@@ -69,7 +69,9 @@ fn new(new: &New) -> anyhow::Result<ExitCode> {
         fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
     }
     let folder = folder.display();
-    say(&format!("Wrote a blog to {folder}.\n\n  seawall serve {folder}    serve it: http://127.0.0.1:8080\n\nEdit a post while it runs: the next request shows it.\n"))?;
+    say(&format!(
+        "Wrote a blog to {folder}.\n\n  seawall serve {folder}    serve it: http://127.0.0.1:8080\n\nEdit a post while it runs: the next request shows it.\n"
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -78,9 +80,7 @@ fn purge(purge: &Purge) -> anyhow::Result<ExitCode> {
         Ok(access) => access,
         Err(errors) => return Ok(show(&errors)),
     };
-    let token = fs::read_to_string(&access.token_file).with_context(|| {
-        format!("cannot read the admin token {}\n  `seawall serve` makes it; --token-file names another one.", access.token_file.display())
-    })?;
+    let token = admin::Token::load(&access.token_file)?;
     let target = match purge.target() {
         PurgeTarget::Url(url) => admin::PurgeTarget::Url(url.to_owned()),
         PurgeTarget::Prefix(url) => admin::PurgeTarget::Prefix(url.to_owned()),
@@ -88,7 +88,7 @@ fn purge(purge: &Purge) -> anyhow::Result<ExitCode> {
         PurgeTarget::All => admin::PurgeTarget::All,
     };
     let command = admin::PurgeCommand { target, hard: purge.mode() == PurgeMode::Hard };
-    let covered = purge::run(access.address, token.trim(), &command)?;
+    let covered = purge::run(access.address, token.as_str(), &command)?;
     say(&format!("{covered}\n"))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -30,7 +30,8 @@ impl ServerConsole {
             }
             PurgeTarget::Url(url) | PurgeTarget::Prefix(url) => {
                 let (scheme, authority, path) = parts(url)?;
-                let key = policy::purge_url(scheme, &authority, &path).ok_or_else(|| PurgeRefused::new(format!("{url} has no valid path")))?;
+                let key =
+                    policy::purge_url(scheme, &authority, &path).ok_or_else(|| PurgeRefused::new(format!("{url} has no valid path")))?;
                 let sites: Vec<&SitePlan> = plan.sites.iter().filter(|site| serves(site, &authority)).collect();
                 if sites.is_empty() {
                     return Err(PurgeRefused::new(format!("no site is served under {authority}")));
@@ -77,15 +78,25 @@ impl Console for ServerConsole {
         let plan = state.plan.load();
         let classes = ["other", "1xx", "2xx", "3xx", "4xx", "5xx"];
         let labelled = |label: &'static str, names: &[&'static str], values: &[u64]| {
-            names.iter().zip(values).map(|(name, value)| Sample::labelled(label, *name, *value as f64)).collect::<Vec<_>>()
+            names.iter().zip(values).map(|(name, value)| Sample::labelled(label, *name, *value)).collect::<Vec<_>>()
         };
-        let one = |value: u64| vec![Sample::plain(value as f64)];
+        let one = |value: u64| vec![Sample::plain(value)];
         let loads: Vec<(&str, (usize, usize))> = plan.sites.iter().filter_map(|site| Some((site.name(), site.origin_load()?))).collect();
         let counter = MetricKind::Counter;
         let gauge = MetricKind::Gauge;
         vec![
-            Metric::new("seawall_responses_total", "Responses sent, by class of status", counter, labelled("status", &classes, &counted.responses)),
-            Metric::new("seawall_requests_total", "Requests, by what the cache did", counter, labelled("cache", &OUTCOMES, &counted.outcomes)),
+            Metric::new(
+                "seawall_responses_total",
+                "Responses sent, by class of status",
+                counter,
+                labelled("status", &classes, &counted.responses),
+            ),
+            Metric::new(
+                "seawall_requests_total",
+                "Requests, by what the cache did",
+                counter,
+                labelled("cache", &OUTCOMES, &counted.outcomes),
+            ),
             Metric::new("seawall_response_body_bytes_total", "Content bytes sent", counter, one(counted.body_bytes)),
             Metric::new("seawall_collapsed_total", "Requests that shared another's way to the origin", counter, one(counted.collapsed)),
             Metric::new("seawall_aborted_total", "Responses whose client left before their end", counter, one(counted.aborted)),
@@ -101,16 +112,21 @@ impl Console for ServerConsole {
                 "seawall_origin_in_flight",
                 "Requests at an origin now",
                 gauge,
-                loads.iter().map(|(site, (n, _))| Sample::labelled("site", *site, *n as f64)).collect(),
+                loads.iter().map(|(site, (n, _))| Sample::labelled("site", *site, *n as u64)).collect(),
             ),
             Metric::new(
                 "seawall_origin_waiting",
                 "Requests waiting for their turn at an origin",
                 gauge,
-                loads.iter().map(|(site, (_, n))| Sample::labelled("site", *site, *n as f64)).collect(),
+                loads.iter().map(|(site, (_, n))| Sample::labelled("site", *site, *n as u64)).collect(),
             ),
             Metric::new("seawall_connections", "Open client connections", gauge, one(state.gauges.open() as u64)),
-            Metric::new("seawall_connections_refused_total", "Connections turned away at a limit", counter, one(state.gauges.refused() as u64)),
+            Metric::new(
+                "seawall_connections_refused_total",
+                "Connections turned away at a limit",
+                counter,
+                one(state.gauges.refused() as u64),
+            ),
             Metric::new("seawall_store_bytes", "Bytes of stored responses", gauge, one(usage.bytes)),
             Metric::new("seawall_store_resources", "Stored target URIs", gauge, one(usage.resources as u64)),
             Metric::new("seawall_store_growing_bytes", "Bytes of responses that are still arriving", gauge, one(usage.growing_bytes)),
@@ -129,17 +145,17 @@ impl Console for ServerConsole {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             uptime: state.began.elapsed(),
             workers: state.counters.len(),
-            sites: plan.sites.iter().map(|site| SiteHealth { name: site.name().to_owned() }).collect(),
+            sites: plan.sites.iter().map(|site| SiteHealth { name: site.name().to_owned(), origin_up: site.origin_up() }).collect(),
         }
     }
 
     fn purge(&self, command: &PurgeCommand) -> Result<PurgeDone, PurgeRefused> {
         let (targets, covered) = self.targets(command)?;
         let hardness = if command.hard { Hardness::Hard } else { Hardness::Soft };
-        let mut done = PurgeDone { generation: String::new(), variants: None, covered };
+        let mut done = PurgeDone { generation: 0, variants: None, covered };
         for target in &targets {
             let receipt = self.0.shared.purge(target, hardness);
-            done.generation = format!("{:?}", receipt.generation);
+            done.generation = receipt.generation.number();
             if let Some(variants) = receipt.variants {
                 *done.variants.get_or_insert(0) += variants;
             }

@@ -1,6 +1,14 @@
 //! From settings to sites: what all workers share of a site is made once, and each worker makes its own origin of it.
 
-use std::{collections::HashMap, path::PathBuf, rc::Rc, sync::Arc};
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use anyhow::Context;
 use blog::{Blog, BlogOptions, Change, Watcher};
@@ -30,6 +38,7 @@ pub(crate) struct SitePlan {
     policy: policy::Settings,
     source: SharedSource,
     origin_host: Option<String>,
+    down: Arc<AtomicBool>,
 }
 
 #[derive(Debug)]
@@ -100,7 +109,7 @@ impl SitePlan {
                 SharedSource::Files(_) | SharedSource::Blog { .. } => None,
             },
         };
-        Ok(Self { id, site: site.clone(), policy: policy_settings(site.kind, &site.cache), source, origin_host })
+        Ok(Self { id, site: site.clone(), policy: policy_settings(site.kind, &site.cache), source, origin_host, down: Arc::default() })
     }
 
     fn for_worker(&self) -> anyhow::Result<pipeline::Site> {
@@ -117,7 +126,7 @@ impl SitePlan {
             origin,
             origin_host: self.origin_host.clone(),
             object_max: self.site.cache.object_max,
-            down: Down::default(),
+            down: Down::telling(Arc::clone(&self.down)),
         })
     }
 
@@ -129,6 +138,11 @@ impl SitePlan {
     /// Its host names; none: all.
     pub(crate) fn hosts(&self) -> &[String] {
         &self.site.hosts
+    }
+
+    /// Whether the last request to its server got a response; nothing, if there is no server.
+    pub(crate) fn origin_up(&self) -> Option<bool> {
+        matches!(self.source, SharedSource::Http { .. }).then(|| !self.down.load(Ordering::Relaxed))
     }
 
     /// Requests at its origin, and requests waiting to be sent there.

@@ -14,7 +14,7 @@ use std::{
 use anyhow::Context;
 use pipeline::Clock;
 use tokio::{
-    runtime::Builder,
+    runtime::{Builder, LocalOptions},
     signal::unix::{SignalKind, signal},
     sync::oneshot,
 };
@@ -30,12 +30,9 @@ use crate::{
 const INTERRUPTED: u8 = 130;
 
 /// Serves until told to stop. `reload` reads the configuration again.
-pub(crate) fn serve_until_stopped(
-    settings: Settings,
-    reload: impl Fn() -> Result<Settings, ConfigErrors>,
-) -> anyhow::Result<ExitCode> {
+pub(crate) fn serve_until_stopped(settings: Settings, reload: impl Fn() -> Result<Settings, ConfigErrors>) -> anyhow::Result<ExitCode> {
+    let origins = look_at_origins(&settings)?;
     let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("admin").enable_all().build()?;
-    let origins = runtime.block_on(banner::look_at_origins(&settings));
     let mut server = Server::start(settings.clone(), Clock::system())?;
     let (stop_admin, admin_stopped) = oneshot::channel();
     let admin = start_admin(&runtime, &settings, &server, admin_stopped)?;
@@ -69,6 +66,12 @@ pub(crate) fn serve_until_stopped(
     Ok(ExitCode::SUCCESS)
 }
 
+/// On a runtime of its own: an origin's connections stay on one thread.
+fn look_at_origins(settings: &Settings) -> anyhow::Result<Vec<String>> {
+    let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default())?;
+    Ok(runtime.block_on(banner::look_at_origins(settings)))
+}
+
 fn start_admin(
     runtime: &tokio::runtime::Runtime,
     settings: &Settings,
@@ -79,9 +82,9 @@ fn start_admin(
         return Ok(None);
     };
     let token = admin::Token::load_or_create(&settings.server.admin_token_file)?;
-    let listener = runtime
-        .block_on(tokio::net::TcpListener::bind(address))
-        .with_context(|| format!("cannot listen on {address} for the admin API; --admin names another address, --admin off does without"))?;
+    let listener = runtime.block_on(tokio::net::TcpListener::bind(address)).with_context(|| {
+        format!("cannot listen on {address} for the admin API; --admin names another address, --admin off does without")
+    })?;
     let address = listener.local_addr()?;
     let console = Arc::new(ServerConsole::new(Arc::clone(server.state())));
     runtime.spawn(async move {

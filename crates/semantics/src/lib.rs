@@ -7,6 +7,7 @@ pub mod cache_control;
 pub mod cache_status;
 pub mod conditional;
 pub mod date;
+pub mod decimal;
 pub mod entity_tag;
 pub mod freshness;
 pub mod hop_by_hop;

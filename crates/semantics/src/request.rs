@@ -38,8 +38,8 @@ pub struct RequestHead<'a> {
     pub path: &'a str,
     /// What follows `?`, without it.
     pub query: Option<&'a str>,
-    /// The fields.
-    pub fields: RequestFields<'a>,
+    /// The fields. Borrowed: there are twenty slots, and a head is handed from room to room.
+    pub fields: &'a RequestFields<'a>,
 }
 
 /// Every field line of a message, in whichever form it was parsed.

@@ -25,6 +25,14 @@ pub const PREFIX_BYTES_MAX: usize = 4_096;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Generation(pub(crate) u64);
 
+impl Generation {
+    /// Its number, to show to people.
+    #[must_use]
+    pub const fn number(self) -> u64 {
+        self.0
+    }
+}
+
 /// What a purge covers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {

@@ -7,25 +7,20 @@
 use std::{
     io::{self, IoSlice},
     pin::Pin,
-    rc::Rc,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU16, Ordering::Relaxed},
     },
     task::{Context, Poll, ready},
-    time::{Duration, Instant},
 };
 
 use super::head::{self, Framing, Parsed, field_table};
 use crate::{
     connection::{Phase, Watch},
-    limits::Limits,
+    limits::{Allowances, Limits},
     stream::Stream,
-    worker::Shared,
+    worker::Front,
 };
-
-/// How long an upgraded connection may be silent in both directions.
-const TUNNEL_IDLE: Duration = Duration::from_secs(3600);
 
 /// One read through the gate.
 const READ: usize = 16 * 1024;
@@ -62,12 +57,22 @@ pub(super) struct Gate {
     watch: Arc<Watch>,
     signals: Arc<Signals>,
     limits: Limits,
+    allowances: Allowances,
     writing: bool,
 }
 
 impl Gate {
-    pub(super) fn new(stream: Stream, held: Vec<u8>, watch: Arc<Watch>, signals: Arc<Signals>, shared: &Rc<Shared>) -> Self {
-        Self { stream, state: State::Head, held, watch, signals, limits: shared.limits.clone(), writing: false }
+    pub(super) fn new(stream: Stream, held: Vec<u8>, watch: Arc<Watch>, signals: Arc<Signals>, front: &Front) -> Self {
+        Self {
+            stream,
+            state: State::Head,
+            held,
+            watch,
+            signals,
+            limits: front.limits.clone(),
+            allowances: front.allowances,
+            writing: false,
+        }
     }
 
     /// Lets a head through if it is whole. `Ok(false)`: more bytes are needed.
@@ -78,7 +83,7 @@ impl Gate {
             return Ok(false);
         }
         let mut table = field_table();
-        match head::parse(&self.held, &mut table, &self.limits) {
+        match head::parse(&self.held, &mut table, "", &self.limits) {
             Ok(Parsed::Partial) => {
                 self.stream.head_begun = !self.signals.busy.load(Relaxed);
                 Ok(false)
@@ -128,17 +133,16 @@ impl Gate {
     }
 
     fn waits_for_client(&self) {
-        let now = Instant::now();
         if self.signals.upgraded.load(Relaxed) {
-            self.watch.until(Phase::Service, now, TUNNEL_IDLE);
+            self.watch.until(Phase::Service, self.allowances.tunnel);
         } else if self.signals.busy.load(Relaxed) || self.writing {
             // The handler and the writing side keep the time.
         } else if self.held.is_empty() {
             if self.watch.phase() != Phase::Idle {
-                self.watch.until(Phase::Idle, now, self.limits.idle_timeout);
+                self.watch.until(Phase::Idle, self.allowances.idle);
             }
         } else if self.watch.phase() != Phase::Head {
-            self.watch.until(Phase::Head, now, self.limits.header_timeout);
+            self.watch.until(Phase::Head, self.allowances.header);
         }
     }
 
@@ -160,12 +164,17 @@ impl Gate {
             Poll::Pending => {
                 if !self.writing {
                     self.writing = true;
-                    self.watch.until(Phase::Write, Instant::now(), self.limits.write_timeout);
+                    self.watch.until(Phase::Write, self.allowances.write);
                 }
             }
             Poll::Ready(_) => {
                 self.writing = false;
-                self.watch.in_service();
+                if self.signals.busy.load(Relaxed) {
+                    self.watch.in_service();
+                } else {
+                    // The last of a response: what comes next is the client's affair, whether or not hyper reads on from here.
+                    self.watch.until(Phase::Idle, self.allowances.idle);
+                }
             }
         }
         poll

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     service::{Peer, RequestBody, Service},
-    worker::{Shared, Worker},
+    worker::{Front, Worker},
 };
 
 /// Both ends of an upgrade, once the origin has agreed to it.
@@ -33,7 +33,7 @@ const BUFFER_MIN: usize = 8192;
 
 /// Serves the rest of the connection.
 pub(super) async fn serve<S: Service>(connection: Connection<S>) {
-    let Connection { worker, shared, stream, peer, seat, pending, _share } = connection;
+    let Connection { worker, front: shared, stream, peer, seat, pending, _share, .. } = connection;
     let signals = Arc::new(Signals::default());
     let tunnel = Tunnel::default();
     let gate = Gate::new(stream, pending, Arc::clone(seat.watch()), Arc::clone(&signals), &shared);
@@ -79,7 +79,7 @@ async fn run(client: OnUpgrade, origin: OnUpgrade) {
 
 struct Handler<S> {
     worker: Rc<Worker<S>>,
-    shared: Rc<Shared>,
+    shared: Rc<Front>,
     peer: Peer,
     signals: Arc<Signals>,
     tunnel: Tunnel,
@@ -107,7 +107,14 @@ impl<S: Service> Handler<S> {
         let status = response.status().as_u16();
         response.map(|body| Sent {
             body,
-            record: Some(Record { worker: Rc::clone(&self.worker), peer: self.peer, signals: Arc::clone(&self.signals), line, note, status }),
+            record: Some(Record {
+                worker: Rc::clone(&self.worker),
+                peer: self.peer,
+                signals: Arc::clone(&self.signals),
+                line,
+                note,
+                status,
+            }),
             started,
             bytes: 0,
             complete: false,

@@ -64,6 +64,7 @@ pub(crate) struct Head<'a> {
 }
 
 /// What a buffer begins with.
+#[expect(clippy::large_enum_variant, reason = "it lives on the stack for one call; a box would cost an allocation per request")]
 #[derive(Debug)]
 pub(crate) enum Parsed<'a> {
     /// Not a whole head yet.
@@ -72,11 +73,16 @@ pub(crate) enum Parsed<'a> {
     Complete(Head<'a>, RequestFields<'a>),
 }
 
-/// Reads the head at the start of `bytes`.
+/// Reads the head at the start of `bytes`. A `Host` equal to `known_host`, which was found valid before, is not looked at again.
 ///
 /// # Errors
 /// When the message is malformed, ambiguous or beyond a limit: it must be answered and its connection closed.
-pub(crate) fn parse<'a>(bytes: &'a [u8], table: &'a mut FieldTable<'a>, limits: &Limits) -> Result<Parsed<'a>, Reject> {
+pub(crate) fn parse<'a>(
+    bytes: &'a [u8],
+    table: &'a mut FieldTable<'a>,
+    known_host: &'a str,
+    limits: &Limits,
+) -> Result<Parsed<'a>, Reject> {
     let fields_max = limits.header_fields.min(FIELDS_CEILING);
     let mut request = httparse::Request::new(&mut []);
     let len = match request.parse_with_uninit_headers(bytes, &mut table[..fields_max]) {
@@ -96,7 +102,7 @@ pub(crate) fn parse<'a>(bytes: &'a [u8], table: &'a mut FieldTable<'a>, limits: 
     }
     let method = method_of(method)?;
     let fields = RequestFields::from_raw(request.headers);
-    let (authority, path, query) = effective_target(&method, target, minor_version, &fields)?;
+    let (authority, path, query) = effective_target(&method, target, (minor_version, known_host), &fields)?;
     let framing = framing(minor_version, &fields, limits)?;
     match fields.expect {
         Slot::Absent => {}
@@ -143,17 +149,20 @@ fn refuse(error: httparse::Error, bytes: &[u8], limits: &Limits) -> Reject {
 /// Whether the request line ends in a well-formed `HTTP/x.y` (RFC 9112 §2.3), so that 505 is the honest answer.
 fn names_a_version(bytes: &[u8]) -> bool {
     let line = bytes.split(|&b| b == b'\r' || b == b'\n').next().unwrap_or_default();
-    let version = line.rsplit(|&b| b == b' ').next().unwrap_or_default();
+    let mut parts = line.split(|&b| b == b' ');
+    let (Some(_), Some(_), Some(version), None) = (parts.next(), parts.next(), parts.next(), parts.next()) else { return false };
     matches!(version, [b'H', b'T', b'T', b'P', b'/', major, b'.', minor] if major.is_ascii_digit() && minor.is_ascii_digit())
 }
 
 /// Every LF must follow a CR, and every CR must precede an LF (RFC 9112 §2.2).
 fn check_line_ends(head: &[u8]) -> Result<(), Reject> {
-    // The parser strips leading empty lines; they are allowed, as CRLF.
-    for at in memchr::memchr_iter(b'\n', head) {
-        if at == 0 || head[at - 1] != b'\r' {
-            return Err(bad("a line ends in LF without CR"));
-        }
+    // Without an early exit this is a few vector instructions. The parser strips leading empty lines; they are allowed, as CRLF.
+    let lone = head
+        .iter()
+        .zip(head.get(1..).unwrap_or_default())
+        .fold(0, |found, (&before, &byte)| found | (u8::from(byte == b'\n') & u8::from(before != b'\r')));
+    if lone != 0 || head.first() == Some(&b'\n') {
+        return Err(bad("a line ends in LF without CR"));
     }
     Ok(())
 }
@@ -162,7 +171,9 @@ fn method_of(method: &str) -> Result<Method, Reject> {
     match method {
         "GET" => Ok(Method::GET),
         "HEAD" => Ok(Method::HEAD),
-        _ if method.len() > 32 => Err(Reject { status: 501, reason: "no such method" }),
+        // Methods are case-sensitive (RFC 9110 §9.1), and all that are registered are in capitals: an origin that takes `get` for GET would
+        // answer something else than what was judged here.
+        _ if method.len() > 32 || method.bytes().any(|b| b.is_ascii_lowercase()) => Err(Reject { status: 501, reason: "no such method" }),
         _ => Method::from_bytes(method.as_bytes()).map_err(|_| bad("malformed method")),
     }
 }
@@ -171,23 +182,29 @@ fn method_of(method: &str) -> Result<Method, Reject> {
 fn effective_target<'a>(
     method: &Method,
     target: &'a str,
-    minor_version: u8,
+    (minor_version, known_host): (u8, &'a str),
     fields: &RequestFields<'a>,
 ) -> Result<(&'a str, &'a str, Option<&'a str>), Reject> {
     let host = match fields.host {
-        Slot::One(host) => std::str::from_utf8(host).map_err(|_| bad("malformed Host field"))?,
+        Slot::One(b"") if minor_version == 0 => "",
+        // Nothing is known yet: an empty Host must not pass for it.
+        Slot::One(host) if !known_host.is_empty() && host == known_host.as_bytes() => known_host,
+        Slot::One(host) => match std::str::from_utf8(host) {
+            Ok(host) if valid_authority(host) => host,
+            _ => return Err(bad("malformed Host field")),
+        },
         Slot::Absent if minor_version == 0 => "",
         Slot::Absent => return Err(bad("HTTP/1.1 needs a Host field")),
         Slot::Many => return Err(bad("more than one Host field")),
     };
-    if !(host.is_empty() && minor_version == 0) && !valid_authority(host) {
-        return Err(bad("malformed Host field"));
-    }
     if *method == Method::CONNECT {
         return Err(Reject { status: 405, reason: "this is not a tunnel" });
     }
     match parse_target(target).map_err(|_| bad("malformed request-target"))? {
         Target::Origin { path, query } => Ok((host, path, query)),
+        Target::Absolute { scheme, .. } if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) => {
+            Err(bad("only http and https are spoken here"))
+        }
         Target::Absolute { authority, path, query, .. } if valid_authority(authority) => Ok((authority, path, query)),
         Target::Absolute { .. } => Err(bad("malformed authority in the request-target")),
         Target::Asterisk if *method == Method::OPTIONS => Ok((host, "*", None)),

@@ -24,14 +24,14 @@ use crate::{
     connection::{Phase, Seat},
     service::{Exchange, Hit, Peer, RequestBody, Service},
     stream::Stream,
-    worker::{Shared, Worker},
+    worker::{Front, Worker},
 };
 use head::{Framing, Head, Parsed, Reject, field_table, parse};
 
 /// A connection and what it owns.
 struct Connection<S> {
     worker: Rc<Worker<S>>,
-    shared: Rc<Shared>,
+    front: Rc<Front>,
     stream: Stream,
     peer: Peer,
     seat: Seat,
@@ -117,10 +117,10 @@ impl Line {
 }
 
 /// Serves one connection until either side has had enough.
-pub(crate) async fn serve<S: Service>(worker: Rc<Worker<S>>, shared: Rc<Shared>, stream: Stream, peer: Peer, seat: Seat, share: Share) {
+pub(crate) async fn serve<S: Service>(worker: Rc<Worker<S>>, front: Rc<Front>, stream: Stream, peer: Peer, seat: Seat, share: Share) {
     // The first request has to come within the time for a head; only later ones may be waited for.
-    seat.until(Phase::Head, Instant::now(), shared.limits.header_timeout);
-    let mut connection = Connection { worker, shared, stream, peer, seat, pending: Vec::new(), _share: share };
+    seat.until(Phase::Head, front.allowances.header);
+    let mut connection = Connection { worker, front, stream, peer, seat, pending: Vec::new(), _share: share };
     loop {
         match std::future::poll_fn(|cx| connection.poll_step(cx)).await {
             Step::Gone => return,
@@ -152,17 +152,17 @@ impl<S: Service> Connection<S> {
         loop {
             if self.pending.is_empty() {
                 let n = match ready!(self.stream.poll_read(cx, &mut buffer)) {
-                    Ok(0) | Err(_) => return Poll::Ready(Step::Gone),
+                    Ok(0) | Err(_) => return Poll::Ready(self.gone()),
                     Ok(n) => n,
                 };
-                let (consumed, step) = self.answer_all(cx, &buffer[..n]);
+                let (consumed, step) = self.answer_all(&buffer[..n]);
                 self.pending.extend_from_slice(&buffer[consumed..n]);
                 if let Some(step) = step {
                     return Poll::Ready(step);
                 }
             } else {
                 let mut pending = std::mem::take(&mut self.pending);
-                let (consumed, step) = self.answer_all(cx, &pending);
+                let (consumed, step) = self.answer_all(&pending);
                 pending.drain(..consumed);
                 // An idle connection holds no buffer.
                 self.pending = if pending.is_empty() { Vec::new() } else { pending };
@@ -173,20 +173,28 @@ impl<S: Service> Connection<S> {
                     continue;
                 }
                 match ready!(self.stream.poll_read(cx, &mut buffer)) {
-                    Ok(0) | Err(_) => return Poll::Ready(Step::Gone),
+                    Ok(0) | Err(_) => return Poll::Ready(self.gone()),
                     Ok(n) => self.pending.extend_from_slice(&buffer[..n]),
                 }
             }
         }
     }
 
+    /// The client has closed: it needs no last word about the head that it left unfinished.
+    const fn gone(&mut self) -> Step<S> {
+        self.stream.head_begun = false;
+        Step::Gone
+    }
+
     /// Answers every complete request in `bytes` that can be answered at once. Returns how many bytes are done with, and what stopped it.
-    fn answer_all(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> (usize, Option<Step<S>>) {
+    fn answer_all(&mut self, bytes: &[u8]) -> (usize, Option<Step<S>>) {
         let mut at = 0;
         let started = Instant::now();
+        let front = Rc::clone(&self.front);
         while at < bytes.len() {
+            let known_host = self.worker.known_host();
             let mut table = field_table();
-            let (head, fields) = match parse(&bytes[at..], &mut table, &self.shared.limits) {
+            let (head, fields) = match parse(&bytes[at..], &mut table, &known_host, &front.limits) {
                 Ok(Parsed::Complete(head, fields)) => {
                     self.stream.head_begun = false;
                     (head, fields)
@@ -194,7 +202,7 @@ impl<S: Service> Connection<S> {
                 Ok(Parsed::Partial) => {
                     self.stream.head_begun = true;
                     if self.seat.watch().phase() != Phase::Head {
-                        self.seat.until(Phase::Head, started, self.shared.limits.header_timeout);
+                        self.seat.until(Phase::Head, self.front.allowances.header);
                     }
                     return (at, None);
                 }
@@ -203,6 +211,9 @@ impl<S: Service> Connection<S> {
                     return (at, Some(Step::Refuse(reject)));
                 }
             };
+            if *known_host != *head.authority {
+                self.worker.remember_host(head.authority);
+            }
             let keep_alive = head.keep_alive && !self.seat.is_draining();
             let plain = head.framing == Framing::None
                 && !head.negotiates
@@ -211,25 +222,18 @@ impl<S: Service> Connection<S> {
             if !plain {
                 return (at, Some(Step::HandOff));
             }
-            match self.answer(cx, &head, &fields, keep_alive, started) {
+            match self.answer(&head, &fields, keep_alive, started) {
                 Answered::Yes if keep_alive => at += head.len,
                 Answered::Yes => return (at + head.len, Some(Step::Close)),
                 Answered::Stop(step) => return (at + head.len, Some(step)),
             }
         }
-        self.seat.until(Phase::Idle, started, self.shared.limits.idle_timeout);
+        self.seat.until(Phase::Idle, self.front.allowances.idle);
         (at, None)
     }
 
     /// The hit path: look up, and one vectored write.
-    fn answer(
-        &mut self,
-        cx: &mut Context<'_>,
-        head: &Head<'_>,
-        fields: &RequestFields<'_>,
-        keep_alive: bool,
-        started: Instant,
-    ) -> Answered<S> {
+    fn answer(&mut self, head: &Head<'_>, fields: &RequestFields<'_>, keep_alive: bool, started: Instant) -> Answered<S> {
         let worker = Rc::clone(&self.worker);
         let mut out = worker.head_buffer.borrow_mut();
         out.clear();
@@ -239,7 +243,7 @@ impl<S: Service> Connection<S> {
             authority: head.authority,
             path: head.path,
             query: head.query,
-            fields: *fields,
+            fields,
         };
         let Some(hit) = worker.service.hit(self.peer, &request, started, &mut out) else {
             return self.must_call(head, fields, keep_alive, started);
@@ -247,10 +251,10 @@ impl<S: Service> Connection<S> {
         out.extend_from_slice(connection_fields(head.minor_version, keep_alive));
         let body = hit.body.as_ref().map_or(&[][..], AsRef::as_ref);
         let total = out.len() + body.len();
-        let written = match self.stream.poll_write(cx, &[IoSlice::new(&out), IoSlice::new(body)]) {
-            Poll::Ready(Ok(n)) => n,
-            Poll::Ready(Err(_)) => return Answered::Stop(Step::Gone),
-            Poll::Pending => 0,
+        let written = match self.stream.try_write(&[IoSlice::new(&out), IoSlice::new(body)]) {
+            Ok(n) => n,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+            Err(_) => return Answered::Stop(Step::Gone),
         };
         if written < total {
             let line = Line::keep(head, fields);
@@ -293,7 +297,7 @@ impl<S: Service> Connection<S> {
         let total = head.len() + body.len();
         let mut result = Ok(());
         while written < total {
-            self.seat.until(Phase::Write, Instant::now(), self.shared.limits.write_timeout);
+            self.seat.until(Phase::Write, self.front.allowances.write);
             let slices = [IoSlice::new(head.get(written..).unwrap_or_default()), IoSlice::new(&body[written.saturating_sub(head.len())..])];
             match std::future::poll_fn(|cx| self.stream.poll_write(cx, &slices)).await {
                 Ok(0) => result = Err(io::ErrorKind::WriteZero.into()),
@@ -306,7 +310,7 @@ impl<S: Service> Connection<S> {
         }
         let body_bytes = written.saturating_sub(head.len()) as u64;
         self.worker.service.done(&line.exchange(self.peer, hit.status, body_bytes, started, result.is_ok()), hit.note);
-        self.seat.until(Phase::Idle, Instant::now(), self.shared.limits.idle_timeout);
+        self.seat.until(Phase::Idle, self.front.allowances.idle);
         result
     }
 
@@ -314,7 +318,7 @@ impl<S: Service> Connection<S> {
     async fn write_all(&mut self, mut slices: &mut [IoSlice<'_>]) -> io::Result<()> {
         IoSlice::advance_slices(&mut slices, 0);
         while !slices.is_empty() {
-            self.seat.until(Phase::Write, Instant::now(), self.shared.limits.write_timeout);
+            self.seat.until(Phase::Write, self.front.allowances.write);
             match std::future::poll_fn(|cx| self.stream.poll_write(cx, slices)).await? {
                 0 => return Err(io::ErrorKind::WriteZero.into()),
                 n => IoSlice::advance_slices(&mut slices, n),
@@ -335,7 +339,7 @@ impl<S: Service> Connection<S> {
     /// Closes a connection on which unread bytes may wait, so that the client still gets our last ones: our side first, then a short wait
     /// for its end. Closing at once would reset the connection and may destroy the response on its way (RFC 9112 §9.6).
     async fn close(&mut self) {
-        self.seat.until(Phase::Write, Instant::now(), LINGER);
+        self.seat.until(Phase::Write, self.front.allowances.linger);
         if std::future::poll_fn(|cx| self.stream.poll_shutdown(cx)).await.is_err() {
             return;
         }
@@ -350,8 +354,7 @@ impl<S: Service> Connection<S> {
     }
 }
 
-/// How long, and how much, a closed connection may still send.
-const LINGER: std::time::Duration = std::time::Duration::from_secs(2);
+/// How much a closed connection may still send.
 const LINGER_BYTES: usize = 256 * 1024;
 
 enum Answered<S: Service> {

@@ -58,7 +58,7 @@ impl<S: Service> Connection<S> {
         let mut body_bytes = 0;
         let result = self.respond(response, &line.method, line.minor_version, keep_alive, &mut body_bytes).await;
         self.worker.service.done(&line.exchange(self.peer, status, body_bytes, started, result.is_ok()), note);
-        self.seat.until(Phase::Idle, Instant::now(), self.shared.limits.idle_timeout);
+        self.seat.until(Phase::Idle, self.front.allowances.idle);
         result
     }
 

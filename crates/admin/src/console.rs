@@ -1,0 +1,172 @@
+//! What this crate asks of the rest of Seawall, as one trait and plain values.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// The running server, as the admin API sees it. Calls come from the admin listener's thread and should take microseconds: read counters,
+/// leave a command, return.
+pub trait Console: Send + Sync + 'static {
+    /// Every metric with its present values.
+    fn metrics(&self) -> Vec<Metric>;
+
+    /// How the server is doing.
+    fn health(&self) -> Health;
+
+    /// Purges. When this returns, no fetch that began earlier can bring the purged responses back.
+    ///
+    /// # Errors
+    /// When the command names something that this server does not have.
+    fn purge(&self, command: &PurgeCommand) -> Result<PurgeDone, PurgeRefused>;
+}
+
+/// One metric: its meaning, and a value for each set of labels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metric {
+    /// What it is called: `[a-zA-Z_:][a-zA-Z0-9_:]*`, such as `seawall_requests_total`.
+    pub name: &'static str,
+    /// What it means, in a sentence.
+    pub help: &'static str,
+    /// How it moves.
+    pub kind: MetricKind,
+    /// Its values.
+    pub samples: Vec<Sample>,
+}
+
+impl Metric {
+    /// A metric. The name of a counter should end in `_total`.
+    #[must_use]
+    pub const fn new(name: &'static str, help: &'static str, kind: MetricKind, samples: Vec<Sample>) -> Self {
+        Self { name, help, kind, samples }
+    }
+}
+
+/// How a metric moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MetricKind {
+    /// It only rises while the process lives.
+    Counter,
+    /// It rises and falls.
+    Gauge,
+}
+
+/// One value of a metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    /// Names, `[a-zA-Z_][a-zA-Z0-9_]*`, and values, which may be any text.
+    pub labels: Vec<(&'static str, String)>,
+    /// The value.
+    pub value: Value,
+}
+
+impl Sample {
+    /// The one value of a metric.
+    pub fn plain(value: impl Into<Value>) -> Self {
+        Self { labels: Vec::new(), value: value.into() }
+    }
+
+    /// One value of several, told apart by a label.
+    pub fn labelled(name: &'static str, label: impl Into<String>, value: impl Into<Value>) -> Self {
+        Self { labels: vec![(name, label.into())], value: value.into() }
+    }
+}
+
+/// A number. Counters are kept whole: as a float, a count of bytes would lose its last digits beyond 2^53.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// A count.
+    Whole(u64),
+    /// Seconds, ratios.
+    Real(f64),
+}
+
+impl From<u64> for Value {
+    fn from(value: u64) -> Self {
+        Self::Whole(value)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(value: f64) -> Self {
+        Self::Real(value)
+    }
+}
+
+/// How the server is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Health {
+    /// Whether new requests are welcome; no longer so once a shutdown has begun.
+    pub ready: bool,
+    /// Of Seawall.
+    pub version: String,
+    /// Since the process began to serve.
+    pub uptime: Duration,
+    /// How many there are.
+    pub workers: usize,
+    /// In the order of the configuration.
+    pub sites: Vec<SiteHealth>,
+}
+
+/// How one site is doing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SiteHealth {
+    /// As configured.
+    pub name: String,
+    /// Whether its origin answered when it was last asked. `None`, and then left out, if there is no server behind it (a folder, a blog)
+    /// or it was not asked yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin_up: Option<bool>,
+}
+
+/// A purge, as it is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PurgeCommand {
+    /// What it covers.
+    pub target: PurgeTarget,
+    /// Never serve again what it covers. Otherwise that becomes stale: it may be served while it is refreshed, or if the origin is down.
+    pub hard: bool,
+}
+
+/// What a purge covers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PurgeTarget {
+    /// One target URI, in every variant.
+    Url(String),
+    /// Every target URI that begins so.
+    Prefix(String),
+    /// Every stored response that carries this tag.
+    Tag(String),
+    /// Every stored response.
+    All,
+}
+
+/// A purge that happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PurgeDone {
+    /// The generation that it raised the store to.
+    pub generation: u64,
+    /// How many stored responses it found; only for a URL, since nothing is searched for the other targets.
+    pub variants: Option<usize>,
+    /// What it covered, in words for the operator.
+    pub covered: String,
+}
+
+/// Why a purge did not happen: the operator named something that is no URL, or that this server does not have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct PurgeRefused(String);
+
+impl PurgeRefused {
+    /// For the reason that is given, a sentence without a full stop.
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn remedy(&self) -> &'static str {
+        "write the address as visitors see it, such as https://blog.example.org/hello/; GET /status lists the sites"
+    }
+}

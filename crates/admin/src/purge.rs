@@ -1,0 +1,134 @@
+//! A purge command as JSON: what `POST /purge` takes and what `seawall purge` sends.
+//!
+//! `{"url": "https://blog.example.org/hello/"}`, and likewise `prefix`, `tag` and `"all": true`; `"hard": false` for a soft purge. Unknown
+//! keys are refused: a purge that understood half of its command would leave pages in place that its sender believes gone.
+
+use serde::{Deserialize, Serialize};
+
+use crate::console::{PurgeCommand, PurgeTarget};
+
+#[derive(Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+struct Wire {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prefix: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tag: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    all: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hard: Option<bool>,
+}
+
+/// Why a text is no purge command.
+#[derive(Debug, thiserror::Error)]
+pub enum BadCommand {
+    /// Not JSON, not an object, or with a key that means nothing here.
+    #[error("the body is no purge command: {0}")]
+    Json(#[from] serde_json::Error),
+    /// No target.
+    #[error("the command names nothing to purge")]
+    NoTarget,
+    /// Several targets.
+    #[error("the command names more than one target")]
+    SeveralTargets,
+    /// A target of no characters.
+    #[error("\"{0}\" is empty")]
+    Empty(&'static str),
+}
+
+impl BadCommand {
+    /// What to do about it.
+    #[must_use]
+    pub fn remedy(&self) -> &'static str {
+        "send one of {\"url\": \"https://…\"}, {\"prefix\": \"https://…\"}, {\"tag\": \"…\"} or {\"all\": true}; \
+         \"hard\": false keeps old copies until new ones are there"
+    }
+}
+
+impl PurgeCommand {
+    /// Reads a command. Without `hard` it is hard, as on the command line: the next visitor gets what the origin says now.
+    ///
+    /// # Errors
+    /// When it is not JSON, has unknown keys, or has not exactly one target.
+    pub fn from_json(json: &[u8]) -> Result<Self, BadCommand> {
+        let wire: Wire = serde_json::from_slice(json)?;
+        let targets = [
+            wire.url.map(PurgeTarget::Url),
+            wire.prefix.map(PurgeTarget::Prefix),
+            wire.tag.map(PurgeTarget::Tag),
+            wire.all.unwrap_or_default().then_some(PurgeTarget::All),
+        ];
+        let mut targets = targets.into_iter().flatten();
+        let target = targets.next().ok_or(BadCommand::NoTarget)?;
+        if targets.next().is_some() {
+            return Err(BadCommand::SeveralTargets);
+        }
+        // An empty prefix would be everything, by what is more likely an unset variable in somebody's script.
+        match &target {
+            PurgeTarget::Url(text) if text.is_empty() => Err(BadCommand::Empty("url")),
+            PurgeTarget::Prefix(text) if text.is_empty() => Err(BadCommand::Empty("prefix")),
+            PurgeTarget::Tag(text) if text.is_empty() => Err(BadCommand::Empty("tag")),
+            _ => Ok(Self { target, hard: wire.hard.unwrap_or(true) }),
+        }
+    }
+
+    /// Writes what [`from_json`](Self::from_json) reads.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut wire = Wire { hard: Some(self.hard), ..Wire::default() };
+        match &self.target {
+            PurgeTarget::Url(url) => wire.url = Some(url.clone()),
+            PurgeTarget::Prefix(prefix) => wire.prefix = Some(prefix.clone()),
+            PurgeTarget::Tag(tag) => wire.tag = Some(tag.clone()),
+            PurgeTarget::All => wire.all = Some(true),
+        }
+        serde_json::to_string(&wire).expect("strings and booleans are always JSON")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_has_exactly_one_target() {
+        let command = |target, hard| Ok(PurgeCommand { target, hard });
+        let url = PurgeTarget::Url("https://a/b".to_owned());
+        let cases = [
+            (r#"{"url": "https://a/b"}"#, command(url.clone(), true)),
+            (r#"{"url": "https://a/b", "hard": true}"#, command(url.clone(), true)),
+            (r#"{"url": "https://a/b", "hard": false, "all": false, "tag": null}"#, command(url, false)),
+            (r#"{"prefix": "https://a/"}"#, command(PurgeTarget::Prefix("https://a/".to_owned()), true)),
+            (r#"{"tag": "post-1"}"#, command(PurgeTarget::Tag("post-1".to_owned()), true)),
+            (r#"{"all": true}"#, command(PurgeTarget::All, true)),
+            ("{}", Err("names nothing")),
+            (r#"{"all": false}"#, Err("names nothing")),
+            (r#"{"hard": true}"#, Err("names nothing")),
+            (r#"{"all": true, "tag": "a"}"#, Err("more than one")),
+            (r#"{"url": "https://a/", "prefix": "https://a/"}"#, Err("more than one")),
+            (r#"{"prefix": ""}"#, Err("\"prefix\" is empty")),
+            (r#"{"url": ""}"#, Err("\"url\" is empty")),
+            (r#"{"tag": ""}"#, Err("\"tag\" is empty")),
+            (r#"{"uri": "https://a/"}"#, Err("unknown field `uri`")),
+            (r#"{"all": true, "soft": true}"#, Err("unknown field `soft`")),
+            (r#"{"tag": "a", "tag": "b"}"#, Err("duplicate field `tag`")),
+            (r#"{"all": "true"}"#, Err("invalid type")),
+            (r#"{"all": true} {"all": true}"#, Err("trailing")),
+            ("all", Err("no purge command")),
+            ("", Err("no purge command")),
+        ];
+        for (json, expected) in cases {
+            match (PurgeCommand::from_json(json.as_bytes()), expected) {
+                (Ok(command), Ok(expected)) => {
+                    assert_eq!(command, expected, "{json}");
+                    assert_eq!(PurgeCommand::from_json(command.to_json().as_bytes()).expect(json), expected, "{json} once more");
+                }
+                (Err(error), Err(expected)) => assert!(error.to_string().contains(expected), "{json}: {error}"),
+                (outcome, _) => panic!("{json}: {outcome:?}"),
+            }
+        }
+    }
+}

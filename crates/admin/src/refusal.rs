@@ -1,0 +1,116 @@
+//! Every answer that is not what was asked for: a status, what is wrong, and what to do.
+
+use std::borrow::Cow;
+
+use axum::{
+    Json,
+    extract::rejection::BytesRejection,
+    http::{
+        HeaderValue, StatusCode,
+        header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE},
+    },
+    response::{IntoResponse, Response},
+};
+use serde::Serialize;
+
+use crate::{console::PurgeRefused, purge::BadCommand};
+
+/// A refused request.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) status: StatusCode,
+    error: Cow<'static, str>,
+    remedy: &'static str,
+    /// For a 401.
+    challenge: Option<&'static str>,
+}
+
+const AUTHORIZE: &str = "send `Authorization: Bearer TOKEN`; the token is in the file admin_token_file, which only its owner can read";
+
+impl Refusal {
+    fn new(status: StatusCode, error: impl Into<Cow<'static, str>>, remedy: &'static str) -> Self {
+        Self { status, error: error.into(), remedy, challenge: None }
+    }
+
+    /// The challenges of RFC 6750 §3.1: a request without a token is not told that its token is wrong.
+    pub(crate) fn unauthorized(had_token: bool) -> Self {
+        let (error, challenge) = if had_token {
+            ("the token is not the one of this server", "Bearer realm=\"seawall\", error=\"invalid_token\"")
+        } else {
+            ("this needs the admin token", "Bearer realm=\"seawall\"")
+        };
+        Self { challenge: Some(challenge), ..Self::new(StatusCode::UNAUTHORIZED, error, AUTHORIZE) }
+    }
+
+    pub(crate) fn misdirected() -> Self {
+        let remedy = "use http://127.0.0.1 or http://localhost with the port of the admin listener, or send the token";
+        Self::new(StatusCode::MISDIRECTED_REQUEST, "without a token, the admin API answers to addresses of this machine alone", remedy)
+    }
+
+    pub(crate) fn bad_host() -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "a request needs exactly one valid Host field", "send one, such as Host: 127.0.0.1:9180")
+    }
+
+    pub(crate) fn no_such_route() -> Self {
+        Self::new(StatusCode::NOT_FOUND, "there is nothing at this path", "GET / lists what there is")
+    }
+
+    pub(crate) fn method() -> Self {
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "this path does not take this method", "GET / lists what there is")
+    }
+
+    pub(crate) fn slow_body() -> Self {
+        Self::new(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time", "send it at once; a purge command is a line of JSON")
+    }
+}
+
+impl From<BadCommand> for Refusal {
+    fn from(error: BadCommand) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, error.to_string(), error.remedy())
+    }
+}
+
+impl From<PurgeRefused> for Refusal {
+    fn from(error: PurgeRefused) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, error.to_string(), error.remedy())
+    }
+}
+
+impl From<BytesRejection> for Refusal {
+    fn from(error: BytesRejection) -> Self {
+        match error.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => Self::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "the body is longer than 16 KiB",
+                "purge a prefix, a tag or everything instead of naming that much",
+            ),
+            _ => Self::new(StatusCode::BAD_REQUEST, "the body could not be read", "send it whole, as Content-Length says"),
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        #[derive(Serialize)]
+        struct Body<'a> {
+            error: &'a str,
+            remedy: &'a str,
+        }
+        let mut response = (self.status, Json(Body { error: &self.error, remedy: self.remedy })).into_response();
+        if let Some(challenge) = self.challenge {
+            response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+        }
+        // What is left of a body that nobody will read must not be taken for the next request.
+        if matches!(self.status, StatusCode::REQUEST_TIMEOUT | StatusCode::PAYLOAD_TOO_LARGE) {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+}
+
+/// What `/healthz` says once a shutdown has begun: nothing is wrong, but a balancer should go elsewhere.
+pub(crate) fn draining(body: impl IntoResponse) -> Response {
+    let mut response = (StatusCode::SERVICE_UNAVAILABLE, body).into_response();
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("5"));
+    response
+}

@@ -1,0 +1,119 @@
+//! The routes, and what each answers.
+
+use std::{sync::Arc, time::Duration};
+
+use axum::{
+    Json, Router,
+    body::Bytes,
+    extract::{DefaultBodyLimit, FromRequest as _, Request, State},
+    http::{
+        HeaderValue,
+        header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS},
+    },
+    middleware::{self, Next},
+    response::{IntoResponse, Response},
+    routing::{get, post},
+};
+use serde::Serialize;
+
+use crate::{
+    console::{Console, Health, Metric, PurgeCommand, PurgeDone, SiteHealth},
+    exposition,
+    guard::Guard,
+    refusal::{self, Refusal},
+};
+
+/// Longest body of a request, in bytes.
+pub(crate) const BODY_MAX: usize = 16 << 10;
+
+const ROUTES: &str = "\
+Seawall's admin API
+
+GET  /healthz   is it ready? 200 or 503
+GET  /metrics   for Prometheus
+GET  /status    health and metrics as JSON
+POST /purge     {\"url\": \"…\"}, {\"prefix\": \"…\"}, {\"tag\": \"…\"} or {\"all\": true}; \"hard\": false marks stale
+                needs Authorization: Bearer TOKEN
+";
+
+type Shared = State<Arc<dyn Console>>;
+
+/// All routes behind `guard`. A body has `body_timeout` to arrive.
+pub(crate) fn router(console: Arc<dyn Console>, guard: Guard, body_timeout: Duration) -> Router {
+    let routes = Router::new()
+        .route("/", get(async || ROUTES))
+        .route("/healthz", get(healthz))
+        .route("/metrics", get(metrics))
+        .route("/status", get(status))
+        .route("/purge", post(move |console: Shared, request: Request| purge(console, request, body_timeout)))
+        .method_not_allowed_fallback(async || Refusal::method())
+        .fallback(async || Refusal::no_such_route())
+        .layer(DefaultBodyLimit::max(BODY_MAX))
+        .with_state(console);
+    // A router of its own for the guard: around the routes themselves, a refusal would still get their `Allow`.
+    Router::new().fallback_service(routes).layer(middleware::from_fn_with_state(Arc::new(guard), admit))
+}
+
+/// Before every route, the missing ones too: what paths there are is nobody's business who may not ask.
+async fn admit(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    let (parts, body) = request.into_parts();
+    let mut response = match guard.admit(&parts) {
+        Ok(()) => next.run(Request::from_parts(parts, body)).await,
+        Err(refusal) => refusal.into_response(),
+    };
+    let fields = response.headers_mut();
+    fields.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    // No page may load an answer as a script or an image and learn from what it does.
+    fields.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    fields.insert("cross-origin-resource-policy", HeaderValue::from_static("same-origin"));
+    response
+}
+
+async fn healthz(State(console): Shared) -> Response {
+    #[derive(Serialize)]
+    struct Body {
+        status: &'static str,
+    }
+    let ready = console.health().ready;
+    let body = Json(Body { status: word(ready) });
+    if ready { body.into_response() } else { refusal::draining(body) }
+}
+
+fn word(ready: bool) -> &'static str {
+    if ready { "ok" } else { "draining" }
+}
+
+async fn metrics(State(console): Shared) -> impl IntoResponse {
+    ([(CONTENT_TYPE, exposition::CONTENT_TYPE)], exposition::text(&console.metrics()))
+}
+
+async fn status(State(console): Shared) -> Response {
+    #[derive(Serialize)]
+    struct Body<'a> {
+        status: &'static str,
+        version: String,
+        uptime_seconds: f64,
+        workers: usize,
+        sites: &'a [SiteHealth],
+        metrics: exposition::Json<'a>,
+    }
+    let Health { ready, version, uptime, workers, sites } = console.health();
+    let metrics: Vec<Metric> = console.metrics();
+    let body = Body {
+        status: word(ready),
+        version,
+        uptime_seconds: uptime.as_secs_f64(),
+        workers,
+        sites: &sites,
+        metrics: exposition::Json(&metrics),
+    };
+    Json(body).into_response()
+}
+
+/// Takes JSON whatever `Content-Type` says: that field is what keeps forms of web pages out elsewhere, and here the token does.
+async fn purge(State(console): Shared, request: Request, body_timeout: Duration) -> Result<Json<PurgeDone>, Refusal> {
+    let body = tokio::time::timeout(body_timeout, Bytes::from_request(request, &()));
+    let body = body.await.map_err(|_| Refusal::slow_body())??;
+    let command = PurgeCommand::from_json(&body)?;
+    Ok(Json(console.purge(&command)?))
+}

@@ -1,0 +1,340 @@
+//! Every route through a real listener, asked byte by byte.
+
+use std::{
+    io::{ErrorKind, Read as _, Write as _},
+    net::{SocketAddr, TcpStream},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use serde_json::{Value as Json, json};
+use tokio::sync::oneshot;
+
+use crate::{
+    Console, Health, Metric, MetricKind, PurgeCommand, PurgeDone, PurgeRefused, PurgeTarget, Sample, SiteHealth, Token,
+    connections::{Bounds, serve_within},
+};
+
+const TOKEN: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+/// Remembers its purges; refuses tags.
+#[derive(Default)]
+struct Fake {
+    draining: AtomicBool,
+    asked: AtomicUsize,
+    purges: Mutex<Vec<PurgeCommand>>,
+}
+
+impl Console for Fake {
+    fn metrics(&self) -> Vec<Metric> {
+        let samples = vec![Sample::labelled("site", "blog", 12), Sample::labelled("site", "a \"b\"", 0.5)];
+        vec![Metric::new("seawall_requests_total", "Requests", MetricKind::Counter, samples)]
+    }
+
+    fn health(&self) -> Health {
+        let asked = self.asked.fetch_add(1, Ordering::SeqCst) + 1;
+        let site = |name: &str, origin_up| SiteHealth { name: name.to_owned(), origin_up };
+        Health {
+            ready: !self.draining.load(Ordering::SeqCst),
+            version: "1.2.3".to_owned(),
+            uptime: Duration::from_millis(1500),
+            workers: asked,
+            sites: vec![site("blog", None), site("ghost", Some(false))],
+        }
+    }
+
+    fn purge(&self, command: &PurgeCommand) -> Result<PurgeDone, PurgeRefused> {
+        if let PurgeTarget::Tag(tag) = &command.target {
+            return Err(PurgeRefused::new(format!("nothing is called {tag}")));
+        }
+        let mut purges = self.purges.lock().expect("no panic");
+        purges.push(command.clone());
+        Ok(PurgeDone { generation: purges.len() as u64, variants: None, covered: "that".to_owned() })
+    }
+}
+
+struct Running {
+    address: SocketAddr,
+    console: Arc<Fake>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<thread::JoinHandle<std::io::Result<()>>>,
+}
+
+impl Running {
+    fn on(address: &'static str, bounds: Bounds) -> Self {
+        let console = Arc::new(Fake::default());
+        let (stop, stopped) = oneshot::channel::<()>();
+        let (bound, listening) = std::sync::mpsc::channel();
+        let shown = Arc::clone(&console);
+        let thread = thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(async {
+                let listener = tokio::net::TcpListener::bind(address).await?;
+                bound.send(listener.local_addr()?).expect("the test waits");
+                let token = Token::new(TOKEN).expect("long enough");
+                serve_within(bounds, listener, shown, token, async { drop(stopped.await) }).await
+            })
+        });
+        let address = listening.recv().expect("bound");
+        Self { address, console, stop: Some(stop), thread: Some(thread) }
+    }
+
+    fn start() -> Self {
+        Self::on("127.0.0.1:0", Bounds::DEFAULT)
+    }
+
+    fn connect(&self) -> TcpStream {
+        // Of a wildcard listener, the loopback side.
+        let stream = TcpStream::connect(("127.0.0.1", self.address.port())).expect("connected");
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("set");
+        stream
+    }
+
+    /// Sends one request on a connection of its own. `|` stands for CRLF, TOKEN and HOST for what they say.
+    fn ask(&self, head: &str, body: &str) -> Answer {
+        let mut stream = self.connect();
+        let head = head.replace("TOKEN", TOKEN).replace("HOST", &format!("Host: {}", self.address)).replace('|', "\r\n");
+        let length = body.len();
+        stream.write_all(format!("{head}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}").as_bytes()).expect("sent");
+        let mut text = Vec::new();
+        stream.read_to_end(&mut text).expect("an answer");
+        Answer::parse(&String::from_utf8(text).expect("text"))
+    }
+
+    fn purges(&self) -> Vec<PurgeCommand> {
+        self.console.purges.lock().expect("no panic").clone()
+    }
+
+    fn stop(mut self) {
+        self.stop.take().expect("once").send(()).expect("it runs");
+        self.thread.take().expect("once").join().expect("no panic").expect("no error");
+    }
+}
+
+#[derive(Debug)]
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Answer {
+    fn parse(text: &str) -> Self {
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no head: {text:?}"));
+        let status = head.strip_prefix("HTTP/1.").and_then(|line| line.get(2..5)).and_then(|status| status.parse().ok());
+        Self { status: status.expect(head), head: head.to_ascii_lowercase(), body: body.to_owned() }
+    }
+
+    fn json(&self) -> Json {
+        assert!(self.head.contains("content-type: application/json"), "{self:?}");
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+/// Reads exactly one response with a Content-Length.
+fn read_one(stream: &mut TcpStream) -> Answer {
+    let mut text = Vec::new();
+    let mut byte = [0];
+    while !text.ends_with(b"\r\n\r\n") {
+        stream.read_exact(&mut byte).expect("a head");
+        text.push(byte[0]);
+    }
+    let head = String::from_utf8(text).expect("text").to_ascii_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).expect("a length").parse().expect("a number");
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).expect("a body");
+    Answer::parse(&format!("{}{}", head.replacen("http", "HTTP", 1), String::from_utf8(body).expect("text")))
+}
+
+#[test]
+fn every_route_with_and_without_the_token() {
+    let (local, open) = (Running::start(), Running::on("0.0.0.0:0", Bounds::DEFAULT));
+    let all = r#"{"all": true}"#;
+    let cases = [
+        // start line, body, and the status: on loopback without a token, with a wrong and the right one; elsewhere likewise.
+        ("GET /", "", [200, 200, 200], [401, 401, 200]),
+        ("GET /healthz", "", [200, 200, 200], [401, 401, 200]),
+        ("HEAD /healthz", "", [200, 200, 200], [401, 401, 200]),
+        ("GET /metrics", "", [200, 200, 200], [401, 401, 200]),
+        ("GET /status", "", [200, 200, 200], [401, 401, 200]),
+        ("GET /purge", "", [405, 405, 405], [401, 401, 405]),
+        ("GET /nothing", "", [404, 404, 404], [401, 401, 404]),
+        ("OPTIONS /purge", "", [405, 405, 405], [401, 401, 405]),
+        ("POST /purge", all, [401, 401, 200], [401, 401, 200]),
+        ("POST /status", "", [401, 401, 405], [401, 401, 405]),
+        ("DELETE /purge", "", [401, 401, 405], [401, 401, 405]),
+    ];
+    for (start, body, on_loopback, elsewhere) in cases {
+        for (server, expected) in [(&local, on_loopback), (&open, elsewhere)] {
+            for (token, expected) in ["", "|Authorization: Bearer 123", "|Authorization: Bearer TOKEN"].iter().zip(expected) {
+                let answer = server.ask(&format!("{start} HTTP/1.1|HOST{token}"), body);
+                assert_eq!(answer.status, expected, "{start} {token}: {answer:?}");
+                // RFC 9110 §11.6.1 and RFC 6750 §3.1.
+                let challenge = if token.is_empty() {
+                    "www-authenticate: bearer realm=\"seawall\"\r\n"
+                } else {
+                    "www-authenticate: bearer realm=\"seawall\", error=\"invalid_token\"\r\n"
+                };
+                assert_eq!(answer.head.contains(challenge), expected == 401, "{answer:?}");
+                // RFC 9110 §15.5.6.
+                assert_eq!(answer.head.contains("\r\nallow: "), expected == 405, "{answer:?}");
+                assert!(answer.head.contains("cache-control: no-store"), "{answer:?}");
+                assert!(!answer.head.contains("access-control-"), "{answer:?}");
+                if start.starts_with("HEAD") {
+                    assert_eq!(answer.body, "");
+                } else if expected >= 400 {
+                    let json = answer.json();
+                    assert!(json["error"].is_string() && json["remedy"].is_string(), "{json}");
+                }
+            }
+        }
+    }
+    let everything = PurgeCommand { target: PurgeTarget::All, hard: true };
+    assert_eq!((local.purges(), open.purges()), (vec![everything.clone()], vec![everything]));
+}
+
+#[test]
+fn a_name_of_another_machine_is_answered_with_the_token_alone() {
+    let server = Running::start();
+    for (head, expected) in [
+        ("GET /status HTTP/1.1|Host: evil.example", 421),
+        ("GET /status HTTP/1.1|Host: evil.example|Authorization: Bearer TOKEN", 200),
+        ("POST /purge HTTP/1.1|Host: evil.example", 421),
+        ("GET /status HTTP/1.1|Host: localhost", 200),
+        ("GET /status HTTP/1.1", 400),
+        ("GET /status HTTP/1.1|Host: localhost|Host: localhost", 400),
+        ("GET /status HTTP/1.0", 200),
+    ] {
+        let answer = server.ask(head, "");
+        assert_eq!(answer.status, expected, "{head}: {answer:?}");
+    }
+    assert_eq!(server.purges(), []);
+}
+
+#[test]
+fn health_and_status_say_how_it_is() {
+    let server = Running::start();
+    let answer = server.ask("GET /healthz HTTP/1.1|HOST", "");
+    assert_eq!((answer.status, answer.json()), (200, json!({"status": "ok"})));
+
+    server.console.draining.store(true, Ordering::SeqCst);
+    let answer = server.ask("GET /healthz HTTP/1.1|HOST", "");
+    assert_eq!((answer.status, answer.json()), (503, json!({"status": "draining"})));
+
+    let answer = server.ask("GET /status HTTP/1.1|HOST", "");
+    let expected = json!({
+        "status": "draining",
+        "version": "1.2.3",
+        "uptime_seconds": 1.5,
+        "workers": 3,
+        "sites": [{"name": "blog"}, {"name": "ghost", "origin_up": false}],
+        "metrics": {
+            "seawall_requests_total": {
+                "kind": "counter",
+                "samples": [{"labels": {"site": "blog"}, "value": 12}, {"labels": {"site": "a \"b\""}, "value": 0.5}],
+            },
+        },
+    });
+    assert_eq!((answer.status, answer.json()), (200, expected));
+
+    let answer = server.ask("GET /metrics HTTP/1.1|HOST", "");
+    assert!(answer.head.contains("content-type: text/plain; version=0.0.4; charset=utf-8"), "{answer:?}");
+    let expected = "# HELP seawall_requests_total Requests\n# TYPE seawall_requests_total counter\n\
+                    seawall_requests_total{site=\"blog\"} 12\nseawall_requests_total{site=\"a \\\"b\\\"\"} 0.5\n";
+    assert_eq!(answer.body, expected);
+
+    let answer = server.ask("GET / HTTP/1.1|HOST", "");
+    for route in ["/healthz", "/metrics", "/status", "/purge"] {
+        assert!(answer.body.contains(route), "{route}");
+    }
+}
+
+#[test]
+fn a_purge_is_passed_on_or_refused_with_the_reason() {
+    let server = Running::start();
+    let head = "POST /purge HTTP/1.1|HOST|Authorization: Bearer TOKEN";
+    let url = |hard| PurgeCommand { target: PurgeTarget::Url("https://a.example/b".to_owned()), hard };
+    let too_long = format!(r#"{{"url": "{}"}}"#, "x".repeat(16 << 10));
+    let as_long_as_it_may_be = format!(r#"{{"all": true}}{}"#, " ".repeat((16 << 10) - 13));
+    let cases = [
+        (r#"{"url": "https://a.example/b"}"#, 200, "", Some(url(true))),
+        (r#"{"url": "https://a.example/b", "hard": false}"#, 200, "", Some(url(false))),
+        (&as_long_as_it_may_be, 200, "", Some(PurgeCommand { target: PurgeTarget::All, hard: true })),
+        (&too_long, 413, "16 KiB", None),
+        (r#"{"tag": "none"}"#, 400, "nothing is called none", None),
+        (r#"{"all": true, "site": "a"}"#, 400, "unknown field `site`", None),
+        (r#"{"all": true, "url": "https://a.example/b"}"#, 400, "more than one", None),
+        ("{}", 400, "names nothing", None),
+        ("", 400, "no purge command", None),
+    ];
+    for (body, status, error, purged) in cases {
+        let shown = &body[..body.len().min(60)];
+        let before = server.purges().len();
+        let answer = server.ask(head, body);
+        assert_eq!(answer.status, status, "{shown}: {answer:?}");
+        assert_eq!(server.purges().get(before), purged.as_ref(), "{shown}");
+        if status == 200 {
+            assert_eq!(answer.json(), json!({"generation": before + 1, "variants": null, "covered": "that"}), "{shown}");
+        } else {
+            assert!(answer.json()["error"].as_str().is_some_and(|text| text.contains(error)), "{shown}: {answer:?}");
+        }
+    }
+}
+
+/// What was asked on an open connection is answered before one that waits for its place.
+#[test]
+fn further_connections_wait_for_a_place() {
+    let server = Running::on("127.0.0.1:0", Bounds { connections: 1, ..Bounds::DEFAULT });
+    let request = format!("GET /status HTTP/1.1\r\nHost: {}\r\n\r\n", server.address);
+    let turn = |stream: &mut TcpStream| read_one(stream).json()["workers"].clone();
+    let mut first = server.connect();
+    first.write_all(request.as_bytes()).expect("sent");
+    assert_eq!(turn(&mut first), 1);
+
+    let mut waiting = server.connect();
+    waiting.write_all(request.as_bytes()).expect("sent");
+    first.write_all(request.as_bytes()).expect("sent");
+    assert_eq!(turn(&mut first), 2);
+    drop(first);
+    assert_eq!(turn(&mut waiting), 3);
+}
+
+#[test]
+fn whoever_is_slow_loses_the_connection() {
+    let short = Duration::from_millis(50);
+    let half_a_head = "GET /status HTTP/1.1\r\nHost: 127.0.0.1\r\n";
+    let half_a_body =
+        format!("POST /purge HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 13\r\n\r\n{{\"all\"");
+    let cases = [
+        (Bounds { head: short, ..Bounds::DEFAULT }, half_a_head, ""),
+        (Bounds { head: short, ..Bounds::DEFAULT }, "", ""),
+        (Bounds { lifetime: short, grace: short, ..Bounds::DEFAULT }, half_a_head, ""),
+        (Bounds { body: short, ..Bounds::DEFAULT }, &half_a_body, "HTTP/1.1 408"),
+    ];
+    for (bounds, sent, expected) in cases {
+        let server = Running::on("127.0.0.1:0", bounds);
+        let mut stream = server.connect();
+        stream.write_all(sent.as_bytes()).expect("sent");
+        let mut answer = Vec::new();
+        match stream.read_to_end(&mut answer) {
+            Ok(_) => {}
+            Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{bounds:?}"),
+        }
+        assert!(String::from_utf8_lossy(&answer).starts_with(expected), "{bounds:?}: {answer:?}");
+        assert_eq!(server.purges(), []);
+    }
+}
+
+#[test]
+fn a_shutdown_closes_idle_connections_and_returns() {
+    let server = Running::start();
+    let mut idle = server.connect();
+    idle.write_all(format!("GET / HTTP/1.1\r\nHost: {}\r\n\r\n", server.address).as_bytes()).expect("sent");
+    assert_eq!(read_one(&mut idle).status, 200);
+    server.stop();
+    assert_eq!(idle.read(&mut [0]).expect("closed in order"), 0);
+}

@@ -1,0 +1,118 @@
+//! From a request's path to the names below the root: nothing but plain names gets through.
+
+use std::path::PathBuf;
+
+/// The path of a request, taken apart.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Target {
+    /// Below the root; empty for `/`.
+    pub(super) below: PathBuf,
+    /// Whether the path ended with `/`.
+    pub(super) slash: bool,
+}
+
+/// Takes the path of a URI apart. `None` for what no file of a site is named by:
+///
+/// - `.`, `..`, and every other name that begins with a dot: dotfiles are private (`.git`, `.env`). `.well-known` alone is public
+///   (RFC 8615).
+/// - Empty segments: `//host` sent back in a `Location` would be another host.
+/// - NUL, control characters, `\`, an encoded `/`, broken or non-UTF-8 percent-encoding: names that other software reads otherwise.
+pub(super) fn target(path: &str) -> Option<Target> {
+    let inner = path.strip_prefix('/')?;
+    let mut below = PathBuf::new();
+    if inner.is_empty() {
+        return Some(Target { below, slash: true });
+    }
+    let (inner, slash) = inner.strip_suffix('/').map_or((inner, false), |inner| (inner, true));
+    for segment in inner.split('/') {
+        let name = decode(segment)?;
+        let hidden = name.starts_with('.') && name != ".well-known";
+        if name.is_empty() || hidden || name.contains(['/', '\\']) || name.chars().any(char::is_control) {
+            return None;
+        }
+        below.push(name);
+    }
+    Some(Target { below, slash })
+}
+
+/// Percent-decodes once (RFC 3986 §2.1).
+fn decode(segment: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(segment.len());
+    let mut rest = segment.as_bytes();
+    while let [first, tail @ ..] = rest {
+        rest = tail;
+        if *first == b'%' {
+            let (digits, tail) = rest.split_at_checked(2)?;
+            rest = tail;
+            let digit = |b: u8| char::from(b).to_digit(16).and_then(|d| u8::try_from(d).ok());
+            bytes.push(digit(digits[0])? * 16 + digit(digits[1])?);
+        } else {
+            bytes.push(*first);
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_names_get_through() {
+        for (path, below, slash) in [
+            ("/", "", true),
+            ("/a", "a", false),
+            ("/a/", "a", true),
+            ("/a/b.html", "a/b.html", false),
+            ("/a%20b/%C3%A9.txt", "a b/é.txt", false),
+            ("/100%25", "100%", false),
+            ("/a..b/c.", "a..b/c.", false),
+            ("/.well-known/security.txt", ".well-known/security.txt", false),
+            ("/%252e%252e/a", "%2e%2e/a", false),
+        ] {
+            assert_eq!(target(path), Some(Target { below: below.into(), slash }), "{path}");
+        }
+    }
+
+    #[test]
+    fn nothing_else_does() {
+        for path in [
+            "",
+            "a",
+            "*",
+            "//",
+            "//evil.example",
+            "/a//b",
+            "/a//",
+            "/..",
+            "/../etc/passwd",
+            "/a/../../b",
+            "/.",
+            "/./a",
+            "/%2e%2e/a",
+            "/.%2E/a",
+            "/%2E",
+            "/a%2fb",
+            "/a%2Fb",
+            "/..%2f..%2fetc",
+            "/a%5cb",
+            "/a\\b",
+            "/\\evil.example",
+            "/a%00.html",
+            "/a%0d%0ab",
+            "/a%7f",
+            "/.env",
+            "/.git/config",
+            "/a/.htaccess",
+            "/%2egit/config",
+            "/%",
+            "/%2",
+            "/%zz",
+            "/%+1",
+            "/%ff",
+            "/%c0%ae%c0%ae/a",
+        ] {
+            assert_eq!(target(path), None, "{path}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! From an address to a connected stream: names, sockets, TLS.
+
+use std::{
+    io::{self, IoSlice},
+    net::SocketAddr,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, ready},
+};
+
+use rustls_pki_types::ServerName;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::{TcpStream, UnixStream},
+    time::{Instant, timeout_at},
+};
+use tokio_rustls::{TlsConnector, client::TlsStream};
+
+use super::{Address, HttpOptions};
+use crate::{Fault, OriginError};
+
+/// Connects within `connect_timeout`, which covers the name, every address behind it, and TLS.
+pub(super) async fn connect(address: &Address, options: &HttpOptions) -> Result<Stream, OriginError> {
+    let deadline = Instant::now() + options.connect_timeout;
+    match address {
+        Address::Unix(path) => {
+            let connected = timeout_at(deadline, UnixStream::connect(path)).await;
+            let stream = in_time(connected, address)?.map_err(|e| refused(address, e))?;
+            Ok(Stream::Unix(stream))
+        }
+        Address::Tcp { tls, host, port } => {
+            let tcp = connect_tcp(address, host, *port, deadline).await?;
+            // Head and body leave in separate writes: without this the second waits for the first one's acknowledgement.
+            tcp.set_nodelay(true).map_err(|e| refused(address, e))?;
+            if !tls {
+                return Ok(Stream::Tcp(tcp));
+            }
+            let name = ServerName::try_from(host.clone())
+                .map_err(|e| OriginError::new(Fault::TlsError, format!("{address}: not a name a certificate can have")).because(e))?;
+            let handshake = TlsConnector::from(Arc::clone(&options.tls)).connect(name, tcp);
+            let stream = in_time(timeout_at(deadline, handshake).await, address)?
+                .map_err(|e| OriginError::new(Fault::TlsError, format!("TLS handshake with {address}")).because(e))?;
+            Ok(Stream::Tls(Box::new(stream)))
+        }
+    }
+}
+
+/// Tries every address of the name in turn. Each gets an equal share of the time that is left, so that a dead IPv6 route does not eat
+/// the time of the IPv4 address behind it.
+async fn connect_tcp(address: &Address, host: &str, port: u16, deadline: Instant) -> Result<TcpStream, OriginError> {
+    let resolved = timeout_at(deadline, tokio::net::lookup_host((host, port))).await;
+    let resolved: Vec<SocketAddr> =
+        in_time(resolved, address)?.map_err(|e| OriginError::new(Fault::DnsError, format!("resolve {host}")).because(e))?.collect();
+    let mut last = OriginError::new(Fault::DnsError, format!("{host} has no address"));
+    for (tried, socket) in resolved.iter().enumerate() {
+        let now = Instant::now();
+        let left = u32::try_from(resolved.len() - tried).unwrap_or(u32::MAX);
+        let share = now + deadline.saturating_duration_since(now) / left;
+        match in_time(timeout_at(share, TcpStream::connect(socket)).await, address) {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(e)) => last = refused(address, e),
+            Err(timeout) => last = timeout,
+        }
+    }
+    Err(last)
+}
+
+fn in_time<T>(result: Result<T, tokio::time::error::Elapsed>, address: &Address) -> Result<T, OriginError> {
+    result.map_err(|_| OriginError::new(Fault::ConnectionTimeout, format!("connect to {address}")))
+}
+
+fn refused(address: &Address, error: io::Error) -> OriginError {
+    let fault = if error.kind() == io::ErrorKind::TimedOut { Fault::ConnectionTimeout } else { Fault::ConnectionRefused };
+    OriginError::new(fault, format!("connect to {address}")).because(error)
+}
+
+/// A connected socket of one of the three sorts. An enum, so that a read is a branch and not a virtual call.
+#[derive(Debug)]
+pub(super) enum Stream {
+    Tcp(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+    Unix(UnixStream),
+}
+
+/// A stream that remembers whether anything came from the origin since it was last asked: a request may be sent again only if not.
+#[derive(Debug)]
+pub(super) struct Watched {
+    stream: Stream,
+    heard: Arc<AtomicBool>,
+}
+
+impl Watched {
+    pub(super) fn new(stream: Stream) -> (Self, Arc<AtomicBool>) {
+        let heard = Arc::new(AtomicBool::new(false));
+        (Self { stream, heard: Arc::clone(&heard) }, heard)
+    }
+}
+
+macro_rules! each {
+    ($stream:expr, $name:ident => $call:expr) => {
+        match $stream {
+            Stream::Tcp($name) => $call,
+            Stream::Tls($name) => $call,
+            Stream::Unix($name) => $call,
+        }
+    };
+}
+
+impl AsyncRead for Watched {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let result = ready!(each!(&mut self.stream, s => Pin::new(s).poll_read(cx, buf)));
+        if buf.filled().len() > before {
+            self.heard.store(true, Ordering::Relaxed);
+        }
+        Poll::Ready(result)
+    }
+}
+
+impl AsyncWrite for Watched {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        each!(&mut self.stream, s => Pin::new(s).poll_write(cx, buf))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        each!(&mut self.stream, s => Pin::new(s).poll_flush(cx))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        each!(&mut self.stream, s => Pin::new(s).poll_shutdown(cx))
+    }
+
+    fn poll_write_vectored(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bufs: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        each!(&mut self.stream, s => Pin::new(s).poll_write_vectored(cx, bufs))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        each!(&self.stream, s => s.is_write_vectored())
+    }
+}

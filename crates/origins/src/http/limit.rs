@@ -1,0 +1,162 @@
+//! How many requests an origin gets at once, from all workers together.
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::{Fault, OriginError};
+
+/// A cap on concurrent requests to an origin, with a bounded queue in front of it. Shared by all workers.
+///
+/// A request holds its place until its response body has ended or was dropped. An upgraded connection (101) holds it no longer than
+/// the handshake: a thousand open WebSockets are not a thousand requests at work.
+pub struct Budget {
+    places: Arc<Semaphore>,
+    concurrency: usize,
+    waiting: AtomicUsize,
+    queue_max: usize,
+    queue_timeout: Duration,
+}
+
+/// A place within a [`Budget`]; given back when dropped, on any thread.
+#[derive(Debug)]
+pub struct Permit {
+    _place: OwnedSemaphorePermit,
+}
+
+impl Budget {
+    /// At most `concurrency` (at least 1) requests at once, at most `queue_max` waiting for a place, each at most `queue_timeout`.
+    #[must_use]
+    pub fn new(concurrency: usize, queue_max: usize, queue_timeout: Duration) -> Self {
+        let concurrency = concurrency.clamp(1, Semaphore::MAX_PERMITS);
+        Self { places: Arc::new(Semaphore::new(concurrency)), concurrency, waiting: AtomicUsize::new(0), queue_max, queue_timeout }
+    }
+
+    /// Requests that hold a place.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.concurrency.saturating_sub(self.places.available_permits())
+    }
+
+    /// Requests that wait for one.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// The cap.
+    #[must_use]
+    pub const fn concurrency(&self) -> usize {
+        self.concurrency
+    }
+
+    /// Takes a place, first come first served. Dropping the future leaves the queue.
+    ///
+    /// # Errors
+    /// [`Fault::Overloaded`]: at once when the queue is full, else when the wait was too long.
+    pub async fn acquire(&self) -> Result<Permit, OriginError> {
+        if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
+            return Ok(Permit { _place: place });
+        }
+        let _queued = Queued::enter(self)?;
+        match tokio::time::timeout(self.queue_timeout, Arc::clone(&self.places).acquire_owned()).await {
+            Ok(Ok(place)) => Ok(Permit { _place: place }),
+            // The semaphore is never closed; were it, there would be no place either.
+            Ok(Err(_)) | Err(_) => {
+                Err(OriginError::new(Fault::Overloaded, format!("waited {:?} for one of {} places", self.queue_timeout, self.concurrency)))
+            }
+        }
+    }
+}
+
+/// A place in the queue, given back however the wait ends.
+struct Queued<'a>(&'a AtomicUsize);
+
+impl<'a> Queued<'a> {
+    fn enter(budget: &'a Budget) -> Result<Self, OriginError> {
+        let queued = Self(&budget.waiting);
+        if budget.waiting.fetch_add(1, Ordering::Relaxed) < budget.queue_max {
+            Ok(queued)
+        } else {
+            Err(OriginError::new(Fault::Overloaded, format!("{} requests in flight and {} waiting", budget.concurrency, budget.queue_max)))
+        }
+    }
+}
+
+impl Drop for Queued<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Budget")
+            .field("concurrency", &self.concurrency)
+            .field("in_flight", &self.in_flight())
+            .field("waiting", &self.waiting())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_full_queue_refuses_at_once_and_a_long_wait_in_time() {
+        let budget = Budget::new(1, 1, Duration::from_secs(5));
+        let first = budget.acquire().await.expect("the only place");
+        let mut second = Box::pin(budget.acquire());
+        assert!(second.as_mut().now_or_never().is_none(), "waits");
+        assert_eq!((budget.in_flight(), budget.waiting()), (1, 1));
+
+        let third = budget.acquire().now_or_never().expect("refused at once");
+        assert_eq!(third.expect_err("the queue is full").fault, Fault::Overloaded);
+        assert_eq!(budget.waiting(), 1, "a refusal leaves no trace");
+
+        let start = tokio::time::Instant::now();
+        assert_eq!(second.await.expect_err("nobody left").fault, Fault::Overloaded);
+        assert_eq!(start.elapsed().as_secs(), 5);
+        assert_eq!((budget.in_flight(), budget.waiting()), (1, 0));
+        drop(first);
+        assert_eq!(budget.in_flight(), 0);
+    }
+
+    #[tokio::test]
+    async fn places_are_given_first_come_first_served_and_leaving_frees_the_queue() {
+        let budget = Budget::new(1, 2, Duration::from_secs(5));
+        let first = budget.acquire().await.expect("the only place");
+        let mut gone = Box::pin(budget.acquire());
+        let mut second = Box::pin(budget.acquire());
+        assert!(gone.as_mut().now_or_never().is_none());
+        assert!(second.as_mut().now_or_never().is_none());
+        drop(gone);
+        assert_eq!(budget.waiting(), 1);
+        drop(first);
+        let second = second.await.expect("its turn");
+        assert_eq!((budget.in_flight(), budget.waiting()), (1, 0));
+        drop(second);
+    }
+
+    #[test]
+    fn a_queue_of_none_still_serves_and_is_shared_between_threads() {
+        fn shared<T: Send + Sync>(_: &T) {}
+        let budget = Budget::new(0, 0, Duration::ZERO);
+        shared(&budget);
+        assert_eq!(budget.concurrency(), 1);
+        let place = budget.acquire().now_or_never().expect("at once").expect("one place");
+        assert!(budget.acquire().now_or_never().expect("at once").is_err());
+        std::thread::spawn(move || drop(place)).join().expect("no panic");
+        assert_eq!(budget.in_flight(), 0);
+    }
+}

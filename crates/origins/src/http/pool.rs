@@ -1,0 +1,227 @@
+//! Connections of one worker to the addresses of one origin, and who gets them.
+//!
+//! Idle connections are taken last in, first out: the warmest is used, the others grow old and are closed. The locks are never
+//! contended while a worker keeps to itself; they are here because a response body may be dropped on another thread.
+
+use std::{
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use http::{Request, Response};
+use hyper::{
+    body::Incoming,
+    client::conn::{
+        TrySendError,
+        http1::{Builder, SendRequest},
+    },
+};
+use hyper_util::rt::TokioIo;
+use parking_lot::Mutex;
+use tokio::{task::AbortHandle, time::Instant};
+
+use super::{Address, HttpOptions, connect, health::Health, outgoing::Outgoing};
+use crate::{Fault, OriginError};
+
+/// An open connection. Dropping it closes it, whatever is still on its way.
+#[derive(Debug)]
+pub(super) struct Connection {
+    sender: SendRequest<Outgoing>,
+    heard: Arc<AtomicBool>,
+    /// The task that reads and writes; none once the connection belongs to an upgraded protocol.
+    task: Option<AbortHandle>,
+    /// Whether it has carried a request before: only then may it have died of old age.
+    pub(super) reused: bool,
+}
+
+impl Connection {
+    pub(super) async fn open(address: &Address, options: &HttpOptions) -> Result<Self, OriginError> {
+        let stream = connect::connect(address, options).await?;
+        let (stream, heard) = connect::Watched::new(stream);
+        let mut builder = Builder::new();
+        builder.max_header_size(options.response_header_bytes_max).max_buf_size(options.read_buffer_bytes_max());
+        if options.response_fields_max != HYPER_FIELDS_MAX {
+            builder.max_headers(options.response_fields_max);
+        }
+        let (sender, connection) = builder
+            .handshake(TokioIo::new(stream))
+            .await
+            .map_err(|e| OriginError::new(Fault::Internal, format!("HTTP/1.1 on {address}")).because(e))?;
+        // What goes wrong on a connection is told to the request it carries; an idle one that ends is no event.
+        let task = tokio::task::spawn_local(async move {
+            let _ = connection.with_upgrades().await;
+        });
+        Ok(Self { sender, heard, task: Some(task.abort_handle()), reused: false })
+    }
+
+    /// Sends. The error carries the request when nothing of it was written.
+    pub(super) fn send(
+        &mut self,
+        request: Request<Outgoing>,
+    ) -> impl Future<Output = Result<Response<Incoming>, TrySendError<Request<Outgoing>>>> + use<> {
+        self.heard.store(false, Ordering::Relaxed);
+        self.sender.try_send_request(request)
+    }
+
+    /// Whether any byte came since the request was sent.
+    pub(super) fn heard(&self) -> bool {
+        self.heard.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        self.sender.is_ready()
+    }
+
+    /// Leaves the socket to the upgraded protocol.
+    pub(super) fn hand_over(mut self) {
+        self.task = None;
+    }
+}
+
+/// What hyper reads without allocating for it.
+const HYPER_FIELDS_MAX: usize = 100;
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if let Some(task) = self.task.take() {
+            task.abort();
+        }
+    }
+}
+
+/// One address, what is known of it, and the connections that wait for a request.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) address: Address,
+    health: Mutex<Health>,
+    idle: Mutex<Vec<Idle>>,
+}
+
+#[derive(Debug)]
+struct Idle {
+    connection: Connection,
+    expires: Instant,
+}
+
+/// Every address of one origin, as one worker knows them.
+#[derive(Debug)]
+pub(super) struct Pool {
+    pub(super) slots: Vec<Slot>,
+    pub(super) options: Arc<HttpOptions>,
+    reaping: AtomicBool,
+}
+
+impl Pool {
+    pub(super) fn new(options: Arc<HttpOptions>) -> Self {
+        let slot = |address: &Address| Slot { address: address.clone(), health: Mutex::new(Health::new()), idle: Mutex::default() };
+        Self { slots: options.addresses.iter().map(slot).collect(), options, reaping: AtomicBool::new(false) }
+    }
+
+    /// Opens a connection; from the first one on, idle ones that grew too old are closed as long as the pool lives.
+    pub(super) async fn open(self: &Arc<Self>, slot: usize) -> Result<Connection, OriginError> {
+        let connection = Connection::open(&self.slots[slot].address, &self.options).await?;
+        if !self.reaping.swap(true, Ordering::Relaxed) {
+            let (pool, every) = (Arc::downgrade(self), (self.options.pool_idle_timeout / 4).max(Duration::from_secs(1)));
+            tokio::task::spawn_local(async move {
+                loop {
+                    tokio::time::sleep(every).await;
+                    let Some(pool) = pool.upgrade() else { return };
+                    pool.close_expired(Instant::now());
+                }
+            });
+        }
+        Ok(connection)
+    }
+
+    /// The warmest idle connection that is still good. With `careful`, the event loop is let in once more, so that an end of the
+    /// connection that has already arrived is seen: for requests that must not be sent twice.
+    pub(super) async fn checkout(&self, slot: usize, careful: bool) -> Option<Connection> {
+        loop {
+            let Idle { mut connection, expires } = self.slots[slot].idle.lock().pop()?;
+            if expires <= Instant::now() {
+                continue;
+            }
+            if careful || !connection.is_ready() {
+                tokio::task::yield_now().await;
+            }
+            if connection.is_ready() {
+                connection.reused = true;
+                return Some(connection);
+            }
+        }
+    }
+
+    /// Takes a connection back whose response has ended. `keep` is for how long it may stay.
+    pub(super) fn put(&self, slot: usize, connection: Connection, keep: Duration) {
+        if connection.sender.is_closed() {
+            return;
+        }
+        let mut idle = self.slots[slot].idle.lock();
+        if idle.len() < self.options.pool_idle_max {
+            idle.push(Idle { connection, expires: Instant::now() + keep });
+        }
+    }
+
+    fn close_expired(&self, now: Instant) {
+        for slot in &self.slots {
+            slot.idle.lock().retain(|idle| idle.expires > now && !idle.connection.sender.is_closed());
+        }
+    }
+}
+
+impl Slot {
+    /// Asks for this address's turn.
+    pub(super) fn admit(&self) -> Option<Turn<'_>> {
+        let admitted = self.health.lock().admit(Instant::now());
+        // A turn that was not given must not come into being: it would be given back.
+        admitted.then(|| Turn { slot: self, told: false })
+    }
+
+    pub(super) fn is_up(&self) -> bool {
+        self.health.lock().is_up()
+    }
+
+    pub(super) fn idle(&self) -> usize {
+        self.idle.lock().len()
+    }
+
+    /// After an idle connection turned out dead the others are suspect too: the origin was restarted.
+    pub(super) fn forget_idle(&self) {
+        self.idle.lock().clear();
+    }
+}
+
+/// A request's turn at an address; it says how it went, or by being dropped that nobody knows.
+pub(super) struct Turn<'a> {
+    slot: &'a Slot,
+    told: bool,
+}
+
+impl Turn<'_> {
+    pub(super) fn succeeded(mut self) {
+        self.told = true;
+        self.slot.health.lock().succeeded();
+    }
+
+    pub(super) fn failed(mut self, options: &HttpOptions) {
+        self.told = true;
+        let mut health = self.slot.health.lock();
+        let was_up = health.is_up();
+        health.failed(Instant::now(), options.health);
+        if was_up && !health.is_up() {
+            tracing::warn!(address = %self.slot.address, "origin is down");
+        }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if !self.told {
+            self.slot.health.lock().given_up(Instant::now());
+        }
+    }
+}

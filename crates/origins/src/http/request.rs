@@ -1,0 +1,373 @@
+//! The fields of the request that goes to the origin, built from those of the request that came.
+//!
+//! Two rules. What concerns the client's connection stops here (RFC 9110 §7.6.1). And what an origin believes because "only the proxy
+//! sets it" is set by us, never by a stranger: his `X-Forwarded-Host` would end up in links, the page in the cache, and the links
+//! with everybody. A trusted proxy in front of us may say such things, and we add our part to its.
+
+use std::{fmt::Write, net::IpAddr};
+
+use http::{
+    HeaderMap, HeaderName, HeaderValue, Method,
+    header::{CONNECTION, FORWARDED, HOST, UPGRADE, VIA},
+};
+use semantics::Scheme;
+
+/// Our name in `Via`.
+pub const VIA_NAME: &str = "seawall";
+
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
+
+/// Who is at an end of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    /// An address.
+    Ip(IpAddr),
+    /// A process of this machine, through a Unix socket: it has no address that one could tell.
+    Unix,
+}
+
+/// How a request came to us.
+#[derive(Debug, Clone, Copy)]
+pub struct Forwarding<'a> {
+    /// Who sent it to us.
+    pub peer: Peer,
+    /// Whether `peer` is a proxy whose word about the client counts.
+    pub peer_trusted: bool,
+    /// The client itself: `peer`, or whom a trusted peer names.
+    pub client: Peer,
+    /// The scheme of the target URI.
+    pub scheme: Scheme,
+    /// Its host and port; empty if an HTTP/1.0 client sent none.
+    pub authority: &'a str,
+    /// The protocol version in the form of `Via` (RFC 9110 §7.6.3): `1.0`, `1.1`, `2`, `3`.
+    pub via_received_protocol: &'a str,
+}
+
+/// The fields for the origin. `Content-Length` stays: the body is the same; `Transfer-Encoding` is the next connection's affair.
+#[must_use]
+pub fn rebuild(client: &HeaderMap, forwarding: &Forwarding<'_>) -> HeaderMap {
+    let mut fields = HeaderMap::with_capacity(client.len() + 7);
+    for (name, value) in client {
+        if !is_hop_by_hop(name.as_str()) && (forwarding.peer_trusted || !is_for_proxies_only(name.as_str())) {
+            fields.append(name, value.clone());
+        }
+    }
+    // Whatever a stranger names here, what we set below is set afterwards.
+    for line in client.get_all(CONNECTION) {
+        for name in elements(line.as_bytes()) {
+            fields.remove(name);
+        }
+    }
+    let authority = HeaderValue::from_str(forwarding.authority).unwrap_or_else(|_| HeaderValue::from_static(""));
+    if authority.is_empty() {
+        fields.remove(X_FORWARDED_HOST);
+    } else {
+        fields.insert(X_FORWARDED_HOST, authority.clone());
+    }
+    fields.insert(HOST, authority);
+    fields.insert(X_FORWARDED_PROTO, HeaderValue::from_static(forwarding.scheme.as_str()));
+    if let Peer::Ip(ip) = forwarding.peer {
+        push(&mut fields, X_FORWARDED_FOR, &plain(ip).to_string());
+    }
+    match forwarding.client {
+        Peer::Ip(ip) => set(&mut fields, X_REAL_IP, &plain(ip).to_string()),
+        Peer::Unix => drop(fields.remove(X_REAL_IP)),
+    }
+    push(&mut fields, FORWARDED, &forwarded(forwarding));
+    push(&mut fields, VIA, &format!("{} {VIA_NAME}", forwarding.via_received_protocol));
+    fields
+}
+
+/// Takes a client's wish for another protocol (RFC 9110 §7.8) over into rebuilt fields, if it has one. Whether to grant it is the
+/// caller's decision.
+pub fn keep_upgrade(client: &HeaderMap, fields: &mut HeaderMap) -> bool {
+    let wished = client.get_all(CONNECTION).iter().any(|line| elements(line.as_bytes()).any(|name| name.eq_ignore_ascii_case("upgrade")));
+    let mut protocols = client.get_all(UPGRADE).iter();
+    match (wished, protocols.next(), protocols.next()) {
+        (true, Some(protocol), None) => {
+            fields.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+            fields.insert(UPGRADE, protocol.clone());
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Whether doing it twice is the same as doing it once (RFC 9110 §9.2.2).
+pub(super) fn is_idempotent(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS | Method::PUT | Method::DELETE | Method::TRACE)
+}
+
+/// The elements of a comma-separated list (RFC 9110 §5.6.1), the empty ones left out.
+pub(super) fn elements(value: &[u8]) -> impl Iterator<Item = &str> {
+    value.split(|&b| b == b',').filter_map(|element| std::str::from_utf8(element).ok()).map(str::trim).filter(|element| !element.is_empty())
+}
+
+/// For the connection alone, whether or not `Connection` names it. `Trailer` goes too: trailers are not passed on to origins. And
+/// `Proxy`, which means nothing but that CGI turns it into the variable `HTTP_PROXY`.
+fn is_hop_by_hop(name: &str) -> bool {
+    matches!(name, "connection" | "keep-alive" | "proxy" | "te" | "trailer" | "transfer-encoding" | "upgrade") || name.starts_with("proxy-")
+}
+
+/// What origins take for the word of a proxy in front of them: who the client is, which URI it meant, what to do to a cache or with a
+/// file. `CDN-Loop` is not among them: it must get through unchanged (RFC 8586 §2).
+fn is_for_proxies_only(name: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "cf-connecting-ip",
+        "cf-visitor",
+        "client-ip",
+        "forwarded",
+        "front-end-https",
+        "true-client-ip",
+        "x-cache-invalidate",
+        "x-client-ip",
+        "x-cluster-client-ip",
+        "x-forwarded",
+        "x-host",
+        "x-original-host",
+        "x-original-url",
+        "x-real-ip",
+        "x-rewrite-url",
+        "x-scheme",
+        "x-sendfile-type",
+        "x-url-scheme",
+    ];
+    const PREFIXES: &[&str] = &["fastly-", "surrogate-", "x-accel-", "x-forwarded-", "x-litespeed-", "x-lscache"];
+    // CGI makes the same variable of `X-Real-IP` and `X_Real_IP`.
+    if name.contains('_') {
+        return is_for_proxies_only(&name.replace('_', "-"));
+    }
+    NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || (name.starts_with("cdn-") && name != "cdn-loop")
+}
+
+/// One element of `Forwarded` (RFC 7239 §4).
+fn forwarded(forwarding: &Forwarding<'_>) -> String {
+    let mut element = String::with_capacity(96);
+    // Writing to a String does not fail.
+    let _ = match forwarding.peer {
+        Peer::Ip(ip) => match plain(ip) {
+            IpAddr::V4(ip) => write!(element, "for={ip}"),
+            IpAddr::V6(ip) => write!(element, "for=\"[{ip}]\""),
+        },
+        Peer::Unix => write!(element, "for=unknown"),
+    };
+    let authority = forwarding.authority;
+    let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    if !authority.is_empty() && authority.bytes().all(token) {
+        let _ = write!(element, ";host={authority}");
+    } else if !authority.is_empty() && !authority.contains(['"', '\\']) {
+        let _ = write!(element, ";host=\"{authority}\"");
+    }
+    let _ = write!(element, ";proto={}", forwarding.scheme.as_str());
+    element
+}
+
+/// An IPv4 client on a dual-stack socket is an IPv4 client.
+fn plain(ip: IpAddr) -> IpAddr {
+    ip.to_canonical()
+}
+
+fn set(fields: &mut HeaderMap, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        fields.insert(name, value);
+    }
+}
+
+/// Adds an element to the end of a list, on one line: many origins read only the first.
+fn push(fields: &mut HeaderMap, name: HeaderName, element: &str) {
+    let mut list = Vec::new();
+    for line in fields.get_all(&name) {
+        if !line.is_empty() {
+            list.extend_from_slice(line.as_bytes());
+            list.extend_from_slice(b", ");
+        }
+    }
+    list.extend_from_slice(element.as_bytes());
+    if let Ok(value) = HeaderValue::try_from(list) {
+        fields.insert(name, value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const V4: Peer = Peer::Ip(IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7)));
+
+    fn map(fields: &[(&'static str, &'static str)]) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        for (name, value) in fields {
+            map.append(HeaderName::try_from(*name).expect("a name"), HeaderValue::from_static(value));
+        }
+        map
+    }
+
+    fn sorted(fields: &HeaderMap) -> Vec<(String, String)> {
+        let text = |value: &HeaderValue| value.to_str().expect("text").to_owned();
+        let mut all: Vec<_> = fields.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect();
+        all.sort();
+        all
+    }
+
+    fn stranger() -> Forwarding<'static> {
+        Forwarding {
+            peer: V4,
+            peer_trusted: false,
+            client: V4,
+            scheme: Scheme::Https,
+            authority: "blog.example",
+            via_received_protocol: "1.1",
+        }
+    }
+
+    const OURS: &[(&str, &str)] = &[
+        ("forwarded", "for=192.0.2.7;host=blog.example;proto=https"),
+        ("host", "blog.example"),
+        ("via", "1.1 seawall"),
+        ("x-forwarded-for", "192.0.2.7"),
+        ("x-forwarded-host", "blog.example"),
+        ("x-forwarded-proto", "https"),
+        ("x-real-ip", "192.0.2.7"),
+    ];
+
+    #[test]
+    fn a_stranger_can_say_nothing_that_only_a_proxy_may_say() {
+        for name in [
+            "x-forwarded-for",
+            "x-forwarded-host",
+            "x-forwarded-proto",
+            "x-forwarded-port",
+            "x-forwarded-server",
+            "x-forwarded-prefix",
+            "x-forwarded",
+            "x_forwarded_host",
+            "x-real-ip",
+            "x_real_ip",
+            "forwarded",
+            "x-original-url",
+            "x-rewrite-url",
+            "x-lscache",
+            "x-lscache-vary-cookie",
+            "x-cache-invalidate",
+            "x-litespeed-purge",
+            "x-litespeed-tag",
+            "surrogate-control",
+            "surrogate-key",
+            "surrogate-capability",
+            "proxy",
+            "proxy-authorization",
+            "proxy-connection",
+            "fastly-client-ip",
+            "fastly-soft-purge",
+            "cdn-cache-control",
+            "true-client-ip",
+            "cf-connecting-ip",
+            "x-accel-mapping",
+            "connection",
+            "keep-alive",
+            "te",
+            "trailer",
+            "transfer-encoding",
+            "upgrade",
+        ] {
+            let fields = rebuild(&map(&[(name, "evil.example")]), &stranger());
+            assert_eq!(sorted(&fields), sorted(&map(OURS)), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_end_to_end_goes_through_unchanged() {
+        let sent = [
+            ("accept", "text/html"),
+            ("authorization", "Basic eDp5"),
+            ("cdn-loop", "other"),
+            ("content-length", "3"),
+            ("cookie", "a=1"),
+            ("cookie", "b=2"),
+            ("expect", "100-continue"),
+            ("range", "bytes=0-1"),
+            ("x-ghost-preview", "1"),
+            ("x-wp-nonce", "abc"),
+        ];
+        let fields = rebuild(&map(&sent), &stranger());
+        assert_eq!(sorted(&fields), sorted(&map(&[&sent[..], OURS].concat())));
+    }
+
+    #[test]
+    fn connection_takes_with_it_what_it_names_but_not_what_we_set() {
+        let sent = [
+            ("connection", "close, X-Hop"),
+            ("connection", ",host, x-forwarded-for, via,, no such name"),
+            ("x-hop", "1"),
+            ("x-hop", "2"),
+            ("accept", "*/*"),
+        ];
+        let fields = rebuild(&map(&sent), &stranger());
+        assert_eq!(sorted(&fields), sorted(&map(&[&[("accept", "*/*")], OURS].concat())));
+    }
+
+    #[test]
+    fn a_trusted_proxys_word_stays_and_ours_is_added() {
+        let proxy = Forwarding { peer: Peer::Ip("10.0.0.1".parse().expect("an address")), peer_trusted: true, ..stranger() };
+        let sent = [
+            ("x-forwarded-for", "198.51.100.1"),
+            ("x-forwarded-for", "192.0.2.7"),
+            ("x-forwarded-host", "other.example"),
+            ("x-forwarded-proto", "http"),
+            ("x-forwarded-port", "443"),
+            ("x-real-ip", "192.0.2.7"),
+            ("forwarded", "for=192.0.2.7"),
+            ("via", "2 front"),
+        ];
+        let fields = rebuild(&map(&sent), &proxy);
+        let expected = [
+            ("forwarded", "for=192.0.2.7, for=10.0.0.1;host=blog.example;proto=https"),
+            ("host", "blog.example"),
+            ("via", "2 front, 1.1 seawall"),
+            ("x-forwarded-for", "198.51.100.1, 192.0.2.7, 10.0.0.1"),
+            ("x-forwarded-host", "blog.example"),
+            ("x-forwarded-port", "443"),
+            ("x-forwarded-proto", "https"),
+            ("x-real-ip", "192.0.2.7"),
+        ];
+        assert_eq!(sorted(&fields), sorted(&map(&expected)));
+    }
+
+    #[test]
+    fn forwarded_quotes_what_is_no_token() {
+        let ip = |text: &str| Peer::Ip(text.parse().expect("an address"));
+        for (peer, authority, element, for_, real) in [
+            (ip("2001:db8::1"), "blog.example", "for=\"[2001:db8::1]\";host=blog.example;proto=https", Some("2001:db8::1"), "2001:db8::1"),
+            (ip("192.0.2.7"), "a.example:8080", "for=192.0.2.7;host=\"a.example:8080\";proto=https", Some("192.0.2.7"), "192.0.2.7"),
+            (ip("::ffff:192.0.2.7"), "[::1]", "for=192.0.2.7;host=\"[::1]\";proto=https", Some("192.0.2.7"), "192.0.2.7"),
+            (ip("192.0.2.7"), "", "for=192.0.2.7;proto=https", Some("192.0.2.7"), "192.0.2.7"),
+            (Peer::Unix, "a.example", "for=unknown;host=a.example;proto=https", None, ""),
+        ] {
+            let fields = rebuild(&HeaderMap::new(), &Forwarding { peer, client: peer, authority, ..stranger() });
+            let text = |name: &str| fields.get(name).map(|value| value.to_str().expect("text"));
+            assert_eq!(text("forwarded"), Some(element));
+            assert_eq!(text("host"), Some(authority), "RFC 9110 §7.2: empty when there is none, but there");
+            assert_eq!(text("x-forwarded-host"), Some(authority).filter(|a| !a.is_empty()));
+            assert_eq!(text("x-forwarded-for"), for_);
+            assert_eq!(text("x-real-ip").unwrap_or_default(), real);
+        }
+    }
+
+    #[test]
+    fn an_upgrade_is_kept_only_when_connection_names_it() {
+        for (sent, kept) in [
+            (&[("connection", "keep-alive, Upgrade"), ("upgrade", "websocket")][..], true),
+            (&[("upgrade", "websocket")], false),
+            (&[("connection", "upgrade")], false),
+            (&[("connection", "upgrade"), ("upgrade", "a"), ("upgrade", "b")], false),
+        ] {
+            let mut fields = HeaderMap::new();
+            assert_eq!(keep_upgrade(&map(sent), &mut fields), kept, "{sent:?}");
+            let expected = if kept { &[("connection", "upgrade"), ("upgrade", "websocket")][..] } else { &[] };
+            assert_eq!(sorted(&fields), sorted(&map(expected)));
+        }
+    }
+}

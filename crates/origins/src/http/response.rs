@@ -1,0 +1,129 @@
+//! What a response head says about its connection; that is between the origin and us, and goes no further (RFC 9110 §7.6.1).
+
+use std::time::Duration;
+
+use http::{
+    HeaderMap, HeaderName, HeaderValue, StatusCode, Version,
+    header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING, UPGRADE},
+    response::Parts,
+};
+
+use super::request::elements;
+
+const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
+const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
+
+/// Removes the fields that are meant for us alone, and says how long the connection may be kept, `idle_max` at most: not at all if the
+/// origin is going to close it.
+///
+/// # Errors
+/// When the head contradicts itself about where its body ends. hyper would choose one reading; a cache that chose otherwise than the
+/// next reader would store one response under the name of another.
+pub(super) fn settle(head: &mut Parts, idle_max: Duration) -> Result<Option<Duration>, &'static str> {
+    if head.status == StatusCode::SWITCHING_PROTOCOLS {
+        // `Connection` and `Upgrade` are the message here.
+        return Ok(None);
+    }
+    let fields = &mut head.headers;
+    check_framing(fields)?;
+    let mut keep = keep_alive_timeout(fields).map_or(idle_max, |told| told.min(idle_max));
+    let mut close = head.version < Version::HTTP_11;
+    let lines: Vec<HeaderValue> = fields.get_all(CONNECTION).iter().cloned().collect();
+    for name in lines.iter().flat_map(|line| elements(line.as_bytes())) {
+        if name.eq_ignore_ascii_case("close") {
+            keep = Duration::ZERO;
+        } else if name.eq_ignore_ascii_case("keep-alive") {
+            close = false;
+        } else {
+            fields.remove(name);
+        }
+    }
+    for name in [CONNECTION, KEEP_ALIVE, PROXY_CONNECTION, TRANSFER_ENCODING, UPGRADE] {
+        fields.remove(name);
+    }
+    Ok((!close && !keep.is_zero()).then_some(keep))
+}
+
+fn check_framing(fields: &HeaderMap) -> Result<(), &'static str> {
+    let mut codings = fields.get_all(TRANSFER_ENCODING).iter();
+    let Some(first) = codings.next() else { return Ok(()) };
+    if fields.contains_key(CONTENT_LENGTH) {
+        return Err("both Transfer-Encoding and Content-Length (RFC 9112 §6.1)");
+    }
+    // We send no TE, so `chunked` is the only transfer coding that may come (RFC 9112 §7.4).
+    if codings.next().is_some() || !first.as_bytes().eq_ignore_ascii_case(b"chunked") {
+        return Err("a transfer coding other than chunked");
+    }
+    Ok(())
+}
+
+/// The `timeout` of `Keep-Alive`, less a margin: a request sent in the moment in which the origin closes is lost, and only some may be
+/// sent again. Node says five seconds.
+fn keep_alive_timeout(fields: &HeaderMap) -> Option<Duration> {
+    let value = fields.get(KEEP_ALIVE)?;
+    let timeout = elements(value.as_bytes()).find_map(|parameter| parameter.strip_prefix("timeout="))?;
+    let told = Duration::from_secs(timeout.parse::<u32>().ok()?.into());
+    Some(told.saturating_sub(Duration::from_secs(1)).max(told / 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn head(version: Version, fields: &[(&'static str, &'static str)]) -> Parts {
+        let (mut parts, ()) = http::Response::new(()).into_parts();
+        parts.version = version;
+        for (name, value) in fields {
+            parts.headers.append(*name, HeaderValue::from_static(value));
+        }
+        parts
+    }
+
+    #[test]
+    fn what_the_head_says_about_the_connection_is_obeyed_and_removed() {
+        let secs = |s| Some(Duration::from_secs(s));
+        for (version, fields, keep) in [
+            (Version::HTTP_11, &[][..], secs(55)),
+            (Version::HTTP_11, &[("connection", "keep-alive"), ("keep-alive", "timeout=5, max=100")], secs(4)),
+            (Version::HTTP_11, &[("keep-alive", "timeout=1")], Some(Duration::from_millis(500))),
+            (Version::HTTP_11, &[("keep-alive", "max=5, timeout=600")], secs(55)),
+            (Version::HTTP_11, &[("keep-alive", "timeout=0")], None),
+            (Version::HTTP_11, &[("keep-alive", "timeout=x")], secs(55)),
+            (Version::HTTP_11, &[("connection", "Close")], None),
+            (Version::HTTP_11, &[("connection", "keep-alive"), ("connection", "x, close")], None),
+            (Version::HTTP_11, &[("connection", "upgrade, x-hop"), ("x-hop", "1"), ("upgrade", "h2c")], secs(55)),
+            (Version::HTTP_10, &[], None),
+            (Version::HTTP_10, &[("connection", "keep-alive")], secs(55)),
+            (Version::HTTP_11, &[("transfer-encoding", "Chunked")], secs(55)),
+        ] {
+            let mut parts = head(version, fields);
+            assert_eq!(settle(&mut parts, Duration::from_secs(55)), Ok(keep), "{fields:?}");
+            assert!(parts.headers.is_empty(), "{fields:?} leaves {:?}", parts.headers);
+        }
+    }
+
+    #[test]
+    fn end_to_end_fields_stay_and_a_101_is_left_alone() {
+        let mut parts = head(Version::HTTP_11, &[("content-length", "3"), ("set-cookie", "a=1"), ("set-cookie", "b=2")]);
+        assert!(settle(&mut parts, Duration::from_secs(1)).is_ok());
+        assert_eq!(parts.headers.len(), 3);
+        let mut parts = head(Version::HTTP_11, &[("connection", "upgrade"), ("upgrade", "websocket")]);
+        parts.status = StatusCode::SWITCHING_PROTOCOLS;
+        assert_eq!(settle(&mut parts, Duration::from_secs(1)), Ok(None));
+        assert_eq!(parts.headers.len(), 2);
+    }
+
+    #[test]
+    fn a_head_that_contradicts_itself_is_refused() {
+        for fields in [
+            &[("transfer-encoding", "chunked"), ("content-length", "3")][..],
+            &[("transfer-encoding", "gzip, chunked")],
+            &[("transfer-encoding", "gzip")],
+            &[("transfer-encoding", "chunked"), ("transfer-encoding", "chunked")],
+            &[("transfer-encoding", "chunked, chunked")],
+            &[("transfer-encoding", "")],
+        ] {
+            assert!(settle(&mut head(Version::HTTP_11, fields), Duration::from_secs(1)).is_err(), "{fields:?}");
+        }
+    }
+}

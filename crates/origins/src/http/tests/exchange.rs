@@ -1,0 +1,321 @@
+//! Connections: kept, tried again, failed over, closed (RFC 9112 §9, RFC 9110 §9.2.2).
+
+use super::*;
+
+#[test]
+fn a_connection_is_used_again_whatever_ends_the_response() {
+    on_a_worker(async {
+        let script = Script::new().await;
+        let origin = origin(&[script.address()]);
+        let mut wire = None;
+        for (method, response, expected) in [
+            (Method::GET, OK, "ok"),
+            (Method::GET, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", "ok"),
+            (Method::GET, "HTTP/1.1 204 No Content\r\n\r\n", ""),
+            (Method::GET, "HTTP/1.1 304 Not Modified\r\ncontent-length: 9\r\n\r\n", ""),
+            (Method::HEAD, "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n", ""),
+            (Method::GET, "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", ""),
+            (
+                Method::GET,
+                "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok",
+                "ok",
+            ),
+            (Method::POST, OK, "ok"),
+            (Method::GET, OK, "ok"),
+        ] {
+            let asked = ask(&origin, request(method.clone(), "/a?b=c", Body::Empty));
+            if wire.is_none() {
+                wire = Some(script.accept().await);
+            }
+            let heard = wire.as_mut().expect("connected").answer(response).await;
+            assert!(heard.starts_with(&format!("{method} /a?b=c HTTP/1.1\r\nhost: blog.example\r\n")), "{heard}");
+            let response = asked.await.expect("no panic").expect("a response");
+            assert!(!response.headers().contains_key("transfer-encoding"));
+            assert_eq!(content(response).await.expect("a body"), expected);
+            assert_eq!(idle(&origin), 1);
+        }
+        assert!(script.idle().await, "one connection is enough");
+    });
+}
+
+#[test]
+fn a_connection_the_origin_will_close_is_not_kept() {
+    on_a_worker(async {
+        let script = Script::new().await;
+        let origin = origin(&[script.address()]);
+        for response in [
+            "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok",
+            "HTTP/1.0 200 OK\r\ncontent-length: 2\r\n\r\nok",
+            "HTTP/1.1 200 OK\r\nkeep-alive: timeout=0\r\ncontent-length: 2\r\n\r\nok",
+        ] {
+            let asked = ask(&origin, get("/"));
+            let mut wire = script.accept().await;
+            wire.answer(response).await;
+            let response = asked.await.expect("no panic").expect("a response");
+            assert!(!response.headers().contains_key("connection") && !response.headers().contains_key("keep-alive"));
+            assert_eq!(content(response).await.expect("a body"), "ok");
+            assert_eq!(idle(&origin), 0);
+            wire.closed().await;
+        }
+    });
+}
+
+/// The origin closes an idle connection in the moment in which the next request is sent on it.
+async fn dies_of_old_age(method: Method, body: Body, said: &str) -> Result<Response<Body>, OriginError> {
+    let script = Script::new().await;
+    let origin = origin(&[script.address()]);
+    let asked = ask(&origin, get("/first"));
+    let mut old = script.accept().await;
+    old.answer(OK).await;
+    content(asked.await.expect("no panic").expect("a response")).await.expect("a body");
+
+    let asked = ask(&origin, request(method, "/second", body));
+    old.answer(said).await;
+    drop(old);
+    let mut asked = pin!(asked);
+    tokio::select! {
+        biased;
+        result = &mut asked => result.expect("no panic"),
+        mut new = script.accept() => {
+            new.answer("HTTP/1.1 204 No Content\r\n\r\n").await;
+            asked.await.expect("no panic")
+        }
+    }
+}
+
+#[test]
+fn a_request_is_sent_again_when_an_idle_connection_dies_and_doing_it_twice_does_no_harm() {
+    for (method, said, again) in [
+        (Method::GET, "", true),
+        (Method::HEAD, "", true),
+        (Method::OPTIONS, "", true),
+        (Method::PUT, "", true),
+        (Method::DELETE, "", true),
+        (Method::POST, "", false),
+        (Method::PATCH, "", false),
+        (Method::from_bytes(b"get").expect("a method"), "", false),
+        (Method::GET, "H", false),
+        (Method::GET, "HTTP/1.1 200 OK\r\ncontent-le", false),
+    ] {
+        let body = if method == Method::PUT { Body::Full("abc".into()) } else { Body::Empty };
+        let result = on_a_worker(dies_of_old_age(method.clone(), body, said));
+        match result {
+            Ok(response) => assert!(again && response.status() == 204, "{method} after {said:?}"),
+            Err(error) => assert!(!again && error.fault == Fault::ConnectionTerminated, "{method} after {said:?}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn an_upload_is_never_sent_again() {
+    on_a_worker(async {
+        let (feed, body) = upload();
+        feed.try_send(Ok("abc".into())).expect("room");
+        drop(feed);
+        // PUT is idempotent, but its content is gone.
+        let result = dies_of_old_age(Method::PUT, body, "").await;
+        assert_eq!(result.expect_err("gone").fault, Fault::ConnectionTerminated);
+    });
+}
+
+#[test]
+fn an_idle_connection_that_ended_is_noticed_before_a_post_is_sent_on_it() {
+    on_a_worker(async {
+        let script = Script::new().await;
+        let origin = origin(&[script.address()]);
+        let asked = ask(&origin, get("/"));
+        let mut old = script.accept().await;
+        old.answer(OK).await;
+        content(asked.await.expect("no panic").expect("a response")).await.expect("a body");
+        assert_eq!(idle(&origin), 1);
+        drop(old);
+        let asked = ask(&origin, request(Method::POST, "/", Body::Full("abc".into())));
+        let mut new = script.accept().await;
+        assert!(new.answer(OK).await.ends_with("\r\n\r\nabc"));
+        assert_eq!(asked.await.expect("no panic").expect("a response").status(), 200);
+    });
+}
+
+#[test]
+fn a_new_connection_that_dies_is_not_tried_again() {
+    on_a_worker(async {
+        let script = Script::new().await;
+        let origin = origin(&[script.address()]);
+        let asked = ask(&origin, get("/"));
+        let mut wire = script.accept().await;
+        wire.request().await;
+        drop(wire);
+        assert_eq!(asked.await.expect("no panic").expect_err("died").fault, Fault::ConnectionTerminated);
+        assert!(script.idle().await);
+    });
+}
+
+#[test]
+fn any_method_fails_over_where_nobody_listens_and_the_dead_address_is_left_alone() {
+    on_a_worker(async {
+        let dead = "unix:/nonexistent/site.sock".parse().expect("an address");
+        let script = Script::new().await;
+        let origin = with(&[dead, script.address()], None, |o| o.health.failures = 2);
+        for _ in 0..4 {
+            let asked = ask(&origin, request(Method::POST, "/", Body::Full("abc".into())));
+            let mut wire = script.accept().await;
+            wire.answer("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n").await;
+            assert_eq!(asked.await.expect("no panic").expect("a response").status(), 200);
+        }
+        let up: Vec<_> = origin.addresses().map(|status| status.up).collect();
+        assert_eq!(up, [false, true]);
+    });
+}
+
+#[test]
+fn healthy_addresses_take_turns() {
+    on_a_worker(async {
+        let scripts = [Script::new().await, Script::new().await];
+        let origin = origin(&[scripts[0].address(), scripts[1].address()]);
+        for turn in 0..4 {
+            let asked = ask(&origin, get("/"));
+            let mut wire = scripts[turn % 2].accept().await;
+            wire.answer("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n").await;
+            assert_eq!(asked.await.expect("no panic").expect("a response").status(), 200);
+        }
+    });
+}
+
+#[test]
+fn when_every_address_is_down_nobody_is_asked_until_one_request_tries_again() {
+    on_a_worker(async {
+        // A socket with a name of its own: a port that was given up might be given to another test.
+        let folder = tempfile::TempDir::new().expect("a folder");
+        let path = folder.path().join("site.sock");
+        let origin = origin(&[Address::Unix(path.clone())]);
+        for _ in 0..3 {
+            assert_eq!(origin.fetch(get("/")).await.expect_err("down").fault, Fault::ConnectionRefused);
+        }
+        assert_eq!(origin.fetch(get("/")).await.expect_err("down").fault, Fault::Unavailable);
+
+        let listener = tokio::net::UnixListener::bind(&path).expect("bound");
+        assert_eq!(origin.fetch(get("/")).await.expect_err("too early").fault, Fault::Unavailable);
+        tokio::time::pause();
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        tokio::time::resume();
+        let trial = ask(&origin, get("/"));
+        let mut wire = Wire(listener.accept().await.expect("a connection").0);
+        wire.request().await;
+        assert_eq!(origin.fetch(get("/")).await.expect_err("one at a time").fault, Fault::Unavailable);
+        wire.say(OK).await;
+        assert_eq!(trial.await.expect("no panic").expect("a response").status(), 200);
+        assert!(origin.addresses().all(|status| status.up));
+    });
+}
+
+#[test]
+fn a_response_that_is_dropped_closes_its_connection() {
+    on_a_worker(async {
+        let script = Script::new().await;
+        let budget = Arc::new(Budget::new(1, 0, Duration::ZERO));
+        let origin = with(&[script.address()], Some(Arc::clone(&budget)), |_| {});
+        let asked = ask(&origin, get("/"));
+        let mut wire = script.accept().await;
+        wire.answer("HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\nbegin").await;
+        let mut response = asked.await.expect("no panic").expect("a response");
+        let frame = response.body_mut().frame().await.expect("a frame").expect("bytes");
+        assert_eq!(frame.into_data().expect("data"), "begin");
+        assert_eq!(budget.in_flight(), 1, "held while the body comes");
+        assert_eq!(origin.fetch(get("/")).await.expect_err("no place").fault, Fault::Overloaded);
+        drop(response);
+        assert_eq!((budget.in_flight(), idle(&origin)), (0, 0));
+        wire.closed().await;
+    });
+}
+
+#[test]
+fn a_request_that_is_given_up_closes_its_connection_and_leaves_its_place() {
+    on_a_worker(async {
+        let script = Script::new().await;
+        let budget = Arc::new(Budget::new(1, 0, Duration::ZERO));
+        let origin = with(&[script.address()], Some(Arc::clone(&budget)), |_| {});
+        let asked = ask(&origin, get("/"));
+        let mut wire = script.accept().await;
+        wire.request().await;
+        asked.abort();
+        wire.closed().await;
+        assert_eq!(budget.in_flight(), 0);
+        assert!(origin.addresses().all(|status| status.up), "a client that leaves is not the origin's fault");
+    });
+}
+
+#[test]
+fn a_place_in_the_budget_is_free_when_the_body_has_been_read() {
+    on_a_worker(async {
+        let script = Script::new().await;
+        let budget = Arc::new(Budget::new(1, 1, Duration::from_secs(5)));
+        let origin = with(&[script.address()], Some(Arc::clone(&budget)), |_| {});
+        let first = ask(&origin, get("/first"));
+        let mut wire = script.accept().await;
+        wire.answer(OK).await;
+        let first = first.await.expect("no panic").expect("a response");
+        let second = ask(&origin, get("/second"));
+        assert!(script.idle().await);
+        assert_eq!((budget.in_flight(), budget.waiting()), (1, 1));
+        assert_eq!(content(first).await.expect("a body"), "ok");
+        assert!(wire.answer("HTTP/1.1 204 No Content\r\n\r\n").await.starts_with("GET /second "), "on the same connection");
+        assert_eq!(second.await.expect("no panic").expect("a response").status(), 204);
+        assert_eq!((budget.in_flight(), budget.waiting()), (0, 0));
+    });
+}
+
+#[test]
+fn a_connection_belongs_to_the_protocol_it_was_upgraded_to() {
+    on_a_worker(async {
+        let script = Script::new().await;
+        let budget = Arc::new(Budget::new(1, 0, Duration::ZERO));
+        let origin = with(&[script.address()], Some(Arc::clone(&budget)), |_| {});
+        let mut wish = get("/socket");
+        wish.headers_mut().insert("connection", HeaderValue::from_static("upgrade"));
+        wish.headers_mut().insert("upgrade", HeaderValue::from_static("echo"));
+        let asked = ask(&origin, wish);
+        let mut wire = script.accept().await;
+        let heard = wire.answer("HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\nhello").await;
+        assert!(heard.contains("connection: upgrade\r\n") && heard.contains("upgrade: echo\r\n"), "{heard}");
+        let response = asked.await.expect("no panic").expect("a response");
+        assert_eq!(response.status(), 101);
+        assert_eq!(response.headers()["upgrade"], "echo");
+        assert_eq!(budget.in_flight(), 0, "held no longer than the handshake");
+        let upgraded = hyper::upgrade::on(response).await.expect("upgraded");
+        let mut ours = hyper_util::rt::TokioIo::new(upgraded);
+        let mut five = [0; 5];
+        ours.read_exact(&mut five).await.expect("bytes");
+        assert_eq!(&five, b"hello");
+        ours.write_all(b"world").await.expect("written");
+        wire.0.read_exact(&mut five).await.expect("bytes");
+        assert_eq!(&five, b"world");
+        drop(ours);
+        wire.closed().await;
+    });
+}
+
+#[test]
+fn idle_connections_are_few_and_the_warmest_is_used() {
+    on_a_worker(async {
+        let script = Script::new().await;
+        let origin = with(&[script.address()], None, |o| o.pool_idle_max = 2);
+        let log = Log::default();
+        let mut asked = Vec::new();
+        let mut wires = Vec::new();
+        for n in 0..3 {
+            asked.push(ask(&origin, get(&format!("/{n}"))));
+            wires.push(script.accept().await);
+            wires[n].request().await;
+        }
+        for (n, asked) in asked.into_iter().enumerate() {
+            wires[n].say(OK).await;
+            content(asked.await.expect("no panic").expect("a response")).await.expect("a body");
+            log.borrow_mut().push(format!("{n} idle {}", idle(&origin)));
+        }
+        assert_eq!(*log.borrow(), ["0 idle 1", "1 idle 2", "2 idle 2"]);
+        wires.pop().expect("three").closed().await;
+        let asked = ask(&origin, get("/again"));
+        wires[1].answer(OK).await;
+        assert_eq!(asked.await.expect("no panic").expect("a response").status(), 200);
+    });
+}

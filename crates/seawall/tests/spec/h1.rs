@@ -1,0 +1,283 @@
+//! HTTP/1.1 and HTTP/1.0 on the wire: RFC 9112 §3, §6, §7, §9; RFC 9110 §7.8 (Upgrade), §9.3.2 (HEAD), §10.1.1 (Expect).
+
+use testkit::{Client, Gate, Req, get, head, ok, post, status};
+
+use crate::site::{HOST, Site, site, site_with};
+
+fn page(text: &'static str) -> testkit::Reply {
+    ok(text).field("cache-control", "max-age=60")
+}
+
+/// RFC 9112 §9.3: a connection goes on, through hits, misses, errors and uploads.
+#[tokio::test]
+async fn a_connection_is_kept_alive() {
+    let (origin, site) = site().await;
+    origin.on(get("/post")).reply(page("text"));
+    origin.on(get("/passed")).reply(ok("passed").field("cache-control", "no-store"));
+    origin.on(post("/form")).reply(ok("thanks"));
+    let mut client = site.client().await;
+    for _ in 0..2 {
+        client.get("/post").await.status(200).body("text").no_field("connection");
+        client.get("/passed").await.status(200).body("passed");
+        client.head("/post").await.status(200);
+        client.request(Req::post("/form").body("a=1")).await.status(200).body("thanks");
+        client.get("/post").await.status(200).body("text").cache_status("hit");
+    }
+}
+
+/// RFC 9112 §9.3.2: answers come in the order of their requests, whether they are hits or not.
+#[tokio::test]
+async fn pipelined_requests_are_answered_in_their_order() {
+    let (origin, site) = site().await;
+    for target in ["/a", "/b", "/c"] {
+        origin.on(get(target)).reply(ok(target).field("cache-control", "max-age=60"));
+    }
+    origin.on(get("/slow")).reply(ok("/slow").field("cache-control", "no-store"));
+    site.get("/a").await;
+    let mut client = site.client().await;
+    let targets = ["/a", "/b", "/a", "/slow", "/a", "/a", "/c", "/slow", "/b"];
+    let all: Vec<u8> = targets.iter().flat_map(|target| Req::get(target).to_bytes(HOST)).collect();
+    client.send_raw(all).await;
+    for target in targets {
+        client.read_answer().await.status(200).body(target);
+    }
+    client.get("/a").await.body("/a").cache_status("hit");
+}
+
+/// Also when uploads are among them, and the connection has changed hands for that.
+#[tokio::test]
+async fn uploads_may_be_pipelined_between_pages() {
+    let (origin, site) = site().await;
+    origin.on(get("/a")).reply(page("a"));
+    origin.on(post("/form")).reply_with(|seen| ok(seen.body.clone()));
+    let mut client = site.client().await;
+    let requests = [Req::get("/a"), Req::post("/form").body("one"), Req::get("/a"), Req::post("/form").body("two"), Req::get("/a")];
+    client.send_raw(requests.iter().flat_map(|request| request.to_bytes(HOST)).collect::<Vec<u8>>()).await;
+    for body in ["a", "one", "a", "two", "a"] {
+        client.read_answer().await.status(200).body(body);
+    }
+}
+
+/// RFC 9112 §9.6: who says close is answered and closed, on a hit, a miss and an upload.
+#[tokio::test]
+async fn connection_close_closes_after_the_answer() {
+    let (origin, site) = site().await;
+    origin.on(get("/post")).reply(page("text"));
+    origin.on(post("/form")).reply(ok("thanks"));
+    for (request, body) in [(Req::get("/post"), "text"), (Req::get("/post"), "text"), (Req::post("/form").body("a"), "thanks")] {
+        let mut client = site.client().await;
+        let answer = client.request(request.field("connection", "close")).await.status(200).body(body);
+        assert!(answer.fields.lists("connection", "close"), "{answer}");
+        assert!(client.is_closed().await);
+    }
+}
+
+/// RFC 9112 §9.3: HTTP/1.0 closes unless it asks not to; it gets no chunked coding (§6.1).
+#[tokio::test]
+async fn http_1_0_is_spoken() {
+    let (origin, site) = site().await;
+    origin.on(get("/post")).reply(page("text"));
+    origin.on(get("/stream")).reply(testkit::status(200).chunks(["one ", "two"]).field("cache-control", "no-store"));
+    let old = |target: &str| Req::get(target).version("HTTP/1.0");
+    for _ in 0..2 {
+        let mut client = site.client().await;
+        client.request(old("/post")).await.status(200).body("text");
+        assert!(client.is_closed().await);
+
+        let mut client = site.client().await;
+        for _ in 0..2 {
+            client.request(old("/post").field("connection", "keep-alive")).await.status(200).body("text").field("connection", "keep-alive");
+        }
+        // What has no length ends with the connection.
+        client.request(old("/stream").field("connection", "keep-alive")).await.body("one two").no_field("transfer-encoding");
+        assert!(client.is_closed().await);
+    }
+    let mut client = site.client().await;
+    client.request(old("/post").no_host()).await.status(200);
+    assert!(origin.requests().iter().all(|seen| seen.version == "HTTP/1.1"));
+}
+
+/// RFC 9112 §3: however its bytes arrive, a request is a request.
+#[tokio::test]
+async fn a_request_may_arrive_byte_by_byte() {
+    let (origin, site) = site().await;
+    origin.on(get("/post")).reply(page("text"));
+    origin.on(post("/form")).reply_with(|seen| ok(seen.body.clone()));
+    let mut client = site.client().await;
+    for request in [Req::get("/post"), Req::get("/post"), Req::post("/form").body("a=1"), Req::get("/post"), Req::post("/form").chunks(["b", "=2"])] {
+        client.send_byte_by_byte(request.to_bytes(HOST)).await;
+        client.read_answer().await.status(200);
+    }
+    assert_eq!(origin.last("/form").text(), "b=2");
+}
+
+/// RFC 9112 §2.2: an empty line before a request is overlooked.
+#[tokio::test]
+async fn an_empty_line_before_the_request_is_overlooked() {
+    let (origin, site) = site().await;
+    origin.on(get("/post")).reply(page("text"));
+    let mut client = site.client().await;
+    for _ in 0..2 {
+        client.send_raw("\r\n").await;
+        client.get("/post").await.status(200).body("text");
+    }
+}
+
+/// RFC 9110 §9.3.2: HEAD is GET without content, from the store and from the origin.
+#[tokio::test]
+async fn head_has_the_fields_of_get_and_no_content() {
+    let (origin, site) = site().await;
+    origin.on(head("/post")).reply(page("text").field("etag", "\"a\""));
+    origin.on(get("/post")).reply(page("text").field("etag", "\"a\""));
+    let mut client = site.client().await;
+    client.head("/post").await.status(200).field("content-length", "4").field("etag", "\"a\"");
+    client.get("/post").await.status(200).body("text");
+    client.head("/post").await.status(200).field("content-length", "4").field("etag", "\"a\"").cache_status("hit");
+    client.get("/post").await.status(200).body("text").cache_status("hit");
+}
+
+/// RFC 9112 §7.1: an upload whose length nobody knows.
+#[tokio::test]
+async fn a_chunked_upload_arrives_whole() {
+    let (origin, site) = site().await;
+    origin.on(post("/upload")).reply_with(|seen| ok(seen.body.len().to_string()));
+    let chunks: Vec<Vec<u8>> = (1..=100).map(|n| vec![b'x'; n * 100]).collect();
+    site.request(Req::post("/upload").chunks(chunks)).await.status(200).body("505000");
+    site.request(Req::post("/upload").chunks([""; 0])).await.status(200).body("0");
+}
+
+/// Large uploads and large pages pass through in pieces.
+#[tokio::test]
+async fn large_contents_pass_in_both_directions() {
+    let (origin, site) = site().await;
+    let large: Vec<u8> = (0_u32..2_000_000).flat_map(u32::to_le_bytes).collect();
+    origin.on(post("/echo")).reply_with(|seen| ok(seen.body.clone()));
+    let mut client = site.client().await;
+    let bytes = Req::post("/echo").body(large.clone()).to_bytes(HOST);
+    client.send_raw(bytes).await;
+    client.read_answer().await.status(200).body(&large);
+    client.request(Req::post("/echo").body("small")).await.body("small");
+}
+
+/// An upload is not collected first: the origin sees its head, and may answer, before the client has sent the rest.
+#[tokio::test]
+async fn an_upload_reaches_the_origin_before_its_end() {
+    let (origin, site) = site().await;
+    origin.on(post("/upload")).before_content().reply(status(403).body("not you"));
+    let mut client = site.client().await;
+    client.send_raw(format!("POST /upload HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 1000000\r\n\r\nthe beginning")).await;
+    client.read_answer().await.status(403).body("not you");
+}
+
+/// A page streams: its beginning is with the client before the origin has sent its end.
+#[tokio::test]
+async fn a_page_reaches_the_client_before_its_end() {
+    let (origin, site) = site().await;
+    for (target, cache_control) in [("/stored", "max-age=60"), ("/passed", "no-store")] {
+        let gate = Gate::new();
+        let reply = status(200).chunks(["first ", "second"]).field("cache-control", cache_control).gate_after(6, &gate);
+        origin.on(get(target)).reply(reply);
+        let mut client = site.client().await;
+        client.send(Req::get(target)).await;
+        client.read_head().await.status(200);
+        assert_eq!(client.read_body_bytes(6).await, "first ", "{target}");
+        gate.open();
+        assert_eq!(client.read_body_bytes(6).await, "second", "{target}");
+        assert!(client.read_body_chunk().await.is_none() && !client.is_cut_short(), "{target}");
+    }
+}
+
+/// RFC 9110 §10.1.1: a client that asks first is told to go on, and only then sends.
+#[tokio::test]
+async fn expect_100_continue_is_answered_before_the_content() {
+    let (origin, site) = site().await;
+    origin.on(post("/upload")).reply_with(|seen| ok(seen.body.clone()));
+    let mut client = site.client().await;
+    let head = format!("POST /upload HTTP/1.1\r\nHost: {HOST}\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
+    client.send_raw(head).await;
+    let go_on = b"HTTP/1.1 100 Continue\r\n\r\n";
+    assert_eq!(client.read_raw(go_on.len()).await, &go_on[..]);
+    client.send_raw("hello").await;
+    client.read_answer().await.status(200).body("hello");
+}
+
+/// RFC 9110 §15.5.14: more than the limit is refused, by its announced length at once, else where it exceeds.
+#[tokio::test]
+async fn an_upload_beyond_the_limit_is_413() {
+    let (origin, site) = site_with("[limits]\nbody_bytes = \"1KiB\"").await;
+    origin.on(post("/upload")).reply(ok("thanks"));
+    site.request(Req::post("/upload").body(vec![b'x'; 1024])).await.status(200);
+    site.request(Req::post("/upload").body(vec![b'x'; 1025])).await.status(413);
+    site.request(Req::post("/upload").chunks([vec![b'x'; 512], vec![b'x'; 512]])).await.status(200);
+    site.request(Req::post("/upload").chunks([vec![b'x'; 1024], vec![b'x'; 1]])).await.status(413);
+    assert_eq!(origin.count("/upload"), 2);
+}
+
+/// RFC 9110 §7.8: an upgrade is carried to the origin, and the bytes after it both ways.
+#[tokio::test]
+async fn an_upgrade_becomes_a_tunnel() {
+    let (origin, site) = site().await;
+    origin.on(get("/live")).upgrade_echo("websocket");
+    let mut client = site.client().await;
+    client.send(Req::get("/live").field("connection", "Upgrade").field("upgrade", "websocket")).await;
+    client.read_head().await.status(101).field("upgrade", "websocket");
+    for message in ["hello", "and more", "\0\u{1}"] {
+        client.send_raw(message).await;
+        assert_eq!(client.read_raw(message.len()).await, message.as_bytes());
+    }
+    client.half_close().await;
+    assert!(client.is_closed().await);
+}
+
+/// An origin may decline; the connection stays HTTP.
+#[tokio::test]
+async fn a_declined_upgrade_is_an_ordinary_answer() {
+    let (origin, site) = site().await;
+    origin.on(get("/live")).reply(ok("no"));
+    let mut client = site.client().await;
+    client.request(Req::get("/live").field("connection", "upgrade").field("upgrade", "websocket")).await.status(200).body("no");
+}
+
+/// A Unix socket is listened on like a port.
+#[tokio::test]
+async fn a_unix_socket_serves_too() {
+    let origin = testkit::Origin::start();
+    origin.on(get("/post")).reply(page("text"));
+    let settings = format!("source = \"{}\"\n[server]\nlisten = [\"unix:FOLDER/seawall.sock\"]", origin.url());
+    let site = Site::start(&settings);
+    let path = site.folder().join("seawall.sock");
+    let mut client = Client::connect_unix(&path).await.with_host(HOST);
+    client.get("/post").await.status(200).cache_status("fwd=uri-miss");
+    client.get("/post").await.status(200).cache_status("hit");
+    drop(client);
+    let folder = site.stop(testkit::secs(5));
+    assert!(!path.exists(), "left behind in {}", folder.path().display());
+}
+
+/// RFC 9110 §9.3.7: OPTIONS for the server as a whole is the origin's to answer.
+#[tokio::test]
+async fn options_for_the_whole_server_is_passed_on() {
+    let (origin, site) = site().await;
+    origin.on(testkit::options("*")).reply(status(204).field("allow", "GET, HEAD"));
+    site.request(Req::new("OPTIONS", "*")).await.status(204).field("allow", "GET, HEAD");
+}
+
+/// RFC 9110 §15.2: interim responses of the origin (103) do not confuse what follows.
+#[tokio::test]
+async fn interim_responses_of_the_origin_are_swallowed() {
+    let (origin, site) = site().await;
+    origin.on(get("/post")).reply(page("text").interim(103, &[("link", "</style.css>; rel=preload")]));
+    site.get("/post").await.status(200).body("text");
+    site.get("/post").await.status(200).body("text").cache_status("hit");
+}
+
+/// 204 and 304 of the origin have no content and no length.
+#[tokio::test]
+async fn answers_without_content_have_none() {
+    let (origin, site) = site().await;
+    origin.on(get("/beacon")).reply(status(204).field("cache-control", "max-age=60"));
+    let mut client = site.client().await;
+    for _ in 0..2 {
+        client.get("/beacon").await.status(204).body("");
+    }
+}

@@ -1,0 +1,27 @@
+//! What Seawall promises, as its clients and its origins see it: the whole server, from socket to socket.
+//!
+//! One file per subject. A test reads as what the origin says and what the client sees, side by side; time is a clock that moves when it
+//! is told, and events are ordered by gates.
+
+mod collapse;
+mod conditional;
+mod directives;
+mod errors;
+mod forwarding;
+mod freshness;
+mod h1;
+mod invalidation;
+mod keys;
+mod limits;
+mod log;
+mod malformed;
+mod purge;
+mod query;
+mod ranges;
+mod reload;
+mod shutdown;
+mod site;
+mod sites;
+mod stale;
+mod validation;
+mod vary;

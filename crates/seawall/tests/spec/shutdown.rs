@@ -1,0 +1,64 @@
+//! Stopping: nobody is let in any more, those who are being served are served.
+
+use std::thread;
+
+use testkit::{Client, Gate, Req, get, ok, secs};
+
+use crate::site::site;
+
+/// A request under way ends, an idle connection is closed, and nobody is let in.
+#[tokio::test]
+async fn a_stop_lets_requests_end() {
+    let (origin, site) = site().await;
+    let gate = Gate::new();
+    origin.on(get("/slow")).reply(ok("slow").gate_after(2, &gate));
+    origin.on(get("/post")).reply(ok("text").field("cache-control", "max-age=60"));
+    let address = site.address();
+    let (mut idle, mut slow) = (site.client().await, site.client().await);
+    idle.get("/post").await.status(200);
+    slow.send(Req::get("/slow")).await;
+    gate.arrived().await;
+
+    let stopping = thread::spawn(move || site.stop(secs(30)));
+    assert!(idle.is_closed().await);
+    assert!(Client::is_refused(address).await);
+    assert!(!stopping.is_finished());
+    gate.open();
+    slow.read_answer().await.status(200).body("slow");
+    assert!(slow.is_closed().await);
+    stopping.join().expect("stopped");
+}
+
+/// The same for an upload, in the hands of the other reader.
+#[tokio::test]
+async fn a_stop_lets_uploads_end() {
+    let (origin, site) = site().await;
+    let gate = Gate::new();
+    origin.on(testkit::post("/upload")).reply(ok("thanks").gate(&gate));
+    let (mut idle, mut upload) = (site.client().await, site.client().await);
+    origin.on(testkit::post("/form")).reply(ok("thanks"));
+    idle.request(Req::post("/form").body("a")).await.status(200);
+    upload.send(Req::post("/upload").body("hello")).await;
+    gate.arrived().await;
+    let stopping = thread::spawn(move || site.stop(secs(30)));
+    assert!(idle.is_closed().await);
+    gate.open();
+    upload.read_answer().await.status(200).body("thanks");
+    assert!(upload.is_closed().await);
+    stopping.join().expect("stopped");
+}
+
+/// Who does not end within the time that is given is cut off.
+#[tokio::test]
+async fn a_stop_waits_no_longer_than_it_was_told() {
+    let (origin, site) = site().await;
+    let gate = Gate::new();
+    origin.on(get("/slow")).reply(ok("slow").gate(&gate));
+    let mut slow = site.client().await;
+    slow.send(Req::get("/slow")).await;
+    gate.arrived().await;
+    let stopping = thread::spawn(move || site.stop(testkit::millis(50)));
+    assert!(slow.try_read_answer().await.is_none());
+    stopping.join().expect("stopped");
+    gate.open();
+}

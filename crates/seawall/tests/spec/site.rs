@@ -1,0 +1,124 @@
+//! One origin, and one Seawall in front of it.
+
+use std::{fs, net::SocketAddr, path::Path, time::Duration};
+
+use edge::Socket;
+use pipeline::Clock;
+use seawall::{
+    config::{self, ConfigErrors, Settings},
+    server::Server,
+};
+use store::{Hardness, PurgeReceipt, Target};
+use tempfile::TempDir;
+use testkit::{Answer, Client, Origin, Req, TestClock};
+use toml::{Table, Value};
+
+/// The host that clients ask for.
+pub(crate) const HOST: &str = "blog.example";
+
+/// A running Seawall, and the clock by which it lives.
+pub(crate) struct Site {
+    pub(crate) clock: TestClock,
+    pub(crate) server: Server,
+    folder: TempDir,
+}
+
+/// An origin, and a server with default settings in front of it.
+pub(crate) async fn site() -> (Origin, Site) {
+    site_with("").await
+}
+
+/// The same, with settings as they stand in `seawall.toml`; `FOLDER` in them is a folder of the site's own.
+pub(crate) async fn site_with(toml: &str) -> (Origin, Site) {
+    let origin = Origin::start();
+    let site = Site::start(&format!("source = \"{}\"\n{toml}", origin.url()));
+    (origin, site)
+}
+
+impl Site {
+    /// A server whose settings are all in `toml`, its sources too.
+    pub(crate) fn start(toml: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let clock = TestClock::new();
+        let settings = settings(folder.path(), toml).expect("valid settings");
+        let server = Server::start(settings, Clock::Simulated(clock.cell())).expect("a server");
+        Self { clock, server, folder }
+    }
+
+    /// The first listener.
+    pub(crate) fn address(&self) -> SocketAddr {
+        match &self.server.listening()[0] {
+            Socket::Tcp(address) => *address,
+            Socket::Unix(path) => panic!("{} is no TCP listener", path.display()),
+        }
+    }
+
+    /// A folder for the test: where `seawall.toml` is, and what it names relatively.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// A new connection.
+    pub(crate) async fn client(&self) -> Client {
+        Client::connect(self.address()).await.with_host(HOST)
+    }
+
+    /// A GET over a new connection.
+    pub(crate) async fn get(&self, target: &str) -> Answer {
+        self.request(Req::get(target)).await
+    }
+
+    /// A request over a new connection.
+    pub(crate) async fn request(&self, request: Req) -> Answer {
+        self.client().await.request(request).await
+    }
+
+    /// Purges.
+    pub(crate) fn purge(&self, target: &Target, hardness: Hardness) -> PurgeReceipt {
+        self.server.purge(target, hardness)
+    }
+
+    /// Returns when a single worker has read everything that was sent before. It takes what is ready in the order in which that became
+    /// ready, so it is enough to be answered afterwards, by the cache itself; twice, as one turn may have begun already.
+    pub(crate) async fn has_read_all(&self) {
+        let mut client = self.client().await;
+        for _ in 0..2 {
+            client.request(Req::get("/turn").field("cache-control", "only-if-cached")).await.status(504);
+        }
+    }
+
+    /// What `toml` means, in the folder of this site.
+    pub(crate) fn settings(&self, toml: &str) -> Result<Settings, ConfigErrors> {
+        settings(self.folder.path(), toml)
+    }
+
+    /// Reloads. On a thread without a runtime, as the server's own signals are handled.
+    pub(crate) fn reload(&mut self, toml: &str) -> Result<Vec<&'static str>, String> {
+        let settings = self.settings(toml).map_err(|errors| errors.to_string())?;
+        let server = &mut self.server;
+        std::thread::scope(|scope| scope.spawn(|| server.reload(settings)).join().expect("no panic")).map_err(|error| format!("{error:#}"))
+    }
+
+    /// Stops. Returns the folder, which goes when it is dropped.
+    pub(crate) fn stop(self, grace: Duration) -> TempDir {
+        self.server.stop(grace);
+        self.folder
+    }
+}
+
+/// What `toml` means, with what all tests have in common: port 0, one worker, neither admin API nor access log.
+fn settings(folder: &Path, toml: &str) -> Result<Settings, ConfigErrors> {
+    let toml = toml.replace("FOLDER", folder.to_str().expect("a path in UTF-8"));
+    let mut table: Table = toml.parse().expect("TOML");
+    let mut default = |section: &str, key: &str, value: Value| {
+        let section = table.entry(section).or_insert_with(|| Value::Table(Table::new()));
+        section.as_table_mut().expect("a section").entry(key).or_insert(value);
+    };
+    default("server", "listen", Value::Array(vec!["127.0.0.1:0".into()]));
+    default("server", "admin", "off".into());
+    default("server", "workers", 1.into());
+    default("log", "access", "off".into());
+    let file = folder.join("seawall.toml");
+    fs::write(&file, table.to_string()).expect("written");
+    config::check(&file)
+}

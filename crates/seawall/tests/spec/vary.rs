@@ -1,0 +1,104 @@
+//! Vary: RFC 9111 §4.1, RFC 9110 §12.5.5.
+
+use testkit::{Req, get, ok, secs};
+
+use crate::site::site;
+
+fn in_language(language: &str) -> Req {
+    Req::get("/post").field("accept-language", language)
+}
+
+/// A stored response answers only requests with the same nominated fields.
+#[tokio::test]
+async fn each_language_has_its_own_variant() {
+    let (origin, site) = site().await;
+    for language in ["en", "de"] {
+        let page = ok(language).field("vary", "accept-language").field("cache-control", "max-age=60");
+        origin.on(get("/post").field("accept-language", language)).reply(page);
+    }
+    site.request(in_language("en")).await.body("en").cache_status("fwd=uri-miss; stored");
+    site.request(in_language("de")).await.body("de").cache_status("fwd=vary-miss; stored");
+    site.request(in_language("en")).await.body("en").cache_status("hit");
+    site.request(in_language("de")).await.body("de").cache_status("hit");
+    assert_eq!(origin.count("/post"), 2);
+}
+
+/// An absent field matches only its absence.
+#[tokio::test]
+async fn an_absent_field_is_a_value_of_its_own() {
+    let (origin, site) = site().await;
+    let page = |text: &'static str| ok(text).field("vary", "x-theme").field("cache-control", "max-age=60");
+    origin.on(get("/post").without("x-theme")).reply(page("light"));
+    origin.on(get("/post").field("x-theme", "dark")).reply(page("dark"));
+    site.get("/post").await.body("light");
+    site.request(Req::get("/post").field("x-theme", "dark")).await.body("dark").cache_status("fwd=vary-miss");
+    site.get("/post").await.body("light").cache_status("hit");
+}
+
+/// Whitespace and case where they mean nothing make no difference (RFC 9111 §4.1); the rest does.
+#[tokio::test]
+async fn nominated_fields_are_compared_in_their_normal_form() {
+    let (origin, site) = site().await;
+    origin.on(get("/post")).reply(ok("text").field("vary", "Accept-Language").field("cache-control", "max-age=60"));
+    site.request(in_language("en, de")).await.cache_status("fwd=uri-miss");
+    site.request(in_language("EN,de")).await.cache_status("hit");
+    site.request(in_language("en").field("accept-language", "de")).await.cache_status("hit");
+    site.request(in_language("de, en")).await.cache_status("fwd=vary-miss");
+}
+
+/// All nominated fields must agree.
+#[tokio::test]
+async fn two_nominated_fields_make_a_table() {
+    let (origin, site) = site().await;
+    origin.on(get("/post")).reply_with(|seen| {
+        let text = format!("{} {}", seen.field("accept-language").unwrap_or_default(), seen.field("x-theme").unwrap_or_default());
+        ok(text).field("vary", "accept-language, x-theme").field("cache-control", "max-age=60")
+    });
+    for status in ["fwd", "hit"] {
+        for (language, theme) in [("en", "dark"), ("en", "light"), ("de", "dark"), ("de", "light")] {
+            let answer = site.request(in_language(language).field("x-theme", theme)).await;
+            answer.body(format!("{language} {theme}")).cache_status(status);
+        }
+    }
+    assert_eq!(origin.count("/post"), 4);
+}
+
+/// `Vary: *` fits no request.
+#[tokio::test]
+async fn vary_on_everything_is_never_reused() {
+    let (origin, site) = site().await;
+    origin.on(get("/post")).reply(ok("text").field("vary", "*").field("cache-control", "max-age=60"));
+    for _ in 0..3 {
+        site.get("/post").await.body("text").no_cache_status("hit");
+    }
+    assert_eq!(origin.count("/post"), 3);
+}
+
+/// Browsers name the same codings in different words; the origin is asked in one.
+#[tokio::test]
+async fn browsers_that_take_the_same_codings_share_a_variant() {
+    let (origin, site) = site().await;
+    origin.on(get("/post")).reply(ok("text").field("vary", "accept-encoding").field("cache-control", "max-age=60"));
+    let coded = |codings: &str| Req::get("/post").field("accept-encoding", codings);
+    site.request(coded("gzip, deflate, br")).await.cache_status("fwd=uri-miss");
+    site.request(coded("br, gzip")).await.cache_status("hit");
+    site.request(coded("br;q=1.0, gzip;q=0.8, *;q=0.1")).await;
+    site.request(coded("identity")).await.cache_status("fwd=vary-miss");
+}
+
+/// §4.1: each variant is validated with its own validator.
+#[tokio::test]
+async fn a_variant_is_validated_by_its_own_tag() {
+    let (origin, site) = site().await;
+    for (language, tag) in [("en", "\"e\""), ("de", "\"d\"")] {
+        let page = ok(language).field("vary", "accept-language").field("etag", tag).field("cache-control", "max-age=10");
+        origin.on(get("/post").field("accept-language", language)).reply(page);
+        site.request(in_language(language)).await.body(language);
+    }
+    site.clock.advance(secs(10));
+    for (language, tag) in [("en", "\"e\""), ("de", "\"d\"")] {
+        let confirmed = testkit::not_modified().field("etag", tag);
+        origin.on(get("/post").field("accept-language", language).field("if-none-match", tag)).reply(confirmed);
+        site.request(in_language(language)).await.body(language).x_cache("REVALIDATED");
+    }
+}

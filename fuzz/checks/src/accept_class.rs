@@ -1,0 +1,40 @@
+//! The class of an `Accept` field.
+
+use http::HeaderValue;
+use policy::AcceptClass;
+use semantics::RequestFields;
+
+use crate::input::{field, values};
+
+/// One line of `Accept` per line of input. Its lines mean what one list means; letter case, blanks and images mean nothing; whoever names
+/// HTML gets HTML.
+pub fn accept_class(data: &[u8]) {
+    let lines = values(data);
+    let class = of(&lines);
+    let joined = lines.iter().map(HeaderValue::as_bytes).collect::<Vec<_>>().join(&b","[..]);
+    let with = |text: &[u8]| of(&[HeaderValue::from_bytes(text).expect("made of field values")]);
+    assert_eq!(with(&joined), class);
+    assert_eq!(with(&joined.to_ascii_uppercase().replace(b"Q=0", b"q=0")), class);
+    assert_eq!(with(&[&joined, &b" , image/avif;q=0.8"[..]].concat()), class);
+    assert_eq!(with(&[&joined, &b",text/html"[..]].concat()), AcceptClass::Html);
+}
+
+trait Replace {
+    fn replace(&self, from: &[u8; 3], to: &[u8; 3]) -> Vec<u8>;
+}
+
+impl Replace for [u8] {
+    fn replace(&self, from: &[u8; 3], to: &[u8; 3]) -> Vec<u8> {
+        let mut bytes = self.to_vec();
+        for at in 0..bytes.len().saturating_sub(2) {
+            if bytes[at..at + 3] == *from {
+                bytes[at..at + 3].copy_from_slice(to);
+            }
+        }
+        bytes
+    }
+}
+
+fn of(lines: &[HeaderValue]) -> AcceptClass {
+    AcceptClass::of(&RequestFields::from_map(&field("accept", lines)))
+}

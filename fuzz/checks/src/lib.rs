@@ -1,0 +1,70 @@
+//! What must hold for every input, whoever sends it: one function per subject, each of which panics if it does not hold.
+//!
+//! The fuzzer calls them with inputs that it makes up (`fuzz/fuzz_targets`), the tests with those that once taught something
+//! (`fuzz/corpus`). Every function asserts more than the absence of panics: a second reading that must agree, a model, a law.
+//!
+//! Absent from this room: the fuzzer, so that everything here is built and tested with the stable compiler.
+
+mod accept_class;
+mod blog_text;
+mod cache_control;
+mod cache_key;
+mod collapsing;
+mod conditional;
+mod config_toml;
+mod cookies;
+mod files_path;
+mod http_date;
+mod input;
+mod origin_response;
+mod query_filter;
+mod range;
+mod rebuild;
+mod reference;
+mod request_head;
+mod store_ops;
+mod target_path;
+mod vary;
+
+pub use accept_class::accept_class;
+pub use blog_text::blog_text;
+pub use cache_control::cache_control;
+pub use cache_key::cache_key;
+pub use collapsing::collapsing;
+pub use conditional::conditional;
+pub use config_toml::config_toml;
+pub use cookies::cookies;
+pub use files_path::files_path;
+pub use http_date::http_date;
+pub use origin_response::origin_response;
+pub use query_filter::query_filter;
+pub use range::range;
+pub use rebuild::rebuild_fields;
+pub use reference::reference;
+pub use request_head::request_head;
+pub use store_ops::store_ops;
+pub use target_path::target_path;
+pub use vary::vary;
+
+/// Every check, with the name of its target and of its folder of inputs.
+pub const CHECKS: [(&str, fn(&[u8])); 19] = [
+    ("accept_class", accept_class),
+    ("blog_text", blog_text),
+    ("cache_control", cache_control),
+    ("cache_key", cache_key),
+    ("collapsing", collapsing),
+    ("conditional", conditional),
+    ("config_toml", config_toml),
+    ("cookies", cookies),
+    ("files_path", files_path),
+    ("http_date", http_date),
+    ("origin_response", origin_response),
+    ("query_filter", query_filter),
+    ("range", range),
+    ("rebuild", rebuild_fields),
+    ("reference", reference),
+    ("request_head", request_head),
+    ("store_ops", store_ops),
+    ("target_path", target_path),
+    ("vary", vary),
+];

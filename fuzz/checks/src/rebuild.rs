@@ -1,0 +1,91 @@
+//! The fields that go to an origin (RFC 9110 §7.6.1).
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use http::HeaderMap;
+use origins::http::{Forwarding, Peer, rebuild};
+use semantics::{
+    Scheme,
+    hop_by_hop::{END_TO_END, is_hop_by_hop, strip_hop_by_hop},
+};
+
+use crate::input::{blocks, fields, text};
+
+const PEER: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7));
+
+/// What origins take for the word of a proxy, in the spelling that CGI makes no difference of.
+const PROXYS_WORD: [&str; 12] = [
+    "x-original-url",
+    "x-rewrite-url",
+    "x-host",
+    "x-original-host",
+    "client-ip",
+    "true-client-ip",
+    "cf-connecting-ip",
+    "x-client-ip",
+    "x-forwarded-port",
+    "x-forwarded-scheme",
+    "x-forwarded-prefix",
+    "x-accel-redirect",
+];
+
+/// Blocks: an authority; the fields of a request. Nothing that concerns the client's connection gets through, nothing that only a
+/// proxy may say comes from a stranger, and a stranger cannot make a field vanish that says what is asked for, or by whom.
+pub fn rebuild_fields(data: &[u8]) {
+    let [authority, sent] = blocks(data);
+    let authority = text(authority);
+    let sent = fields(sent);
+    for peer_trusted in [false, true] {
+        let peer = Peer::Ip(PEER);
+        let forwarding =
+            Forwarding { peer, peer_trusted, client: peer, scheme: Scheme::Https, authority: &authority, via_received_protocol: "1.1" };
+        let fields = rebuild(&sent, &forwarding);
+        for name in fields.keys() {
+            assert!(!is_hop_by_hop(name) && name != "proxy", "{name} got through");
+        }
+        only(&fields, "x-real-ip", "192.0.2.7");
+        only(&fields, "x-forwarded-proto", "https");
+        assert_eq!(fields.get_all("host").iter().count(), 1);
+        assert_eq!(fields.get_all("via").iter().count(), 1);
+        assert!(fields["via"].as_bytes().ends_with(b"1.1 seawall"));
+        assert!(fields["x-forwarded-for"].as_bytes().ends_with(b"192.0.2.7"));
+        kept(&sent, &fields);
+        if !peer_trusted {
+            from_a_stranger(&fields, &authority);
+        }
+    }
+    let mut stripped = sent;
+    strip_hop_by_hop(&mut stripped);
+    assert!(!stripped.keys().any(is_hop_by_hop));
+}
+
+fn only(fields: &HeaderMap, name: &str, value: &str) {
+    let found: Vec<_> = fields.get_all(name).iter().collect();
+    assert_eq!(found, [value], "{name}");
+}
+
+fn from_a_stranger(fields: &HeaderMap, authority: &str) {
+    only(fields, "x-forwarded-for", "192.0.2.7");
+    assert_eq!(fields.get_all("forwarded").iter().count(), 1);
+    let forwarded = fields["forwarded"].as_bytes();
+    assert!(forwarded.starts_with(b"for=192.0.2.7;") && forwarded.ends_with(b";proto=https"), "{:?}", fields["forwarded"]);
+    if !authority.is_empty() && http::HeaderValue::from_str(authority).is_ok() {
+        only(fields, "x-forwarded-host", authority);
+        only(fields, "host", authority);
+    }
+    let ours = ["x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"];
+    for name in fields.keys().filter(|name| !ours.contains(&name.as_str())) {
+        let as_cgi = name.as_str().replace('_', "-");
+        assert!(!PROXYS_WORD.contains(&&*as_cgi) && !as_cgi.starts_with("x-forwarded-"), "a stranger's {name}");
+        assert!(as_cgi == name.as_str() || !["x-real-ip", "forwarded"].contains(&&*as_cgi), "a stranger's {name}");
+    }
+}
+
+/// `Connection` cannot take away what decides over the answer: it would be stored for those whose requests still say it.
+fn kept(sent: &HeaderMap, fields: &HeaderMap) {
+    let rewritten = ["host", "forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"];
+    for name in END_TO_END.iter().filter(|name| !rewritten.contains(name)) {
+        let (before, after): (Vec<_>, Vec<_>) = (sent.get_all(*name).iter().collect(), fields.get_all(*name).iter().collect());
+        assert_eq!(before, after, "{name} was taken away");
+    }
+}
