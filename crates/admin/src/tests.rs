@@ -68,7 +68,7 @@ impl Running {
     fn on(address: &'static str, bounds: Bounds) -> Self {
         let console = Arc::new(Fake::default());
         let (stop, stopped) = oneshot::channel::<()>();
-        let (bound, listening) = std::sync::mpsc::channel();
+        let (bound, listening) = std::sync::mpsc::sync_channel(1);
         let shown = Arc::clone(&console);
         let thread = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -161,7 +161,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("a.md"), "# One").expect("written");
         let blog = Blog::open(folder.path(), BlogOptions::default()).expect("builds");
-        let (tell, told) = mpsc::channel();
+        let (tell, told) = mpsc::sync_channel(8);
         let watcher = watch(&blog, {
             let blog = blog.clone();
             move |change| {

@@ -27,6 +27,7 @@ pub enum Clock {
 impl Clock {
     /// The machine's clock.
     #[must_use]
+    #[expect(clippy::disallowed_methods, reason = "the one place where the wall clock is read")]
     pub fn system() -> Self {
         Self::System { began: Instant::now(), at: SystemTime::now().into() }
     }

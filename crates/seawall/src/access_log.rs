@@ -27,44 +27,30 @@ pub(crate) struct AccessLog {
     sink: LogSink,
     buffer: Vec<u8>,
     lines: u64,
+    /// How the last line began, and for which second and client: the next one mostly begins so too.
+    opening: Vec<u8>,
     second: u64,
-    /// The time of day of `second`, as this format writes it.
-    time: Vec<u8>,
-    /// The last client and its text: a client asks more than once.
-    client: (Option<IpAddr>, Vec<u8>),
+    client: Option<IpAddr>,
 }
 
 impl AccessLog {
     pub(crate) fn new(format: LogFormat, sink: LogSink) -> Self {
-        Self {
-            format,
-            sink,
-            buffer: Vec::with_capacity(BUFFER + 4096),
-            lines: 0,
-            second: u64::MAX,
-            time: Vec::with_capacity(32),
-            client: (None, b"-".to_vec()),
-        }
+        let buffer = Vec::with_capacity(BUFFER + 4096);
+        Self { format, sink, buffer, lines: 0, opening: Vec::new(), second: u64::MAX, client: None }
     }
 
     /// Adds a line. Returns how many lines were lost, because the writer does not keep up.
     pub(crate) fn write(&mut self, exchange: &Exchange<'_>, note: &Note, now: Timestamp) -> u64 {
-        if now.as_secs() != self.second {
-            self.second = now.as_secs();
-            self.time.clear();
-            match self.format {
-                LogFormat::Combined => combined_time(now, &mut self.time),
-                LogFormat::Json => json_time(now, &mut self.time),
-            }
-        }
         let client = note.client.or_else(|| exchange.peer.address.map(|address| address.ip()));
-        if client != self.client.0 {
-            self.client = (client, client.map_or_else(|| "-".to_owned(), |client| client.to_canonical().to_string()).into_bytes());
+        if now.as_secs() != self.second || client != self.client {
+            (self.second, self.client) = (now.as_secs(), client);
+            self.opening.clear();
+            open_line(&mut self.opening, self.format, client, now);
         }
-        let shown = Shown { time: &self.time, client: &self.client.1, exchange, note };
+        self.buffer.extend_from_slice(&self.opening);
         match self.format {
-            LogFormat::Combined => combined(&mut self.buffer, &shown),
-            LogFormat::Json => json(&mut self.buffer, &shown),
+            LogFormat::Combined => combined(&mut self.buffer, exchange, note),
+            LogFormat::Json => json(&mut self.buffer, exchange, note),
         }
         self.lines += 1;
         if self.buffer.len() < BUFFER { 0 } else { self.flush() }
@@ -81,24 +67,35 @@ impl AccessLog {
     }
 }
 
-/// What a line shows.
-struct Shown<'a> {
-    time: &'a [u8],
-    client: &'a [u8],
-    exchange: &'a Exchange<'a>,
-    note: &'a Note,
+/// What a line begins with: who and when.
+fn open_line(out: &mut Vec<u8>, format: LogFormat, client: Option<IpAddr>, now: Timestamp) {
+    let client = client.map_or_else(|| "-".to_owned(), |client| client.to_canonical().to_string());
+    match format {
+        LogFormat::Combined => {
+            out.extend_from_slice(client.as_bytes());
+            out.extend_from_slice(b" - - ");
+            combined_time(now, out);
+            out.extend_from_slice(b" \"");
+        }
+        LogFormat::Json => {
+            out.extend_from_slice(b"{\"time\":\"");
+            json_time(now, out);
+            out.extend_from_slice(b"\",\"client\":\"");
+            out.extend_from_slice(client.as_bytes());
+        }
+    }
 }
 
 /// `host ident user [time] "request" status bytes "referer" "user-agent"`, and then ours: how long it took, how long the origin took, and
 /// what the cache did.
-fn combined(out: &mut Vec<u8>, shown: &Shown<'_>) {
-    let Shown { time, client, exchange, note } = shown;
-    out.extend_from_slice(client);
-    out.extend_from_slice(b" - - ");
-    out.extend_from_slice(time);
-    out.extend_from_slice(b" \"");
-    escaped(out, exchange.method.as_bytes());
-    out.push(b' ');
+fn combined(out: &mut Vec<u8>, exchange: &Exchange<'_>, note: &Note) {
+    match exchange.method {
+        "GET" => out.extend_from_slice(b"GET "),
+        method => {
+            escaped(out, method.as_bytes());
+            out.push(b' ');
+        }
+    }
     escaped(out, exchange.target.as_bytes());
     out.extend_from_slice(if exchange.minor_version == 0 { b" HTTP/1.0\" " } else { b" HTTP/1.1\" " });
     decimal::write(u64::from(exchange.status), out);
@@ -120,12 +117,7 @@ fn combined(out: &mut Vec<u8>, shown: &Shown<'_>) {
     out.push(b'\n');
 }
 
-fn json(out: &mut Vec<u8>, shown: &Shown<'_>) {
-    let Shown { time, client, exchange, note } = shown;
-    out.extend_from_slice(b"{\"time\":\"");
-    out.extend_from_slice(time);
-    out.extend_from_slice(b"\",\"client\":\"");
-    out.extend_from_slice(client);
+fn json(out: &mut Vec<u8>, exchange: &Exchange<'_>, note: &Note) {
     for (name, value) in [
         (&b"\",\"method\":\""[..], exchange.method.as_bytes()),
         (b"\",\"host\":\"", exchange.host),
@@ -176,16 +168,36 @@ fn or_dash(out: &mut Vec<u8>, value: &[u8]) {
     }
 }
 
+/// Whether all is printable ASCII without `"` and `\`. Eight bytes at a time; the last eight may overlap those before.
+fn is_plain(value: &[u8]) -> bool {
+    let Some(last) = value.last_chunk::<8>() else {
+        return value.iter().all(|b| (0x20..0x7f).contains(b) && *b != b'"' && *b != b'\\');
+    };
+    let (words, _) = value.as_chunks::<8>();
+    words.iter().chain([last]).fold(0, |found, word| found | special_bytes(u64::from_le_bytes(*word))) == 0
+}
+
+/// Not zero if any byte is a control character, `"`, `\`, DEL or above ASCII: the high bit of such a byte is set by one of the terms, each
+/// the well-known test for a byte less than n or equal to zero.
+const fn special_bytes(word: u64) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = ONES << 7;
+    const fn has_zero(word: u64) -> u64 {
+        word.wrapping_sub(ONES) & !word & HIGH
+    }
+    let below_space = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
+    (word & HIGH) | below_space | has_zero(word ^ (ONES * 0x22)) | has_zero(word ^ (ONES * 0x5c)) | has_zero(word ^ (ONES * 0x7f))
+}
+
 /// As nginx and Apache do: `"`, `\` and what is not printable ASCII become `\xHH`, so that no client writes lines of its own.
 fn escaped(out: &mut Vec<u8>, value: &[u8]) {
-    let special = |b: u8| u8::from(b.wrapping_sub(0x20) >= 0x5f) | u8::from(b == b'"') | u8::from(b == b'\\');
-    // Without an early exit the look is a few vector instructions.
-    if value.iter().fold(0, |found, &b| found | special(b)) == 0 {
+    if is_plain(value) {
         out.extend_from_slice(value);
         return;
     }
+    let special = |b: u8| !(0x20..0x7f).contains(&b) || b == b'"' || b == b'\\';
     for &b in value {
-        if special(b) != 0 {
+        if special(b) {
             out.extend_from_slice(&[b'\\', b'x', hex(b >> 4), hex(b & 15)]);
         } else {
             out.push(b);
@@ -195,8 +207,7 @@ fn escaped(out: &mut Vec<u8>, value: &[u8]) {
 
 /// JSON's escapes; bytes that are no UTF-8 become U+FFFD.
 fn json_escaped(out: &mut Vec<u8>, value: &[u8]) {
-    let plain = |b: u8| (0x20..0x7f).contains(&b) && b != b'"' && b != b'\\';
-    if value.iter().fold(true, |all, &b| all & plain(b)) {
+    if is_plain(value) {
         out.extend_from_slice(value);
         return;
     }
@@ -235,6 +246,7 @@ const MONTHS: [&[u8; 3]; 12] = [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", 
 
 /// Year, month (1 to 12) and day of a day since the epoch, in the Gregorian calendar (days are counted from 1 March, so that the leap day
 /// ends the year).
+#[expect(clippy::cast_possible_truncation, reason = "a month is at most 12")]
 const fn civil(days: u64) -> (u64, usize, u64) {
     let z = days + 719_468;
     let era = z / 146_097;
@@ -307,19 +319,13 @@ mod tests {
             complete: true,
         };
         let note = Note { outcome: Some(Outcome::Hit), origin_time: Some(Duration::from_millis(45)), ..Note::default() };
-        let mut time = Vec::new();
         // 29 February 2024, 23:59:59.
         let at = Timestamp::from_secs(1_709_251_199);
         let mut out = Vec::new();
+        open_line(&mut out, format, exchange.peer.address.map(|address| address.ip()), at);
         match format {
-            LogFormat::Combined => {
-                combined_time(at, &mut time);
-                combined(&mut out, &Shown { time: &time, client: b"192.0.2.7", exchange: &exchange, note: &note });
-            }
-            LogFormat::Json => {
-                json_time(at, &mut time);
-                json(&mut out, &Shown { time: &time, client: b"192.0.2.7", exchange: &exchange, note: &note });
-            }
+            LogFormat::Combined => combined(&mut out, &exchange, &note),
+            LogFormat::Json => json(&mut out, &exchange, &note),
         }
         String::from_utf8(out).expect("log lines are text")
     }
@@ -348,6 +354,20 @@ mod tests {
         let line = line(LogFormat::Combined, "/", b"x\" 200\n1.2.3.4 \\ \xc3");
         assert_eq!(line.matches('\n').count(), 1);
         assert!(line.contains("\"x\\x22 200\\x0a1.2.3.4 \\x5c \\xc3\""), "{line}");
+    }
+
+    #[test]
+    fn every_special_byte_is_seen_wherever_it_stands() {
+        for byte in 0..=255_u8 {
+            let plain = (0x20..0x7f).contains(&byte) && byte != b'"' && byte != b'\\';
+            for length in [1, 7, 8, 9, 15, 16, 21] {
+                for at in 0..length {
+                    let mut value = vec![b'a'; length];
+                    value[at] = byte;
+                    assert_eq!(is_plain(&value), plain, "{byte} at {at} of {length}");
+                }
+            }
+        }
     }
 
     #[test]

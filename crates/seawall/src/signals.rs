@@ -39,22 +39,19 @@ pub(crate) fn serve_until_stopped(settings: Settings, reload: impl Fn() -> Resul
     banner::print(&settings, server.listening(), admin, &origins);
     let mut settings = settings;
     let signals = Signals::listen(&runtime)?;
-    loop {
-        match signals.next() {
-            Signal::Reload => match reload() {
-                Err(errors) => tracing::error!("the configuration stays as it was:\n{errors}"),
-                Ok(new) => match server.reload(new.clone()) {
-                    Err(error) => tracing::error!("the configuration stays as it was: {error:#}"),
-                    Ok(fixed) => {
-                        settings = new;
-                        tracing::info!("reloaded");
-                        if !fixed.is_empty() {
-                            tracing::warn!("needs a restart to take effect: {}", fixed.join(", "));
-                        }
+    while let Signal::Reload = signals.next() {
+        match reload() {
+            Err(errors) => tracing::error!("the configuration stays as it was:\n{errors}"),
+            Ok(new) => match server.reload(new.clone()) {
+                Err(error) => tracing::error!("the configuration stays as it was: {error:#}"),
+                Ok(fixed) => {
+                    settings = new;
+                    tracing::info!("reloaded");
+                    if !fixed.is_empty() {
+                        tracing::warn!("needs a restart to take effect: {}", fixed.join(", "));
                     }
-                },
+                }
             },
-            Signal::Stop => break,
         }
     }
     let grace = settings.server.shutdown_timeout;

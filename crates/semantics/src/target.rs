@@ -296,7 +296,7 @@ pub fn default_port_stripped(scheme: Scheme, authority: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
+    use proptest::prelude::{ProptestConfig, any, prop_assert, prop_assert_eq, proptest};
 
     use super::*;
 

@@ -46,15 +46,20 @@ impl Timestamp {
 impl Add<Duration> for Timestamp {
     type Output = Self;
     fn add(self, rhs: Duration) -> Self {
-        Self(self.0.saturating_add(u64::try_from(rhs.as_millis()).unwrap_or(u64::MAX)))
+        Self(self.0.saturating_add(whole_millis(rhs)))
     }
 }
 
 impl Sub<Duration> for Timestamp {
     type Output = Self;
     fn sub(self, rhs: Duration) -> Self {
-        Self(self.0.saturating_sub(u64::try_from(rhs.as_millis()).unwrap_or(u64::MAX)))
+        Self(self.0.saturating_sub(whole_millis(rhs)))
     }
+}
+
+/// Without the 128-bit arithmetic of `Duration::as_millis`: this is asked for every request.
+const fn whole_millis(time: Duration) -> u64 {
+    time.as_secs().saturating_mul(1000).saturating_add(time.subsec_millis() as u64)
 }
 
 impl From<SystemTime> for Timestamp {

@@ -412,6 +412,7 @@ fn a_body_too_long_to_be_stored_streams_through_a_window() {
 
 /// Everything at once, on many threads: every request ends with an answer, and nothing is left behind.
 #[test]
+#[expect(clippy::disallowed_methods, reason = "awaited below")]
 fn a_crowd_on_few_keys_leaves_nothing_behind() {
     let store = Arc::new(Store::<Head, Error>::new(StoreOptions { followers_max: 20, flights_max: 3, ..options() }));
     let threads: Vec<_> = (0..4_usize)

@@ -79,6 +79,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
+    #[expect(clippy::disallowed_methods, reason = "awaited below")]
     async fn holds_everyone_until_it_is_opened_and_nobody_after() {
         let gate = Gate::new();
         let waiting: Vec<_> = (0..3)

@@ -91,6 +91,7 @@ impl Malformed {
     ///
     /// # Errors
     /// If the server does something else, or nothing within [`PATIENCE`](crate::PATIENCE): the row's name and what happened instead.
+    #[expect(clippy::disallowed_methods, reason = "awaited at once")]
     pub async fn put_to(&self, client: Client) -> Result<(), String> {
         let row = self.clone();
         // In a task of its own, so that a client that loses patience fails this row by name and not the whole table.

@@ -263,6 +263,7 @@ async fn a_request_that_is_given_up_is_not_counted() {
 }
 
 #[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "awaited below")]
 async fn the_client_speaks_over_a_unix_socket() {
     let path = std::env::temp_dir().join(format!("testkit-{}.sock", std::process::id()));
     let listener = tokio::net::UnixListener::bind(&path).expect("a socket in the temporary folder");

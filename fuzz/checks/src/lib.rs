@@ -46,8 +46,11 @@ pub use store_ops::store_ops;
 pub use target_path::target_path;
 pub use vary::vary;
 
+/// What must hold for any input; it panics if it does not.
+pub type Check = fn(&[u8]);
+
 /// Every check, with the name of its target and of its folder of inputs.
-pub const CHECKS: [(&str, fn(&[u8])); 19] = [
+pub const CHECKS: [(&str, Check); 19] = [
     ("accept_class", accept_class),
     ("blog_text", blog_text),
     ("cache_control", cache_control),

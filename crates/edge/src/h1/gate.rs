@@ -155,6 +155,10 @@ impl Gate {
                 return Poll::Pending;
             }
         };
+        if n == 0 {
+            // The client has closed: it needs no last word about the head that it left unfinished.
+            self.stream.head_begun = false;
+        }
         self.held.extend_from_slice(&piece[..n]);
         Poll::Ready(Ok(n))
     }
@@ -169,7 +173,9 @@ impl Gate {
             }
             Poll::Ready(_) => {
                 self.writing = false;
-                if self.signals.busy.load(Relaxed) {
+                if self.signals.upgraded.load(Relaxed) {
+                    self.watch.until(Phase::Service, self.allowances.tunnel);
+                } else if self.signals.busy.load(Relaxed) {
                     self.watch.in_service();
                 } else {
                     // The last of a response: what comes next is the client's affair, whether or not hyper reads on from here.

@@ -51,6 +51,8 @@ pub(super) async fn serve<S: Service>(connection: Connection<S>) {
     });
     let service = service_fn(move |request| {
         let handler = Rc::clone(&handler);
+        // Here and not in the future: hyper reads on before it first polls that, and the connection would count as idle.
+        handler.signals.busy.store(true, Relaxed);
         async move { Ok::<_, Infallible>(handler.handle(request).await) }
     });
     let served = builder.serve_connection(gate, service).with_upgrades().await;
@@ -88,7 +90,6 @@ struct Handler<S> {
 impl<S: Service> Handler<S> {
     async fn handle(&self, mut request: Request<Incoming>) -> Response<Sent<S>> {
         let started = Instant::now();
-        self.signals.busy.store(true, Relaxed);
         let line = line(&request);
         let client_upgrade = request.headers().contains_key(header::UPGRADE).then(|| hyper::upgrade::on(&mut request));
         let limits = &self.shared.limits;

@@ -93,7 +93,9 @@ pub(crate) fn parse<'a>(
     if len > limits.header_bytes {
         return Err(Reject { status: 431, reason: "the head is larger than allowed" });
     }
-    check_line_ends(&bytes[..len])?;
+    if !lines_end_in_crlf(&bytes[..len], &request) {
+        check_line_ends(&bytes[..len])?;
+    }
     let (Some(method), Some(target), Some(minor_version)) = (request.method, request.path, request.version) else {
         return Err(bad("the request line is incomplete"));
     };
@@ -152,6 +154,20 @@ fn names_a_version(bytes: &[u8]) -> bool {
     let mut parts = line.split(|&b| b == b' ');
     let (Some(_), Some(_), Some(version), None) = (parts.next(), parts.next(), parts.next(), parts.next()) else { return false };
     matches!(version, [b'H', b'T', b'T', b'P', b'/', major, b'.', minor] if major.is_ascii_digit() && minor.is_ascii_digit())
+}
+
+/// Whether every line of a head that the parser accepted visibly ends in CR LF: looked at only where lines end, which the parser has found
+/// already. A line with blanks at its end is not recognised; then the whole head is to be looked through.
+fn lines_end_in_crlf(head: &[u8], request: &httparse::Request<'_, '_>) -> bool {
+    const VERSION: usize = " HTTP/1.1".len();
+    let begin = head.as_ptr().addr();
+    let ends_at = |part: &[u8]| (part.as_ptr().addr() + part.len()).wrapping_sub(begin);
+    let is_cr = |at: usize| head.get(at) == Some(&b'\r');
+    head.first().is_some_and(|&byte| byte > b' ')
+        && request.path.is_some_and(|target| is_cr(ends_at(target.as_bytes()) + VERSION))
+        && request.headers.iter().all(|line| is_cr(ends_at(line.value)))
+        && head.len() >= 4
+        && is_cr(head.len() - 2)
 }
 
 /// Every LF must follow a CR, and every CR must precede an LF (RFC 9112 §2.2).

@@ -10,7 +10,7 @@ use http::{
     HeaderMap, HeaderName, HeaderValue, Method,
     header::{CONNECTION, FORWARDED, HOST, UPGRADE, VIA},
 };
-use semantics::Scheme;
+use semantics::{Scheme, hop_by_hop::nominated_by_connection};
 
 /// Our name in `Via`.
 pub const VIA_NAME: &str = "seawall";
@@ -55,11 +55,9 @@ pub fn rebuild(client: &HeaderMap, forwarding: &Forwarding<'_>) -> HeaderMap {
             fields.append(name, value.clone());
         }
     }
-    // Whatever a stranger names here, what we set below is set afterwards.
-    for line in client.get_all(CONNECTION) {
-        for name in elements(line.as_bytes()) {
-            fields.remove(name);
-        }
+    // Not what decides over the answer: it would be stored for those who really ask so. What we set below is set afterwards.
+    for name in nominated_by_connection(client) {
+        fields.remove(name);
     }
     let authority = HeaderValue::from_str(forwarding.authority).unwrap_or_else(|_| HeaderValue::from_static(""));
     if authority.is_empty() {
@@ -307,6 +305,20 @@ mod tests {
         ];
         let fields = rebuild(&map(&sent), &stranger());
         assert_eq!(sorted(&fields), sorted(&map(&[&[("accept", "*/*")], OURS].concat())));
+    }
+
+    /// Else `Accept-Language: de` with `Connection: accept-language` would have the English page stored for all who ask for German.
+    #[test]
+    fn connection_takes_nothing_away_that_decides_over_the_answer() {
+        let sent = [
+            ("accept", "application/activity+json"),
+            ("accept-language", "de"),
+            ("authorization", "Basic eDp5"),
+            ("cookie", "a=1"),
+        ];
+        let connection = ("connection", "close, accept, Accept-Language, authorization, cookie");
+        let fields = rebuild(&map(&[&sent[..], &[connection]].concat()), &stranger());
+        assert_eq!(sorted(&fields), sorted(&map(&[&sent[..], OURS].concat())));
     }
 
     #[test]

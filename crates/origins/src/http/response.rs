@@ -7,6 +7,7 @@ use http::{
     header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING, UPGRADE},
     response::Parts,
 };
+use semantics::hop_by_hop::nominated_by_connection;
 
 use super::request::elements;
 
@@ -34,9 +35,11 @@ pub(super) fn settle(head: &mut Parts, idle_max: Duration) -> Result<Option<Dura
             keep = Duration::ZERO;
         } else if name.eq_ignore_ascii_case("keep-alive") {
             close = false;
-        } else {
-            fields.remove(name);
         }
+    }
+    // A response cannot hide its `Set-Cookie` from those who decide whether it is stored.
+    for name in nominated_by_connection(fields) {
+        fields.remove(name);
     }
     for name in [CONNECTION, KEEP_ALIVE, PROXY_CONNECTION, TRANSFER_ENCODING, UPGRADE] {
         fields.remove(name);
@@ -107,6 +110,9 @@ mod tests {
         let mut parts = head(Version::HTTP_11, &[("content-length", "3"), ("set-cookie", "a=1"), ("set-cookie", "b=2")]);
         assert!(settle(&mut parts, Duration::from_secs(1)).is_ok());
         assert_eq!(parts.headers.len(), 3);
+        let mut parts = head(Version::HTTP_11, &[("connection", "set-cookie, cache-control"), ("set-cookie", "a=1"), ("cache-control", "private")]);
+        assert!(settle(&mut parts, Duration::from_secs(1)).is_ok());
+        assert_eq!(parts.headers.len(), 2);
         let mut parts = head(Version::HTTP_11, &[("connection", "upgrade"), ("upgrade", "websocket")]);
         parts.status = StatusCode::SWITCHING_PROTOCOLS;
         assert_eq!(settle(&mut parts, Duration::from_secs(1)), Ok(None));

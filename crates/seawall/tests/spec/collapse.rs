@@ -84,6 +84,7 @@ async fn what_cannot_be_shared_is_not_queued_for() {
     origin.on(get("/cart")).reply(ok("text").field("cache-control", "no-store").gate(&second));
     origin.on(get("/cart")).once().reply(ok("text").field("cache-control", "no-store").gate(&first));
     let waiting = crowd(&site, 10, "/cart").await;
+    first.arrived().await;
     site.has_read_all().await;
     assert_eq!((first.arrivals(), origin.count("/cart")), (1, 1));
     first.open();
@@ -225,4 +226,24 @@ async fn requests_with_cookies_are_not_collapsed() {
     for (mut client, person) in waiting {
         client.read_answer().await.body(format!("session={person}"));
     }
+}
+
+/// One who does not read holds up nobody.
+#[tokio::test]
+async fn a_slow_reader_holds_up_nobody() {
+    let (origin, site) = site_with("[cache]\nobject_max = \"64MiB\"").await;
+    let gate = Gate::new();
+    let page = Bytes::from("x".repeat(32 << 20));
+    origin.on(get("/post")).reply(ok(page.clone()).field("cache-control", "max-age=60").gate_after(1, &gate));
+    let mut crowd = crowd(&site, 4, "/post").await;
+    for client in &mut crowd {
+        client.read_head().await.status(200);
+    }
+    gate.open();
+    let mut slow = crowd.remove(0);
+    for mut client in crowd {
+        assert_eq!(client.read_body_bytes(page.len()).await, page);
+    }
+    assert_eq!(slow.read_body_bytes(page.len()).await, page);
+    assert_eq!(origin.count("/post"), 1);
 }

@@ -88,3 +88,23 @@ async fn a_condition_on_an_unsafe_method_reaches_the_origin() {
     origin.on(testkit::put("/post").field("if-match", "\"a\"")).reply(testkit::status(412));
     site.request(Req::new("PUT", "/post").field("if-match", "\"a\"").body("new")).await.status(412);
 }
+
+/// A confirmation for one client says nothing to the others, and is not stored.
+#[tokio::test]
+async fn a_304_for_one_client_is_passed_on_and_not_stored() {
+    let (origin, site) = site().await;
+    let confirmed = testkit::not_modified().field("etag", "\"mine\"").field("cache-control", "max-age=60");
+    origin.on(get("/account")).reply(ok("text").field("cache-control", "max-age=60"));
+    origin.on(get("/account").field("if-none-match", "\"mine\"")).reply(confirmed);
+    let mine = || Req::get("/account").field("cookie", "session=1").field("if-none-match", "\"mine\"");
+    site.request(mine()).await.status(304).field("etag", "\"mine\"").no_cache_status("stored");
+    site.get("/account").await.status(200).body("text").cache_status("fwd=uri-miss; stored");
+}
+
+/// What cannot be shared was asked for without the client's conditions; they are honoured all the same.
+#[tokio::test]
+async fn a_condition_is_honoured_on_what_is_not_stored() {
+    let (origin, site) = site().await;
+    origin.on(get("/post").without("if-none-match")).reply(ok("text").field("etag", "\"a\"").field("cache-control", "no-store"));
+    site.request(Req::get("/post").field("if-none-match", "\"a\"")).await.status(304).body("");
+}

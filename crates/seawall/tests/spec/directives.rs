@@ -89,7 +89,11 @@ async fn credentials_need_the_origins_explicit_word() {
         origin.on(get(target)).reply(ok("text").field("cache-control", cache_control));
         site.request(secret(target)).await.body("text");
         let answer = site.request(secret(target)).await.body("text");
-        if shared { answer.cache_status("hit") } else { answer.no_cache_status("hit; stored") };
+        if shared {
+            answer.cache_status("hit")
+        } else {
+            answer.no_cache_status("hit; stored")
+        };
         assert_eq!(origin.count(target), if shared { 1 } else { 2 }, "{target}");
     }
 }
@@ -118,7 +122,11 @@ async fn request_directives_are_obeyed() {
         site.get(&target).await.cache_status("stored");
         site.clock.advance(secs(20));
         let answer = site.request(Req::get(&target).field("cache-control", directive)).await.status(200).body("text");
-        if served_from_the_store { answer.cache_status("hit") } else { answer.cache_status("fwd=request") };
+        if served_from_the_store {
+            answer.cache_status("hit")
+        } else {
+            answer.cache_status("fwd=request")
+        };
         assert_eq!(origin.count(&target), if served_from_the_store { 1 } else { 2 }, "{directive}");
     }
 }
@@ -186,4 +194,16 @@ async fn a_redirect_to_itself_is_not_stored() {
     }
     site.get("/moved").await.status(301);
     site.get("/moved").await.status(301).field("location", "/new").cache_status("hit");
+}
+
+/// RFC 9110 §9.3.1: content in a GET has no meaning that a cache could know; it goes to the origin, and the answer to nobody else.
+#[tokio::test]
+async fn a_get_with_content_is_passed() {
+    let (origin, site) = site().await;
+    origin.on(get("/search")).reply_with(|seen| ok(seen.body.clone()).field("cache-control", "max-age=60"));
+    for text in ["one", "two"] {
+        let answer = site.request(Req::get("/search").body(text)).await.status(200).body(text);
+        answer.cache_status("fwd=bypass; detail=content").no_cache_status("stored");
+    }
+    site.get("/search").await.body("").cache_status("fwd=uri-miss");
 }

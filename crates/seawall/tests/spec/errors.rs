@@ -11,7 +11,8 @@ async fn an_origin_that_refuses_is_502() {
     origin.kill();
     let answer = site.get("/post").await.status(502).field("retry-after", "5").field("cache-control", "no-store");
     let answer = answer.field("content-type", "text/html; charset=utf-8").field("proxy-status", "seawall; error=connection_refused");
-    let answer = answer.body_contains("does not answer right now").cache_status("fwd=uri-miss; detail=connection_refused").no_cache_status("stored");
+    let answer =
+        answer.body_contains("does not answer right now").cache_status("fwd=uri-miss; detail=connection_refused").no_cache_status("stored");
     // Where the origin is, and what the system said, is nobody's business.
     assert!(!answer.text().contains("127.0.0.1"), "{answer}");
 
@@ -23,7 +24,7 @@ async fn an_origin_that_refuses_is_502() {
 /// An origin that takes too long is 504.
 #[tokio::test]
 async fn an_origin_that_says_nothing_is_504() {
-    let (origin, site) = site_with("[origin]\nfirst_byte_timeout = \"40ms\"").await;
+    let (origin, site) = site_with("[origin]\nfirst_byte_timeout = \"200ms\"").await;
     origin.accept_but_never_answer();
     site.get("/post").await.status(504).has_field("retry-after").field("proxy-status", "seawall; error=connection_read_timeout");
     site.request(Req::post("/form").body("a=1")).await.status(504);
@@ -32,7 +33,7 @@ async fn an_origin_that_says_nothing_is_504() {
 /// A pause in the middle of a response ends it: the client can tell, and nothing is stored.
 #[tokio::test]
 async fn a_response_that_stalls_is_cut_short() {
-    let (origin, site) = site_with("[origin]\nbetween_bytes_timeout = \"40ms\"").await;
+    let (origin, site) = site_with("[origin]\nbetween_bytes_timeout = \"200ms\"").await;
     let gate = Gate::new();
     let page = || ok("0123456789").field("cache-control", "max-age=60");
     origin.on(get("/post")).reply(page());

@@ -135,7 +135,8 @@ async fn a_post_arrives_as_it_was_sent() {
     let (origin, site) = site().await;
     origin.on(post("/webhook")).reply(ok("thanks"));
     let body: Vec<u8> = (0..=255).cycle().take(10_000).collect();
-    let request = Req::post("/webhook").field("content-type", "application/octet-stream").field("stripe-signature", "t=1,v1=ab").body(body.clone());
+    let request =
+        Req::post("/webhook").field("content-type", "application/octet-stream").field("stripe-signature", "t=1,v1=ab").body(body.clone());
     site.request(request).await.status(200).body("thanks");
     let seen = origin.last("/webhook");
     assert_eq!(seen.body, body);

@@ -104,7 +104,9 @@ async fn a_request_may_arrive_byte_by_byte() {
     origin.on(get("/post")).reply(page("text"));
     origin.on(post("/form")).reply_with(|seen| ok(seen.body.clone()));
     let mut client = site.client().await;
-    for request in [Req::get("/post"), Req::get("/post"), Req::post("/form").body("a=1"), Req::get("/post"), Req::post("/form").chunks(["b", "=2"])] {
+    for request in
+        [Req::get("/post"), Req::get("/post"), Req::post("/form").body("a=1"), Req::get("/post"), Req::post("/form").chunks(["b", "=2"])]
+    {
         client.send_byte_by_byte(request.to_bytes(HOST)).await;
         client.read_answer().await.status(200);
     }
@@ -229,6 +231,26 @@ async fn an_upgrade_becomes_a_tunnel() {
     assert!(client.is_closed().await);
 }
 
+/// A tunnel is not idle for being silent, and may begin on a connection that was used before.
+#[tokio::test]
+async fn a_tunnel_outlives_the_idle_timeout() {
+    let (origin, site) = site_with("[limits]\nidle_timeout = \"200ms\"\nheader_timeout = \"600ms\"").await;
+    origin.on(get("/post")).reply(page("text"));
+    origin.on(get("/live")).upgrade_echo("websocket");
+    let mut client = site.client().await;
+    client.get("/post").await.status(200);
+    client.send(Req::get("/live").field("connection", "Upgrade").field("upgrade", "websocket")).await;
+    client.read_head().await.status(101);
+    for _ in 0..2 {
+        client.send_raw("hello").await;
+        assert_eq!(client.read_raw(5).await, "hello");
+        // A connection that says nothing lives three times as long as one that is idle.
+        assert!(site.client().await.is_closed().await);
+    }
+    client.send_raw("still here").await;
+    assert_eq!(client.read_raw(10).await, "still here");
+}
+
 /// An origin may decline; the connection stays HTTP.
 #[tokio::test]
 async fn a_declined_upgrade_is_an_ordinary_answer() {
@@ -275,9 +297,28 @@ async fn interim_responses_of_the_origin_are_swallowed() {
 #[tokio::test]
 async fn answers_without_content_have_none() {
     let (origin, site) = site().await;
-    origin.on(get("/beacon")).reply(status(204).field("cache-control", "max-age=60"));
+    origin.on(get("/stored")).reply(status(204).field("cache-control", "max-age=60"));
+    // Some origins send a length all the same.
+    origin.on(get("/passed")).reply(status(204).field("content-length", "0").field("cache-control", "no-store"));
     let mut client = site.client().await;
     for _ in 0..2 {
-        client.get("/beacon").await.status(204).body("");
+        client.get("/stored").await.status(204).body("").no_field("content-length");
+        client.get("/passed").await.status(204).body("").no_field("content-length");
+    }
+}
+
+/// What is fetched for one client alone is given up when that client leaves.
+#[tokio::test]
+async fn a_passed_request_ends_with_its_client() {
+    let (origin, site) = site().await;
+    let gate = Gate::new();
+    origin.on(get("/account")).reply(ok("text").gate(&gate));
+    origin.on(post("/form")).reply(ok("text").gate(&gate));
+    for (n, request) in [Req::get("/account").field("cookie", "session=1"), Req::post("/form").body("a")].into_iter().enumerate() {
+        let mut client = site.client().await;
+        client.send(request).await;
+        gate.arrived_count(n + 1).await;
+        drop(client);
+        origin.until_connections_open(0).await;
     }
 }

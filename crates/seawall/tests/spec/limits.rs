@@ -1,13 +1,13 @@
 //! Limits and timeouts of clients: RFC 9110 §15.5.9 (408), RFC 6585 §5 (431), RFC 9110 §15.5.15 (414), §15.6.4 (503).
 
-use testkit::{Req, get, ok};
+use testkit::{Gate, Req, get, ok};
 
 use crate::site::{HOST, site_with};
 
 /// A head that does not end in time is answered with 408, on a new connection and on a used one.
 #[tokio::test]
 async fn a_head_that_takes_too_long_is_408() {
-    let (origin, site) = site_with("[limits]\nheader_timeout = \"40ms\"").await;
+    let (origin, site) = site_with("[limits]\nheader_timeout = \"200ms\"").await;
     origin.on(get("/post")).reply(ok("text").field("cache-control", "max-age=60"));
     let mut new = site.client().await;
     new.send_raw(format!("GET /post HTTP/1.1\r\nHost: {HOST}\r\n")).await;
@@ -24,14 +24,14 @@ async fn a_head_that_takes_too_long_is_408() {
 /// A connection that never says anything is closed without a word.
 #[tokio::test]
 async fn a_silent_connection_is_closed() {
-    let (_origin, site) = site_with("[limits]\nheader_timeout = \"40ms\"").await;
+    let (_origin, site) = site_with("[limits]\nheader_timeout = \"200ms\"").await;
     assert!(site.client().await.is_closed().await);
 }
 
 /// So is one that waits too long for its next request, after a page and after an upload.
 #[tokio::test]
 async fn an_idle_connection_is_closed() {
-    let (origin, site) = site_with("[limits]\nidle_timeout = \"40ms\"").await;
+    let (origin, site) = site_with("[limits]\nidle_timeout = \"200ms\"").await;
     origin.on(get("/post")).reply(ok("text").field("cache-control", "max-age=60"));
     origin.on(testkit::post("/form")).reply(ok("thanks"));
     for request in [Req::get("/post"), Req::get("/post"), Req::post("/form").body("a")] {
@@ -41,10 +41,34 @@ async fn an_idle_connection_is_closed() {
     }
 }
 
+/// Waiting for the origin is not idling, whoever reads the connection.
+#[tokio::test]
+async fn an_answer_may_take_longer_than_a_connection_may_idle() {
+    let (origin, site) = site_with("[limits]\nidle_timeout = \"200ms\"\nheader_timeout = \"200ms\"").await;
+    let gate = Gate::new();
+    origin.on(get("/page")).reply(ok("text").gate(&gate));
+    origin.on(testkit::post("/form")).reply(ok("thanks").gate(&gate));
+    let mut waiting = Vec::new();
+    for request in [Req::get("/page"), Req::post("/form").body("a"), Req::post("/form").chunks(["a"])] {
+        let mut client = site.client().await;
+        client.send(request).await;
+        waiting.push(client);
+    }
+    gate.arrived_count(3).await;
+    // Several connections, one after the other, live and die of idleness meanwhile.
+    for _ in 0..3 {
+        assert!(site.client().await.is_closed().await);
+    }
+    gate.open();
+    for mut client in waiting {
+        client.read_answer().await.status(200);
+    }
+}
+
 /// A client that stops in the middle of its upload is given up, and the origin is not left waiting.
 #[tokio::test]
 async fn an_upload_that_stalls_is_408() {
-    let (origin, site) = site_with("[limits]\nbody_timeout = \"40ms\"").await;
+    let (origin, site) = site_with("[limits]\nbody_timeout = \"200ms\"").await;
     let mut client = site.client().await;
     client.send_raw(format!("POST /upload HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 100\r\n\r\nhello")).await;
     client.read_answer().await.status(408);
@@ -98,4 +122,32 @@ async fn heads_have_limits() {
     };
     site.request(bytes(1024)).await.status(200);
     site.request(bytes(1025)).await.status(431);
+}
+
+/// A client that takes nothing of its response is given up: a stored page, one on its way into the store, and one for it alone.
+#[tokio::test]
+async fn a_client_that_does_not_read_is_given_up() {
+    let settings = "[limits]\nwrite_timeout = \"200ms\"\nheader_timeout = \"600ms\"\n[cache]\nobject_max = \"64MiB\"";
+    let (origin, site) = site_with(settings).await;
+    // More than the system keeps for a connection, on both sides together.
+    let large = "x".repeat(32 << 20);
+    origin.on(get("/stored")).reply(ok(large.clone()).field("cache-control", "max-age=60"));
+    origin.on(get("/growing")).reply(ok(large.clone()).field("cache-control", "max-age=60"));
+    origin.on(get("/passed")).reply(ok(large.clone()).field("cache-control", "no-store"));
+    site.get("/stored").await.status(200).cache_status("stored");
+    let mut waiting = Vec::new();
+    for target in ["/stored", "/growing", "/passed"] {
+        let mut client = site.client().await;
+        client.send(Req::get(target)).await;
+        client.read_head().await.status(200);
+        waiting.push((client, target));
+    }
+    // A connection that says nothing lives three times as long.
+    assert!(site.client().await.is_closed().await);
+    for (mut client, target) in waiting {
+        while client.read_body_chunk().await.is_some() {}
+        assert!(client.is_cut_short(), "{target}");
+    }
+    // The page that was on its way is whole for the next reader.
+    site.get("/growing").await.body(&large).cache_status("hit");
 }

@@ -22,6 +22,7 @@ mod reload;
 mod shutdown;
 mod site;
 mod sites;
+mod sources;
 mod stale;
 mod validation;
 mod vary;

@@ -49,7 +49,11 @@ async fn a_purge_covers_what_it_names_and_nothing_else() {
         site.purge(&target, Hardness::Hard);
         for page in ALL {
             let answer = site.get(page).await.status(200).body("text");
-            if covered.contains(&page) { answer.cache_status("fwd=uri-miss") } else { answer.cache_status("hit") };
+            if covered.contains(&page) {
+                answer.cache_status("fwd=uri-miss")
+            } else {
+                answer.cache_status("hit")
+            };
         }
         assert_eq!(origin.requests().len(), ALL.len() + covered.len(), "{target:?}");
     }
@@ -120,6 +124,7 @@ async fn a_purge_in_the_middle_of_a_body_keeps_it_from_later_requests() {
     gate.arrived().await;
     before.read_head().await.status(200);
     site.purge(&Target::All, Hardness::Hard);
+    site.get("/post").await.body("new");
     gate.open();
     assert_eq!(before.read_body_bytes(8).await, "old page");
     site.get("/post").await.body("new");

@@ -57,7 +57,7 @@ async fn a_stop_waits_no_longer_than_it_was_told() {
     let mut slow = site.client().await;
     slow.send(Req::get("/slow")).await;
     gate.arrived().await;
-    let stopping = thread::spawn(move || site.stop(testkit::millis(50)));
+    let stopping = thread::spawn(move || site.stop(testkit::millis(100)));
     assert!(slow.try_read_answer().await.is_none());
     stopping.join().expect("stopped");
     gate.open();

@@ -83,7 +83,8 @@ async fn a_304_leaves_what_describes_the_content() {
     origin.on(get("/post")).reply(page);
     site.get("/post").await.body("v1");
     site.clock.advance(secs(10));
-    let confirmed = not_modified().field("content-type", "text/plain").field("set-cookie", "session=1").field("cache-control", "max-age=10");
+    let confirmed =
+        not_modified().field("content-type", "text/plain").field("set-cookie", "session=1").field("cache-control", "max-age=10");
     origin.on(get("/post").field("if-none-match", "\"a\"")).reply(confirmed);
     site.get("/post").await.status(200).body("v1").field("content-type", "text/html").field("content-length", "2").no_field("set-cookie");
     site.get("/post").await.no_field("set-cookie").cache_status("hit");

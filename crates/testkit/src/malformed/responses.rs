@@ -98,6 +98,7 @@ mod tests {
 
     /// The client reads more strictly than any proxy: what it takes for whole is not malformed.
     #[tokio::test]
+    #[expect(clippy::disallowed_methods, reason = "awaited below")]
     async fn a_strict_reader_accepts_no_row() {
         let mut names = HashSet::new();
         for row in responses() {

@@ -1,0 +1,83 @@
+# `make` alone lists what there is. What takes part in `make test` here is what `.ci/run` runs there.
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check spec fuzz bench bench-crowd bench-ghost docs release tools deny
+
+CARGO ?= cargo
+# What `make run` serves, and where.
+SOURCE ?= examples/blog
+LISTEN ?= 127.0.0.1:8080
+# Seconds that `make fuzz` gives each target.
+SECONDS_EACH ?= 60
+
+BINARY = $(or $(CARGO_TARGET_DIR),target)/release/seawall
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
+PACKAGE = seawall-$(VERSION)-$(shell uname -m)-linux
+
+help: ## this list
+	@echo 'Seawall. The targets:'
+	@echo
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+
+run: tools ## serve the example blog on http://127.0.0.1:8080; SOURCE=... LISTEN=... for another source or address
+	$(CARGO) build --release --locked --package seawall
+	@echo
+	@echo '  Look at   http://$(LISTEN)/'
+	@echo '  See why   curl -sD - -o /dev/null http://$(LISTEN)/ | grep -i cache     twice: a MISS, then a HIT'
+	@if [ '$(SOURCE)' = examples/blog ]; then echo '  Write     change a file in examples/blog/posts: the next request shows it'; fi
+	@echo '  End       Ctrl-C'
+	@exec '$(BINARY)' serve '$(SOURCE)' --listen '$(LISTEN)'
+
+test: check ## everything that must hold: formatting, lints, licences, all tests; installs what it needs
+	$(CARGO) test --locked --workspace
+
+check: tools deny ## formatting, lints and licences, without the tests
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	$(CARGO) deny --log-level error check licenses bans sources
+
+spec: tools ## the promises, from socket to socket: crates/seawall/tests/spec
+	$(CARGO) test --locked --package seawall --test spec
+
+fuzz: tools ## fuzz every target for SECONDS_EACH seconds (60); needs the nightly compiler
+	@$(CARGO) +nightly --version >/dev/null 2>&1 || rustup toolchain install nightly --profile minimal
+	@$(CARGO) fuzz --version >/dev/null 2>&1 || $(CARGO) install cargo-fuzz --locked
+	fuzz/run $(SECONDS_EACH)
+
+bench: tools ## measure beside nginx, h2o, HAProxy and Varnish; writes BENCHMARKING.md
+	$(CARGO) build --release --locked --package seawall
+	SEAWALL_BIN='$(abspath $(BINARY))' bench/run
+
+bench-crowd: tools ## 1,000 clients at once on one cold page
+	$(CARGO) build --release --locked --package seawall
+	SEAWALL_BIN='$(abspath $(BINARY))' bench/crowd
+
+bench-ghost: tools ## beside nginx, in front of a Ghost that runs already; needs its address: see bench/ghost --help
+	$(CARGO) build --release --locked --package seawall
+	SEAWALL_BIN='$(abspath $(BINARY))' bench/ghost
+
+docs: tools ## take the pictures in doc/pictures anew; needs chromium and wrk
+	$(CARGO) build --release --locked --package seawall
+	SEAWALL_BIN='$(abspath $(BINARY))' doc/screenshot
+
+release: test ## test, then pack the binary into target/dist
+	$(CARGO) build --release --locked --package seawall
+	rm -rf 'target/dist/$(PACKAGE)'
+	mkdir -p 'target/dist/$(PACKAGE)'
+	cp -r '$(BINARY)' README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE doc examples 'target/dist/$(PACKAGE)/'
+	tar -C target/dist -czf 'target/dist/$(PACKAGE).tar.gz' '$(PACKAGE)'
+	cd target/dist && sha256sum '$(PACKAGE).tar.gz' | tee '$(PACKAGE).tar.gz.sha256'
+
+# The compiler comes from rustup: a distribution's is too old. The C compiler is for the cryptography (aws-lc) and the allocator (mimalloc).
+tools:
+	@command -v $(CARGO) >/dev/null || { \
+	  echo 'Rust is missing: install it from https://rustup.rs, then open a new shell (or: . "$$HOME/.cargo/env").' >&2; exit 1; }
+	@command -v cc >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ]; then as=; else as=sudo; fi; \
+	  command -v apt-get >/dev/null || { echo 'A C compiler is missing: install gcc or clang.' >&2; exit 1; }; \
+	  $$as apt-get update -q && $$as apt-get install -q -y --no-install-recommends gcc libc6-dev; }
+
+# A part of `check`. The first time, cargo-deny is compiled: a few minutes.
+deny: tools
+	@$(CARGO) fmt --version >/dev/null 2>&1 && $(CARGO) clippy --version >/dev/null 2>&1 || rustup component add rustfmt clippy
+	@$(CARGO) deny --version >/dev/null 2>&1 || $(CARGO) install cargo-deny --locked
