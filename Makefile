@@ -24,7 +24,7 @@ run: tools ## serve the example blog on http://127.0.0.1:8080; SOURCE=... LISTEN
 	@echo
 	@echo '  Look at   http://$(LISTEN)/'
 	@echo '  See why   curl -sD - -o /dev/null http://$(LISTEN)/ | grep -i cache     twice: a MISS, then a HIT'
-	@if [ '$(SOURCE)' = examples/blog ]; then echo '  Write     change a file in examples/blog/posts: the next request shows it'; fi
+	@if [ '$(SOURCE)' = examples/blog ]; then echo '  Write     change a file in examples/blog/posts: it is live a moment later'; fi
 	@echo '  End       Ctrl-C'
 	@exec '$(BINARY)' serve '$(SOURCE)' --listen '$(LISTEN)'
 

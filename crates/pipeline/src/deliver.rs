@@ -81,6 +81,8 @@ pub(crate) fn explain(headers: &mut HeaderMap, status: &CacheStatus<'_>) {
 pub(crate) fn write_hit_fields(record: &Record, now: Timestamp, out: &mut Vec<u8>) {
     let age = record.freshness.age(now);
     let ttl = record.freshness.lifetime.saturating_sub(age).as_secs();
+    // Room for everything at once, so that each piece is only a copy.
+    out.reserve(128);
     out.extend_from_slice(b"age: ");
     decimal::write(age.as_secs(), out);
     out.extend_from_slice(b"\r\ncache-status: seawall; hit; ttl=");

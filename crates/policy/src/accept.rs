@@ -45,7 +45,12 @@ impl AcceptClass {
         for range in value.split(|&b| b == b',') {
             let mut parts = range.split(|&b| b == b';');
             let media = parts.next().unwrap_or_default().trim_ascii();
-            let refused = parts.any(|parameter| matches!(parameter.trim_ascii(), b"q=0" | b"q=0.0" | b"q=0.00" | b"q=0.000"));
+            // A weight of zero (RFC 9110 §12.4.2), whose letter has no case.
+            let refused = parts.any(|parameter| match parameter.trim_ascii() {
+                [b'q' | b'Q', b'=', b'0'] => true,
+                [b'q' | b'Q', b'=', b'0', b'.', zeros @ ..] => zeros.iter().all(|&digit| digit == b'0'),
+                _ => false,
+            });
             if refused {
                 continue;
             }
@@ -87,6 +92,7 @@ mod tests {
             ("application/ld+json; profile=\"https://www.w3.org/ns/activitystreams\", application/json", AcceptClass::ActivityPub),
             ("application/activity+json, text/html;q=0.1", AcceptClass::Html),
             ("application/activity+json, text/html;q=0", AcceptClass::ActivityPub),
+            ("text/html;Q=0.0, application/json", AcceptClass::Other),
             ("text/markdown, */*", AcceptClass::Markdown),
             ("TEXT/Markdown", AcceptClass::Markdown),
             ("application/rss+xml, application/xml;q=0.5", AcceptClass::Feed),

@@ -161,7 +161,10 @@ fn write_key(key: &mut Vec<u8>, site: u16, scheme: Scheme, class: AcceptClass, a
     let [host_high, host_low] = u16::try_from(host.len()).unwrap_or(u16::MAX).to_be_bytes();
     key.extend_from_slice(&[high, low, scheme as u8, class as u8, host_high, host_low]);
     key.extend_from_slice(host.as_bytes());
-    key[HEADER..].make_ascii_lowercase();
+    // Nearly every client sends it in lower case.
+    if host.as_bytes().iter().fold(0, |found, byte| found | u8::from(byte.is_ascii_uppercase())) != 0 {
+        key[HEADER..].make_ascii_lowercase();
+    }
     key.extend_from_slice(path.as_bytes());
 }
 

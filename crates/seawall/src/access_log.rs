@@ -10,7 +10,7 @@ use std::{
 
 use edge::Exchange;
 use pipeline::Note;
-use semantics::{Timestamp, decimal};
+use semantics::{Timestamp, cache_status::Outcome, decimal};
 
 use crate::{
     config::settings::LogFormat,
@@ -101,20 +101,29 @@ fn combined(out: &mut Vec<u8>, exchange: &Exchange<'_>, note: &Note) {
     decimal::write(u64::from(exchange.status), out);
     out.push(b' ');
     decimal::write(exchange.body_bytes, out);
-    out.extend_from_slice(b" \"");
-    or_dash(out, exchange.referer);
-    out.extend_from_slice(b"\" \"");
-    or_dash(out, exchange.user_agent);
-    out.extend_from_slice(b"\" rt=");
-    seconds(out, elapsed(exchange.started, exchange.ended));
-    out.extend_from_slice(b" ot=");
-    match note.origin_time {
-        Some(time) => seconds(out, time),
-        None => out.push(b'-'),
+    if exchange.referer.is_empty() && exchange.user_agent.is_empty() {
+        out.extend_from_slice(b" \"-\" \"-\" rt=");
+    } else {
+        out.extend_from_slice(b" \"");
+        or_dash(out, exchange.referer);
+        out.extend_from_slice(b"\" \"");
+        or_dash(out, exchange.user_agent);
+        out.extend_from_slice(b"\" rt=");
     }
-    out.push(b' ');
-    out.extend_from_slice(note.outcome.map_or("-", semantics::cache_status::Outcome::x_cache).as_bytes());
-    out.push(b'\n');
+    seconds(out, elapsed(exchange.started, exchange.ended));
+    match (note.origin_time, note.outcome) {
+        (None, Some(Outcome::Hit)) => out.extend_from_slice(b" ot=- HIT\n"),
+        (origin_time, outcome) => {
+            out.extend_from_slice(b" ot=");
+            match origin_time {
+                Some(time) => seconds(out, time),
+                None => out.push(b'-'),
+            }
+            out.push(b' ');
+            out.extend_from_slice(outcome.map_or("-", Outcome::x_cache).as_bytes());
+            out.push(b'\n');
+        }
+    }
 }
 
 fn json(out: &mut Vec<u8>, exchange: &Exchange<'_>, note: &Note) {
@@ -235,11 +244,10 @@ fn padded(out: &mut Vec<u8>, n: u64, width: usize) {
 fn seconds(out: &mut Vec<u8>, time: Duration) {
     decimal::write(time.as_secs(), out);
     let micros = u64::from(time.subsec_micros());
-    let mut digits = *b".000000";
-    digits[1..3].copy_from_slice(decimal::pair(micros / 10_000));
-    digits[3..5].copy_from_slice(decimal::pair(micros / 100));
-    digits[5..7].copy_from_slice(decimal::pair(micros));
-    out.extend_from_slice(&digits);
+    let [a, b] = decimal::pair(micros / 10_000);
+    let [c, d] = decimal::pair(micros / 100);
+    let [e, f] = decimal::pair(micros);
+    out.extend_from_slice(&[b'.', a, b, c, d, e, f]);
 }
 
 const MONTHS: [&[u8; 3]; 12] = [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
@@ -298,7 +306,6 @@ fn time_of_day(at: Timestamp, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use edge::Peer;
-    use semantics::cache_status::Outcome;
 
     use super::*;
 

@@ -7,31 +7,37 @@ const PAIRS: &[u8; 200] = b"0001020304050607080910111213141516171819\
 6061626364656667686970717273747576777879\
 8081828384858687888990919293949596979899";
 
-/// Appends `n` in decimal. Two digits a step, so half the divisions.
-pub fn write(mut n: u64, out: &mut Vec<u8>) {
-    if n < 10 {
-        out.push(pair(n)[1]);
-        return;
+/// Appends `n` in decimal, two digits a step. Up to four digits, which most of these numbers have, are appended as one array of known
+/// length: that is a store, not a call.
+pub fn write(n: u64, out: &mut Vec<u8>) {
+    match n {
+        0..10 => out.push(pair(n)[1]),
+        10..100 => out.extend_from_slice(&pair(n)),
+        100..1_000 => {
+            let [_, hundreds] = pair(n / 100);
+            let [tens, ones] = pair(n);
+            out.extend_from_slice(&[hundreds, tens, ones]);
+        }
+        1_000..10_000 => out.extend_from_slice(&four(n)),
+        _ => {
+            write(n / 10_000, out);
+            out.extend_from_slice(&four(n));
+        }
     }
-    let mut digits = [0_u8; 20];
-    let mut at = digits.len();
-    while n >= 10 {
-        at -= 2;
-        digits[at..at + 2].copy_from_slice(pair(n % 100));
-        n /= 100;
-    }
-    if n > 0 {
-        at -= 1;
-        digits[at] = pair(n)[1];
-    }
-    out.extend_from_slice(&digits[at..]);
 }
 
-/// The two digits of a number below 100.
+/// The last four digits.
+fn four(n: u64) -> [u8; 4] {
+    let [a, b] = pair(n / 100);
+    let [c, d] = pair(n);
+    [a, b, c, d]
+}
+
+/// The last two digits.
 #[must_use]
-pub fn pair(n: u64) -> &'static [u8] {
+pub fn pair(n: u64) -> [u8; 2] {
     let at = (n % 100) as usize * 2;
-    &PAIRS[at..at + 2]
+    [PAIRS[at], PAIRS[at + 1]]
 }
 
 #[cfg(test)]

@@ -95,6 +95,7 @@ pub fn collapsing(data: &[u8]) {
         flights_max: FLIGHTS_MAX,
         followers_max: 4,
         growing_max: 1 << 30,
+        uncacheable_max: 16,
         ..StoreOptions::with_memory(1 << 20)
     };
     let (flights, leads, writers, followers, readers) = (Vec::new(), Vec::new(), Vec::new(), Vec::new(), Vec::new());

@@ -5,6 +5,7 @@ use std::{fs, path::Path};
 use http::{Request, StatusCode};
 use http_body_util::BodyExt;
 use origins::{Body, Origin, files::Files};
+use semantics::target::{Target, parse_target};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -59,10 +60,10 @@ thread_local!(static FOLDER: Folder = Folder::new());
 /// The input is a path and query. Whatever it is, what comes back is a public file of the folder, or says that there is none; and a redirect
 /// stays on this host.
 pub fn files_path(data: &[u8]) {
-    let Ok(uri) = text(data).parse::<http::Uri>() else { return };
-    if uri.authority().is_some() || !uri.path().starts_with('/') {
-        return;
-    }
+    // Nothing else gets through the front.
+    let target = text(data);
+    let Ok(Target::Origin { .. }) = parse_target(&target) else { return };
+    let Ok(uri) = target.parse::<http::Uri>() else { return };
     FOLDER.with(|Folder { files, runtime, .. }| {
         runtime.block_on(async {
             let mut request = Request::new(Body::Empty);
