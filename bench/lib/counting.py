@@ -83,8 +83,13 @@ def user_instructions(server, site, core, kind, count):
     return (twice - once) / count if 0 < once < twice else None
 
 
+MORE_PAGES = 3000
+
+
 def memory(server, site, core, idle_connections):
-    """[(RSS, PSS)] empty, with the 1,000 pages stored, and with idle connections each of which has made one request."""
+    """[(RSS, PSS)] empty, with the 1,000 pages stored, with 3,000 more, and with idle connections each of which has made one request.
+
+    A page's own cost is that of the 3,000 more: what the first request makes (buffers, connections to the origin) is there by then."""
     running = server.start(site, core)
     open_ones = []
     try:
@@ -97,6 +102,9 @@ def memory(server, site, core, idle_connections):
             client.get(running.port, "/")
         else:
             client.fill(running.port)
+        note()
+        if server.caches:
+            client.fill(running.port, range(client.PAGES, client.PAGES + MORE_PAGES))
         note()
         for number in range(idle_connections):
             connection = client.Connection(running.port)

@@ -131,7 +131,7 @@ def memory_table(servers, measured, idle):
     lines = []
     for server in servers:
         if server.name in measured:
-            empty, full, connected = measured[server.name]
-            lines.append([server.title] + [f"{mebibytes(pss)} ({mebibytes(rss)})" for rss, pss in (empty, full, connected)]
-                         + [number(max(0, full[1] - empty[1]) / 1000) if server.caches else "-", number(max(0, connected[1] - full[1]) / idle)])
-    return table(["server", "empty", "1,000 stored pages", f"and {idle:,} idle connections", "bytes a page", "bytes a connection"], lines) + "\n"
+            empty, full, fuller, connected = measured[server.name]
+            lines.append([server.title] + [f"{mebibytes(pss)} ({mebibytes(rss)})" for rss, pss in (empty, full, fuller, connected)]
+                         + [number(max(0, fuller[1] - full[1]) / 3000) if server.caches else "-", number(max(0, connected[1] - fuller[1]) / idle)])
+    return table(["server", "empty", "1,000 stored pages", "3,000 more", f"and {idle:,} idle connections", "bytes a page", "bytes a connection"], lines) + "\n"

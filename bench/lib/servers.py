@@ -193,7 +193,10 @@ def varnish(site, port, folder, single):
 
 
 def seawall(site, port, folder, single):
-    return [machine.SEAWALL, "serve", f"http://127.0.0.1:{site.origin}", "--listen", f"127.0.0.1:{port}", "--admin", "off", "--workers", "1",
+    # As it ships, but for the cap on requests at the origin (256): none of the others has one.
+    settings = folder / "seawall.toml"
+    settings.write_text("[origin]\nconcurrency = 2000\nqueue = 2000\n")
+    return [machine.SEAWALL, "serve", "--config", settings, f"http://127.0.0.1:{site.origin}", "--listen", f"127.0.0.1:{port}", "--admin", "off", "--workers", "1",
             "--access-log", folder / "access.log", "--log-format", "combined"]
 
 

@@ -50,12 +50,13 @@ fn precondition(record: &Record, method: &Method, fields: &RequestFields<'_>) ->
 pub(crate) fn growing(
     record: &Record,
     body: store::Reader<crate::Failure>,
-    fields: &RequestFields<'_>,
+    (method, fields): (&Method, &RequestFields<'_>),
     status: &CacheStatus<'_>,
 ) -> Response<Body> {
-    let mut response = match precondition(record, &Method::GET, fields) {
+    let mut response = match precondition(record, method, fields) {
         Precondition::NotModified => not_modified(record),
         Precondition::Failed => failure::page(StatusCode::PRECONDITION_FAILED, "precondition"),
+        Precondition::Proceed if *method == Method::HEAD => whole(record, Body::empty()),
         Precondition::Proceed => whole(record, Body::Growing(body)),
     };
     // What caches nearer the origin have spent of its lifetime: a response that lost it would live too long in the next cache.
@@ -79,12 +80,12 @@ pub(crate) fn explain(headers: &mut HeaderMap, status: &CacheStatus<'_>) {
 
 /// The fields of a hit that are not stored: written after the stored lines.
 pub(crate) fn write_hit_fields(record: &Record, now: Timestamp, out: &mut Vec<u8>) {
-    let age = record.freshness.age(now);
-    let ttl = record.freshness.lifetime.saturating_sub(age).as_secs();
+    let age = now.since(record.born).as_secs();
+    let ttl = record.fresh_until.since(now).as_secs();
     // Room for everything at once, so that each piece is only a copy.
     out.reserve(128);
     out.extend_from_slice(b"age: ");
-    decimal::write(age.as_secs(), out);
+    decimal::write(age, out);
     out.extend_from_slice(b"\r\ncache-status: seawall; hit; ttl=");
     decimal::write(ttl, out);
     out.extend_from_slice(b"\r\nx-cache: HIT\r\n");

@@ -150,7 +150,7 @@ impl Pipeline {
         let stored = resource.variants().iter().find(|stored| stored.record.vary.matches(fields))?;
         let record = &stored.record;
         let now = self.shared.clock.at(started);
-        if !record.freshness.is_fresh(now)
+        if now >= record.fresh_until
             || store.verdict(stored) != Purged::No
             || (asked.cookie && !record.for_cookies)
             || (asked.authorization && !record.for_authorization)
@@ -253,7 +253,8 @@ impl Pipeline {
                 Found::Nothing(why) => (None, why),
             };
             let store = &self.shared.store;
-            if !question.is_shareable() || store.uncacheable(question.hash, now.as_millis()) {
+            let fetched = if candidate.is_some() { Rc::clone(&question) } else { question.to_fetch() };
+            if !fetched.is_shareable() || store.uncacheable(question.hash, now.as_millis()) {
                 return self.alone(&question, candidate, forwarded).await;
             }
             let flight = self.flight_key(&question);
@@ -262,7 +263,7 @@ impl Pipeline {
                 // An earlier flight may have landed between looking and joining.
                 Joined::Lead(lead) if matches!(self.find(&question, now), Found::Fresh(_)) => drop(lead),
                 Joined::Lead(lead) => {
-                    let told = self.begin_fetch(Rc::clone(&question), lead, candidate.clone()).await;
+                    let told = self.begin_fetch(fetched, lead, candidate.clone()).await;
                     return self.told(&question, told, candidate, forwarded).await;
                 }
                 Joined::Follow(follow) => {
@@ -270,7 +271,7 @@ impl Pipeline {
                     match follow.outcome().await {
                         store::Outcome::Serve { record, body } if record.vary.matches(&question.fields()) => {
                             let status = CacheStatus { collapsed, ..forwarded_status(forwarded, Some(record.status), true) };
-                            let response = deliver::growing(&record, body, &question.fields(), &status);
+                            let response = deliver::growing(&record, body, (&question.method, &question.fields()), &status);
                             return (response, Note { collapsed, ..Note::of(status.outcome) });
                         }
                         store::Outcome::Stored(stored) if stored.record.vary.matches(&question.fields()) => {
@@ -299,7 +300,7 @@ impl Pipeline {
         match told {
             Ok(Told::Growing { record, body, took }) => {
                 let status = forwarded_status(forwarded, Some(record.status), true);
-                let response = deliver::growing(&record, body, &question.fields(), &status);
+                let response = deliver::growing(&record, body, (&question.method, &question.fields()), &status);
                 (response, Note { origin_time: Some(took), ..Note::of(status.outcome) })
             }
             Ok(Told::Confirmed { stored, took }) => {
@@ -308,7 +309,8 @@ impl Pipeline {
             }
             Ok(Told::Alone { response, why, took }) => {
                 let status = CacheStatus { detail: Some(why), ..forwarded_status(forwarded, Some(response.status()), false) };
-                let mut response = conditional(question, response.map(Body::Origin));
+                let body = |body| if question.method == Method::HEAD { Body::empty() } else { Body::Origin(body) };
+                let mut response = conditional(question, response.map(body));
                 deliver::explain(response.headers_mut(), &status);
                 (response, Note { origin_time: Some(took), ..Note::of(status.outcome) })
             }

@@ -55,7 +55,7 @@ impl Client {
 }
 
 /// A request on its way, after the policy has judged it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Question {
     pub(crate) site: Rc<Site>,
     pub(crate) client: Client,
@@ -75,6 +75,11 @@ pub(crate) struct Question {
 impl Question {
     pub(crate) fn fields(&self) -> RequestFields<'_> {
         RequestFields::from_map(&self.headers)
+    }
+
+    /// The request that is fetched when nothing is stored: for a HEAD the whole, which then answers both methods.
+    pub(crate) fn to_fetch(self: &Rc<Self>) -> Rc<Self> {
+        if self.method == Method::HEAD { Rc::new(Self { method: Method::GET, ..(**self).clone() }) } else { Rc::clone(self) }
     }
 
     /// Whether others who ask the same may be answered with what comes back for this one.

@@ -14,6 +14,10 @@ use semantics::{Timestamp, date::parse_http_date, freshness::Freshness, vary::Va
 pub struct Record {
     pub(crate) status: StatusCode,
     pub(crate) freshness: Freshness,
+    /// What `freshness` comes to, for a hit: fresh before this moment.
+    pub(crate) fresh_until: Timestamp,
+    /// And its age was zero at this one.
+    pub(crate) born: Timestamp,
     pub(crate) vary: Vary,
     pub(crate) last_modified: Option<Timestamp>,
     pub(crate) for_cookies: bool,
@@ -74,6 +78,8 @@ impl Record {
         }
         Self {
             status,
+            fresh_until: kept.freshness.fresh_until(),
+            born: kept.freshness.response_time - kept.freshness.initial_age,
             freshness: kept.freshness,
             vary,
             last_modified: headers.get(header::LAST_MODIFIED).and_then(|value| parse_http_date(value.as_bytes())),

@@ -108,7 +108,8 @@ impl Policy {
         let freshness = self.freshness(seen, &directives);
         storable(seen.method, seen.request, seen.asked.authorization, seen.status, seen.headers, &directives, &freshness)
             .map_err(NotKept::NotStorable)?;
-        let by_origin = freshness.source == LifetimeSource::Explicit;
+        // A lifetime of nothing is no word that an answer is for all: it would come out again when the origin is down.
+        let by_origin = freshness.source == LifetimeSource::Explicit && freshness.lifetime > freshness.initial_age;
         if seen.asked.cookie && !by_origin {
             return Err(NotKept::Cookie);
         }
@@ -248,6 +249,19 @@ mod tests {
         assert!(word.keep(generic()).is_ok_and(|kept| kept.for_cookies));
         let hold = Case { asked: COOKIE, ..case(200, &[("cache-control", "public, max-age=0"), ("etag", "\"a\"")]) };
         assert_ne!(hold.lifetime(held(60)), Some(60));
+    }
+
+    /// Found by trying: alice's page, stored to be validated, was served to bob when the origin went down.
+    #[test]
+    fn an_answer_to_a_cookie_without_a_lifetime_is_not_kept_even_to_be_validated() {
+        for cache_control in ["max-age=0", "public, max-age=0", "no-cache", "max-age=60, s-maxage=0"] {
+            let fields: &'static [(&str, &str)] = Box::leak(Box::new([("cache-control", cache_control), ("etag", "\"a\"")]));
+            let answer = Case { asked: COOKIE, ..case(200, fields) };
+            assert_eq!(answer.keep(generic()).unwrap_err(), NotKept::Cookie, "{cache_control}");
+            assert_eq!(answer.keep(held(60)).unwrap_err(), NotKept::Cookie, "{cache_control}");
+        }
+        let old = Case { asked: COOKIE, ..case(200, &[("cache-control", "max-age=60"), ("age", "60"), ("etag", "\"a\"")]) };
+        assert_eq!(old.keep(generic()).unwrap_err(), NotKept::Cookie);
     }
 
     #[test]

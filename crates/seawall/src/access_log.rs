@@ -27,23 +27,26 @@ pub(crate) struct AccessLog {
     sink: LogSink,
     buffer: Vec<u8>,
     lines: u64,
-    /// How the last line began, and for which second and client: the next one mostly begins so too.
+    /// How the last line began, until when a line of its client begins so, and the client.
     opening: Vec<u8>,
-    second: u64,
+    opening_ends: Instant,
     client: Option<IpAddr>,
 }
 
 impl AccessLog {
     pub(crate) fn new(format: LogFormat, sink: LogSink) -> Self {
         let buffer = Vec::with_capacity(BUFFER + 4096);
-        Self { format, sink, buffer, lines: 0, opening: Vec::new(), second: u64::MAX, client: None }
+        Self { format, sink, buffer, lines: 0, opening: Vec::new(), opening_ends: Instant::now(), client: None }
     }
 
     /// Adds a line. Returns how many lines were lost, because the writer does not keep up.
-    pub(crate) fn write(&mut self, exchange: &Exchange<'_>, note: &Note, now: Timestamp) -> u64 {
+    pub(crate) fn write(&mut self, exchange: &Exchange<'_>, note: &Note, wall_clock: impl FnOnce(Instant) -> Timestamp) -> u64 {
         let client = note.client.or_else(|| exchange.peer.address.map(|address| address.ip()));
-        if now.as_secs() != self.second || client != self.client {
-            (self.second, self.client) = (now.as_secs(), client);
+        if exchange.ended >= self.opening_ends || client != self.client {
+            let now = wall_clock(exchange.ended);
+            self.client = client;
+            // The rest of this second.
+            self.opening_ends = exchange.ended + Duration::from_millis(1000 - now.as_millis() % 1000);
             self.opening.clear();
             open_line(&mut self.opening, self.format, client, now);
         }

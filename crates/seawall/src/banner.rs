@@ -73,10 +73,10 @@ pub(crate) fn print(settings: &Settings, listening: &[Socket], admin: Option<Soc
     }) {
         let _ = write!(
             text,
-            "\nTry next:\n  curl -sI http://{address}/ | grep -i cache     why it is a hit, a miss or a bypass\n  wrk -c 500 -d 5 http://{address}/              a crowd\n"
+            "\nTry next:\n  curl -sI http://{address}/ | grep -i cache     why it is a hit, a miss or a bypass\n  wrk -c 500 -d 5 http://{address}/     a crowd\n"
         );
         if admin.is_some() {
-            text.push_str("  seawall purge --all                            forget everything\n");
+            text.push_str("  seawall purge --all     forget everything\n");
         }
     }
     eprintln!("{text}");

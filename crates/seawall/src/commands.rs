@@ -89,7 +89,7 @@ fn purge(purge: &Purge) -> anyhow::Result<ExitCode> {
     };
     let command = admin::PurgeCommand { target, hard: purge.mode() == PurgeMode::Hard };
     let covered = purge::run(access.address, token.as_str(), &command)?;
-    say(&format!("{covered}\n"))?;
+    say(&format!("Purged {covered}.\n"))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -23,7 +23,7 @@ impl ServerConsole {
     fn targets(&self, command: &PurgeCommand) -> Result<(Vec<Target>, String), PurgeRefused> {
         let plan = self.0.plan.load();
         match &command.target {
-            PurgeTarget::All => Ok((vec![Target::All], "everything".to_owned())),
+            PurgeTarget::All => Ok((vec![Target::All], "everything that was stored".to_owned())),
             PurgeTarget::Tag(tag) => {
                 let targets = plan.sites.iter().map(|site| Target::Tag { site: site.id, tag: tag.clone() }).collect();
                 Ok((targets, format!("every page with the tag {tag}")))

@@ -64,7 +64,7 @@ impl edge::Service for SiteService {
         let counters = self.pipeline.counters();
         counters.responded(exchange.status, exchange.body_bytes, note.outcome, note.collapsed, exchange.complete);
         if let Some(log) = self.log.borrow_mut().as_mut() {
-            let lost = log.write(exchange, &note, self.pipeline.wall_clock(exchange.ended));
+            let lost = log.write(exchange, &note, |at| self.pipeline.wall_clock(at));
             if lost > 0 {
                 counters.lost(lost);
             }

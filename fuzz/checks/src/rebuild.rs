@@ -7,6 +7,7 @@ use origins::http::{Forwarding, Peer, rebuild};
 use semantics::{
     Scheme,
     hop_by_hop::{END_TO_END, is_hop_by_hop, strip_hop_by_hop},
+    target::valid_authority,
 };
 
 use crate::input::{blocks, fields, text};
@@ -35,6 +36,10 @@ pub fn rebuild_fields(data: &[u8]) {
     let [authority, sent] = blocks(data);
     let authority = text(authority);
     let sent = fields(sent);
+    // Nothing else gets through the front; an HTTP/1.0 client may name none.
+    if !authority.is_empty() && !valid_authority(&authority) {
+        return;
+    }
     for peer_trusted in [false, true] {
         let peer = Peer::Ip(PEER);
         let forwarding =
@@ -69,7 +74,7 @@ fn from_a_stranger(fields: &HeaderMap, authority: &str) {
     assert_eq!(fields.get_all("forwarded").iter().count(), 1);
     let forwarded = fields["forwarded"].as_bytes();
     assert!(forwarded.starts_with(b"for=192.0.2.7;") && forwarded.ends_with(b";proto=https"), "{:?}", fields["forwarded"]);
-    if !authority.is_empty() && http::HeaderValue::from_str(authority).is_ok() {
+    if !authority.is_empty() {
         only(fields, "x-forwarded-host", authority);
         only(fields, "host", authority);
     }
@@ -83,8 +88,9 @@ fn from_a_stranger(fields: &HeaderMap, authority: &str) {
 
 /// `Connection` cannot take away what decides over the answer: it would be stored for those whose requests still say it.
 fn kept(sent: &HeaderMap, fields: &HeaderMap) {
-    let rewritten = ["host", "forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"];
-    for name in END_TO_END.iter().filter(|name| !rewritten.contains(name)) {
+    // Ours to set, or a proxy's to say.
+    let others = ["cdn-cache-control", "forwarded", "host", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"];
+    for name in END_TO_END.iter().filter(|name| !others.contains(name)) {
         let (before, after): (Vec<_>, Vec<_>) = (sent.get_all(*name).iter().collect(), fields.get_all(*name).iter().collect());
         assert_eq!(before, after, "{name} was taken away");
     }

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use fuzz_checks::CHECKS;
+use fuzz_checks::{CHECKS, origin_response, request_head};
 
 #[test]
 fn every_input_of_every_corpus_holds() {
@@ -20,6 +20,18 @@ fn every_input_of_every_corpus_holds() {
             count += 1;
         }
         assert!(count > 0, "{} is empty: nothing would be checked", corpus.display());
+    }
+}
+
+#[test]
+fn every_malformed_message_of_the_testkit_holds() {
+    for row in testkit::malformed::table() {
+        eprintln!("{}", row.name);
+        request_head(&row.bytes);
+    }
+    for row in testkit::malformed::responses() {
+        eprintln!("{}", row.name);
+        origin_response(&row.bytes);
     }
 }
 

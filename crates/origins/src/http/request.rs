@@ -310,12 +310,7 @@ mod tests {
     /// Else `Accept-Language: de` with `Connection: accept-language` would have the English page stored for all who ask for German.
     #[test]
     fn connection_takes_nothing_away_that_decides_over_the_answer() {
-        let sent = [
-            ("accept", "application/activity+json"),
-            ("accept-language", "de"),
-            ("authorization", "Basic eDp5"),
-            ("cookie", "a=1"),
-        ];
+        let sent = [("accept", "application/activity+json"), ("accept-language", "de"), ("authorization", "Basic eDp5"), ("cookie", "a=1")];
         let connection = ("connection", "close, accept, Accept-Language, authorization, cookie");
         let fields = rebuild(&map(&[&sent[..], &[connection]].concat()), &stranger());
         assert_eq!(sorted(&fields), sorted(&map(&[&sent[..], OURS].concat())));

@@ -110,7 +110,8 @@ mod tests {
         let mut parts = head(Version::HTTP_11, &[("content-length", "3"), ("set-cookie", "a=1"), ("set-cookie", "b=2")]);
         assert!(settle(&mut parts, Duration::from_secs(1)).is_ok());
         assert_eq!(parts.headers.len(), 3);
-        let mut parts = head(Version::HTTP_11, &[("connection", "set-cookie, cache-control"), ("set-cookie", "a=1"), ("cache-control", "private")]);
+        let mut parts =
+            head(Version::HTTP_11, &[("connection", "set-cookie, cache-control"), ("set-cookie", "a=1"), ("cache-control", "private")]);
         assert!(settle(&mut parts, Duration::from_secs(1)).is_ok());
         assert_eq!(parts.headers.len(), 2);
         let mut parts = head(Version::HTTP_11, &[("connection", "upgrade"), ("upgrade", "websocket")]);

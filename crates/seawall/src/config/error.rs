@@ -210,11 +210,13 @@ impl Document {
         let line_start = bytes[..start].iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
         let line_end = bytes[start..].iter().position(|&b| b == b'\n').map_or(bytes.len(), |at| start + at);
         let chars = |from: usize, to: usize| String::from_utf8_lossy(&bytes[from..to]).chars().count();
+        let text = String::from_utf8_lossy(&bytes[line_start..line_end]).trim_end_matches('\r').to_owned();
         Place::Line {
             path: self.path.clone(),
             line: bytes[..start].iter().filter(|&&b| b == b'\n').count() + 1,
-            column: chars(line_start, start) + 1,
-            text: String::from_utf8_lossy(&bytes[line_start..line_end]).trim_end_matches('\r').to_owned(),
+            // At the end of a line that ends in CR LF, the caret stands behind its text, as it does where lines end in LF.
+            column: chars(line_start, start).min(text.chars().count()) + 1,
+            text,
             width: chars(start, span.end.clamp(start, line_end)).max(1),
         }
     }
@@ -261,6 +263,14 @@ mod tests {
 "
         );
         assert!(mistake.at(Place::Environment("SEAWALL_MEMORY", "12QB".to_owned())).to_string().contains("  | SEAWALL_MEMORY=12QB\n"));
+    }
+
+    #[test]
+    fn a_line_end_has_one_column_however_it_is_written() {
+        for (text, at) in [("\"ab\nx", 3), ("\"ab\r\nx", 3), ("\"ab\r\nx", 4)] {
+            let Place::Line { column, width, text, .. } = document(text).place(at..at + 1) else { panic!("a line") };
+            assert_eq!((column, width, text.as_str()), (4, 1, "\"ab"), "{at}");
+        }
     }
 
     #[test]

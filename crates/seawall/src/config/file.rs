@@ -198,7 +198,7 @@ pub struct Cache {
     /// How long after its end a stored response may stand in while the origin fails (RFC 5861 §4), if it does not say so itself; up to
     /// 365d. `"0s"`: never.
     ///
-    /// Default: none; only what the response says. For a folder: 7 days.
+    /// Default: 7 days: a cache that cannot reach its origin may go on with what it has (RFC 9111 §4.2.4), unless the response forbids it.
     pub stale_if_error: Given<Period>,
 
     /// How long after its end a stored response may be served while a fresh one is fetched (RFC 5861 §3), if it does not say so itself;

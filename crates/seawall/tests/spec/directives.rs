@@ -207,3 +207,26 @@ async fn a_get_with_content_is_passed() {
     }
     site.get("/search").await.body("").cache_status("fwd=uri-miss");
 }
+
+/// Promise 1: what is only stored to be validated must not come out for others when the origin is down.
+#[tokio::test]
+async fn an_answer_to_a_cookie_never_stands_in_for_others() {
+    let (origin, site) = site().await;
+    origin.on(get("/account")).reply(ok("alice").field("cache-control", "max-age=0").field("etag", "\"alice\""));
+    site.request(Req::get("/account").field("cookie", "session=alice")).await.status(200).body("alice");
+
+    origin.kill();
+    site.request(Req::get("/account").field("cookie", "session=bob")).await.status(502);
+    site.get("/account").await.status(502);
+}
+
+/// A hold is for those who send no cookies, and one who does send them takes nothing from the others.
+#[tokio::test]
+async fn a_cookie_does_not_undo_a_hold() {
+    let (origin, site) = site_with("[cache]\nhold = \"60s\"\n").await;
+    origin.on(get("/post")).reply(ok("page").field("cache-control", "public, max-age=0").field("etag", "\"a\""));
+    site.get("/post").await.status(200).cache_status("stored");
+    site.request(Req::get("/post").field("cookie", "session=alice")).await.status(200).body("page");
+    site.get("/post").await.status(200).cache_status("hit");
+    assert_eq!(origin.count("/post"), 2);
+}

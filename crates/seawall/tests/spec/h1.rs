@@ -129,11 +129,14 @@ async fn an_empty_line_before_the_request_is_overlooked() {
 #[tokio::test]
 async fn head_has_the_fields_of_get_and_no_content() {
     let (origin, site) = site().await;
-    origin.on(head("/post")).reply(page("text").field("etag", "\"a\""));
     origin.on(get("/post")).reply(page("text").field("etag", "\"a\""));
+    origin.on(get("/private")).reply(ok("secret").field("cache-control", "no-store"));
     let mut client = site.client().await;
-    client.head("/post").await.status(200).field("content-length", "4").field("etag", "\"a\"");
-    client.get("/post").await.status(200).body("text");
+    // What is not stored is fetched whole, so that whoever looks with HEAD finds what GET would.
+    client.head("/post").await.status(200).field("content-length", "4").field("etag", "\"a\"").cache_status("fwd=uri-miss; stored");
+    client.head("/private").await.status(200).field("content-length", "6");
+    client.get("/post").await.status(200).body("text").cache_status("hit");
+    assert_eq!(origin.count("/post"), 1);
     client.head("/post").await.status(200).field("content-length", "4").field("etag", "\"a\"").cache_status("hit");
     client.get("/post").await.status(200).body("text").cache_status("hit");
 }
