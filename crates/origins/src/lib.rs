@@ -19,7 +19,8 @@ pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// Anything behind the cache. One instance belongs to one worker: pools and connections are not shared between threads.
 ///
-/// The request is final: target in origin-form, `Host` set, hop-by-hop fields gone. The response's body streams.
+/// The request is final: target in origin-form, `Host` set, hop-by-hop fields gone. The response's body streams, and its fields are
+/// end-to-end: whatever concerned a connection has been taken out (RFC 9110 §7.6.1).
 pub trait Origin {
     /// Asks for a response. Dropping the future gives the request up, which closes its connection.
     ///

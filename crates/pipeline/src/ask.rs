@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use origins::OriginError;
 use policy::{Kept, NotKept, Seen};
-use semantics::{Timestamp, date::format_http_date, hop_by_hop::strip_hop_by_hop};
+use semantics::{Timestamp, date::format_http_date};
 
 use crate::{Failure, Pipeline, Record, question::Question};
 
@@ -87,14 +87,13 @@ impl Pipeline {
     }
 }
 
-/// What an origin's connection leaves behind goes; what a recipient with a clock must add comes (RFC 9110 §6.6.1).
+/// What a recipient with a clock must add (RFC 9110 §6.6.1).
 fn tidy(response: &mut Response<origins::Body>, now: Timestamp) {
     let status = response.status();
     if status == StatusCode::SWITCHING_PROTOCOLS {
         return;
     }
     let headers = response.headers_mut();
-    strip_hop_by_hop(headers);
     if status == StatusCode::NO_CONTENT {
         // Origins send it although they must not (RFC 9110 §8.6).
         headers.remove(header::CONTENT_LENGTH);

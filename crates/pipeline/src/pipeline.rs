@@ -19,6 +19,7 @@ use semantics::{
     cache_control::RequestDirectives,
     cache_status::{CacheStatus, Forwarded, Outcome},
     conditional::{Precondition, evaluate},
+    hop_by_hop::nominated_by_connection,
     invalidation::{invalidated, invalidates},
     request::FieldLines,
     reuse::{Reuse, Stale, allowed_on_error, reuse},
@@ -227,7 +228,13 @@ impl Pipeline {
         };
         let hash = self.shared.store.hash(&key);
         let minor_version = u8::from(parts.version != http::Version::HTTP_10);
-        let (method, headers) = (parts.method, parts.headers);
+        let (method, mut headers) = (parts.method, parts.headers);
+        // What the client's connection names never reaches the origin, so it must not select a variant either.
+        for name in nominated_by_connection(&headers) {
+            if name != header::UPGRADE {
+                headers.remove(name);
+            }
+        }
         Some(Question { site, client, method, headers, minor_version, authority, target, asked, directives, key, hash })
     }
 

@@ -16,6 +16,7 @@ use std::{
     time::Instant,
 };
 
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version};
 use semantics::{RequestFields, RequestHead, Scheme};
 
@@ -375,10 +376,16 @@ const fn connection_fields(minor_version: u8, keep_alive: bool) -> &'static [u8]
 fn owned_request(head: &Head<'_>, fields: &RequestFields<'_>) -> Option<http::Request<RequestBody>> {
     let semantics::FieldLines::Raw(lines) = fields.lines else { return None };
     let mut headers = HeaderMap::with_capacity(lines.len() + 1);
+    // All values share one allocation.
+    let mut values = Vec::with_capacity(lines.iter().map(|line| line.value.len()).sum());
+    lines.iter().for_each(|line| values.extend_from_slice(line.value));
+    let mut values = Bytes::from(values);
     for line in lines {
-        headers.append(HeaderName::from_bytes(line.name.as_bytes()).ok()?, HeaderValue::from_bytes(line.value).ok()?);
+        let value = HeaderValue::from_maybe_shared(values.split_to(line.value.len())).ok()?;
+        headers.append(HeaderName::from_bytes(line.name.as_bytes()).ok()?, value);
     }
-    if !head.authority.is_empty() {
+    let host = headers.get(http::header::HOST).map(HeaderValue::as_bytes).unwrap_or_default();
+    if host != head.authority.as_bytes() {
         headers.insert(http::header::HOST, HeaderValue::from_str(head.authority).ok()?);
     }
     let mut request = http::Request::new(RequestBody::empty());

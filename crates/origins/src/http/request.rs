@@ -4,13 +4,14 @@
 //! sets it" is set by us, never by a stranger: his `X-Forwarded-Host` would end up in links, the page in the cache, and the links
 //! with everybody. A trusted proxy in front of us may say such things, and we add our part to its.
 
-use std::{fmt::Write, net::IpAddr};
+use std::{net::IpAddr, ops::Range};
 
+use bytes::Bytes;
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method,
     header::{CONNECTION, FORWARDED, HOST, UPGRADE, VIA},
 };
-use semantics::{Scheme, hop_by_hop::nominated_by_connection};
+use semantics::{Scheme, decimal, hop_by_hop::nominated_by_connection};
 
 /// Our name in `Via`.
 pub const VIA_NAME: &str = "seawall";
@@ -59,24 +60,101 @@ pub fn rebuild(client: &HeaderMap, forwarding: &Forwarding<'_>) -> HeaderMap {
     for name in nominated_by_connection(client) {
         fields.remove(name);
     }
-    let authority = HeaderValue::from_str(forwarding.authority).unwrap_or_else(|_| HeaderValue::from_static(""));
-    if authority.is_empty() {
-        fields.remove(X_FORWARDED_HOST);
-    } else {
-        fields.insert(X_FORWARDED_HOST, authority.clone());
+    let mut texts = Texts::default();
+    let authority = texts.add(|out| out.extend_from_slice(forwarding.authority.as_bytes()));
+    let for_whom = match forwarding.peer {
+        Peer::Ip(ip) => Some(texts.add_to_list(&fields, &X_FORWARDED_FOR, |out| write_ip(ip, out))),
+        Peer::Unix => None,
+    };
+    let real = match forwarding.client {
+        Peer::Ip(ip) => Some(texts.add(|out| write_ip(ip, out))),
+        Peer::Unix => None,
+    };
+    let forwarded = texts.add_to_list(&fields, &FORWARDED, |out| write_forwarded(forwarding, out));
+    let via = texts.add_to_list(&fields, &VIA, |out| {
+        out.extend_from_slice(forwarding.via_received_protocol.as_bytes());
+        out.push(b' ');
+        out.extend_from_slice(VIA_NAME.as_bytes());
+    });
+    let texts = texts.finish();
+    let authority = if forwarding.authority.is_empty() { None } else { texts.value(authority) };
+    match &authority {
+        Some(authority) => drop(fields.insert(X_FORWARDED_HOST, authority.clone())),
+        None => drop(fields.remove(X_FORWARDED_HOST)),
     }
-    fields.insert(HOST, authority);
+    fields.insert(HOST, authority.unwrap_or_else(|| HeaderValue::from_static("")));
     fields.insert(X_FORWARDED_PROTO, HeaderValue::from_static(forwarding.scheme.as_str()));
-    if let Peer::Ip(ip) = forwarding.peer {
-        push(&mut fields, X_FORWARDED_FOR, &plain(ip).to_string());
+    match real {
+        Some(real) => texts.set(&mut fields, X_REAL_IP, real),
+        None => drop(fields.remove(X_REAL_IP)),
     }
-    match forwarding.client {
-        Peer::Ip(ip) => set(&mut fields, X_REAL_IP, &plain(ip).to_string()),
-        Peer::Unix => drop(fields.remove(X_REAL_IP)),
+    if let Some(for_whom) = for_whom {
+        texts.set(&mut fields, X_FORWARDED_FOR, for_whom);
     }
-    push(&mut fields, FORWARDED, &forwarded(forwarding));
-    push(&mut fields, VIA, &format!("{} {VIA_NAME}", forwarding.via_received_protocol));
+    texts.set(&mut fields, FORWARDED, forwarded);
+    texts.set(&mut fields, VIA, via);
     fields
+}
+
+/// Field values in one allocation: six of their own, and six more when the request is kept for a second try, would be a fifth of what
+/// passing a request costs.
+#[derive(Default)]
+struct Texts(Vec<u8>);
+
+impl Texts {
+    fn add(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> Range<usize> {
+        self.0.reserve(192);
+        let start = self.0.len();
+        write(&mut self.0);
+        start..self.0.len()
+    }
+
+    /// A list's next element, behind those that are there (RFC 9110 §5.3).
+    fn add_to_list(&mut self, fields: &HeaderMap, name: &HeaderName, write: impl FnOnce(&mut Vec<u8>)) -> Range<usize> {
+        self.add(|out| {
+            for line in fields.get_all(name) {
+                if !line.is_empty() {
+                    out.extend_from_slice(line.as_bytes());
+                    out.extend_from_slice(b", ");
+                }
+            }
+            write(out);
+        })
+    }
+
+    fn finish(self) -> Shared {
+        Shared(Bytes::from(self.0))
+    }
+}
+
+/// Finished texts.
+struct Shared(Bytes);
+
+impl Shared {
+    fn value(&self, at: Range<usize>) -> Option<HeaderValue> {
+        HeaderValue::from_maybe_shared(self.0.slice(at)).ok()
+    }
+
+    fn set(&self, fields: &mut HeaderMap, name: HeaderName, at: Range<usize>) {
+        if let Some(value) = self.value(at) {
+            fields.insert(name, value);
+        }
+    }
+}
+
+/// The address in its usual form; an IPv4 address inside an IPv6 one is shown as what it is.
+fn write_ip(ip: IpAddr, out: &mut Vec<u8>) {
+    match plain(ip) {
+        IpAddr::V4(v4) => {
+            let [a, b, c, d] = v4.octets();
+            decimal::write(a.into(), out);
+            for octet in [b, c, d] {
+                out.push(b'.');
+                decimal::write(octet.into(), out);
+            }
+        }
+        IpAddr::V6(v6) => out.extend_from_slice(v6.to_string().as_bytes()),
+    }
 }
 
 /// Takes a client's wish for another protocol (RFC 9110 §7.8) over into rebuilt fields, if it has one. Whether to grant it is the
@@ -142,51 +220,32 @@ fn is_for_proxies_only(name: &str) -> bool {
 }
 
 /// One element of `Forwarded` (RFC 7239 §4).
-fn forwarded(forwarding: &Forwarding<'_>) -> String {
-    let mut element = String::with_capacity(96);
-    // Writing to a String does not fail.
-    let _ = match forwarding.peer {
-        Peer::Ip(ip) => match plain(ip) {
-            IpAddr::V4(ip) => write!(element, "for={ip}"),
-            IpAddr::V6(ip) => write!(element, "for=\"[{ip}]\""),
-        },
-        Peer::Unix => write!(element, "for=unknown"),
-    };
+fn write_forwarded(forwarding: &Forwarding<'_>, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"for=");
+    match forwarding.peer {
+        Peer::Ip(ip) if plain(ip).is_ipv6() => {
+            out.extend_from_slice(b"\"[");
+            write_ip(ip, out);
+            out.extend_from_slice(b"]\"");
+        }
+        Peer::Ip(ip) => write_ip(ip, out),
+        Peer::Unix => out.extend_from_slice(b"unknown"),
+    }
     let authority = forwarding.authority;
     let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-    if !authority.is_empty() && authority.bytes().all(token) {
-        let _ = write!(element, ";host={authority}");
-    } else if !authority.is_empty() && !authority.contains(['"', '\\']) {
-        let _ = write!(element, ";host=\"{authority}\"");
+    let quote: &[u8] = if authority.bytes().all(token) { b"" } else { b"\"" };
+    if !authority.is_empty() && !authority.contains(['"', '\\']) {
+        for piece in [b";host=", quote, authority.as_bytes(), quote] {
+            out.extend_from_slice(piece);
+        }
     }
-    let _ = write!(element, ";proto={}", forwarding.scheme.as_str());
-    element
+    out.extend_from_slice(b";proto=");
+    out.extend_from_slice(forwarding.scheme.as_str().as_bytes());
 }
 
 /// An IPv4 client on a dual-stack socket is an IPv4 client.
 fn plain(ip: IpAddr) -> IpAddr {
     ip.to_canonical()
-}
-
-fn set(fields: &mut HeaderMap, name: HeaderName, value: &str) {
-    if let Ok(value) = HeaderValue::from_str(value) {
-        fields.insert(name, value);
-    }
-}
-
-/// Adds an element to the end of a list, on one line: many origins read only the first.
-fn push(fields: &mut HeaderMap, name: HeaderName, element: &str) {
-    let mut list = Vec::new();
-    for line in fields.get_all(&name) {
-        if !line.is_empty() {
-            list.extend_from_slice(line.as_bytes());
-            list.extend_from_slice(b", ");
-        }
-    }
-    list.extend_from_slice(element.as_bytes());
-    if let Ok(value) = HeaderValue::try_from(list) {
-        fields.insert(name, value);
-    }
 }
 
 #[cfg(test)]

@@ -4,15 +4,14 @@ use std::time::Duration;
 
 use http::{
     HeaderMap, HeaderName, HeaderValue, StatusCode, Version,
-    header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING, UPGRADE},
+    header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING},
     response::Parts,
 };
-use semantics::hop_by_hop::nominated_by_connection;
+use semantics::hop_by_hop::strip_hop_by_hop;
 
 use super::request::elements;
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
-const PROXY_CONNECTION: HeaderName = HeaderName::from_static("proxy-connection");
 
 /// Removes the fields that are meant for us alone, and says how long the connection may be kept, `idle_max` at most: not at all if the
 /// origin is going to close it.
@@ -38,12 +37,7 @@ pub(super) fn settle(head: &mut Parts, idle_max: Duration) -> Result<Option<Dura
         }
     }
     // A response cannot hide its `Set-Cookie` from those who decide whether it is stored.
-    for name in nominated_by_connection(fields) {
-        fields.remove(name);
-    }
-    for name in [CONNECTION, KEEP_ALIVE, PROXY_CONNECTION, TRANSFER_ENCODING, UPGRADE] {
-        fields.remove(name);
-    }
+    strip_hop_by_hop(fields);
     Ok((!close && !keep.is_zero()).then_some(keep))
 }
 

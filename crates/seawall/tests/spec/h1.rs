@@ -1,6 +1,6 @@
 //! HTTP/1.1 and HTTP/1.0 on the wire: RFC 9112 §3, §6, §7, §9; RFC 9110 §7.8 (Upgrade), §9.3.2 (HEAD), §10.1.1 (Expect).
 
-use testkit::{Client, Gate, Req, get, head, ok, post, status};
+use testkit::{Client, Gate, Req, get, ok, post, status};
 
 use crate::site::{HOST, Site, site, site_with};
 

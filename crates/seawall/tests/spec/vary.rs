@@ -101,3 +101,18 @@ async fn a_variant_is_validated_by_its_own_tag() {
         site.request(in_language(language)).await.body(language).x_cache("REVALIDATED");
     }
 }
+
+/// RFC 9110 §7.6.1: what `Connection` names stops here. The origin does not see it, so it selects no variant: else a client could store
+/// the answer to those without the field under a value of its choice.
+#[tokio::test]
+async fn what_connection_names_selects_no_variant() {
+    let (origin, site) = site().await;
+    origin.on(get("/post").without("x-edition")).reply(ok("usual").field("cache-control", "max-age=60").field("vary", "X-Edition"));
+    origin
+        .on(get("/post").field("x-edition", "evening"))
+        .reply(ok("evening").field("cache-control", "max-age=60").field("vary", "X-Edition"));
+    let trick = Req::get("/post").field("x-edition", "evening").field("connection", "x-edition");
+    site.request(trick).await.status(200).body("usual");
+    site.request(Req::get("/post").field("x-edition", "evening")).await.status(200).body("evening");
+    site.get("/post").await.status(200).body("usual").cache_status("hit");
+}
