@@ -159,6 +159,8 @@ fn http_options(addresses: Vec<Address>, origin: &OriginSettings) -> anyhow::Res
     options.connect_timeout = origin.connect_timeout;
     options.first_byte_timeout = origin.first_byte_timeout;
     options.between_bytes_timeout = origin.between_bytes_timeout;
+    // Whoever allows the origin more requests at once allows it the connections too.
+    options.pool_idle_max = options.pool_idle_max.max(origin.concurrency);
     Ok(options)
 }
 

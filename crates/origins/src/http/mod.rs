@@ -61,7 +61,8 @@ pub struct HttpOptions {
     pub first_byte_timeout: Duration,
     /// The longest pause in a response body: 60 s. Time in which nobody reads it does not count.
     pub between_bytes_timeout: Duration,
-    /// Idle connections kept per worker and address: 64.
+    /// Idle connections kept per worker and address: 256, as many as requests there may be at once by default. Fewer, and a crowd on pages
+    /// that are passed through opens a connection for each request; more cost the origin.
     pub pool_idle_max: usize,
     /// How long an idle connection is kept, unless the origin's `Keep-Alive` names a shorter time: 55 s, below the minute after which
     /// many servers and firewalls forget one.
@@ -84,7 +85,7 @@ impl HttpOptions {
             connect_timeout: Duration::from_secs(5),
             first_byte_timeout: Duration::from_secs(60),
             between_bytes_timeout: Duration::from_secs(60),
-            pool_idle_max: 64,
+            pool_idle_max: 256,
             pool_idle_timeout: Duration::from_secs(55),
             response_header_bytes_max: 64 * 1024,
             response_fields_max: 100,
