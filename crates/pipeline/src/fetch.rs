@@ -64,7 +64,7 @@ impl Pipeline {
             return;
         }
         if answer.response.status().is_server_error()
-            && candidate.as_deref().is_some_and(|stored| self.may_go_on(stored, answer.response_time))
+            && candidate.as_deref().is_some_and(|stored| self.may_go_on(question, stored, answer.response_time))
         {
             let failure = Failure::of_status(answer.response.status());
             question.site.down.failed(answer.response_time);
@@ -76,8 +76,9 @@ impl Pipeline {
     }
 
     /// Whether a stale response may stand in for a failed origin, as far as the response goes.
-    fn may_go_on(&self, stored: &Stored, now: semantics::Timestamp) -> bool {
-        allowed_on_error(&RequestDirectives::NONE, &stored.record.freshness, now, STALE_IF_ERROR)
+    fn may_go_on(&self, question: &Question, stored: &Stored, now: semantics::Timestamp) -> bool {
+        let default = question.site.policy.settings().stale_if_error.unwrap_or(STALE_IF_ERROR);
+        allowed_on_error(&RequestDirectives::NONE, &stored.record.freshness, now, default)
             && self.shared.store.verdict(stored) != store::Purged::Hard
     }
 
@@ -85,6 +86,13 @@ impl Pipeline {
     async fn store(&self, question: &Question, lead: Lead<Record, Failure>, answer: Answer, tell: oneshot::Sender<Told>) {
         let Answer { response, request_time, response_time, took } = answer;
         let status = response.status();
+        if status == StatusCode::NOT_MODIFIED {
+            // Nothing was asked that this could confirm.
+            let failure = Failure::of_status(StatusCode::BAD_GATEWAY);
+            lead.failed(failure.clone());
+            let _ = tell.send(Told::Failed(failure));
+            return;
+        }
         let length = response.body().size_hint().exact().or_else(|| content_length(&response));
         let kept = match self.judge(question, status, response.headers(), (request_time, response_time)) {
             Ok(_) if length.is_some_and(|length| length > question.site.object_max) => {

@@ -1,6 +1,6 @@
 //! The request that goes to the origin.
 
-use http::{HeaderValue, Request, header};
+use http::{HeaderMap, HeaderValue, Request, header};
 use origins::{
     Body,
     http::{Forwarding, Peer, keep_upgrade, rebuild},
@@ -21,8 +21,20 @@ pub(crate) fn shared(question: &Question, candidate: Option<&Stored>) -> Request
     for name in &CONDITIONS {
         fields.remove(name);
     }
-    // Some frameworks take these for the method; the answer would be stored as that to a GET.
-    for name in ["x-http-method-override", "x-http-method", "x-method-override"] {
+    ask_as_keyed(question, fields);
+    if let Some(stored) = candidate {
+        add_validators(&stored.record.headers(), fields);
+    }
+    request
+}
+
+/// What may be stored must be the answer to what key and `Vary` say was asked: the codings in their canonical form, and no method but the
+/// request's own, which some frameworks take from a field.
+fn ask_as_keyed(question: &Question, fields: &mut HeaderMap) {
+    let overrides =
+        |name: &str| matches!(name.replace('_', "-").as_str(), "x-http-method-override" | "x-http-method" | "x-method-override");
+    let overriding: Vec<_> = fields.keys().filter(|name| name.as_str().starts_with('x') && overrides(name.as_str())).cloned().collect();
+    for name in overriding {
         fields.remove(name);
     }
     let codings = canonical_accept_encoding(&question.fields());
@@ -31,15 +43,12 @@ pub(crate) fn shared(question: &Question, candidate: Option<&Stored>) -> Request
     } else {
         fields.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(codings));
     }
-    if let Some(stored) = candidate {
-        add_validators(&stored.record.headers(), fields);
-    }
-    request
 }
 
 /// For this one client, with its own conditions unless what is stored is to be validated.
 pub(crate) fn alone(question: &Question, candidate: Option<&Stored>) -> Request<Body> {
     let mut request = request(question, Body::Empty);
+    ask_as_keyed(question, request.headers_mut());
     if let Some(stored) = candidate {
         add_validators(&stored.record.headers(), request.headers_mut());
     }
@@ -50,7 +59,8 @@ pub(crate) fn alone(question: &Question, candidate: Option<&Stored>) -> Request<
 pub(crate) fn passed(question: &Question, body: Body) -> Request<Body> {
     let mut request = request(question, body);
     // h2c would switch this connection to a protocol that is only meant for the client's.
-    let upgrades = question.headers.get(header::UPGRADE).is_some_and(|to| !to.as_bytes().to_ascii_lowercase().starts_with(b"h2c"));
+    let h2c = |to: &[u8]| to.split(|&b| b == b',').any(|protocol| protocol.trim_ascii().to_ascii_lowercase().starts_with(b"h2c"));
+    let upgrades = question.headers.get(header::UPGRADE).is_some_and(|to| !h2c(to.as_bytes()));
     if upgrades {
         keep_upgrade(&question.headers, request.headers_mut());
     }

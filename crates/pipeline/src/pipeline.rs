@@ -13,6 +13,7 @@ use std::{
 
 use http::{HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
 use ipnet::IpNet;
+use origins::http::is_for_proxies_only;
 use policy::Verdict;
 use semantics::{
     RequestFields, RequestHead, Timestamp,
@@ -23,6 +24,7 @@ use semantics::{
     invalidation::{invalidated, invalidates},
     request::FieldLines,
     reuse::{Reuse, Stale, allowed_on_error, reuse},
+    validation::same_representation,
 };
 use store::{Hardness, Joined, Purged, Target};
 use tokio_util::task::TaskTracker;
@@ -32,7 +34,7 @@ use crate::{
     fetch::{STALE_IF_ERROR, Told},
     forward,
     question::{self, Question},
-    store_body::StoreBody,
+    store_body::{CopyBudget, StoreBody},
 };
 
 /// How often a request joins a fetch whose leader then gives up, before it goes alone.
@@ -46,13 +48,15 @@ pub struct Shared {
     /// The time.
     pub clock: Clock,
     purged_at: AtomicU64,
+    pub(crate) copying: Arc<CopyBudget>,
 }
 
 impl Shared {
     /// An empty store.
     #[must_use]
     pub fn new(options: store::StoreOptions, clock: Clock) -> Self {
-        Self { store: Store::new(options), clock, purged_at: AtomicU64::new(0) }
+        let copying = Arc::new(CopyBudget::new(options.growing_max));
+        Self { store: Store::new(options), clock, purged_at: AtomicU64::new(0), copying }
     }
 
     /// Purges, and remembers when.
@@ -229,7 +233,14 @@ impl Pipeline {
         let hash = self.shared.store.hash(&key);
         let minor_version = u8::from(parts.version != http::Version::HTTP_10);
         let (method, mut headers) = (parts.method, parts.headers);
-        // What the client's connection names never reaches the origin, so it must not select a variant either.
+        // What the origin does not get to see must not select a variant: what only proxies may say, from a stranger,
+        if !client.trusted {
+            let hidden: Vec<_> = headers.keys().filter(|name| is_for_proxies_only(name.as_str())).cloned().collect();
+            for name in hidden {
+                headers.remove(name);
+            }
+        }
+        // and what the client's connection names. It never reaches the origin, so it must not select a variant either.
         for name in nominated_by_connection(&headers) {
             if name != header::UPGRADE {
                 headers.remove(name);
@@ -342,6 +353,9 @@ impl Pipeline {
         let status = answer.response.status();
         if let Some(candidate) = candidate {
             if status == StatusCode::NOT_MODIFIED {
+                if !same_representation(&candidate.record.headers(), answer.response.headers()) {
+                    return Box::pin(self.alone(question, None, forwarded)).await;
+                }
                 let confirmed = self.freshened(question, &candidate, &answer, begun).unwrap_or(candidate);
                 let (response, note) = self.deliver(question, &confirmed, Outcome::Revalidated, false);
                 return (response, Note { origin_time: took, ..note });
@@ -363,7 +377,7 @@ impl Pipeline {
                     let (record, scope) = pipeline.record(&question, (status, &headers), Some(whole.len() as u64), kept);
                     pipeline.insert(&question, Stored::new(record, whole, begun, scope));
                 };
-                (Body::Kept(Box::new(StoreBody::new(body, object_max, keep))), None)
+                (Body::Kept(Box::new(StoreBody::new(body, object_max, Arc::clone(&self.shared.copying), keep))), None)
             }
         };
         let explained = CacheStatus { detail, ..forwarded_status(forwarded, Some(status), detail.is_none()) };
@@ -384,7 +398,8 @@ impl Pipeline {
             for target in invalidated(&question.authority, &question.target, answer.response.headers()) {
                 let path = target.split('?').next().unwrap_or_default();
                 if let Some(url) = policy::purge_url(question.client.scheme, &question.authority, path) {
-                    self.shared.purge(&Target::Url { site: question.site.id, url }, Hardness::Hard);
+                    // Not `Shared::purge`: that a stranger wrote something is no word of the operator that pages are about to appear.
+                    self.shared.store.purge(&Target::Url { site: question.site.id, url }, Hardness::Hard);
                 }
             }
         }
@@ -423,7 +438,8 @@ impl Pipeline {
     /// Validates a stale response behind the scenes, unless somebody does already.
     fn refresh(self: &Rc<Self>, question: &Rc<Question>, stored: &Arc<Stored>) {
         let store = &self.shared.store;
-        if question.site.down.is_down(self.shared.clock.now()) || question.method != Method::GET {
+        // Nobody's cookies go out for all; the next reader without any refreshes it.
+        if question.site.down.is_down(self.shared.clock.now()) || !question.is_shareable() {
             return;
         }
         let flight = self.flight_key(question);

@@ -3,6 +3,10 @@
 use std::{
     fmt,
     pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
     task::{Context, Poll, ready},
 };
 
@@ -10,18 +14,54 @@ use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use origins::OriginError;
 
+/// How much all copies under way may hold together, like the bodies that a crowd reads while they grow.
+#[derive(Debug)]
+pub(crate) struct CopyBudget {
+    used: AtomicU64,
+    max: u64,
+}
+
+impl CopyBudget {
+    pub(crate) const fn new(max: u64) -> Self {
+        Self { used: AtomicU64::new(0), max }
+    }
+
+    fn take(&self, bytes: u64) -> bool {
+        let fits = self.used.fetch_add(bytes, Relaxed) + bytes <= self.max;
+        if !fits {
+            self.give_back(bytes);
+        }
+        fits
+    }
+
+    fn give_back(&self, bytes: u64) {
+        self.used.fetch_sub(bytes, Relaxed);
+    }
+}
+
 /// Streams `inner`; when it has come to its end, hands the whole to `keep`. Breaking off keeps nothing.
 pub struct StoreBody {
     inner: origins::Body,
     /// `None` once it is longer than may be stored.
     copy: Option<Vec<u8>>,
     bytes_max: usize,
+    budget: Arc<CopyBudget>,
+    /// What of the budget is ours.
+    taken: u64,
     keep: Option<Box<dyn FnOnce(Bytes)>>,
 }
 
+impl Drop for StoreBody {
+    fn drop(&mut self) {
+        self.budget.give_back(self.taken);
+    }
+}
+
 impl StoreBody {
-    pub(crate) fn new(inner: origins::Body, bytes_max: u64, keep: impl FnOnce(Bytes) + 'static) -> Self {
-        Self { inner, copy: Some(Vec::new()), bytes_max: usize::try_from(bytes_max).unwrap_or(usize::MAX), keep: Some(Box::new(keep)) }
+    pub(crate) fn new(inner: origins::Body, bytes_max: u64, budget: Arc<CopyBudget>, keep: impl FnOnce(Bytes) + 'static) -> Self {
+        let hopeless = inner.size_hint().lower() > bytes_max;
+        let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
+        Self { inner, copy: (!hopeless).then(Vec::new), bytes_max, budget, taken: 0, keep: Some(Box::new(keep)) }
     }
 
     pub(crate) fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, OriginError>>> {
@@ -29,10 +69,12 @@ impl StoreBody {
         match &frame {
             Some(Ok(frame)) => {
                 if let (Some(copy), Some(data)) = (&mut self.copy, frame.data_ref()) {
-                    if copy.len() + data.len() > self.bytes_max {
+                    if copy.len() + data.len() > self.bytes_max || !self.budget.take(data.len() as u64) {
                         self.copy = None;
+                        self.budget.give_back(std::mem::take(&mut self.taken));
                     } else {
                         copy.extend_from_slice(data);
+                        self.taken += data.len() as u64;
                     }
                 }
             }

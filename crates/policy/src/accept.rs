@@ -20,10 +20,13 @@ pub enum AcceptClass {
     Feed = 3,
     /// Some other form, asked for by name: JSON of an API, for example.
     Other = 4,
+    /// HTML and another form in one field, or a form that is named only to be refused. Some origins go by weight, some answer in whatever form
+    /// is mentioned at all; so nobody but those who ask the same way gets the answer.
+    Mixed = 5,
 }
 
 impl AcceptClass {
-    /// The class of a request. A client that names HTML gets HTML.
+    /// The class of a request.
     #[must_use]
     pub fn of(fields: &RequestFields<'_>) -> Self {
         match fields.accept {
@@ -41,6 +44,16 @@ impl AcceptClass {
     }
 
     fn of_value(value: &[u8]) -> Self {
+        let preferred = Self::preferred(value);
+        if !mentions_another_form(value) {
+            return preferred;
+        }
+        let html = [&b"text/html"[..], b"application/xhtml+xml"].iter().any(|name| contains(value, name));
+        if html || preferred == Self::Html { Self::Mixed } else { preferred }
+    }
+
+    /// By the rules of RFC 9110 §12.5.1, as far as they matter: a client that names HTML prefers it.
+    fn preferred(value: &[u8]) -> Self {
         let mut named = None;
         for range in value.split(|&b| b == b',') {
             let mut parts = range.split(|&b| b == b';');
@@ -76,6 +89,19 @@ impl AcceptClass {
     }
 }
 
+/// Whether one of the other forms is mentioned anywhere, in a parameter or with a weight of zero included. A browser's field has none, so
+/// this is three looks for single bytes.
+fn mentions_another_form(value: &[u8]) -> bool {
+    let ends_with = |at: usize, name: &[u8]| at.checked_sub(name.len()).is_some_and(|from| value[from..at].eq_ignore_ascii_case(name));
+    memchr::memchr2_iter(b'j', b'J', value).any(|at| value.get(at..at + 4).is_some_and(|word| word.eq_ignore_ascii_case(b"json")))
+        || memchr::memchr2_iter(b'k', b'K', value).any(|at| ends_with(at + 1, b"mark"))
+        || memchr::memchr_iter(b'+', value).any(|at| ends_with(at, b"rss") || ends_with(at, b"atom"))
+}
+
+fn contains(value: &[u8], name: &[u8]) -> bool {
+    value.windows(name.len()).any(|window| window.eq_ignore_ascii_case(name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,9 +116,14 @@ mod tests {
             ("", AcceptClass::Html),
             ("application/activity+json", AcceptClass::ActivityPub),
             ("application/ld+json; profile=\"https://www.w3.org/ns/activitystreams\", application/json", AcceptClass::ActivityPub),
-            ("application/activity+json, text/html;q=0.1", AcceptClass::Html),
-            ("application/activity+json, text/html;q=0", AcceptClass::ActivityPub),
-            ("text/html;Q=0.0, application/json", AcceptClass::Other),
+            ("application/activity+json, text/html;q=0.1", AcceptClass::Mixed),
+            ("application/activity+json, text/html;q=0", AcceptClass::Mixed),
+            // An origin that looks for the name anywhere answers these with JSON.
+            ("text/html, application/activity+json", AcceptClass::Mixed),
+            ("application/activity+json;q=0", AcceptClass::Mixed),
+            ("x/y;a=\"application/activity+json\"", AcceptClass::Mixed),
+            ("text/html, application/JSON;q=0.5", AcceptClass::Mixed),
+            ("text/html;Q=0.0, application/json", AcceptClass::Mixed),
             ("text/markdown, */*", AcceptClass::Markdown),
             ("TEXT/Markdown", AcceptClass::Markdown),
             ("application/rss+xml, application/xml;q=0.5", AcceptClass::Feed),

@@ -127,9 +127,14 @@ fn understood(status: StatusCode) -> bool {
     matches!(status.as_u16(), 200..=205 | 300..=303 | 305 | 307 | 308 | 400..=411 | 413..=415 | 421 | 422 | 426 | 451 | 500..=505)
 }
 
-/// `*` in any line, as any member (RFC 9110 §12.5.5); a member that is no field name counts as that, as it does in `vary`.
+/// `*` in any line, as any member (RFC 9110 §12.5.5); a member that is no field name counts as that, as it does in `vary`. So does one that
+/// a proxy writes anew for each client: no request, as it came, can select such a response.
 fn varies_on_everything(headers: &HeaderMap) -> bool {
-    let star = |member: &[u8]| !member.is_empty() && (member == b"*" || HeaderName::from_bytes(member).is_err());
+    const WRITTEN_BY_US: [&str; 4] = ["forwarded", "via", "x-forwarded-for", "x-real-ip"];
+    let star = |member: &[u8]| {
+        let name = HeaderName::from_bytes(member);
+        !member.is_empty() && (member == b"*" || name.map_or(true, |name| WRITTEN_BY_US.contains(&name.as_str())))
+    };
     headers.get_all(VARY).iter().any(|line| members(line.as_bytes()).any(star))
 }
 

@@ -8,7 +8,7 @@
 
 use http::{
     HeaderMap, HeaderName,
-    header::{ACCEPT, ACCEPT_CHARSET, ACCEPT_ENCODING, ACCEPT_LANGUAGE, COOKIE, VARY},
+    header::{ACCEPT, ACCEPT_CHARSET, ACCEPT_ENCODING, ACCEPT_LANGUAGE, CONTENT_ENCODING, COOKIE, VARY},
 };
 
 use crate::{
@@ -48,6 +48,10 @@ impl Vary {
             if names.len() > NOMINATED_MAX {
                 return Self::Star;
             }
+        }
+        // Servers compress and forget to say so; a client that cannot decode would get what a browser asked for.
+        if response.contains_key(CONTENT_ENCODING) && !names.contains(&ACCEPT_ENCODING) {
+            names.push(ACCEPT_ENCODING);
         }
         names.sort_unstable_by(|a, b| a.as_str().cmp(b.as_str()));
         let capture = |name: HeaderName| {

@@ -7,7 +7,7 @@ use semantics::RequestFields;
 use crate::input::{field, values};
 
 /// One line of `Accept` per line of input. Its lines mean what one list means; letter case, blanks and images mean nothing; whoever names
-/// HTML gets HTML.
+/// HTML shares the browsers' page only if no other form is mentioned anywhere.
 pub fn accept_class(data: &[u8]) {
     let lines = values(data);
     let class = of(&lines);
@@ -16,7 +16,12 @@ pub fn accept_class(data: &[u8]) {
     assert_eq!(with(&joined), class);
     assert_eq!(with(&joined.to_ascii_uppercase()), class);
     assert_eq!(with(&[&joined, &b" , image/avif;q=0.8"[..]].concat()), class);
-    assert_eq!(with(&[&joined, &b",text/html"[..]].concat()), AcceptClass::Html);
+    let lower = joined.to_ascii_lowercase();
+    let mentions = |name: &[u8]| lower.windows(name.len()).any(|window| window == name);
+    let other_form = [&b"json"[..], b"mark", b"rss+", b"atom+"].into_iter().any(mentions);
+    let expected = if other_form { AcceptClass::Mixed } else { AcceptClass::Html };
+    assert_eq!(with(&[&joined, &b",text/html"[..]].concat()), expected);
+    assert!(other_form || matches!(class, AcceptClass::Html | AcceptClass::Other), "{class:?}");
 }
 
 fn of(lines: &[HeaderValue]) -> AcceptClass {

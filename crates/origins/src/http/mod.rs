@@ -40,7 +40,7 @@ pub use address::{Address, AddressError};
 pub use health::{BACKOFF_MAX, HealthOptions};
 pub use limit::{Budget, Permit};
 pub use probe::{Kind, Probe, probe};
-pub use request::{Forwarding, Peer, VIA_NAME, keep_upgrade, rebuild};
+pub use request::{Forwarding, Peer, VIA_NAME, is_for_proxies_only, keep_upgrade, rebuild};
 pub use tls::tls_config;
 
 use crate::{Body, Fault, LocalFuture, Origin, OriginError};
@@ -246,6 +246,9 @@ impl HttpOrigin {
             return Ok(Response::from_parts(head, Body::Empty));
         }
         let keep = response::settle(&mut head, self.pool.options.pool_idle_timeout).map_err(protocol)?;
+        // A login that is bound to its connection (NTLM, Negotiate) must not be the next client's.
+        let bound = attempt.bound || head.headers.get_all(header::WWW_AUTHENTICATE).iter().any(request::binds_connection);
+        let keep = keep.filter(|_| !bound);
         let uploading = attempt.progress.is_some();
         let lease = Lease { connection, pool: Arc::clone(&self.pool), slot, _permit: permit, keep, uploading };
         let body = if incoming.is_end_stream() {
@@ -284,6 +287,8 @@ struct Attempt {
     progress: Option<Arc<Progress>>,
     idempotent: bool,
     upgrade: bool,
+    /// Its credentials are for the connection, not for the request.
+    bound: bool,
 }
 
 impl Attempt {
@@ -297,7 +302,8 @@ impl Attempt {
         let (body, progress) = Outgoing::new(body);
         let idempotent = request::is_idempotent(&head.method);
         let upgrade = head.headers.contains_key(header::UPGRADE);
-        Ok(Self { request: Some(Request::from_parts(head, body)), progress, idempotent, upgrade })
+        let bound = head.headers.get_all(header::AUTHORIZATION).iter().any(request::binds_connection);
+        Ok(Self { request: Some(Request::from_parts(head, body)), progress, idempotent, upgrade, bound })
     }
 
     /// The request, to be sent. Another one is kept back if it may come to be needed: on a new connection it may not, which saves the copy.

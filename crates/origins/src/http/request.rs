@@ -172,6 +172,12 @@ pub fn keep_upgrade(client: &HeaderMap, fields: &mut HeaderMap) -> bool {
     }
 }
 
+/// Whether a challenge or credentials are of a scheme that logs a connection in, against RFC 9110 §11.
+pub(super) fn binds_connection(value: &HeaderValue) -> bool {
+    let scheme = value.as_bytes().split(|&b| b == b' ' || b == b',').next().unwrap_or_default();
+    scheme.eq_ignore_ascii_case(b"ntlm") || scheme.eq_ignore_ascii_case(b"negotiate")
+}
+
 /// Whether doing it twice is the same as doing it once (RFC 9110 §9.2.2).
 pub(super) fn is_idempotent(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS | Method::PUT | Method::DELETE | Method::TRACE)
@@ -185,12 +191,14 @@ pub(super) fn elements(value: &[u8]) -> impl Iterator<Item = &str> {
 /// For the connection alone, whether or not `Connection` names it. `Trailer` goes too: trailers are not passed on to origins. And
 /// `Proxy`, which means nothing but that CGI turns it into the variable `HTTP_PROXY`.
 fn is_hop_by_hop(name: &str) -> bool {
-    matches!(name, "connection" | "keep-alive" | "proxy" | "te" | "trailer" | "transfer-encoding" | "upgrade") || name.starts_with("proxy-")
+    matches!(name, "connection" | "http2-settings" | "keep-alive" | "proxy" | "te" | "trailer" | "transfer-encoding" | "upgrade")
+        || name.starts_with("proxy-")
 }
 
 /// What origins take for the word of a proxy in front of them: who the client is, which URI it meant, what to do to a cache or with a
 /// file. `CDN-Loop` is not among them: it must get through unchanged (RFC 8586 §2).
-fn is_for_proxies_only(name: &str) -> bool {
+#[must_use]
+pub fn is_for_proxies_only(name: &str) -> bool {
     const NAMES: &[&str] = &[
         "cf-connecting-ip",
         "cf-visitor",

@@ -88,3 +88,18 @@ async fn an_absolute_target_is_the_same_page() {
     site.client().await.with_host("other.example").get("http://blog.example/post").await.body(HOST).cache_status("hit");
     site.client().await.with_host(HOST).get("http://other.example/post").await.body("other.example").cache_status("fwd=uri-miss");
 }
+
+/// Origins that look for a form anywhere in `Accept` answer a mixture with it; the page of browsers must not become that.
+#[tokio::test]
+async fn a_mixture_of_forms_is_a_page_of_its_own() {
+    let (origin, site) = site().await;
+    origin.on(get("/post")).reply_with(|seen| {
+        let json = seen.field("accept").is_some_and(|accept| accept.contains("activity+json"));
+        ok(if json { "{}" } else { "<html>" }).field("cache-control", "max-age=60")
+    });
+    for accept in ["text/html, application/activity+json", "application/activity+json;q=0", "x/y;a=\"application/activity+json\""] {
+        site.request(Req::get("/post").field("accept", accept)).await.status(200).body("{}");
+    }
+    site.request(Req::get("/post").field("accept", "text/html,*/*;q=0.8")).await.status(200).body("<html>");
+    site.get("/post").await.status(200).body("<html>").cache_status("hit");
+}

@@ -116,3 +116,34 @@ async fn what_connection_names_selects_no_variant() {
     site.request(Req::get("/post").field("x-edition", "evening")).await.status(200).body("evening");
     site.get("/post").await.status(200).body("usual").cache_status("hit");
 }
+
+/// A response that varies on what we write ourselves for each client is nobody else's.
+#[tokio::test]
+async fn what_varies_on_the_clients_address_is_not_stored() {
+    let (origin, site) = site().await;
+    for (at, name) in ["X-Forwarded-For", "accept, via", "Forwarded", "X-Real-IP"].into_iter().enumerate() {
+        let target: &'static str = ["/a", "/b", "/c", "/d"][at];
+        origin.on(get(target)).reply(ok("yours").field("cache-control", "public, max-age=60").field("vary", name));
+        for _ in 0..2 {
+            site.get(target).await.status(200).cache_status("detail=vary-star");
+        }
+        assert_eq!(origin.count(target), 2, "{name}");
+    }
+}
+
+/// RFC 9110 §12.5.3: what is stored for one client must be readable for the next, also when the origin forgets `Vary`, and also when the
+/// first one asked for itself alone.
+#[tokio::test]
+async fn a_coding_is_given_only_to_those_who_take_it() {
+    let (origin, site) = site().await;
+    origin
+        .on(get("/coded").field("accept-encoding", "br, gzip"))
+        .reply(ok("gzipped").field("content-encoding", "gzip").field("cache-control", "max-age=60"));
+    origin.on(get("/coded").without("accept-encoding")).reply(ok("plain").field("cache-control", "max-age=60"));
+    let browser = || Req::get("/coded").field("accept-encoding", "gzip, deflate, br, zstd");
+    site.request(browser().field("cookie", "theme=dark")).await.status(200).body("gzipped");
+    site.get("/coded").await.status(200).body("plain");
+    // What is not coded anybody can read.
+    site.request(browser()).await.status(200).cache_status("hit");
+    site.get("/coded").await.status(200).body("plain").cache_status("hit");
+}
