@@ -195,7 +195,8 @@ def varnish(site, port, folder, single):
 def seawall(site, port, folder, single):
     # As it ships, but for the cap on requests at the origin (256): none of the others has one.
     settings = folder / "seawall.toml"
-    settings.write_text("[origin]\nconcurrency = 2000\nqueue = 2000\n")
+    hold = f'[cache]\nhold = "{site.hold}"\n' if getattr(site, "hold", None) else ""
+    settings.write_text(f"{hold}[origin]\nconcurrency = 2000\nqueue = 2000\n")
     return [machine.SEAWALL, "serve", "--config", settings, f"http://127.0.0.1:{site.origin}", "--listen", f"127.0.0.1:{port}", "--admin", "off", "--workers", "1",
             "--access-log", folder / "access.log", "--log-format", "combined"]
 
