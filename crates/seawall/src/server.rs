@@ -21,7 +21,7 @@ use tokio::{
 
 use crate::{
     access_log::AccessLog,
-    config::settings::{AccessLog as LogDestination, Limits, Listen, Settings},
+    config::settings::{AccessLog as LogDestination, Listen, Settings},
     log_writer::{self, LogSink},
     plan::{Plan, SiteNumbers},
     service::SiteService,
@@ -267,31 +267,8 @@ async fn work(
 }
 
 fn front(plan: &Plan, gauges: &Arc<Gauges>) -> edge::Shared {
-    let Limits {
-        connections,
-        connections_per_address,
-        header_bytes,
-        header_fields,
-        target_bytes,
-        body_bytes,
-        header_timeout,
-        body_timeout,
-        write_timeout,
-        idle_timeout,
-    } = plan.settings.limits;
     edge::Shared {
-        limits: edge::Limits {
-            connections,
-            connections_per_address,
-            header_bytes,
-            header_fields,
-            target_bytes,
-            body_bytes,
-            header_timeout,
-            body_timeout,
-            write_timeout,
-            idle_timeout,
-        },
+        limits: plan.settings.limits.clone(),
         gauges: Arc::clone(gauges),
         trusted_proxies: plan.settings.server.trusted_proxies.clone(),
     }

@@ -6,6 +6,7 @@
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
+pub use edge::Limits;
 use ipnet::IpNet;
 
 /// Everything that `seawall serve` needs to know.
@@ -47,31 +48,6 @@ pub enum Listen {
     Tcp(SocketAddr),
     /// A Unix socket, by its absolute path.
     Unix(PathBuf),
-}
-
-/// Bounds on what clients may take.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Limits {
-    /// Open client connections, all listeners together.
-    pub connections: usize,
-    /// Open client connections from one address; not applied to loopback and trusted proxies.
-    pub connections_per_address: usize,
-    /// Bytes of a request's head, request line included.
-    pub header_bytes: usize,
-    /// Fields in a request's head.
-    pub header_fields: usize,
-    /// Bytes of a request target.
-    pub target_bytes: usize,
-    /// Bytes of a request's body.
-    pub body_bytes: u64,
-    /// From the first byte of a head to its last.
-    pub header_timeout: Duration,
-    /// Between two pieces of a request's body.
-    pub body_timeout: Duration,
-    /// Between two pieces of a response that the client takes.
-    pub write_timeout: Duration,
-    /// Between two requests on one connection.
-    pub idle_timeout: Duration,
 }
 
 /// The access log.
