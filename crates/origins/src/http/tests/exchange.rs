@@ -196,7 +196,7 @@ fn when_every_address_is_down_nobody_is_asked_until_one_request_tries_again() {
         let listener = tokio::net::UnixListener::bind(&path).expect("bound");
         assert_eq!(origin.fetch(get("/")).await.expect_err("too early").fault, Fault::Unavailable);
         tokio::time::pause();
-        tokio::time::sleep(Duration::from_secs(2)).await;
+        tokio::time::advance(Duration::from_secs(2)).await;
         tokio::time::resume();
         let trial = ask(&origin, get("/"));
         let mut wire = Wire(listener.accept().await.expect("a connection").0);
