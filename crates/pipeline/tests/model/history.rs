@@ -1,0 +1,269 @@
+//! A history: what happens, step by step, and the world it happens in.
+
+use std::{
+    cell::RefCell,
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use http::Method;
+use pipeline::{Clock, Down, Pipeline, Router, Shared, Site};
+use policy::{Kind, Policy, Settings, Verdict};
+use proptest::prelude::*;
+use semantics::{RequestFields, RequestHead, Scheme};
+use store::{Hardness, StoreOptions, Target};
+use tokio::task::LocalSet;
+
+use crate::{
+    judge::{Purge, judge},
+    origin::{PAGES, Rules, Server, Treatment, Word},
+    reader::{self, Asked, Got, Wish},
+};
+
+/// Something that happens.
+#[derive(Debug, Clone)]
+pub(crate) enum Step {
+    /// A reader asks one of the workers; `repeat` of them at once.
+    Ask {
+        worker: usize,
+        asked: Asked,
+        repeat: usize,
+    },
+    /// A reader presents the entity tag that it was given last.
+    AskAgain {
+        worker: usize,
+    },
+    /// The origin deals with one of the requests that wait.
+    Treat {
+        place: usize,
+        treatment: Treatment,
+    },
+    /// The rest of a slow answer arrives.
+    Finish,
+    /// A page changes.
+    Edit {
+        page: usize,
+        rules: Rules,
+    },
+    /// Somebody writes to a page through the cache.
+    Post {
+        worker: usize,
+        page: usize,
+    },
+    Purge {
+        page: Option<usize>,
+        hard: bool,
+    },
+    /// Milliseconds pass.
+    Wait(u64),
+}
+
+pub(crate) fn steps(max: usize) -> impl Strategy<Value = Vec<Step>> {
+    proptest::collection::vec(step(), 1..max)
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let page = 0..PAGES;
+    prop_oneof![
+        8 => (0..2_usize, asked(), prop_oneof![4 => Just(1_usize), 1 => Just(3)]).prop_map(|(worker, asked, repeat)| Step::Ask { worker, asked, repeat }),
+        1 => (0..2_usize).prop_map(|worker| Step::AskAgain { worker }),
+        8 => (0..4_usize, treatment()).prop_map(|(place, treatment)| Step::Treat { place, treatment }),
+        2 => Just(Step::Finish),
+        2 => (page.clone(), rules()).prop_map(|(page, rules)| Step::Edit { page, rules }),
+        1 => (0..2_usize, page.clone()).prop_map(|(worker, page)| Step::Post { worker, page }),
+        2 => (prop::option::of(page), any::<bool>()).prop_map(|(page, hard)| Step::Purge { page, hard }),
+        3 => prop_oneof![0..2_000_u64, 9_000..11_000_u64, Just(61_000)].prop_map(Step::Wait),
+    ]
+}
+
+fn asked() -> impl Strategy<Value = Asked> {
+    let method = prop_oneof![9 => Just(Method::GET), 1 => Just(Method::HEAD)];
+    let wish = prop_oneof![
+        12 => Just(Wish::None),
+        1 => Just(Wish::NoCache),
+        1 => Just(Wish::OnlyIfCached),
+        1 => (0..20_u64).prop_map(Wish::MaxAge),
+        1 => Just(Wish::MaxStale),
+    ];
+    let range = prop_oneof![9 => Just(None), 1 => (0..200_usize, 0..400_usize).prop_map(|(from, more)| Some((from, from + more)))];
+    let user = prop_oneof![4 => Just(None), 1 => (0..2_u8).prop_map(Some)];
+    (0..PAGES, method, prop::option::of(0..2_u8), user, wish, range).prop_map(|(page, method, language, user, wish, range)| Asked {
+        page,
+        method,
+        language,
+        user,
+        wish,
+        range,
+        if_none_match: None,
+    })
+}
+
+fn rules() -> impl Strategy<Value = Rules> {
+    let word = prop_oneof![
+        5 => Just(Word::MaxAge(10)),
+        2 => Just(Word::MustRevalidate(10)),
+        2 => Just(Word::SharedMaxAge(10)),
+        3 => Just(Word::WhileRevalidating { max_age: 10, window: 10 }),
+        2 => Just(Word::NoCache),
+        2 => Just(Word::NoStore),
+        2 => Just(Word::Private),
+        1 => Just(Word::Silence),
+        1 => Just(Word::MaxAge(0)),
+    ];
+    // The longest is longer than what is stored of one body when memory is short.
+    let length = prop_oneof![6 => 0..600_usize, 2 => Just(9_000), 1 => Just(70_000)];
+    (word, any::<bool>(), any::<bool>(), length).prop_map(|(word, by_language, greets, length)| Rules { word, by_language, greets, length })
+}
+
+fn treatment() -> impl Strategy<Value = Treatment> {
+    prop_oneof![
+        8 => Just(Treatment::Answer),
+        3 => Just(Treatment::AnswerSlowly),
+        1 => Just(Treatment::BreakOff),
+        1 => Just(Treatment::Error),
+        1 => Just(Treatment::HangUp),
+    ]
+}
+
+struct World {
+    server: Server,
+    shared: Arc<Shared>,
+    workers: Vec<Rc<Pipeline>>,
+    now: Arc<AtomicU64>,
+    purges: Vec<Purge>,
+    got: Rc<RefCell<Vec<Got>>>,
+    judged: usize,
+    asked: usize,
+}
+
+/// Plays a history and judges every answer in it.
+pub(crate) fn play(memory: u64, steps: &[Step]) {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    LocalSet::new().block_on(&runtime, async {
+        let mut world = World::new(memory);
+        for step in steps {
+            world.happen(step);
+            world.settle().await;
+        }
+        world.end().await;
+    });
+}
+
+impl World {
+    fn new(memory: u64) -> Self {
+        let now = Arc::new(AtomicU64::new(1_700_000_000_000));
+        let shared = Arc::new(Shared::new(StoreOptions::with_memory(memory), Clock::Simulated(Arc::clone(&now))));
+        let server = Server::new();
+        let worker = |_| Pipeline::new(Arc::clone(&shared), Arc::default(), Router::new(vec![site(&server)]), Vec::new());
+        let workers = (0..2).map(worker).collect();
+        Self { server, shared, workers, now, purges: Vec::new(), got: Rc::default(), judged: 0, asked: 0 }
+    }
+
+    fn happen(&mut self, step: &Step) {
+        match step {
+            Step::Ask { worker, asked, repeat } => (0..*repeat).for_each(|_| self.ask(*worker, asked.clone())),
+            Step::AskAgain { worker } => {
+                let last = self.got.borrow().last().and_then(|got| {
+                    let tag = got.headers.get(http::header::ETAG)?.to_str().ok()?.to_owned();
+                    Some(Asked { if_none_match: Some(tag), range: None, ..got.asked.clone() })
+                });
+                if let Some(asked) = last {
+                    self.ask(*worker, asked);
+                }
+            }
+            Step::Treat { place, treatment } => drop(self.server.treat(*place, *treatment, self.now())),
+            Step::Finish => drop(self.server.finish_one()),
+            Step::Edit { page, rules } => {
+                let mut state = self.server.0.borrow_mut();
+                state.pages[*page] = (state.pages[*page].0 + 1, *rules);
+            }
+            Step::Post { worker, page } => {
+                let (language, user, wish, range, if_none_match) = (None, None, Wish::None, None, None);
+                self.ask(*worker, Asked { page: *page, method: Method::POST, language, user, wish, range, if_none_match });
+            }
+            Step::Purge { page, hard } => {
+                let order = {
+                    let mut state = self.server.0.borrow_mut();
+                    state.order += 1;
+                    state.order
+                };
+                let target = page.map_or(Target::Site(0), |page| Target::Url { site: 0, url: format!("site.example/{page}").into_bytes() });
+                self.shared.purge(&target, if *hard { Hardness::Hard } else { Hardness::Soft });
+                self.purges.push(Purge { page: *page, hard: *hard, order });
+            }
+            Step::Wait(millis) => drop(self.now.fetch_add(*millis, Ordering::Relaxed)),
+        }
+    }
+
+    fn ask(&mut self, worker: usize, asked: Asked) {
+        self.asked += 1;
+        let order = self.server.0.borrow().order;
+        tokio::task::spawn_local(reader::ask(Rc::clone(&self.workers[worker]), asked, (self.now(), order), Rc::clone(&self.got)));
+    }
+
+    /// Lets everything happen that can without the origin, then judges what came of it.
+    async fn settle(&mut self) {
+        for _ in 0..200 {
+            tokio::task::yield_now().await;
+        }
+        let got = self.got.borrow();
+        for got in &got[self.judged..] {
+            judge(got, &self.server.0.borrow().said, &self.purges, self.now());
+            if got.asked.method == Method::POST && got.status.is_success() {
+                // Its order is not known from outside; the purge of whoever writes to a page counts from its answer on.
+                self.purges.push(Purge { page: Some(got.asked.page), hard: true, order: self.server.0.borrow().order });
+            }
+        }
+        self.judged = got.len();
+        let usage = self.shared.store.usage();
+        let held: u64 =
+            self.keys().filter_map(|key| self.shared.store.get(self.shared.store.hash(&key), &key)).map(|held| held.weight()).sum();
+        assert_eq!(usage.bytes, held, "bytes accounted are bytes held: {usage:?}");
+    }
+
+    /// The origin answers everybody: then nobody waits any more, and nothing is left over.
+    async fn end(mut self) {
+        while !self.server.is_quiet() {
+            while self.server.finish_one() || self.server.treat(0, Treatment::Answer, self.now()) {
+                self.settle().await;
+            }
+        }
+        self.settle().await;
+        assert_eq!(self.got.borrow().len(), self.asked, "somebody still waits");
+        let usage = self.shared.store.usage();
+        assert_eq!((usage.growing_bytes, usage.flights, usage.followers), (0, 0, 0), "{usage:?}");
+    }
+
+    /// Every key that the readers' requests have.
+    fn keys(&self) -> impl Iterator<Item = Vec<u8>> {
+        let policy = Policy::new(Settings::preset(Kind::Generic));
+        (0..PAGES).filter_map(move |page| {
+            let (headers, path) = (http::HeaderMap::new(), format!("/{page}"));
+            let fields = RequestFields::from_map(&headers);
+            let authority = "site.example";
+            let head = RequestHead { method: &Method::GET, scheme: Scheme::Http, authority, path: &path, query: None, fields: &fields };
+            let mut key = Vec::new();
+            matches!(policy.verdict(0, &head, &mut key), Verdict::Lookup(_)).then_some(key)
+        })
+    }
+
+    fn now(&self) -> u64 {
+        self.now.load(Ordering::Relaxed)
+    }
+}
+
+fn site(server: &Server) -> Site {
+    Site {
+        id: 0,
+        name: "site".to_owned(),
+        hosts: Vec::new(),
+        policy: Policy::new(Settings::preset(Kind::Generic)),
+        origin: Rc::new(server.clone()),
+        origin_host: None,
+        object_max: 64 << 10,
+        down: Down::default(),
+    }
+}
