@@ -10,6 +10,7 @@
  *
  *   floor PORT                 answers 200 with an 8,192-byte page
  *   floor PORT not-modified    answers 304 without content
+ *   floor PORT FILE            answers 200 with what the file holds, at most 1 MB
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -25,9 +26,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BODY_BYTES = 8192, READ_BYTES = 16384, EVENTS_MAX = 512 };
+enum { BODY_BYTES = 8192, BODY_MAX = 1 << 20, READ_BYTES = 16384, EVENTS_MAX = 512 };
 
-static char response[BODY_BYTES + 512];
+static char response[BODY_MAX + 512];
+static char page[BODY_MAX];
 static size_t response_bytes;
 
 static void fail(const char *what) {
@@ -35,17 +37,31 @@ static void fail(const char *what) {
     exit(1);
 }
 
-static void build_response(int not_modified) {
-    if (not_modified) {
+static size_t read_page(const char *path) {
+    FILE *file = fopen(path, "rb");
+    if (!file) fail(path);
+    size_t bytes = fread(page, 1, sizeof page, file);
+    fclose(file);
+    return bytes;
+}
+
+static void build_response(const char *what) {
+    if (what && strcmp(what, "not-modified") == 0) {
         response_bytes = (size_t)sprintf(response, "HTTP/1.1 304 Not Modified\r\nETag: \"bench-0\"\r\nCache-Control: max-age=3600\r\n\r\n");
         return;
     }
+    size_t bytes = BODY_BYTES;
+    if (what) {
+        bytes = read_page(what);
+    } else {
+        memset(page, 'x', bytes);
+    }
     int head = sprintf(response,
-                       "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %d\r\n"
+                       "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %zu\r\n"
                        "Cache-Control: max-age=3600\r\nETag: \"bench-0\"\r\n\r\n",
-                       BODY_BYTES);
-    memset(response + head, 'x', BODY_BYTES);
-    response_bytes = (size_t)head + BODY_BYTES;
+                       bytes);
+    memcpy(response + head, page, bytes);
+    response_bytes = (size_t)head + bytes;
 }
 
 /* The socket buffer holds a page, so the wait is for a client that stopped reading; it may then hold up the others. */
@@ -84,11 +100,11 @@ static void serve(int fd) {
 
 int main(int argc, char **argv) {
     if (argc < 2) {
-        fprintf(stderr, "usage: floor PORT [not-modified]\n");
+        fprintf(stderr, "usage: floor PORT [not-modified | FILE]\n");
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
-    build_response(argc > 2 && strcmp(argv[2], "not-modified") == 0);
+    build_response(argc > 2 ? argv[2] : NULL);
 
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     int on = 1;

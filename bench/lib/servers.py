@@ -136,6 +136,7 @@ class Site:
     origin: int
     files: int
     made: int = 0
+    page: pathlib.Path = None
 
     def new_folder(self, name):
         self.made += 1
@@ -207,6 +208,10 @@ def floor(mode):
     return command
 
 
+def floor_of_page(site, port, folder, single):
+    return [machine.compile_c("floor"), port, site.page]
+
+
 ALL = [
     Server("floor", "the floor", ("hit",), floor([]), "none", caches=False),
     Server("floor-304", "the floor, 304", ("304",), floor(["not-modified"]), "none", caches=False),
@@ -219,6 +224,7 @@ ALL = [
     Server("varnish", "Varnish", KINDS, varnish, "in memory only, as is customary", callgrind=False),
 ]
 
+FLOOR_OF_PAGE = Server("floor", "the floor", ("hit",), floor_of_page, "none", caches=False)
 GHOST_RECIPE = Server("nginx-ghost", "nginx, published recipe", KINDS, nginx("nginx-ghost.conf"), "to a file, buffered 64 KB")
 TOOLS = {"floor": [], "floor-304": [], "seawall": [], "nginx-cache": ["nginx"], "nginx-static": ["nginx"], "nginx-ghost": ["nginx"], "h2o": ["h2o"],
          "haproxy": ["haproxy"], "varnish": ["varnishd", "gcc"]}
