@@ -26,6 +26,35 @@ pub enum AcceptClass {
 }
 
 impl AcceptClass {
+    /// All of them.
+    pub const ALL: [Self; 6] = [Self::Html, Self::ActivityPub, Self::Markdown, Self::Feed, Self::Other, Self::Mixed];
+
+    /// Its name, to show to people.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Html => "html",
+            Self::ActivityPub => "activitypub",
+            Self::Markdown => "markdown",
+            Self::Feed => "feed",
+            Self::Other => "other",
+            Self::Mixed => "mixed",
+        }
+    }
+
+    /// An `Accept` field of this class, as clients send it. [`Mixed`](Self::Mixed) has none: each of its fields is a case of its own.
+    #[must_use]
+    pub const fn typical(self) -> Option<&'static str> {
+        match self {
+            Self::Html => Some("text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"),
+            Self::ActivityPub => Some("application/activity+json"),
+            Self::Markdown => Some("text/markdown"),
+            Self::Feed => Some("application/rss+xml"),
+            Self::Other => Some("application/json"),
+            Self::Mixed => None,
+        }
+    }
+
     /// The class of a request.
     #[must_use]
     pub fn of(fields: &RequestFields<'_>) -> Self {
@@ -105,6 +134,13 @@ fn contains(value: &[u8], name: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_typical_field_is_of_its_class() {
+        for class in AcceptClass::ALL {
+            assert_eq!(class.typical().map_or(AcceptClass::Mixed, |value| AcceptClass::of_value(value.as_bytes())), class);
+        }
+    }
 
     #[test]
     fn classes_of_what_clients_really_send() {

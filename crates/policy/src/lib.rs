@@ -8,14 +8,16 @@ mod keep;
 mod query;
 mod request;
 mod tags;
+mod trace;
 
 use std::time::Duration;
 
 pub use accept::AcceptClass;
 pub use keep::{Kept, NotKept, Seen};
 pub use query::QueryFilter;
-pub use request::{Asked, CookieFilter, KeyParts, Verdict, purge_url};
+pub use request::{Asked, CookieFilter, KeyParts, ShownKey, Verdict, purge_url};
 pub use tags::{TAGS_MAX, tags};
+pub use trace::{Silent, Step, Steps, Trace};
 
 /// What the source is: a preset of policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +28,18 @@ pub enum Kind {
     Blog,
     /// A folder of files: the same for everybody.
     Static,
+}
+
+impl Kind {
+    /// As it is written in settings.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Generic => "generic",
+            Self::Blog => "blog",
+            Self::Static => "static",
+        }
+    }
 }
 
 /// What a kind's preset leaves open.

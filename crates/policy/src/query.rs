@@ -96,6 +96,15 @@ impl QueryFilter {
         (!left.is_empty()).then_some(Cow::Owned(left))
     }
 
+    /// What [`clean`](Self::clean) does with a query, in words.
+    pub(crate) fn describe(&self, query: Option<&str>) -> String {
+        let Some(query) = query else { return "none".to_owned() };
+        let left = self.clean(query).unwrap_or(Cow::Borrowed("nothing left"));
+        let name = |parameter: &str| parameter.split_once('=').map_or(parameter, |(name, _)| name).to_owned();
+        let removed: Vec<String> = query.split('&').filter(|parameter| self.drops(parameter)).map(name).collect();
+        if removed.is_empty() { left.into_owned() } else { format!("{left}; removed: {}", removed.join(", ")) }
+    }
+
     fn drops(&self, parameter: &str) -> bool {
         let name = parameter.split_once('=').map_or(parameter, |(name, _)| name);
         let tracker = TRACKERS.contains(&name)

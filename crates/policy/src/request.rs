@@ -8,7 +8,11 @@ use semantics::{
     target::{default_port_stripped, normal_path},
 };
 
-use crate::{AcceptClass, Policy, query::Pattern};
+use crate::{
+    AcceptClass, Policy,
+    query::Pattern,
+    trace::{Silent, Trace},
+};
 
 /// What is to happen with a request.
 #[derive(Debug, PartialEq, Eq)]
@@ -97,18 +101,38 @@ impl CookieFilter {
     /// Whether any cookie in the request may be somebody's. What cannot be read counts.
     #[must_use]
     pub fn is_personal(&self, fields: &RequestFields<'_>) -> bool {
-        if fields.cookie == Slot::Absent {
-            return false;
-        }
         let mut personal = false;
+        self.each(fields, |_, is_personal| personal |= is_personal);
+        personal
+    }
+
+    /// Every cookie's name, and whether it may be somebody's.
+    fn each(&self, fields: &RequestFields<'_>, mut found: impl FnMut(&[u8], bool)) {
+        if fields.cookie == Slot::Absent {
+            return;
+        }
         fields.lines.for_each("cookie", |line| {
             for pair in line.split(|&b| b == b';').map(<[u8]>::trim_ascii).filter(|pair| !pair.is_empty()) {
                 let name = pair.split(|&b| b == b'=').next().unwrap_or_default();
                 let known = std::str::from_utf8(name).is_ok_and(|name| self.0.iter().any(|pattern| pattern.matches(name.trim())));
-                personal |= !known;
+                found(name, !known);
             }
         });
-        personal
+    }
+
+    /// What [`is_personal`](Self::is_personal) goes by, in words.
+    fn describe(&self, fields: &RequestFields<'_>) -> String {
+        let (mut personal, mut ignored) = (Vec::new(), Vec::new());
+        self.each(fields, |name, is_personal| {
+            let names = if is_personal { &mut personal } else { &mut ignored };
+            names.push(String::from_utf8_lossy(name).trim().to_owned());
+        });
+        match (personal.is_empty(), ignored.is_empty()) {
+            (true, true) => "none".to_owned(),
+            (true, false) => format!("ignored: {}", ignored.join(", ")),
+            (false, true) => format!("personal: {}", personal.join(", ")),
+            (false, false) => format!("personal: {}; ignored: {}", personal.join(", "), ignored.join(", ")),
+        }
     }
 }
 
@@ -118,27 +142,42 @@ impl Policy {
     /// The key is: site, scheme, Accept class, length of the host, host, path, query; the host in lower case without its scheme's default
     /// port, the path normalised (RFC 3986 §6.2.2), the query without trackers. No two different sets of parts make the same bytes.
     pub fn verdict(&self, site: u16, head: &RequestHead<'_>, key: &mut Vec<u8>) -> Verdict {
+        self.verdict_traced(site, head, key, &mut Silent)
+    }
+
+    /// The same, telling `trace` what each rule said. To a [`Silent`] one nothing is told, and nothing is made to be told.
+    #[inline]
+    pub fn verdict_traced(&self, site: u16, head: &RequestHead<'_>, key: &mut Vec<u8>, trace: &mut impl Trace) -> Verdict {
         key.clear();
-        if *head.method != Method::GET && *head.method != Method::HEAD {
+        if trace.decides("method", *head.method != Method::GET && *head.method != Method::HEAD, || head.method.to_string()) {
             return Verdict::Pass("method");
         }
-        if head.fields.upgrade.is_present() {
+        if trace.decides("upgrade", head.fields.upgrade.is_present(), || present(head.fields.upgrade)) {
             return Verdict::Pass("upgrade");
         }
-        if head.fields.content_length.is_present() || head.fields.transfer_encoding.is_present() {
+        let content = head.fields.content_length.is_present() || head.fields.transfer_encoding.is_present();
+        if trace.decides("content", content, || if content { "the request has content" } else { "none" }.to_owned()) {
             return Verdict::Pass("content");
         }
-        let Ok(path) = normal_path(head.path) else {
+        let path = normal_path(head.path);
+        if trace.decides("path", path.is_err(), || path.as_deref().unwrap_or("not to be understood").to_owned()) {
             return Verdict::Malformed;
-        };
-        write_key(key, site, head.scheme, AcceptClass::of(head.fields), head.authority, &path);
+        }
+        let Ok(path) = path else { return Verdict::Malformed };
+        let class = AcceptClass::of(head.fields);
+        trace.notes("accept", || class.name().to_owned());
+        write_key(key, site, head.scheme, class, head.authority, &path);
+        trace.notes("query", || self.query.describe(head.query));
         if let Some(query) = head.query.and_then(|query| self.query.clean(query)) {
             key.push(b'?');
             key.extend_from_slice(query.as_bytes());
         }
         if self.is_impersonal() {
+            trace.notes("cookies", || "not looked at: the source is the same for everybody".to_owned());
             return Verdict::Lookup(Asked::default());
         }
+        trace.notes("cookies", || self.cookies.describe(head.fields));
+        trace.notes("authorization", || present(head.fields.authorization));
         Verdict::Lookup(Asked { cookie: self.cookies.is_personal(head.fields), authorization: head.fields.authorization.is_present() })
     }
 
@@ -151,6 +190,11 @@ impl Policy {
             Some(query) => Cow::Owned(format!("{path}?{query}")),
         })
     }
+}
+
+/// Whether a field is there; never its value, which may be a secret.
+fn present(slot: Slot<'_>) -> String {
+    if slot.is_present() { "present" } else { "none" }.to_owned()
 }
 
 const HEADER: usize = 6;
@@ -174,6 +218,43 @@ impl KeyParts {
     pub fn of(key: &[u8]) -> Self {
         let url_end = key.iter().skip(HEADER).position(|&b| b == b'?').map_or(key.len(), |at| HEADER + at);
         Self { url_start: HEADER.min(key.len()), url_end }
+    }
+}
+
+/// The parts of a key that [`Policy::verdict`] wrote, to show to people and to ask for the same again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownKey {
+    /// The site's number.
+    pub site: u16,
+    /// The scheme.
+    pub scheme: Scheme,
+    /// The class of `Accept`.
+    pub class: AcceptClass,
+    /// The host, with its port if that is not the scheme's own.
+    pub host: String,
+    /// The path in its normal form, and the query that is left.
+    pub target: String,
+}
+
+impl ShownKey {
+    /// Reads a key. `None` if it is not one.
+    #[must_use]
+    pub fn of(key: &[u8]) -> Option<Self> {
+        let ([site @ .., scheme, class, host_high, host_low], rest) = key.split_first_chunk::<HEADER>()?;
+        let (host, target) = rest.split_at_checked(usize::from(u16::from_be_bytes([*host_high, *host_low])))?;
+        Some(Self {
+            site: u16::from_be_bytes(*site),
+            scheme: [Scheme::Http, Scheme::Https].into_iter().find(|known| *known as u8 == *scheme)?,
+            class: AcceptClass::ALL.into_iter().find(|known| *known as u8 == *class)?,
+            host: String::from_utf8_lossy(host).into_owned(),
+            target: String::from_utf8_lossy(target).into_owned(),
+        })
+    }
+
+    /// The target URI.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("{}://{}{}", self.scheme.as_str(), self.host, self.target)
     }
 }
 
@@ -248,6 +329,52 @@ mod tests {
         let policy = Policy::new(Settings::preset(Kind::Static));
         let asked = verdict(&policy, &Method::GET, "a", "/", &[("cookie", "session=1"), ("authorization", "Basic eA==")]).0;
         assert_eq!(asked, Verdict::Lookup(Asked::default()));
+    }
+
+    #[test]
+    fn a_key_can_be_read_again() {
+        let policy = Policy::new(Settings::preset(Kind::Generic));
+        let feed = [("accept", "application/rss+xml")];
+        let (_, key) = verdict(&policy, &Method::GET, "Blog.Example:8080", "/a/%62?utm_id=1&page=2", &feed);
+        let shown = ShownKey::of(&key).expect("a key");
+        let expected = (1, Scheme::Http, AcceptClass::Feed, "blog.example:8080", "/a/b?page=2");
+        assert_eq!((shown.site, shown.scheme, shown.class, shown.host.as_str(), shown.target.as_str()), expected);
+        assert_eq!(shown.url(), "http://blog.example:8080/a/b?page=2");
+        assert_eq!((ShownKey::of(b"12345"), ShownKey::of(b"\0\x01\0\x09\0\0/")), (None, None));
+    }
+
+    /// RFC 9110 §9.2: what changes something passes; and each rule is told as it was tried, up to the one that decided.
+    #[test]
+    fn every_rule_that_was_tried_is_told() {
+        let policy = Policy::new(Settings { ignore_cookies: vec!["theme".into()], ..Settings::preset(Kind::Generic) });
+        let told = |method: &Method, target: &str, fields: &[(&'static str, &str)]| {
+            let map: HeaderMap =
+                fields.iter().map(|(name, value)| (http::HeaderName::from_static(name), value.parse().expect("a value"))).collect();
+            let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+            let fields = RequestFields::from_map(&map);
+            let head = RequestHead { method, scheme: Scheme::Http, authority: "a", path, query, fields: &fields };
+            let (mut steps, mut key, mut silent) = (crate::Steps::default(), Vec::new(), Vec::new());
+            let traced = policy.verdict_traced(1, &head, &mut key, &mut steps);
+            assert_eq!((&traced, &key), (&policy.verdict(1, &head, &mut silent), &silent));
+            steps.0.iter().map(|step| format!("{}{}: {}", step.rule, if step.decided { "!" } else { "" }, step.detail)).collect::<Vec<_>>()
+        };
+        assert_eq!(told(&Method::POST, "/", &[]), ["method!: POST"]);
+        assert_eq!(told(&Method::GET, "/", &[("upgrade", "websocket")]), ["method: GET", "upgrade!: present"]);
+        assert_eq!(told(&Method::GET, "*", &[]).last().map(String::as_str), Some("path!: not to be understood"));
+        let fields = [("cookie", "_ga=1; session=secret; theme=dark"), ("authorization", "Basic c2VjcmV0")];
+        assert_eq!(
+            told(&Method::GET, "/%61?page=2&fbclid=1&utm_source=x", &fields),
+            [
+                "method: GET",
+                "upgrade: none",
+                "content: none",
+                "path: /a",
+                "accept: html",
+                "query: page=2; removed: fbclid, utm_source",
+                "cookies: personal: session; ignored: _ga, theme",
+                "authorization: present",
+            ]
+        );
     }
 
     #[test]

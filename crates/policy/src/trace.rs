@@ -1,0 +1,54 @@
+//! Rules that can tell what they said.
+//!
+//! A rule is written once, as a question to a [`Trace`] that answers what it was told. To [`Silent`] nothing is told: that is what a
+//! request's way through the cache costs nothing with, and the details are never made. [`Steps`] writes everything down, for an operator
+//! who asks why. So the explanation cannot drift from the rules: it is their own.
+
+/// Hears what each rule said.
+pub trait Trace {
+    /// A rule that ends the judgement if `applies`. Returns `applies`.
+    fn decides(&mut self, rule: &'static str, applies: bool, detail: impl FnOnce() -> String) -> bool;
+
+    /// Something that was found on the way and ends nothing.
+    fn notes(&mut self, rule: &'static str, detail: impl FnOnce() -> String);
+}
+
+/// Hears nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl Trace for Silent {
+    #[inline(always)]
+    fn decides(&mut self, _: &'static str, applies: bool, _: impl FnOnce() -> String) -> bool {
+        applies
+    }
+
+    #[inline(always)]
+    fn notes(&mut self, _: &'static str, _: impl FnOnce() -> String) {}
+}
+
+/// One rule that was tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Step {
+    /// Its name.
+    pub rule: &'static str,
+    /// Whether it ended the judgement.
+    pub decided: bool,
+    /// What it saw.
+    pub detail: String,
+}
+
+/// Writes down every rule that was tried, in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Steps(pub Vec<Step>);
+
+impl Trace for Steps {
+    fn decides(&mut self, rule: &'static str, applies: bool, detail: impl FnOnce() -> String) -> bool {
+        self.0.push(Step { rule, decided: applies, detail: detail() });
+        applies
+    }
+
+    fn notes(&mut self, rule: &'static str, detail: impl FnOnce() -> String) {
+        self.0.push(Step { rule, decided: false, detail: detail() });
+    }
+}
