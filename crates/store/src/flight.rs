@@ -169,6 +169,15 @@ impl<R: Record, E: Failure> Drop for Follow<R, E> {
     }
 }
 
+/// An open flight, as somebody sees it who only looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlightView {
+    /// Requests that wait for its outcome or read its body, the one that began it included once it reads.
+    pub followers: usize,
+    /// The head is here, and the body comes.
+    pub arriving: bool,
+}
+
 /// Keeps a completed flight open to latecomers until the response is stored. Dropping it ends the flight.
 pub struct FlightGuard<R: Record, E: Failure> {
     seat: Seat<R, E>,
@@ -272,6 +281,18 @@ impl<R: Record, E: Failure> Flights<R, E> {
         stripe.insert(hash, Arc::clone(&flight));
         drop(stripe);
         Joined::Lead(Lead { seat: Some(Seat { flights: Arc::clone(self), flight }), begun: now })
+    }
+
+    /// The flight that a newcomer at the generation `now` would follow.
+    pub(crate) fn view(&self, hash: KeyHash, key: &[u8], now: Generation) -> Option<FlightView> {
+        let stripe = self.stripe(hash).lock();
+        let flight = stripe.get(&hash).filter(|flight| *flight.key == *key && flight.begun >= now)?;
+        let state = flight.state.lock();
+        match &state.phase {
+            Phase::Waiting => Some(FlightView { followers: state.waiting, arriving: false }),
+            Phase::Serve { growing, .. } => Some(FlightView { followers: growing.readers(), arriving: true }),
+            Phase::Stored(_) | Phase::Uncacheable | Phase::Abandoned | Phase::Failed(_) => None,
+        }
     }
 
     /// Open flights, those that are closed to newcomers included.

@@ -174,6 +174,11 @@ impl<E> Growing<E> {
         Self { length_hint, object_max, budget, body: Mutex::new(body) }
     }
 
+    /// Readers now.
+    pub(crate) fn readers(&self) -> usize {
+        self.body.lock().readers
+    }
+
     /// Counts one more reader at the first byte, to become a [`Reader::entered`].
     pub(crate) fn enter(&self, readers_max: usize) -> Result<(), Refused> {
         let mut body = self.body.lock();

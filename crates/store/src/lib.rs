@@ -35,7 +35,7 @@ mod store;
 mod wakers;
 mod writer;
 
-pub use flight::{Failure, FlightGuard, Follow, Joined, Lead, Outcome};
+pub use flight::{Failure, FlightGuard, FlightView, Follow, Joined, Lead, Outcome};
 pub use growing::{Broken, Reader, Unread, WINDOW};
 pub use hash::KeyHash;
 pub use options::StoreOptions;

@@ -189,25 +189,45 @@ impl PurgeTable {
         purged
     }
 
+    /// The kinds of targets in the table that cover a response, with the hardness that each comes to for it.
+    pub(crate) fn covering<R>(&self, stored: &Stored<R>) -> Vec<(&'static str, Hardness)> {
+        let mut covering = Vec::new();
+        self.each_mark(&self.lines.read(), stored.scope(), |kind, mark| match mark.verdict(stored.begun()) {
+            Purged::No => {}
+            Purged::Soft => covering.push((kind, Hardness::Soft)),
+            Purged::Hard => covering.push((kind, Hardness::Hard)),
+        });
+        covering
+    }
+
     /// Everything in the table that covers `scope`, as one mark.
     fn mark(&self, lines: &Lines, scope: &Scope) -> Mark {
-        let mut mark = lines.all;
+        let mut all = Mark::default();
+        self.each_mark(lines, scope, |_, mark| all.raise(mark));
+        all
+    }
+
+    /// Everything in the table that covers `scope`, with the kind of its target.
+    fn each_mark(&self, lines: &Lines, scope: &Scope, mut found: impl FnMut(&'static str, Mark)) {
+        found("all", lines.all);
         if let Some(site) = lines.sites.get(&scope.site) {
-            mark.raise(*site);
+            found("site", *site);
         }
         if !lines.exact.is_empty() {
-            let url = self.url(scope.site, &scope.url);
-            let tags = scope.tags.iter().map(|tag| self.secret.name(TAG, scope.site, tag.as_bytes()));
-            for line in std::iter::once(url).chain(tags).filter_map(|name| lines.exact.get(&name)) {
-                mark.raise(line.mark);
+            if let Some(line) = lines.exact.get(&self.url(scope.site, &scope.url)) {
+                found("url", line.mark);
+            }
+            for tag in &scope.tags {
+                if let Some(line) = lines.exact.get(&self.secret.name(TAG, scope.site, tag.as_bytes())) {
+                    found("tag", line.mark);
+                }
             }
         }
         for prefix in &lines.prefixes {
             if prefix.line.site == scope.site && scope.url.starts_with(&prefix.prefix) {
-                mark.raise(prefix.line.mark);
+                found("prefix", prefix.line.mark);
             }
         }
-        mark
     }
 }
 

@@ -13,7 +13,7 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{Lifecycle, OptionsBuilder, UnitWeighter, Weighter};
 use smallvec::SmallVec;
 
-use crate::flight::{Failure, Flights, Joined};
+use crate::flight::{Failure, FlightView, Flights, Joined};
 use crate::hash::{AsIs, KeyHash, Secret};
 use crate::index::UrlIndex;
 use crate::options::StoreOptions;
@@ -94,6 +94,26 @@ impl<R: Record, E: Failure> Store<R, E> {
     /// What is stored under a key, whether purged or not: ask [`verdict`](Self::verdict). One read lock, no allocation.
     pub fn get(&self, hash: KeyHash, key: &[u8]) -> Option<Arc<Resource<R>>> {
         self.memory.get(&hash).filter(|resource| *resource.key == *key)
+    }
+
+    /// The same for somebody who only looks: what is asked so is not kept any longer for it.
+    pub fn peek(&self, hash: KeyHash, key: &[u8]) -> Option<Arc<Resource<R>>> {
+        self.memory.peek(&hash).filter(|resource| *resource.key == *key)
+    }
+
+    /// Everything that is stored, in no order, for somebody who only looks. What is stored or evicted meanwhile may or may not be seen.
+    pub fn resources(&self) -> impl Iterator<Item = Arc<Resource<R>>> + '_ {
+        self.memory.iter().map(|(_, resource)| resource)
+    }
+
+    /// The purges that cover this response, by the kind of their target.
+    pub fn purged_by(&self, stored: &Stored<R>) -> Vec<(&'static str, Hardness)> {
+        self.purges.covering(stored)
+    }
+
+    /// The flight that [`join`](Self::join) would follow now, if there is one.
+    pub fn flight(&self, hash: KeyHash, key: &[u8]) -> Option<FlightView> {
+        self.flights.view(hash, key, self.generation())
     }
 
     /// The generation now. Remember it before a fetch begins; [`join`](Self::join) does so for its leader.
@@ -181,6 +201,11 @@ impl<R: Record, E: Failure> Store<R, E> {
     /// Whether the key was marked as uncacheable until a time after `now`, both in the caller's milliseconds.
     pub fn uncacheable(&self, hash: KeyHash, now: u64) -> bool {
         self.uncacheable.get(&hash).is_some_and(|until| now < until)
+    }
+
+    /// Until when the key is marked as uncacheable, in the caller's milliseconds; for somebody who only looks.
+    pub fn uncacheable_until(&self, hash: KeyHash) -> Option<u64> {
+        self.uncacheable.peek(&hash)
     }
 
     /// Remembers that answers to this key may not be shared, so that its requests do not queue behind each other in vain. A mark that is

@@ -193,6 +193,23 @@ fn the_same_target_again_takes_no_further_line() {
     assert_eq!(table.len(), 0);
 }
 
+/// Whoever asks why is told every kind of target that covers a response, each with what it alone would make of it.
+#[test]
+fn what_purged_a_response_can_be_told() {
+    let table = table(64);
+    let page = stored(table.generation(), 1, "h/a/b", &["t"]);
+    assert_eq!(table.covering(&page), []);
+    table.purge(&url(1, "h/a/b"), Hardness::Soft);
+    table.purge(&Target::Tag { site: 1, tag: "t".to_owned() }, Hardness::Hard);
+    table.purge(&Target::Prefix { site: 1, url: b"h/a".to_vec() }, Hardness::Soft);
+    table.purge(&Target::Prefix { site: 2, url: b"h/a".to_vec() }, Hardness::Hard);
+    let covering = table.covering(&page);
+    assert_eq!(covering, [("url", Hardness::Soft), ("tag", Hardness::Hard), ("prefix", Hardness::Soft)]);
+    assert_eq!(table.verdict(&page), Purged::Hard);
+    let later = stored(table.generation(), 1, "h/a/b", &["t"]);
+    assert_eq!((table.covering(&later), table.verdict(&later)), (vec![], Purged::No));
+}
+
 /// Judging goes on while purges are issued: whoever issued one sees it at once, and no remembered answer outlives its generation.
 #[test]
 fn a_purge_holds_from_the_moment_it_returns() {

@@ -53,6 +53,30 @@ fn url(url: &str) -> Target {
 }
 
 #[test]
+fn looking_finds_what_asking_finds() {
+    let store = store(1 << 20);
+    let (key, other) = (store.hash(b"/a"), store.hash(b"/b"));
+    assert!(store.peek(key, b"/a").is_none() && store.resources().next().is_none());
+    put(&store, "/a", 7);
+    assert_eq!(store.peek(key, b"/a").map(|resource| resource.variants().len()), Some(1));
+    assert!(store.peek(key, b"/b").is_none(), "another key of the same hash");
+    assert_eq!(store.resources().map(|resource| resource.key().to_vec()).collect::<Vec<_>>(), [b"/a"]);
+
+    assert_eq!(store.uncacheable_until(key), None);
+    store.mark_uncacheable(key, 1_000);
+    assert_eq!((store.uncacheable_until(key), store.uncacheable_until(other)), (Some(1_000), None));
+
+    assert_eq!(store.flight(key, b"/a"), None);
+    let Joined::Lead(lead) = store.join(key, b"/a") else { panic!("nobody fetches") };
+    let Joined::Follow(follow) = store.join(key, b"/a") else { panic!("somebody fetches") };
+    assert_eq!(store.flight(key, b"/a"), Some(FlightView { followers: 1, arriving: false }));
+    assert_eq!(store.flight(key, b"/b"), None);
+    store.purge(&Target::All, Hardness::Soft);
+    assert_eq!(store.flight(key, b"/a"), None, "nobody follows a fetch that began before a purge");
+    drop((lead, follow));
+}
+
+#[test]
 fn a_store_is_shared_by_threads() {
     const fn shared<T: Send + Sync + 'static>() {}
     const fn sent<T: Send + 'static>() {}
