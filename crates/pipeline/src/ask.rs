@@ -7,7 +7,7 @@ use origins::OriginError;
 use policy::{Kept, NotKept, Seen};
 use semantics::{Timestamp, date::format_http_date};
 
-use crate::{Failure, Pipeline, Record, question::Question};
+use crate::{Failure, Pipeline, Record, question::Question, refusals::Refusal};
 
 /// After a purge: how long a "not found" is not believed.
 const JUST_PURGED: Duration = Duration::from_secs(5);
@@ -44,8 +44,18 @@ impl Pipeline {
                     question.site.down.failed(response_time);
                     tracing::warn!(site = %question.site.name, target = %question.target, %error, "the origin did not answer");
                 }
-                Err(Failure::from(&error))
+                let failure = Failure::from(&error);
+                self.refused(question, failure.name(), None, response_time);
+                Err(failure)
             }
+        }
+    }
+
+    /// Remembers, for whoever asks why, that nothing came of a lookup.
+    pub(crate) fn refused(&self, question: &Question, reason: &'static str, status: Option<StatusCode>, at: Timestamp) {
+        // A request that passes has no key.
+        if !question.key.is_empty() {
+            self.shared.refusals.note(question.hash, Refusal { reason, status: status.map(|status| status.as_u16()), at });
         }
     }
 
@@ -57,7 +67,7 @@ impl Pipeline {
         headers: &HeaderMap,
         (request_time, response_time): (Timestamp, Timestamp),
     ) -> Result<Kept, NotKept> {
-        question.site.policy.keep(&Seen {
+        let kept = question.site.policy.keep(&Seen {
             method: &question.method,
             authority: &question.authority,
             target: &question.target,
@@ -68,7 +78,12 @@ impl Pipeline {
             request_time,
             response_time,
             just_purged: response_time.since(self.shared.purged_at()) < JUST_PURGED && self.shared.purged_at() != Timestamp::default(),
-        })
+        });
+        match &kept {
+            Ok(_) => self.shared.refusals.forget(question.hash),
+            Err(why) => self.refused(question, why.name(), Some(status), response_time),
+        }
+        kept
     }
 
     /// The record of an answer that is kept, and its place among the purges.

@@ -96,6 +96,7 @@ impl Pipeline {
         let length = response.body().size_hint().exact().or_else(|| content_length(&response));
         let kept = match self.judge(question, status, response.headers(), (request_time, response_time)) {
             Ok(_) if length.is_some_and(|length| length > question.site.object_max) => {
+                self.refused(question, "too-large", Some(status), response_time);
                 self.release(question, lead);
                 let _ = tell.send(Told::Alone { response, why: "too-large", took });
                 return;

@@ -14,7 +14,7 @@ use std::{
 use http::{HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
 use ipnet::IpNet;
 use origins::http::is_for_proxies_only;
-use policy::Verdict;
+use policy::{Silent, Trace, Verdict};
 use semantics::{
     RequestFields, RequestHead, Timestamp,
     cache_control::RequestDirectives,
@@ -23,7 +23,7 @@ use semantics::{
     hop_by_hop::nominated_by_connection,
     invalidation::{invalidated, invalidates},
     request::FieldLines,
-    reuse::{Reuse, Stale, allowed_on_error, reuse},
+    reuse::allowed_on_error,
     validation::same_representation,
 };
 use store::{Hardness, Joined, Purged, Target};
@@ -33,7 +33,9 @@ use crate::{
     Body, Client, Clock, Counters, Failure, Note, Router, Site, Store, Stored, deliver, failure,
     fetch::{STALE_IF_ERROR, Told},
     forward,
+    next::{Found, Next},
     question::{self, Question},
+    refusals::Refusals,
     store_body::{CopyBudget, StoreBody},
 };
 
@@ -48,6 +50,7 @@ pub struct Shared {
     /// The time.
     pub clock: Clock,
     purged_at: AtomicU64,
+    pub(crate) refusals: Refusals,
     pub(crate) copying: Arc<CopyBudget>,
 }
 
@@ -56,7 +59,7 @@ impl Shared {
     #[must_use]
     pub fn new(options: store::StoreOptions, clock: Clock) -> Self {
         let copying = Arc::new(CopyBudget::new(options.growing_max));
-        Self { store: Store::new(options), clock, purged_at: AtomicU64::new(0), copying }
+        Self { store: Store::new(options), clock, purged_at: AtomicU64::new(0), refusals: Refusals::default(), copying }
     }
 
     /// Purges, and remembers when.
@@ -77,14 +80,22 @@ pub struct Pipeline {
     pub(crate) shared: Arc<Shared>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) tasks: TaskTracker,
-    config: RefCell<Rc<Config>>,
+    pub(crate) config: RefCell<Rc<Config>>,
     key: RefCell<Vec<u8>>,
 }
 
 #[derive(Debug)]
-struct Config {
+pub(crate) struct Config {
     router: Router,
     trusted_proxies: Vec<IpNet>,
+}
+
+/// Why a request could not be judged.
+pub(crate) enum Unjudged {
+    /// No site has its host.
+    NoSite,
+    /// Its target cannot be understood.
+    Target(Rc<Site>),
 }
 
 /// A hit: its head is written, its content is here.
@@ -189,15 +200,10 @@ impl Pipeline {
         let config = Rc::clone(&self.config.borrow());
         let (parts, body) = request.into_parts();
         let client = Client::of(peer, FieldLines::Map(&parts.headers), &config.trusted_proxies);
-        let authority = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned();
-        let Some(site) = config.router.site(&authority) else {
-            return (failure::page(StatusCode::MISDIRECTED_REQUEST, "no-such-site"), Note::default());
-        };
-        let mut key = Vec::new();
-        let fields = RequestFields::from_map(&parts.headers);
-        let verdict = site.policy.verdict(site.id, &question::head(&parts, &fields, &authority, client.scheme), &mut key);
-        let Some(question) = self.question(Rc::clone(site), client, parts, authority, (&verdict, key)) else {
-            return (failure::page(StatusCode::BAD_REQUEST, "target"), Note::default());
+        let (question, verdict) = match self.judged(&config, client, parts, &mut Silent) {
+            Ok(judged) => judged,
+            Err(Unjudged::NoSite) => return (failure::page(StatusCode::MISDIRECTED_REQUEST, "no-such-site"), Note::default()),
+            Err(Unjudged::Target(_)) => return (failure::page(StatusCode::BAD_REQUEST, "target"), Note::default()),
         };
         let (response, mut note) = match verdict {
             Verdict::Malformed => (failure::page(StatusCode::BAD_REQUEST, "target"), Note::default()),
@@ -206,6 +212,24 @@ impl Pipeline {
         };
         note.client = client.trusted.then_some(client.address).flatten();
         (response, note)
+    }
+
+    /// Whose request it is, and what that site's policy says to it.
+    pub(crate) fn judged(
+        &self,
+        config: &Config,
+        client: Client,
+        parts: Parts,
+        trace: &mut impl Trace,
+    ) -> Result<(Question, Verdict), Unjudged> {
+        let authority = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned();
+        let site = config.router.site(&authority).ok_or(Unjudged::NoSite)?;
+        let mut key = Vec::new();
+        let fields = RequestFields::from_map(&parts.headers);
+        let head = question::head(&parts, &fields, &authority, client.scheme);
+        let verdict = site.policy.verdict_traced(site.id, &head, &mut key, trace);
+        let question = self.question(Rc::clone(site), client, parts, authority, (&verdict, key));
+        question.map(|question| (question, verdict)).ok_or_else(|| Unjudged::Target(Rc::clone(site)))
     }
 
     fn question(
@@ -254,27 +278,19 @@ impl Pipeline {
         let mut collapsed = false;
         for _ in 0..ATTEMPTS {
             let now = self.shared.clock.now();
-            let found = self.find(&question, now);
-            let (candidate, forwarded) = match found {
-                Found::Fresh(stored) => return self.deliver(&question, &stored, Outcome::Hit, collapsed),
-                Found::WhileRevalidating(stored) => {
+            let (candidate, forwarded) = match self.next(&question, self.find(&question, now), now) {
+                Next::Deliver(stored, outcome) => return self.deliver(&question, &stored, outcome, collapsed),
+                Next::DeliverAndRefresh(stored) => {
                     self.refresh(&question, &stored);
                     return self.deliver(&question, &stored, Outcome::Updating, collapsed);
                 }
-                Found::Forbidden => return only_if_cached(),
-                Found::Stale(stored, _) if self.stands_in(&question, &stored, now) && question.site.down.is_down(now) => {
-                    return self.deliver(&question, &stored, Outcome::Stale { forwarded: false }, collapsed);
-                }
-                Found::Stale(stored, why) if why.is_by_request() => (Some(stored), Forwarded::Request),
-                Found::Stale(stored, _) => (Some(stored), Forwarded::Stale),
-                Found::Nothing(_) if question.directives.only_if_cached => return only_if_cached(),
-                Found::Nothing(why) => (None, why),
+                Next::OnlyIfCached => return only_if_cached(),
+                Next::Ask(candidate, forwarded) => (candidate, forwarded),
+            };
+            let Some(fetched) = self.shared_fetch(&question, candidate.as_deref(), now) else {
+                return self.alone(&question, candidate, forwarded).await;
             };
             let store = &self.shared.store;
-            let fetched = if candidate.is_some() { Rc::clone(&question) } else { question.to_fetch() };
-            if !fetched.is_shareable() || store.uncacheable(question.hash, now.as_millis()) {
-                return self.alone(&question, candidate, forwarded).await;
-            }
             let flight = self.flight_key(&question);
             match store.join(store.hash(&flight), &flight) {
                 Joined::Full => return self.alone(&question, candidate, forwarded).await,
@@ -388,7 +404,7 @@ impl Pipeline {
 
     /// Passes a request through. What an unsafe method may have changed is purged before its answer is seen (RFC 9111 §4.4).
     async fn pass(&self, question: &Question, body: origins::Body, rule: &'static str) -> (Response<Body>, Note) {
-        let forwarded = if rule == "method" { Forwarded::Method } else { Forwarded::Bypass };
+        let forwarded = passed_because(rule);
         let answer = match self.ask(question, forward::passed(question, body)).await {
             Ok(answer) => answer,
             Err(failure) => return self.failed_plainly(&failure, forwarded, false),
@@ -411,28 +427,8 @@ impl Pipeline {
 
     /// What is stored for a request, and whether it may be used.
     fn find(&self, question: &Question, now: Timestamp) -> Found {
-        let Some(resource) = self.shared.store.get(question.hash, &question.key) else {
-            return Found::Nothing(Forwarded::UriMiss);
-        };
-        let fields = question.fields();
-        let Some(stored) = resource.variants().iter().find(|stored| stored.record.vary.matches(&fields)) else {
-            return Found::Nothing(Forwarded::VaryMiss);
-        };
-        let record = &stored.record;
-        if (question.asked.cookie && !record.for_cookies) || (question.asked.authorization && !record.for_authorization) {
-            return Found::Nothing(Forwarded::Bypass);
-        }
-        let purged = self.shared.store.verdict(stored);
-        if purged == Purged::Hard {
-            return Found::Nothing(Forwarded::UriMiss);
-        }
-        let stored = Arc::clone(stored);
-        match reuse(&question.directives, &record.freshness, purged == Purged::Soft, now) {
-            Reuse::Fresh => Found::Fresh(stored),
-            Reuse::WhileRevalidating => Found::WhileRevalidating(stored),
-            Reuse::AfterValidation(why) => Found::Stale(stored, why),
-            Reuse::Forbidden(_) => Found::Forbidden,
-        }
+        let resource = self.shared.store.get(question.hash, &question.key);
+        self.found_in(resource.as_deref(), question, now, &mut Silent)
     }
 
     /// Validates a stale response behind the scenes, unless somebody does already.
@@ -449,9 +445,9 @@ impl Pipeline {
     }
 
     /// The key of a flight: that of the resource, and of the variant if it is known what the resource varies on.
-    fn flight_key(&self, question: &Question) -> Vec<u8> {
+    pub(crate) fn flight_key(&self, question: &Question) -> Vec<u8> {
         let mut flight = question.key.clone();
-        if let Some(resource) = self.shared.store.get(question.hash, &question.key)
+        if let Some(resource) = self.shared.store.peek(question.hash, &question.key)
             && let Some(newest) = resource.variants().first()
         {
             flight.push(0);
@@ -461,7 +457,7 @@ impl Pipeline {
     }
 
     /// Whether a stale response may be served because the origin failed.
-    fn stands_in(&self, question: &Question, stored: &Stored, now: Timestamp) -> bool {
+    pub(crate) fn stands_in(&self, question: &Question, stored: &Stored, now: Timestamp) -> bool {
         let default = question.site.policy.settings().stale_if_error.unwrap_or(STALE_IF_ERROR);
         allowed_on_error(&question.directives, &stored.record.freshness, now, default)
     }
@@ -505,16 +501,6 @@ impl Pipeline {
     }
 }
 
-/// What a lookup finds.
-enum Found {
-    Fresh(Arc<Stored>),
-    WhileRevalidating(Arc<Stored>),
-    Stale(Arc<Stored>, Stale),
-    /// The client wants nothing from the origin, and what is stored will not do.
-    Forbidden,
-    Nothing(Forwarded),
-}
-
 /// Requests with directives, ranges or strong conditions take the long way.
 const fn is_plain(fields: &RequestFields<'_>) -> bool {
     !(fields.cache_control.is_present()
@@ -525,7 +511,12 @@ const fn is_plain(fields: &RequestFields<'_>) -> bool {
         || fields.upgrade.is_present())
 }
 
-fn forwarded_status(forwarded: Forwarded, status: Option<StatusCode>, stored: bool) -> CacheStatus<'static> {
+/// Why a request that passes is forwarded (RFC 9211 §2.2).
+pub(crate) fn passed_because(rule: &str) -> Forwarded {
+    if rule == "method" { Forwarded::Method } else { Forwarded::Bypass }
+}
+
+pub(crate) fn forwarded_status(forwarded: Forwarded, status: Option<StatusCode>, stored: bool) -> CacheStatus<'static> {
     CacheStatus { fwd_status: status.map(|status| status.as_u16()), stored, ..CacheStatus::new(Outcome::Forwarded(forwarded)) }
 }
 

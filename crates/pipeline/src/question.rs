@@ -84,13 +84,27 @@ impl Question {
 
     /// Whether others who ask the same may be answered with what comes back for this one.
     pub(crate) fn is_shareable(&self) -> bool {
+        self.unshareable().is_none()
+    }
+
+    /// Why not, in words.
+    pub(crate) fn unshareable(&self) -> Option<&'static str> {
         let fields = self.fields();
-        self.method == Method::GET
-            && !self.asked.is_personal()
-            && !self.directives.no_store
-            && !fields.range.is_present()
-            && !fields.if_match.is_present()
-            && !fields.if_unmodified_since.is_present()
+        if self.method != Method::GET {
+            Some("it is no GET")
+        } else if self.asked.cookie {
+            Some("it carries a cookie that may be somebody's")
+        } else if self.asked.authorization {
+            Some("it carries Authorization")
+        } else if self.directives.no_store {
+            Some("it says no-store")
+        } else if fields.range.is_present() {
+            Some("it asks for a part")
+        } else if fields.if_match.is_present() || fields.if_unmodified_since.is_present() {
+            Some("it has a precondition that only the origin can judge")
+        } else {
+            None
+        }
     }
 }
 

@@ -60,6 +60,11 @@ impl Down {
         now < self.until.get()
     }
 
+    /// Until when.
+    pub(crate) fn until(&self) -> Timestamp {
+        self.until.get()
+    }
+
     pub(crate) fn failed(&self, now: Timestamp) {
         let pause = (self.pause.get() * 2).clamp(DOWN_MIN, DOWN_MAX);
         self.pause.set(pause);

@@ -1,0 +1,423 @@
+//! Why a request would be answered as it would: the same judgement, lookup and decision as [`Pipeline::respond`], with nothing done.
+//!
+//! Nothing is fetched, and what is looked at is not kept any longer for it. Values of cookies and credentials never appear here.
+
+use std::{rc::Rc, time::Duration};
+
+use http::{Method, Request, header};
+use policy::{ShownKey, Step, Steps, Verdict};
+use semantics::{
+    Scheme, Timestamp,
+    cache_status::{CacheStatus, Outcome},
+    freshness::LifetimeSource,
+    vary::Vary,
+};
+use serde::{Deserialize, Serialize};
+use store::Hardness;
+
+use crate::{
+    Client, Pipeline, Site, Stored,
+    fetch::STALE_IF_ERROR,
+    next::{Next, purged_name},
+    pipeline::{Unjudged, forwarded_status},
+    question::Question,
+    refusals::Refusal,
+};
+
+/// How a request is judged, what is stored for it, and what would happen now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Explanation {
+    /// The request's method.
+    pub method: String,
+    /// The target URI: as it is in the key if there is one, else as it was asked.
+    pub url: String,
+    /// Whose request it is.
+    pub site: SiteRules,
+    /// Each rule of its policy that was tried, in order.
+    pub rules: Vec<Rule>,
+    /// `lookup`, `pass` or `malformed`.
+    pub verdict: String,
+    /// What the store is asked for.
+    pub key: Option<Key>,
+    /// Each step of the lookup, in order.
+    pub lookup: Vec<Rule>,
+    /// What is stored under the key, newest first.
+    pub stored: Vec<Variant>,
+    /// Something is stored for the same address under the other scheme.
+    pub stored_under_other_scheme: bool,
+    /// For how many more seconds requests for this key go to the origin one by one, as its answer could not be shared.
+    pub uncacheable_seconds: Option<u64>,
+    /// Why the last answer for this key was not kept.
+    pub not_kept: Option<NotKept>,
+    /// A fetch under way that this request would follow.
+    pub flight: Option<Flight>,
+    /// For how many more seconds the origin counts as down.
+    pub origin_down_seconds: Option<u64>,
+    /// What would happen now.
+    pub now: Now,
+}
+
+/// A site, as far as it explains.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteRules {
+    /// As configured.
+    pub name: String,
+    /// What its source is: a preset of policy.
+    pub kind: String,
+    /// Its hosts; none: every host.
+    pub hosts: Vec<String>,
+}
+
+/// A rule that was tried.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rule {
+    /// Its name.
+    pub rule: String,
+    /// Whether it ended the judgement.
+    pub decided: bool,
+    /// What it saw.
+    pub detail: String,
+}
+
+/// The parts of a cache key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Key {
+    /// The scheme.
+    pub scheme: String,
+    /// The class of `Accept`.
+    pub accept: String,
+    /// The host.
+    pub host: String,
+    /// Path and query.
+    pub target: String,
+}
+
+/// One stored response.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Variant {
+    /// Whether this request selects it.
+    pub selected: bool,
+    /// Its status.
+    pub status: u16,
+    /// What `Vary` nominated, with the value of the request it was stored for; `None`: without that field.
+    pub vary: Vec<(String, Option<String>)>,
+    /// Seconds since the origin made or confirmed it.
+    pub age_seconds: u64,
+    /// Its freshness lifetime in seconds.
+    pub lifetime_seconds: u64,
+    /// Whether it is fresh now, purges aside.
+    pub fresh: bool,
+    /// Seconds for which it is fresh yet; or, negative, since when it is not.
+    pub fresh_seconds: i64,
+    /// Who said so: `explicit`, `heuristic`, `hold` or `none`.
+    pub freshness_source: String,
+    /// It is validated each time, whatever its lifetime (`no-cache`).
+    pub validate_always: bool,
+    /// For how long after its lifetime it may be served while it is validated.
+    pub stale_while_revalidate_seconds: u64,
+    /// For how long after its lifetime it may be served when the origin fails; 0 if it must not.
+    pub stale_if_error_seconds: u64,
+    /// `no`, `soft` or `hard`.
+    pub purged: String,
+    /// The purges that cover it.
+    pub purges: Vec<Purge>,
+    /// What a purge by tag finds it by.
+    pub tags: Vec<String>,
+    /// Bytes of its serialised head.
+    pub head_bytes: u64,
+    /// Bytes of its content.
+    pub body_bytes: u64,
+    /// Bytes it weighs in the memory tier, everything included.
+    pub weight_bytes: u64,
+    /// Its media type.
+    pub content_type: Option<String>,
+    /// Its content coding.
+    pub content_coding: Option<String>,
+    /// Its entity tag.
+    pub etag: Option<String>,
+    /// It may answer requests that carry cookies.
+    pub for_cookies: bool,
+    /// It may answer requests that carry `Authorization`.
+    pub for_authorization: bool,
+    /// The tiers that hold it.
+    pub tiers: Vec<String>,
+}
+
+/// A purge that covers a stored response.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Purge {
+    /// The kind of its target: `url`, `prefix`, `tag`, `site` or `all`.
+    pub target: String,
+    /// `soft` or `hard`.
+    pub hardness: String,
+}
+
+/// Why an answer was not kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotKept {
+    /// The name of the rule, or of the proxy error if there was no answer.
+    pub reason: String,
+    /// The origin's status; none if it did not answer.
+    pub status: Option<u16>,
+    /// How long ago.
+    pub seconds_ago: u64,
+}
+
+/// A fetch under way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flight {
+    /// Requests that wait for it or read along.
+    pub followers: usize,
+    /// Its head is here, and its content comes.
+    pub arriving: bool,
+}
+
+/// What would happen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Now {
+    /// What `Cache-Status` would begin with.
+    pub cache_status: String,
+    /// What `X-Cache` would say.
+    pub x_cache: String,
+    /// The same in words, the outcome first, then what leads to it.
+    pub words: Vec<String>,
+}
+
+impl Pipeline {
+    /// Explains what would become of `request`, sent by somebody who asks over `scheme`. `None`: no site has its host.
+    pub fn explain(&self, scheme: Scheme, request: Request<()>) -> Option<Explanation> {
+        let config = Rc::clone(&self.config.borrow());
+        let now = self.shared.clock.now();
+        let client = Client { peer: None, trusted: false, address: None, scheme };
+        let (parts, ()) = request.into_parts();
+        let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+        let url = format!("{}://{host}{}", scheme.as_str(), parts.uri);
+        let method = parts.method.to_string();
+        let mut steps = Steps::default();
+        let judged = self.judged(&config, client, parts, &mut steps);
+        let blank = |site: &Site, verdict: &str, now: Now| Explanation {
+            method,
+            url,
+            site: SiteRules { name: site.name.clone(), kind: site.policy.settings().kind.name().to_owned(), hosts: site.hosts.clone() },
+            rules: rules(steps),
+            verdict: verdict.to_owned(),
+            key: None,
+            lookup: Vec::new(),
+            stored: Vec::new(),
+            stored_under_other_scheme: false,
+            uncacheable_seconds: None,
+            not_kept: None,
+            flight: None,
+            origin_down_seconds: left(site.down.until(), self.shared.clock.now()),
+            now,
+        };
+        match judged {
+            Err(Unjudged::NoSite) => None,
+            Err(Unjudged::Target(site)) => Some(blank(&site, "malformed", malformed())),
+            Ok((question, Verdict::Malformed)) => Some(blank(&question.site, "malformed", malformed())),
+            Ok((question, Verdict::Pass(rule))) => Some(blank(&question.site, "pass", passed(rule))),
+            Ok((question, Verdict::Lookup(_))) => {
+                let site = Rc::clone(&question.site);
+                Some(self.explain_lookup(Rc::new(question), blank(&site, "lookup", malformed()), now))
+            }
+        }
+    }
+
+    fn explain_lookup(&self, question: Rc<Question>, blank: Explanation, now: Timestamp) -> Explanation {
+        let store = &self.shared.store;
+        let key = ShownKey::of(&question.key);
+        let resource = store.peek(question.hash, &question.key);
+        let mut steps = Steps::default();
+        let found = self.found_in(resource.as_deref(), &question, now, &mut steps);
+        let next = self.next(&question, found, now);
+        let flight_key = self.flight_key(&question);
+        let flight = store.flight(store.hash(&flight_key), &flight_key);
+        let flight = flight.map(|flight| Flight { followers: flight.followers, arriving: flight.arriving });
+        let fields = question.fields();
+        let variants = resource.as_deref().map_or(&[][..], |resource| resource.variants());
+        let selected = variants.iter().position(|stored| stored.record.vary.matches(&fields));
+        let stored = variants.iter().enumerate();
+        Explanation {
+            url: key.as_ref().map_or(blank.url, ShownKey::url),
+            lookup: rules(steps),
+            stored: stored.map(|(at, stored)| self.variant(&question, stored, selected == Some(at), now)).collect(),
+            stored_under_other_scheme: resource.is_none() && self.is_stored_under_other_scheme(&question),
+            uncacheable_seconds: store.uncacheable_until(question.hash).and_then(|until| left(Timestamp::from_millis(until), now)),
+            not_kept: self.shared.refusals.get(question.hash).map(|Refusal { reason, status, at }| NotKept {
+                reason: reason.to_owned(),
+                status,
+                seconds_ago: now.since(at).as_secs(),
+            }),
+            now: self.outlook(&question, &next, flight.as_ref(), now),
+            flight,
+            key: key.map(|key| Key {
+                scheme: key.scheme.as_str().to_owned(),
+                accept: key.class.name().to_owned(),
+                host: key.host,
+                target: key.target,
+            }),
+            ..blank
+        }
+    }
+
+    /// A proxy in front that terminates TLS, and is not trusted to say so, makes everything `http`.
+    fn is_stored_under_other_scheme(&self, question: &Question) -> bool {
+        let scheme = match question.client.scheme {
+            Scheme::Http => Scheme::Https,
+            Scheme::Https => Scheme::Http,
+        };
+        let (path, query) = question.target.split_once('?').map_or((question.target.as_str(), None), |(path, query)| (path, Some(query)));
+        let fields = question.fields();
+        let head = semantics::RequestHead { method: &Method::GET, scheme, authority: &question.authority, path, query, fields: &fields };
+        let mut key = Vec::new();
+        question.site.policy.verdict(question.site.id, &head, &mut key);
+        self.shared.store.peek(self.shared.store.hash(&key), &key).is_some()
+    }
+
+    fn variant(&self, question: &Question, stored: &Stored, selected: bool, now: Timestamp) -> Variant {
+        let record = &stored.record;
+        let freshness = &record.freshness;
+        let headers = record.headers();
+        let text = |name| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+        let seconds = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+        let may_be_stale = freshness.stale_allowed && !freshness.validate_always;
+        let default = question.site.policy.settings().stale_if_error.unwrap_or(STALE_IF_ERROR);
+        let on_error = if may_be_stale { freshness.stale_if_error.unwrap_or(default) } else { Duration::ZERO };
+        let purges = self.shared.store.purged_by(stored).into_iter();
+        Variant {
+            selected,
+            status: record.status.as_u16(),
+            vary: nominated(&record.vary),
+            age_seconds: freshness.age(now).as_secs(),
+            lifetime_seconds: freshness.lifetime.as_secs(),
+            fresh: freshness.is_fresh(now),
+            fresh_seconds: if freshness.is_fresh(now) { seconds(freshness.remaining(now)) } else { -seconds(freshness.staleness(now)) },
+            freshness_source: match freshness.source {
+                LifetimeSource::Explicit => "explicit",
+                LifetimeSource::Heuristic => "heuristic",
+                LifetimeSource::Hold => "hold",
+                LifetimeSource::None => "none",
+            }
+            .to_owned(),
+            validate_always: freshness.validate_always,
+            stale_while_revalidate_seconds: if freshness.stale_allowed { freshness.stale_while_revalidate.as_secs() } else { 0 },
+            stale_if_error_seconds: on_error.as_secs(),
+            purged: purged_name(self.shared.store.verdict(stored)).to_owned(),
+            purges: purges.map(|(target, hardness)| Purge { target: target.to_owned(), hardness: hardness_name(hardness) }).collect(),
+            tags: stored.scope().tags.iter().map(ToString::to_string).collect(),
+            head_bytes: record.head().len() as u64,
+            body_bytes: stored.body.len() as u64,
+            weight_bytes: stored.weight(),
+            content_type: text(header::CONTENT_TYPE),
+            content_coding: text(header::CONTENT_ENCODING),
+            etag: text(header::ETAG),
+            for_cookies: record.for_cookies,
+            for_authorization: record.for_authorization,
+            tiers: vec!["memory".to_owned()],
+        }
+    }
+
+    /// What is done next, in words.
+    fn outlook(&self, question: &Rc<Question>, next: &Next, flight: Option<&Flight>, now: Timestamp) -> Now {
+        match next {
+            Next::Deliver(stored, outcome) => {
+                let word = match outcome {
+                    Outcome::Stale { .. } => "It is answered from the store, although stale: the origin is down.".to_owned(),
+                    _ => "It is answered from the store.".to_owned(),
+                };
+                said(delivered(*outcome, stored, now), vec![word])
+            }
+            Next::DeliverAndRefresh(stored) => {
+                let refresh = match question.unshareable() {
+                    _ if question.site.down.is_down(now) => "It is not refreshed behind yet: the origin is down.".to_owned(),
+                    None if flight.is_some() => "It is being refreshed behind already.".to_owned(),
+                    None => "It is refreshed behind.".to_owned(),
+                    Some(why) => format!("It is not refreshed behind by this request: {why}."),
+                };
+                let words = vec!["It is answered from the store, although stale.".to_owned(), refresh];
+                said(delivered(Outcome::Updating, stored, now), words)
+            }
+            Next::OnlyIfCached => {
+                let status = CacheStatus {
+                    detail: Some("only-if-cached"),
+                    ..CacheStatus::new(Outcome::Forwarded(semantics::cache_status::Forwarded::Miss))
+                };
+                said(status, vec!["It is answered with 504: the request wants nothing but what is stored.".to_owned()])
+            }
+            Next::Ask(candidate, forwarded) => {
+                let mut words = vec![match candidate {
+                    Some(_) => "The origin is asked whether what is stored still holds.".to_owned(),
+                    None => "The origin is asked for it.".to_owned(),
+                }];
+                words.push(match self.shared_fetch(question, candidate.as_deref(), now) {
+                    Some(_) => match flight {
+                        Some(flight) => format!("This is under way already; it joins those who wait or read along ({}).", flight.followers),
+                        None => "Whoever asks the same meanwhile shares the answer.".to_owned(),
+                    },
+                    None => match if candidate.is_some() { Rc::clone(question) } else { question.to_fetch() }.unshareable() {
+                        Some(why) => format!("For this request alone: {why}."),
+                        None => "For this request alone: the last answer could not be shared.".to_owned(),
+                    },
+                });
+                if candidate.as_deref().is_some_and(|stored| self.stands_in(question, stored, now)) {
+                    words.push("Should the origin fail, what is stored is served.".to_owned());
+                }
+                said(forwarded_status(*forwarded, None, false), words)
+            }
+        }
+    }
+}
+
+fn delivered(outcome: Outcome, stored: &Stored, now: Timestamp) -> CacheStatus<'static> {
+    let freshness = &stored.record.freshness;
+    let ttl = freshness.lifetime.as_secs().cast_signed() - freshness.age(now).as_secs().cast_signed();
+    CacheStatus { ttl: Some(ttl), ..CacheStatus::new(outcome) }
+}
+
+fn said(status: CacheStatus<'_>, words: Vec<String>) -> Now {
+    let mut text = Vec::new();
+    status.write(&mut text);
+    Now { cache_status: String::from_utf8_lossy(&text).into_owned(), x_cache: status.x_cache().to_owned(), words }
+}
+
+fn malformed() -> Now {
+    let words = vec!["It is answered with 400: its target cannot be understood.".to_owned()];
+    Now { cache_status: String::new(), x_cache: String::new(), words }
+}
+
+fn passed(rule: &'static str) -> Now {
+    let forwarded = crate::pipeline::passed_because(rule);
+    let status = CacheStatus { detail: Some(rule), ..forwarded_status(forwarded, None, false) };
+    said(status, vec!["It goes to the origin as it came, and nothing is stored.".to_owned()])
+}
+
+fn rules(steps: Steps) -> Vec<Rule> {
+    steps.0.into_iter().map(|Step { rule, decided, detail }| Rule { rule: rule.to_owned(), decided, detail }).collect()
+}
+
+/// Seconds left, rounded up: what is not over yet has at least one.
+fn left(until: Timestamp, now: Timestamp) -> Option<u64> {
+    (until > now).then(|| until.since(now).as_millis().div_ceil(1000) as u64)
+}
+
+fn hardness_name(hardness: Hardness) -> String {
+    match hardness {
+        Hardness::Soft => "soft",
+        Hardness::Hard => "hard",
+    }
+    .to_owned()
+}
+
+/// What must agree with a request, without anybody's secrets.
+fn nominated(vary: &Vary) -> Vec<(String, Option<String>)> {
+    match vary {
+        Vary::Star => vec![("*".to_owned(), None)],
+        Vary::Nominated(fields) => {
+            let shown = |name: &header::HeaderName, value: &Vec<u8>| {
+                let secret = [header::COOKIE, header::AUTHORIZATION].contains(name);
+                if secret { "(not shown)".to_owned() } else { String::from_utf8_lossy(value).into_owned() }
+            };
+            fields.iter().map(|(name, value)| (name.to_string(), value.as_ref().map(|value| shown(name, value)))).collect()
+        }
+    }
+}

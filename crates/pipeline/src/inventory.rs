@@ -1,0 +1,76 @@
+//! What is stored and no longer fresh, as requests that would fetch it anew.
+
+use http::header;
+use policy::ShownKey;
+use semantics::{Timestamp, vary::Vary};
+use serde::{Deserialize, Serialize};
+use store::Purged;
+
+use crate::{Record, Shared};
+
+/// A stored response, and how to ask for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredPage {
+    /// Its target URI.
+    pub url: String,
+    /// The fields that select it: `Accept`, and what `Vary` nominated.
+    pub fields: Vec<(String, String)>,
+    /// `stale` or `purged`.
+    pub state: String,
+}
+
+/// Stored responses that are not fresh.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inventory {
+    /// In no order.
+    pub pages: Vec<StoredPage>,
+    /// How many more there were than were asked for.
+    pub left_off: usize,
+}
+
+impl Shared {
+    /// What is stored under keys that are `wanted`, and is stale or purged: at most `max` of them. Looking keeps nothing any longer.
+    ///
+    /// Left out is what was stored for one person's fields, and what nobody can ask for again by its key alone (a mixture in `Accept`).
+    pub fn stale(&self, max: usize, wanted: impl Fn(&ShownKey) -> bool) -> Inventory {
+        let now = self.clock.now();
+        let mut inventory = Inventory::default();
+        for resource in self.store.resources() {
+            let Some(key) = ShownKey::of(resource.key()).filter(&wanted) else { continue };
+            for stored in resource.variants() {
+                let Some(state) = self.state(stored, now) else { continue };
+                let Some(fields) = selecting(&key, &stored.record) else { continue };
+                if inventory.pages.len() < max {
+                    inventory.pages.push(StoredPage { url: key.url(), fields, state: state.to_owned() });
+                } else {
+                    inventory.left_off += 1;
+                }
+            }
+        }
+        inventory
+    }
+
+    fn state(&self, stored: &crate::Stored, now: Timestamp) -> Option<&'static str> {
+        match self.store.verdict(stored) {
+            Purged::Soft | Purged::Hard => Some("purged"),
+            Purged::No => (!stored.record.freshness.is_fresh(now)).then_some("stale"),
+        }
+    }
+}
+
+/// The fields of a request that selects this response.
+fn selecting(key: &ShownKey, record: &Record) -> Option<Vec<(String, String)>> {
+    let Vary::Nominated(nominated) = &record.vary else { return None };
+    let mut fields = Vec::new();
+    if !nominated.iter().any(|(name, _)| *name == header::ACCEPT) {
+        fields.push((header::ACCEPT.to_string(), key.class.typical()?.to_owned()));
+    }
+    for (name, value) in nominated {
+        let Some(value) = value else { continue };
+        if [header::COOKIE, header::AUTHORIZATION].contains(name) {
+            return None;
+        }
+        fields.push((name.to_string(), String::from_utf8(value.clone()).ok()?));
+    }
+    Some(fields)
+}

@@ -1,0 +1,127 @@
+//! What a lookup finds, and what comes of it: the decision apart from the doing, so that it can be explained without being done.
+
+use std::{rc::Rc, sync::Arc};
+
+use policy::Trace;
+use semantics::{
+    Timestamp,
+    cache_status::{Forwarded, Outcome},
+    reuse::{Reuse, Stale, reuse},
+};
+use store::{Purged, Resource};
+
+use crate::{Pipeline, Record, Stored, question::Question};
+
+/// What a lookup finds.
+pub(crate) enum Found {
+    Fresh(Arc<Stored>),
+    WhileRevalidating(Arc<Stored>),
+    Stale(Arc<Stored>, Stale),
+    /// The client wants nothing from the origin, and what is stored will not do.
+    Forbidden,
+    Nothing(Forwarded),
+}
+
+/// What is to be done.
+pub(crate) enum Next {
+    /// Answer with what is stored.
+    Deliver(Arc<Stored>, Outcome),
+    /// Answer with what is stored, and validate it behind.
+    DeliverAndRefresh(Arc<Stored>),
+    /// Say that nothing is stored that would do (RFC 9111 §5.2.1.7).
+    OnlyIfCached,
+    /// Ask the origin: whether what is stored still holds, or for the whole.
+    Ask(Option<Arc<Stored>>, Forwarded),
+}
+
+impl Pipeline {
+    /// What there is for a request among what is stored under its key, and whether it may be used.
+    pub(crate) fn found_in(
+        &self,
+        resource: Option<&Resource<Record>>,
+        question: &Question,
+        now: Timestamp,
+        trace: &mut impl Trace,
+    ) -> Found {
+        let Some(resource) = resource else {
+            trace.decides("stored", true, || "nothing under this key".to_owned());
+            return Found::Nothing(Forwarded::UriMiss);
+        };
+        trace.notes("stored", || match resource.variants().len() {
+            1 => "one variant under this key".to_owned(),
+            variants => format!("{variants} variants under this key"),
+        });
+        let fields = question.fields();
+        let Some(stored) = resource.variants().iter().find(|stored| stored.record.vary.matches(&fields)) else {
+            trace.decides("vary", true, || "none for the fields of this request".to_owned());
+            return Found::Nothing(Forwarded::VaryMiss);
+        };
+        trace.notes("vary", || "one fits the fields of this request".to_owned());
+        let record = &stored.record;
+        let cookie = question.asked.cookie && !record.for_cookies;
+        if trace.decides("for cookies", cookie, || allowed(record.for_cookies, question.asked.cookie)) {
+            return Found::Nothing(Forwarded::Bypass);
+        }
+        let authorization = question.asked.authorization && !record.for_authorization;
+        if trace.decides("for authorization", authorization, || allowed(record.for_authorization, question.asked.authorization)) {
+            return Found::Nothing(Forwarded::Bypass);
+        }
+        let purged = self.shared.store.verdict(stored);
+        if trace.decides("purged", purged == Purged::Hard, || purged_name(purged).to_owned()) {
+            return Found::Nothing(Forwarded::UriMiss);
+        }
+        let stored = Arc::clone(stored);
+        let reuse = reuse(&question.directives, &record.freshness, purged == Purged::Soft, now);
+        trace.notes("reuse", || match reuse {
+            Reuse::Fresh => "fresh".to_owned(),
+            Reuse::WhileRevalidating => "stale, but may be served while it is validated".to_owned(),
+            Reuse::AfterValidation(why) => format!("only after validation: {}", why.name()),
+            Reuse::Forbidden(why) => format!("only after validation ({}), which only-if-cached forbids", why.name()),
+        });
+        match reuse {
+            Reuse::Fresh => Found::Fresh(stored),
+            Reuse::WhileRevalidating => Found::WhileRevalidating(stored),
+            Reuse::AfterValidation(why) => Found::Stale(stored, why),
+            Reuse::Forbidden(_) => Found::Forbidden,
+        }
+    }
+
+    /// What is to be done with what was found.
+    pub(crate) fn next(&self, question: &Question, found: Found, now: Timestamp) -> Next {
+        match found {
+            Found::Fresh(stored) => Next::Deliver(stored, Outcome::Hit),
+            Found::WhileRevalidating(stored) => Next::DeliverAndRefresh(stored),
+            Found::Forbidden => Next::OnlyIfCached,
+            Found::Stale(stored, _) if self.stands_in(question, &stored, now) && question.site.down.is_down(now) => {
+                Next::Deliver(stored, Outcome::Stale { forwarded: false })
+            }
+            Found::Stale(stored, why) if why.is_by_request() => Next::Ask(Some(stored), Forwarded::Request),
+            Found::Stale(stored, _) => Next::Ask(Some(stored), Forwarded::Stale),
+            Found::Nothing(_) if question.directives.only_if_cached => Next::OnlyIfCached,
+            Found::Nothing(why) => Next::Ask(None, why),
+        }
+    }
+
+    /// The request that is sent to the origin once for all who ask the same; or `None`: each goes alone.
+    pub(crate) fn shared_fetch(&self, question: &Rc<Question>, candidate: Option<&Stored>, now: Timestamp) -> Option<Rc<Question>> {
+        let fetched = if candidate.is_some() { Rc::clone(question) } else { question.to_fetch() };
+        (fetched.is_shareable() && !self.shared.store.uncacheable(question.hash, now.as_millis())).then_some(fetched)
+    }
+}
+
+fn allowed(allowed: bool, asked: bool) -> String {
+    match (allowed, asked) {
+        (true, _) => "it may answer such requests",
+        (false, true) => "the origin did not say that it is for everybody",
+        (false, false) => "it may not, and this request has none",
+    }
+    .to_owned()
+}
+
+pub(crate) const fn purged_name(purged: Purged) -> &'static str {
+    match purged {
+        Purged::No => "no",
+        Purged::Soft => "soft",
+        Purged::Hard => "hard",
+    }
+}
