@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, Method, StatusCode, header};
+use http::{HeaderMap, HeaderName, Method, StatusCode, header};
 use semantics::{
     Timestamp,
     cache_control::{RequestDirectives, ResponseDirectives},
     freshness::{Freshness, LifetimeSource},
+    omitted::omitted,
     reference::resolve,
     storable::{NotStorable, storable},
+    targeted::{TARGETS, directives},
 };
 
 use crate::{Asked, Policy, tags};
@@ -55,6 +57,8 @@ pub struct Kept {
     pub for_authorization: bool,
     /// What a purge by tag finds it by.
     pub tags: Vec<Box<str>>,
+    /// Fields that are only for the client whose request was fetched: left out of what is stored (RFC 9111 §5.2.2.4, §5.2.2.7).
+    pub omitted: Vec<HeaderName>,
 }
 
 /// Why a response is not kept.
@@ -98,13 +102,16 @@ impl Policy {
     /// # Errors
     /// The rule that forbids it.
     pub fn keep(&self, seen: &Seen<'_>) -> Result<Kept, NotKept> {
-        if seen.headers.contains_key(header::SET_COOKIE) {
+        let directives = directives(seen.headers, &TARGETS);
+        let omitted = omitted(seen.headers, &directives);
+        // An origin that says `private="set-cookie"` has said itself that the rest is for all.
+        let cookie_stays = seen.headers.contains_key(header::SET_COOKIE) && !omitted.contains(&header::SET_COOKIE);
+        if cookie_stays && !self.settings().store_set_cookie {
             return Err(NotKept::SetCookie);
         }
         if redirects_to_itself(seen) {
             return Err(NotKept::RedirectLoop);
         }
-        let directives = ResponseDirectives::of(seen.headers);
         let freshness = self.freshness(seen, &directives);
         storable(seen.method, seen.request, seen.asked.authorization, seen.status, seen.headers, &directives, &freshness)
             .map_err(NotKept::NotStorable)?;
@@ -120,7 +127,8 @@ impl Policy {
         Ok(Kept {
             for_cookies: by_origin || self.is_impersonal(),
             for_authorization: (by_origin && shared) || self.is_impersonal(),
-            tags: tags(seen.headers),
+            tags: tags(seen.authority, seen.headers),
+            omitted,
             freshness,
         })
     }
@@ -239,6 +247,28 @@ mod tests {
         let case = case(200, &[("cache-control", "public, max-age=60"), ("set-cookie", "a=1")]);
         assert_eq!(case.keep(generic()).expect_err("not kept"), NotKept::SetCookie);
         assert_eq!(case.keep(held(60)).expect_err("not kept"), NotKept::SetCookie);
+        assert!(case.keep(Settings { store_set_cookie: true, ..generic() }).is_ok_and(|kept| kept.omitted.is_empty()));
+    }
+
+    /// RFC 9111 §5.2.2.4, §5.2.2.7.
+    #[test]
+    fn a_cookie_that_the_origin_holds_back_itself_is_left_out_and_the_rest_kept() {
+        for cache_control in ["max-age=60, private=\"Set-Cookie\"", "max-age=60, no-cache=\"set-cookie, set-cookie2\""] {
+            let fields: &'static [(&str, &str)] = Box::leak(Box::new([("cache-control", cache_control), ("set-cookie", "a=1")]));
+            let kept = case(200, fields).keep(generic()).expect("kept");
+            assert!(kept.omitted.contains(&header::SET_COOKIE) && !kept.freshness.validate_always, "{cache_control}");
+        }
+        let misspelled = case(200, &[("cache-control", "max-age=60, private=\"x-usr\""), ("x-user", "alice")]);
+        assert_eq!(misspelled.keep(generic()).expect_err("not kept"), NotKept::NotStorable(NotStorable::PrivateFields));
+    }
+
+    /// RFC 9213 §2.2.
+    #[test]
+    fn a_targeted_field_speaks_instead_of_cache_control() {
+        assert_eq!(case(200, &[("cache-control", "no-store"), ("cdn-cache-control", "max-age=60")]).lifetime(generic()), Some(60));
+        assert_eq!(case(200, &[("cache-control", "max-age=60"), ("cdn-cache-control", "no-store")]).lifetime(generic()), None);
+        let both = [("cache-control", "max-age=1"), ("cdn-cache-control", "max-age=2"), ("seawall-cache-control", "max-age=3")];
+        assert_eq!(case(200, Box::leak(Box::new(both))).lifetime(generic()), Some(3));
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub use accept::AcceptClass;
 pub use keep::{Kept, NotKept, Seen};
 pub use query::QueryFilter;
 pub use request::{Asked, CookieFilter, KeyParts, ShownKey, Verdict, purge_url};
-pub use tags::{TAGS_MAX, tags};
+pub use tags::{DIALECT_FIELDS, TAGS_MAX, invalidated_groups, remove_dialect, tags};
 pub use trace::{Silent, Step, Steps, Trace};
 
 /// What the source is: a preset of policy.
@@ -62,6 +62,8 @@ pub struct Settings {
     pub keep_query: Vec<String>,
     /// Whether `Cache-Control` in a request is obeyed (RFC 9111 §5.2.1).
     pub honour_request_directives: bool,
+    /// Whether responses with `Set-Cookie` are stored, and the cookie given to everybody, as RFC 9111 §7.3 allows.
+    pub store_set_cookie: bool,
 }
 
 impl Settings {
@@ -84,6 +86,7 @@ impl Settings {
             ignore_query: Vec::new(),
             keep_query: Vec::new(),
             honour_request_directives: kind == Kind::Generic,
+            store_set_cookie: false,
         }
     }
 }

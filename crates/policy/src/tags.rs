@@ -1,38 +1,153 @@
 //! Tags that an origin puts on its responses, in the dialects that plugins speak.
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
+use semantics::{
+    structured::{Value, list},
+    targeted::{SEAWALL_CACHE_CONTROL, SURROGATE_CONTROL},
+};
 
-/// The most tags one response may have; further ones are left out.
+/// The most tags one response may have; further ones are left out. RFC 9875 §2 asks for 128 groups at least.
 pub const TAGS_MAX: usize = 256;
 
-/// Longer tags are left out.
+/// Longer tags are left out. RFC 9875 §2 asks for 32 characters at least.
 const TAG_BYTES_MAX: usize = 256;
 
-/// The tags of a response: `Surrogate-Key` and `xkey` are separated by spaces, `Cache-Tag` by commas or, from some plugins, spaces.
+/// Where tags stand. In each, several are separated by spaces or commas: `Surrogate-Key` and `xkey` say spaces, `Cache-Tag` commas except
+/// where nginx-helper sends it, the others commas; and no tag has either in it.
+const TAG_FIELDS: [HeaderName; 5] = [
+    HeaderName::from_static("surrogate-key"),
+    HeaderName::from_static("cache-tag"),
+    HeaderName::from_static("xkey"),
+    HeaderName::from_static("x-litespeed-tag"),
+    HeaderName::from_static("x-cache-tags"),
+];
+
+/// Fields that an origin writes for the cache before it. They tell visitors nothing but how the site is built, and are removed from what
+/// they see, trusted proxies too: what is stored is one head for all.
+///
+/// `CDN-Cache-Control` and `Cache-Groups` stay: both are meant for every cache on the way (RFC 9213 §2.1, RFC 9875 §2), and there may be
+/// one before this.
+pub const DIALECT_FIELDS: [HeaderName; 8] = [
+    HeaderName::from_static("surrogate-key"),
+    HeaderName::from_static("cache-tag"),
+    HeaderName::from_static("xkey"),
+    HeaderName::from_static("x-litespeed-tag"),
+    HeaderName::from_static("x-cache-tags"),
+    HeaderName::from_static("x-litespeed-cache-control"),
+    SURROGATE_CONTROL,
+    SEAWALL_CACHE_CONTROL,
+];
+
+const CACHE_GROUPS: HeaderName = HeaderName::from_static("cache-groups");
+const CACHE_GROUP_INVALIDATION: HeaderName = HeaderName::from_static("cache-group-invalidation");
+
+/// Removes what is only for us.
+pub fn remove_dialect(headers: &mut HeaderMap) {
+    for name in &DIALECT_FIELDS {
+        headers.remove(name);
+    }
+}
+
+/// The tags of a response of the host `authority`, each once, and its cache groups as tags.
 #[must_use]
-pub fn tags(headers: &HeaderMap) -> Vec<Box<str>> {
+pub fn tags(authority: &str, headers: &HeaderMap) -> Vec<Box<str>> {
     let mut tags: Vec<Box<str>> = Vec::new();
-    for name in ["surrogate-key", "cache-tag", "xkey"] {
+    let mut add = |tag: &str| {
+        if !tag.is_empty() && tag.len() <= TAG_BYTES_MAX && tags.len() < TAGS_MAX && !tags.iter().any(|known| **known == *tag) {
+            tags.push(tag.into());
+        }
+    };
+    for name in &TAG_FIELDS {
         for line in headers.get_all(name) {
-            for tag in line.to_str().unwrap_or_default().split([' ', ',', '\t']) {
-                if !tag.is_empty() && tag.len() <= TAG_BYTES_MAX && tags.len() < TAGS_MAX && !tags.iter().any(|known| **known == *tag) {
-                    tags.push(tag.into());
-                }
-            }
+            line.to_str().unwrap_or_default().split([' ', ',', '\t']).for_each(&mut add);
         }
     }
+    for group in groups(authority, headers, &CACHE_GROUPS) {
+        add(&group);
+    }
     tags
+}
+
+/// The groups that a response to an unsafe method invalidates (RFC 9875 §3), as the tags that [`tags`] gives to their members; at most
+/// [`TAGS_MAX`].
+#[must_use]
+pub fn invalidated_groups(authority: &str, headers: &HeaderMap) -> Vec<String> {
+    groups(authority, headers, &CACHE_GROUP_INVALIDATION).take(TAGS_MAX).filter(|group| group.len() <= TAG_BYTES_MAX).collect()
+}
+
+/// The members of a list of strings; of one that cannot be read or has other members, none (RFC 9651 §4.2).
+///
+/// A group is one origin's own (RFC 9875 §1.1), so its tag names the host too. No other tag has a space in it, so no response can put
+/// itself into another host's group by a field of another dialect.
+fn groups<'a>(authority: &'a str, headers: &HeaderMap, field: &HeaderName) -> impl Iterator<Item = String> + 'a {
+    let members = list(headers.get_all(field)).unwrap_or_default();
+    let all_strings = members.iter().all(|member| matches!(member, Value::String(_)));
+    let host = authority.strip_suffix(":80").or_else(|| authority.strip_suffix(":443")).unwrap_or(authority).to_ascii_lowercase();
+    members.into_iter().filter(move |_| all_strings).filter_map(move |member| match member {
+        Value::String(group) => Some(format!("group {host} {group}")),
+        Value::Integer(_) | Value::Token(_) | Value::Boolean(_) | Value::Other => None,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn headers(lines: &[(&'static str, &'static str)]) -> HeaderMap {
+        lines.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().expect("a value"))).collect()
+    }
+
+    fn found(lines: &[(&'static str, &'static str)]) -> Vec<String> {
+        tags("Blog.example:80", &headers(lines)).into_iter().map(String::from).collect()
+    }
+
     #[test]
     fn every_dialect_gives_tags() {
-        let mut headers = HeaderMap::new();
-        headers.append("surrogate-key", "front home post-43".parse().expect("a value"));
-        headers.append("cache-tag", "post-43,term-2, feed".parse().expect("a value"));
-        assert_eq!(tags(&headers).iter().map(AsRef::as_ref).collect::<Vec<&str>>(), ["front", "home", "post-43", "term-2", "feed"]);
+        for (lines, expected) in [
+            (
+                &[("surrogate-key", "front home post-43"), ("cache-tag", "post-43,term-2, feed")][..],
+                &["front", "home", "post-43", "term-2", "feed"][..],
+            ),
+            (&[("xkey", "a b")], &["a", "b"]),
+            (&[("x-litespeed-tag", "3f2_Po.12,3f2_H")], &["3f2_Po.12", "3f2_H"]),
+            (&[("x-cache-tags", "a, b")], &["a", "b"]),
+            (&[("cache-groups", "\"scripts\", \"two words\";x=1")], &["group blog.example scripts", "group blog.example two words"]),
+            // Malformed, or no strings.
+            (&[("cache-groups", "\"a\", b")], &[]),
+            (&[("cache-groups", "\"a")], &[]),
+            (&[("cache-groups", "")], &[]),
+        ] {
+            assert_eq!(found(lines), expected, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn tags_are_bounded() {
+        let many = (0..TAGS_MAX + 10).map(|n| format!("t{n}")).collect::<Vec<_>>().join(" ");
+        let long = "x".repeat(TAG_BYTES_MAX + 1);
+        let mut fields = headers(&[]);
+        fields.insert("xkey", format!("{long} {many}").parse().expect("a value"));
+        let tags = tags("a", &fields);
+        assert_eq!((tags.len(), &*tags[0]), (TAGS_MAX, "t0"));
+    }
+
+    /// RFC 9875 §3: and a group of one host is nobody else's.
+    #[test]
+    fn an_invalidation_names_the_tags_of_its_groups() {
+        let invalidation = headers(&[("cache-group-invalidation", "\"scripts\", \"b\"")]);
+        assert_eq!(invalidated_groups("blog.example", &invalidation), ["group blog.example scripts", "group blog.example b"]);
+        assert_eq!(invalidated_groups("blog.example:8080", &invalidation)[0], "group blog.example:8080 scripts");
+        assert!(invalidated_groups("blog.example", &headers(&[("cache-group-invalidation", "scripts")])).is_empty());
+        assert!(invalidated_groups("blog.example", &headers(&[("cache-groups", "\"scripts\"")])).is_empty());
+    }
+
+    #[test]
+    fn what_was_for_us_does_not_go_on() {
+        let mut fields =
+            headers(&[("xkey", "a"), ("surrogate-control", "max-age=1"), ("cdn-cache-control", "max-age=1"), ("cache-groups", "\"a\"")]);
+        remove_dialect(&mut fields);
+        let mut left: Vec<_> = fields.keys().map(HeaderName::as_str).collect();
+        left.sort_unstable();
+        assert_eq!(left, ["cache-groups", "cdn-cache-control"]);
     }
 }

@@ -72,6 +72,11 @@ impl Qualified {
         !matches!(self, Self::Absent)
     }
 
+    /// For the fields that a list names; for the whole response if it cannot be read.
+    pub(crate) fn of_names(list: &[u8]) -> Self {
+        field_names(list).map_or(Self::Whole, Self::Fields)
+    }
+
     fn add(&mut self, directive: &Directive<'_>) {
         let named = directive.sound_argument().and_then(field_names);
         match (&mut *self, named) {
@@ -114,9 +119,14 @@ impl ResponseDirectives {
     /// The directives of every `Cache-Control` line.
     #[must_use]
     pub fn of(headers: &HeaderMap) -> Self {
+        Self::of_lines(headers.get_all(CACHE_CONTROL))
+    }
+
+    /// The directives of these lines.
+    pub(crate) fn of_lines(lines: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Self {
         let mut directives = Self::default();
-        for line in headers.get_all(CACHE_CONTROL) {
-            for directive in Directives::of(line.as_bytes()) {
+        for line in lines {
+            for directive in Directives::of(line.as_ref()) {
                 directives.add(&directive);
             }
         }

@@ -115,7 +115,7 @@ mod tests {
             (None, None, &[(INM, "*")], NotModified),
             (None, None, &[(INM, "\"a\"")], Proceed),
             (strong, None, &[(INM, "")], Proceed),
-            (strong, None, &[(INM, "a")], Proceed),
+            (strong, None, &[(INM, "a")], NotModified),
             (Some("a"), None, &[(INM, "a")], NotModified),
             (Some("a,b"), None, &[(INM, "a,b")], NotModified),
             (Some("a"), None, &[(INM, "\"b\", a")], NotModified),

@@ -38,10 +38,18 @@ impl<'a> EntityTag<'a> {
         !self.weak && !other.weak && self.opaque == other.opaque
     }
 
-    /// Equal, weak or not (§8.8.3.2).
+    /// Equal, weak or not (§8.8.3.2). A tag without quotes is also equal to the same with them: some clients and some origins lose them.
     #[must_use]
     pub fn weak_eq(self, other: Self) -> bool {
-        self.opaque == other.opaque
+        self.opaque == other.opaque || (is_opaque_tag(self.opaque) != is_opaque_tag(other.opaque) && self.bare() == other.bare())
+    }
+
+    /// Without the quotes, if it has them.
+    fn bare(self) -> &'a [u8] {
+        match self.opaque {
+            [b'"', inner @ .., b'"'] => inner,
+            whole => whole,
+        }
     }
 }
 
@@ -129,7 +137,10 @@ mod tests {
             ("\"1\"", "\"2\"", false, false),
             ("\"\"", "\"\"", true, true),
             ("1", "1", false, true),
-            ("1", "\"1\"", false, false),
+            ("1", "\"1\"", false, true),
+            ("1", "W/\"1\"", false, true),
+            ("1", "\"2\"", false, false),
+            ("\"1", "\"1\"", false, false),
             ("W/1", "W/1", false, true),
             ("w/\"1\"", "\"1\"", false, false),
             ("\"1", "\"1", false, true),

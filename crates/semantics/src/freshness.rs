@@ -12,8 +12,9 @@ use http::{
 
 use crate::{
     Timestamp,
-    cache_control::{DeltaSeconds, ResponseDirectives},
+    cache_control::{DeltaSeconds, Qualified, ResponseDirectives},
     date::parse_http_date_at,
+    omitted::can_be_omitted,
 };
 
 /// The longest lifetime ever taken from `Last-Modified`. The RFC sets no limit but asks for attention beyond a day (§4.2.2): a page
@@ -50,8 +51,8 @@ pub struct Freshness {
     pub stale_if_error: Option<Duration>,
     /// Whether it may be served stale at all (§4.2.4): not with `must-revalidate`, `proxy-revalidate`, `s-maxage` or `no-cache`.
     pub stale_allowed: bool,
-    /// Never to be reused without validation, fresh or not: `no-cache`. With field names it would be enough to drop those (§5.2.2.4);
-    /// validating is allowed as well and cannot go wrong.
+    /// Never to be reused without validation, fresh or not: `no-cache`. With field names it is enough to leave those out (§5.2.2.4) where
+    /// [`crate::omitted`] says that this can be done.
     pub validate_always: bool,
 }
 
@@ -69,7 +70,11 @@ impl Freshness {
     ) -> Self {
         let date = moment(headers, DATE, response_time);
         let (lifetime, source) = lifetime(status, headers, directives, date, response_time);
-        let validate_always = directives.no_cache.is_present();
+        let validate_always = match &directives.no_cache {
+            Qualified::Absent => false,
+            Qualified::Whole => true,
+            Qualified::Fields(names) => !can_be_omitted(names, headers),
+        };
         Self {
             response_time,
             initial_age: initial_age(headers, date, request_time, response_time),
@@ -374,7 +379,8 @@ mod tests {
             ("max-age=10, proxy-revalidate", false, false),
             ("s-maxage=10", false, false),
             ("max-age=10, no-cache", false, true),
-            ("max-age=10, no-cache=\"set-cookie\"", false, true),
+            ("max-age=10, no-cache=\"set-cookie\"", true, false),
+            ("max-age=10, no-cache=\"x-misspelled\"", false, true),
         ] {
             let freshness = freshness(200, &[&format!("cache-control: {value}")]);
             assert_eq!((freshness.stale_allowed, freshness.validate_always), (stale_allowed, validate_always), "{value}");

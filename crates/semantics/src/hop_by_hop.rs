@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use crate::list::members;
 
 /// Fields that `Connection` cannot take away: framing, routing, what is asked for, who may see the response, and how long it may be kept.
-pub const END_TO_END: [&str; 39] = [
+pub const END_TO_END: [&str; 44] = [
     "accept",
     "accept-charset",
     "accept-encoding",
@@ -22,7 +22,9 @@ pub const END_TO_END: [&str; 39] = [
     "age",
     "authorization",
     "cache-control",
+    "cache-groups",
     "cache-status",
+    "cache-tag",
     "cdn-cache-control",
     "content-encoding",
     "content-length",
@@ -46,7 +48,10 @@ pub const END_TO_END: [&str; 39] = [
     "pragma",
     "range",
     "referer",
+    "seawall-cache-control",
     "set-cookie",
+    "surrogate-control",
+    "surrogate-key",
     "user-agent",
     "vary",
     "via",

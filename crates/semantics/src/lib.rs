@@ -13,12 +13,15 @@ pub mod freshness;
 pub mod hop_by_hop;
 pub mod invalidation;
 pub mod list;
+pub mod omitted;
 pub mod range;
 pub mod reference;
 pub mod request;
 pub mod reuse;
 pub mod storable;
+pub mod structured;
 pub mod target;
+pub mod targeted;
 #[cfg(test)]
 mod test_fields;
 pub mod timestamp;

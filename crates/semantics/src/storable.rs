@@ -1,8 +1,8 @@
 //! Whether a shared cache may store a response, and whether that would be of any use (RFC 9111 §3, §3.5).
 //!
 //! Only complete responses to GET are stored here, under the key of their GET: a HEAD has no content to keep, and 206 and 304 are parts of
-//! another response. Narrower than the RFC also in refusing what `private` with field names would have us pick apart, and answers to one
-//! request's own precondition or range.
+//! another response. Narrower than the RFC also in refusing answers to one request's own precondition or range, and `private` of fields that are
+//! not there. What [`crate::omitted`] names is to be left out of what is stored.
 
 use http::{
     HeaderMap, Method, StatusCode,
@@ -15,6 +15,7 @@ use crate::{
     entity_tag::EntityTag,
     freshness::{Freshness, LifetimeSource, heuristically_cacheable},
     list::members,
+    omitted::can_be_omitted,
 };
 
 /// Why a response is not stored.
@@ -39,8 +40,7 @@ pub enum NotStorable {
     NoStore,
     /// The response said `private` (§5.2.2.7).
     Private,
-    /// The response said `private` of some fields. Those could be dropped and the rest stored, but an origin that says so has put one
-    /// person's data into the response, and a misspelled field name would show it to everyone.
+    /// The response said `private` of fields that it has not, or that it is nothing without: see [`crate::omitted`].
     PrivateFields,
     /// The request had `Authorization`, and nothing in the response permits sharing (§3.5).
     Authorization,
@@ -96,9 +96,10 @@ pub fn storable(
     if directives.no_store && !directives.must_understand {
         return Err(NotStorable::NoStore);
     }
-    match directives.private {
+    match &directives.private {
         Qualified::Absent => {}
         Qualified::Whole => return Err(NotStorable::Private),
+        Qualified::Fields(names) if can_be_omitted(names, headers) => {}
         Qualified::Fields(_) => return Err(NotStorable::PrivateFields),
     }
     if authorization && !(directives.public || directives.must_revalidate || directives.s_maxage.is_some()) {
@@ -235,7 +236,10 @@ mod tests {
             (&["cache-control: max-age=60", "cache-control: no-store"], Err(NotStorable::NoStore)),
             (&["cache-control: max-age=60, private"], Err(NotStorable::Private)),
             (&["cache-control: max-age=60, public, private"], Err(NotStorable::Private)),
-            (&["cache-control: max-age=60, private=\"set-cookie\""], Err(NotStorable::PrivateFields)),
+            (&["cache-control: max-age=60, private=\"set-cookie\""], Ok(())),
+            (&["cache-control: max-age=60, private=\"x-user\"", "x-user: 1"], Ok(())),
+            (&["cache-control: max-age=60, private=\"x-usr\"", "x-user: 1"], Err(NotStorable::PrivateFields)),
+            (&["cache-control: max-age=60, private=\"content-type\"", "content-type: text/html"], Err(NotStorable::PrivateFields)),
             (&["cache-control: max-age=60", "vary: *"], Err(NotStorable::VaryStar)),
             (&["cache-control: max-age=60", "vary: accept, *"], Err(NotStorable::VaryStar)),
             (&["cache-control: max-age=60", "vary: ,*,"], Err(NotStorable::VaryStar)),

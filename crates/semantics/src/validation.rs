@@ -56,8 +56,10 @@ pub fn same_representation(stored: &HeaderMap, not_modified: &HeaderMap) -> bool
 
 /// Updates the stored fields with those of the 304: all lines of a name are replaced by all of its lines in the 304 (RFC 9111 §3.2).
 ///
-/// Left as they are: what describes the stored content (`Content-Length`, `-Encoding`, `-Type`, `-Range`), and what concerned the
-/// connection. Departures from the letter, with their reasons:
+/// Left as they are: `Content-Length`, and what concerned the connection. Departures from the letter, with their reasons:
+/// - What says how to read the stored bytes (`Content-Encoding`, `-Type`, `-Range`) is replaced only where both tags are the same strong one,
+///   so that the origin vouches for these very bytes. Frameworks that write their default type into every response do so into a 304 too, and
+///   a page confirmed by its date or a weak tag may exist in another coding.
 /// - A stored `Age` goes if the 304 has none: it belonged to a response that is no longer the one being aged.
 /// - `Set-Cookie` is taken over only if the stored response has one already, which means that whoever stored it allows that. Otherwise one
 ///   visitor's 304 would put a cookie into everybody's page.
@@ -72,9 +74,14 @@ pub fn freshen(stored: &mut HeaderMap, not_modified: &HeaderMap) {
         let tags = EntityTag::parse(ours.as_bytes()).zip(EntityTag::parse(theirs.as_bytes()));
         tags.is_some_and(|(ours, theirs)| ours.weak && !theirs.weak && ours.weak_eq(theirs))
     });
+    let same_bytes = stored.get(ETAG).zip(not_modified.get(ETAG)).is_some_and(|(ours, theirs)| {
+        let tags = EntityTag::parse(ours.as_bytes()).zip(EntityTag::parse(theirs.as_bytes()));
+        tags.is_some_and(|(ours, theirs)| ours.strong_eq(theirs))
+    });
     stored.remove(AGE);
     for name in not_modified.keys() {
-        let excluded = describes_content(name)
+        let excluded = *name == CONTENT_LENGTH
+            || (describes_content(name) && !same_bytes)
             || is_hop_by_hop(name)
             || nominated.contains(name)
             || (*name == SET_COOKIE && !keeps_cookies)
@@ -90,7 +97,7 @@ pub fn freshen(stored: &mut HeaderMap, not_modified: &HeaderMap) {
 }
 
 fn describes_content(name: &HeaderName) -> bool {
-    *name == CONTENT_LENGTH || *name == CONTENT_ENCODING || *name == CONTENT_TYPE || *name == CONTENT_RANGE
+    *name == CONTENT_ENCODING || *name == CONTENT_TYPE || *name == CONTENT_RANGE
 }
 
 #[cfg(test)]
@@ -162,6 +169,28 @@ mod tests {
                 &[("content-length", "5"), ("content-type", "text/html"), ("content-encoding", "gzip")],
                 &[("content-length", "0"), ("content-type", "text/plain"), ("content-encoding", "br"), ("content-range", "bytes 0-1/2")],
                 &[("content-length", "5"), ("content-type", "text/html"), ("content-encoding", "gzip")],
+            ),
+            (
+                &[("etag", "\"a\""), ("content-length", "5"), ("content-type", "text/html"), ("content-encoding", "x")],
+                &[
+                    ("etag", "\"a\""),
+                    ("content-length", "0"),
+                    ("content-type", "text/plain"),
+                    ("content-encoding", "y"),
+                    ("content-range", "z"),
+                ],
+                &[
+                    ("etag", "\"a\""),
+                    ("content-length", "5"),
+                    ("content-type", "text/plain"),
+                    ("content-encoding", "y"),
+                    ("content-range", "z"),
+                ],
+            ),
+            (
+                &[("etag", "W/\"a\""), ("content-type", "text/html")],
+                &[("etag", "W/\"a\""), ("content-type", "text/plain")],
+                &[("etag", "W/\"a\""), ("content-type", "text/html")],
             ),
             (
                 &[("x-a", "1")],
