@@ -2,7 +2,7 @@
 
 use std::{future::poll_fn, pin::Pin, rc::Rc, sync::Arc, time::Duration};
 
-use http::{Response, StatusCode, header};
+use http::{HeaderMap, HeaderName, Method, Response, StatusCode, header};
 use http_body::Body as _;
 use policy::NotKept;
 use semantics::{
@@ -24,8 +24,8 @@ pub(crate) const STALE_IF_ERROR: Duration = Duration::from_secs(7 * 86_400);
 /// What the fetch came to, for the client that began it.
 #[derive(Debug)]
 pub(crate) enum Told {
-    /// The head is here and the content comes; others read it too.
-    Growing { record: Arc<Record>, body: Reader<Failure>, took: Duration },
+    /// The head is here and the content comes; others read it too, but without the fields that are this client's own.
+    Growing { record: Arc<Record>, body: Reader<Failure>, own: HeaderMap, took: Duration },
     /// The origin confirmed what is stored.
     Confirmed { stored: Arc<Stored>, took: Duration },
     /// It is for this client alone.
@@ -49,7 +49,16 @@ impl Pipeline {
     }
 
     async fn fetch(&self, question: &Question, lead: Lead<Record, Failure>, candidate: Option<Arc<Stored>>, tell: oneshot::Sender<Told>) {
-        let answer = match self.ask(question, forward::shared(question, candidate.as_deref())).await {
+        let beginning = if candidate.is_none() { self.beginning(question) } else { None };
+        let request = match &beginning {
+            Some(beginning) => Self::rest(question, beginning),
+            None => forward::shared(question, candidate.as_deref()),
+        };
+        let asked = match (self.ask(question, request).await, beginning) {
+            (Ok(answer), Some(beginning)) => self.completed(question, beginning, answer).await,
+            (asked, _) => asked,
+        };
+        let answer = match asked {
             Ok(answer) => answer,
             Err(failure) => {
                 lead.failed(failure.clone());
@@ -115,7 +124,7 @@ impl Pipeline {
         let mut writer = lead.serve(Arc::clone(&record), length);
         let begun = writer.begun();
         if let Some(reader) = writer.reader() {
-            let _ = tell.send(Told::Growing { record, body: reader, took });
+            let _ = tell.send(Told::Growing { record, body: reader, own: only(&parts.headers, &kept.omitted), took });
         }
         let mut body = body;
         while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
@@ -198,7 +207,15 @@ impl Pipeline {
         answer: &Answer,
         begun: store::Generation,
     ) -> Option<Arc<Stored>> {
-        let mut headers = candidate.record.headers();
+        // A stored response is the answer to GET, also where HEAD was used to look after it.
+        let get;
+        let question = if question.method == Method::HEAD {
+            get = Question { method: Method::GET, ..question.clone() };
+            &get
+        } else {
+            question
+        };
+        let mut headers = candidate.record.all_headers();
         let confirmation = answer.response.headers();
         if !same_representation(&headers, confirmation) {
             return None;
@@ -206,6 +223,12 @@ impl Pipeline {
         freshen(&mut headers, confirmation);
         let status = candidate.record.status;
         let kept = self.judge(question, status, &headers, (answer.request_time, answer.response_time)).ok()?;
+        for name in candidate.record.omitted() {
+            // No longer held back, but its value was never stored.
+            if !kept.omitted.contains(&name) && !confirmation.contains_key(&name) {
+                headers.remove(name);
+            }
+        }
         let length = candidate.body.len() as u64;
         let (record, scope) = self.record(question, (status, &headers), Some(length), kept);
         Some(self.insert(question, Stored::new(record, candidate.body.clone(), begun, scope)))
@@ -214,8 +237,19 @@ impl Pipeline {
     /// Stores a response in place of those that answer the same requests.
     pub(crate) fn insert(&self, question: &Question, stored: Stored) -> Arc<Stored> {
         let fields = question.fields();
-        self.shared.store.insert(question.hash, &question.key, stored, |held| held.vary.matches(&fields))
+        let part = stored.record.part();
+        self.shared.store.insert(question.hash, &question.key, stored, |held| held.vary.matches(&fields) && held.part() == part)
     }
+}
+
+/// These fields and no others; nearly always none.
+fn only(headers: &HeaderMap, names: &[HeaderName]) -> HeaderMap {
+    let lines = names.iter().flat_map(|name| headers.get_all(name).into_iter().map(move |value| (name.clone(), value.clone())));
+    let mut own = HeaderMap::new();
+    for (name, value) in lines {
+        own.append(name, value);
+    }
+    own
 }
 
 fn content_length(response: &Response<origins::Body>) -> Option<u64> {

@@ -7,6 +7,7 @@
 
 mod ask;
 mod body;
+mod changed;
 mod clock;
 mod counters;
 mod deliver;
@@ -16,7 +17,9 @@ mod fetch;
 mod forward;
 mod inventory;
 mod next;
+mod kept_body;
 mod note;
+mod parts;
 mod pipeline;
 mod question;
 mod record;

@@ -14,29 +14,31 @@ use std::{
 use http::{HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
 use ipnet::IpNet;
 use origins::http::is_for_proxies_only;
-use policy::{Silent, Trace, Verdict};
+use policy::{NotKept, Silent, Trace, Verdict};
 use semantics::{
     RequestFields, RequestHead, Timestamp,
     cache_control::RequestDirectives,
     cache_status::{CacheStatus, Forwarded, Outcome},
     conditional::{Precondition, evaluate},
     hop_by_hop::nominated_by_connection,
-    invalidation::{invalidated, invalidates},
     request::FieldLines,
     reuse::allowed_on_error,
-    validation::same_representation,
+    storable::NotStorable,
+    validation::{HeadSays, head_says, same_representation},
 };
-use store::{Hardness, Joined, Purged, Target};
+use store::{Generation, Hardness, Joined, Purged, Target};
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    Body, Client, Clock, Counters, Failure, Note, Router, Site, Store, Stored, deliver, failure,
+    Body, Client, Clock, Counters, Failure, Note, Router, Site, Store, Stored,
+    ask::Answer,
+    deliver, failure,
     fetch::{STALE_IF_ERROR, Told},
     forward,
     next::{Found, Next},
     question::{self, Question},
     refusals::Refusals,
-    store_body::{CopyBudget, StoreBody},
+    store_body::CopyBudget,
 };
 
 /// How often a request joins a fetch whose leader then gives up, before it goes alone.
@@ -207,7 +209,7 @@ impl Pipeline {
         };
         let (response, mut note) = match verdict {
             Verdict::Malformed => (failure::page(StatusCode::BAD_REQUEST, "target"), Note::default()),
-            Verdict::Pass(rule) => self.pass(&question, body, rule).await,
+            Verdict::Pass(rule) => self.pass(Rc::new(question), body, rule).await,
             Verdict::Lookup(_) => self.look_up(Rc::new(question)).await,
         };
         note.client = client.trusted.then_some(client.address).flatten();
@@ -332,9 +334,12 @@ impl Pipeline {
         forwarded: Forwarded,
     ) -> (Response<Body>, Note) {
         match told {
-            Ok(Told::Growing { record, body, took }) => {
+            Ok(Told::Growing { record, body, own, took }) => {
                 let status = forwarded_status(forwarded, Some(record.status), true);
-                let response = deliver::growing(&record, body, (&question.method, &question.fields()), &status);
+                let mut response = deliver::growing(&record, body, (&question.method, &question.fields()), &status);
+                if response.status() == record.status {
+                    response.headers_mut().extend(own);
+                }
                 (response, Note { origin_time: Some(took), ..Note::of(status.outcome) })
             }
             Ok(Told::Confirmed { stored, took }) => {
@@ -345,6 +350,7 @@ impl Pipeline {
                 let status = CacheStatus { detail: Some(why), ..forwarded_status(forwarded, Some(response.status()), false) };
                 let body = |body| if question.method == Method::HEAD { Body::empty() } else { Body::Origin(body) };
                 let mut response = conditional(question, response.map(body));
+                policy::remove_dialect(response.headers_mut());
                 deliver::explain(response.headers_mut(), &status);
                 (response, Note { origin_time: Some(took), ..Note::of(status.outcome) })
             }
@@ -376,59 +382,84 @@ impl Pipeline {
                 let (response, note) = self.deliver(question, &confirmed, Outcome::Revalidated, false);
                 return (response, Note { origin_time: took, ..note });
             }
+            if let Some(updated) = self.looked_at(question, &candidate, &answer, begun) {
+                let explained = forwarded_status(forwarded, Some(status), true);
+                let now = self.shared.clock.now();
+                let response = deliver::stored(&updated, &question.method, &question.fields(), &explained, now);
+                return (response, Note { origin_time: took, ..Note::of(explained.outcome) });
+            }
             if status.is_server_error() && self.stands_in(question, &candidate, answer.response_time) {
                 return self.failed(question, Some(candidate), &Failure::of_status(status), forwarded, false);
             }
         }
-        let kept = self.judge(question, status, answer.response.headers(), (answer.request_time, answer.response_time));
+        let times = (answer.request_time, answer.response_time);
         let (parts, body) = answer.response.into_parts();
-        let (body, detail) = match kept {
-            Err(why) => (Body::Origin(body), Some(why.name())),
+        let (body, detail) = match self.judge(question, status, &parts.headers, times) {
             Ok(kept) => {
                 self.shared.store.unmark_uncacheable(question.hash);
-                let (pipeline, question) = (Rc::clone(self), Rc::clone(question));
-                let headers = parts.headers.clone();
-                let object_max = question.site.object_max;
-                let keep = move |whole: bytes::Bytes| {
-                    let (record, scope) = pipeline.record(&question, (status, &headers), Some(whole.len() as u64), kept);
-                    pipeline.insert(&question, Stored::new(record, whole, begun, scope));
-                };
-                (Body::Kept(Box::new(StoreBody::new(body, object_max, Arc::clone(&self.shared.copying), keep))), None)
+                (self.kept_body(Rc::clone(question), (status, parts.headers.clone()), body, kept, begun), None)
             }
+            Err(NotKept::NotStorable(NotStorable::Partial)) => match self.judge_part(question, &parts.headers, times) {
+                Some((question, headers, kept)) => (self.kept_body(Rc::new(question), (status, headers), body, kept, begun), None),
+                None => (Body::Origin(body), Some(NotStorable::Partial.name())),
+            },
+            Err(why) => (Body::Origin(body), Some(why.name())),
         };
         let explained = CacheStatus { detail, ..forwarded_status(forwarded, Some(status), detail.is_none()) };
         let mut response = Response::from_parts(parts, body);
+        policy::remove_dialect(response.headers_mut());
         deliver::explain(response.headers_mut(), &explained);
         (response, Note { origin_time: took, ..Note::of(explained.outcome) })
     }
 
     /// Passes a request through. What an unsafe method may have changed is purged before its answer is seen (RFC 9111 §4.4).
-    async fn pass(&self, question: &Question, body: origins::Body, rule: &'static str) -> (Response<Body>, Note) {
+    async fn pass(self: &Rc<Self>, question: Rc<Question>, body: origins::Body, rule: &'static str) -> (Response<Body>, Note) {
         let forwarded = passed_because(rule);
-        let answer = match self.ask(question, forward::passed(question, body)).await {
+        let begun = self.shared.store.generation();
+        let answer = match self.ask(&question, forward::passed(&question, body)).await {
             Ok(answer) => answer,
             Err(failure) => return self.failed_plainly(&failure, forwarded, false),
         };
         let status = answer.response.status();
-        if invalidates(&question.method, status) {
-            for target in invalidated(&question.authority, &question.target, answer.response.headers()) {
-                let path = target.split('?').next().unwrap_or_default();
-                if let Some(url) = policy::purge_url(question.client.scheme, &question.authority, path) {
-                    // Not `Shared::purge`: that a stranger wrote something is no word of the operator that pages are about to appear.
-                    self.shared.store.purge(&Target::Url { site: question.site.id, url }, Hardness::Hard);
-                }
-            }
-        }
-        let explained = CacheStatus { detail: Some(rule), ..forwarded_status(forwarded, Some(status), false) };
-        let mut response = answer.response.map(Body::Origin);
+        let (parts, body) = answer.response.into_parts();
+        let alone_since = self.invalidate(&question, status, &parts.headers, begun);
+        let posted = self.posted(&question, status, &parts.headers, (answer.request_time, answer.response_time));
+        let (body, detail) = match posted.zip(alone_since) {
+            Some(((get, kept), begun)) => (self.kept_body(Rc::new(get), (status, parts.headers.clone()), body, kept, begun), None),
+            None => (Body::Origin(body), Some(rule)),
+        };
+        let explained = CacheStatus { detail, ..forwarded_status(forwarded, Some(status), detail.is_none()) };
+        let mut response = Response::from_parts(parts, body);
+        policy::remove_dialect(response.headers_mut());
         deliver::explain(response.headers_mut(), &explained);
         (response, Note { origin_time: Some(answer.took), ..Note::of(explained.outcome) })
+    }
+
+    /// What a 200 to HEAD makes of the stored response to GET (RFC 9111 §4.3.5): the updated one, if it is about that.
+    fn looked_at(&self, question: &Question, candidate: &Arc<Stored>, answer: &Answer, begun: Generation) -> Option<Arc<Stored>> {
+        if question.method != Method::HEAD || answer.response.status() != StatusCode::OK || candidate.record.status != StatusCode::OK {
+            return None;
+        }
+        match head_says(&candidate.record.headers(), candidate.body.len() as u64, answer.response.headers()) {
+            HeadSays::Same => self.freshened(question, candidate, answer, begun),
+            HeadSays::Changed => {
+                // One that is stale already may still stand in for an origin that fails.
+                if candidate.record.freshness.is_fresh(answer.response_time) {
+                    self.shared.store.remove(question.hash, &question.key);
+                }
+                None
+            }
+            HeadSays::Nothing => None,
+        }
     }
 
     /// What is stored for a request, and whether it may be used.
     fn find(&self, question: &Question, now: Timestamp) -> Found {
         let resource = self.shared.store.get(question.hash, &question.key);
-        self.found_in(resource.as_deref(), question, now, &mut Silent)
+        match self.found_in(resource.as_deref(), question, now, &mut Silent) {
+            found @ Found::Nothing(Forwarded::UriMiss | Forwarded::VaryMiss) => self.part(question, now).map_or(found, Found::Fresh),
+            found => found,
+        }
     }
 
     /// Validates a stale response behind the scenes, unless somebody does already.

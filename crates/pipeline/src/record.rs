@@ -1,7 +1,9 @@
 //! What is stored beside a body: everything that reuse asks, and the head as it goes over the wire.
 //!
 //! The head is kept serialised, not as a map: a hit copies it in one piece, and it costs its own bytes instead of a map's two kilobytes.
-//! The fields that a 304 repeats (RFC 9110 §15.4.5) stand first, so that the head of a 304 is a prefix of the other.
+//! The fields that a 304 repeats (RFC 9110 §15.4.5) stand first, so that the head of a 304 is a prefix of the other. Behind the head stand
+//! the fields that are not shown: what the origin says to us alone, which must be known again when a 304 updates the rest, and the names of
+//! those that may not be stored.
 
 use std::ops::Range;
 
@@ -22,8 +24,9 @@ pub struct Record {
     pub(crate) last_modified: Option<Timestamp>,
     pub(crate) for_cookies: bool,
     pub(crate) for_authorization: bool,
-    /// Status line and field lines, each with its line end.
+    /// Status line and field lines, each with its line end; from `shown` on, lines that no client gets to see.
     head: Box<[u8]>,
+    shown: u32,
     /// The field lines that a 304 repeats.
     confirming: Range<u32>,
     etag: Range<u32>,
@@ -32,6 +35,11 @@ pub struct Record {
 /// Repeated in a 304 (RFC 9110 §15.4.5), and `Last-Modified` for clients that know no better validator.
 const CONFIRMING: [HeaderName; 7] =
     [header::CACHE_CONTROL, header::CONTENT_LOCATION, header::DATE, header::ETAG, header::EXPIRES, header::VARY, header::LAST_MODIFIED];
+
+/// Not shown: what the origin says to us alone, and, of a part, the range that was asked for.
+fn is_hidden(name: &HeaderName) -> bool {
+    *name == header::RANGE || policy::DIALECT_FIELDS.contains(name)
+}
 
 /// Written anew for every response. `Cache-Status` is not among them: ours is added behind what inner caches said (RFC 9211 §2).
 const OURS: [&str; 2] = ["age", "x-cache"];
@@ -57,6 +65,7 @@ impl Record {
         head.extend_from_slice(b"\r\n");
         let start = offset(&head);
         let mut etag = 0..0;
+        let is_shown = |name: &HeaderName| !is_hidden(name) && !kept.omitted.contains(name);
         for name in &CONFIRMING {
             for value in headers.get_all(name) {
                 let at = offset(&head) + offset(name.as_str().as_bytes()) + 2;
@@ -68,7 +77,7 @@ impl Record {
         }
         let confirming = start..offset(&head);
         for (name, value) in headers {
-            if !CONFIRMING.contains(name) && *name != header::CONTENT_LENGTH && !OURS.contains(&name.as_str()) {
+            if !CONFIRMING.contains(name) && *name != header::CONTENT_LENGTH && !OURS.contains(&name.as_str()) && is_shown(name) {
                 write_line(&mut head, name.as_str(), value.as_bytes());
             }
         }
@@ -76,8 +85,16 @@ impl Record {
         if let Some(length) = length.filter(|_| status != StatusCode::NO_CONTENT) {
             write_line(&mut head, "content-length", length.to_string().as_bytes());
         }
+        let shown = offset(&head);
+        for (name, value) in headers.iter().filter(|(name, _)| is_hidden(name)) {
+            write_line(&mut head, name.as_str(), value.as_bytes());
+        }
+        for name in &kept.omitted {
+            write_line(&mut head, name.as_str(), b"");
+        }
         Self {
             status,
+            shown,
             fresh_until: kept.freshness.fresh_until(),
             born: kept.freshness.response_time - kept.freshness.initial_age,
             freshness: kept.freshness,
@@ -98,7 +115,7 @@ impl Record {
 
     /// The head of a full response, without the fields that are written anew.
     pub(crate) fn head(&self) -> &[u8] {
-        &self.head
+        self.slice(&(0..self.shown))
     }
 
     /// The field lines of a 304.
@@ -108,21 +125,45 @@ impl Record {
 
     /// The fields, for everything but a hit.
     pub(crate) fn headers(&self) -> HeaderMap {
-        let lines = self.head.get(self.confirming.start as usize..).unwrap_or_default();
-        let mut headers = HeaderMap::with_capacity(16);
-        for line in lines.split(|&b| b == b'\n') {
-            let Some(at) = line.iter().position(|&b| b == b':') else { continue };
-            let value = line.get(at + 2..line.len().saturating_sub(1)).unwrap_or_default();
-            if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(&line[..at]), HeaderValue::from_bytes(value)) {
-                headers.append(name, value);
-            }
-        }
-        headers
+        fields(self.slice(&(self.confirming.start..self.shown)))
+    }
+
+    /// The fields, and those that are not shown: what a 304 updates. Of those that may not be stored the value is empty.
+    pub(crate) fn all_headers(&self) -> HeaderMap {
+        fields(self.head.get(self.confirming.start as usize..).unwrap_or_default())
+    }
+
+    /// The names of the fields that may not be stored.
+    pub(crate) fn omitted(&self) -> Vec<HeaderName> {
+        let hidden = self.hidden();
+        hidden.iter().filter(|(name, value)| value.is_empty() && !is_hidden(name)).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Of a part: the `Range` that asked for it.
+    pub(crate) fn part(&self) -> Option<Box<[u8]>> {
+        self.hidden().get(header::RANGE).map(|range| range.as_bytes().into())
+    }
+
+    fn hidden(&self) -> HeaderMap {
+        fields(self.head.get(self.shown as usize..).unwrap_or_default())
     }
 
     fn slice(&self, range: &Range<u32>) -> &[u8] {
         self.head.get(range.start as usize..range.end as usize).unwrap_or_default()
     }
+}
+
+/// The field lines that [`write_line`] wrote.
+fn fields(lines: &[u8]) -> HeaderMap {
+    let mut headers = HeaderMap::with_capacity(if lines.is_empty() { 0 } else { 16 });
+    for line in lines.split(|&b| b == b'\n') {
+        let Some(at) = line.iter().position(|&b| b == b':') else { continue };
+        let value = line.get(at + 2..line.len().saturating_sub(1)).unwrap_or_default();
+        if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(&line[..at]), HeaderValue::from_bytes(value)) {
+            headers.append(name, value);
+        }
+    }
+    headers
 }
 
 /// A head never comes near 4 GiB: origins' heads are limited to kilobytes.
@@ -144,11 +185,16 @@ mod tests {
     use super::*;
 
     fn record(fields: &[(&'static str, &'static str)], length: Option<u64>) -> Record {
+        record_without(fields, length, &[])
+    }
+
+    fn record_without(fields: &[(&'static str, &'static str)], length: Option<u64>, omitted: &[&'static str]) -> Record {
         let headers: HeaderMap =
             fields.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value))).collect();
         let now = Timestamp::from_secs(1_780_000_000);
         let freshness = Freshness::of(StatusCode::OK, &headers, &ResponseDirectives::of(&headers), now, now);
-        let kept = Kept { freshness, for_cookies: true, for_authorization: false, tags: Vec::new() };
+        let omitted = omitted.iter().map(|name| HeaderName::from_static(name)).collect();
+        let kept = Kept { freshness, for_cookies: true, for_authorization: false, tags: Vec::new(), omitted };
         Record::new(StatusCode::OK, &headers, length, kept, Vary::Nominated(Vec::new()))
     }
 
@@ -160,6 +206,23 @@ mod tests {
         assert_eq!(record.confirming(), b"date: now\r\netag: \"a\"\r\n");
         let head = String::from_utf8_lossy(record.head()).into_owned();
         assert_eq!(head, "HTTP/1.1 200 OK\r\ndate: now\r\netag: \"a\"\r\ncontent-type: text/html\r\ncontent-length: 5\r\n");
+    }
+
+    #[test]
+    fn what_is_not_shown_is_remembered_and_what_may_not_be_stored_is_not() {
+        let fields = [("x-a", "1"), ("surrogate-key", "t"), ("set-cookie", "a=1"), ("range", "bytes=0-4"), ("date", "now")];
+        let record = record_without(&fields, Some(5), &["set-cookie"]);
+        let head = String::from_utf8_lossy(record.head()).into_owned();
+        assert_eq!(head, "HTTP/1.1 200 OK\r\ndate: now\r\nx-a: 1\r\ncontent-length: 5\r\n");
+        assert_eq!(record.headers().len(), 3);
+        let all = record.all_headers();
+        assert_eq!(
+            (all.len(), &all["surrogate-key"], &all["set-cookie"]),
+            (6, &HeaderValue::from_static("t"), &HeaderValue::from_static(""))
+        );
+        assert_eq!(record.omitted(), [header::SET_COOKIE]);
+        assert_eq!(record.part().as_deref(), Some(&b"bytes=0-4"[..]));
+        assert_eq!(record_without(&[("x-a", "1")], None, &[]).part(), None);
     }
 
     #[test]

@@ -203,6 +203,7 @@ fn policy_settings(kind: Kind, cache: &Cache) -> policy::Settings {
         ignore_query: cache.ignore_query.clone(),
         keep_query: cache.keep_query.clone(),
         honour_request_directives: cache.honour_request_directives,
+        store_set_cookie: cache.store_set_cookie,
         ..preset
     }
 }

@@ -15,8 +15,13 @@ use crate::reference::resolve;
 /// Safe are the methods that RFC 9110 §9.2.1 calls so; what an extension method does, only its origin knows.
 #[must_use]
 pub fn invalidates(method: &Method, status: StatusCode) -> bool {
-    let safe = [Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE].contains(method);
-    !safe && (status.is_success() || status.is_redirection())
+    !is_safe(method) && (status.is_success() || status.is_redirection())
+}
+
+/// Whether the method is known to be safe (RFC 9110 §9.2.1).
+#[must_use]
+pub fn is_safe(method: &Method) -> bool {
+    [Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE].contains(method)
 }
 
 /// The paths and queries to invalidate on the target's authority: the target's own, then those of `Location` and `Content-Location`, each

@@ -54,6 +54,37 @@ pub fn same_representation(stored: &HeaderMap, not_modified: &HeaderMap) -> bool
     }
 }
 
+/// What a 200 to HEAD says about the stored response to GET (RFC 9111 §4.3.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HeadSays {
+    /// It is the same: its fields are to be updated.
+    Same,
+    /// It has changed: it is stale.
+    Changed,
+    /// Neither. By the letter, fields that do not contradict are enough to update the stored response; but without a validator, a program
+    /// that looks with HEAD every minute would prolong a page for ever that its origin has long rewritten.
+    Nothing,
+}
+
+/// Compares the fields of a 200 to HEAD with the stored response to GET, whose content has `length` bytes.
+#[must_use]
+pub fn head_says(stored: &HeaderMap, length: u64, head: &HeaderMap) -> HeadSays {
+    let told_length = head.get(CONTENT_LENGTH).map(|told| told.to_str().ok().and_then(|told| told.parse::<u64>().ok()));
+    if told_length.is_some_and(|told| told != Some(length)) {
+        return HeadSays::Changed;
+    }
+    let etag = head.get(ETAG).map(|theirs| {
+        let tags = EntityTag::parse(theirs.as_bytes()).zip(stored.get(ETAG).and_then(|ours| EntityTag::parse(ours.as_bytes())));
+        tags.is_some_and(|(theirs, ours)| theirs.weak_eq(ours))
+    });
+    let date = head.get(LAST_MODIFIED).map(|theirs| stored.get(LAST_MODIFIED) == Some(theirs));
+    match (etag, date) {
+        (None, None) => HeadSays::Nothing,
+        (Some(false), _) | (_, Some(false)) => HeadSays::Changed,
+        (Some(true), _) | (_, Some(true)) => HeadSays::Same,
+    }
+}
+
 /// Updates the stored fields with those of the 304: all lines of a name are replaced by all of its lines in the 304 (RFC 9111 §3.2).
 ///
 /// Left as they are: `Content-Length`, and what concerned the connection. Departures from the letter, with their reasons:
@@ -152,6 +183,29 @@ mod tests {
         for (stored, not_modified, expected) in cases {
             assert_eq!(same_representation(&map(stored), &map(not_modified)), *expected, "{stored:?} {not_modified:?}");
         }
+    }
+
+    /// RFC 9111 §4.3.5.
+    #[test]
+    fn a_head_updates_what_it_is_about_and_gives_the_lie_to_the_rest() {
+        use HeadSays::{Changed, Nothing, Same};
+        let stored = map(&[("etag", "\"a\""), ("last-modified", DATE)]);
+        let cases: &[(Lines, HeadSays)] = &[
+            (&[("etag", "\"a\"")], Same),
+            (&[("last-modified", DATE)], Same),
+            (&[("etag", "\"a\""), ("last-modified", DATE), ("content-length", "5")], Same),
+            (&[("etag", "\"b\"")], Changed),
+            (&[("etag", "\"a\""), ("last-modified", "Mon, 07 Nov 1994 08:49:37 GMT")], Changed),
+            (&[("etag", "\"a\""), ("content-length", "6")], Changed),
+            (&[("etag", "\"a\""), ("content-length", "x")], Changed),
+            (&[("content-length", "6")], Changed),
+            (&[("content-length", "5")], Nothing),
+            (&[], Nothing),
+        ];
+        for (head, expected) in cases {
+            assert_eq!(head_says(&stored, 5, &map(head)), *expected, "{head:?}");
+        }
+        assert_eq!(head_says(&map(&[]), 5, &map(&[("etag", "\"a\"")])), Changed);
     }
 
     /// RFC 9111 §3.2 and §4.3.4.

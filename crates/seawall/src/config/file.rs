@@ -230,6 +230,14 @@ pub struct Cache {
     ///
     /// Default: `true`; for a folder `false`, as there is nobody to ask.
     pub honour_request_directives: Given<bool>,
+
+    /// Whether responses with `Set-Cookie` are stored, as RFC 9111 §7.3 allows. **Dangerous**: the cookie that one visitor was given is then
+    /// given to everybody, and if it is a session, everybody is that visitor. Worst case: a stranger is logged in as the owner of the site.
+    /// Only for origins whose every cookie is the same for all; `ignore_cookies` is what most sites need instead. An origin can also say
+    /// itself that only the cookie is personal: `Cache-Control: private="set-cookie"`, which is obeyed in either case.
+    ///
+    /// Default: `false`.
+    pub store_set_cookie: Given<bool>,
 }
 
 /// `[origin]` and `[site.origin]`: how the server behind the cache is treated.

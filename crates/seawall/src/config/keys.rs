@@ -37,6 +37,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 8] = [
             "ignore_query",
             "keep_query",
             "honour_request_directives",
+            "store_set_cookie",
         ],
     ),
     (

@@ -161,6 +161,8 @@ pub struct Cache {
     pub keep_query: Vec<String>,
     /// Whether `Cache-Control` in requests is obeyed (RFC 9111 §5.2.1). Unless it was set: only for servers.
     pub honour_request_directives: bool,
+    /// Whether responses with `Set-Cookie` are stored (RFC 9111 §7.3). Dangerous.
+    pub store_set_cookie: bool,
 }
 
 /// How an origin server is treated.

@@ -239,6 +239,7 @@ impl Resolver<'_> {
             ignore_query: texts(ignored),
             keep_query: texts(kept),
             honour_request_directives: first(cache.map(|cache| &cache.honour_request_directives)).is_none_or(|honour| *honour.get_ref()),
+            store_set_cookie: first(cache.map(|cache| &cache.store_set_cookie)).is_some_and(|store| *store.get_ref()),
         }
     }
 

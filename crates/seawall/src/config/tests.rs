@@ -174,6 +174,10 @@ fn several_sites_take_what_they_do_not_set_from_the_common_sections() {
     assert!(matches!(&files.source, Source::Files(path) if path.is_absolute()));
     let wish = "[cache]\nhonour_request_directives = true\n[[site]]\nsource = \"public\"";
     assert!(of_file(wish).expect("settings").sites[0].cache.honour_request_directives);
+    // One site's danger is not the others'.
+    let danger = "[[site]]\nhosts = [\"a.example\"]\nsource = \"http://a\"\ncache.store_set_cookie = true\n[[site]]\nhosts = [\"b.example\"]\nsource = \"http://b\"";
+    let stores = of_file(danger).expect("settings").sites.iter().map(|site| site.cache.store_set_cookie).collect::<Vec<_>>();
+    assert_eq!(stores, [true, false]);
     // A flag goes before a site's own value.
     assert!(
         Folder::new("[[site]]\nsource = \"posts\"\n[site.cache]\nhold = \"1s\"")

@@ -1,0 +1,89 @@
+//! What the answer to an unsafe method does to what is stored: it invalidates (RFC 9111 §4.4, RFC 9875 §3), and the answer to a POST may
+//! take the place of what it invalidated (RFC 9110 §9.3.3).
+
+use http::{HeaderMap, Method, StatusCode, header};
+use policy::{Kept, Verdict};
+use semantics::{
+    RequestFields, RequestHead, Timestamp,
+    freshness::LifetimeSource,
+    invalidation::{invalidated, invalidates, is_safe},
+    reference::resolve,
+};
+use store::{Generation, Hardness, Target};
+
+use crate::{Pipeline, question::Question};
+
+/// Fields of a request that are about its content, or that a GET for the same page would not have.
+const OF_CONTENT: [header::HeaderName; 6] =
+    [header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::CONTENT_TYPE, header::CONTENT_ENCODING, header::EXPECT, header::RANGE];
+
+impl Pipeline {
+    /// Purges what an unsafe method may have changed, and the groups that its answer names, whatever its status.
+    ///
+    /// Returns the generation after that, if nobody else has purged anything since `begun`: an answer asked for at `begun` is then newer than
+    /// every purge but those it caused itself.
+    pub(crate) fn invalidate(&self, question: &Question, status: StatusCode, headers: &HeaderMap, begun: Generation) -> Option<Generation> {
+        let mut now = begun;
+        let mut alone = self.shared.store.generation() == begun;
+        // Not `Shared::purge`: that a stranger wrote something is no word of the operator that pages are about to appear.
+        let mut purge = |target: &Target| {
+            let after = self.shared.store.purge(target, Hardness::Hard).generation;
+            alone &= after.number() == now.number() + 1;
+            now = after;
+        };
+        let site = question.site.id;
+        if invalidates(&question.method, status) {
+            for target in invalidated(&question.authority, &question.target, headers) {
+                let path = target.split('?').next().unwrap_or_default();
+                if let Some(url) = policy::purge_url(question.client.scheme, &question.authority, path) {
+                    purge(&Target::Url { site, url });
+                }
+            }
+        }
+        if !is_safe(&question.method) {
+            for tag in policy::invalidated_groups(&question.authority, headers) {
+                purge(&Target::Tag { site, tag });
+            }
+        }
+        alone.then_some(now)
+    }
+
+    /// The GET that the answer to a POST answers as well, and how it is kept: if the origin gave it a lifetime and said by `Content-Location`
+    /// that it is what is found under the target. Narrower than RFC 9110 §9.3.3 in that the request must be nobody's.
+    pub(crate) fn posted(
+        &self,
+        question: &Question,
+        status: StatusCode,
+        headers: &HeaderMap,
+        times: (Timestamp, Timestamp),
+    ) -> Option<(Question, Kept)> {
+        if question.method != Method::POST || status != StatusCode::OK {
+            return None;
+        }
+        let location = headers.get(header::CONTENT_LOCATION)?;
+        if resolve(&question.authority, &question.target, location.as_bytes())? != question.target {
+            return None;
+        }
+        let mut get = Question { method: Method::GET, ..question.clone() };
+        for name in &OF_CONTENT {
+            get.headers.remove(name);
+        }
+        let mut key = Vec::new();
+        let asked = {
+            let (path, query) = get.target.split_once('?').map_or((&*get.target, None), |(path, query)| (path, Some(query)));
+            let fields = RequestFields::from_map(&get.headers);
+            let head =
+                RequestHead { method: &get.method, scheme: get.client.scheme, authority: &get.authority, path, query, fields: &fields };
+            match get.site.policy.verdict(get.site.id, &head, &mut key) {
+                Verdict::Lookup(asked) if !asked.is_personal() => asked,
+                Verdict::Lookup(_) | Verdict::Pass(_) | Verdict::Malformed => return None,
+            }
+        };
+        get.asked = asked;
+        get.hash = self.shared.store.hash(&key);
+        get.key = key;
+        let kept = self.judge(&get, status, headers, times).ok()?;
+        let by_origin = kept.freshness.source == LifetimeSource::Explicit && kept.freshness.is_fresh(times.1);
+        by_origin.then_some((get, kept))
+    }
+}
