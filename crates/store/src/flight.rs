@@ -14,6 +14,7 @@ use std::task::{Context, Poll};
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
+use crate::fetches::Fetching;
 use crate::growing::{Budget, Growing, Reader, Refused};
 use crate::hash::{AsIs, KeyHash};
 use crate::options::StoreOptions;
@@ -198,6 +199,8 @@ impl<R: Record, E: Failure> FlightGuard<R, E> {
 pub(crate) struct Seat<R: Record, E: Failure> {
     flights: Arc<Flights<R, E>>,
     flight: Arc<Flight<R, E>>,
+    /// Open as long as the seat is taken: the response is stored before it is given back.
+    _fetching: Fetching,
 }
 
 impl<R: Record, E: Failure> Seat<R, E> {
@@ -253,12 +256,12 @@ impl<R: Record, E: Failure> Flights<R, E> {
         }
     }
 
-    /// Leads or follows, at the generation `now`.
+    /// Leads or follows, at the generation `now`; `begin` opens the leader's fetch.
     ///
     /// A flight that began before the last purge takes nobody any more: it may bring what was purged, and whoever asks after a purge must
     /// not see that. Which purges cover it cannot be known before its tags are, so any purge counts, and the newcomer leads a flight of its
     /// own. That costs one further fetch for each key that is being fetched while something is purged.
-    pub(crate) fn join(self: &Arc<Self>, hash: KeyHash, key: &[u8], now: Generation) -> Joined<R, E> {
+    pub(crate) fn join(self: &Arc<Self>, hash: KeyHash, key: &[u8], now: Generation, begin: impl FnOnce() -> Fetching) -> Joined<R, E> {
         let mut stripe = self.stripe(hash).lock();
         if let Some(flight) = stripe.get(&hash) {
             // Two keys with one hash do not happen; if they did, the second would have to go alone rather than read the first one's answer.
@@ -277,10 +280,13 @@ impl<R: Record, E: Failure> Flights<R, E> {
         if opened.is_err() {
             return Joined::Full;
         }
-        let flight = Arc::new(Flight { hash, key: key.into(), begun: now, state: Mutex::new(State::default()) });
+        // Not older than `now`, so what holds for it holds for the flight.
+        let fetching = begin();
+        let begun = fetching.begun();
+        let flight = Arc::new(Flight { hash, key: key.into(), begun, state: Mutex::new(State::default()) });
         stripe.insert(hash, Arc::clone(&flight));
         drop(stripe);
-        Joined::Lead(Lead { seat: Some(Seat { flights: Arc::clone(self), flight }), begun: now })
+        Joined::Lead(Lead { seat: Some(Seat { flights: Arc::clone(self), flight, _fetching: fetching }), begun })
     }
 
     /// The flight that a newcomer at the generation `now` would follow.

@@ -47,7 +47,8 @@ fn finish(hash: siphasher::sip128::Hash128) -> KeyHash {
 
 impl KeyHash {
     /// Which of `count` stripes this hash belongs to.
-    pub(crate) fn stripe(self, count: usize) -> usize {
+    #[must_use]
+    pub fn stripe(self, count: usize) -> usize {
         usize::try_from(self.0 % count as u64).expect("a remainder is below a usize")
     }
 }

@@ -21,9 +21,11 @@
 //! | a body being completed | one per thread | [`StoreOptions::object_max`] per thread, while its chunks are joined |
 //! | followers and readers | `flights_max` x `followers_max`; sooner by the requests the caller lets in | 64 each |
 //! | purge targets (URL, tag) | [`StoreOptions::purge_targets_max`] | 96 each: 6 MiB for 65,536 |
+//! | invalidated URLs while older fetches are open | [`INVALIDATIONS_MAX`] | 96 each: 400 KiB |
 //! | purge prefixes | [`PREFIXES_MAX`], [`PREFIX_BYTES_MAX`] | 4 MiB |
 //! | uncacheable keys | [`StoreOptions::uncacheable_max`] | 128 each: 8 MiB for 65,536 |
 
+mod fetches;
 mod flight;
 mod growing;
 mod hash;
@@ -35,6 +37,7 @@ mod store;
 mod wakers;
 mod writer;
 
+pub use fetches::{Fetching, INVALIDATIONS_MAX};
 pub use flight::{Failure, FlightGuard, FlightView, Follow, Joined, Lead, Outcome};
 pub use growing::{Broken, Reader, Unread, WINDOW};
 pub use hash::KeyHash;

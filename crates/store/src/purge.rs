@@ -174,6 +174,14 @@ impl PurgeTable {
         Generation(generation)
     }
 
+    /// Raises the generation alone: fetches that began before can be told from those that begin now.
+    pub(crate) fn raise(&self) -> Generation {
+        let _lines = self.lines.write();
+        let generation = self.generation.load(Ordering::Relaxed) + 1;
+        self.generation.store(generation, Ordering::Release);
+        Generation(generation)
+    }
+
     /// Judges a stored response: one comparison if nothing was purged since it was last judged, else a search that is remembered.
     pub(crate) fn verdict<R>(&self, stored: &Stored<R>) -> Purged {
         stored.verdict_at(self.generation()).unwrap_or_else(|| self.judge(stored))

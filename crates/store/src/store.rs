@@ -13,6 +13,7 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{Lifecycle, OptionsBuilder, UnitWeighter, Weighter};
 use smallvec::SmallVec;
 
+use crate::fetches::{Fetches, Fetching};
 use crate::flight::{Failure, FlightView, Flights, Joined};
 use crate::hash::{AsIs, KeyHash, Secret};
 use crate::index::UrlIndex;
@@ -35,6 +36,7 @@ pub struct Store<R: Record, E: Failure> {
     writers: Box<[Mutex<()>]>,
     urls: UrlIndex,
     purges: PurgeTable,
+    fetches: Arc<Fetches>,
     flights: Arc<Flights<R, E>>,
     uncacheable: Cache<KeyHash, u64, UnitWeighter, AsIs, DefaultLifecycle<KeyHash, u64>>,
     evicted: AtomicU64,
@@ -62,6 +64,8 @@ pub struct Usage {
     pub evicted: u64,
     /// Lines of the purge table.
     pub purges: usize,
+    /// Invalidated URLs that are remembered until older fetches have ended.
+    pub invalidations: usize,
     /// Keys remembered as uncacheable, expired ones included.
     pub uncacheable: usize,
 }
@@ -77,6 +81,7 @@ impl<R: Record, E: Failure> Store<R, E> {
             writers: (0..WRITERS).map(|_| Mutex::default()).collect(),
             urls: UrlIndex::default(),
             purges: PurgeTable::new(options.purge_targets_max, secret),
+            fetches: Arc::default(),
             flights: Arc::new(Flights::new(&options)),
             uncacheable: uncacheable(options.uncacheable_max),
             evicted: AtomicU64::new(0),
@@ -116,7 +121,13 @@ impl<R: Record, E: Failure> Store<R, E> {
         self.flights.view(hash, key, self.generation())
     }
 
-    /// The generation now. Remember it before a fetch begins; [`join`](Self::join) does so for its leader.
+    /// Opens a fetch: call it before the request is sent, and keep it until the response is stored. [`join`](Self::join) does so for its
+    /// leader.
+    pub fn begin(&self) -> Fetching {
+        self.fetches.begin(&self.purges)
+    }
+
+    /// The generation now.
     pub fn generation(&self) -> Generation {
         self.purges.generation()
     }
@@ -129,10 +140,14 @@ impl<R: Record, E: Failure> Store<R, E> {
     /// Stores a response as the newest variant under its key, in place of those that it `replaces`. Variants beyond the limit go, oldest
     /// first, and so do those purged hard.
     ///
-    /// Not stored is what is too long, and what a purge covers already while the variant it would replace is newer than that purge: a slow
+    /// Not stored is what is too long, what was [invalidated](Self::invalidate) since its fetch began, and what a purge covers already while the variant it would replace is newer than that purge: a slow
     /// fetch must not push out the page that was fetched after the edit. The response is returned in any case, for those who wait for it.
     pub fn insert(&self, hash: KeyHash, key: &[u8], stored: Stored<R>, replaces: impl Fn(&R) -> bool) -> Arc<Stored<R>> {
         let stored = Arc::new(stored);
+        let invalidated = || self.fetches.covering(self.purges.url(stored.scope().site, &stored.scope().url), stored.begun());
+        if invalidated().is_some() {
+            return stored;
+        }
         let mut evicted = Evicted::default();
         {
             let _writer = self.writer(hash).lock();
@@ -151,6 +166,10 @@ impl<R: Record, E: Failure> Store<R, E> {
             self.put(hash, key, before.as_deref(), variants, &mut evicted);
         }
         self.account(evicted);
+        // An invalidation notes its line first and then looks into the index: either it has found this response there, or it is seen here.
+        if let Some(at) = invalidated() {
+            self.visit(hash, |held| held.begun() < at);
+        }
         stored
     }
 
@@ -170,21 +189,46 @@ impl<R: Record, E: Failure> Store<R, E> {
         let variants = match target {
             Target::Url { site, url } => {
                 let keys = self.urls.keys(self.purges.url(*site, url), PURGE_FORMS_MAX);
-                Some(keys.into_iter().map(|hash| self.visit(hash, hardness)).sum())
+                let is_purged = |held: &Stored<R>| hardness == Hardness::Hard && self.verdict(held) == Purged::Hard;
+                Some(keys.into_iter().map(|hash| self.visit(hash, is_purged)).sum())
             }
             Target::Prefix { .. } | Target::Tag { .. } | Target::Site(_) | Target::All => None,
         };
         PurgeReceipt { generation, variants }
     }
 
-    /// Counts the variants of a key, and frees those purged hard. A response stored meanwhile, by a fetch begun after the purge, stays.
-    fn visit(&self, hash: KeyHash, hardness: Hardness) -> usize {
+    /// As a hard purge of a URL, for whatever anybody may have changed (RFC 9111 §4.4): leaves no line that would outlive the fetches that
+    /// are open now, so that no stranger can fill the purge table.
+    ///
+    /// That rests on the index. Where something is held that it does not know, such as files not read yet, `index_is_complete` must be
+    /// false: this is then the ordinary purge, with its line.
+    pub fn invalidate(&self, site: u16, url: &[u8], index_is_complete: bool) -> PurgeReceipt {
+        let purge = || self.purge(&Target::Url { site, url: url.into() }, Hardness::Hard);
+        if !index_is_complete {
+            return purge();
+        }
+        let name = self.purges.url(site, url);
+        // Before the index is looked at: what an earlier fetch has stored is in it, or that fetch is still open.
+        let noted = self.fetches.invalidate(name, &self.purges);
+        let generation = noted.unwrap_or_else(|| self.generation());
+        let keys = self.urls.keys(name, PURGE_FORMS_MAX + 1);
+        if keys.len() > PURGE_FORMS_MAX {
+            return purge();
+        }
+        // With no fetch open the generation was not raised: all that is there is old. Should something be stored right now, it goes too.
+        let is_old = |held: &Stored<R>| noted.is_none() || held.begun() < generation;
+        let variants = keys.into_iter().map(|hash| self.visit(hash, is_old)).sum();
+        PurgeReceipt { generation, variants: Some(variants) }
+    }
+
+    /// Counts the variants of a key, and frees those that are `gone`. A response stored meanwhile, by a fetch begun after a purge, stays.
+    fn visit(&self, hash: KeyHash, gone: impl Fn(&Stored<R>) -> bool) -> usize {
         let mut evicted = Evicted::default();
         let count = {
             let _writer = self.writer(hash).lock();
             let Some(resource) = self.memory.peek(&hash) else { return 0 };
-            if hardness == Hardness::Hard {
-                let kept = resource.variants().iter().filter(|held| self.verdict(held) != Purged::Hard).cloned();
+            if resource.variants().iter().any(|held| gone(held)) {
+                let kept = resource.variants().iter().filter(|held| !gone(held)).cloned();
                 self.put(hash, Arc::clone(&resource.key), Some(&resource), kept, &mut evicted);
             }
             resource.variants().len()
@@ -195,7 +239,7 @@ impl<R: Record, E: Failure> Store<R, E> {
 
     /// Leads, follows or goes alone: see [`Joined`]. Never follows a fetch that began before the last purge.
     pub fn join(&self, hash: KeyHash, key: &[u8]) -> Joined<R, E> {
-        self.flights.join(hash, key, self.generation())
+        self.flights.join(hash, key, self.generation(), || self.begin())
     }
 
     /// Whether the key was marked as uncacheable until a time after `now`, both in the caller's milliseconds.
@@ -229,6 +273,7 @@ impl<R: Record, E: Failure> Store<R, E> {
             followers: self.flights.followers(),
             evicted: self.evicted.load(Ordering::Relaxed),
             purges: self.purges.len(),
+            invalidations: self.fetches.lines(),
             uncacheable: self.uncacheable.len(),
         }
     }

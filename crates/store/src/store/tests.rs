@@ -378,3 +378,110 @@ proptest! {
         }
     }
 }
+
+mod invalidation {
+    use super::*;
+
+    const PATH: &str = "h/post";
+
+    fn invalidate(store: &TestStore) -> Option<usize> {
+        store.invalidate(SITE, PATH.as_bytes(), true).variants
+    }
+
+    /// RFC 9111 §4.4: every variant and query form goes.
+    #[test]
+    fn everything_under_the_url_goes_and_nothing_else() {
+        let store = store(1 << 20);
+        for (url, variant) in [("h/post", 1), ("h/post", 2), ("h/post?page=2", 1), ("h/poster", 1)] {
+            put(&store, url, variant);
+        }
+        assert_eq!(invalidate(&store), Some(3));
+        assert_eq!((held(&store, "h/post"), held(&store, "h/post?page=2"), held(&store, "h/poster")), (vec![], vec![], vec![1]));
+        assert_eq!(invalidate(&store), Some(0));
+        assert_eq!((store.usage().purges, store.usage().invalidations), (0, 0), "no fetch is open, so there is nothing to remember");
+    }
+
+    #[test]
+    fn what_an_earlier_fetch_brings_is_not_stored() {
+        let store = store(1 << 20);
+        let (old, other) = (store.begin(), store.begin());
+        invalidate(&store);
+        let new = store.begin();
+        put_begun(&store, old.begun(), PATH, 1);
+        assert_eq!(held(&store, PATH), [], "it may be what was there before the change");
+        put_begun(&store, other.begun(), "h/other", 1);
+        assert_eq!(held(&store, "h/other"), [1], "another URL's is not");
+        put_begun(&store, new.begun(), PATH, 2);
+        put_begun(&store, old.begun(), PATH, 1);
+        assert_eq!(held(&store, PATH), [2], "and does not push out what came after it");
+        drop((old, other, new));
+        assert_eq!(store.usage().invalidations, 0);
+    }
+
+    #[test]
+    fn a_flight_is_an_open_fetch_until_its_response_is_stored() {
+        let store = store(1 << 20);
+        let Joined::Lead(lead) = store.join(store.hash(PATH.as_bytes()), PATH.as_bytes()) else { panic!("nobody else leads") };
+        let mut writer = lead.serve(Arc::new(Page { variant: 1, heap: 0 }), Some(1));
+        invalidate(&store);
+        assert!(futures(writer.push(Body::from_static(b"a"))));
+        let (_, guard) = writer.complete().expect("short enough");
+        assert_eq!(store.usage().invalidations, 1);
+        put_begun(&store, guard.begun(), PATH, 1);
+        assert_eq!(held(&store, PATH), []);
+        drop(guard);
+        assert_eq!(store.usage().invalidations, 0);
+    }
+
+    fn futures(future: impl Future<Output = Result<(), crate::Unread>>) -> bool {
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        matches!(std::pin::pin!(future).poll(&mut context), std::task::Poll::Ready(Ok(())))
+    }
+
+    /// A stranger who writes to very many paths must not empty the cache, not even with a slow download under way.
+    #[test]
+    fn a_flood_of_invalidations_purges_nothing_else() {
+        let store = store(1 << 20);
+        put(&store, "h/a", 1);
+        let download = store.begin();
+        for n in 0..70_000 {
+            store.invalidate(SITE, format!("h/{n}").as_bytes(), true);
+        }
+        assert!(store.usage().invalidations <= crate::INVALIDATIONS_MAX);
+        assert_eq!(store.usage().purges, 0);
+        let resource = store.get(store.hash(b"h/a"), b"h/a").expect("held");
+        assert_eq!(store.verdict(&resource.variants()[0]), Purged::No);
+        drop(download);
+        assert_eq!(store.usage().invalidations, 0);
+    }
+
+    /// Where the index does not know everything, the line must stay: what was held elsewhere may come back.
+    #[test]
+    fn without_a_whole_index_it_is_a_purge() {
+        let store = store(1 << 20);
+        let begun = store.generation();
+        store.invalidate(SITE, PATH.as_bytes(), false);
+        assert_eq!(store.usage().purges, 1);
+        let stored = put_begun(&store, begun, PATH, 1);
+        assert_eq!(store.verdict(&stored), Purged::Hard);
+    }
+
+    /// Whatever the threads do to each other: an answer that was asked for before the change is not there after it.
+    #[test]
+    fn no_answer_from_before_survives_a_race() {
+        for _ in 0..200 {
+            let store = store(1 << 20);
+            let fetching = store.begin();
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    put_begun(&store, fetching.begun(), PATH, 1);
+                    drop(fetching);
+                });
+                scope.spawn(|| invalidate(&store));
+            });
+            // Either the response came first and was freed, or it was not stored.
+            assert_eq!(held(&store, PATH), []);
+            assert_eq!(store.usage().invalidations, 0);
+        }
+    }
+}
