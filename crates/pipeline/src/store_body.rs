@@ -45,6 +45,8 @@ pub struct StoreBody {
     /// `None` once it is longer than may be stored.
     copy: Option<Vec<u8>>,
     bytes_max: usize,
+    /// The length of the content, if it was announced.
+    length: Option<u64>,
     budget: Arc<CopyBudget>,
     /// What of the budget is ours.
     taken: u64,
@@ -60,8 +62,9 @@ impl Drop for StoreBody {
 impl StoreBody {
     pub(crate) fn new(inner: origins::Body, bytes_max: u64, budget: Arc<CopyBudget>, keep: impl FnOnce(Bytes) + 'static) -> Self {
         let hopeless = inner.size_hint().lower() > bytes_max;
+        let length = inner.size_hint().exact();
         let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
-        Self { inner, copy: (!hopeless).then(Vec::new), bytes_max, budget, taken: 0, keep: Some(Box::new(keep)) }
+        Self { inner, copy: (!hopeless).then(Vec::new), bytes_max, length, budget, taken: 0, keep: Some(Box::new(keep)) }
     }
 
     pub(crate) fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, OriginError>>> {
@@ -77,15 +80,21 @@ impl StoreBody {
                         self.taken += data.len() as u64;
                     }
                 }
-            }
-            Some(Err(_)) => self.copy = None,
-            None => {
-                if let (Some(copy), Some(keep)) = (self.copy.take(), self.keep.take()) {
-                    keep(copy.into_boxed_slice().into());
+                // Who writes content of announced length stops when it is written, and does not come back for the end.
+                if self.copy.as_ref().is_some_and(|copy| self.length == Some(copy.len() as u64)) {
+                    self.complete();
                 }
             }
+            Some(Err(_)) => self.copy = None,
+            None => self.complete(),
         }
         Poll::Ready(frame)
+    }
+
+    fn complete(&mut self) {
+        if let (Some(copy), Some(keep)) = (self.copy.take(), self.keep.take()) {
+            keep(copy.into_boxed_slice().into());
+        }
     }
 
     pub(crate) fn size_hint(&self) -> SizeHint {

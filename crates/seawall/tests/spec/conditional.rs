@@ -26,7 +26,8 @@ async fn conditions_are_evaluated_in_their_order() {
         (&[("if-none-match", "\"x\", \"a\"")], 304),
         (&[("if-none-match", "*")], 304),
         (&[("if-none-match", "\"b\"")], 200),
-        (&[("if-none-match", "a")], 200),
+        // Some clients lose the quotes; the tag is the same.
+        (&[("if-none-match", "a")], 304),
         (&[("if-modified-since", MODIFIED)], 304),
         (&[("if-modified-since", AFTER)], 304),
         (&[("if-modified-since", BEFORE)], 200),

@@ -76,6 +76,43 @@ async fn every_variant_and_query_of_the_target_goes() {
     }
 }
 
+/// RFC 9110 §9.3.3: the answer to a POST that says that it is the page, and for how long, answers GET and HEAD.
+#[tokio::test]
+async fn the_answer_to_a_post_may_be_the_page() {
+    let (origin, site) = site().await;
+    origin.on(get("/post")).reply(page("old"));
+    stored(&site, "/post").await;
+    origin.on(post("/post")).reply(page("new").field("content-location", "/post"));
+    site.request(Req::post("/post").body("text")).await.status(200).body("new").cache_status("fwd=method; fwd-status=200; stored");
+    site.get("/post").await.body("new").cache_status("hit");
+    site.request(Req::head("/post")).await.status(200).cache_status("hit");
+    assert_eq!(origin.count("/post"), 2);
+}
+
+/// Without both, for somebody, or for another page, it is the answer to this request alone.
+#[tokio::test]
+async fn any_other_answer_to_a_post_is_not() {
+    let page = page("new");
+    for (reply, cookie) in [
+        (page.clone(), None),
+        (page.clone().field("content-location", "/other"), None),
+        (page.clone().field("content-location", "/post?x"), None),
+        (page.clone().field("content-location", "http://elsewhere.example/post"), None),
+        (ok("new").field("content-location", "/post").field("last-modified", "Thu, 01 Jan 2015 00:00:00 GMT"), None),
+        (ok("new").field("content-location", "/post").field("cache-control", "max-age=0").field("etag", "\"a\""), None),
+        (page.clone().field("content-location", "/post").field("set-cookie", "a=1"), None),
+        (status(201).field("cache-control", "max-age=600").field("content-location", "/post"), None),
+        (page.clone().field("content-location", "/post"), Some("session=1")),
+    ] {
+        let (origin, site) = site().await;
+        origin.on(get("/post")).reply(ok("text"));
+        origin.on(post("/post")).reply(reply);
+        let request = cookie.into_iter().fold(Req::post("/post").body("text"), |request, cookie| request.field("cookie", cookie));
+        site.request(request).await;
+        site.get("/post").await.body("text").cache_status("fwd=uri-miss");
+    }
+}
+
 /// The purge happens before the answer is seen: whoever reads after writing reads the new page.
 #[tokio::test]
 async fn a_fetch_begun_before_the_change_is_not_reused_after_it() {

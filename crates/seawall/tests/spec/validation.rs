@@ -1,6 +1,6 @@
 //! Validation: RFC 9111 §4.3, §3.2 (updating stored fields); RFC 9110 §8.8 (validators).
 
-use testkit::{get, not_modified, ok, secs, status};
+use testkit::{Req, get, head, not_modified, ok, secs, status};
 
 use crate::site::site;
 
@@ -90,6 +90,64 @@ async fn a_304_leaves_what_describes_the_content() {
     site.get("/post").await.no_field("set-cookie").cache_status("hit");
 }
 
+/// §3.2: with the same strong tag the origin vouches for these very bytes, and says what they are.
+#[tokio::test]
+async fn a_304_with_the_same_strong_tag_may_say_what_the_content_is() {
+    let (origin, site) = site().await;
+    origin.on(get("/post")).reply(ok("v1").field("etag", "\"a\"").field("cache-control", "max-age=10").field("content-type", "text/plain"));
+    site.get("/post").await.body("v1");
+    site.clock.advance(secs(10));
+    let confirmed = not_modified().field("etag", "\"a\"").field("content-type", "text/html").field("cache-control", "max-age=10");
+    origin.on(get("/post").field("if-none-match", "\"a\"")).reply(confirmed);
+    for _ in 0..2 {
+        site.get("/post").await.status(200).body("v1").field("content-type", "text/html").field("content-length", "2");
+    }
+}
+
+/// §4.3.5: a 200 to HEAD with the same validators freshens the stored response to GET.
+#[tokio::test]
+async fn a_head_freshens_the_stored_get() {
+    let (origin, site) = site().await;
+    let page = ok("v1").field("etag", "\"a\"").field("cache-control", "max-age=10").field("x-old", "1").field("x-both", "1");
+    origin.on(get("/post")).reply(page);
+    site.get("/post").await.body("v1");
+    site.clock.advance(secs(10));
+    let looked = status(200).field("etag", "\"a\"").field("content-length", "2").field("cache-control", "max-age=20").field("x-both", "2");
+    origin.on(head("/post")).reply(looked);
+    let answer = site.request(Req::head("/post")).await.status(200).cache_status("fwd=stale; fwd-status=200; stored");
+    answer.field("x-old", "1").field("x-both", "2").field("content-length", "2");
+    site.clock.advance(secs(19));
+    site.get("/post").await.body("v1").field("x-old", "1").field("x-both", "2").cache_status("hit; ttl=1");
+    assert_eq!(origin.count("/post"), 2);
+}
+
+/// §4.3.5: one with other validators, or another length, says that the stored response is stale; one without any says nothing.
+#[tokio::test]
+async fn a_head_about_something_else_freshens_nothing() {
+    for field in [("etag", "\"b\""), ("content-length", "3"), ("content-length", "2")] {
+        let (origin, site) = site().await;
+        origin.on(get("/post")).reply(ok("v1").field("etag", "\"a\"").field("cache-control", "max-age=10"));
+        site.get("/post").await.body("v1");
+        // Fresh, but this client wants the origin's word.
+        origin.on(head("/post")).reply(status(200).field(field.0, field.1).field("cache-control", "max-age=20"));
+        site.request(Req::head("/post").field("cache-control", "no-cache")).await.status(200);
+        let expected = if field.1 == "2" { "hit" } else { "fwd=uri-miss" };
+        site.get("/post").await.body("v1").cache_status(expected);
+    }
+}
+
+/// §4.3.4: and so does a 304 to HEAD.
+#[tokio::test]
+async fn a_304_to_head_freshens_too() {
+    let (origin, site) = site().await;
+    origin.on(get("/post")).reply(ok("v1").field("etag", "\"a\"").field("cache-control", "max-age=10"));
+    site.get("/post").await.body("v1");
+    site.clock.advance(secs(10));
+    origin.on(head("/post").field("if-none-match", "\"a\"")).reply(not_modified().field("cache-control", "max-age=10"));
+    site.request(Req::head("/post")).await.status(200).cache_status("fwd-status=304");
+    site.get("/post").await.body("v1").cache_status("hit");
+}
+
 /// RFC 9111 §5.2.2.4: `no-cache` is stored, and validated each time.
 #[tokio::test]
 async fn no_cache_means_to_validate_each_time() {
@@ -108,7 +166,7 @@ async fn no_cache_means_to_validate_each_time() {
 async fn a_clients_condition_does_not_shrink_what_is_stored() {
     let (origin, site) = site().await;
     origin.on(get("/post").without("if-none-match")).reply(ok("v1").field("etag", "\"a\"").field("cache-control", "max-age=10"));
-    let conditional = testkit::Req::get("/post").field("if-none-match", "\"a\"");
+    let conditional = Req::get("/post").field("if-none-match", "\"a\"");
     site.request(conditional).await.status(304).field("etag", "\"a\"");
     site.get("/post").await.status(200).body("v1").cache_status("hit");
 }
