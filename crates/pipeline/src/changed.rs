@@ -1,6 +1,7 @@
 //! What the answer to an unsafe method does to what is stored: it invalidates (RFC 9111 §4.4, RFC 9875 §3), and the answer to a POST may
 //! take the place of what it invalidated (RFC 9110 §9.3.3).
 
+use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header};
 use policy::{Kept, Verdict};
 use semantics::{
@@ -9,9 +10,9 @@ use semantics::{
     invalidation::{invalidated, invalidates, is_safe},
     reference::resolve,
 };
-use store::{Generation, Hardness, Target};
+use store::{Generation, Hardness, Purged, Target};
 
-use crate::{Pipeline, question::Question};
+use crate::{Pipeline, Stored, question::Question};
 
 /// Fields of a request that are about its content, or that a GET for the same page would not have.
 const OF_CONTENT: [header::HeaderName; 6] =
@@ -20,11 +21,11 @@ const OF_CONTENT: [header::HeaderName; 6] =
 impl Pipeline {
     /// Purges what an unsafe method may have changed, and the groups that its answer names, whatever its status.
     ///
-    /// Returns the generation after that, if nobody else has purged anything since `begun`: an answer asked for at `begun` is then newer than
-    /// every purge but those it caused itself.
-    pub(crate) fn invalidate(&self, question: &Question, status: StatusCode, headers: &HeaderMap, begun: Generation) -> Option<Generation> {
-        let mut now = begun;
-        let mut alone = self.shared.store.generation() == begun;
+    /// Returns the generation after that, if nobody else has purged anything since the generation `since`: what no purge covered then is
+    /// covered by none now but those that it caused itself.
+    pub(crate) fn invalidate(&self, question: &Question, status: StatusCode, headers: &HeaderMap, since: Generation) -> Option<Generation> {
+        let mut now = since;
+        let mut alone = true;
         // Not `Shared::purge`: that a stranger wrote something is no word of the operator that pages are about to appear.
         let mut purge = |target: &Target| {
             let after = self.shared.store.purge(target, Hardness::Hard).generation;
@@ -49,13 +50,14 @@ impl Pipeline {
     }
 
     /// The GET that the answer to a POST answers as well, and how it is kept: if the origin gave it a lifetime and said by `Content-Location`
-    /// that it is what is found under the target. Narrower than RFC 9110 §9.3.3 in that the request must be nobody's.
+    /// that it is what is found under the target, and if no purge since `begun`, when the POST was sent, covers it. Narrower than RFC 9110 §9.3.3 in that the request must be nobody's.
     pub(crate) fn posted(
         &self,
         question: &Question,
         status: StatusCode,
         headers: &HeaderMap,
         times: (Timestamp, Timestamp),
+        begun: Generation,
     ) -> Option<(Question, Kept)> {
         if question.method != Method::POST || status != StatusCode::OK {
             return None;
@@ -84,6 +86,9 @@ impl Pipeline {
         get.key = key;
         let kept = self.judge(&get, status, headers, times).ok()?;
         let by_origin = kept.freshness.source == LifetimeSource::Explicit && kept.freshness.is_fresh(times.1);
-        by_origin.then_some((get, kept))
+        // To be asked before this answer invalidates what it replaces: afterwards nobody could tell whose purge covers it.
+        let (record, scope) = self.record(&get, (status, headers), None, kept.clone());
+        let purged = self.shared.store.verdict(&Stored::new(record, Bytes::new(), begun, scope));
+        (by_origin && purged == Purged::No).then_some((get, kept))
     }
 }

@@ -422,9 +422,10 @@ impl Pipeline {
         };
         let status = answer.response.status();
         let (parts, body) = answer.response.into_parts();
-        let alone_since = self.invalidate(&question, status, &parts.headers, begun);
-        let posted = self.posted(&question, status, &parts.headers, (answer.request_time, answer.response_time));
-        let (body, detail) = match posted.zip(alone_since) {
+        let now = self.shared.store.generation();
+        let posted = self.posted(&question, status, &parts.headers, (answer.request_time, answer.response_time), begun);
+        let since = self.invalidate(&question, status, &parts.headers, now);
+        let (body, detail) = match posted.zip(since) {
             Some(((get, kept), begun)) => (self.kept_body(Rc::new(get), (status, parts.headers.clone()), body, kept, begun), None),
             None => (Body::Origin(body), Some(rule)),
         };

@@ -1,5 +1,6 @@
 //! Invalidation by unsafe methods: RFC 9111 §4.4; RFC 9110 §9.2.1.
 
+use store::{Hardness, Target};
 use testkit::{Req, get, method, ok, post, status};
 
 use crate::site::{HOST, Site, site};
@@ -87,6 +88,24 @@ async fn the_answer_to_a_post_may_be_the_page() {
     site.get("/post").await.body("new").cache_status("hit");
     site.request(Req::head("/post")).await.status(200).cache_status("hit");
     assert_eq!(origin.count("/post"), 2);
+}
+
+/// A purge while the POST is under way covers its answer, one of something else does not.
+#[tokio::test]
+async fn a_purge_during_a_post_covers_its_answer() {
+    for (path, outcome) in [("/post", "fwd=uri-miss"), ("/other", "hit")] {
+        let (origin, site) = site().await;
+        let gate = testkit::Gate::new();
+        origin.on(get("/post")).reply(page("newer"));
+        origin.on(post("/post")).reply(page("new").field("content-location", "/post").gate(&gate));
+        let mut client = site.client().await;
+        client.send(Req::post("/post").body("text")).await;
+        gate.arrived().await;
+        site.purge(&Target::Url { site: 0, url: format!("{HOST}{path}").into_bytes() }, Hardness::Hard);
+        gate.open();
+        client.read_answer().await.body("new");
+        site.get("/post").await.cache_status(outcome);
+    }
 }
 
 /// Without both, for somebody, or for another page, it is the answer to this request alone.
