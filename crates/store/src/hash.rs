@@ -51,6 +51,11 @@ impl KeyHash {
     pub fn stripe(self, count: usize) -> usize {
         usize::try_from(self.0 % count as u64).expect("a remainder is below a usize")
     }
+
+    /// A short mark of this hash, never zero. Two keys may have the same.
+    pub(crate) fn mark(self) -> u32 {
+        u32::try_from(self.1 >> 32).unwrap_or_default() | 1
+    }
 }
 
 /// A hasher for tables whose keys are secret hashes already: takes the last word as it is.

@@ -8,7 +8,8 @@
 //!
 //! - **A purge is a number** ([`purge`](Store::purge)). Every purge raises the generation and notes its target; a stored response knows the
 //!   generation at which its fetch began. Older than a purge that covers it: purged, whenever it came in. Nothing is searched.
-//! - **A hit takes one read lock** ([`get`](Store::get)). Resources are immutable and shared; writers copy them.
+//! - **A hit takes one read lock** ([`get`](Store::get)), or none where a worker keeps what it serves most ([`Front`]). Resources are
+//!   immutable and shared; writers copy them.
 //! - **A crowd is one flight** ([`join`](Store::join)). One leader fetches; the others read the same growing body while it arrives.
 //!
 //! # Bounds
@@ -19,14 +20,18 @@
 //! | their eviction history | a fraction of the places | 64 per 32 KiB of `memory` (0.2 %) |
 //! | growing bodies | [`StoreOptions::growing_max`] | the same, then windowed: `flights_max` x ([`WINDOW`] + one chunk) |
 //! | a body being completed | one per thread | [`StoreOptions::object_max`] per thread, while its chunks are joined |
+//! | a worker's front | [`Front::new`] | its bytes, and 160 KiB of its own |
+//! | counters of changes | 512 of them | 32 KiB |
 //! | followers and readers | `flights_max` x `followers_max`; sooner by the requests the caller lets in | 64 each |
 //! | purge targets (URL, tag) | [`StoreOptions::purge_targets_max`] | 96 each: 6 MiB for 65,536 |
 //! | invalidated URLs while older fetches are open | [`INVALIDATIONS_MAX`] | 96 each: 400 KiB |
 //! | purge prefixes | [`PREFIXES_MAX`], [`PREFIX_BYTES_MAX`] | 4 MiB |
 //! | uncacheable keys | [`StoreOptions::uncacheable_max`] | 128 each: 8 MiB for 65,536 |
 
+mod changes;
 mod fetches;
 mod flight;
+mod front;
 mod growing;
 mod hash;
 mod index;
@@ -39,6 +44,7 @@ mod writer;
 
 pub use fetches::{Fetching, INVALIDATIONS_MAX};
 pub use flight::{Failure, FlightGuard, FlightView, Follow, Joined, Lead, Outcome};
+pub use front::{Found, Front, Page};
 pub use growing::{Broken, Reader, Unread, WINDOW};
 pub use hash::KeyHash;
 pub use options::StoreOptions;

@@ -13,6 +13,7 @@ use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{Lifecycle, OptionsBuilder, UnitWeighter, Weighter};
 use smallvec::SmallVec;
 
+use crate::changes::{Changes, Counter};
 use crate::fetches::{Fetches, Fetching};
 use crate::flight::{Failure, FlightView, Flights, Joined};
 use crate::hash::{AsIs, KeyHash, Secret};
@@ -34,6 +35,8 @@ pub struct Store<R: Record, E: Failure> {
     secret: Secret,
     memory: Memory<R>,
     writers: Box<[Mutex<()>]>,
+    /// Raised after every change, under the changed key's writer lock: for the fronts of the workers.
+    pub(crate) changes: Changes,
     urls: UrlIndex,
     purges: PurgeTable,
     fetches: Arc<Fetches>,
@@ -79,6 +82,7 @@ impl<R: Record, E: Failure> Store<R, E> {
             secret,
             memory: memory(&options),
             writers: (0..WRITERS).map(|_| Mutex::default()).collect(),
+            changes: Changes::new(),
             urls: UrlIndex::default(),
             purges: PurgeTable::new(options.purge_targets_max, secret),
             fetches: Arc::default(),
@@ -177,6 +181,7 @@ impl<R: Record, E: Failure> Store<R, E> {
     pub fn remove(&self, hash: KeyHash, key: &[u8]) {
         let _writer = self.writer(hash).lock();
         if let Some((_, resource)) = self.memory.remove_if(&hash, |resource| *resource.key == *key) {
+            self.changes.of(hash).raise();
             self.urls.remove(resource.url, hash);
         }
     }
@@ -314,6 +319,7 @@ impl<R: Record, E: Failure> Store<R, E> {
                 self.memory.insert_with_lifecycle(hash, Arc::new(resource), evicted);
             }
         }
+        self.changes.of(hash).raise();
     }
 
     /// Takes evicted resources out of the index, unless they are back already. To be called without a writer lock.
@@ -326,6 +332,7 @@ impl<R: Record, E: Failure> Store<R, E> {
                 Some(now) if now.url == gone.url => {}
                 Some(_) => self.urls.remove(gone.url, hash),
                 None => {
+                    self.changes.of(hash).raise();
                     self.urls.remove(gone.url, hash);
                     self.evicted.fetch_add(1, Ordering::Relaxed);
                 }

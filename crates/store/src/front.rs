@@ -1,0 +1,230 @@
+//! A worker's own table of the pages it serves most: a hit in it takes no lock and writes to nothing that another core reads.
+//!
+//! What many cores hit at once is one page, and then the shard's lock word and the page's reference count are the two words that all of
+//! them fight for. A page that stands here costs one look at a counter that only changes write ([`changes`](crate::changes)), and is
+//! handed out by a reference count of the worker's own.
+//!
+//! It keeps resources, not judgements: whether a purge covers what is found is still asked of the store
+//! ([`Store::verdict`](crate::Store::verdict)). What it keeps may have been evicted a moment ago, so its bytes are bounded and swept.
+
+use std::cell::Cell;
+use std::fmt;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::changes::Kept;
+use crate::flight::Failure;
+use crate::hash::KeyHash;
+use crate::resource::{Record, Resource};
+use crate::store::Store;
+
+/// Sets of places; a key belongs to one set.
+const SETS: usize = 512;
+/// Places of a set.
+const WAYS: usize = 4;
+/// Every so many hits here, the memory tier hears of one: often enough for what is read here not to be evicted there.
+const TOUCH: u32 = 32;
+/// Sets that one request for room looks at.
+const ROOM_SETS: usize = 8;
+
+/// The pages that one worker serves most.
+pub struct Front<R> {
+    sets: Box<[Set<R>]>,
+    bytes: u64,
+    bytes_max: u64,
+    /// Where room is looked for next.
+    hand: usize,
+}
+
+struct Set<R> {
+    places: [Option<Rc<Page<R>>>; WAYS],
+    /// The keys that were missed last, as a ring. Only a key that is missed again while it stands here takes a place, so that a crawler's
+    /// walk through the whole site leaves everything where it was.
+    missed: [u32; WAYS],
+    next: u8,
+}
+
+/// A resource in a front.
+pub struct Page<R> {
+    hash: KeyHash,
+    kept: Kept<Arc<Resource<R>>>,
+    /// Halved whenever its place is wanted: how often it was hit of late.
+    hits: Cell<u32>,
+}
+
+/// What was found: in the front, or beyond it.
+#[derive(Debug)]
+pub enum Found<R> {
+    /// By the worker's own reference.
+    Front(Rc<Page<R>>),
+    /// By a shared one.
+    Store(Arc<Resource<R>>),
+}
+
+impl<R> Found<R> {
+    /// The resource.
+    #[inline]
+    pub fn resource(&self) -> &Resource<R> {
+        match self {
+            Self::Front(page) => page.resource(),
+            Self::Store(resource) => resource,
+        }
+    }
+}
+
+impl<R> Page<R> {
+    /// The resource.
+    #[inline]
+    pub fn resource(&self) -> &Resource<R> {
+        &self.kept.value
+    }
+}
+
+impl<R: Record> Page<R> {
+    /// Whether this is what the store holds under its key now. Counts as a hit.
+    #[inline]
+    pub fn is_current<E: Failure>(&self, store: &Store<R, E>) -> bool {
+        let hits = self.hits.get().wrapping_add(1);
+        self.hits.set(hits);
+        self.kept.is_current(store.changes.of(self.hash)) && !hits.is_multiple_of(TOUCH) || self.look_again(store)
+    }
+
+    /// Asks the memory tier: for its sake, or because something of this stripe has changed.
+    #[cold]
+    fn look_again<E: Failure>(&self, store: &Store<R, E>) -> bool {
+        let now = Kept::read(store.changes.of(self.hash), || store.get(self.hash, self.resource().key()));
+        let same = now.value.as_ref().is_some_and(|stored| Arc::ptr_eq(stored, &self.kept.value));
+        if same {
+            self.kept.confirm(&now);
+        }
+        same
+    }
+}
+
+impl<R: Record> Front<R> {
+    /// An empty one that keeps at most `bytes_max` bytes of resources from being freed.
+    #[must_use]
+    pub fn new(bytes_max: u64) -> Self {
+        let set = |_| Set { places: [const { None }; WAYS], missed: [0; WAYS], next: 0 };
+        Self { sets: (0..SETS).map(set).collect(), bytes: 0, bytes_max, hand: 0 }
+    }
+
+    /// What is stored under a key: as [`Store::get`], and from here if it is here.
+    pub fn get<E: Failure>(&mut self, store: &Store<R, E>, hash: KeyHash, key: &[u8]) -> Option<Found<R>> {
+        let set = &self.sets[hash.stripe(SETS)];
+        let at = set.places.iter().position(|place| place.as_ref().is_some_and(|page| page.hash == hash && page.resource().key() == key));
+        if let Some(page) = at.and_then(|at| set.places[at].as_ref())
+            && page.is_current(store)
+        {
+            return Some(Found::Front(Rc::clone(page)));
+        }
+        self.fetch(store, hash, key, at)
+    }
+
+    /// Takes it from the store, and a place for it if it is wanted often enough. `held` is the place of an older copy.
+    fn fetch<E: Failure>(&mut self, store: &Store<R, E>, hash: KeyHash, key: &[u8], held: Option<usize>) -> Option<Found<R>> {
+        let stripe = hash.stripe(SETS);
+        if let Some(at) = held {
+            self.free(stripe, at);
+        }
+        let kept = Kept::read(store.changes.of(hash), || store.get(hash, key));
+        let value = kept.value.clone()?;
+        let weight = value.weight();
+        let wanted = held.is_some() || self.sets[stripe].missed_before(hash);
+        if !wanted || weight > self.bytes_max / 4 {
+            return Some(Found::Store(value));
+        }
+        let at = held.unwrap_or_else(|| self.sets[stripe].coldest());
+        self.free(stripe, at);
+        self.make_room(weight);
+        if self.bytes + weight > self.bytes_max {
+            return Some(Found::Store(value));
+        }
+        self.bytes += weight;
+        let page = Rc::new(Page { hash, kept: kept.with(value), hits: Cell::new(1) });
+        self.sets[stripe].places[at] = Some(Rc::clone(&page));
+        Some(Found::Front(page))
+    }
+
+    /// Frees what was hit least of late, as long as it takes, but looks at a few sets only: the next who wants room looks further.
+    fn make_room(&mut self, weight: u64) {
+        for _ in 0..ROOM_SETS {
+            if self.bytes + weight <= self.bytes_max {
+                return;
+            }
+            self.hand = (self.hand + 1) % SETS;
+            for at in 0..WAYS {
+                if self.sets[self.hand].places[at].as_ref().is_some_and(|page| page.cool() == 0) {
+                    self.free(self.hand, at);
+                }
+            }
+        }
+    }
+
+    /// Lets go of what is no longer stored. To be called every second or so: until then, evicted bytes are kept from being freed.
+    pub fn sweep<E: Failure>(&mut self, store: &Store<R, E>) {
+        for stripe in 0..SETS {
+            for at in 0..WAYS {
+                let place = &self.sets[stripe].places[at];
+                if place.as_ref().is_some_and(|page| !page.kept.is_current(store.changes.of(page.hash)) && !page.look_again(store)) {
+                    self.free(stripe, at);
+                }
+            }
+        }
+    }
+
+    /// Bytes of the resources in it.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn free(&mut self, stripe: usize, at: usize) {
+        if let Some(page) = self.sets[stripe].places[at].take() {
+            self.bytes -= page.resource().weight();
+        }
+    }
+}
+
+impl<R> Page<R> {
+    /// Halves the hits; returns how many are left.
+    fn cool(&self) -> u32 {
+        let hits = self.hits.get() / 2;
+        self.hits.set(hits);
+        hits
+    }
+}
+
+impl<R> Set<R> {
+    /// An empty place, or that of the page with the fewest hits of late. All others age by it.
+    fn coldest(&self) -> usize {
+        let hits = |place: &Option<Rc<Page<R>>>| place.as_ref().map_or(0, |page| page.cool() + 1);
+        self.places.iter().map(hits).enumerate().min_by_key(|(_, hits)| *hits).map_or(0, |(at, _)| at)
+    }
+
+    /// Whether this key was missed here a short while ago; notes that it was now.
+    fn missed_before(&mut self, hash: KeyHash) -> bool {
+        let mark = hash.mark();
+        if self.missed.contains(&mark) {
+            return true;
+        }
+        self.missed[usize::from(self.next) % WAYS] = mark;
+        self.next = self.next.wrapping_add(1);
+        false
+    }
+}
+
+impl<R> fmt::Debug for Page<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Page").field("resource", self.resource()).field("hits", &self.hits).finish_non_exhaustive()
+    }
+}
+
+impl<R> fmt::Debug for Front<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Front").field("bytes", &self.bytes).field("bytes_max", &self.bytes_max).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,225 @@
+use bytes::Bytes;
+
+use super::*;
+use crate::StoreOptions;
+use crate::purge::{Generation, Hardness, Purged, Target};
+use crate::resource::{Scope, Stored};
+
+/// A page's version.
+struct Version(u32);
+
+impl Record for Version {
+    fn weight(&self) -> usize {
+        0
+    }
+}
+
+type TestStore = Store<Version, ()>;
+
+fn store(memory: u64) -> TestStore {
+    Store::new(StoreOptions::with_memory(memory))
+}
+
+fn put(store: &TestStore, url: &str, version: u32, length: usize) {
+    put_begun(store, store.generation(), url, version, length);
+}
+
+fn put_begun(store: &TestStore, begun: Generation, url: &str, version: u32, length: usize) {
+    let scope = Scope { site: 1, url: url.as_bytes().into(), tags: [].into() };
+    let stored = Stored::new(Version(version), Bytes::from(vec![b'x'; length]), begun, scope);
+    store.insert(store.hash(url.as_bytes()), url.as_bytes(), stored, |_| true);
+}
+
+fn get(front: &mut Front<Version>, store: &TestStore, url: &str) -> Option<Found<Version>> {
+    front.get(store, store.hash(url.as_bytes()), url.as_bytes())
+}
+
+/// The version that is served, and whether it came from the front.
+fn served(front: &mut Front<Version>, store: &TestStore, url: &str) -> Option<(u32, bool)> {
+    let found = get(front, store, url)?;
+    let stored = &found.resource().variants()[0];
+    (store.verdict(stored) == Purged::No).then_some((stored.record.0, matches!(found, Found::Front(_))))
+}
+
+fn keep(front: &mut Front<Version>, store: &TestStore, url: &str) {
+    for _ in 0..2 {
+        get(front, store, url);
+    }
+    assert!(matches!(get(front, store, url), Some(Found::Front(_))), "{url} stands in the front");
+}
+
+#[test]
+fn what_is_asked_for_twice_takes_a_place() {
+    let (store, mut front) = (store(1 << 20), Front::new(1 << 20));
+    assert_eq!(served(&mut front, &store, "h/a"), None);
+    put(&store, "h/a", 1, 100);
+    assert_eq!(served(&mut front, &store, "h/a"), Some((1, false)));
+    assert_eq!(served(&mut front, &store, "h/a"), Some((1, true)));
+    assert_eq!(served(&mut front, &store, "h/a"), Some((1, true)));
+    let weight = get(&mut front, &store, "h/a").map(|found| found.resource().weight());
+    assert_eq!(Some(front.bytes()), weight);
+}
+
+#[test]
+fn every_change_is_seen_at_once() {
+    let (store, mut front) = (store(1 << 20), Front::new(1 << 20));
+    let url = || Target::Url { site: 1, url: b"h/a".as_slice().into() };
+    type Change<'a> = (&'a str, &'a dyn Fn(), Option<u32>);
+    let changes: [Change<'_>; 7] = [
+        ("another version", &|| put(&store, "h/a", 2, 100), Some(2)),
+        ("removed", &|| store.remove(store.hash(b"h/a"), b"h/a"), None),
+        (
+            "a hard purge of its URL",
+            &|| {
+                store.purge(&url(), Hardness::Hard);
+            },
+            None,
+        ),
+        (
+            "a soft purge of its URL",
+            &|| {
+                store.purge(&url(), Hardness::Soft);
+            },
+            None,
+        ),
+        (
+            "a purge of its prefix",
+            &|| {
+                store.purge(&Target::Prefix { site: 1, url: b"h/".as_slice().into() }, Hardness::Hard);
+            },
+            None,
+        ),
+        (
+            "a purge of its site",
+            &|| {
+                store.purge(&Target::Site(1), Hardness::Soft);
+            },
+            None,
+        ),
+        (
+            "a purge of everything",
+            &|| {
+                store.purge(&Target::All, Hardness::Hard);
+            },
+            None,
+        ),
+    ];
+    for (name, change, expected) in changes {
+        put(&store, "h/a", 1, 100);
+        keep(&mut front, &store, "h/a");
+        change();
+        assert_eq!(served(&mut front, &store, "h/a").map(|(version, _)| version), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_fetch_begun_before_a_purge_is_not_served_from_a_front_either() {
+    let (store, mut front) = (store(1 << 20), Front::new(1 << 20));
+    let before = store.generation();
+    store.purge(&Target::All, Hardness::Hard);
+    put_begun(&store, before, "h/a", 1, 100);
+    for _ in 0..4 {
+        assert_eq!(served(&mut front, &store, "h/a"), None);
+    }
+}
+
+#[test]
+fn a_reference_that_was_kept_knows_when_it_is_no_longer_current() {
+    let (store, mut front) = (store(1 << 20), Front::new(1 << 20));
+    put(&store, "h/a", 1, 100);
+    keep(&mut front, &store, "h/a");
+    let Some(Found::Front(page)) = get(&mut front, &store, "h/a") else { panic!("it stands in the front") };
+    for _ in 0..3 * TOUCH {
+        assert!(page.is_current(&store));
+    }
+    // Changes of other keys, some of the same stripe, make it look again, not lose its page.
+    for other in 0..2 * 512 {
+        put(&store, &format!("h/{other}"), 1, 1);
+        assert!(page.is_current(&store));
+    }
+    put(&store, "h/a", 2, 100);
+    assert!(!page.is_current(&store));
+    assert_eq!(page.resource().variants()[0].record.0, 1, "what it refers to stays whole");
+}
+
+#[test]
+fn a_walk_through_the_site_leaves_everything_where_it_was() {
+    let (store, mut front) = (store(64 << 20), Front::new(1 << 20));
+    put(&store, "h/a", 1, 100);
+    keep(&mut front, &store, "h/a");
+    let bytes = front.bytes();
+    for page in 0..10_000 {
+        put(&store, &format!("h/{page}"), 1, 100);
+        assert_eq!(served(&mut front, &store, &format!("h/{page}")), Some((1, false)));
+    }
+    assert_eq!(front.bytes(), bytes);
+    assert_eq!(served(&mut front, &store, "h/a"), Some((1, true)));
+}
+
+#[test]
+fn its_bytes_are_bounded_and_the_hottest_stay() {
+    const MAX: u64 = 256 << 10;
+    let (store, mut front) = (store(64 << 20), Front::new(MAX));
+    put(&store, "h/hot", 1, 1 << 10);
+    put(&store, "h/huge", 1, MAX as usize / 4);
+    keep(&mut front, &store, "h/hot");
+    for page in 0..2_000 {
+        let url = format!("h/{page}");
+        put(&store, &url, 1, 4 << 10);
+        for _ in 0..3 {
+            get(&mut front, &store, &url);
+        }
+        for _ in 0..8 {
+            get(&mut front, &store, "h/hot");
+        }
+        assert!(front.bytes() <= MAX);
+    }
+    assert!(front.bytes() > MAX / 2, "{}", front.bytes());
+    assert_eq!(served(&mut front, &store, "h/hot"), Some((1, true)));
+    for _ in 0..4 {
+        assert_eq!(served(&mut front, &store, "h/huge"), Some((1, false)), "one page does not take all the room");
+    }
+}
+
+#[test]
+fn what_was_evicted_or_replaced_is_let_go_by_the_next_sweep() {
+    let (store, mut front) = (store(1 << 20), Front::new(1 << 20));
+    let mut bodies = Vec::new();
+    for page in 0..40 {
+        let url = format!("h/{page}");
+        put(&store, &url, 1, 16 << 10);
+        keep(&mut front, &store, &url);
+        let found = get(&mut front, &store, &url).expect("it stands in the front");
+        bodies.push(Arc::downgrade(&found.resource().variants()[0]));
+    }
+    put(&store, "h/0", 2, 10);
+    store.purge(&Target::Url { site: 1, url: b"h/1".as_slice().into() }, Hardness::Hard);
+    for page in 0..200 {
+        put(&store, &format!("other/{page}"), 1, 16 << 10);
+    }
+    front.sweep(&store);
+    let stored = |page: usize| {
+        let url = format!("h/{page}");
+        store.get(store.hash(url.as_bytes()), url.as_bytes()).is_some_and(|resource| resource.variants()[0].record.0 == 1)
+    };
+    let mut gone = 0;
+    for (page, body) in bodies.iter().enumerate() {
+        assert_eq!(body.upgrade().is_some(), stored(page), "page {page}");
+        gone += usize::from(!stored(page));
+    }
+    assert!(gone > 2, "some were evicted: {gone}");
+}
+
+/// What is hit in a front all the time would look unread to the memory tier, which would evict it.
+#[test]
+fn what_is_hit_here_is_not_evicted_there() {
+    let (store, mut front) = (store(1 << 20), Front::new(1 << 20));
+    put(&store, "h/a", 1, 1 << 10);
+    keep(&mut front, &store, "h/a");
+    for page in 0..2_000 {
+        put(&store, &format!("other/{page}"), 1, 8 << 10);
+        for _ in 0..4 {
+            assert_eq!(served(&mut front, &store, "h/a"), Some((1, true)), "after {page}");
+        }
+    }
+}
