@@ -23,14 +23,19 @@ pub struct Peer {
 
 /// A stored response that is being sent: the head is in the buffer that [`Service::hit`] was given, the content is here.
 #[derive(Debug)]
-pub struct Hit<H, N> {
+pub struct Hit<H, N, K> {
     /// The status in the head.
     pub status: u16,
     /// The content; `None` where the message has none (HEAD, 304).
     pub body: Option<H>,
     /// What the service wants back in [`Service::done`].
     pub note: N,
+    /// What [`Service::again`] needs, should a head of the same bytes come again; `None` if the bytes alone do not decide.
+    pub known: Option<K>,
 }
+
+/// The hit of a service.
+pub type HitOf<S> = Hit<<S as Service>::Stored, <S as Service>::Note, <S as Service>::Known>;
 
 /// One request and what became of it, for logs and counters.
 #[derive(Debug)]
@@ -69,12 +74,18 @@ pub trait Service: 'static {
     type Body: Body<Data = Bytes, Error: fmt::Display + Into<Box<dyn std::error::Error + Send + Sync>>> + Unpin + 'static;
     /// What the service wants to know again when the exchange has ended.
     type Note: Default;
+    /// What the service has found out about a head that it answered with a hit. Kept with the head while that comes again and again.
+    type Known: 'static;
 
     /// Answers at once from what is stored, or not at all.
     ///
     /// Writes the status line and the fields, each with its line end, but not the empty line: the connection's own fields follow. Called
     /// for GET and HEAD without content only. Must not block.
-    fn hit(&self, peer: Peer, head: &RequestHead<'_>, started: Instant, out: &mut Vec<u8>) -> Option<Hit<Self::Stored, Self::Note>>;
+    fn hit(&self, peer: Peer, head: &RequestHead<'_>, started: Instant, out: &mut Vec<u8>) -> Option<HitOf<Self>>;
+
+    /// As [`Service::hit`], for a head that is byte for byte one that was a hit before, over the same scheme. `None`: the head is to be
+    /// parsed and judged as if it were new.
+    fn again(&self, peer: Peer, known: &Self::Known, started: Instant, out: &mut Vec<u8>) -> Option<HitOf<Self>>;
 
     /// Answers in its own time. The request's URI is in origin-form, its authority in `Host`.
     fn call(

@@ -19,6 +19,7 @@ use crate::{
     Listener,
     accept::{self, Gauges},
     connection::Table,
+    h1::recall::Recall,
     limits::{Allowances, Limits},
     service::Service,
 };
@@ -52,7 +53,7 @@ pub(crate) struct Front {
 }
 
 impl Front {
-    fn new(shared: Shared) -> Rc<Self> {
+    pub(crate) fn new(shared: Shared) -> Rc<Self> {
         let allowances = shared.limits.allowances();
         Rc::new(Self { shared, allowances })
     }
@@ -67,7 +68,7 @@ impl Deref for Front {
 
 /// A worker: its service, its connections and the buffers they share. Lives on one thread, in a tokio `LocalRuntime`.
 #[derive(Debug)]
-pub struct Worker<S> {
+pub struct Worker<S: Service> {
     pub(crate) service: S,
     front: RefCell<Rc<Front>>,
     pub(crate) table: Rc<Table>,
@@ -76,14 +77,18 @@ pub struct Worker<S> {
     /// Where heads are written.
     pub(crate) head_buffer: RefCell<Vec<u8>>,
     known_host: RefCell<Rc<str>>,
+    /// Heads that come again and again.
+    pub(crate) recall: RefCell<Recall<S::Known>>,
 }
 
 impl<S: Service> Worker<S> {
     /// A worker that has not begun.
     pub fn new(service: S, shared: Shared) -> Rc<Self> {
+        let front = Front::new(shared);
         Rc::new(Self {
             service,
-            front: RefCell::new(Front::new(shared)),
+            recall: RefCell::new(Recall::new(&front)),
+            front: RefCell::new(front),
             table: Table::new(),
             read_buffer: RefCell::new(vec![0; READ_BUFFER].into_boxed_slice()),
             head_buffer: RefCell::new(Vec::with_capacity(4096)),
@@ -124,7 +129,10 @@ impl<S: Service> Worker<S> {
 
     /// What connections accepted from now on are held to.
     pub fn reconfigure(&self, shared: Shared) {
-        *self.front.borrow_mut() = Front::new(shared);
+        let front = Front::new(shared);
+        // What passed under the old limits need not pass under the new ones.
+        *self.recall.borrow_mut() = Recall::new(&front);
+        *self.front.borrow_mut() = front;
     }
 
     pub(crate) fn front(&self) -> Rc<Front> {

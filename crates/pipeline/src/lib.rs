@@ -33,7 +33,7 @@ pub use clock::Clock;
 pub use counters::{Counters, OUTCOMES, Snapshot};
 pub use explain::Explanation;
 pub use failure::Failure;
-pub use hit::Hit;
+pub use hit::{Content, Hit, Known};
 pub use inventory::{Inventory, StoredPage};
 pub use note::Note;
 pub use pipeline::{Pipeline, Shared};

@@ -1,7 +1,7 @@
 //! The life of a request, in one function: [`Pipeline::respond`].
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     net::IpAddr,
     rc::Rc,
     sync::{
@@ -26,11 +26,11 @@ use semantics::{
     storable::NotStorable,
     validation::{HeadSays, head_says, same_representation},
 };
-use store::{Generation, Hardness, Joined, Target};
+use store::{Front, Generation, Hardness, Joined, Target};
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    Body, Client, Clock, Counters, Failure, Note, Router, Site, Store, Stored,
+    Body, Client, Clock, Counters, Failure, Note, Record, Router, Site, Store, Stored,
     ask::Answer,
     deliver, failure,
     fetch::{STALE_IF_ERROR, Told},
@@ -44,6 +44,11 @@ use crate::{
 /// How often a request joins a fetch whose leader then gives up, before it goes alone.
 const ATTEMPTS: usize = 4;
 
+/// A worker's front may hold this part of the memory tier,
+const FRONT_SHARE: u64 = 16;
+/// and never more than this. Nearly all of it is stored as well; what is not goes with the next [`Pipeline::sweep`].
+const FRONT_BYTES_MAX: u64 = 16 << 20;
+
 /// What all workers share.
 #[derive(Debug)]
 pub struct Shared {
@@ -53,6 +58,8 @@ pub struct Shared {
     pub clock: Clock,
     purged_at: AtomicU64,
     pub(crate) refusals: Refusals,
+    /// What a worker's front may keep from being freed, in bytes.
+    front_bytes: u64,
     pub(crate) copying: Arc<CopyBudget>,
 }
 
@@ -61,7 +68,8 @@ impl Shared {
     #[must_use]
     pub fn new(options: store::StoreOptions, clock: Clock) -> Self {
         let copying = Arc::new(CopyBudget::new(options.growing_max));
-        Self { store: Store::new(options), clock, purged_at: AtomicU64::new(0), refusals: Refusals::default(), copying }
+        let front_bytes = (options.memory / FRONT_SHARE).min(FRONT_BYTES_MAX);
+        Self { store: Store::new(options), clock, purged_at: AtomicU64::new(0), refusals: Refusals::default(), front_bytes, copying }
     }
 
     /// Purges, and remembers when.
@@ -83,6 +91,9 @@ pub struct Pipeline {
     pub(crate) counters: Arc<Counters>,
     pub(crate) tasks: TaskTracker,
     pub(crate) config: RefCell<Rc<Config>>,
+    /// How often this worker was reconfigured.
+    pub(crate) configured: Cell<u64>,
+    pub(crate) front: RefCell<Front<Record>>,
     pub(crate) key: RefCell<Vec<u8>>,
 }
 
@@ -105,12 +116,20 @@ impl Pipeline {
     #[must_use]
     pub fn new(shared: Arc<Shared>, counters: Arc<Counters>, router: Router, trusted_proxies: Vec<IpNet>) -> Rc<Self> {
         let config = RefCell::new(Rc::new(Config { router, trusted_proxies }));
-        Rc::new(Self { shared, counters, tasks: TaskTracker::new(), config, key: RefCell::default() })
+        let front = RefCell::new(Front::new(shared.front_bytes));
+        let tasks = TaskTracker::new();
+        Rc::new(Self { shared, counters, tasks, config, configured: Cell::new(0), front, key: RefCell::default() })
     }
 
     /// From now on. Requests under way end as they began.
     pub fn reconfigure(&self, router: Router, trusted_proxies: Vec<IpNet>) {
         *self.config.borrow_mut() = Rc::new(Config { router, trusted_proxies });
+        self.configured.set(self.configured.get() + 1);
+    }
+
+    /// Lets go of what this worker keeps at hand though it is no longer stored. To be called every second or so.
+    pub fn sweep(&self) {
+        self.front.borrow_mut().sweep(&self.shared.store);
     }
 
     /// Fetches that no client may be waiting for; a shutdown waits for them.

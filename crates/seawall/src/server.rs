@@ -247,7 +247,7 @@ async fn work(
     loop {
         tokio::select! {
             () = &mut running => break,
-            _ = flush.tick() => worker.service().flush_log(),
+            _ = flush.tick() => worker.service().tidy(),
             Some(plan) = reloads.recv() => match plan.router() {
                 Ok(router) => {
                     worker.service().pipeline().reconfigure(router, plan.settings.server.trusted_proxies.clone());
@@ -263,7 +263,7 @@ async fn work(
     if tokio::time::timeout(grace, tasks.wait()).await.is_err() {
         tracing::debug!("gave up fetches that nobody waited for");
     }
-    worker.service().flush_log();
+    worker.service().tidy();
 }
 
 fn front(plan: &Plan, gauges: &Arc<Gauges>) -> edge::Shared {

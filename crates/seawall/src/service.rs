@@ -1,13 +1,13 @@
 //! Between the front and the pipeline: one worker's service.
 
-use std::{cell::RefCell, net::IpAddr, rc::Rc, sync::Arc, time::Instant};
+use std::{cell::RefCell, net::IpAddr, rc::Rc, time::Instant};
 
-use edge::{Exchange, Peer, RequestBody, RequestBodyError};
+use edge::{Exchange, HitOf, Peer, RequestBody, RequestBodyError};
 use http::{Request, Response};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use origins::{Fault, OriginError};
-use pipeline::{Body, Note, Pipeline, Stored};
+use pipeline::{Body, Content, Known, Note, Pipeline};
 use semantics::RequestHead;
 
 use crate::access_log::AccessLog;
@@ -28,32 +28,27 @@ impl SiteService {
         &self.pipeline
     }
 
-    /// Hands the lines on that have not filled a piece yet.
-    pub(crate) fn flush_log(&self) {
+    /// What is due several times a second: hands on the log lines that have not filled a piece yet, and frees what need not be kept.
+    pub(crate) fn tidy(&self) {
+        self.pipeline.sweep();
         if let Some(log) = self.log.borrow_mut().as_mut() {
             self.pipeline.counters().lost(log.flush());
         }
     }
 }
 
-/// The content of a hit.
-#[derive(Debug)]
-pub(crate) struct StoredContent(Arc<Stored>);
-
-impl AsRef<[u8]> for StoredContent {
-    fn as_ref(&self) -> &[u8] {
-        &self.0.body
-    }
-}
-
 impl edge::Service for SiteService {
-    type Stored = StoredContent;
+    type Stored = Content;
     type Body = Body;
     type Note = Note;
+    type Known = Known;
 
-    fn hit(&self, peer: Peer, head: &RequestHead<'_>, started: Instant, out: &mut Vec<u8>) -> Option<edge::Hit<StoredContent, Note>> {
-        let hit = self.pipeline.hit(ip(peer), head, started, out)?;
-        Some(edge::Hit { status: hit.status.as_u16(), body: hit.stored.map(StoredContent), note: hit.note })
+    fn hit(&self, peer: Peer, head: &RequestHead<'_>, started: Instant, out: &mut Vec<u8>) -> Option<HitOf<Self>> {
+        self.pipeline.hit(ip(peer), head, started, out).map(hit)
+    }
+
+    fn again(&self, peer: Peer, known: &Known, started: Instant, out: &mut Vec<u8>) -> Option<HitOf<Self>> {
+        self.pipeline.again(ip(peer), known, started, out).map(hit)
     }
 
     async fn call(&self, peer: Peer, request: Request<RequestBody>, _started: Instant) -> (Response<Body>, Note) {
@@ -75,6 +70,10 @@ impl edge::Service for SiteService {
         self.pipeline.counters().refused(status);
         tracing::debug!(peer = ?peer.address, status, reason, "refused");
     }
+}
+
+fn hit(hit: pipeline::Hit) -> HitOf<SiteService> {
+    edge::Hit { status: hit.status.as_u16(), body: hit.content, note: hit.note, known: hit.known }
 }
 
 fn ip(peer: Peer) -> Option<IpAddr> {

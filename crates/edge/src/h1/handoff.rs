@@ -79,7 +79,7 @@ async fn run(client: OnUpgrade, origin: OnUpgrade) {
     }
 }
 
-struct Handler<S> {
+struct Handler<S: Service> {
     worker: Rc<Worker<S>>,
     shared: Rc<Front>,
     peer: Peer,

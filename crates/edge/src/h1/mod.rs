@@ -7,6 +7,7 @@
 mod gate;
 mod handoff;
 pub(crate) mod head;
+pub(crate) mod recall;
 mod respond;
 
 use std::{
@@ -23,14 +24,15 @@ use semantics::{RequestFields, RequestHead, Scheme};
 use crate::{
     accept::Share,
     connection::{Phase, Seat},
-    service::{Exchange, Hit, Peer, RequestBody, Service},
+    service::{Exchange, HitOf, Peer, RequestBody, Service},
     stream::Stream,
     worker::{Front, Worker},
 };
 use head::{Framing, Head, Parsed, Reject, field_table, parse};
+use recall::Said;
 
 /// A connection and what it owns.
-struct Connection<S> {
+struct Connection<S: Service> {
     worker: Rc<Worker<S>>,
     front: Rc<Front>,
     stream: Stream,
@@ -60,7 +62,7 @@ enum Step<S: Service> {
 /// The rest of a hit.
 struct Unfinished<S: Service> {
     head: Vec<u8>,
-    hit: Hit<S::Stored, S::Note>,
+    hit: HitOf<S>,
     written: usize,
     line: Line,
     keep_alive: bool,
@@ -87,18 +89,6 @@ struct Line {
 }
 
 impl Line {
-    fn keep(head: &Head<'_>, fields: &RequestFields<'_>) -> Self {
-        let owned = |slot: semantics::request::Slot<'_>| slot.one().unwrap_or_default().to_vec();
-        Self {
-            method: head.method.clone(),
-            target: head.target.to_owned(),
-            minor_version: head.minor_version,
-            host: owned(fields.host),
-            referer: owned(fields.referer),
-            user_agent: owned(fields.user_agent),
-        }
-    }
-
     fn exchange(&self, peer: Peer, status: u16, body_bytes: u64, started: Instant, complete: bool) -> Exchange<'_> {
         Exchange {
             peer,
@@ -193,6 +183,15 @@ impl<S: Service> Connection<S> {
         let started = Instant::now();
         let front = Rc::clone(&self.front);
         while at < bytes.len() {
+            // A client sends one head at a time and waits: what was read is the head that came before, or it has to be looked at.
+            if let Some((len, answered, keep_alive)) = self.answer_again(&bytes[at..], started) {
+                match answered {
+                    Answered::Yes if keep_alive => at += len,
+                    Answered::Yes => return (at + len, Some(Step::Close)),
+                    Answered::Stop(step) => return (at + len, Some(step)),
+                }
+                continue;
+            }
             let known_host = self.worker.known_host();
             let mut table = field_table();
             let (head, fields) = match parse(&bytes[at..], &mut table, &known_host, &front.limits) {
@@ -223,7 +222,7 @@ impl<S: Service> Connection<S> {
             if !plain {
                 return (at, Some(Step::HandOff));
             }
-            match self.answer(&head, &fields, keep_alive, started) {
+            match self.answer(&bytes[at..at + head.len], &head, &fields, keep_alive, started) {
                 Answered::Yes if keep_alive => at += head.len,
                 Answered::Yes => return (at + head.len, Some(Step::Close)),
                 Answered::Stop(step) => return (at + head.len, Some(step)),
@@ -234,8 +233,8 @@ impl<S: Service> Connection<S> {
     }
 
     /// The hit path: look up, and one vectored write.
-    fn answer(&mut self, head: &Head<'_>, fields: &RequestFields<'_>, keep_alive: bool, started: Instant) -> Answered<S> {
-        let worker = Rc::clone(&self.worker);
+    fn answer(&self, bytes: &[u8], head: &Head<'_>, fields: &RequestFields<'_>, keep_alive: bool, started: Instant) -> Answered<S> {
+        let worker = &*self.worker;
         let mut out = worker.head_buffer.borrow_mut();
         out.clear();
         let request = RequestHead {
@@ -246,37 +245,58 @@ impl<S: Service> Connection<S> {
             query: head.query,
             fields,
         };
-        let Some(hit) = worker.service.hit(self.peer, &request, started, &mut out) else {
+        let Some(mut hit) = worker.service.hit(self.peer, &request, started, &mut out) else {
             return self.must_call(head, fields, keep_alive, started);
         };
-        out.extend_from_slice(connection_fields(head.minor_version, keep_alive));
+        let said = Said::of(head, fields);
+        if let Some(known) = hit.known.take() {
+            worker.recall.borrow_mut().remember(&self.front, Scheme::Http, bytes, &said, head.keep_alive, known);
+        }
+        self.send(&mut out, hit, &said, keep_alive, started)
+    }
+
+    /// The same for a head that was answered so before: nothing of it is read again. `None`: it has to be. Else also its length.
+    fn answer_again(&mut self, bytes: &[u8], started: Instant) -> Option<(usize, Answered<S>, bool)> {
+        let worker = Rc::clone(&self.worker);
+        let recall = worker.recall.borrow();
+        let repeated = recall.find(&self.front, Scheme::Http, bytes)?;
+        let mut out = worker.head_buffer.borrow_mut();
+        out.clear();
+        let hit = worker.service.again(self.peer, repeated.known(), started, &mut out)?;
+        self.stream.head_begun = false;
+        let keep_alive = repeated.keep_alive() && !self.seat.is_draining();
+        Some((bytes.len(), self.send(&mut out, hit, &repeated.said(), keep_alive, started), keep_alive))
+    }
+
+    fn send(&self, out: &mut Vec<u8>, hit: HitOf<S>, said: &Said<'_>, keep_alive: bool, started: Instant) -> Answered<S> {
+        out.extend_from_slice(connection_fields(said.minor_version, keep_alive));
         let body = hit.body.as_ref().map_or(&[][..], AsRef::as_ref);
         let total = out.len() + body.len();
-        let written = match self.stream.try_write(&[IoSlice::new(&out), IoSlice::new(body)]) {
+        let written = match self.stream.try_write(&[IoSlice::new(out), IoSlice::new(body)]) {
             Ok(n) => n,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
             Err(_) => return Answered::Stop(Step::Gone),
         };
         if written < total {
-            let line = Line::keep(head, fields);
+            let line = said.keep();
             let unfinished = Unfinished { head: out.clone(), hit, written, line, keep_alive, started };
             return Answered::Stop(Step::Unfinished(Box::new(unfinished)));
         }
         let exchange = Exchange {
             peer: self.peer,
-            method: head.method.as_str(),
-            target: head.target,
-            minor_version: head.minor_version,
-            host: fields.host.one().unwrap_or_default(),
-            referer: fields.referer.one().unwrap_or_default(),
-            user_agent: fields.user_agent.one().unwrap_or_default(),
+            method: said.method.as_str(),
+            target: said.target,
+            minor_version: said.minor_version,
+            host: said.host,
+            referer: said.referer,
+            user_agent: said.user_agent,
             status: hit.status,
             body_bytes: body.len() as u64,
             started,
             ended: Instant::now(),
             complete: true,
         };
-        worker.service.done(&exchange, hit.note);
+        self.worker.service.done(&exchange, hit.note);
         Answered::Yes
     }
 
@@ -284,7 +304,7 @@ impl<S: Service> Connection<S> {
     fn must_call(&self, head: &Head<'_>, fields: &RequestFields<'_>, keep_alive: bool, started: Instant) -> Answered<S> {
         match owned_request(head, fields) {
             Some(request) => {
-                let call = Call { request, line: Line::keep(head, fields), keep_alive, started };
+                let call = Call { request, line: Said::of(head, fields).keep(), keep_alive, started };
                 Answered::Stop(Step::Call(Box::new(call)))
             }
             None => Answered::Stop(Step::Refuse(Reject { status: 400, reason: "malformed request-target" })),

@@ -1,0 +1,273 @@
+//! Heads that come again, byte for byte.
+//!
+//! A crowd asks for few pages with few kinds of browsers, and a monitor or a load generator sends the very same bytes each time. Reading a
+//! head is a third of what a hit costs, or more than half if the head is a browser's; comparing it with one that was read before is one
+//! `memcmp`. What was concluded from the same bytes under the same limits is the same; so nothing here decides anything, it remembers
+//! decisions. What they were based on beside the head, the service knows and asks itself ([`Service::again`](crate::Service::again)).
+//!
+//! Only hits are remembered: GET and HEAD without content, of which nothing was refused. What is compared is everything that was read, so
+//! a head with another one behind it is read as always.
+
+use std::{cell::Cell, fmt, ops::Range, rc::Rc};
+
+use http::Method;
+use semantics::{RequestFields, Scheme, request::Slot};
+
+use super::{Line, head::Head};
+use crate::worker::Front;
+
+/// Sets of places. A head belongs to one.
+const SETS: usize = 512;
+/// Places of a set.
+const WAYS: usize = 4;
+/// Longer heads are not remembered: theirs are the cookies that nobody else has.
+const HEAD_MAX: usize = 1024;
+/// Bytes of all remembered heads. With the places (36 KiB) and the service's part, one worker's worst case.
+const BYTES_MAX: usize = 1 << 20;
+/// What a remembered head costs beside its bytes.
+const PLACE: usize = size_of::<Repeated<[usize; 5]>>() + 3 * 8;
+/// Sets that are looked at for something to forget, for the sake of one that is to be remembered.
+const ROOM_SETS: usize = 8;
+
+/// What the log wants to know of a request.
+#[derive(Debug)]
+pub(crate) struct Said<'a> {
+    pub(crate) method: &'a Method,
+    pub(crate) target: &'a str,
+    pub(crate) minor_version: u8,
+    pub(crate) host: &'a [u8],
+    pub(crate) referer: &'a [u8],
+    pub(crate) user_agent: &'a [u8],
+}
+
+impl<'a> Said<'a> {
+    pub(crate) fn of(head: &'a Head<'_>, fields: &RequestFields<'a>) -> Self {
+        let value = |slot: Slot<'a>| slot.one().unwrap_or_default();
+        Self {
+            method: &head.method,
+            target: head.target,
+            minor_version: head.minor_version,
+            host: value(fields.host),
+            referer: value(fields.referer),
+            user_agent: value(fields.user_agent),
+        }
+    }
+
+    /// For when the buffer is gone.
+    pub(super) fn keep(&self) -> Line {
+        Line {
+            method: self.method.clone(),
+            target: self.target.to_owned(),
+            minor_version: self.minor_version,
+            host: self.host.to_vec(),
+            referer: self.referer.to_vec(),
+            user_agent: self.user_agent.to_vec(),
+        }
+    }
+}
+
+/// The heads that one worker remembers.
+pub(crate) struct Recall<K> {
+    /// Under whose limits they passed.
+    front: Rc<Front>,
+    sets: Box<[Set<K>]>,
+    bytes: usize,
+    /// Where something to forget is looked for next.
+    hand: usize,
+}
+
+struct Set<K> {
+    places: [Option<Box<Repeated<K>>>; WAYS],
+    /// Heads seen last and not remembered, by their hash, as a ring. One that is seen again while it stands here is: most never are.
+    seen: [u64; WAYS],
+    next: u8,
+}
+
+/// A head, and what came of it.
+pub(crate) struct Repeated<K> {
+    hash: u64,
+    scheme: Scheme,
+    bytes: Box<[u8]>,
+    method: Method,
+    /// Apart from the bytes, as it is known to be text: looking again would cost a hundred instructions.
+    target: Box<str>,
+    host: Range<u16>,
+    referer: Range<u16>,
+    user_agent: Range<u16>,
+    minor_version: u8,
+    keep_alive: bool,
+    /// Raised when it comes again, lowered when its place is wanted.
+    warmth: Cell<u8>,
+    known: K,
+}
+
+impl<K> Repeated<K> {
+    pub(crate) const fn known(&self) -> &K {
+        &self.known
+    }
+
+    /// Whether the client wants the connection kept.
+    pub(crate) const fn keep_alive(&self) -> bool {
+        self.keep_alive
+    }
+
+    pub(crate) fn said(&self) -> Said<'_> {
+        let value = |range: &Range<u16>| self.bytes.get(usize::from(range.start)..usize::from(range.end)).unwrap_or_default();
+        Said {
+            method: &self.method,
+            target: &self.target,
+            minor_version: self.minor_version,
+            host: value(&self.host),
+            referer: value(&self.referer),
+            user_agent: value(&self.user_agent),
+        }
+    }
+
+    fn cost(&self) -> usize {
+        PLACE + self.bytes.len() + self.target.len()
+    }
+
+    fn cool(&self) -> u8 {
+        let warmth = self.warmth.get() / 2;
+        self.warmth.set(warmth);
+        warmth
+    }
+}
+
+impl<K> Recall<K> {
+    pub(crate) fn new(front: &Rc<Front>) -> Self {
+        let set = |_| Set { places: [const { None }; WAYS], seen: [0; WAYS], next: 0 };
+        Self { front: Rc::clone(front), sets: (0..SETS).map(set).collect(), bytes: 0, hand: 0 }
+    }
+
+    /// The head that `bytes` are, if they are one that is remembered and that passed under the limits of `front`.
+    pub(crate) fn find(&self, front: &Rc<Front>, scheme: Scheme, bytes: &[u8]) -> Option<&Repeated<K>> {
+        if bytes.len() > HEAD_MAX || !Rc::ptr_eq(front, &self.front) {
+            return None;
+        }
+        let hash = hash(bytes);
+        let is_it = |place: &&Box<Repeated<K>>| place.hash == hash && place.scheme == scheme && *place.bytes == *bytes;
+        let repeated = self.sets[set_of(hash)].places.iter().flatten().find(is_it)?;
+        repeated.warmth.set(repeated.warmth.get().saturating_add(1));
+        Some(repeated)
+    }
+
+    /// A head was a hit: it is remembered if it is the second time, and what is remembered of it already is replaced.
+    pub(crate) fn remember(&mut self, front: &Rc<Front>, scheme: Scheme, bytes: &[u8], said: &Said<'_>, keep_alive: bool, known: K) {
+        if bytes.len() > HEAD_MAX || !Rc::ptr_eq(front, &self.front) {
+            return;
+        }
+        let hash = hash(bytes);
+        let set = &mut self.sets[set_of(hash)];
+        let same = |place: &&mut Box<Repeated<K>>| place.hash == hash && place.scheme == scheme && *place.bytes == *bytes;
+        if let Some(repeated) = set.places.iter_mut().flatten().find(same) {
+            repeated.known = known;
+            return;
+        }
+        if !set.seen_before(hash) {
+            return;
+        }
+        let at = set.coldest();
+        self.forget(set_of(hash), at);
+        let cost = PLACE + bytes.len() + said.target.len();
+        self.make_room(cost);
+        if self.bytes + cost > BYTES_MAX {
+            return;
+        }
+        self.bytes += cost;
+        let range = |part: &[u8]| range_in(bytes, part);
+        self.sets[set_of(hash)].places[at] = Some(Box::new(Repeated {
+            hash,
+            scheme,
+            bytes: bytes.into(),
+            method: said.method.clone(),
+            target: said.target.into(),
+            host: range(said.host),
+            referer: range(said.referer),
+            user_agent: range(said.user_agent),
+            minor_version: said.minor_version,
+            keep_alive,
+            warmth: Cell::new(1),
+            known,
+        }));
+    }
+
+    /// Forgets what came least of late, but looks at a few sets only: the next that is to be remembered looks further.
+    fn make_room(&mut self, bytes: usize) {
+        for _ in 0..ROOM_SETS {
+            if self.bytes + bytes <= BYTES_MAX {
+                return;
+            }
+            self.hand = (self.hand + 1) % SETS;
+            for at in 0..WAYS {
+                if self.sets[self.hand].places[at].as_ref().is_some_and(|repeated| repeated.cool() == 0) {
+                    self.forget(self.hand, at);
+                }
+            }
+        }
+    }
+
+    fn forget(&mut self, set: usize, at: usize) {
+        if let Some(repeated) = self.sets[set].places[at].take() {
+            self.bytes -= repeated.cost();
+        }
+    }
+}
+
+impl<K> Set<K> {
+    /// An empty place, or that of the head that came least of late. All others age by it.
+    fn coldest(&self) -> usize {
+        let warmth = |place: &Option<Box<Repeated<K>>>| place.as_ref().map_or(0, |repeated| u16::from(repeated.cool()) + 1);
+        self.places.iter().map(warmth).enumerate().min_by_key(|(_, warmth)| *warmth).map_or(0, |(at, _)| at)
+    }
+
+    fn seen_before(&mut self, hash: u64) -> bool {
+        if self.seen.contains(&hash) {
+            return true;
+        }
+        self.seen[usize::from(self.next) % WAYS] = hash;
+        self.next = self.next.wrapping_add(1);
+        false
+    }
+}
+
+/// Where a part of the head lies. Heads are at most [`HEAD_MAX`] long; a part that is no part of it (an empty one) is an empty range.
+fn range_in(bytes: &[u8], part: &[u8]) -> Range<u16> {
+    let start = part.as_ptr().addr().wrapping_sub(bytes.as_ptr().addr());
+    match (u16::try_from(start), u16::try_from(start.wrapping_add(part.len()))) {
+        (Ok(start), Ok(end)) if usize::from(end) <= bytes.len() => start..end,
+        _ => 0..0,
+    }
+}
+
+fn set_of(hash: u64) -> usize {
+    usize::try_from(hash % SETS as u64).unwrap_or_default()
+}
+
+/// Of the length, the beginning and the end: request line, host, and what differs between browsers. It only finds the set: heads that
+/// somebody makes to meet there push each other out, and are read as always.
+fn hash(bytes: &[u8]) -> u64 {
+    const BEGIN: usize = 96;
+    const END: usize = 64;
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mix = |hash: u64, word: &[u8; 8]| (hash.rotate_left(23) ^ u64::from_le_bytes(*word)).wrapping_mul(FACTOR);
+    let begin = bytes.get(..BEGIN).unwrap_or(bytes);
+    let (words, _) = begin.as_chunks::<8>();
+    let mut hash = words.iter().fold(bytes.len() as u64, mix);
+    if bytes.len() > BEGIN {
+        let (words, _) = bytes[bytes.len().saturating_sub(END)..].as_chunks::<8>();
+        hash = words.iter().fold(hash, mix);
+    } else if let Some(last) = bytes.last_chunk::<8>() {
+        hash = mix(hash, last);
+    }
+    (hash ^ (hash >> 32)).wrapping_mul(FACTOR) >> 16
+}
+
+impl<K> fmt::Debug for Recall<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recall").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+use super::*;
+use crate::{
+    h1::head::{Parsed, field_table, parse},
+    limits::Limits,
+    worker::Shared,
+};
+
+const CURL: &str = "GET /a?b=1 HTTP/1.1\r\nHost: blog.example\r\nUser-Agent: curl/8\r\nReferer: https://news.example/\r\n\r\n";
+
+fn front() -> Rc<Front> {
+    Front::new(Shared::default())
+}
+
+/// Has a head parsed and remembered, as a hit of it would.
+fn remember(recall: &mut Recall<u32>, front: &Rc<Front>, text: &str, known: u32) {
+    let mut table = field_table();
+    let Ok(Parsed::Complete(head, fields)) = parse(text.as_bytes(), &mut table, "", &Limits::default()) else { panic!("a head: {text}") };
+    let said = Said::of(&head, &fields);
+    recall.remember(front, Scheme::Http, &text.as_bytes()[..head.len], &said, head.keep_alive, known);
+}
+
+fn known(recall: &Recall<u32>, front: &Rc<Front>, text: &str) -> Option<u32> {
+    recall.find(front, Scheme::Http, text.as_bytes()).map(|repeated| *repeated.known())
+}
+
+#[test]
+fn a_head_is_remembered_when_it_comes_the_second_time() {
+    let front = front();
+    let mut recall = Recall::new(&front);
+    remember(&mut recall, &front, CURL, 1);
+    assert_eq!(known(&recall, &front, CURL), None);
+    remember(&mut recall, &front, CURL, 2);
+    assert_eq!(known(&recall, &front, CURL), Some(2));
+    remember(&mut recall, &front, CURL, 3);
+    assert_eq!(known(&recall, &front, CURL), Some(3), "what was found out last counts");
+}
+
+#[test]
+fn what_the_log_wants_is_what_the_head_said() {
+    let front = front();
+    let mut recall = Recall::new(&front);
+    let cases = [
+        (CURL, "GET", "/a?b=1", 1, "blog.example", "https://news.example/", "curl/8", true),
+        ("HEAD / HTTP/1.0\r\n\r\n", "HEAD", "/", 0, "", "", "", false),
+        ("GET http://a.example/x HTTP/1.1\r\nhost: b\r\nConnection: close\r\n\r\n", "GET", "http://a.example/x", 1, "b", "", "", false),
+        ("GET / HTTP/1.1\r\nHost: a\r\nUser-Agent:\r\n\r\n", "GET", "/", 1, "a", "", "", true),
+    ];
+    for (text, method, target, minor_version, host, referer, user_agent, keep_alive) in cases {
+        for _ in 0..2 {
+            remember(&mut recall, &front, text, 0);
+        }
+        let repeated = recall.find(&front, Scheme::Http, text.as_bytes()).expect("it is remembered");
+        let said = repeated.said();
+        assert_eq!((said.method.as_str(), said.target, said.minor_version), (method, target, minor_version));
+        assert_eq!((said.host, said.referer, said.user_agent), (host.as_bytes(), referer.as_bytes(), user_agent.as_bytes()));
+        assert_eq!(repeated.keep_alive(), keep_alive, "{text}");
+    }
+}
+
+#[test]
+fn only_the_same_bytes_are_the_same_head() {
+    let front = front();
+    let mut recall = Recall::new(&front);
+    for _ in 0..2 {
+        remember(&mut recall, &front, CURL, 1);
+    }
+    assert_eq!(known(&recall, &front, CURL), Some(1));
+    for at in 0..CURL.len() {
+        let mut other = CURL.as_bytes().to_vec();
+        other[at] ^= 1;
+        assert!(recall.find(&front, Scheme::Http, &other).is_none(), "another byte at {at}");
+        assert!(recall.find(&front, Scheme::Http, &CURL.as_bytes()[..at]).is_none(), "cut off at {at}");
+    }
+    for more in [" ", "\r\n", "GET / HTTP/1.1\r\nHost: a\r\n\r\n", CURL] {
+        assert_eq!(known(&recall, &front, &format!("{CURL}{more}")), None, "with something behind it");
+    }
+    assert!(recall.find(&front, Scheme::Https, CURL.as_bytes()).is_none(), "another scheme");
+}
+
+#[test]
+fn other_limits_are_not_those_it_passed() {
+    let (front, stricter) = (front(), front());
+    let mut recall = Recall::new(&front);
+    for _ in 0..3 {
+        remember(&mut recall, &stricter, CURL, 1);
+    }
+    assert_eq!(known(&recall, &stricter, CURL), None);
+    for _ in 0..2 {
+        remember(&mut recall, &front, CURL, 1);
+    }
+    assert_eq!(known(&recall, &front, CURL), Some(1));
+    assert_eq!(known(&recall, &stricter, CURL), None);
+}
+
+#[test]
+fn its_bytes_are_bounded_and_counted() {
+    let front = front();
+    let mut recall = Recall::new(&front);
+    let long = "x".repeat(700);
+    for page in 0..4_000 {
+        let text = format!("GET /{page} HTTP/1.1\r\nHost: a\r\nCookie: {long}\r\n\r\n");
+        for _ in 0..3 {
+            remember(&mut recall, &front, &text, page);
+        }
+        for _ in 0..9 {
+            remember(&mut recall, &front, CURL, 1);
+            known(&recall, &front, CURL);
+        }
+        assert!(recall.bytes <= BYTES_MAX);
+    }
+    let held = recall.sets.iter().flat_map(|set| set.places.iter().flatten());
+    assert_eq!(recall.bytes, held.map(|repeated| repeated.cost()).sum::<usize>());
+    assert!(recall.bytes > BYTES_MAX / 2, "{}", recall.bytes);
+    assert_eq!(known(&recall, &front, CURL), Some(1), "what comes all the time stays");
+    let too_long = format!("GET / HTTP/1.1\r\nHost: a\r\nCookie: {}\r\n\r\n", "x".repeat(HEAD_MAX));
+    for _ in 0..3 {
+        remember(&mut recall, &front, &too_long, 1);
+    }
+    assert_eq!(known(&recall, &front, &too_long), None);
+}
+
+#[test]
+fn heads_that_come_once_take_no_place() {
+    let front = front();
+    let mut recall = Recall::new(&front);
+    for page in 0..10_000 {
+        remember(&mut recall, &front, &format!("GET /{page} HTTP/1.1\r\nHost: a\r\n\r\n"), page);
+    }
+    assert_eq!(recall.bytes, 0);
+}

@@ -1,0 +1,222 @@
+//! The same request, again and again: what is remembered of it saves work and changes nothing. Whatever comes in between counts for the
+//! very next request, on every connection and every worker.
+
+use store::{Hardness, Target};
+use testkit::{Client, Gate, Req, get, head, not_modified, ok, post, secs};
+
+use crate::site::{HOST, Site, site, site_with};
+
+/// More often than it takes for a page and a head to be known.
+const OFTEN: usize = 8;
+
+fn page(text: &'static str) -> testkit::Reply {
+    ok(text).field("cache-control", "max-age=60").field("etag", format!("\"{text}\""))
+}
+
+async fn hits(client: &mut Client, request: impl Fn() -> Req, code: u16, text: &str) {
+    for _ in 0..OFTEN {
+        client.request(request()).await.status(code).body(text).cache_status("hit").x_cache("HIT");
+    }
+}
+
+/// A page that is hit again and again over one connection, and then differs at the origin.
+async fn well_known() -> (testkit::Origin, Site, Client) {
+    let (origin, site) = site().await;
+    origin.on(get("/post")).reply(page("v1"));
+    let mut client = site.client().await;
+    client.get("/post").await.body("v1").cache_status("stored");
+    hits(&mut client, || Req::get("/post"), 200, "v1").await;
+    origin.on(get("/post")).reply(page("v2"));
+    (origin, site, client)
+}
+
+fn url() -> Target {
+    Target::Url { site: 0, url: format!("{HOST}/post").into_bytes() }
+}
+
+#[tokio::test]
+async fn a_purge_counts_for_the_next_request() {
+    for target in [url(), Target::Prefix { site: 0, url: HOST.into() }, Target::Site(0), Target::All] {
+        let (_origin, site, mut client) = well_known().await;
+        site.purge(&target, Hardness::Hard);
+        client.get("/post").await.body("v2").cache_status("fwd=uri-miss; stored");
+        hits(&mut client, || Req::get("/post"), 200, "v2").await;
+    }
+}
+
+/// Purged softly, it is served while it is validated, and as what it is; confirmed, it is a hit again.
+#[tokio::test]
+async fn a_soft_purge_counts_for_the_next_request() {
+    let (origin, site, mut client) = well_known().await;
+    let gate = Gate::new();
+    origin.on(get("/post").field("if-none-match", "\"v1\"")).reply(not_modified().gate(&gate));
+    site.purge(&Target::All, Hardness::Soft);
+    for _ in 0..OFTEN {
+        client.get("/post").await.body("v1").x_cache("UPDATING");
+    }
+    gate.arrived().await;
+    gate.open();
+    site.request(Req::get("/post").field("cache-control", "max-age=600")).await.body("v1");
+    hits(&mut client, || Req::get("/post"), 200, "v1").await;
+}
+
+/// RFC 9111 §4.4: an unsafe method that succeeds invalidates what is stored.
+#[tokio::test]
+async fn an_unsafe_method_counts_for_the_next_request() {
+    let (origin, site, mut client) = well_known().await;
+    origin.on(post("/post")).reply(ok("thanks"));
+    site.request(Req::post("/post").body("comment=1")).await.status(200);
+    client.get("/post").await.body("v2");
+    hits(&mut client, || Req::get("/post"), 200, "v2").await;
+}
+
+/// Somebody who reloads his page fetches it for all.
+#[tokio::test]
+async fn what_replaces_it_counts_for_the_next_request() {
+    let (_origin, site, mut client) = well_known().await;
+    site.request(Req::get("/post").field("cache-control", "no-cache")).await.body("v2");
+    hits(&mut client, || Req::get("/post"), 200, "v2").await;
+}
+
+/// RFC 9111 §5.1, §4.2: it ages with every answer, and is fresh for as long as it is and no longer.
+#[tokio::test]
+async fn it_grows_older_and_expires() {
+    let (_origin, site, mut client) = well_known().await;
+    for age in 1..60 {
+        site.clock.advance(secs(1));
+        let answer = client.get("/post").await.body("v1").field("age", &age.to_string());
+        answer.cache_status(&format!("hit; ttl={}", 60 - age));
+    }
+    site.clock.advance(secs(1));
+    client.get("/post").await.body("v2").cache_status("fwd=stale");
+}
+
+/// RFC 9110 §13.1.2: the same condition holds for one version and not for the next.
+#[tokio::test]
+async fn a_condition_is_evaluated_against_what_is_stored_now() {
+    let (_origin, site, mut client) = well_known().await;
+    let condition = || Req::get("/post").field("if-none-match", "\"v1\"");
+    hits(&mut client, condition, 304, "").await;
+    site.request(Req::get("/post").field("cache-control", "no-cache")).await.body("v2");
+    hits(&mut client, condition, 200, "v2").await;
+}
+
+#[tokio::test]
+async fn heads_that_differ_in_what_varies_have_answers_of_their_own() {
+    let (origin, site) = site().await;
+    for language in ["en", "de"] {
+        origin.on(get("/post").field("accept-language", language)).reply(page(language).field("vary", "accept-language"));
+    }
+    let in_language = |language: &str| Req::get("/post").field("accept-language", language);
+    let mut client = site.client().await;
+    for turn in 0..OFTEN {
+        for language in ["en", "de"] {
+            let answer = client.request(in_language(language)).await.status(200).body(language);
+            if turn > 0 {
+                answer.cache_status("hit");
+            }
+        }
+    }
+}
+
+/// RFC 9110 §9.3.2: HEAD has the fields and no content; the connection goes on in step.
+#[tokio::test]
+async fn head_and_get_take_turns() {
+    let (_origin, _site, mut client) = well_known().await;
+    for _ in 0..OFTEN {
+        client.request(Req::head("/post")).await.status(200).body("").field("content-length", "2").cache_status("hit");
+        client.get("/post").await.body("v1").cache_status("hit");
+    }
+}
+
+/// RFC 9112 §9.3: what the head says of its connection is honoured each time.
+#[tokio::test]
+async fn close_closes_each_time() {
+    let (_origin, site, _client) = well_known().await;
+    for _ in 0..OFTEN {
+        let mut client = site.client().await;
+        client.request(Req::get("/post").field("connection", "close")).await.body("v1").field("connection", "close");
+        assert!(client.is_closed().await);
+    }
+    for _ in 0..OFTEN {
+        let mut client = site.client().await;
+        client.request(Req::get("/post").version("HTTP/1.0")).await.body("v1").cache_status("hit");
+        assert!(client.is_closed().await);
+    }
+}
+
+/// RFC 9112 §9.3.2: requests that come in one piece are answered in their order, known or not; and one that comes in two pieces as well.
+#[tokio::test]
+async fn a_known_head_may_come_in_any_piece() {
+    let (origin, site, mut client) = well_known().await;
+    origin.on(get("/other")).reply(page("other"));
+    site.get("/other").await.body("other");
+    let known = Req::get("/post").to_bytes(HOST);
+    let other = Req::get("/other").to_bytes(HOST);
+    client.send_raw([&known[..], &known, &other, &known].concat()).await;
+    for text in ["v1", "v1", "other", "v1"] {
+        client.read_answer().await.status(200).body(text).cache_status("hit");
+    }
+    client.send_byte_by_byte(&known).await;
+    client.read_answer().await.body("v1").cache_status("hit");
+    // Bytes that would make the known head another one.
+    client.send_raw([&known[..known.len() - 2], b"range: bytes=0-0\r\n\r\n"].concat()).await;
+    client.read_answer().await.status(206).body("v");
+}
+
+/// Who connects after a reload is held to its limits, though the head was allowed before; who was connected is not.
+#[tokio::test]
+async fn a_known_head_is_refused_where_it_is_no_longer_allowed() {
+    let (origin, mut site, mut client) = well_known().await;
+    // And `Host`: nine.
+    let request = || (0..8).fold(Req::get("/post"), |request, n| request.field(&format!("x-{n}"), "1"));
+    hits(&mut client, request, 200, "v1").await;
+    site.reload(&format!("source = \"{}\"\n[limits]\nheader_fields = 8", origin.url())).expect("reloaded");
+    site.request(request()).await.status(431);
+    hits(&mut client, request, 200, "v1").await;
+    site.request(request()).await.status(431);
+}
+
+/// A site that is taken away is gone for known heads as well.
+#[tokio::test]
+async fn a_known_head_of_a_site_that_is_gone_is_misdirected() {
+    let (origin, mut site, mut client) = well_known().await;
+    let toml = format!("[[site]]\nhosts = [\"other.example\"]\nsource = \"{}\"\n", origin.url());
+    site.reload(&toml).expect("reloaded");
+    client.get("/post").await.status(421);
+}
+
+/// Each worker has its own memory, and a purge counts for all of them.
+#[tokio::test]
+async fn a_purge_counts_on_every_worker() {
+    let (origin, site) = site_with("[server]\nworkers = 4").await;
+    origin.on(get("/post")).reply(page("v1"));
+    let mut clients = Vec::new();
+    for _ in 0..24 {
+        clients.push(site.client().await);
+    }
+    for client in &mut clients {
+        for _ in 0..OFTEN {
+            client.get("/post").await.body("v1");
+        }
+    }
+    origin.on(get("/post")).reply(page("v2"));
+    site.purge(&url(), Hardness::Hard);
+    for client in &mut clients {
+        client.get("/post").await.body("v2");
+    }
+    assert_eq!(origin.count("/post"), 2);
+}
+
+/// What is stored for GET answers HEAD, also when HEAD comes first and often.
+#[tokio::test]
+async fn head_first_and_often() {
+    let (origin, site) = site().await;
+    origin.on(get("/post")).reply(page("v1"));
+    origin.on(head("/post")).reply(page("v1"));
+    let mut client = site.client().await;
+    for _ in 0..OFTEN {
+        client.request(Req::head("/post")).await.status(200).body("").field("content-length", "2");
+    }
+    hits(&mut client, || Req::get("/post"), 200, "v1").await;
+}
