@@ -1,7 +1,7 @@
 # `make` alone lists what there is. What takes part in `make test` here is what `.ci/run` runs there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check spec fuzz bench bench-crowd bench-ghost docs release tools deny
+.PHONY: help run test check spec fuzz bench bench-crowd bench-ghost bench-store docs release tools deny
 
 CARGO ?= cargo
 # What `make run` serves, and where.
@@ -55,6 +55,10 @@ bench-crowd: tools ## 1,000 clients at once on one cold page
 bench-ghost: tools ## beside nginx, in front of a Ghost that runs already; needs its address: see bench/ghost --help
 	$(CARGO) build --release --locked --package seawall
 	SEAWALL_BIN='$(abspath $(BINARY))' bench/ghost
+
+bench-store: tools ## the memory tier's hit ratio beside an LRU's, and what many cores cost each other on one page
+	$(CARGO) run --release --locked --package store --example hit_ratio
+	$(CARGO) run --release --locked --package store --example contention
 
 docs: tools ## take the pictures in doc/pictures anew; needs chromium and wrk
 	$(CARGO) build --release --locked --package seawall
