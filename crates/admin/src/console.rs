@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::explain::{ExplainCommand, ExplainRefused, StoredCommand};
+
 /// The running server, as the admin API sees it. Calls come from the admin listener's thread and should take microseconds: read counters,
 /// leave a command, return.
 pub trait Console: Send + Sync + 'static {
@@ -18,6 +20,16 @@ pub trait Console: Send + Sync + 'static {
     /// # Errors
     /// When the command names something that this server does not have.
     fn purge(&self, command: &PurgeCommand) -> Result<PurgeDone, PurgeRefused>;
+
+    /// Says how a request would be judged, and what is stored for it, as JSON whose form is the console's own. Called on a thread that may
+    /// wait: up to some seconds.
+    ///
+    /// # Errors
+    /// When no site has the host, or no worker has time.
+    fn explain(&self, command: &ExplainCommand) -> Result<serde_json::Value, ExplainRefused>;
+
+    /// Lists what is stored and no longer fresh, likewise.
+    fn stored(&self, command: &StoredCommand) -> serde_json::Value;
 }
 
 /// One metric: its meaning, and a value for each set of labels.
@@ -105,6 +117,10 @@ pub struct Health {
     pub uptime: Duration,
     /// How many there are.
     pub workers: usize,
+    /// Where visitors are served: addresses, or `unix:` and a path.
+    pub listening: Vec<String>,
+    /// Whether a client on this machine is believed when it says that its reader came over TLS.
+    pub trusts_loopback: bool,
     /// In the order of the configuration.
     pub sites: Vec<SiteHealth>,
 }
@@ -114,6 +130,8 @@ pub struct Health {
 pub struct SiteHealth {
     /// As configured.
     pub name: String,
+    /// Its host names; none: every host.
+    pub hosts: Vec<String>,
     /// Whether its origin answered when it was last asked. `None`, and then left out, if there is no server behind it (a folder, a blog)
     /// or it was not asked yet.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -9,12 +9,15 @@
 //! | `GET /healthz` | `{"status":"ok"}`; with 503 `{"status":"draining"}` | not on loopback |
 //! | `GET /metrics` | the metrics, in the Prometheus text format 0.0.4 | not on loopback |
 //! | `GET /status` | health and metrics, as JSON | not on loopback |
+//! | `POST /explain` | how a request is judged and what is stored for it, as JSON | always |
+//! | `POST /stored` | what is stored and no longer fresh, as JSON | always |
 //! | `POST /purge` | what a purge covered, as JSON | always |
 //!
 //! Errors are `{"error": what is wrong, "remedy": what to do}`.
 
 mod connections;
 mod console;
+mod explain;
 mod exposition;
 mod guard;
 mod purge;
@@ -26,5 +29,6 @@ mod token;
 
 pub use connections::{CONNECTIONS_MAX, serve};
 pub use console::{Console, Health, Metric, MetricKind, PurgeCommand, PurgeDone, PurgeRefused, PurgeTarget, Sample, SiteHealth, Value};
+pub use explain::{BadQuestion, ExplainCommand, ExplainRefused, StoredCommand};
 pub use purge::BadCommand;
 pub use token::{Token, TokenError};

@@ -13,14 +13,18 @@ use axum::{
 };
 use serde::Serialize;
 
-use crate::{console::PurgeRefused, purge::BadCommand};
+use crate::{
+    console::PurgeRefused,
+    explain::{BadQuestion, ExplainRefused},
+    purge::BadCommand,
+};
 
 /// A refused request.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
     error: Cow<'static, str>,
-    remedy: &'static str,
+    remedy: Cow<'static, str>,
     /// For a 401.
     challenge: Option<&'static str>,
 }
@@ -28,8 +32,8 @@ pub(crate) struct Refusal {
 const AUTHORIZE: &str = "send `Authorization: Bearer TOKEN`; the token is in the file admin_token_file, which only its owner can read";
 
 impl Refusal {
-    fn new(status: StatusCode, error: impl Into<Cow<'static, str>>, remedy: &'static str) -> Self {
-        Self { status, error: error.into(), remedy, challenge: None }
+    fn new(status: StatusCode, error: impl Into<Cow<'static, str>>, remedy: impl Into<Cow<'static, str>>) -> Self {
+        Self { status, error: error.into(), remedy: remedy.into(), challenge: None }
     }
 
     /// The challenges of RFC 6750 §3.1: a request without a token is not told that its token is wrong.
@@ -60,7 +64,7 @@ impl Refusal {
     }
 
     pub(crate) fn slow_body() -> Self {
-        Self::new(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time", "send it at once; a purge command is a line of JSON")
+        Self::new(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time", "send it at once; a command is a line of JSON")
     }
 }
 
@@ -76,14 +80,29 @@ impl From<PurgeRefused> for Refusal {
     }
 }
 
+impl From<BadQuestion> for Refusal {
+    fn from(error: BadQuestion) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, error.to_string(), error.remedy())
+    }
+}
+
+impl From<ExplainRefused> for Refusal {
+    fn from(error: ExplainRefused) -> Self {
+        let status = match error {
+            ExplainRefused::Bad(_) => StatusCode::BAD_REQUEST,
+            ExplainRefused::NoSite { .. } => StatusCode::MISDIRECTED_REQUEST,
+            ExplainRefused::Busy => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::new(status, error.to_string(), error.remedy())
+    }
+}
+
 impl From<BytesRejection> for Refusal {
     fn from(error: BytesRejection) -> Self {
         match error.status() {
-            StatusCode::PAYLOAD_TOO_LARGE => Self::new(
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "the body is longer than 16 KiB",
-                "purge a prefix, a tag or everything instead of naming that much",
-            ),
+            StatusCode::PAYLOAD_TOO_LARGE => {
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "the body is longer than 16 KiB", "name less: purge a prefix, a tag or everything")
+            }
             _ => Self::new(StatusCode::BAD_REQUEST, "the body could not be read", "send it whole, as Content-Length says"),
         }
     }
@@ -96,7 +115,7 @@ impl IntoResponse for Refusal {
             error: &'a str,
             remedy: &'a str,
         }
-        let mut response = (self.status, Json(Body { error: &self.error, remedy: self.remedy })).into_response();
+        let mut response = (self.status, Json(Body { error: &self.error, remedy: &self.remedy })).into_response();
         if let Some(challenge) = self.challenge {
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
         }

@@ -18,6 +18,7 @@ use serde::Serialize;
 
 use crate::{
     console::{Console, Health, Metric, PurgeCommand, PurgeDone, SiteHealth},
+    explain::{ExplainCommand, ExplainRefused, StoredCommand},
     exposition,
     guard::Guard,
     refusal::{self, Refusal},
@@ -32,8 +33,10 @@ Seawall's admin API
 GET  /healthz   is it ready? 200 or 503
 GET  /metrics   for Prometheus
 GET  /status    health and metrics as JSON
+POST /explain   {\"url\": \"…\", \"fields\": [[\"name\", \"value\"]]}: how a request is judged, what is stored for it
+POST /stored    {}: what is stored and no longer fresh
 POST /purge     {\"url\": \"…\"}, {\"prefix\": \"…\"}, {\"tag\": \"…\"} or {\"all\": true}; \"hard\": false marks stale
-                needs Authorization: Bearer TOKEN
+POST needs Authorization: Bearer TOKEN
 ";
 
 type Shared = State<Arc<dyn Console>>;
@@ -45,6 +48,8 @@ pub(crate) fn router(console: Arc<dyn Console>, guard: Guard, body_timeout: Dura
         .route("/healthz", get(healthz))
         .route("/metrics", get(metrics))
         .route("/status", get(status))
+        .route("/explain", post(move |console: Shared, request: Request| explain(console, request, body_timeout)))
+        .route("/stored", post(move |console: Shared, request: Request| stored(console, request, body_timeout)))
         .route("/purge", post(move |console: Shared, request: Request| purge(console, request, body_timeout)))
         .method_not_allowed_fallback(async || Refusal::method())
         .fallback(async || Refusal::no_such_route())
@@ -94,16 +99,20 @@ async fn status(State(console): Shared) -> Response {
         version: String,
         uptime_seconds: f64,
         workers: usize,
+        listening: &'a [String],
+        trusts_loopback: bool,
         sites: &'a [SiteHealth],
         metrics: exposition::Json<'a>,
     }
-    let Health { ready, version, uptime, workers, sites } = console.health();
+    let Health { ready, version, uptime, workers, listening, trusts_loopback, sites } = console.health();
     let metrics: Vec<Metric> = console.metrics();
     let body = Body {
         status: word(ready),
         version,
         uptime_seconds: uptime.as_secs_f64(),
         workers,
+        listening: &listening,
+        trusts_loopback,
         sites: &sites,
         metrics: exposition::Json(&metrics),
     };
@@ -111,9 +120,26 @@ async fn status(State(console): Shared) -> Response {
 }
 
 /// Takes JSON whatever `Content-Type` says: that field is what keeps forms of web pages out elsewhere, and here the token does.
-async fn purge(State(console): Shared, request: Request, body_timeout: Duration) -> Result<Json<PurgeDone>, Refusal> {
+async fn body(request: Request, body_timeout: Duration) -> Result<Bytes, Refusal> {
     let body = tokio::time::timeout(body_timeout, Bytes::from_request(request, &()));
-    let body = body.await.map_err(|_| Refusal::slow_body())??;
-    let command = PurgeCommand::from_json(&body)?;
+    Ok(body.await.map_err(|_| Refusal::slow_body())??)
+}
+
+async fn purge(State(console): Shared, request: Request, body_timeout: Duration) -> Result<Json<PurgeDone>, Refusal> {
+    let command = PurgeCommand::from_json(&body(request, body_timeout).await?)?;
     Ok(Json(console.purge(&command)?))
+}
+
+async fn explain(State(console): Shared, request: Request, body_timeout: Duration) -> Result<Json<serde_json::Value>, Refusal> {
+    let command = ExplainCommand::from_json(&body(request, body_timeout).await?)?;
+    // A worker is asked, and waiting for it must not hold up the other routes.
+    let explained = tokio::task::spawn_blocking(move || console.explain(&command)).await;
+    Ok(Json(explained.unwrap_or(Err(ExplainRefused::Busy))?))
+}
+
+async fn stored(State(console): Shared, request: Request, body_timeout: Duration) -> Result<Json<serde_json::Value>, Refusal> {
+    let command = StoredCommand::from_json(&body(request, body_timeout).await?)?;
+    // A walk through everything that is stored.
+    let listed = tokio::task::spawn_blocking(move || console.stored(&command)).await;
+    Ok(Json(listed.map_err(|_| ExplainRefused::Busy)?))
 }

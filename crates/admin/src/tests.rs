@@ -15,7 +15,8 @@ use serde_json::{Value as Json, json};
 use tokio::sync::oneshot;
 
 use crate::{
-    Console, Health, Metric, MetricKind, PurgeCommand, PurgeDone, PurgeRefused, PurgeTarget, Sample, SiteHealth, Token,
+    Console, ExplainCommand, ExplainRefused, Health, Metric, MetricKind, PurgeCommand, PurgeDone, PurgeRefused, PurgeTarget, Sample,
+    SiteHealth, StoredCommand, Token,
     connections::{Bounds, serve_within},
 };
 
@@ -37,12 +38,14 @@ impl Console for Fake {
 
     fn health(&self) -> Health {
         let asked = self.asked.fetch_add(1, Ordering::SeqCst) + 1;
-        let site = |name: &str, origin_up| SiteHealth { name: name.to_owned(), origin_up };
+        let site = |name: &str, origin_up| SiteHealth { name: name.to_owned(), hosts: vec![format!("{name}.example")], origin_up };
         Health {
             ready: !self.draining.load(Ordering::SeqCst),
             version: "1.2.3".to_owned(),
             uptime: Duration::from_millis(1500),
             workers: asked,
+            listening: vec!["127.0.0.1:8080".to_owned(), "unix:/run/s".to_owned()],
+            trusts_loopback: true,
             sites: vec![site("blog", None), site("ghost", Some(false))],
         }
     }
@@ -54,6 +57,19 @@ impl Console for Fake {
         let mut purges = self.purges.lock().expect("no panic");
         purges.push(command.clone());
         Ok(PurgeDone { generation: purges.len() as u64, variants: None, covered: "that".to_owned() })
+    }
+
+    fn explain(&self, command: &ExplainCommand) -> Result<Json, ExplainRefused> {
+        match command.url.as_str() {
+            "bad" => Err(ExplainRefused::Bad("bad is no address".to_owned())),
+            "http://other/" => Err(ExplainRefused::NoSite { host: "other".to_owned(), hosts: vec!["a".to_owned(), "b".to_owned()] }),
+            "http://late/" => Err(ExplainRefused::Busy),
+            _ => Ok(json!({"asked": [command.method, command.url, command.fields]})),
+        }
+    }
+
+    fn stored(&self, command: &StoredCommand) -> Json {
+        json!({"host": command.host})
     }
 }
 
@@ -162,6 +178,9 @@ fn every_route_with_and_without_the_token() {
         ("GET /metrics", "", [200, 200, 200], [401, 401, 200]),
         ("GET /status", "", [200, 200, 200], [401, 401, 200]),
         ("GET /purge", "", [405, 405, 405], [401, 401, 405]),
+        ("POST /explain", r#"{"url": "http://a/"}"#, [401, 401, 200], [401, 401, 200]),
+        ("GET /explain", "", [405, 405, 405], [401, 401, 405]),
+        ("POST /stored", "{}", [401, 401, 200], [401, 401, 200]),
         ("GET /nothing", "", [404, 404, 404], [401, 401, 404]),
         ("OPTIONS /purge", "", [405, 405, 405], [401, 401, 405]),
         ("POST /purge", all, [401, 401, 200], [401, 401, 200]),
@@ -231,7 +250,9 @@ fn health_and_status_say_how_it_is() {
         "version": "1.2.3",
         "uptime_seconds": 1.5,
         "workers": 3,
-        "sites": [{"name": "blog"}, {"name": "ghost", "origin_up": false}],
+        "listening": ["127.0.0.1:8080", "unix:/run/s"],
+        "trusts_loopback": true,
+        "sites": [{"name": "blog", "hosts": ["blog.example"]}, {"name": "ghost", "hosts": ["ghost.example"], "origin_up": false}],
         "metrics": {
             "seawall_requests_total": {
                 "kind": "counter",
@@ -248,7 +269,7 @@ fn health_and_status_say_how_it_is() {
     assert_eq!(answer.body, expected);
 
     let answer = server.ask("GET / HTTP/1.1|HOST", "");
-    for route in ["/healthz", "/metrics", "/status", "/purge"] {
+    for route in ["/healthz", "/metrics", "/status", "/explain", "/stored", "/purge"] {
         assert!(answer.body.contains(route), "{route}");
     }
 }
@@ -283,6 +304,30 @@ fn a_purge_is_passed_on_or_refused_with_the_reason() {
             assert!(answer.json()["error"].as_str().is_some_and(|text| text.contains(error)), "{shown}: {answer:?}");
         }
     }
+}
+
+#[test]
+fn an_explanation_is_passed_on_or_refused_with_the_reason() {
+    let server = Running::start();
+    let ask = |route: &str, body: &str| server.ask(&format!("POST {route} HTTP/1.1|HOST|Authorization: Bearer TOKEN"), body);
+    let answer = ask("/explain", r#"{"url": "http://a/", "method": "HEAD", "fields": [["cookie", "a=1"]]}"#);
+    assert_eq!((answer.status, answer.json()), (200, json!({"asked": ["HEAD", "http://a/", [["cookie", "a=1"]]]})));
+    for (body, status, error, remedy) in [
+        (r#"{"url": "bad"}"#, 400, "bad is no address", "as visitors see it"),
+        (r#"{"url": "http://other/"}"#, 421, "no site is served under other", "served are: a, b"),
+        (r#"{"url": "http://late/"}"#, 503, "in time", "try again"),
+        (r#"{"url": "http://a/", "cookie": "a"}"#, 400, "unknown field `cookie`", "send {"),
+        ("{}", 400, "missing field `url`", "send {"),
+    ] {
+        let answer = ask("/explain", body);
+        let json = answer.json();
+        assert_eq!(answer.status, status, "{body}: {json}");
+        assert!(json["error"].as_str().is_some_and(|text| text.contains(error)), "{json}");
+        assert!(json["remedy"].as_str().is_some_and(|text| text.contains(remedy)), "{json}");
+    }
+    let answer = ask("/stored", r#"{"host": "a"}"#);
+    assert_eq!((answer.status, answer.json()), (200, json!({"host": "a"})));
+    assert_eq!(ask("/stored", r#"{"hosts": "a"}"#).status, 400);
 }
 
 /// What was asked on an open connection is answered before one that waits for its place.

@@ -397,7 +397,7 @@ fn rules(steps: Steps) -> Vec<Rule> {
 
 /// Seconds left, rounded up: what is not over yet has at least one.
 fn left(until: Timestamp, now: Timestamp) -> Option<u64> {
-    (until > now).then(|| until.since(now).as_millis().div_ceil(1000) as u64)
+    (until > now).then(|| (until.as_millis() - now.as_millis()).div_ceil(1000))
 }
 
 fn hardness_name(hardness: Hardness) -> String {

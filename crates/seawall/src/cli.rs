@@ -26,6 +26,10 @@ pub enum Command {
     New(New),
     /// Take pages out of the cache of a running Seawall
     Purge(Purge),
+    /// Say why a page is, or is not, answered from the cache
+    Explain(Explain),
+    /// Fill the cache before readers come
+    Warm(Warm),
 }
 
 const TOP_EXAMPLES: &str = "\
@@ -153,6 +157,109 @@ pub struct Purge {
     #[arg(long, conflicts_with = "soft")]
     hard: bool,
 
+    /// The running Seawall.
+    #[command(flatten)]
+    pub access: Access,
+}
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  seawall explain https://blog.example.org/hello/
+      Which rules looked at the request, what is stored for it, and what would happen now.
+
+  seawall explain https://blog.example.org/ -H 'Cookie: session=1'
+      The same for a reader who is logged in.
+
+  seawall explain https://blog.example.org/hello/ --json
+      For scripts.
+
+  seawall explain https://blog.example.org/hello/ -H 'Accept-Encoding: identity'
+      For a client that takes nothing compressed. Without this, the request accepts what browsers accept.
+
+Nothing is fetched and nothing is changed. Values of cookies never appear in the answer.";
+
+/// Say why a page is, or is not, answered from the cache.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(after_help = EXPLAIN_EXAMPLES)]
+pub struct Explain {
+    /// The page, as readers see its address
+    #[arg(value_name = "URL")]
+    pub url: String,
+
+    /// A field that the request carries, such as 'Accept: application/json'; can be given several times
+    #[arg(short = 'H', long = "field", value_name = "'FIELD: VALUE'")]
+    pub fields: Vec<String>,
+
+    /// The request's method
+    #[arg(long, value_name = "METHOD", default_value = "GET")]
+    pub method: String,
+
+    /// Write JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+
+    /// The running Seawall.
+    #[command(flatten)]
+    pub access: Access,
+}
+
+const WARM_EXAMPLES: &str = "\
+Examples:
+  seawall warm
+      Every page in the sitemap of every site: named in its robots.txt, or /sitemap.xml.
+
+  seawall warm --sitemap https://blog.example.org/sitemap-posts.xml
+      Every page in this one.
+
+  seawall warm --stored
+      What is stored already and has become stale, or was purged.
+
+  seawall warm https://blog.example.org/ https://blog.example.org/hello/
+      These pages.
+
+All requests go to the running Seawall and to nothing else; it asks the server behind it for what it does not have. Ctrl-C stops, with what was done so far.";
+
+/// Fill the cache before readers come.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+#[command(after_help = WARM_EXAMPLES)]
+pub struct Warm {
+    /// Pages to ask for [default: those of the sitemaps]
+    #[arg(value_name = "URL")]
+    pub urls: Vec<String>,
+
+    /// A sitemap, or an index of sitemaps, to take pages from; can be given several times
+    #[arg(long, value_name = "URL")]
+    pub sitemap: Vec<String>,
+
+    /// What is stored and has become stale or was purged
+    #[arg(long)]
+    pub stored: bool,
+
+    /// Requests at the same time
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub concurrency: u16,
+
+    /// At most so many requests a second, such as 5 or 0.5 [default: as many as are answered]
+    #[arg(long, value_name = "N", value_parser = rate)]
+    pub rate: Option<f64>,
+
+    /// Only pages of this host; needed where Seawall serves every host and the sitemap names another one than it is asked for under
+    #[arg(long, value_name = "HOST")]
+    pub host: Option<String>,
+
+    /// The running Seawall.
+    #[command(flatten)]
+    pub access: Access,
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix("/s").unwrap_or(text).parse::<f64>().ok();
+    number.filter(|rate| (0.001..=10_000.0).contains(rate)).ok_or_else(|| "write a number of requests a second, 0.001 to 10000".to_owned())
+}
+
+/// How to reach the running Seawall.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Access {
     /// Where the running Seawall's admin address is [default: as in the configuration file, or 127.0.0.1:9180]
     #[arg(long, value_name = "ADDR")]
     pub admin: Option<String>,
@@ -261,6 +368,20 @@ mod tests {
                 (Err(error), Err(expected)) => assert_eq!(error.kind(), expected, "{arguments}"),
                 (outcome, _) => panic!("{arguments}: {outcome:?}"),
             }
+        }
+    }
+
+    #[test]
+    fn explain_and_warm_take_their_flags() {
+        let line = ["seawall", "explain", "https://a/", "-H", "Cookie: a=1", "--field", "Accept: text/html", "--method", "HEAD", "--json"];
+        let Ok(Command::Explain(explain)) = Cli::try_parse_from(line).map(|cli| cli.command) else { panic!("explain") };
+        assert_eq!(explain.fields, ["Cookie: a=1", "Accept: text/html"]);
+        assert_eq!((explain.method.as_str(), explain.json, explain.access), ("HEAD", true, Access::default()));
+        assert!(parse("seawall explain").is_err());
+        let Ok(Command::Warm(warm)) = parse("seawall warm --rate 0.5/s --admin 127.0.0.1:1") else { panic!("warm") };
+        assert_eq!((warm.concurrency, warm.rate, warm.access.admin.as_deref()), (2, Some(0.5), Some("127.0.0.1:1")));
+        for wrong in ["--concurrency 0", "--concurrency 65", "--rate 0", "--rate fast", "--rate NaN"] {
+            assert!(parse(&format!("seawall warm {wrong}")).is_err(), "{wrong}");
         }
     }
 

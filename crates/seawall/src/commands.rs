@@ -11,10 +11,13 @@ use anyhow::{Context, bail};
 use clap::Parser;
 
 use crate::{
+    admin_client::AdminClient,
     banner,
-    cli::{Check, Cli, Command, New, Purge, PurgeMode, PurgeTarget, Serve},
+    cli::{Access, Check, Cli, Command, Explain, New, Purge, PurgeMode, PurgeTarget, Serve, Warm},
     config::{self, ConfigErrors},
-    purge, signals,
+    explain, purge, signals,
+    terminal::has_colour,
+    warm,
 };
 
 /// Runs what was typed. Exit code 0: done; 1: it could not be done, and the reason is on standard error; 2: it was mistyped.
@@ -27,6 +30,8 @@ pub fn run() -> ExitCode {
         Command::Check(check) => self::check(&check),
         Command::New(new) => self::new(&new),
         Command::Purge(purge) => self::purge(&purge),
+        Command::Explain(explain) => self::explain(&explain),
+        Command::Warm(warm) => self::warm(&warm),
     };
     match done {
         Ok(code) => code,
@@ -76,7 +81,7 @@ fn new(new: &New) -> anyhow::Result<ExitCode> {
 }
 
 fn purge(purge: &Purge) -> anyhow::Result<ExitCode> {
-    let access = match config::admin_access(purge, env) {
+    let access = match config::admin_access(&purge.access, env) {
         Ok(access) => access,
         Err(errors) => return Ok(show(&errors)),
     };
@@ -91,6 +96,57 @@ fn purge(purge: &Purge) -> anyhow::Result<ExitCode> {
     let covered = purge::run(access.address, token.as_str(), &command)?;
     say(&format!("Purged {covered}.\n"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn explain(explain: &Explain) -> anyhow::Result<ExitCode> {
+    let client = match admin_client(&explain.access)? {
+        Ok(client) => client,
+        Err(errors) => return Ok(show(&errors)),
+    };
+    let command = explain::command(&explain.url, &explain.method, &explain.fields).map_err(anyhow::Error::msg)?;
+    let explanation = explain::run(&client, &command)?;
+    if explain.json {
+        say(&format!("{}\n", serde_json::to_string_pretty(&explanation)?))?;
+    } else {
+        say(&explain::text(&explanation, has_colour(&io::stdout())))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn warm(warm: &Warm) -> anyhow::Result<ExitCode> {
+    let client = match admin_client(&warm.access)? {
+        Ok(client) => client,
+        Err(errors) => return Ok(show(&errors)),
+    };
+    let options = warm::Options {
+        urls: warm.urls.clone(),
+        sitemaps: warm.sitemap.clone(),
+        stored: warm.stored,
+        host: warm.host.clone(),
+        concurrency: usize::from(warm.concurrency),
+        rate: warm.rate,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut progress = warm::Screen::new();
+    let summary = runtime.block_on(warm::warm(&client, &options, &mut progress, async {
+        // Without the signal, Ctrl-C ends the process at once: nothing is lost but the summary.
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }))?;
+    progress.end();
+    say(&summary.table(has_colour(&io::stdout())))?;
+    Ok(if summary.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The admin API of the running server; or what is wrong with the configuration that should say where it is.
+fn admin_client(access: &Access) -> anyhow::Result<Result<AdminClient, ConfigErrors>> {
+    let access = match config::admin_access(access, env) {
+        Ok(access) => access,
+        Err(errors) => return Ok(Err(errors)),
+    };
+    let token = admin::Token::load(&access.token_file)?;
+    Ok(Ok(AdminClient::new(access.address, token.as_str())?))
 }
 
 fn env(name: &str) -> Option<String> {

@@ -1,14 +1,24 @@
 //! What the admin API shows and commands: snapshots of the server's state, and purges.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    sync::{Arc, atomic::Ordering},
+};
 
-use admin::{Console, Health, Metric, MetricKind, PurgeCommand, PurgeDone, PurgeRefused, PurgeTarget, Sample, SiteHealth};
+use admin::{
+    Console, ExplainCommand, ExplainRefused, Health, Metric, MetricKind, PurgeCommand, PurgeDone, PurgeRefused, PurgeTarget, Sample,
+    SiteHealth, StoredCommand,
+};
+use edge::Socket;
 use http::Uri;
 use pipeline::OUTCOMES;
-use semantics::Scheme;
+use semantics::{Scheme, target::host_without_port};
 use store::{Hardness, Target};
 
-use crate::{plan::SitePlan, server::State};
+use crate::{explain, plan::SitePlan, server::State};
+
+/// Stored responses in one list: some 10 MB of JSON.
+const STORED_MAX: usize = 50_000;
 
 /// The console of a running server.
 #[derive(Debug)]
@@ -49,6 +59,17 @@ impl ServerConsole {
     }
 }
 
+fn socket_name(socket: &Socket) -> String {
+    match socket {
+        Socket::Tcp(address) => address.to_string(),
+        Socket::Unix(path) => format!("unix:{}", path.display()),
+    }
+}
+
+fn site_health(site: &SitePlan) -> SiteHealth {
+    SiteHealth { name: site.name().to_owned(), hosts: site.hosts().to_vec(), origin_up: site.origin_up() }
+}
+
 fn parts(url: &str) -> Result<(Scheme, String, String), PurgeRefused> {
     let refused = || PurgeRefused::new(format!("{url} is not an address; write it as http://blog.example.org/hello/"));
     let uri: Uri = url.parse().map_err(|_| refused())?;
@@ -62,7 +83,7 @@ fn parts(url: &str) -> Result<(Scheme, String, String), PurgeRefused> {
 }
 
 fn serves(site: &SitePlan, authority: &str) -> bool {
-    let host = semantics::target::host_without_port(authority).to_ascii_lowercase();
+    let host = host_without_port(authority).to_ascii_lowercase();
     site.hosts().is_empty()
         || site.hosts().iter().any(|name| match name.strip_prefix('*') {
             Some(suffix) => host.len() > suffix.len() && host.ends_with(suffix),
@@ -145,7 +166,9 @@ impl Console for ServerConsole {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             uptime: state.began.elapsed(),
             workers: state.counters.len(),
-            sites: plan.sites.iter().map(|site| SiteHealth { name: site.name().to_owned(), origin_up: site.origin_up() }).collect(),
+            listening: state.listening.iter().map(socket_name).collect(),
+            trusts_loopback: plan.settings.server.trusted_proxies.iter().any(|net| net.contains(&IpAddr::from(Ipv4Addr::LOCALHOST))),
+            sites: plan.sites.iter().map(site_health).collect(),
         }
     }
 
@@ -162,5 +185,14 @@ impl Console for ServerConsole {
         }
         tracing::info!(covered = %done.covered, hard = command.hard, "purged");
         Ok(done)
+    }
+    fn explain(&self, command: &ExplainCommand) -> Result<serde_json::Value, ExplainRefused> {
+        explain::answer(&self.0, command)
+    }
+
+    fn stored(&self, command: &StoredCommand) -> serde_json::Value {
+        let host = command.host.as_deref().map(str::to_ascii_lowercase);
+        let wanted = |key: &policy::ShownKey| host.as_deref().is_none_or(|host| key.host == host || host_without_port(&key.host) == host);
+        serde_json::to_value(self.0.shared.stale(STORED_MAX, wanted)).unwrap_or_default()
     }
 }

@@ -3,16 +3,20 @@
 //! Absent: logic of serving; it only calls the other rooms.
 
 mod access_log;
+pub mod admin_client;
 mod banner;
 pub mod cli;
 mod commands;
 pub mod config;
 mod console;
+pub mod explain;
 mod log_writer;
 mod plan;
 pub mod purge;
 pub mod server;
 mod service;
 mod signals;
+mod terminal;
+pub mod warm;
 
 pub use commands::run;

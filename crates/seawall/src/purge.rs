@@ -1,18 +1,13 @@
-//! The client of the admin API that `seawall purge` is: one request, one answer, plain blocking sockets.
+//! The client of the admin API that `seawall purge` is: one request, one answer.
 //!
-//! It speaks just enough HTTP/1.1 for its own server. Whatever else answers at that address is told apart and named, since a port that
-//! another program took is the likeliest mistake here.
+//! Whatever else answers at that address is told apart and named, since a port that another program took is the likeliest mistake here.
 
-use std::{
-    error::Error,
-    fmt,
-    io::{self, Read as _, Write as _},
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream},
-    time::{Duration, Instant},
-};
+use std::{error::Error, fmt, io, net::SocketAddr, time::Duration};
 
 use admin::PurgeCommand;
 use serde::Deserialize;
+
+use crate::admin_client::{exchange, reachable, take_apart};
 
 /// For the whole exchange.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -99,22 +94,12 @@ fn run_within(timeout: Duration, address: SocketAddr, token: &str, command: &Pur
     // What stands between the fields of a request must not come from a file.
     let token = admin::Token::new(token.trim()).ok_or(PurgeError::NotAToken)?;
     let address = reachable(address);
-    let response = exchange(timeout, address, &request(address, &token, command)).map_err(|error| match error.kind() {
+    let response = exchange(timeout, address, &request(address, &token, command), RESPONSE_MAX).map_err(|error| match error.kind() {
         io::ErrorKind::ConnectionRefused => PurgeError::NothingListens(address),
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => PurgeError::TimedOut(address),
         _ => PurgeError::Failed(address, error),
     })?;
     understand(address, &response)
-}
-
-/// A server that listens on every address is reached on this machine's own.
-fn reachable(mut address: SocketAddr) -> SocketAddr {
-    match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
-        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
-        IpAddr::V4(_) | IpAddr::V6(_) => {}
-    }
-    address
 }
 
 fn request(address: SocketAddr, token: &admin::Token, command: &PurgeCommand) -> String {
@@ -127,30 +112,6 @@ fn request(address: SocketAddr, token: &admin::Token, command: &PurgeCommand) ->
         token = token.as_str(),
         length = body.len(),
     )
-}
-
-fn exchange(timeout: Duration, address: SocketAddr, request: &str) -> io::Result<Vec<u8>> {
-    let deadline = Instant::now() + timeout;
-    let mut stream = TcpStream::connect_timeout(&address, timeout)?;
-    stream.set_write_timeout(Some(left(deadline)?))?;
-    stream.write_all(request.as_bytes())?;
-    let mut response = Vec::new();
-    let mut piece = [0; 4096];
-    // The time left is set anew before each read: a server that sends a byte a second must not keep us.
-    while response.len() as u64 <= RESPONSE_MAX {
-        stream.set_read_timeout(Some(left(deadline)?))?;
-        match stream.read(&mut piece) {
-            Ok(0) => break,
-            Ok(length) => response.extend_from_slice(&piece[..length]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(response)
-}
-
-fn left(deadline: Instant) -> io::Result<Duration> {
-    deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()).ok_or_else(|| io::ErrorKind::TimedOut.into())
 }
 
 /// The bodies of Seawall's answers, all of which are JSON objects.
@@ -183,21 +144,13 @@ fn understand(address: SocketAddr, response: &[u8]) -> Result<String, PurgeError
     if status == 401 { Err(PurgeError::WrongToken(address)) } else { Err(PurgeError::Refused { error, remedy }) }
 }
 
-/// Status and content. The connection was to be closed after them, so whatever follows the head is the content; `Content-Length`, if
-/// there, tells whether all of it came.
-fn take_apart(response: &[u8]) -> Option<(u16, &[u8])> {
-    let end = response.windows(4).position(|bytes| bytes == b"\r\n\r\n")?;
-    let (head, body) = (std::str::from_utf8(&response[..end]).ok()?, &response[end + 4..]);
-    let mut lines = head.split("\r\n");
-    let status = lines.next()?.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()?;
-    let length = lines.filter_map(|line| line.split_once(':')).find(|(name, _)| name.eq_ignore_ascii_case("content-length"));
-    let is_whole = length.is_none_or(|(_, length)| length.trim().parse() == Ok(body.len()));
-    is_whole.then_some((status, body))
-}
-
 #[cfg(test)]
 mod tests {
-    use std::{net::TcpListener, thread};
+    use std::{
+        io::{Read as _, Write as _},
+        net::TcpListener,
+        thread,
+    };
 
     use admin::PurgeTarget;
 
@@ -295,18 +248,6 @@ mod tests {
         for text in ["", "short", "0123456789abcdef0123456789abcdef\r\nX: y"] {
             let error = run(([127, 0, 0, 1], 1).into(), text, &everything()).expect_err(text);
             assert!(matches!(error, PurgeError::NotAToken), "{text}: {error:?}");
-        }
-    }
-
-    #[test]
-    fn a_listener_on_every_address_is_asked_on_this_machine() {
-        for (address, expected) in [
-            ("0.0.0.0:9180", "127.0.0.1:9180"),
-            ("[::]:9180", "[::1]:9180"),
-            ("192.0.2.1:1", "192.0.2.1:1"),
-            ("[2001:db8::1]:1", "[2001:db8::1]:1"),
-        ] {
-            assert_eq!(reachable(address.parse().expect(address)).to_string(), expected);
         }
     }
 }

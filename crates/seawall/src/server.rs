@@ -22,6 +22,8 @@ use tokio::{
 use crate::{
     access_log::AccessLog,
     config::settings::{AccessLog as LogDestination, Listen, Settings},
+    console::ServerConsole,
+    explain::Asking,
     log_writer::{self, LogSink},
     plan::{Plan, SiteNumbers},
     service::SiteService,
@@ -29,6 +31,9 @@ use crate::{
 
 /// How often a worker hands on log lines that fill no piece.
 const LOG_FLUSH: Duration = Duration::from_millis(200);
+
+/// Questions of the admin API that may wait for a worker; it answers each within microseconds.
+const QUESTIONS: usize = 16;
 
 /// Reloads that may wait for a worker; it takes each within microseconds.
 const RELOADS: usize = 4;
@@ -53,6 +58,10 @@ pub(crate) struct State {
     pub(crate) counters: Vec<Arc<Counters>>,
     pub(crate) began: Instant,
     pub(crate) draining: AtomicBool,
+    /// Where visitors are served.
+    pub(crate) listening: Vec<Socket>,
+    /// To each worker, what the admin API wants to know of it.
+    pub(crate) questions: Vec<mpsc::Sender<Asking>>,
 }
 
 impl State {
@@ -86,6 +95,7 @@ impl Server {
         let plan = Arc::new(Plan::new(settings, &mut numbers, &shared)?);
         let (mut listeners, listening) = bind_all(&plan.settings.server.listen, workers)?;
         let log = start_log(&plan.settings)?;
+        let (questions, asked): (Vec<_>, Vec<_>) = (0..workers).map(|_| mpsc::channel(QUESTIONS)).unzip();
         let state = Arc::new(State {
             shared,
             gauges: Arc::default(),
@@ -93,12 +103,14 @@ impl Server {
             counters: (0..workers).map(|_| Arc::default()).collect(),
             began: Instant::now(),
             draining: AtomicBool::new(false),
+            listening: listening.clone(),
+            questions,
         });
         let (stop, stopped) = watch::channel(None);
         let mut server = Self { state, listening, numbers, stop, workers: Vec::with_capacity(workers), log };
-        for number in 0..workers {
+        for (number, asked) in asked.into_iter().enumerate() {
             let listeners = listeners.iter_mut().filter_map(Vec::pop).collect();
-            server.start_worker(number, listeners, &plan, stopped.clone())?;
+            server.start_worker(number, listeners, asked, &plan, stopped.clone())?;
         }
         Ok(server)
     }
@@ -107,6 +119,7 @@ impl Server {
         &mut self,
         number: usize,
         listeners: Vec<Listener>,
+        asked: mpsc::Receiver<Asking>,
         plan: &Arc<Plan>,
         stop: watch::Receiver<Option<Duration>>,
     ) -> anyhow::Result<()> {
@@ -119,7 +132,7 @@ impl Server {
         let thread = thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
             let log = sink.map(|sink| AccessLog::new(plan.settings.log.format, sink));
             match Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
-                Ok(runtime) => runtime.block_on(work(state, counters, plan, log, listeners, reloads, stop, ready)),
+                Ok(runtime) => runtime.block_on(work(state, counters, plan, log, listeners, reloads, asked, stop, ready)),
                 Err(error) => drop(ready.send(Err(error.into()))),
             }
         })?;
@@ -133,9 +146,10 @@ impl Server {
         &self.listening
     }
 
-    /// What those who look from outside may see.
-    pub(crate) const fn state(&self) -> &Arc<State> {
-        &self.state
+    /// What the admin API shows and commands.
+    #[must_use]
+    pub fn console(&self) -> Arc<dyn admin::Console> {
+        Arc::new(ServerConsole::new(Arc::clone(&self.state)))
     }
 
     /// Purges, as the admin API does.
@@ -225,6 +239,7 @@ async fn work(
     log: Option<AccessLog>,
     listeners: Vec<Listener>,
     mut reloads: mpsc::Receiver<Arc<Plan>>,
+    mut asked: mpsc::Receiver<Asking>,
     stop: watch::Receiver<Option<Duration>>,
     ready: Ready,
 ) {
@@ -248,6 +263,7 @@ async fn work(
         tokio::select! {
             () = &mut running => break,
             _ = flush.tick() => worker.service().tidy(),
+            Some(asking) = asked.recv() => asking.answer(worker.service().pipeline()),
             Some(plan) = reloads.recv() => match plan.router() {
                 Ok(router) => {
                     worker.service().pipeline().reconfigure(router, plan.settings.server.trusted_proxies.clone());

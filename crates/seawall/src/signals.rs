@@ -22,7 +22,6 @@ use tokio::{
 use crate::{
     banner,
     config::{ConfigErrors, settings::Settings},
-    console::ServerConsole,
     server::Server,
 };
 
@@ -83,7 +82,7 @@ fn start_admin(
         format!("cannot listen on {address} for the admin API; --admin names another address, --admin off does without")
     })?;
     let address = listener.local_addr()?;
-    let console = Arc::new(ServerConsole::new(Arc::clone(server.state())));
+    let console = server.console();
     runtime.spawn(async move {
         let stop = async {
             let _ = stopped.await;

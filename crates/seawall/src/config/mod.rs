@@ -36,7 +36,7 @@ use self::{
     read::FILE_BYTES_MAX,
     resolve::Resolver,
 };
-use crate::cli::{Purge, Serve};
+use crate::cli::{Access, Serve};
 
 /// The file that is read when none is named.
 pub const DEFAULT_FILE: &str = "seawall.toml";
@@ -66,12 +66,12 @@ pub struct AdminAccess {
     pub token_file: PathBuf,
 }
 
-/// How `seawall purge` reaches the admin API: flags, then the environment, then the server's file, then defaults. The rest of the file
+/// How `seawall purge` and its like reach the admin API: flags, then the environment, then the server's file, then defaults. The rest of the file
 /// may be wrong.
 ///
 /// # Errors
 /// When one of the values is wrong, the file cannot be read, or the admin API is off.
-pub fn admin_access(flags: &Purge, env: impl Fn(&str) -> Option<String>) -> Result<AdminAccess, ConfigErrors> {
+pub fn admin_access(flags: &Access, env: impl Fn(&str) -> Option<String>) -> Result<AdminAccess, ConfigErrors> {
     admin_access_in(Path::new(""), flags, env)
 }
 
@@ -98,7 +98,7 @@ fn load_in(folder: &Path, flags: &Serve, env: impl Fn(&str) -> Option<String>) -
     if errors.0.is_empty() { settings.ok_or(errors) } else { Err(errors) }
 }
 
-fn admin_access_in(folder: &Path, flags: &Purge, env: impl Fn(&str) -> Option<String>) -> Result<AdminAccess, ConfigErrors> {
+fn admin_access_in(folder: &Path, flags: &Access, env: impl Fn(&str) -> Option<String>) -> Result<AdminAccess, ConfigErrors> {
     let document = find_document(folder, flags.config.as_deref(), true, &env)?;
     let (file, _) = document.as_ref().map(read::read).unwrap_or_default();
     let mut errors = Vec::new();
@@ -114,7 +114,7 @@ fn admin_access_in(folder: &Path, flags: &Purge, env: impl Fn(&str) -> Option<St
     };
     if address.is_none() {
         let off = Mistake::new(
-            "the admin API is off, and purges go through it",
+            "the admin API is off, and this command goes through it",
             "name its address with --admin, or turn it on in the server's configuration",
         );
         resolver.wrong(off, place);

@@ -435,7 +435,7 @@ fn a_purge_finds_the_admin_api() {
     let purge = |arguments: &str| {
         let arguments = ["seawall", "purge", "--all"].into_iter().chain(arguments.split_whitespace());
         let Command::Purge(purge) = Cli::parse_from(arguments).command else { panic!("purge") };
-        purge
+        purge.access
     };
     let home = |name: &str| (name == "XDG_STATE_HOME").then(|| "/state".to_owned());
     let place = Folder::new("nonsense = 1\n[server]\nadmin = \"127.0.0.1:1\"\nadmin_token_file = \"/token\"");

@@ -1,0 +1,277 @@
+//! The client's side of the admin API: one request, one answer, plain blocking sockets.
+//!
+//! It speaks just enough HTTP/1.1 for its own server. Whatever else answers at that address is told apart and named, since a port that
+//! another program took is the likeliest mistake here.
+
+use std::{
+    error::Error,
+    fmt,
+    io::{self, Read as _, Write as _},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream},
+    time::{Duration, Instant},
+};
+
+use serde::{Deserialize, de::DeserializeOwned};
+
+/// For a whole exchange.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Longest response that is read, in bytes: a list of 50,000 stored responses with long addresses.
+const RESPONSE_MAX: u64 = 64 << 20;
+
+/// Why the admin API gave no answer.
+#[derive(Debug)]
+pub enum AdminError {
+    /// The address takes no connections.
+    NothingListens(SocketAddr),
+    /// The address cannot be reached, or the connection broke.
+    Failed(SocketAddr, io::Error),
+    /// No whole answer in time.
+    TimedOut(SocketAddr),
+    /// The token is of another server.
+    WrongToken(SocketAddr),
+    /// The text of the token cannot be one.
+    NotAToken,
+    /// The server understood and refused.
+    Refused {
+        /// Its status.
+        status: u16,
+        /// What is wrong.
+        error: String,
+        /// What to do.
+        remedy: String,
+    },
+    /// Something else listens there.
+    NotSeawall(SocketAddr),
+}
+
+impl fmt::Display for AdminError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NothingListens(address) => write!(
+                f,
+                "nothing listens at {address}\n  Is Seawall running? Its admin listener is expected there; --admin names another address."
+            ),
+            Self::Failed(address, _) => write!(f, "the connection to {address} failed"),
+            Self::TimedOut(address) => write!(f, "{address} did not answer within {} seconds", TIMEOUT.as_secs()),
+            Self::WrongToken(address) => write!(
+                f,
+                "the Seawall at {address} does not accept this token\n  The token file belongs to another server; --token-file names the right one."
+            ),
+            Self::NotAToken => {
+                f.write_str("the token file holds no token\n  --token-file names another one; `seawall serve` makes it when it starts.")
+            }
+            Self::Refused { error, remedy, .. } => write!(f, "{error}\n  {remedy}"),
+            Self::NotSeawall(address) => write!(
+                f,
+                "what listens at {address} is not Seawall's admin listener\n  --admin names its address: `admin` in seawall.toml, 127.0.0.1:9180 by default."
+            ),
+        }
+    }
+}
+
+impl Error for AdminError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Failed(_, error) => Some(error),
+            Self::NothingListens(_)
+            | Self::TimedOut(_)
+            | Self::WrongToken(_)
+            | Self::NotAToken
+            | Self::Refused { .. }
+            | Self::NotSeawall(_) => None,
+        }
+    }
+}
+
+/// The admin API of one server.
+#[derive(Debug)]
+pub struct AdminClient {
+    address: SocketAddr,
+    token: admin::Token,
+}
+
+/// What Seawall says when it refuses.
+#[derive(Deserialize)]
+struct Wrong {
+    error: String,
+    remedy: String,
+}
+
+impl AdminClient {
+    /// Of the server whose admin listener is at `address`.
+    ///
+    /// # Errors
+    /// When the text is no token: what stands between the fields of a request must not come from a file.
+    pub fn new(address: SocketAddr, token: &str) -> Result<Self, AdminError> {
+        let token = admin::Token::new(token.trim()).ok_or(AdminError::NotAToken)?;
+        Ok(Self { address: reachable(address), token })
+    }
+
+    /// Its address.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Reads `path`.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, is not Seawall, or refuses.
+    pub fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, AdminError> {
+        self.ask("GET", path, "")
+    }
+
+    /// Sends a command to `path`.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, is not Seawall, or refuses.
+    pub fn post<T: DeserializeOwned>(&self, path: &str, json: &str) -> Result<T, AdminError> {
+        self.ask("POST", path, json)
+    }
+
+    fn ask<T: DeserializeOwned>(&self, method: &str, path: &str, json: &str) -> Result<T, AdminError> {
+        let address = self.address;
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n\
+             Content-Length: {length}\r\nConnection: close\r\n\r\n{json}",
+            // A zone ("%eth0") means something on this machine alone and has no place in a Host field.
+            host = SocketAddr::new(address.ip(), address.port()),
+            token = self.token.as_str(),
+            length = json.len(),
+        );
+        let response = exchange(TIMEOUT, address, &request, RESPONSE_MAX).map_err(|error| match error.kind() {
+            io::ErrorKind::ConnectionRefused => AdminError::NothingListens(address),
+            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => AdminError::TimedOut(address),
+            _ => AdminError::Failed(address, error),
+        })?;
+        let not_seawall = || AdminError::NotSeawall(address);
+        let (status, body) = take_apart(&response).ok_or_else(not_seawall)?;
+        if status == 200 {
+            return serde_json::from_slice(body).map_err(|_| not_seawall());
+        }
+        let Wrong { error, remedy } = serde_json::from_slice(body).map_err(|_| not_seawall())?;
+        // Another server's 401 has no such body.
+        Err(if status == 401 { AdminError::WrongToken(address) } else { AdminError::Refused { status, error, remedy } })
+    }
+}
+
+/// A server that listens on every address is reached on this machine's own.
+pub(crate) fn reachable(mut address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        IpAddr::V4(_) | IpAddr::V6(_) => {}
+    }
+    address
+}
+
+/// Sends `request`, which must ask to close the connection, and reads what comes back until it is closed: at most `response_max` bytes and
+/// a piece, within `timeout` for all of it.
+pub(crate) fn exchange(timeout: Duration, address: SocketAddr, request: &str, response_max: u64) -> io::Result<Vec<u8>> {
+    let deadline = Instant::now() + timeout;
+    let mut stream = TcpStream::connect_timeout(&address, timeout)?;
+    stream.set_write_timeout(Some(left(deadline)?))?;
+    stream.write_all(request.as_bytes())?;
+    let mut response = Vec::new();
+    let mut piece = [0; 4096];
+    // The time left is set anew before each read: a server that sends a byte a second must not keep us.
+    while response.len() as u64 <= response_max {
+        stream.set_read_timeout(Some(left(deadline)?))?;
+        match stream.read(&mut piece) {
+            Ok(0) => break,
+            Ok(length) => response.extend_from_slice(&piece[..length]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(response)
+}
+
+fn left(deadline: Instant) -> io::Result<Duration> {
+    deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()).ok_or_else(|| io::ErrorKind::TimedOut.into())
+}
+
+/// Status and content. The connection was to be closed after them, so whatever follows the head is the content; `Content-Length`, if
+/// there, tells whether all of it came.
+pub(crate) fn take_apart(response: &[u8]) -> Option<(u16, &[u8])> {
+    let end = response.windows(4).position(|bytes| bytes == b"\r\n\r\n")?;
+    let (head, body) = (std::str::from_utf8(&response[..end]).ok()?, &response[end + 4..]);
+    let mut lines = head.split("\r\n");
+    let status = lines.next()?.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()?;
+    let length = lines.filter_map(|line| line.split_once(':')).find(|(name, _)| name.eq_ignore_ascii_case("content-length"));
+    let is_whole = length.is_none_or(|(_, length)| length.trim().parse() == Ok(body.len()));
+    is_whole.then_some((status, body))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{net::TcpListener, thread};
+
+    use super::*;
+
+    const TOKEN: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+    /// What the client makes of a server that reads the whole request and says `response`; and the request.
+    fn answered_with(response: &str) -> (Result<serde_json::Value, AdminError>, String) {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
+        let address = listener.local_addr().expect("bound");
+        thread::scope(|scope| {
+            let server = scope.spawn(|| {
+                let (mut stream, _) = listener.accept().expect("a client");
+                let mut request = Vec::new();
+                let mut byte = [0];
+                while !request.ends_with(b"}") {
+                    stream.read_exact(&mut byte).expect("a request");
+                    request.push(byte[0]);
+                }
+                stream.write_all(response.as_bytes()).expect("sent");
+                String::from_utf8(request).expect("text")
+            });
+            let client = AdminClient::new(address, &format!("{TOKEN}\n")).expect("a token");
+            let outcome = client.post("/explain", "{}");
+            (outcome, server.join().expect("no panic").replace(&address.to_string(), "ADDRESS"))
+        })
+    }
+
+    #[test]
+    fn every_answer_is_understood() {
+        let (outcome, request) = answered_with("HTTP/1.1 200 OK\r\n\r\n{\"a\":1}");
+        assert_eq!(outcome.expect("an answer")["a"], 1);
+        assert!(request.starts_with(&format!("POST /explain HTTP/1.1\r\nHost: ADDRESS\r\nAuthorization: Bearer {TOKEN}\r\n")), "{request}");
+        let wrong = |status: &str| format!("HTTP/1.1 {status}\r\n\r\n{{\"error\":\"E\",\"remedy\":\"R\"}}");
+        for (response, expected) in [
+            (wrong("421 Misdirected Request"), "E\n  R"),
+            (wrong("401 Unauthorized"), "does not accept this token"),
+            ("HTTP/1.1 401 Unauthorized\r\n\r\n<html>".to_owned(), "is not Seawall's admin listener"),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{}".to_owned(), "is not Seawall's admin listener"),
+            ("SSH-2.0-OpenSSH_9.2\r\n".to_owned(), "is not Seawall's admin listener"),
+        ] {
+            let error = answered_with(&response).0.expect_err(&response);
+            assert!(error.to_string().contains(expected), "{response}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_is_not_there_is_named_and_a_wrong_token_is_not_sent() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
+        let address = listener.local_addr().expect("bound");
+        drop(listener);
+        let client = AdminClient::new(address, TOKEN).expect("a token");
+        let error = client.get::<serde_json::Value>("/status").expect_err("gone");
+        assert!(error.to_string().contains("Is Seawall running?"), "{error}");
+        assert!(matches!(AdminClient::new(address, "short"), Err(AdminError::NotAToken)));
+    }
+
+    #[test]
+    fn a_listener_on_every_address_is_asked_on_this_machine() {
+        for (address, expected) in [
+            ("0.0.0.0:9180", "127.0.0.1:9180"),
+            ("[::]:9180", "[::1]:9180"),
+            ("192.0.2.1:1", "192.0.2.1:1"),
+            ("[2001:db8::1]:1", "[2001:db8::1]:1"),
+        ] {
+            assert_eq!(reachable(address.parse().expect(address)).to_string(), expected);
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! An explanation as text: aligned, plain enough to be pasted, with colour only where there is a terminal.
+
+use std::fmt::Write as _;
+
+use pipeline::{
+    Explanation,
+    explain::{NotKept, Rule, Variant},
+};
+
+use crate::terminal::{Style, styled};
+
+/// Columns before the text of a line, and before that of a line that belongs to another.
+const LABEL: usize = 13;
+const INNER: usize = 19;
+
+/// The explanation, for a person.
+#[must_use]
+pub fn text(explanation: &Explanation, colour: bool) -> String {
+    let mut page = Page { out: String::new(), colour };
+    let _ = writeln!(page.out, "{} {}\n", explanation.method, styled(&explanation.url, Style::Bold, colour));
+    let site = &explanation.site;
+    let hosts = if site.hosts.is_empty() { "every host".to_owned() } else { site.hosts.join(", ") };
+    page.line("site", &format!("{}, {}, serves {hosts}", site.name, site.kind));
+    page.rules("rules", &explanation.rules);
+    page.line("verdict", verdict(explanation));
+    if let Some(key) = &explanation.key {
+        page.line("key", &format!("{} {} {} accept={}", key.scheme, key.host, key.target, key.accept));
+        page.gap();
+        page.rules("lookup", &explanation.lookup);
+    }
+    for variant in &explanation.stored {
+        page.gap();
+        page.variant(variant);
+    }
+    if explanation.stored_under_other_scheme {
+        page.gap();
+        page.line("other scheme", "The same address is stored under the other of http and https. Behind a proxy that does TLS,");
+        page.line("", "readers' requests count as https only if the proxy is among trusted_proxies.");
+    }
+    page.gap();
+    if let Some(not_kept) = &explanation.not_kept {
+        page.not_kept(not_kept);
+    }
+    if let Some(seconds) = explanation.uncacheable_seconds {
+        page.line("uncacheable", &format!("for another {}: each request goes to the origin by itself", span(seconds)));
+    }
+    if let Some(flight) = &explanation.flight {
+        let phase = if flight.arriving { "its content is arriving" } else { "the origin has not answered yet" };
+        page.line("under way", &format!("a fetch with {} waiting or reading along; {phase}", flight.followers));
+    }
+    if let Some(seconds) = explanation.origin_down_seconds {
+        page.line("origin", &format!("counts as down for another {}", span(seconds)));
+    }
+    let now = &explanation.now;
+    let style = match now.x_cache.as_str() {
+        "HIT" => Style::Green,
+        "" => Style::Red,
+        _ => Style::Yellow,
+    };
+    let status =
+        if now.x_cache.is_empty() { String::new() } else { format!("{}   {}", styled(&now.x_cache, style, colour), now.cache_status) };
+    let mut label = "now";
+    if !status.is_empty() {
+        page.line(label, &status);
+        label = "";
+    }
+    for words in &now.words {
+        page.line(label, words);
+        label = "";
+    }
+    page.out
+}
+
+struct Page {
+    out: String,
+    colour: bool,
+}
+
+impl Page {
+    fn line(&mut self, label: &str, text: &str) {
+        // Padded before it is styled: codes have no width.
+        let label = styled(format_args!("{label:LABEL$}"), Style::Bold, self.colour && !label.is_empty());
+        let _ = writeln!(self.out, "{label}{text}");
+    }
+
+    fn inner(&mut self, label: &str, text: &str) {
+        let label = styled(format_args!("{label:INNER$}"), Style::Dim, self.colour);
+        let _ = writeln!(self.out, "{:LABEL$}{label}{text}", "");
+    }
+
+    fn gap(&mut self) {
+        self.out.push('\n');
+    }
+
+    fn rules(&mut self, label: &str, rules: &[Rule]) {
+        let mut label = label;
+        for Rule { rule, decided, detail } in rules {
+            let detail = if *decided { styled(format_args!("{detail}  <- decides"), Style::Yellow, self.colour) } else { detail.clone() };
+            self.line(label, &format!("{rule:INNER$}{detail}"));
+            label = "";
+        }
+    }
+
+    fn variant(&mut self, variant: &Variant) {
+        let kind = variant.content_type.as_deref().unwrap_or("without a media type");
+        let coding = variant.content_coding.as_deref().map(|coding| format!(", {coding}")).unwrap_or_default();
+        let selected = if variant.selected { "  <- for this request" } else { "" };
+        self.line("stored", &format!("{}, {kind}{coding}{selected}", variant.status));
+        self.inner("size", &format!("content {}, head {}", bytes(variant.body_bytes), bytes(variant.head_bytes)));
+        self.inner("in", &format!("{} ({} with everything)", variant.tiers.join(", "), bytes(variant.weight_bytes)));
+        self.inner("age", &span(variant.age_seconds));
+        self.inner("freshness", &freshness(variant));
+        self.inner("when stale", &when_stale(variant));
+        if !variant.vary.is_empty() {
+            let field = |(name, value): &(String, Option<String>)| format!("{name}: {}", value.as_deref().unwrap_or("(absent)"));
+            self.inner("vary", &variant.vary.iter().map(field).collect::<Vec<_>>().join("; "));
+        }
+        let purges = variant.purges.iter().map(|purge| format!("{} ({})", purge.target, purge.hardness)).collect::<Vec<_>>();
+        match variant.purged.as_str() {
+            "no" => self.inner("purged", "no"),
+            hardness => self.inner("purged", &format!("{hardness}, by {}", purges.join(", "))),
+        }
+        if !variant.tags.is_empty() {
+            self.inner("tags", &variant.tags.join(", "));
+        }
+        let yes = |allowed| if allowed { "yes" } else { "no" };
+        self.inner("with cookies", yes(variant.for_cookies));
+        self.inner("with Authorization", yes(variant.for_authorization));
+        if let Some(etag) = &variant.etag {
+            self.inner("etag", etag);
+        }
+    }
+
+    fn not_kept(&mut self, not_kept: &NotKept) {
+        let NotKept { reason, status, seconds_ago } = not_kept;
+        let ago = format!("{} ago", span(*seconds_ago));
+        match status {
+            Some(status) => {
+                self.line("not stored", &format!("the origin's last answer, {status}, {ago}: {reason}"));
+                if let Some(words) = in_words(reason) {
+                    self.line("", words);
+                }
+            }
+            None => self.line("not stored", &format!("the origin did not answer, {ago}: {reason}")),
+        }
+    }
+}
+
+fn verdict(explanation: &Explanation) -> &'static str {
+    match explanation.verdict.as_str() {
+        "lookup" => "the cache is asked",
+        "pass" => "it passes: the cache is not asked",
+        _ => "it is malformed",
+    }
+}
+
+fn freshness(variant: &Variant) -> String {
+    let said = match variant.freshness_source.as_str() {
+        "explicit" => "the origin said so",
+        "heuristic" => "a tenth of the time since Last-Modified",
+        "hold" => "the site's hold",
+        _ => "nobody said how long",
+    };
+    let lifetime = span(variant.lifetime_seconds);
+    if variant.validate_always {
+        "none: the origin wants to be asked each time (no-cache)".to_owned()
+    } else if variant.fresh {
+        format!("fresh for another {} of {lifetime} ({said})", span(variant.fresh_seconds.unsigned_abs()))
+    } else {
+        format!("stale for {} after a lifetime of {lifetime} ({said})", span(variant.fresh_seconds.unsigned_abs()))
+    }
+}
+
+fn when_stale(variant: &Variant) -> String {
+    let windows =
+        [(variant.stale_while_revalidate_seconds, "while it is validated"), (variant.stale_if_error_seconds, "if the origin fails")];
+    let windows: Vec<String> =
+        windows.iter().filter(|(seconds, _)| *seconds > 0).map(|(seconds, when)| format!("{} {when}", span(*seconds))).collect();
+    if windows.is_empty() { "never served".to_owned() } else { format!("served for {}", windows.join(", ")) }
+}
+
+/// What a rule's name means. One that is not here speaks for itself.
+fn in_words(reason: &str) -> Option<&'static str> {
+    Some(match reason {
+        "set-cookie" => "It sets a cookie, so it is meant for one reader.",
+        "cookie" => "The request carried a cookie, and the origin did not say that the answer is the same for all.",
+        "redirect-loop" => "It redirects to itself: stored, it would lock everybody out.",
+        "just-purged" => "A \"not found\" just after a purge is not believed.",
+        "too-large" => "It is longer than one stored response may be.",
+        "no-store" => "It says no-store.",
+        "private" | "private-fields" => "It says private.",
+        "request-no-store" => "The request said no-store.",
+        "authorization" => "The request carried Authorization, and nothing in the answer permits sharing.",
+        "vary-star" => "Its Vary names what no other request can match.",
+        "unfresh" => "It is neither fresh nor could it be validated: it could never be used again.",
+        "status" | "not-understood" | "must-understand" => "Its status may not be stored.",
+        "partial" => "It is a part of another response.",
+        _ => return None,
+    })
+}
+
+fn span(seconds: u64) -> String {
+    let parts = [(seconds / 86_400, "d"), (seconds / 3600 % 24, "h"), (seconds / 60 % 60, "min"), (seconds % 60, "s")];
+    let shown: Vec<String> = parts
+        .iter()
+        .skip_while(|(count, _)| *count == 0)
+        .take(2)
+        .filter(|(count, _)| *count > 0)
+        .map(|(n, unit)| format!("{n} {unit}"))
+        .collect();
+    if shown.is_empty() { "0 s".to_owned() } else { shown.join(" ") }
+}
+
+fn bytes(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} B"),
+        1024..1_048_576 => format!("{:.1} KiB", bytes as f64 / 1024.0),
+        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_and_sizes_are_short() {
+        for (seconds, expected) in [
+            (0, "0 s"),
+            (59, "59 s"),
+            (60, "1 min"),
+            (252, "4 min 12 s"),
+            (3_600, "1 h"),
+            (3_601, "1 h"),
+            (90_000, "1 d 1 h"),
+            (604_800, "7 d"),
+        ] {
+            assert_eq!(span(seconds), expected);
+        }
+        for (size, expected) in [(0, "0 B"), (1_023, "1023 B"), (12_595, "12.3 KiB"), (3 << 20, "3.0 MiB")] {
+            assert_eq!(bytes(size), expected);
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Whose pages may be asked for: those of hosts that the running server serves.
+//!
+//! A server that serves every host would take any; of those only the hosts that the operator named count, or else a link to somewhere in
+//! a sitemap would make our origin fetch a stranger's address.
+
+use std::collections::BTreeSet;
+
+use anyhow::bail;
+use http::Uri;
+use semantics::target::host_without_port;
+use serde::Deserialize;
+
+use super::{Options, listener::Listener};
+
+/// What `GET /status` says, as far as it matters here.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Status {
+    pub(super) listening: Vec<String>,
+    trusts_loopback: bool,
+    sites: Vec<SiteStatus>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct SiteStatus {
+    hosts: Vec<String>,
+}
+
+/// The hosts that may be asked for.
+#[derive(Debug)]
+pub(super) struct Hosts {
+    trusts_loopback: bool,
+    /// As configured: exact names and `*.` names.
+    served: Vec<String>,
+    /// A site serves every host.
+    any: bool,
+    /// What the operator named, for that site.
+    named: BTreeSet<String>,
+    /// Nothing but this one.
+    only: Option<String>,
+    /// Hosts of addresses that were skipped.
+    skipped: BTreeSet<String>,
+    /// Some address was `https`.
+    https: bool,
+}
+
+/// Hosts named in a hint.
+const HINTED_MAX: usize = 5;
+
+impl Hosts {
+    pub(super) fn new(status: Status, options: &Options) -> Self {
+        Self {
+            trusts_loopback: status.trusts_loopback,
+            any: status.sites.iter().any(|site| site.hosts.is_empty()),
+            served: status.sites.into_iter().flat_map(|site| site.hosts).collect(),
+            named: options.host.iter().map(|host| host.to_ascii_lowercase()).collect(),
+            only: options.host.as_ref().map(|host| host.to_ascii_lowercase()),
+            skipped: BTreeSet::new(),
+            https: false,
+        }
+    }
+
+    /// The operator, or the server itself, named this address: a site for every host may be asked for its host.
+    pub(super) fn name(&mut self, url: &str) {
+        if let Some(host) = url.parse::<Uri>().ok().as_ref().and_then(Uri::authority) {
+            self.named.insert(host_without_port(host.as_str()).to_ascii_lowercase());
+        }
+    }
+
+    /// Where sites are looked for when nothing was named: scheme and host of each.
+    ///
+    /// Those that a proxy in front serves over TLS have `https` in their keys; that is so if it is believed when it says so.
+    pub(super) fn bases(&self, listener: &Listener) -> anyhow::Result<Vec<String>> {
+        let scheme = if self.trusts_loopback { "https" } else { "http" };
+        let exact = self.served.iter().filter(|host| !host.starts_with('*'));
+        let hosts: Vec<String> = match (&self.only, listener) {
+            (Some(host), _) => vec![format!("{scheme}://{host}")],
+            (None, _) if !self.served.is_empty() => exact.map(|host| format!("{scheme}://{host}")).collect(),
+            (None, Listener::Tcp(address)) => vec![format!("http://{address}")],
+            (None, Listener::Unix(_)) => Vec::new(),
+        };
+        if hosts.is_empty() {
+            bail!("the configuration names no host whose sitemap could be read\n  --host or --sitemap names one.");
+        }
+        Ok(hosts)
+    }
+
+    /// The address, if it may be asked for.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    pub(super) fn admit(&mut self, url: &str) -> Result<Uri, String> {
+        let not_an_address = || "no address".to_owned();
+        let uri: Uri = url.parse().map_err(|_| not_an_address())?;
+        let authority = uri.authority().filter(|authority| !authority.as_str().contains('@')).ok_or_else(not_an_address)?;
+        let scheme = uri.scheme_str().filter(|scheme| matches!(*scheme, "http" | "https")).ok_or_else(not_an_address)?;
+        let host = host_without_port(authority.as_str()).to_ascii_lowercase();
+        let is_served = self.served.iter().any(|name| match name.strip_prefix('*') {
+            Some(suffix) => host.len() > suffix.len() && host.ends_with(suffix),
+            None => *name == host,
+        });
+        let is_wanted = self.only.as_ref().is_none_or(|only| *only == host);
+        if !is_wanted || !(is_served || (self.any && self.named.contains(&host))) {
+            if self.skipped.len() < HINTED_MAX {
+                self.skipped.insert(host);
+            }
+            return Err("another host".to_owned());
+        }
+        self.https |= scheme == "https";
+        Ok(uri)
+    }
+
+    /// What the operator should know of what was skipped or may be in vain.
+    pub(super) fn hint(&self) -> Option<String> {
+        if let (true, None, Some(first)) = (self.any, &self.only, self.skipped.first()) {
+            let skipped = self.skipped.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+            return Some(format!("Skipped pages of {skipped}. If that is this site, say --host {first}."));
+        }
+        (self.https && !self.trusts_loopback).then(|| {
+            "These pages were stored as http, since 127.0.0.1 is not among trusted_proxies. If readers come over TLS through a proxy that is, \
+             add it."
+                .to_owned()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hosts(sites: &[&[&str]], host: Option<&str>, trusts_loopback: bool) -> Hosts {
+        let sites = sites.iter().map(|hosts| SiteStatus { hosts: hosts.iter().map(|host| (*host).to_owned()).collect() }).collect();
+        let status = Status { listening: vec![], trusts_loopback, sites };
+        let host = host.map(str::to_owned);
+        let options = Options { urls: vec![], sitemaps: vec![], stored: false, host, concurrency: 2, rate: None };
+        Hosts::new(status, &options)
+    }
+
+    fn tcp() -> Listener {
+        Listener::parse("127.0.0.1:8080").expect("an address")
+    }
+
+    #[test]
+    fn only_hosts_that_are_served_may_be_asked_for() {
+        for (mut hosts, url, expected) in [
+            (hosts(&[&["a.example"]], None, false), "https://A.example:443/x", true),
+            (hosts(&[&["a.example"]], None, false), "https://b.example/x", false),
+            (hosts(&[&["a.example"]], None, false), "https://a.example@b.example/x", false),
+            (hosts(&[&["a.example"]], None, false), "ftp://a.example/x", false),
+            (hosts(&[&["a.example"]], None, false), "/x", false),
+            (hosts(&[&["*.a.example"]], None, false), "https://b.a.example/x", true),
+            (hosts(&[&["*.a.example"]], None, false), "https://a.example/x", false),
+            (hosts(&[&["a.example"], &["b.example"]], Some("b.example"), false), "https://a.example/x", false),
+            (hosts(&[&["a.example"], &["b.example"]], Some("B.example"), false), "https://b.example/x", true),
+            // Every host is served, but nobody named this one.
+            (hosts(&[&[]], None, false), "https://a.example/x", false),
+            (hosts(&[&[]], Some("a.example"), false), "https://a.example/x", true),
+        ] {
+            assert_eq!(hosts.admit(url).is_ok(), expected, "{url} {hosts:?}");
+        }
+        let mut any = hosts(&[&[]], None, false);
+        any.name("https://a.example/sitemap.xml");
+        assert!(any.admit("https://a.example/x").is_ok() && any.admit("https://cdn.example/x").is_err());
+        assert!(any.hint().expect("a hint").contains("--host cdn.example"));
+    }
+
+    #[test]
+    fn sites_are_looked_for_where_readers_find_them() {
+        for (hosts, expected) in [
+            (hosts(&[&["a.example", "*.b.example"]], None, false), Some(vec!["http://a.example"])),
+            (hosts(&[&["a.example"], &["b.example"]], None, true), Some(vec!["https://a.example", "https://b.example"])),
+            (hosts(&[&["a.example"], &["b.example"]], Some("b.example"), true), Some(vec!["https://b.example"])),
+            (hosts(&[&[]], None, true), Some(vec!["http://127.0.0.1:8080"])),
+            (hosts(&[&["*.b.example"]], None, true), None),
+        ] {
+            assert_eq!(hosts.bases(&tcp()).ok(), expected.map(|bases| bases.into_iter().map(str::to_owned).collect()), "{hosts:?}");
+        }
+    }
+
+    #[test]
+    fn who_is_not_believed_about_tls_is_told() {
+        let mut hosts = hosts(&[&["a.example"]], None, false);
+        assert_eq!(hosts.hint(), None);
+        hosts.admit("http://a.example/").expect("served");
+        assert_eq!(hosts.hint(), None);
+        hosts.admit("https://a.example/").expect("served");
+        assert!(hosts.hint().expect("a hint").contains("trusted_proxies"));
+    }
+}

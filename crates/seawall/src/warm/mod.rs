@@ -1,0 +1,313 @@
+//! `seawall warm`: fills the cache before readers come.
+//!
+//! Pages come from sitemaps, from what is stored and stale, or from the command line; each is asked for through the running server's own
+//! listener, as a browser would ask, so that what is stored is what readers will find. Every connection goes to that listener: an
+//! address on a host that the server does not serve is skipped, never asked for elsewhere.
+//!
+//! | what | bounded by |
+//! |---|---|
+//! | pages | [`PAGES_MAX`], of 2,048 bytes at most; sitemaps of sites have some thousands |
+//! | sitemaps followed | [`SITEMAPS_MAX`], one after the other, 50 MiB each |
+//! | requests at the same time | `--concurrency`, 64 at most |
+
+mod hosts;
+mod listener;
+mod pace;
+mod report;
+mod screen;
+mod sitemap;
+
+use std::{
+    collections::{HashSet, VecDeque},
+    pin::pin,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, bail};
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use http::{HeaderMap, Uri, header};
+use pipeline::Inventory;
+
+use self::{
+    hosts::{Hosts, Status},
+    listener::{Answer, Listener, NoAnswer},
+    pace::Pace,
+};
+pub use self::{
+    report::{Outcome, Summary},
+    screen::Screen,
+};
+use crate::admin_client::AdminClient;
+
+/// Pages of one run.
+const PAGES_MAX: usize = 500_000;
+
+/// Sitemaps of one run.
+const SITEMAPS_MAX: usize = 1_000;
+
+/// How often a page is asked for whose server had too much to do.
+const ATTEMPTS: u32 = 3;
+
+/// What is to be fetched, and how.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// These pages.
+    pub urls: Vec<String>,
+    /// The pages of these sitemaps.
+    pub sitemaps: Vec<String>,
+    /// What is stored and stale or purged.
+    pub stored: bool,
+    /// Only pages of this host.
+    pub host: Option<String>,
+    /// Requests at the same time.
+    pub concurrency: usize,
+    /// Requests a second.
+    pub rate: Option<f64>,
+}
+
+/// Hears how it goes.
+pub trait Progress {
+    /// So many pages will be asked for.
+    fn begin(&mut self, pages: usize);
+    /// One more is done.
+    fn done(&mut self, url: &str, outcome: &Outcome);
+    /// Something to know, on a line of its own.
+    fn say(&mut self, words: &str);
+}
+
+/// A page to ask for.
+#[derive(Debug, Clone)]
+struct Page {
+    uri: Uri,
+    fields: Vec<(String, String)>,
+    attempts: u32,
+}
+
+/// Fetches what `options` name. When `stop` is ready, nothing further is asked; what was done so far is in the summary.
+///
+/// # Errors
+/// When the server cannot be asked at all, or nothing was found to ask for.
+pub async fn warm(
+    client: &AdminClient,
+    options: &Options,
+    progress: &mut impl Progress,
+    stop: impl Future<Output = ()>,
+) -> anyhow::Result<Summary> {
+    let status: Status = client.get("/status")?;
+    let listener = status.listening.iter().find_map(|name| Listener::parse(name)).context("the server names no listener of its own")?;
+    let mut stop = pin!(stop);
+    let mut run = Run {
+        hosts: Hosts::new(status, options),
+        listener,
+        progress,
+        pages: VecDeque::new(),
+        seen: HashSet::new(),
+        summary: Summary::default(),
+    };
+    tokio::select! {
+        collected = run.collect(client, options) => collected?,
+        () = &mut stop => bail!("stopped before anything was asked for"),
+    }
+    run.progress.begin(run.pages.len());
+    run.fetch_all(options, stop).await;
+    if let Some(hint) = run.hosts.hint() {
+        run.progress.say(&hint);
+    }
+    Ok(run.summary)
+}
+
+struct Run<'a, P> {
+    hosts: Hosts,
+    listener: Listener,
+    progress: &'a mut P,
+    pages: VecDeque<Page>,
+    seen: HashSet<(String, Vec<(String, String)>)>,
+    summary: Summary,
+}
+
+impl<P: Progress> Run<'_, P> {
+    /// Gathers what is to be asked for.
+    async fn collect(&mut self, client: &AdminClient, options: &Options) -> anyhow::Result<()> {
+        for url in &options.urls {
+            self.hosts.name(url);
+            self.add(url, browser_fields());
+        }
+        if options.stored {
+            let command = admin::StoredCommand { host: options.host.clone() };
+            let inventory: Inventory = client.post("/stored", &command.to_json())?;
+            for page in inventory.pages {
+                self.hosts.name(&page.url);
+                self.add(&page.url, page.fields);
+            }
+            if inventory.left_off > 0 {
+                self.progress.say(&format!("{} more stored responses are stale: run this again for them.", inventory.left_off));
+            }
+        }
+        if !options.sitemaps.is_empty() {
+            for url in &options.sitemaps {
+                self.hosts.name(url);
+            }
+            self.follow(options.sitemaps.iter().cloned().collect()).await
+        } else if options.urls.is_empty() && !options.stored {
+            let sitemaps = self.find_sitemaps().await?;
+            self.follow(sitemaps).await
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The sitemaps of every host that has a name: those in its `robots.txt`, or the one at the usual place.
+    async fn find_sitemaps(&mut self) -> anyhow::Result<VecDeque<String>> {
+        let mut sitemaps = VecDeque::new();
+        for base in self.hosts.bases(&self.listener)? {
+            self.hosts.name(&base);
+            let robots: Uri = format!("{base}/robots.txt").parse().with_context(|| base.clone())?;
+            let named = match self.listener.get(&robots, &[], Some(ROBOTS_BYTES_MAX)).await {
+                Ok(Answer { status: 200, content, .. }) => sitemap::in_robots(&content),
+                Ok(_) | Err(NoAnswer::TooLong(_)) => Vec::new(),
+                Err(error) => return Err(error).with_context(|| format!("{robots} could not be read")),
+            };
+            if named.is_empty() {
+                sitemaps.push_back(format!("{base}/sitemap.xml"));
+            }
+            sitemaps.extend(named);
+        }
+        Ok(sitemaps)
+    }
+
+    /// Reads sitemaps, and those that they name in turn.
+    async fn follow(&mut self, mut sitemaps: VecDeque<String>) -> anyhow::Result<()> {
+        let mut read = HashSet::new();
+        let mut failures = Vec::new();
+        while let Some(url) = sitemaps.pop_front() {
+            if !read.insert(url.clone()) {
+                continue;
+            }
+            if read.len() > SITEMAPS_MAX {
+                self.progress.say(&format!("More than {SITEMAPS_MAX} sitemaps: the rest is left out."));
+                break;
+            }
+            match self.read_sitemap(&url).await {
+                Ok(found) => {
+                    found.pages.iter().for_each(|page| self.add(page, browser_fields()));
+                    sitemaps.extend(found.sitemaps);
+                }
+                Err(error) => failures.push(format!("{url}: {error:#}")),
+            }
+        }
+        if failures.len() == read.len() {
+            bail!("no sitemap could be read\n  {}\n  --sitemap names another one.", failures.join("\n  "));
+        }
+        for failure in failures {
+            self.progress.say(&format!("This sitemap is left out: {failure}"));
+            self.summary.count(Outcome::Failed("unreadable sitemap".to_owned()));
+        }
+        Ok(())
+    }
+
+    async fn read_sitemap(&mut self, url: &str) -> anyhow::Result<sitemap::Sitemap> {
+        let uri = self.hosts.admit(url).map_err(anyhow::Error::msg)?;
+        let answer = self.listener.get(&uri, &[], Some(sitemap::BYTES_MAX)).await?;
+        if answer.status != 200 {
+            bail!("status {}", answer.status);
+        }
+        Ok(sitemap::parse(&answer.content)?)
+    }
+
+    fn add(&mut self, url: &str, fields: Vec<(String, String)>) {
+        let uri = match self.hosts.admit(url) {
+            Ok(uri) => uri,
+            Err(why) => return self.summary.count(Outcome::Skipped(why)),
+        };
+        if self.pages.len() < PAGES_MAX && self.seen.insert((uri.to_string(), fields.clone())) {
+            self.pages.push_back(Page { uri, fields, attempts: 0 });
+        }
+    }
+
+    /// Asks for all pages, some at a time, until there are none left or it makes no sense to go on.
+    async fn fetch_all(&mut self, options: &Options, stop: impl Future<Output = ()>) {
+        self.seen = HashSet::new();
+        let mut stop = pin!(stop);
+        let mut pace = Pace::new(options.rate, Instant::now());
+        let listener = self.listener.clone();
+        let mut under_way = FuturesUnordered::new();
+        loop {
+            while under_way.len() < options.concurrency {
+                let Some(page) = self.pages.pop_front() else { break };
+                let at = pace.turn(Instant::now());
+                let listener = &listener;
+                under_way.push(async move {
+                    tokio::time::sleep_until(at.into()).await;
+                    let answer = listener.get(&page.uri, &page.fields, None).await;
+                    (page, answer)
+                });
+            }
+            let (page, answer) = tokio::select! {
+                biased;
+                () = &mut stop => break self.give_up(under_way.len(), "stopped"),
+                next = under_way.next() => match next {
+                    Some(done) => done,
+                    None => break,
+                },
+            };
+            self.take(page, answer, &mut pace);
+            if pace.is_hopeless() {
+                break self.give_up(under_way.len(), "the server fails again and again");
+            }
+        }
+    }
+
+    /// What one answer means.
+    fn take(&mut self, mut page: Page, answer: Result<Answer, NoAnswer>, pace: &mut Pace) {
+        page.attempts += 1;
+        let outcome = match answer {
+            Ok(answer) if answer.status == 429 || answer.status >= 500 => {
+                let pause = pace.failed(retry_after(&answer.headers), Instant::now());
+                if matches!(answer.status, 429 | 503) && page.attempts < ATTEMPTS {
+                    self.progress.say(&format!("{}: status {}; nothing is asked for {} s.", page.uri, answer.status, pause.as_secs()));
+                    self.pages.push_back(page);
+                    return;
+                }
+                Outcome::of(answer.status, "", "")
+            }
+            Ok(answer) => {
+                pace.succeeded();
+                Outcome::of(answer.status, &text(&answer.headers, "x-cache"), &text(&answer.headers, "cache-status"))
+            }
+            Err(error) => {
+                pace.failed(None, Instant::now());
+                Outcome::Failed(error.to_string())
+            }
+        };
+        self.progress.done(&page.uri.to_string(), &outcome);
+        self.summary.count(outcome);
+    }
+
+    fn give_up(&mut self, under_way: usize, why: &str) {
+        let left = self.pages.len() + under_way;
+        if left > 0 {
+            self.summary.stopped = Some((left, why.to_owned()));
+        }
+    }
+}
+
+/// Bytes of a `robots.txt`: as many as crawlers read (RFC 9309 §2.5).
+const ROBOTS_BYTES_MAX: u64 = 500 << 10;
+
+/// What browsers send and keys depend on.
+fn browser_fields() -> Vec<(String, String)> {
+    let accept = policy::AcceptClass::Html.typical().unwrap_or("*/*");
+    [("accept", accept), ("accept-encoding", "gzip, deflate, br, zstd"), ("accept-language", "en-US,en;q=0.5")]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .to_vec()
+}
+
+/// All lines of a field as one value.
+fn text(headers: &HeaderMap, name: &str) -> String {
+    headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect::<Vec<_>>().join(", ")
+}
+
+/// `Retry-After` in seconds (RFC 9110 §10.2.3). A date is not worth a clock here: the usual pause will do.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
+}

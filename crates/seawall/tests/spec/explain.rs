@@ -1,0 +1,366 @@
+//! `seawall explain`: what it says is what then happens, and asking changes nothing.
+
+use std::time::Duration;
+
+use pipeline::Explanation;
+use seawall::{admin_client::AdminClient, explain};
+use store::{Hardness, Target, Usage};
+use testkit::{Gate, Origin, Req, get, ok, post, secs};
+
+use crate::{
+    operator::{Operator, TOKEN},
+    site::{HOST, Site, site, site_with},
+};
+
+fn ask(operator: &Operator, method: &str, target: &str, fields: &[(&str, &str)]) -> Explanation {
+    let fields: Vec<String> = fields.iter().map(|(name, value)| format!("{name}: {value}")).collect();
+    let command = explain::command(&format!("http://{HOST}{target}"), method, &fields).expect("a command");
+    explain::run(&operator.client(), &command).expect("an explanation")
+}
+
+/// Prepares a site; then the same request is explained and sent.
+type Before = for<'a> fn(&'a Origin, &'a Site) -> std::pin::Pin<Box<dyn Future<Output = ()> + 'a>>;
+
+struct Case {
+    name: &'static str,
+    before: Before,
+    method: &'static str,
+    target: &'static str,
+    fields: &'static [(&'static str, &'static str)],
+    /// `X-Cache`, and what `Cache-Status` holds.
+    expected: (&'static str, &'static str),
+}
+
+const NOTHING: Before = |_, _| Box::pin(async {});
+
+/// `/post` is stored and some seconds old.
+const STORED: Before = |_, site| {
+    Box::pin(async {
+        site.get("/post").await.status(200);
+        site.clock.advance(secs(10));
+    })
+};
+
+const EXPIRED: Before = |_, site| {
+    Box::pin(async {
+        site.get("/post").await.status(200);
+        site.clock.advance(secs(70));
+    })
+};
+
+fn table() -> Vec<Case> {
+    let case = |name, before, target, expected| Case { name, before, method: "GET", target, fields: &[], expected };
+    let with = |name, fields, expected| Case { fields, ..case(name, STORED, "/post", expected) };
+    vec![
+        case("nothing is stored", NOTHING, "/post", ("MISS", "fwd=uri-miss")),
+        case("it is stored", STORED, "/post", ("HIT", "hit; ttl=50")),
+        case("a tracker is no part of the key", STORED, "/post?utm_source=x", ("HIT", "hit; ttl=50")),
+        case("its lifetime is over", EXPIRED, "/post", ("EXPIRED", "fwd=stale")),
+        case(
+            "RFC 5861 §3",
+            |_, site| {
+                Box::pin(async {
+                    site.get("/swr").await.status(200);
+                    site.clock.advance(secs(70));
+                })
+            },
+            "/swr",
+            ("UPDATING", "hit; ttl=-10"),
+        ),
+        case(
+            "purged softly",
+            |_, site| {
+                Box::pin(async {
+                    site.get("/short").await.status(200);
+                    site.clock.advance(secs(70));
+                    site.purge(&Target::All, Hardness::Soft);
+                })
+            },
+            "/short",
+            ("EXPIRED", "fwd=stale"),
+        ),
+        case(
+            "purged hard",
+            |_, site| {
+                Box::pin(async {
+                    site.get("/post").await.status(200);
+                    site.purge(&Target::All, Hardness::Hard);
+                })
+            },
+            "/post",
+            ("MISS", "fwd=uri-miss"),
+        ),
+        case(
+            "another variant is stored",
+            |_, site| {
+                Box::pin(async {
+                    site.request(Req::get("/vary").field("x-tier", "gold")).await.status(200);
+                })
+            },
+            "/vary",
+            ("MISS", "fwd=vary-miss"),
+        ),
+        case(
+            "the last answer could not be shared",
+            |_, site| {
+                Box::pin(async {
+                    site.get("/private").await.status(200);
+                })
+            },
+            "/private",
+            ("MISS", "fwd=uri-miss"),
+        ),
+        case(
+            "the origin is down, and a stale copy stands in",
+            |origin, site| {
+                Box::pin(async {
+                    site.get("/post").await.status(200);
+                    site.clock.advance(secs(70));
+                    origin.kill();
+                    site.get("/post").await.status(200).x_cache("STALE");
+                })
+            },
+            "/post",
+            ("STALE", "hit; ttl=-10"),
+        ),
+        with("RFC 9111 §5.2.1.4", &[("cache-control", "no-cache")], ("BYPASS", "fwd=request")),
+        with("RFC 9111 §5.2.1.7, stored", &[("cache-control", "only-if-cached")], ("HIT", "hit")),
+        Case {
+            fields: &[("cache-control", "only-if-cached")],
+            ..case("RFC 9111 §5.2.1.7", NOTHING, "/post", ("MISS", "detail=only-if-cached"))
+        },
+        with("RFC 9111 §3.5: the origin shared it with max-age alone", &[("authorization", "Basic c2VjcmV0")], ("BYPASS", "fwd=bypass")),
+        with("the origin's own word is for cookies too", &[("cookie", "session=secret")], ("HIT", "hit")),
+        Case {
+            fields: &[("cookie", "session=secret")],
+            ..case(
+                "a guess is not",
+                |_, site| {
+                    Box::pin(async {
+                        site.get("/guess").await.status(200);
+                    })
+                },
+                "/guess",
+                ("BYPASS", "fwd=bypass"),
+            )
+        },
+        Case { method: "POST", ..case("an unsafe method", STORED, "/post", ("BYPASS", "fwd=method")) },
+        Case { method: "HEAD", ..case("HEAD is answered from the same", STORED, "/post", ("HIT", "hit")) },
+    ]
+}
+
+/// For every way in which a request can go: the explanation names it, asks the origin nothing, and then the request goes that way.
+#[tokio::test]
+async fn what_is_explained_is_what_then_happens() {
+    for Case { name, before, method, target, fields, expected: (x_cache, cache_status) } in table() {
+        let (origin, site) = site().await;
+        let operator = Operator::of(&site);
+        let page = |control: &str| ok("text").field("cache-control", control).field("surrogate-key", "post-7 all");
+        origin.on(get("/post").any_query()).reply(page("max-age=60"));
+        origin.on(post("/post")).reply(ok("done"));
+        origin.on(get("/short")).reply(page("max-age=60"));
+        origin.on(get("/swr")).reply(page("max-age=60, stale-while-revalidate=60"));
+        origin.on(get("/vary")).reply(page("max-age=60").field("vary", "x-tier"));
+        origin.on(get("/private")).reply(page("private"));
+        let modified = site.clock.http_date_ago(secs(86_400));
+        origin.on(get("/guess")).reply(ok("text").field("last-modified", modified));
+        before(&origin, &site).await;
+
+        // Beside what a response that was just sent still holds.
+        let held = || Usage { growing_bytes: 0, flights: 0, followers: 0, ..site.server.usage() };
+        let before = (origin.requests().len(), held());
+        let explained = ask(&operator, method, target, fields);
+        assert_eq!((origin.requests().len(), held()), before, "{name}");
+        assert_eq!(explained.now.x_cache, x_cache, "{name}: {explained:?}");
+        assert!(explained.now.cache_status.contains(cache_status), "{name}: {explained:?}");
+        assert_eq!(ask(&operator, method, target, fields), explained, "{name}: asking twice");
+
+        let text = explain::text(&explained, false);
+        assert!(
+            text.contains(x_cache) && !text.contains("secret") && !text.contains("c2VjcmV0") && !text.contains('\x1b'),
+            "{name}: {text}"
+        );
+        assert!(explain::text(&explained, true).contains('\x1b'), "{name}");
+
+        let mut request = match method {
+            "POST" => Req::post(target),
+            "HEAD" => Req::head(target),
+            _ => Req::get(target),
+        };
+        for (name, value) in fields {
+            request = request.field(name, *value);
+        }
+        site.request(request).await.x_cache(x_cache).cache_status(cache_status);
+        site.has_read_all().await;
+    }
+}
+
+/// What is stored is shown as it was stored: its lifetime and who said so, its tags, variants, and what purged it.
+#[tokio::test]
+async fn what_is_stored_is_shown() {
+    let (origin, site) = site_with("").await;
+    let operator = Operator::of(&site);
+    let page = |text: &'static str| {
+        let page = ok(text).field("cache-control", "s-maxage=300, max-age=10").field("etag", "\"v1\"");
+        page.field("vary", "x-tier").field("surrogate-key", "post-7 all").field("content-type", "text/html")
+    };
+    origin.on(get("/post")).reply(page("hello"));
+    origin.on(get("/post").field("x-tier", "gold")).reply(page("hello, member"));
+    site.get("/post").await.status(200);
+    site.clock.advance(secs(100));
+    site.request(Req::get("/post").field("x-tier", "gold")).await.status(200);
+    site.clock.advance(secs(20));
+    site.purge(&Target::Tag { site: 0, tag: "post-7".to_owned() }, Hardness::Soft);
+
+    let explained = ask(&operator, "GET", "/post", &[]);
+    let [gold, plain] = explained.stored.as_slice() else { panic!("{explained:?}") };
+    assert_eq!((gold.selected, plain.selected), (false, true));
+    assert_eq!(plain.vary, [("x-tier".to_owned(), None)]);
+    assert_eq!(gold.vary, [("x-tier".to_owned(), Some("gold".to_owned()))]);
+    assert_eq!((plain.age_seconds, plain.lifetime_seconds, plain.fresh_seconds), (120, 300, 180));
+    assert_eq!((gold.age_seconds, gold.fresh_seconds, gold.body_bytes), (20, 280, 13));
+    assert_eq!((plain.freshness_source.as_str(), plain.status, plain.etag.as_deref()), ("explicit", 200, Some("\"v1\"")));
+    assert_eq!((plain.tags.as_slice(), plain.tiers.as_slice()), (&["post-7".to_owned(), "all".to_owned()][..], &["memory".to_owned()][..]));
+    // RFC 9111 §3.5 and §4.2.4: s-maxage permits sharing with everybody, and forbids serving it stale.
+    assert!(plain.for_cookies && plain.for_authorization);
+    assert_eq!((plain.stale_while_revalidate_seconds, plain.stale_if_error_seconds), (0, 0));
+    assert_eq!((plain.purged.as_str(), plain.purges.len()), ("soft", 1));
+    assert_eq!((plain.purges[0].target.as_str(), plain.purges[0].hardness.as_str()), ("tag", "soft"));
+    let text = explain::text(&explained, false);
+    for line in [
+        "purged             soft, by tag (soft)",
+        "tags               post-7, all",
+        "fresh for another 3 min of 5 min (the origin said so)",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+}
+
+/// Why something is not stored is remembered from the origin's last answer, and for how long its key goes uncollapsed.
+#[tokio::test]
+async fn why_the_last_answer_was_not_stored_is_remembered() {
+    let (origin, site) = site().await;
+    let operator = Operator::of(&site);
+    for (target, name, value, reason) in [
+        ("/private", "cache-control", "private", "private"),
+        ("/no-store", "cache-control", "no-store", "no-store"),
+        ("/cookie", "set-cookie", "a=1", "set-cookie"),
+        ("/nothing", "x-none", "1", "unfresh"),
+    ] {
+        origin.on(get(target)).reply(ok("text").field(name, value));
+        assert_eq!(ask(&operator, "GET", target, &[]).not_kept, None);
+        site.get(target).await.status(200);
+        site.clock.advance(secs(5));
+        let explained = ask(&operator, "GET", target, &[]);
+        let not_kept = explained.not_kept.as_ref().expect("a reason");
+        assert_eq!((not_kept.reason.as_str(), not_kept.status, not_kept.seconds_ago), (reason, Some(200), 5), "{target}");
+        assert_eq!(explained.uncacheable_seconds, Some(55), "{target}");
+        assert!(explain::text(&explained, false).contains(&format!("not stored   the origin's last answer, 200, 5 s ago: {reason}")));
+    }
+    // Once it can be stored, there is nothing to explain any more.
+    origin.on(get("/private")).reply(ok("text").field("cache-control", "max-age=60"));
+    site.get("/private").await.status(200);
+    assert_eq!(ask(&operator, "GET", "/private", &[]).not_kept, None);
+    origin.kill();
+    site.get("/other").await.status(502);
+    let explained = ask(&operator, "GET", "/other", &[]);
+    assert_eq!(explained.not_kept.as_ref().map(|it| it.status), Some(None), "{explained:?}");
+    assert_eq!(explained.origin_down_seconds, Some(1), "{explained:?}");
+}
+
+/// A fetch under way is named, with who waits for it.
+#[tokio::test]
+async fn a_fetch_under_way_is_shown() {
+    let (origin, site) = site().await;
+    let operator = Operator::of(&site);
+    let gate = Gate::new();
+    origin.on(get("/post")).reply(ok("text").field("cache-control", "max-age=60").gate(&gate));
+    let mut reader = site.client().await;
+    reader.send(Req::get("/post")).await;
+    gate.arrived().await;
+    let mut second = site.client().await;
+    second.send(Req::get("/post")).await;
+    site.has_read_all().await;
+    let flight = ask(&operator, "GET", "/post", &[]).flight.expect("a flight");
+    assert_eq!((flight.followers, flight.arriving), (1, false));
+    gate.open();
+    reader.read_answer().await.body("text");
+    second.read_answer().await.body("text");
+    site.has_read_all().await;
+    assert_eq!(ask(&operator, "GET", "/post", &[]).flight, None);
+}
+
+/// Each rule is told, with the names of cookies and parameters and never their values.
+#[tokio::test]
+async fn the_rules_are_told_in_order() {
+    let (_origin, site) = site_with("[cache]\nignore_cookies = [\"theme\"]").await;
+    let operator = Operator::of(&site);
+    let fields = [("cookie", "theme=dark; session=s3cr3t"), ("accept", "application/activity+json")];
+    let explained = ask(&operator, "GET", "/a/../post?fbclid=1&page=2", &fields);
+    let told: Vec<String> = explained.rules.iter().map(|rule| format!("{}: {}", rule.rule, rule.detail)).collect();
+    let expected = [
+        "path: /post",
+        "accept: activitypub",
+        "query: page=2; removed: fbclid",
+        "cookies: personal: session; ignored: theme",
+        "authorization: none",
+    ];
+    assert_eq!(told[told.len() - 5..], expected);
+    assert_eq!((explained.verdict.as_str(), explained.url.as_str()), ("lookup", "http://blog.example/post?page=2"));
+    assert_eq!(explained.key.as_ref().map(|key| key.accept.as_str()), Some("activitypub"));
+    let json = serde_json::to_string(&explained).expect("JSON");
+    assert!(!json.contains("s3cr3t") && !json.contains("dark"), "{json}");
+}
+
+/// Without further words a question is about what browsers get: the variant for the codings that they accept.
+#[tokio::test]
+async fn a_question_is_a_browsers_unless_it_says_otherwise() {
+    let (origin, site) = site().await;
+    let operator = Operator::of(&site);
+    origin.on(get("/post")).reply(ok("text").field("cache-control", "max-age=60").field("vary", "accept-encoding"));
+    site.request(Req::get("/post").field("accept-encoding", "gzip, deflate, br, zstd")).await.status(200);
+    assert_eq!(ask(&operator, "GET", "/post", &[]).now.x_cache, "HIT");
+    assert_eq!(ask(&operator, "GET", "/post", &[("Accept-Encoding", "identity")]).now.cache_status, "seawall; fwd=vary-miss");
+}
+
+/// Behind a proxy that does TLS but is not trusted, everything is stored as http; who asks with https is told.
+#[tokio::test]
+async fn a_page_stored_under_the_other_scheme_is_noticed() {
+    let (origin, site) = site().await;
+    let operator = Operator::of(&site);
+    origin.on(get("/post")).reply(ok("text").field("cache-control", "max-age=60"));
+    site.get("/post").await.status(200);
+    let command = explain::command(&format!("https://{HOST}/post"), "GET", &[]).expect("a command");
+    let explained = explain::run(&operator.client(), &command).expect("an explanation");
+    assert!(explained.stored_under_other_scheme && explained.stored.is_empty());
+    assert!(!ask(&operator, "GET", "/post", &[]).stored_under_other_scheme);
+}
+
+/// What cannot be explained says what to do: no such site (with those that there are), no address, another token, no server.
+#[tokio::test]
+async fn what_cannot_be_explained_says_why() {
+    let origin = Origin::start();
+    let toml = format!("[[site]]\nhosts = [\"one.example\", \"*.two.example\"]\nsource = \"{}\"\n", origin.url());
+    let site = Site::start(&toml);
+    let operator = Operator::of(&site);
+    let error = |client: &AdminClient, url: &str| {
+        let command = explain::command(url, "GET", &[]).expect("a command");
+        explain::run(client, &command).expect_err(url).to_string()
+    };
+    for (url, expected) in [
+        ("http://three.example/", "no site is served under three.example\n  served are: one.example, *.two.example"),
+        ("/hello/", "does not begin with http:// or https://"),
+        ("one.example/hello/", "is no address"),
+        ("mailto:a@one.example", "does not begin with http:// or https://"),
+        ("http://a@one.example/", "names no host"),
+    ] {
+        assert!(error(&operator.client(), url).contains(expected), "{url}: {}", error(&operator.client(), url));
+    }
+    let stranger = AdminClient::new(operator.address, &TOKEN.replace('0', "1")).expect("a token");
+    assert!(error(&stranger, "http://one.example/").contains("does not accept this token"));
+    assert!(explain::command("http://one.example/", "GET", &["nonsense".to_owned()]).expect_err("no field").contains("is no field"));
+    let (address, client) = (operator.address, operator.client());
+    drop(operator);
+    assert!(error(&client, "http://one.example/").contains(&format!("nothing listens at {address}")));
+    site.stop(Duration::ZERO);
+}

@@ -1,0 +1,187 @@
+//! `seawall warm`: what is asked for, how, and what is said about it (sitemaps.org 0.9, RFC 9309 for robots.txt).
+
+use std::{future::pending, io::Write as _};
+
+use flate2::{Compression, write::GzEncoder};
+use seawall::warm::{Options, Outcome, Progress, Summary, warm};
+use store::{Hardness, Target};
+use testkit::{Gate, Origin, Req, get, not_modified, ok, secs, status};
+
+use crate::{
+    operator::Operator,
+    site::{HOST, Site, site},
+};
+
+const NOTHING: Options = Options { urls: Vec::new(), sitemaps: Vec::new(), stored: false, host: None, concurrency: 2, rate: None };
+
+/// Remembers what was said.
+#[derive(Default)]
+struct Heard {
+    pages: usize,
+    lines: Vec<String>,
+}
+
+impl Progress for Heard {
+    fn begin(&mut self, pages: usize) {
+        self.pages = pages;
+    }
+
+    fn done(&mut self, url: &str, outcome: &Outcome) {
+        self.lines.push(outcome.line(url, false));
+    }
+
+    fn say(&mut self, words: &str) {
+        self.lines.push(words.to_owned());
+    }
+}
+
+async fn run(operator: &Operator, options: Options) -> (Summary, Heard) {
+    let mut heard = Heard::default();
+    let summary = warm(&operator.client(), &options, &mut heard, pending()).await.expect("it was asked");
+    (summary, heard)
+}
+
+fn urlset(addresses: &[&str]) -> String {
+    let urls: String = addresses.iter().map(|address| format!("<url><loc>{address}</loc></url>")).collect();
+    format!("<?xml version=\"1.0\"?><urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">{urls}</urlset>")
+}
+
+fn page() -> testkit::Reply {
+    ok("text").field("cache-control", "max-age=600").field("vary", "accept-encoding")
+}
+
+/// A site with a host of its own, so that its sitemap can be found.
+fn named_site() -> (Origin, Site) {
+    let origin = Origin::start();
+    let site = Site::start(&format!("[[site]]\nhosts = [\"{HOST}\"]\nsource = \"{}\"\n", origin.url()));
+    (origin, site)
+}
+
+/// The sitemap that robots.txt names is read, and every page is stored where a browser finds it.
+#[tokio::test]
+async fn every_page_of_the_sitemap_is_stored() {
+    let (origin, site) = named_site();
+    let operator = Operator::of(&site);
+    origin.on(get("/robots.txt")).reply(ok(format!("User-agent: *\nSitemap: http://{HOST}/map.xml\n")));
+    let addresses = ["/", "/post?a=1&amp;b=2", "/private"].map(|target| format!("http://{HOST}{target}"));
+    origin.on(get("/map.xml")).reply(ok(urlset(&addresses.each_ref().map(String::as_str))));
+    origin.on(get("/")).reply(page());
+    origin.on(get("/post").query("a=1&b=2")).reply(page());
+    origin.on(get("/private")).reply(ok("text").field("cache-control", "private"));
+
+    let (summary, heard) = run(&operator, NOTHING).await;
+    let private = Outcome::NotStored("private".to_owned());
+    assert_eq!((summary.of(&Outcome::Stored), summary.of(&private), summary.is_success()), (2, 1, true), "{:?}", heard.lines);
+    assert_eq!((heard.pages, heard.lines.len()), (3, 3));
+    assert!(heard.lines.contains(&format!("stored      http://{HOST}/")), "{:?}", heard.lines);
+    // What a browser sends: another spelling of the codings, and the same variant.
+    site.request(Req::get("/").field("accept", "text/html,*/*;q=0.8").field("accept-encoding", "gzip, deflate, br")).await.x_cache("HIT");
+    let asked = origin.last("/");
+    assert_eq!(asked.field("host").as_deref(), Some(HOST));
+
+    let (summary, _) = run(&operator, NOTHING).await;
+    assert_eq!((summary.of(&Outcome::Hit), summary.of(&private)), (2, 1));
+    assert_eq!(origin.count("/"), 1);
+}
+
+/// An index names sitemaps, some of them gzipped; a page that is listed twice is asked for once; another host's is not asked for at all.
+#[tokio::test]
+async fn an_index_is_followed_and_strangers_are_left_alone() {
+    let (origin, site) = named_site();
+    let operator = Operator::of(&site);
+    let index = format!(
+        "<sitemapindex><sitemap><loc>http://{HOST}/a.xml.gz</loc></sitemap><sitemap><loc>http://{HOST}/b.xml</loc></sitemap>\
+         <sitemap><loc>http://evil.example/c.xml</loc></sitemap><sitemap><loc>http://{HOST}/index.xml</loc></sitemap></sitemapindex>"
+    );
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
+    gzip.write_all(urlset(&[&format!("http://{HOST}/one"), "http://evil.example/two", "nonsense"]).as_bytes()).expect("written");
+    origin.on(get("/robots.txt")).reply(status(404));
+    origin.on(get("/sitemap.xml")).reply(status(301).field("location", "/index.xml"));
+    origin.on(get("/index.xml")).reply(ok(index));
+    origin.on(get("/a.xml.gz")).reply(ok(gzip.finish().expect("written")).field("content-type", "application/gzip"));
+    origin.on(get("/b.xml")).reply(ok(urlset(&[&format!("http://{HOST}/one"), &format!("http://{HOST}/gone")])));
+    origin.on(get("/one")).reply(page());
+    origin.on(get("/gone")).reply(status(404));
+
+    let options = Options { sitemaps: vec![format!("http://{HOST}/index.xml")], ..NOTHING };
+    let (summary, heard) = run(&operator, options).await;
+    let skipped = |why: &str| summary.of(&Outcome::Skipped(why.to_owned()));
+    assert_eq!((summary.of(&Outcome::Stored), skipped("another host"), skipped("no address")), (1, 1, 1), "{:?}", heard.lines);
+    assert_eq!(summary.of(&Outcome::Failed("status 404".to_owned())), 1);
+    assert_eq!(summary.of(&Outcome::Failed("unreadable sitemap".to_owned())), 1, "{:?}", heard.lines);
+    assert!(!summary.is_success());
+    assert_eq!((origin.count("/one"), origin.count("/index.xml")), (1, 1));
+
+    // Nothing to be read at all is an error that says what was tried.
+    let error = warm(&operator.client(), &NOTHING, &mut Heard::default(), pending()).await.expect_err("no sitemap").to_string();
+    assert!(error.contains("no sitemap could be read") && error.contains("sitemap.xml: status 301"), "{error}");
+}
+
+/// What is stored and stale or purged is asked for again, by the fields that select it; what is fresh is left alone.
+#[tokio::test]
+async fn what_is_stored_and_stale_is_refreshed() {
+    let (origin, site) = site().await;
+    let operator = Operator::of(&site);
+    let short = || ok("text").field("cache-control", "max-age=10").field("etag", "\"a\"").field("vary", "accept-language");
+    origin.on(get("/short").without("if-none-match")).reply(short());
+    origin
+        .on(get("/short").field("if-none-match", "\"a\"").field("accept-language", "de"))
+        .reply(not_modified().field("cache-control", "max-age=600"));
+    origin.on(get("/feed").field("accept", "application/rss+xml")).reply(page());
+    origin.on(get("/long")).reply(page());
+    site.request(Req::get("/short").field("accept-language", "de")).await.status(200);
+    site.request(Req::get("/feed").field("accept", "application/rss+xml")).await.status(200);
+    site.get("/long").await.status(200);
+    site.clock.advance(secs(20));
+    let url = format!("{HOST}/feed").into_bytes();
+    site.purge(&Target::Url { site: 0, url }, Hardness::Soft);
+
+    let stored = Options { stored: true, ..NOTHING };
+    let (summary, heard) = run(&operator, stored.clone()).await;
+    assert_eq!((heard.pages, summary.is_success()), (2, true), "{:?}", heard.lines);
+    // The one was confirmed; the other, purged softly within its lifetime, was served while it was fetched anew.
+    assert_eq!((summary.of(&Outcome::Stored), summary.of(&Outcome::Refreshing)), (1, 1), "{:?}", heard.lines);
+    assert_eq!((origin.count("/short"), origin.count("/long")), (2, 1));
+    site.request(Req::get("/short").field("accept-language", "de")).await.x_cache("HIT");
+    site.has_read_all().await;
+    site.request(Req::get("/feed").field("accept", "application/rss+xml")).await.x_cache("HIT");
+    let (summary, _) = run(&operator, stored).await;
+    assert_eq!(summary.table(false), "Nothing was to be asked.\n");
+}
+
+/// RFC 9110 §10.2.3, RFC 6585 §4: a server that has too much to do is asked again later, as it says; one that fails is not asked for ever.
+#[tokio::test]
+async fn a_busy_server_is_asked_again() {
+    let (origin, site) = site().await;
+    let operator = Operator::of(&site);
+    origin.on(get("/post")).reply(page());
+    origin.on(get("/post")).once().reply(status(429).field("retry-after", "0"));
+    origin.on(get("/broken")).reply(status(500).field("retry-after", "0"));
+    let url = |target: &str| format!("http://{HOST}{target}");
+    let (summary, heard) = run(&operator, Options { urls: vec![url("/post")], ..NOTHING }).await;
+    assert_eq!((summary.of(&Outcome::Stored), origin.count("/post")), (1, 2), "{:?}", heard.lines);
+
+    let broken: Vec<String> = (0..20).map(|n| url(&format!("/broken?n={n}"))).collect();
+    origin.on(get("/broken").any_query()).reply(status(500).field("retry-after", "0"));
+    let (summary, _) = run(&operator, Options { urls: broken, concurrency: 1, ..NOTHING }).await;
+    assert_eq!(summary.of(&Outcome::Failed("status 500".to_owned())), 8);
+    assert_eq!(summary.stopped, Some((12, "the server fails again and again".to_owned())));
+    assert!(!summary.is_success());
+}
+
+/// Ctrl-C: nothing further is asked, and what was done is said.
+#[tokio::test]
+async fn a_stop_leaves_the_rest() {
+    let (origin, site) = site().await;
+    let operator = Operator::of(&site);
+    let gate = Gate::new();
+    origin.on(get("/one")).reply(page());
+    origin.on(get("/two")).reply(page().gate(&gate));
+    let urls = ["/one", "/two", "/three"].map(|target| format!("http://{HOST}{target}")).to_vec();
+    let mut heard = Heard::default();
+    let options = Options { urls, concurrency: 1, ..NOTHING };
+    let summary = warm(&operator.client(), &options, &mut heard, gate.arrived()).await.expect("it was asked");
+    assert_eq!((summary.of(&Outcome::Stored), summary.stopped), (1, Some((2, "stopped".to_owned()))), "{:?}", heard.lines);
+    assert_eq!(origin.count("/three"), 0);
+    gate.open();
+}
