@@ -60,9 +60,10 @@ bench-store: tools ## the memory tier's hit ratio beside an LRU's, and what many
 	$(CARGO) run --release --locked --package store --example hit_ratio
 	$(CARGO) run --release --locked --package store --example contention
 
-docs: tools ## take the pictures in doc/pictures anew; needs chromium and wrk
+docs: tools ## take the pictures and transcripts in doc anew; needs chromium and wrk
 	$(CARGO) build --release --locked --package seawall
 	SEAWALL_BIN='$(abspath $(BINARY))' doc/screenshot
+	SEAWALL_BIN='$(abspath $(BINARY))' doc/transcripts
 
 release: test ## test, then pack the binary into target/dist
 	$(CARGO) build --release --locked --package seawall

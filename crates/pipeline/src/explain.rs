@@ -9,7 +9,7 @@ use policy::{ShownKey, Step, Steps, Verdict};
 use semantics::{
     Scheme, Timestamp,
     cache_status::{CacheStatus, Outcome},
-    freshness::LifetimeSource,
+    freshness::{Freshness, LifetimeSource},
     vary::Vary,
 };
 use serde::{Deserialize, Serialize};
@@ -279,7 +279,6 @@ impl Pipeline {
         let freshness = &record.freshness;
         let headers = record.headers();
         let text = |name| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-        let seconds = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
         let may_be_stale = freshness.stale_allowed && !freshness.validate_always;
         let default = question.site.policy.settings().stale_if_error.unwrap_or(STALE_IF_ERROR);
         let on_error = if may_be_stale { freshness.stale_if_error.unwrap_or(default) } else { Duration::ZERO };
@@ -291,7 +290,7 @@ impl Pipeline {
             age_seconds: freshness.age(now).as_secs(),
             lifetime_seconds: freshness.lifetime.as_secs(),
             fresh: freshness.is_fresh(now),
-            fresh_seconds: if freshness.is_fresh(now) { seconds(freshness.remaining(now)) } else { -seconds(freshness.staleness(now)) },
+            fresh_seconds: ttl(freshness, now),
             freshness_source: match freshness.source {
                 LifetimeSource::Explicit => "explicit",
                 LifetimeSource::Heuristic => "heuristic",
@@ -369,9 +368,12 @@ impl Pipeline {
 }
 
 fn delivered(outcome: Outcome, stored: &Stored, now: Timestamp) -> CacheStatus<'static> {
-    let freshness = &stored.record.freshness;
-    let ttl = freshness.lifetime.as_secs().cast_signed() - freshness.age(now).as_secs().cast_signed();
-    CacheStatus { ttl: Some(ttl), ..CacheStatus::new(outcome) }
+    CacheStatus { ttl: Some(ttl(&stored.record.freshness, now)), ..CacheStatus::new(outcome) }
+}
+
+/// Whole seconds of freshness left, as `Cache-Status` counts them (RFC 9211 §2.4).
+fn ttl(freshness: &Freshness, now: Timestamp) -> i64 {
+    freshness.lifetime.as_secs().cast_signed() - freshness.age(now).as_secs().cast_signed()
 }
 
 fn said(status: CacheStatus<'_>, words: Vec<String>) -> Now {

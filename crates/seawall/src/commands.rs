@@ -135,7 +135,7 @@ fn warm(warm: &Warm) -> anyhow::Result<ExitCode> {
         }
     }))?;
     progress.end();
-    say(&summary.table(has_colour(&io::stdout())))?;
+    say(&format!("\n{}", summary.table(has_colour(&io::stdout()))))?;
     Ok(if summary.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

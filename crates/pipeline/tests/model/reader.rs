@@ -91,7 +91,7 @@ fn hit(pipeline: &Pipeline, asked: &Asked, headers: &HeaderMap, path: &str) -> O
             (name.parse::<header::HeaderName>().expect("a name"), value.parse().expect("a value"))
         })
         .collect();
-    let content = hit.stored.map(|stored| stored.body.clone()).unwrap_or_default();
+    let content = hit.content.map(|content| Bytes::copy_from_slice(content.as_ref())).unwrap_or_default();
     Some((hit.status, headers, content))
 }
 

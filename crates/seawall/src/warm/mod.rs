@@ -195,6 +195,9 @@ impl<P: Progress> Run<'_, P> {
                 Err(error) => failures.push(format!("{url}: {error:#}")),
             }
         }
+        if failures.is_empty() && self.pages.is_empty() && self.summary.is_success() {
+            bail!("the sitemaps name no page\n  --sitemap names another one.");
+        }
         if failures.len() == read.len() {
             bail!("no sitemap could be read\n  {}\n  --sitemap names another one.", failures.join("\n  "));
         }

@@ -100,10 +100,12 @@ impl Summary {
         self.counts.iter().filter(|(outcome, _)| answered(outcome)).map(|(_, count)| count).sum()
     }
 
-    /// Whether everything that was to be asked was answered.
+    /// Whether everything that was to be asked was answered. Nothing to be asked is a success; nothing that may be asked is none.
     #[must_use]
     pub fn is_success(&self) -> bool {
-        self.stopped.is_none() && self.answered() > 0 && !self.counts.keys().any(|outcome| matches!(outcome, Outcome::Failed(_)))
+        self.stopped.is_none()
+            && (self.answered() > 0 || self.counts.is_empty())
+            && !self.counts.keys().any(|outcome| matches!(outcome, Outcome::Failed(_)))
     }
 
     /// As a table.
@@ -112,7 +114,10 @@ impl Summary {
         let mut table = String::new();
         for (outcome, count) in &self.counts {
             let (word, style) = outcome.word();
-            let _ = writeln!(table, "{count:>8}  {}{}", styled(format_args!("{word:12}"), style, colour), outcome.detail());
+            // Padded only where something follows.
+            let detail = outcome.detail();
+            let width = if detail.is_empty() { 0 } else { 12 };
+            let _ = writeln!(table, "{count:>8}  {}{detail}", styled(format_args!("{word:width$}"), style, colour));
         }
         if let Some((left, why)) = &self.stopped {
             let _ = writeln!(table, "{left:>8}  {:12}{why}", "not asked");
@@ -149,13 +154,16 @@ mod tests {
     #[test]
     fn a_summary_is_a_table_and_a_success_or_not() {
         let mut summary = Summary::default();
-        assert!(!summary.is_success());
+        assert!(summary.is_success());
         assert_eq!(summary.table(false), "Nothing was to be asked.\n");
+        summary.count(Outcome::Skipped("another host".to_owned()));
+        assert!(!summary.is_success());
+        let mut summary = Summary::default();
         for outcome in [Outcome::Hit, Outcome::Stored, Outcome::NotStored("private".to_owned()), Outcome::Stored] {
             summary.count(outcome);
         }
         assert!(summary.is_success());
-        assert_eq!(summary.table(false), "       2  stored      \n       1  hit         \n       1  not stored  private\n");
+        assert_eq!(summary.table(false), "       2  stored\n       1  hit\n       1  not stored  private\n");
         summary.count(Outcome::Failed("status 404".to_owned()));
         assert!(!summary.is_success());
         assert_eq!(Outcome::Hit.line("http://a/", false), "hit         http://a/");

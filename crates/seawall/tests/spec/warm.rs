@@ -115,6 +115,10 @@ async fn an_index_is_followed_and_strangers_are_left_alone() {
     // Nothing to be read at all is an error that says what was tried.
     let error = warm(&operator.client(), &NOTHING, &mut Heard::default(), pending()).await.expect_err("no sitemap").to_string();
     assert!(error.contains("no sitemap could be read") && error.contains("sitemap.xml: status 301"), "{error}");
+    origin.on(get("/empty.xml")).reply(ok(urlset(&[])));
+    let empty = Options { sitemaps: vec![format!("http://{HOST}/empty.xml")], ..NOTHING };
+    let error = warm(&operator.client(), &empty, &mut Heard::default(), pending()).await.expect_err("no page").to_string();
+    assert!(error.contains("name no page"), "{error}");
 }
 
 /// What is stored and stale or purged is asked for again, by the fields that select it; what is fresh is left alone.
@@ -146,7 +150,7 @@ async fn what_is_stored_and_stale_is_refreshed() {
     site.has_read_all().await;
     site.request(Req::get("/feed").field("accept", "application/rss+xml")).await.x_cache("HIT");
     let (summary, _) = run(&operator, stored).await;
-    assert_eq!(summary.table(false), "Nothing was to be asked.\n");
+    assert_eq!((summary.table(false).as_str(), summary.is_success()), ("Nothing was to be asked.\n", true));
 }
 
 /// RFC 9110 §10.2.3, RFC 6585 §4: a server that has too much to do is asked again later, as it says; one that fails is not asked for ever.
