@@ -23,6 +23,7 @@ mod rebuild;
 mod reference;
 mod request_head;
 mod store_ops;
+mod structured;
 mod target_path;
 mod vary;
 
@@ -43,6 +44,7 @@ pub use rebuild::rebuild_fields;
 pub use reference::reference;
 pub use request_head::request_head;
 pub use store_ops::store_ops;
+pub use structured::structured;
 pub use target_path::target_path;
 pub use vary::vary;
 
@@ -50,7 +52,7 @@ pub use vary::vary;
 pub type Check = fn(&[u8]);
 
 /// Every check, with the name of its target and of its folder of inputs.
-pub const CHECKS: [(&str, Check); 19] = [
+pub const CHECKS: [(&str, Check); 20] = [
     ("accept_class", accept_class),
     ("blog_text", blog_text),
     ("cache_control", cache_control),
@@ -68,6 +70,7 @@ pub const CHECKS: [(&str, Check); 19] = [
     ("reference", reference),
     ("request_head", request_head),
     ("store_ops", store_ops),
+    ("structured", structured),
     ("target_path", target_path),
     ("vary", vary),
 ];
