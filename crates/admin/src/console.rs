@@ -154,6 +154,8 @@ pub enum PurgeTarget {
     Url(String),
     /// Every target URI that begins so.
     Prefix(String),
+    /// Every target URI of this host; without a port, on every port.
+    Host(String),
     /// Every stored response that carries this tag.
     Tag(String),
     /// Every stored response.

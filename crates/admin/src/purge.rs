@@ -1,6 +1,6 @@
 //! A purge command as JSON: what `POST /purge` takes and what `seawall purge` sends.
 //!
-//! `{"url": "https://blog.example.org/hello/"}`, and likewise `prefix`, `tag` and `"all": true`; `"hard": false` for a soft purge. Unknown
+//! `{"url": "https://blog.example.org/hello/"}`, and likewise `prefix`, `host`, `tag` and `"all": true`; `"hard": false` for a soft purge. Unknown
 //! keys are refused: a purge that understood half of its command would leave pages in place that its sender believes gone.
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +14,8 @@ struct Wire {
     url: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     prefix: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tag: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,7 +45,7 @@ impl BadCommand {
     /// What to do about it.
     #[must_use]
     pub fn remedy(&self) -> &'static str {
-        "send one of {\"url\": \"https://…\"}, {\"prefix\": \"https://…\"}, {\"tag\": \"…\"} or {\"all\": true}; \
+        "send one of {\"url\": \"https://…\"}, {\"prefix\": \"https://…\"}, {\"host\": \"…\"}, {\"tag\": \"…\"} or {\"all\": true}; \
          \"hard\": false keeps old copies until new ones are there"
     }
 }
@@ -58,6 +60,7 @@ impl PurgeCommand {
         let targets = [
             wire.url.map(PurgeTarget::Url),
             wire.prefix.map(PurgeTarget::Prefix),
+            wire.host.map(PurgeTarget::Host),
             wire.tag.map(PurgeTarget::Tag),
             wire.all.unwrap_or_default().then_some(PurgeTarget::All),
         ];
@@ -70,6 +73,7 @@ impl PurgeCommand {
         match &target {
             PurgeTarget::Url(text) if text.is_empty() => Err(BadCommand::Empty("url")),
             PurgeTarget::Prefix(text) if text.is_empty() => Err(BadCommand::Empty("prefix")),
+            PurgeTarget::Host(text) if text.is_empty() => Err(BadCommand::Empty("host")),
             PurgeTarget::Tag(text) if text.is_empty() => Err(BadCommand::Empty("tag")),
             _ => Ok(Self { target, hard: wire.hard.unwrap_or(true) }),
         }
@@ -82,6 +86,7 @@ impl PurgeCommand {
         match &self.target {
             PurgeTarget::Url(url) => wire.url = Some(url.clone()),
             PurgeTarget::Prefix(prefix) => wire.prefix = Some(prefix.clone()),
+            PurgeTarget::Host(host) => wire.host = Some(host.clone()),
             PurgeTarget::Tag(tag) => wire.tag = Some(tag.clone()),
             PurgeTarget::All => wire.all = Some(true),
         }
@@ -102,6 +107,8 @@ mod tests {
             (r#"{"url": "https://a/b", "hard": true}"#, command(url.clone(), true)),
             (r#"{"url": "https://a/b", "hard": false, "all": false, "tag": null}"#, command(url, false)),
             (r#"{"prefix": "https://a/"}"#, command(PurgeTarget::Prefix("https://a/".to_owned()), true)),
+            (r#"{"host": "a:8080"}"#, command(PurgeTarget::Host("a:8080".to_owned()), true)),
+            (r#"{"host": ""}"#, Err("\"host\" is empty")),
             (r#"{"tag": "post-1"}"#, command(PurgeTarget::Tag("post-1".to_owned()), true)),
             (r#"{"all": true}"#, command(PurgeTarget::All, true)),
             ("{}", Err("names nothing")),

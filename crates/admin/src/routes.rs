@@ -35,7 +35,8 @@ GET  /metrics   for Prometheus
 GET  /status    health and metrics as JSON
 POST /explain   {\"url\": \"…\", \"fields\": [[\"name\", \"value\"]]}: how a request is judged, what is stored for it
 POST /stored    {}: what is stored and no longer fresh
-POST /purge     {\"url\": \"…\"}, {\"prefix\": \"…\"}, {\"tag\": \"…\"} or {\"all\": true}; \"hard\": false marks stale
+POST /purge     {\"url\": \"…\"}, {\"prefix\": \"…\"}, {\"host\": \"…\"}, {\"tag\": \"…\"} or {\"all\": true};
+                \"hard\": false marks stale
 POST needs Authorization: Bearer TOKEN
 ";
 

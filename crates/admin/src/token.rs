@@ -145,7 +145,8 @@ impl Token {
     }
 
     /// Whether `given` is this token, in a time that does not tell how much of it is right.
-    pub(crate) fn matches(&self, given: &[u8]) -> bool {
+    #[must_use]
+    pub fn matches(&self, given: &[u8]) -> bool {
         self.0.as_bytes().ct_eq(given).into()
     }
 }

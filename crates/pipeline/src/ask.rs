@@ -34,6 +34,7 @@ impl Pipeline {
         match answered {
             Ok(mut response) => {
                 tidy(&mut response, response_time);
+                question.site.refill.pace.took(response_time.since(request_time));
                 if !response.status().is_server_error() {
                     question.site.down.answered();
                 }

@@ -10,7 +10,7 @@ use semantics::{
     invalidation::{invalidated, invalidates, is_safe},
     reference::resolve,
 };
-use store::{Generation, Hardness, Purged, Target};
+use store::{Generation, Hardness, PurgeReceipt, Purged, Target};
 
 use crate::{Pipeline, Stored, question::Question};
 
@@ -26,24 +26,24 @@ impl Pipeline {
     pub(crate) fn invalidate(&self, question: &Question, status: StatusCode, headers: &HeaderMap, since: Generation) -> Option<Generation> {
         let mut now = since;
         let mut alone = true;
-        // Not `Shared::purge`: that a stranger wrote something is no word of the operator that pages are about to appear.
-        let mut purge = |target: &Target| {
-            let after = self.shared.store.purge(target, Hardness::Hard).generation;
-            alone &= after.number() == now.number() + 1;
-            now = after;
+        let mut came_to = |receipt: PurgeReceipt| {
+            alone &= receipt.generation.number() == now.number() + 1;
+            now = receipt.generation;
         };
+        // Not `Shared::purge`: that a stranger wrote something is no word of the operator that pages are about to appear.
+        let store = &self.shared.store;
         let site = question.site.id;
         if invalidates(&question.method, status) {
             for target in invalidated(&question.authority, &question.target, headers) {
                 let path = target.split('?').next().unwrap_or_default();
                 if let Some(url) = policy::purge_url(question.client.scheme, &question.authority, path) {
-                    purge(&Target::Url { site, url });
+                    came_to(store.invalidate(site, &url, true));
                 }
             }
         }
         if !is_safe(&question.method) {
             for tag in policy::invalidated_groups(&question.authority, headers) {
-                purge(&Target::Tag { site, tag });
+                came_to(store.purge(&Target::Tag { site, tag }, Hardness::Hard));
             }
         }
         alone.then_some(now)
@@ -78,7 +78,7 @@ impl Pipeline {
                 RequestHead { method: &get.method, scheme: get.client.scheme, authority: &get.authority, path, query, fields: &fields };
             match get.site.policy.verdict(get.site.id, &head, &mut key) {
                 Verdict::Lookup(asked) if !asked.is_personal() => asked,
-                Verdict::Lookup(_) | Verdict::Pass(_) | Verdict::Malformed => return None,
+                Verdict::Lookup(_) | Verdict::Pass(_) | Verdict::Purge | Verdict::Malformed => return None,
             }
         };
         get.asked = asked;
@@ -88,7 +88,9 @@ impl Pipeline {
         let by_origin = kept.freshness.source == LifetimeSource::Explicit && kept.freshness.is_fresh(times.1);
         // To be asked before this answer invalidates what it replaces: afterwards nobody could tell whose purge covers it.
         let (record, scope) = self.record(&get, (status, headers), None, kept.clone());
-        let purged = self.shared.store.verdict(&Stored::new(record, Bytes::new(), begun, scope));
-        (by_origin && purged == Purged::No).then_some((get, kept))
+        let store = &self.shared.store;
+        let invalidated = store.is_invalidated(&scope, begun);
+        let purged = store.verdict(&Stored::new(record, Bytes::new(), begun, scope));
+        (by_origin && purged == Purged::No && !invalidated).then_some((get, kept))
     }
 }

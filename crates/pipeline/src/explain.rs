@@ -213,8 +213,9 @@ impl Pipeline {
         };
         match judged {
             Err(Unjudged::NoSite) => None,
+            Err(Unjudged::Purge { site, .. }) => Some(blank(&site, "purge", purging())),
             Err(Unjudged::Target(site)) => Some(blank(&site, "malformed", malformed())),
-            Ok((question, Verdict::Malformed)) => Some(blank(&question.site, "malformed", malformed())),
+            Ok((question, Verdict::Malformed | Verdict::Purge)) => Some(blank(&question.site, "malformed", malformed())),
             Ok((question, Verdict::Pass(rule))) => Some(blank(&question.site, "pass", passed(rule))),
             Ok((question, Verdict::Lookup(_))) => {
                 let site = Rc::clone(&question.site);
@@ -384,6 +385,11 @@ fn said(status: CacheStatus<'_>, words: Vec<String>) -> Now {
 
 fn malformed() -> Now {
     let words = vec!["It is answered with 400: its target cannot be understood.".to_owned()];
+    Now { cache_status: String::new(), x_cache: String::new(), words }
+}
+
+fn purging() -> Now {
+    let words = vec!["It is a purge request: answered here, and never forwarded.".to_owned()];
     Now { cache_status: String::new(), x_cache: String::new(), words }
 }
 

@@ -113,6 +113,7 @@ impl Pipeline {
         } else {
             Form::Head
         };
+        self.sampler.hit(&self.shared.popularity, &key, |key| store.hash(key));
         // Where a proxy may name the client, the answer can depend on who asks.
         let known = match (&found, &client) {
             (Found::Front(page), None) => Some(Known { page: Rc::downgrade(page), variant, form, configured: self.configured.get() }),
@@ -142,6 +143,8 @@ impl Pipeline {
         if !self.is_fresh(stored, now) {
             return None;
         }
+        let store = &self.shared.store;
+        self.sampler.hit(&self.shared.popularity, page.resource().key(), |key| store.hash(key));
         let status = write_head(&stored.record, known.form, now, out);
         let content = (known.form == Form::Whole).then_some(Content { found: Found::Front(page), variant: known.variant });
         Some(Hit { status, content, note: Note::of(Outcome::Hit), known: None })

@@ -11,7 +11,7 @@ use crate::{Body, Pipeline, Stored, question::Question, store_body::StoreBody};
 impl Pipeline {
     /// `body` as it goes to the client; when it has come to its end, it is stored as the answer to `question`, with these fields.
     ///
-    /// `begun` is the generation at which the answer was asked for: what was purged since then is not stored as if it were new.
+    /// `begun` is the generation at which the answer was asked for: what was purged since then is not stored as if it were new. `fetching` ends when it is.
     pub(crate) fn kept_body(
         self: &Rc<Self>,
         question: Rc<Question>,
@@ -19,12 +19,14 @@ impl Pipeline {
         body: origins::Body,
         kept: Kept,
         begun: store::Generation,
+        fetching: store::Fetching,
     ) -> Body {
         let pipeline = Rc::clone(self);
         let object_max = question.site.object_max;
         let keep = move |whole: Bytes| {
             let (record, scope) = pipeline.record(&question, (status, &headers), Some(whole.len() as u64), kept);
             pipeline.insert(&question, Stored::new(record, whole, begun, scope));
+            drop(fetching);
         };
         Body::Kept(Box::new(StoreBody::new(body, object_max, Arc::clone(&self.shared.copying), keep)))
     }

@@ -22,8 +22,11 @@ mod next;
 mod note;
 mod parts;
 mod pipeline;
+mod popularity;
+mod purge;
 mod question;
 mod record;
+mod refill;
 mod refusals;
 mod site;
 mod store_body;
@@ -37,8 +40,10 @@ pub use hit::{Content, Hit, Known};
 pub use inventory::{Inventory, StoredPage};
 pub use note::Note;
 pub use pipeline::{Pipeline, Shared};
+pub use purge::{Purging, TokenCheck};
 pub use question::Client;
 pub use record::Record;
+pub use refill::{Refill, Refilling};
 pub use site::{Down, Router, Site};
 
 /// The store, as this room fills it.

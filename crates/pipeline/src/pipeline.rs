@@ -30,12 +30,14 @@ use store::{Front, Generation, Hardness, Joined, Target};
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    Body, Client, Clock, Counters, Failure, Note, Record, Router, Site, Store, Stored,
+    Body, Client, Clock, Counters, Failure, Note, Record, Refilling, Router, Site, Store, Stored,
     ask::Answer,
     deliver, failure,
     fetch::{STALE_IF_ERROR, Told},
     forward,
     next::{Found, Next},
+    popularity::{Popularity, Sampler},
+    purge::Purging,
     question::{self, Question},
     refusals::Refusals,
     store_body::CopyBudget,
@@ -56,6 +58,11 @@ pub struct Shared {
     pub store: Store,
     /// The time.
     pub clock: Clock,
+    /// Who may purge, and how often it was done.
+    pub purging: Purging,
+    /// What comes back by itself after a soft purge.
+    pub refilling: Refilling,
+    pub(crate) popularity: Popularity,
     purged_at: AtomicU64,
     pub(crate) refusals: Refusals,
     /// What a worker's front may keep from being freed, in bytes.
@@ -69,13 +76,25 @@ impl Shared {
     pub fn new(options: store::StoreOptions, clock: Clock) -> Self {
         let copying = Arc::new(CopyBudget::new(options.growing_max));
         let front_bytes = (options.memory / FRONT_SHARE).min(FRONT_BYTES_MAX);
-        Self { store: Store::new(options), clock, purged_at: AtomicU64::new(0), refusals: Refusals::default(), front_bytes, copying }
+        Self {
+            store: Store::new(options),
+            clock,
+            purging: Purging::default(),
+            refilling: Refilling::default(),
+            popularity: Popularity::new(),
+            purged_at: AtomicU64::new(0),
+            refusals: Refusals::default(),
+            front_bytes,
+            copying,
+        }
     }
 
     /// Purges, and remembers when.
     pub fn purge(&self, target: &Target, hardness: Hardness) -> store::PurgeReceipt {
         self.purged_at.store(self.clock.now().as_millis(), Ordering::Relaxed);
-        self.store.purge(target, hardness)
+        let receipt = self.store.purge(target, hardness);
+        self.refilling.purged(hardness);
+        receipt
     }
 
     /// When something was purged last; the epoch if never.
@@ -95,6 +114,7 @@ pub struct Pipeline {
     pub(crate) configured: Cell<u64>,
     pub(crate) front: RefCell<Front<Record>>,
     pub(crate) key: RefCell<Vec<u8>>,
+    pub(crate) sampler: Sampler,
 }
 
 #[derive(Debug)]
@@ -109,6 +129,8 @@ pub(crate) enum Unjudged {
     NoSite,
     /// Its target cannot be understood.
     Target(Rc<Site>),
+    /// It is for us: a purge request.
+    Purge { site: Rc<Site>, parts: Box<Parts>, authority: String },
 }
 
 impl Pipeline {
@@ -117,8 +139,8 @@ impl Pipeline {
     pub fn new(shared: Arc<Shared>, counters: Arc<Counters>, router: Router, trusted_proxies: Vec<IpNet>) -> Rc<Self> {
         let config = RefCell::new(Rc::new(Config { router, trusted_proxies }));
         let front = RefCell::new(Front::new(shared.front_bytes));
-        let tasks = TaskTracker::new();
-        Rc::new(Self { shared, counters, tasks, config, configured: Cell::new(0), front, key: RefCell::default() })
+        let (tasks, sampler) = (TaskTracker::new(), Sampler::default());
+        Rc::new(Self { shared, counters, tasks, config, configured: Cell::new(0), front, key: RefCell::default(), sampler })
     }
 
     /// From now on. Requests under way end as they began.
@@ -136,6 +158,11 @@ impl Pipeline {
     #[must_use]
     pub const fn tasks(&self) -> &TaskTracker {
         &self.tasks
+    }
+
+    /// The site with this number.
+    pub(crate) fn site(&self, id: u16) -> Option<Rc<Site>> {
+        self.config.borrow().router.by_id(id).cloned()
     }
 
     /// This worker's counters.
@@ -159,9 +186,12 @@ impl Pipeline {
             Ok(judged) => judged,
             Err(Unjudged::NoSite) => return (failure::page(StatusCode::MISDIRECTED_REQUEST, "no-such-site"), Note::default()),
             Err(Unjudged::Target(_)) => return (failure::page(StatusCode::BAD_REQUEST, "target"), Note::default()),
+            Err(Unjudged::Purge { site, parts, authority }) => {
+                return (self.purge_request(&config, &site, &client, &parts, &authority), Note::default());
+            }
         };
         let (response, mut note) = match verdict {
-            Verdict::Malformed => (failure::page(StatusCode::BAD_REQUEST, "target"), Note::default()),
+            Verdict::Malformed | Verdict::Purge => (failure::page(StatusCode::BAD_REQUEST, "target"), Note::default()),
             Verdict::Pass(rule) => self.pass(Rc::new(question), body, rule).await,
             Verdict::Lookup(_) => self.look_up(Rc::new(question)).await,
         };
@@ -183,6 +213,9 @@ impl Pipeline {
         let fields = RequestFields::from_map(&parts.headers);
         let head = question::head(&parts, &fields, &authority, client.scheme);
         let verdict = site.policy.verdict_traced(site.id, &head, &mut key, trace);
+        if verdict == Verdict::Purge {
+            return Err(Unjudged::Purge { site: Rc::clone(site), parts: Box::new(parts), authority });
+        }
         let question = self.question(Rc::clone(site), client, parts, authority, (&verdict, key));
         question.map(|question| (question, verdict)).ok_or_else(|| Unjudged::Target(Rc::clone(site)))
     }
@@ -202,7 +235,7 @@ impl Pipeline {
         };
         let asked = match verdict {
             Verdict::Lookup(asked) => *asked,
-            Verdict::Pass(_) | Verdict::Malformed => policy::Asked::default(),
+            Verdict::Pass(_) | Verdict::Purge | Verdict::Malformed => policy::Asked::default(),
         };
         let directives = if site.policy.settings().honour_request_directives {
             RequestDirectives::of(&RequestFields::from_map(&parts.headers))
@@ -230,6 +263,9 @@ impl Pipeline {
 
     /// Asks the cache; and the origin, once for all who ask the same.
     async fn look_up(self: &Rc<Self>, question: Rc<Question>) -> (Response<Body>, Note) {
+        if question.is_shareable() {
+            self.shared.popularity.asked(question.hash, &question.key);
+        }
         let mut collapsed = false;
         for _ in 0..ATTEMPTS {
             let now = self.shared.clock.now();
@@ -319,7 +355,8 @@ impl Pipeline {
         candidate: Option<Arc<Stored>>,
         forwarded: Forwarded,
     ) -> (Response<Body>, Note) {
-        let begun = self.shared.store.generation();
+        let fetching = self.shared.store.begin();
+        let begun = fetching.begun();
         let answer = match self.ask(question, forward::alone(question, candidate.as_deref())).await {
             Ok(answer) => answer,
             Err(failure) => return self.failed(question, candidate, &failure, forwarded, false),
@@ -350,10 +387,10 @@ impl Pipeline {
         let (body, detail) = match self.judge(question, status, &parts.headers, times) {
             Ok(kept) => {
                 self.shared.store.unmark_uncacheable(question.hash);
-                (self.kept_body(Rc::clone(question), (status, parts.headers.clone()), body, kept, begun), None)
+                (self.kept_body(Rc::clone(question), (status, parts.headers.clone()), body, kept, begun, fetching), None)
             }
             Err(NotKept::NotStorable(NotStorable::Partial)) => match self.judge_part(question, &parts.headers, times) {
-                Some((question, headers, kept)) => (self.kept_body(Rc::new(question), (status, headers), body, kept, begun), None),
+                Some((question, headers, kept)) => (self.kept_body(Rc::new(question), (status, headers), body, kept, begun, fetching), None),
                 None => (Body::Origin(body), Some(NotStorable::Partial.name())),
             },
             Err(why) => (Body::Origin(body), Some(why.name())),
@@ -368,7 +405,8 @@ impl Pipeline {
     /// Passes a request through. What an unsafe method may have changed is purged before its answer is seen (RFC 9111 §4.4).
     async fn pass(self: &Rc<Self>, question: Rc<Question>, body: origins::Body, rule: &'static str) -> (Response<Body>, Note) {
         let forwarded = passed_because(rule);
-        let begun = self.shared.store.generation();
+        let fetching = self.shared.store.begin();
+        let begun = fetching.begun();
         let answer = match self.ask(&question, forward::passed(&question, body)).await {
             Ok(answer) => answer,
             Err(failure) => return self.failed_plainly(&failure, forwarded, false),
@@ -379,7 +417,7 @@ impl Pipeline {
         let posted = self.posted(&question, status, &parts.headers, (answer.request_time, answer.response_time), begun);
         let since = self.invalidate(&question, status, &parts.headers, now);
         let (body, detail) = match posted.zip(since) {
-            Some(((get, kept), begun)) => (self.kept_body(Rc::new(get), (status, parts.headers.clone()), body, kept, begun), None),
+            Some(((get, kept), begun)) => (self.kept_body(Rc::new(get), (status, parts.headers.clone()), body, kept, begun, fetching), None),
             None => (Body::Origin(body), Some(rule)),
         };
         let explained = CacheStatus { detail, ..forwarded_status(forwarded, Some(status), detail.is_none()) };

@@ -16,6 +16,8 @@ use origins::Origin;
 use policy::Policy;
 use semantics::{Timestamp, target::host_without_port};
 
+use crate::Refill;
+
 /// How long after a failure stale responses are served without asking again: it grows from the first to the last.
 const DOWN_MIN: Duration = Duration::from_millis(500);
 const DOWN_MAX: Duration = Duration::from_secs(5);
@@ -38,6 +40,8 @@ pub struct Site {
     pub object_max: u64,
     /// Since when, and until when, the origin counts as down.
     pub down: Down,
+    /// How it comes back after a soft purge.
+    pub refill: Refill,
 }
 
 /// Whether the origin is known to be down.

@@ -5,7 +5,9 @@
 
 mod accept;
 mod keep;
+mod purge;
 mod query;
+mod replay;
 mod request;
 mod tags;
 mod trace;
@@ -14,7 +16,9 @@ use std::time::Duration;
 
 pub use accept::AcceptClass;
 pub use keep::{Kept, NotKept, Seen};
+pub use purge::{Dialect, KEYS_MAX, Misunderstood, PurgeRequest, PurgeWhat};
 pub use query::QueryFilter;
+pub use replay::Replay;
 pub use request::{Asked, CookieFilter, KeyParts, ShownKey, Verdict, purge_url};
 pub use tags::{DIALECT_FIELDS, TAGS_MAX, invalidated_groups, remove_dialect, tags};
 pub use trace::{Silent, Step, Steps, Trace};
@@ -64,6 +68,9 @@ pub struct Settings {
     pub honour_request_directives: bool,
     /// Whether responses with `Set-Cookie` are stored, and the cookie given to everybody, as RFC 9111 §7.3 allows.
     pub store_set_cookie: bool,
+    /// Below this path a GET is a purge request, as the plugin nginx-helper sends it: `/purge/hello/` purges `/hello/`. Begins with a slash,
+    /// ends without one. `None`: such paths are pages like any other.
+    pub purge_path: Option<String>,
 }
 
 impl Settings {
@@ -87,6 +94,7 @@ impl Settings {
             keep_query: Vec::new(),
             honour_request_directives: kind == Kind::Generic,
             store_set_cookie: false,
+            purge_path: None,
         }
     }
 }

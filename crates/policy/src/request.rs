@@ -9,7 +9,7 @@ use semantics::{
 };
 
 use crate::{
-    AcceptClass, Policy,
+    AcceptClass, Policy, purge,
     query::Pattern,
     trace::{Silent, Trace},
 };
@@ -21,6 +21,8 @@ pub enum Verdict {
     Lookup(Asked),
     /// The origin is asked, and nothing is stored; the rule that decided has this name.
     Pass(&'static str),
+    /// Somebody wants stored responses purged: answered here, and never by the origin. See [`Policy::purge_request`].
+    Purge,
     /// The target cannot be understood: 400.
     Malformed,
 }
@@ -150,7 +152,12 @@ impl Policy {
     pub fn verdict_traced(&self, site: u16, head: &RequestHead<'_>, key: &mut Vec<u8>, trace: &mut impl Trace) -> Verdict {
         key.clear();
         if trace.decides("method", *head.method != Method::GET && *head.method != Method::HEAD, || head.method.to_string()) {
-            return Verdict::Pass("method");
+            return if purge::is_purge(head) { Verdict::Purge } else { Verdict::Pass("method") };
+        }
+        if let Some(prefix) = &self.settings().purge_path
+            && trace.decides("purge path", *head.method == Method::GET && purge::below(head.path, prefix).is_some(), || prefix.clone())
+        {
+            return Verdict::Purge;
         }
         if trace.decides("upgrade", head.fields.upgrade.is_present(), || present(head.fields.upgrade)) {
             return Verdict::Pass("upgrade");
@@ -197,7 +204,8 @@ fn present(slot: Slot<'_>) -> String {
     if slot.is_present() { "present" } else { "none" }.to_owned()
 }
 
-const HEADER: usize = 6;
+/// Bytes of a key before its host.
+pub(crate) const HEADER: usize = 6;
 
 fn write_key(key: &mut Vec<u8>, site: u16, scheme: Scheme, class: AcceptClass, authority: &str, path: &str) {
     let host = default_port_stripped(scheme, authority);
@@ -299,10 +307,10 @@ mod tests {
     #[test]
     fn what_is_unusual_passes_with_the_name_of_its_rule() {
         let policy = Policy::new(Settings::preset(Kind::Generic));
-        let purge = Method::from_bytes(b"PURGE").expect("a method");
+        let unknown = Method::from_bytes(b"FOO").expect("a method");
         let cases = [
             (Method::POST, None, "method"),
-            (purge, None, "method"),
+            (unknown, None, "method"),
             (Method::GET, Some(("upgrade", "websocket")), "upgrade"),
             (Method::GET, Some(("content-length", "3")), "content"),
         ];

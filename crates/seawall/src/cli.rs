@@ -123,6 +123,7 @@ const PURGE_EXAMPLES: &str = "\
 Examples:
   seawall purge --url https://blog.example.org/hello/     one page
   seawall purge --prefix https://blog.example.org/2026/   everything below an address
+  seawall purge --host blog.example.org                   all pages of a host
   seawall purge --tag post-12                             everything that carries a tag
   seawall purge --all --soft                              everything, but old copies may be shown until new ones are there
 
@@ -131,7 +132,7 @@ A purge is hard unless --soft is given: the next visitor gets the page as the se
 /// Take pages out of the cache.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(after_help = PURGE_EXAMPLES)]
-#[command(group = ArgGroup::new("target").required(true).multiple(false).args(["url", "prefix", "tag", "all"]))]
+#[command(group = ArgGroup::new("target").required(true).multiple(false).args(["url", "prefix", "host", "tag", "all"]))]
 pub struct Purge {
     /// The page at this address
     #[arg(long, value_name = "URL")]
@@ -140,6 +141,10 @@ pub struct Purge {
     /// All pages whose address begins like this
     #[arg(long, value_name = "URL")]
     prefix: Option<String>,
+
+    /// All pages of this host
+    #[arg(long, value_name = "NAME")]
+    host: Option<String>,
 
     /// All pages that carry this tag
     #[arg(long, value_name = "TAG")]
@@ -280,6 +285,8 @@ pub enum PurgeTarget<'a> {
     Url(&'a str),
     /// Every target URI that begins so.
     Prefix(&'a str),
+    /// Every target URI of this host.
+    Host(&'a str),
     /// Every stored response with this tag.
     Tag(&'a str),
     /// Everything.
@@ -299,12 +306,13 @@ impl Purge {
     /// The one target that was named.
     #[must_use]
     pub fn target(&self) -> PurgeTarget<'_> {
-        match (&self.url, &self.prefix, &self.tag) {
+        match (&self.url, &self.prefix, &self.host, &self.tag) {
             (Some(url), ..) => PurgeTarget::Url(url),
-            (_, Some(prefix), _) => PurgeTarget::Prefix(prefix),
+            (_, Some(prefix), ..) => PurgeTarget::Prefix(prefix),
+            (_, _, Some(host), _) => PurgeTarget::Host(host),
             (.., Some(tag)) => PurgeTarget::Tag(tag),
-            // The argument group lets nothing through without exactly one of the four.
-            (None, None, None) => PurgeTarget::All,
+            // The argument group lets nothing through without exactly one of the five.
+            (None, None, None, None) => PurgeTarget::All,
         }
     }
 
@@ -354,6 +362,8 @@ mod tests {
         let cases = [
             ("--url https://a/b", Ok((PurgeTarget::Url("https://a/b"), PurgeMode::Hard))),
             ("--prefix https://a/ --soft", Ok((PurgeTarget::Prefix("https://a/"), PurgeMode::Soft))),
+            ("--host a.example", Ok((PurgeTarget::Host("a.example"), PurgeMode::Hard))),
+            ("--host a --all", Err(ErrorKind::ArgumentConflict)),
             ("--tag t --hard", Ok((PurgeTarget::Tag("t"), PurgeMode::Hard))),
             ("--all", Ok((PurgeTarget::All, PurgeMode::Hard))),
             ("", Err(ErrorKind::MissingRequiredArgument)),

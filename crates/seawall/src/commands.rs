@@ -89,6 +89,7 @@ fn purge(purge: &Purge) -> anyhow::Result<ExitCode> {
     let target = match purge.target() {
         PurgeTarget::Url(url) => admin::PurgeTarget::Url(url.to_owned()),
         PurgeTarget::Prefix(url) => admin::PurgeTarget::Prefix(url.to_owned()),
+        PurgeTarget::Host(host) => admin::PurgeTarget::Host(host.to_owned()),
         PurgeTarget::Tag(tag) => admin::PurgeTarget::Tag(tag.to_owned()),
         PurgeTarget::All => admin::PurgeTarget::All,
     };

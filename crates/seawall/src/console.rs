@@ -38,6 +38,15 @@ impl ServerConsole {
                 let targets = plan.sites.iter().map(|site| Target::Tag { site: site.id, tag: tag.clone() }).collect();
                 Ok((targets, format!("every page with the tag {tag}")))
             }
+            PurgeTarget::Host(host) => {
+                let (name, prefixes) = host_prefixes(host)?;
+                let sites: Vec<&SitePlan> = plan.sites.iter().filter(|site| serves(site, &name)).collect();
+                if sites.is_empty() {
+                    return Err(PurgeRefused::new(format!("no site is served under {name}")));
+                }
+                let all = sites.iter().flat_map(|site| prefixes.iter().map(|url| Target::Prefix { site: site.id, url: url.clone() }));
+                Ok((all.collect(), format!("every page of {name}")))
+            }
             PurgeTarget::Url(url) | PurgeTarget::Prefix(url) => {
                 let (scheme, authority, path) = parts(url)?;
                 let key =
@@ -80,6 +89,23 @@ fn parts(url: &str) -> Result<(Scheme, String, String), PurgeRefused> {
     };
     let authority = uri.authority().ok_or_else(refused)?.as_str().to_owned();
     Ok((scheme, authority, uri.path().to_owned()))
+}
+
+/// What the keys of a host begin with: with a port, that port's alone; without one, every port's.
+fn host_prefixes(host: &str) -> Result<(String, Vec<Vec<u8>>), PurgeRefused> {
+    let refused = || PurgeRefused::new(format!("{host} is no host name; write it without a scheme and a path, such as blog.example.org"));
+    let authority: http::uri::Authority = host.parse().map_err(|_| refused())?;
+    if authority.as_str().contains('@') || authority.host().is_empty() {
+        return Err(refused());
+    }
+    let name = authority.as_str().to_ascii_lowercase();
+    let prefixes = match authority.port_u16() {
+        // A scheme's own port is not in its keys.
+        Some(80 | 443) => vec![format!("{name}/"), format!("{}/", authority.host().to_ascii_lowercase())],
+        Some(_) => vec![format!("{name}/")],
+        None => vec![format!("{name}/"), format!("{name}:")],
+    };
+    Ok((name, prefixes.into_iter().map(String::into_bytes).collect()))
 }
 
 fn serves(site: &SitePlan, authority: &str) -> bool {
@@ -154,6 +180,25 @@ impl Console for ServerConsole {
             Metric::new("seawall_store_flights", "Fetches under way that others may follow", gauge, one(usage.flights as u64)),
             Metric::new("seawall_store_followers", "Requests waiting for such a fetch", gauge, one(usage.followers as u64)),
             Metric::new("seawall_store_evicted_total", "Stored responses that had to make room", counter, one(usage.evicted)),
+            Metric::new(
+                "seawall_purge_requests_total",
+                "Purge requests on the sites' own addresses that were obeyed, by dialect",
+                counter,
+                state.shared.purging.done().map(|(dialect, n)| Sample::labelled("dialect", dialect, n)).collect(),
+            ),
+            Metric::new(
+                "seawall_purge_requests_refused_total",
+                "Purge requests there from somebody who may not purge",
+                counter,
+                one(state.shared.purging.refused()),
+            ),
+            Metric::new(
+                "seawall_refilled_total",
+                "Pages fetched again after a soft purge, unasked",
+                counter,
+                one(state.shared.refilling.refilled()),
+            ),
+            Metric::new("seawall_refill_pending", "Pages still to be fetched again", gauge, one(state.shared.refilling.pending())),
             Metric::new("seawall_log_lost_total", "Access log lines lost because the disk did not keep up", counter, one(counted.log_lost)),
         ]
     }
@@ -194,5 +239,29 @@ impl Console for ServerConsole {
         let host = command.host.as_deref().map(str::to_ascii_lowercase);
         let wanted = |key: &policy::ShownKey| host.as_deref().is_none_or(|host| key.host == host || host_without_port(&key.host) == host);
         serde_json::to_value(self.0.shared.stale(STORED_MAX, wanted)).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_everything_under_its_name() {
+        let cases = [
+            ("Blog.example", &["blog.example/", "blog.example:"][..]),
+            ("blog.example:8080", &["blog.example:8080/"]),
+            // Under http the key of port 80 has no port; under https it has.
+            ("blog.example:80", &["blog.example:80/", "blog.example/"]),
+            ("[2001:DB8::1]", &["[2001:db8::1]/", "[2001:db8::1]:"]),
+        ];
+        for (host, expected) in cases {
+            let (_, prefixes) = host_prefixes(host).expect(host);
+            assert_eq!(prefixes, expected.iter().map(|prefix| prefix.as_bytes().to_vec()).collect::<Vec<_>>(), "{host}");
+        }
+        for host in ["", "https://blog.example", "blog.example/hello", "me@blog.example", "a b"] {
+            let refused = host_prefixes(host).expect_err(host).to_string();
+            assert!(refused.contains("is no host name"), "{refused}");
+        }
     }
 }

@@ -17,7 +17,7 @@ use origins::{
     files::Files,
     http::{Address, Budget, HttpOptions, HttpOrigin, tls_config},
 };
-use pipeline::{Down, Router, Shared};
+use pipeline::{Down, Refill, Router, Shared};
 use policy::Policy;
 use store::{Hardness, Target};
 
@@ -75,7 +75,7 @@ impl Plan {
 
     /// The sites for one worker.
     pub(crate) fn router(&self) -> anyhow::Result<Router> {
-        Ok(Router::new(self.sites.iter().map(SitePlan::for_worker).collect::<anyhow::Result<_>>()?))
+        Ok(Router::new(self.sites.iter().map(|site| site.for_worker(&self.settings)).collect::<anyhow::Result<_>>()?))
     }
 
     /// Sites whose rules or source are not what they were: what is stored for them may be wrong now.
@@ -112,7 +112,11 @@ impl SitePlan {
         Ok(Self { id, site: site.clone(), policy: policy_settings(site.kind, &site.cache), source, origin_host, down: Arc::default() })
     }
 
-    fn for_worker(&self) -> anyhow::Result<pipeline::Site> {
+    fn for_worker(&self, settings: &Settings) -> anyhow::Result<pipeline::Site> {
+        let budget = match &self.source {
+            SharedSource::Http { budget, .. } => Some(Arc::clone(budget)),
+            SharedSource::Files(_) | SharedSource::Blog { .. } => None,
+        };
         let origin: Rc<dyn Origin> = match &self.source {
             SharedSource::Http { options, budget } => Rc::new(HttpOrigin::new(Arc::clone(options), Some(Arc::clone(budget)))?),
             SharedSource::Files(folder) => Rc::new(Files::new(folder).with_context(|| folder.display().to_string())?),
@@ -122,11 +126,12 @@ impl SitePlan {
             id: self.id,
             name: self.site.name.clone(),
             hosts: self.site.hosts.clone(),
-            policy: Policy::new(self.policy.clone()),
+            policy: Policy::new(policy::Settings { purge_path: settings.purge.path.clone(), ..self.policy.clone() }),
             origin,
             origin_host: self.origin_host.clone(),
             object_max: self.site.cache.object_max,
             down: Down::telling(Arc::clone(&self.down)),
+            refill: Refill::new(settings.refill.concurrency, budget),
         })
     }
 

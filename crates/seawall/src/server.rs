@@ -91,6 +91,7 @@ impl Server {
         let mut options = StoreOptions::with_memory(settings.cache_memory);
         options.object_max = settings.sites.iter().map(|site| site.cache.object_max).max().unwrap_or(options.object_max);
         let shared = Arc::new(Shared::new(options, clock));
+        shared.purging.allow(settings.purge.allow.clone());
         let mut numbers = SiteNumbers::default();
         let plan = Arc::new(Plan::new(settings, &mut numbers, &shared)?);
         let (mut listeners, listening) = bind_all(&plan.settings.server.listen, workers)?;
@@ -152,6 +153,11 @@ impl Server {
         Arc::new(ServerConsole::new(Arc::clone(&self.state)))
     }
 
+    /// From now on, purge requests on the sites' own addresses are taken from whoever has the admin token too. Only the first call counts.
+    pub fn accept_purge_token(&self, token: admin::Token) {
+        self.state.shared.purging.accept_token(Box::new(move |given| token.matches(given)));
+    }
+
     /// Purges, as the admin API does.
     pub fn purge(&self, target: &Target, hardness: Hardness) -> store::PurgeReceipt {
         self.state.shared.purge(target, hardness)
@@ -188,6 +194,7 @@ impl Server {
         for worker in &self.workers {
             worker.reload.blocking_send(Arc::clone(&plan)).context("a worker has ended")?;
         }
+        self.state.shared.purging.allow(plan.settings.purge.allow.clone());
         for site in plan.changed_since(&before) {
             self.state.shared.purge(&Target::Site(site), Hardness::Hard);
         }
@@ -249,6 +256,10 @@ async fn work(
     };
     let trusted = plan.settings.server.trusted_proxies.clone();
     let pipeline = Pipeline::new(Arc::clone(&state.shared), counters, router, trusted);
+    // One worker refills for all.
+    let is_first = state.counters.first().is_some_and(|first| Arc::ptr_eq(first, pipeline.counters()));
+    let refilling = std::rc::Rc::clone(&pipeline);
+    let mut refilling = std::pin::pin!(async move { if is_first { refilling.refill().await } else { std::future::pending().await } });
     let service = SiteService::new(pipeline, log);
     let worker = Worker::new(service, front(&plan, &state.gauges));
     // The plan that is in force is the state's, or a worker's copy would keep a removed site's folder watched.
@@ -264,6 +275,7 @@ async fn work(
             () = &mut running => break,
             _ = flush.tick() => worker.service().tidy(),
             Some(asking) = asked.recv() => asking.answer(worker.service().pipeline()),
+            never = &mut refilling => match never {},
             Some(plan) = reloads.recv() => match plan.router() {
                 Ok(router) => {
                     worker.service().pipeline().reconfigure(router, plan.settings.server.trusted_proxies.clone());

@@ -75,9 +75,14 @@ fn start_admin(
     stopped: oneshot::Receiver<()>,
 ) -> anyhow::Result<Option<std::net::SocketAddr>> {
     let Some(address) = settings.server.admin else {
+        // Purge requests may bring the token of the last start, or one that the operator has put there.
+        if let Ok(token) = admin::Token::load(&settings.server.admin_token_file) {
+            server.accept_purge_token(token);
+        }
         return Ok(None);
     };
     let token = admin::Token::load_or_create(&settings.server.admin_token_file)?;
+    server.accept_purge_token(token.clone());
     let listener = runtime.block_on(tokio::net::TcpListener::bind(address)).with_context(|| {
         format!("cannot listen on {address} for the admin API; --admin names another address, --admin off does without")
     })?;

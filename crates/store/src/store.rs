@@ -20,7 +20,7 @@ use crate::hash::{AsIs, KeyHash, Secret};
 use crate::index::UrlIndex;
 use crate::options::StoreOptions;
 use crate::purge::{Generation, Hardness, PurgeReceipt, PurgeTable, Purged, Target};
-use crate::resource::{Record, Resource, Stored};
+use crate::resource::{Record, Resource, Scope, Stored};
 
 /// Writer locks. Two keys that share one wait for each other's copying, some microseconds.
 const WRITERS: usize = 64;
@@ -148,10 +148,6 @@ impl<R: Record, E: Failure> Store<R, E> {
     /// fetch must not push out the page that was fetched after the edit. The response is returned in any case, for those who wait for it.
     pub fn insert(&self, hash: KeyHash, key: &[u8], stored: Stored<R>, replaces: impl Fn(&R) -> bool) -> Arc<Stored<R>> {
         let stored = Arc::new(stored);
-        let invalidated = || self.fetches.covering(self.purges.url(stored.scope().site, &stored.scope().url), stored.begun());
-        if invalidated().is_some() {
-            return stored;
-        }
         let mut evicted = Evicted::default();
         {
             let _writer = self.writer(hash).lock();
@@ -162,19 +158,31 @@ impl<R: Record, E: Failure> Store<R, E> {
             if self.verdict(&stored) != Purged::No && held.iter().any(superseded) {
                 return stored;
             }
+            // An invalidation notes its line first and then looks into the index. So this comes the other way round: either the line is seen
+            // here, or this key is found there, and its visit waits for the lock.
+            let name = self.purges.url(stored.scope().site, &stored.scope().url);
+            self.urls.add(name, hash);
+            let invalidated = self.is_invalidated(stored.scope(), stored.begun());
             let fits = stored.body.len() as u64 <= self.object_max
                 && stored.weight() + Resource::<R>::frame(key.len(), self.variants_max) <= self.resource_max;
+            if (invalidated || !fits) && before.as_deref().is_none_or(|before| before.url != name) {
+                self.urls.remove(name, hash);
+            }
+            if invalidated {
+                return stored;
+            }
             let kept = held.iter().filter(|held| !replaces(&held.record) && self.verdict(held) != Purged::Hard);
             let variants = fits.then_some(&stored).into_iter().chain(kept).cloned();
             let key = same.map_or_else(|| key.into(), |resource| Arc::clone(&resource.key));
             self.put(hash, key, before.as_deref(), variants, &mut evicted);
         }
         self.account(evicted);
-        // An invalidation notes its line first and then looks into the index: either it has found this response there, or it is seen here.
-        if let Some(at) = invalidated() {
-            self.visit(hash, |held| held.begun() < at);
-        }
         stored
+    }
+
+    /// Whether what lies in `scope` was [invalidated](Self::invalidate) after a fetch that began at `begun` and is still open.
+    pub fn is_invalidated(&self, scope: &Scope, begun: Generation) -> bool {
+        self.fetches.covering(self.purges.url(scope.site, &scope.url), begun).is_some()
     }
 
     /// Forgets a key with all its variants.

@@ -10,7 +10,7 @@ use std::{
 };
 
 use http::Method;
-use pipeline::{Clock, Down, Pipeline, Router, Shared, Site};
+use pipeline::{Clock, Down, Pipeline, Refill, Router, Shared, Site};
 use policy::{Kind, Policy, Settings, Verdict};
 use proptest::prelude::*;
 use semantics::{RequestFields, RequestHead, Scheme};
@@ -265,5 +265,6 @@ fn site(server: &Server) -> Site {
         origin_host: None,
         object_max: 64 << 10,
         down: Down::default(),
+        refill: Refill::default(),
     }
 }

@@ -8,6 +8,7 @@ use toml::Spanned;
 
 use super::{
     addresses::{AdminAddress, TrustedProxy},
+    purge::{PurgePath, PurgeSource},
     settings::{AccessLog, Kind, Listen, LogFormat, OriginAddress, OriginHost},
     units::{ByteSize, Count, Period},
     words::{BaseUrl, CookiePattern, HostPattern, NamePattern},
@@ -52,6 +53,10 @@ pub struct File {
     pub origin: Origin,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub blog: Blog,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub purge: Purge,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub refill: Refill,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub site: Vec<Spanned<Site>>,
 }
@@ -311,6 +316,42 @@ pub struct Blog {
     ///
     /// Default: none; from the folder's `blog.toml`, or the host that the client asked for.
     pub base_url: Given<BaseUrl>,
+}
+
+/// `[purge]`: purge requests on the sites' own addresses.
+///
+/// Plugins that purge Varnish (`PURGE`, `BAN`, xkey), nginx (nginx-helper), Fastly or Souin work as they are: point them at this server. Who
+/// may not purge gets 403, and the origin hears nothing of it. The admin API and `seawall purge` do not depend on this section.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Purge {
+    /// Networks whose purge requests are obeyed, such as `"192.0.2.7/32"` for the web server. Everybody else needs the admin token
+    /// (`Authorization: Bearer`, `X-Purge-Token` or `Fastly-Key`); with `[]` everybody does. Behind a proxy, the client that a member of
+    /// `trusted_proxies` names counts, and a request that comes through any other proxy is nobody's. A proxy on this machine that sends
+    /// neither `X-Forwarded-For` nor `Forwarded` makes its visitors look like this machine: write `[]` then.
+    ///
+    /// Default: `["127.0.0.0/8", "::1/128"]`.
+    pub allow: Listed<PurgeSource>,
+
+    /// The path below which a GET purges, for the plugin nginx-helper and others that were made for `ngx_cache_purge`: with `"/purge"`,
+    /// `/purge/hello/` purges `/hello/`, and no page of the site can live there.
+    ///
+    /// Default: none; then such a path is a page like any other.
+    pub path: Given<PurgePath>,
+}
+
+/// `[refill]`: what comes back by itself after a soft purge.
+///
+/// A soft purge marks pages stale; those that are read most are then fetched again, from a second after the purge, while readers still get
+/// the old ones.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Refill {
+    /// Requests at the same time, per site, for refilling alone; 0 to 64, and never more than a quarter of the site's `concurrency` (but
+    /// one). They wait while readers wait for the origin, and while it is down or slower than usual. `0` turns refilling off.
+    ///
+    /// Default: `2`.
+    pub concurrency: Given<Count>,
 }
 
 /// `[[site]]`: one of several sites.

@@ -6,8 +6,8 @@
 use super::{error::Mistake, suggest::closest};
 
 /// Sections in the order of the manual; the first is the top of the file.
-pub(super) const SECTIONS: [(&str, &[&str]); 8] = [
-    ("", &["source", "kind", "server", "limits", "log", "cache", "origin", "blog", "site"]),
+pub(super) const SECTIONS: [(&str, &[&str]); 10] = [
+    ("", &["source", "kind", "server", "limits", "log", "cache", "origin", "blog", "purge", "refill", "site"]),
     ("server", &["listen", "admin", "admin_token_file", "workers", "trusted_proxies", "shutdown_timeout"]),
     (
         "limits",
@@ -55,6 +55,8 @@ pub(super) const SECTIONS: [(&str, &[&str]); 8] = [
         ],
     ),
     ("blog", &["title", "base_url"]),
+    ("purge", &["allow", "path"]),
+    ("refill", &["concurrency"]),
     ("site", &["hosts", "source", "kind", "cache", "origin", "blog"]),
 ];
 

@@ -25,7 +25,7 @@ impl Key {
 
 /// The sections of `file.rs`, in its order.
 pub(super) fn sections() -> Vec<Section> {
-    const NAMES: [(&str, &str); 8] = [
+    const NAMES: [(&str, &str); 10] = [
         ("File", ""),
         ("Server", "server"),
         ("Limits", "limits"),
@@ -33,6 +33,8 @@ pub(super) fn sections() -> Vec<Section> {
         ("Cache", "cache"),
         ("Origin", "origin"),
         ("Blog", "blog"),
+        ("Purge", "purge"),
+        ("Refill", "refill"),
         ("Site", "site"),
     ];
     let mut sections: Vec<Section> = Vec::new();
@@ -111,7 +113,7 @@ fn the_page_in_doc_is_made_of_the_comments() {
 fn the_manual_and_the_list_of_keys_are_complete() {
     let sections = sections();
     assert_eq!(sections.len(), SECTIONS.len());
-    let subsections = ["server", "limits", "log", "cache", "origin", "blog", "site"];
+    let subsections = ["server", "limits", "log", "cache", "origin", "blog", "purge", "refill", "site"];
     for (section, (name, keys)) in sections.iter().zip(SECTIONS) {
         assert_eq!(section.name, name);
         let listed: Vec<&str> = keys.iter().copied().filter(|key| !subsections.contains(key)).collect();

@@ -11,6 +11,7 @@ mod keys;
 #[cfg(test)]
 mod manual;
 mod overrides;
+pub mod purge;
 mod read;
 mod resolve;
 pub mod settings;

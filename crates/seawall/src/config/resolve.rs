@@ -66,8 +66,9 @@ impl<'a> Resolver<'a> {
         let log = self.log(&file.log, overrides);
         let memory = self.pick(overrides.memory.clone(), &file.cache.memory);
         let ByteSize(cache_memory) = self.within("memory", memory, ByteSize(256 * MIB), ByteSize(MIB)..=ByteSize(16 * TIB));
+        let (purge, refill) = (self.purge(&file.purge), self.refill(&file.refill));
         let sites = self.sites(file, overrides, cache_memory);
-        (!sites.is_empty()).then_some(Settings { server, limits, log, cache_memory, sites })
+        (!sites.is_empty()).then_some(Settings { server, limits, log, cache_memory, purge, refill, sites })
     }
 
     fn server(&mut self, file: &file::Server, overrides: &Overrides, env: &impl Fn(&str) -> Option<String>) -> Server {

@@ -20,8 +20,28 @@ pub struct Settings {
     pub log: Log,
     /// Bytes of stored responses in memory, all sites together.
     pub cache_memory: u64,
+    /// Purge requests on the sites' own addresses.
+    pub purge: Purge,
+    /// What comes back by itself after a soft purge.
+    pub refill: Refill,
     /// At least one; their hosts do not overlap, and only a single site may answer for every host.
     pub sites: Vec<Site>,
+}
+
+/// Purge requests on the sites' own addresses.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Purge {
+    /// From whom they are taken without the admin token.
+    pub allow: Vec<IpNet>,
+    /// Below which a GET is one; begins with a slash, ends without one. None: nowhere.
+    pub path: Option<String>,
+}
+
+/// What comes back by itself after a soft purge.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refill {
+    /// Requests at once for one site; 0: nothing comes back by itself.
+    pub concurrency: usize,
 }
 
 /// The process.

@@ -202,7 +202,7 @@ fn relative_paths_begin_at_the_file() {
 /// A file without or beside a source, and a piece of the error with its line.
 #[test]
 fn values_that_make_no_sense_together() {
-    let cases: [(&str, usize, &str); 44] = [
+    let cases: [(&str, usize, &str); 48] = [
         ("[limits]\nconnections = 0", 3, "possible: 1 to 1000000; default: 20000"),
         ("[limits]\nconnections = 9000000", 3, "too much for connections"),
         ("[limits]\nconnections = 10\nconnections_per_address = 11", 4, "never reached"),
@@ -221,6 +221,10 @@ fn values_that_make_no_sense_together() {
         ("[server]\ntrusted_proxies = [\"10.0.0.1\"]", 3, "did you mean \"10.0.0.1/32\"?"),
         ("[server]\ntrusted_proxies = [\"0.0.0.0/0\"]", 3, "trusts everybody"),
         ("[server]\nadmin_token_file = \"posts\"", 3, "no path of a file"),
+        ("[purge]\nallow = [\"0.0.0.0/0\"]", 3, "any visitor could empty the cache"),
+        ("[purge]\nallow = [\"10.0.0.1\"]", 3, "did you mean \"10.0.0.1/32\"?"),
+        ("[purge]\npath = \"/\"", 3, "no path for purge requests"),
+        ("[refill]\nconcurrency = 65", 3, "possible: 0 to 64; default: 2"),
         ("[log]\naccess = \"no/such/folder.log\"", 3, "make the folder"),
         ("[cache]\nmemory = \"10KiB\"", 3, "possible: 1MiB to 16TiB; default: 256MiB"),
         ("[cache]\nmemory = \"16MiB\"\nobject_max = \"9MiB\"", 4, "more than half of memory (16MiB)"),

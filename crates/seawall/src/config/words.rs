@@ -268,6 +268,8 @@ read_by_text! {
     Listen: "an address such as \"127.0.0.1:8080\"",
     super::addresses::AdminAddress: "an address such as \"127.0.0.1:9180\", or \"off\"",
     super::addresses::TrustedProxy: "a network such as \"10.0.0.0/8\"",
+    super::purge::PurgeSource: "a network such as \"192.0.2.0/24\"",
+    super::purge::PurgePath: "a path such as \"/purge\"",
     OriginAddress: "an address such as \"http://127.0.0.1:2368\"",
 }
 

@@ -149,3 +149,19 @@ async fn a_fetch_begun_before_the_change_is_not_reused_after_it() {
     slow.read_answer().await.body("old");
     site.get("/post").await.body("new").no_cache_status("hit");
 }
+
+/// Anybody may send unsafe methods, to as many paths as there are: nothing of it may stay behind.
+#[tokio::test]
+async fn an_invalidation_leaves_nothing_behind() {
+    let (origin, site) = site().await;
+    origin.on(get("/post")).reply(page("text"));
+    stored(&site, "/post").await;
+    for n in 0..10 {
+        let path = format!("/{n}");
+        origin.on(post(&path)).reply(status(200));
+        site.request(Req::post(&path)).await.status(200);
+    }
+    let usage = site.server.usage();
+    assert_eq!((usage.purges, usage.invalidations), (0, 0));
+    site.get("/post").await.cache_status("hit");
+}

@@ -1,0 +1,371 @@
+//! After a soft purge: the pages people read come back first, before the next reader has to be given the old one.
+//!
+//! One worker asks again for what was purged, most read first, a few requests at once and never more than a quarter of what the origin is
+//! allowed. Readers go before it: it waits while anybody waits for the origin, while the origin is down, and while it answers slower than it
+//! usually does. Another purge begins it anew: what was asked for in between may be old already. What it misses is fetched when it is
+//! asked for, as without it.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::{BTreeMap, VecDeque},
+    convert::Infallible,
+    net::{IpAddr, Ipv4Addr},
+    rc::Rc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use futures_util::future::join_all;
+use http::{HeaderMap, HeaderValue, Method, header};
+use origins::http::Budget;
+use policy::{Asked, Replay, Verdict};
+use semantics::{RequestFields, RequestHead, Timestamp, cache_control::RequestDirectives, vary::Vary};
+use store::{Hardness, Joined, KeyHash, Purged};
+use tokio::sync::Notify;
+
+use crate::{Client, Pipeline, Site, Stored, fetch::Told, question::Question};
+
+/// After a purge the origin may not know yet what it has just announced: the routes of content management systems come a little later.
+const DELAY: Duration = Duration::from_secs(1);
+
+/// A refill that is not done by then leaves the rest to its readers.
+const TIME_MAX: Duration = Duration::from_secs(600);
+
+/// How often somebody who waits looks whether it is time: a clock may be moved, an origin may recover.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How often one page is asked for while the origin fails.
+const ATTEMPTS: u32 = 3;
+
+/// The origin is slow if what it takes now is more than so many times what it usually takes,
+const SLOW: u64 = 3;
+/// and more by so much: a fast origin may treble its two milliseconds.
+const SLOW_MIN: Duration = Duration::from_millis(50);
+
+/// How long a slow origin is left alone: it grows from the first to the last.
+const PAUSE_MIN: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+
+/// What origins see in `User-Agent`.
+const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("Seawall/", env!("CARGO_PKG_VERSION"), " (refill)"));
+
+/// What all workers share of it.
+#[derive(Debug, Default)]
+pub struct Refilling {
+    wanted: Notify,
+    /// Of either hardness: a refill begun before the last one is out of date.
+    purges: AtomicU64,
+    refilled: AtomicU64,
+    pending: AtomicU64,
+}
+
+impl Refilling {
+    pub(crate) fn purged(&self, hardness: Hardness) {
+        self.purges.fetch_add(1, Relaxed);
+        if hardness == Hardness::Soft {
+            self.wanted.notify_one();
+        }
+    }
+
+    /// Stored responses that were fetched again before anybody asked for them.
+    #[must_use]
+    pub fn refilled(&self) -> u64 {
+        self.refilled.load(Relaxed)
+    }
+
+    /// Pages that are still to be asked for.
+    #[must_use]
+    pub fn pending(&self) -> u64 {
+        self.pending.load(Relaxed)
+    }
+}
+
+/// How a site is refilled.
+#[derive(Debug, Default)]
+pub struct Refill {
+    lanes: usize,
+    budget: Option<Arc<Budget>>,
+    pub(crate) pace: Pace,
+}
+
+impl Refill {
+    /// With at most `concurrency` requests at once, and at most a quarter of what the origin's budget allows, but one. 0: not at all.
+    #[must_use]
+    pub fn new(concurrency: usize, budget: Option<Arc<Budget>>) -> Self {
+        let quarter = budget.as_ref().map_or(usize::MAX, |budget| (budget.concurrency() / 4).max(1));
+        Self { lanes: concurrency.min(quarter), budget, pace: Pace::default() }
+    }
+
+    fn readers_wait(&self) -> bool {
+        self.budget.as_ref().is_some_and(|budget| budget.waiting() > 0)
+    }
+}
+
+/// How fast an origin answers, and how fast it usually does, as one worker sees it. In microseconds.
+#[derive(Debug, Default)]
+pub(crate) struct Pace {
+    recent: Cell<u64>,
+    usual: Cell<u64>,
+    pause: Cell<Duration>,
+    until: Cell<Timestamp>,
+}
+
+impl Pace {
+    /// The origin took so long for a response's head.
+    pub(crate) fn took(&self, time: Duration) {
+        let time = u64::try_from(time.as_micros()).unwrap_or(u64::MAX / 128);
+        if self.usual.get() == 0 {
+            self.usual.set(time.max(1));
+            self.recent.set(time);
+        } else {
+            self.recent.set((self.recent.get() * 3 + time) / 4);
+            self.usual.set(((self.usual.get() * 63 + time) / 64).max(1));
+        }
+    }
+
+    fn is_slow(&self) -> bool {
+        let slow = (self.usual.get() * SLOW).max(self.usual.get() + u64::try_from(SLOW_MIN.as_micros()).unwrap_or_default());
+        self.recent.get() > slow
+    }
+
+    /// Whether one more may be asked of it. A slow one is tried with a single request after each pause; its answer tells.
+    fn allows(&self, now: Timestamp) -> bool {
+        if !self.is_slow() {
+            self.pause.set(Duration::ZERO);
+            self.until.set(Timestamp::default());
+            return true;
+        }
+        if now < self.until.get() {
+            return false;
+        }
+        let first = self.pause.get().is_zero();
+        let pause = (self.pause.get() * 2).clamp(PAUSE_MIN, PAUSE_MAX);
+        self.pause.set(pause);
+        self.until.set(now + pause);
+        !first
+    }
+}
+
+/// A page to be asked for again.
+struct Page {
+    hash: KeyHash,
+    key: Box<[u8]>,
+    attempts: u32,
+}
+
+/// One refill, until another purge overtakes it.
+struct Run<'a> {
+    pipeline: &'a Rc<Pipeline>,
+    purges: u64,
+    ends: Timestamp,
+}
+
+impl Pipeline {
+    /// Refills after every soft purge. To be run on one worker.
+    pub async fn refill(self: Rc<Self>) -> Infallible {
+        let refilling = &self.shared.refilling;
+        loop {
+            refilling.wanted.notified().await;
+            while !self.refill_once().await {}
+            refilling.pending.store(0, Relaxed);
+        }
+    }
+
+    /// Whether it came to its end; otherwise there was another purge.
+    async fn refill_once(self: &Rc<Self>) -> bool {
+        let shared = &self.shared;
+        while shared.clock.now() < shared.purged_at() + DELAY {
+            tokio::time::sleep(LOOK.min((shared.purged_at() + DELAY).since(shared.clock.now()))).await;
+        }
+        let run = Run { pipeline: self, purges: shared.refilling.purges.load(Relaxed), ends: shared.clock.now() + TIME_MAX };
+        let mut sites: BTreeMap<u16, VecDeque<Page>> = BTreeMap::new();
+        for (hash, key) in shared.popularity.most() {
+            let site = Replay::of(&key).map(|replay| replay.site);
+            if let Some(site) = site.filter(|_| !self.purged_softly(hash, &key).is_empty()) {
+                sites.entry(site).or_default().push_back(Page { hash, key, attempts: 0 });
+            }
+        }
+        let sites: Vec<_> = sites.into_iter().filter_map(|(id, pages)| Some((self.site(id)?, RefCell::new(pages)))).collect();
+        let pending = sites.iter().filter(|(site, _)| site.refill.lanes > 0).map(|(_, pages)| pages.borrow().len() as u64);
+        shared.refilling.pending.store(pending.sum(), Relaxed);
+        join_all(sites.iter().flat_map(|(site, pages)| (0..site.refill.lanes).map(|_| run.lane(site, pages)))).await;
+        !run.is_overtaken()
+    }
+
+    /// The stored responses under a key that a soft purge covers.
+    fn purged_softly(&self, hash: KeyHash, key: &[u8]) -> Vec<Arc<Stored>> {
+        let store = &self.shared.store;
+        let resource = store.get(hash, key);
+        resource.iter().flat_map(|resource| resource.variants()).filter(|stored| store.verdict(stored) == Purged::Soft).cloned().collect()
+    }
+}
+
+impl Run<'_> {
+    fn is_overtaken(&self) -> bool {
+        self.pipeline.shared.refilling.purges.load(Relaxed) != self.purges
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_overtaken() || self.pipeline.shared.clock.now() >= self.ends
+    }
+
+    /// One request after the other, until nothing is left.
+    async fn lane(&self, site: &Rc<Site>, pages: &RefCell<VecDeque<Page>>) {
+        let pending = &self.pipeline.shared.refilling.pending;
+        while !pages.borrow().is_empty() && self.may_go_on(site).await {
+            let Some(mut page) = pages.borrow_mut().pop_front() else { return };
+            let done = self.page(site, &page).await;
+            page.attempts += 1;
+            if done || page.attempts >= ATTEMPTS {
+                let _ = pending.fetch_update(Relaxed, Relaxed, |pages| pages.checked_sub(1));
+            } else {
+                pages.borrow_mut().push_front(page);
+            }
+        }
+    }
+
+    /// Waits until the origin has time for this. No: the refill is over.
+    async fn may_go_on(&self, site: &Site) -> bool {
+        loop {
+            let now = self.pipeline.shared.clock.now();
+            if self.is_over() {
+                return false;
+            }
+            if !site.down.is_down(now) && !site.refill.readers_wait() && site.refill.pace.allows(now) {
+                return true;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Asks for every variant of a page that was purged. No: the origin failed.
+    async fn page(&self, site: &Rc<Site>, page: &Page) -> bool {
+        let (pipeline, store) = (self.pipeline, &self.pipeline.shared.store);
+        for stored in pipeline.purged_softly(page.hash, &page.key) {
+            let Some(question) = question(site, page, &stored).map(Rc::new) else { continue };
+            if store.uncacheable(question.hash, pipeline.shared.clock.now().as_millis()) {
+                continue;
+            }
+            let flight = pipeline.flight_key(&question);
+            // Somebody asks for it already; or, if there are too many flights, readers need them.
+            let Joined::Lead(lead) = store.join(store.hash(&flight), &flight) else { continue };
+            if pipeline.purged_softly(page.hash, &page.key).iter().all(|still| !Arc::ptr_eq(still, &stored)) {
+                continue;
+            }
+            match pipeline.begin_fetch(question, lead, Some(stored)).await {
+                Ok(Told::Growing { mut body, .. }) => {
+                    // To its end: that is how long the origin is busy with it.
+                    while let Some(chunk) = body.chunk().await {
+                        if chunk.is_err() {
+                            return false;
+                        }
+                    }
+                }
+                Ok(Told::Confirmed { .. }) => {}
+                Ok(Told::Alone { .. }) => continue,
+                Ok(Told::Failed(_)) | Err(_) => return false,
+            }
+            pipeline.shared.refilling.refilled.fetch_add(1, Relaxed);
+        }
+        true
+    }
+}
+
+/// The request that has this answer: what the key says, and the fields that the response nominates as they were. `None` if there is no such
+/// request that anybody could send, and whose answer everybody may have.
+fn question(site: &Rc<Site>, page: &Page, stored: &Stored) -> Option<Question> {
+    let replay = Replay::of(&page.key)?;
+    let mut headers = HeaderMap::new();
+    headers.insert(header::HOST, HeaderValue::from_str(replay.authority).ok()?);
+    headers.insert(header::USER_AGENT, USER_AGENT);
+    if let Some(accept) = replay.accept {
+        headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
+    }
+    let Vary::Nominated(nominated) = &stored.record.vary else { return None };
+    for (name, value) in nominated {
+        match value {
+            Some(value) => headers.insert(name, HeaderValue::from_bytes(value).ok()?),
+            None => headers.remove(name),
+        };
+    }
+    // Whether this is the request is for the policy to say, and not for what was made of the key.
+    let mut key = Vec::new();
+    let (path, query) = replay.target.split_once('?').map_or((replay.target, None), |(path, query)| (path, Some(query)));
+    let fields = RequestFields::from_map(&headers);
+    let head = RequestHead { method: &Method::GET, scheme: replay.scheme, authority: replay.authority, path, query, fields: &fields };
+    let verdict = site.policy.verdict(site.id, &head, &mut key);
+    if verdict != Verdict::Lookup(Asked::default()) || *key != *page.key || !stored.record.vary.matches(&fields) {
+        return None;
+    }
+    let ourselves = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    let question = Question {
+        site: Rc::clone(site),
+        client: Client { peer: ourselves, trusted: false, address: ourselves, scheme: replay.scheme },
+        method: Method::GET,
+        minor_version: 1,
+        authority: replay.authority.to_owned(),
+        target: replay.target.to_owned(),
+        asked: Asked::default(),
+        directives: RequestDirectives::NONE,
+        hash: page.hash,
+        key,
+        headers,
+    };
+    question.is_shareable().then_some(question)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn millis(millis: u64) -> Duration {
+        Duration::from_millis(millis)
+    }
+
+    #[test]
+    fn at_most_a_quarter_of_the_budget_but_one() {
+        let budget = |concurrency| Some(Arc::new(Budget::new(concurrency, 1, millis(1))));
+        for (concurrency, budget, lanes) in [
+            (2, budget(256), 2),
+            (64, budget(256), 64),
+            (64, budget(100), 25),
+            (2, budget(4), 1),
+            (2, budget(1), 1),
+            (0, budget(256), 0),
+            (2, None, 2),
+        ] {
+            assert_eq!(Refill::new(concurrency, budget).lanes, lanes);
+        }
+    }
+
+    #[test]
+    fn a_slow_origin_is_left_alone_for_longer_each_time_and_tried_with_one() {
+        let pace = Pace::default();
+        let mut now = Timestamp::from_secs(1_000);
+        assert!(pace.allows(now), "nothing is known of it");
+        (0..20).for_each(|_| pace.took(millis(40)));
+        pace.took(millis(90));
+        assert!(pace.allows(now), "no two answers take the same time");
+        (0..4).for_each(|_| pace.took(millis(900)));
+        for pause in [1, 2, 4, 8, 16, 30, 30] {
+            assert!(!pace.allows(now));
+            now = now + Duration::from_secs(pause) - millis(1);
+            assert!(!pace.allows(now), "{pause}");
+            now = now + millis(1);
+            assert!(pace.allows(now), "one to find out");
+        }
+        (0..12).for_each(|_| pace.took(millis(40)));
+        assert!(pace.allows(now) && pace.allows(now));
+    }
+
+    #[test]
+    fn a_fast_origin_may_treble_its_milliseconds() {
+        let pace = Pace::default();
+        pace.took(millis(2));
+        (0..4).for_each(|_| pace.took(millis(20)));
+        assert!(!pace.is_slow());
+    }
+}
