@@ -282,7 +282,9 @@ mod tests {
 
     use super::*;
 
-    fn headers(fields: &[(&'static str, &str)]) -> HeaderMap {
+    type Fields<'a> = &'a [(&'static str, &'a str)];
+
+    fn headers(fields: Fields<'_>) -> HeaderMap {
         fields.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().expect("a value"))).collect()
     }
 
@@ -290,7 +292,7 @@ mod tests {
     fn an_address_counts_only_if_nobody_is_behind_it() {
         let proxies: [IpNet; 2] = ["10.0.0.0/8".parse().expect("a net"), "127.0.0.2/32".parse().expect("a net")];
         let local = Some("127.0.0.1");
-        let cases: &[(Option<&str>, &[(&'static str, &str)], Option<&str>)] = &[
+        let cases: &[(Option<&str>, Fields<'_>, Option<&str>)] = &[
             (local, &[], local),
             (Some("::ffff:127.0.0.1"), &[], local),
             (Some("203.0.113.7"), &[], Some("203.0.113.7")),
@@ -334,7 +336,7 @@ mod tests {
         purging.accept_token(Box::new(|given| given == b"secret"));
         let local = Some("127.0.0.1");
         let stranger = Some("203.0.113.7");
-        let cases: &[(Option<&str>, &[(&'static str, &str)], bool)] = &[
+        let cases: &[(Option<&str>, Fields<'_>, bool)] = &[
             (local, &[], true),
             (stranger, &[], false),
             (None, &[], false),

@@ -1,4 +1,5 @@
 use http::HeaderMap;
+use proptest::prelude::*;
 use semantics::{RequestFields, Scheme};
 
 use super::*;
@@ -125,5 +126,33 @@ fn what_only_looks_like_a_purge_goes_its_usual_way() {
     }
     for line in ["POST /service/abc/purges", "POST /service//purge", "POST /service/abc/purge/"] {
         assert_eq!(asked(&policy, line, &[("fastly-key", "x")]).0, Verdict::Pass("method"), "{line}");
+    }
+}
+
+proptest! {
+    /// Whatever is sent: it is understood as something that begins as the request says, or refused.
+    #[test]
+    fn no_request_purges_what_it_does_not_name(
+        method in "PURGE|BAN|GET|POST",
+        path in "/(service/a/|purge/|souin-api/souin/?|)[a-z%.*^$(GET)http:/-]{0,24}",
+        way in "default|exact|regex|tags|x",
+        value in "[ -~]{0,16}",
+    ) {
+        let policy = Policy::new(Settings { purge_path: Some("/purge".to_owned()), ..Settings::preset(Kind::Generic) });
+        let fields = [("x-purge-method", way.as_str()), ("x-cache-tags-pattern", value.as_str()), ("fastly-key", "k")];
+        if let Some(Ok(request)) = asked(&policy, &format!("{method} {path}"), &fields).1 {
+            prop_assert!(!request.what.is_empty());
+            for what in request.what {
+                match what {
+                    PurgeWhat::Url(None, named) | PurgeWhat::Prefix(None, named) => {
+                        let plain = path.replace('\\', "");
+                        prop_assert!(named.starts_with('/') && plain.contains(&named), "{} of {}", named, path);
+                    }
+                    PurgeWhat::Url(Some(_), named) | PurgeWhat::Prefix(Some(_), named) => prop_assert!(named.starts_with('/')),
+                    PurgeWhat::Tag(tag) => prop_assert!(!tag.is_empty()),
+                    PurgeWhat::Site => prop_assert!(path.ends_with("all") || path.contains("/souin-api/souin/")),
+                }
+            }
+        }
     }
 }

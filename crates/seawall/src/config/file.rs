@@ -328,7 +328,8 @@ pub struct Purge {
     /// Networks whose purge requests are obeyed, such as `"192.0.2.7/32"` for the web server. Everybody else needs the admin token
     /// (`Authorization: Bearer`, `X-Purge-Token` or `Fastly-Key`); with `[]` everybody does. Behind a proxy, the client that a member of
     /// `trusted_proxies` names counts, and a request that comes through any other proxy is nobody's. A proxy on this machine that sends
-    /// neither `X-Forwarded-For` nor `Forwarded` makes its visitors look like this machine: write `[]` then.
+    /// neither `X-Forwarded-For` nor `Forwarded` makes its visitors look like this machine: write `[]` then. A Unix socket has no address: what
+    /// comes through it needs a client that is named, or the token.
     ///
     /// Default: `["127.0.0.0/8", "::1/128"]`.
     pub allow: Listed<PurgeSource>,

@@ -156,13 +156,41 @@ async fn a_refill_pauses_while_the_origin_is_down() {
     site.clock.advance(secs(1));
     failing.arrived().await;
     failing.open();
-    site.has_read_all().await;
-    assert_eq!(origin.count("/post"), 1, "the clock stands still, and so does the refill");
+    for _ in 0..20 {
+        site.has_read_all().await;
+    }
+    assert_eq!((origin.count("/home"), origin.count("/post")), (2, 1), "the clock stands still, and so does the refill");
     site.get("/home").await.body("old");
 
     until_arrived(&site, &back, 1).await;
     assert_eq!(origin.count("/home"), 3);
     site.get("/home").await.body("new");
+    back.open();
+}
+
+/// An origin that answers slower than it usually does has something else to do.
+#[tokio::test]
+async fn a_refill_pauses_while_the_origin_is_slow() {
+    let (origin, site) = site_with("[refill]\nconcurrency = 1").await;
+    let (slow, back) = (Gate::new(), Gate::new());
+    for (target, times) in [("/home", 2), ("/post", 1)] {
+        origin.on(get(target)).reply(page("old"));
+        read(&site, target, times).await;
+    }
+    origin.on(get("/home")).reply(page("new").gate(&slow));
+    origin.on(get("/post")).reply(page("new").gate(&back));
+    site.purge(&Target::All, Hardness::Soft);
+    site.clock.advance(secs(1));
+    slow.arrived().await;
+    site.clock.advance(secs(5));
+    slow.open();
+    // Once its answer is there, the refill has seen how long it took.
+    while site.get("/home").await.value("x-cache").as_deref() != Some("HIT") {}
+    for _ in 0..20 {
+        site.has_read_all().await;
+    }
+    assert_eq!(back.arrivals(), 0);
+    until_arrived(&site, &back, 1).await;
     back.open();
 }
 
