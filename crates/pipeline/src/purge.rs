@@ -142,7 +142,8 @@ impl Pipeline {
         let reply = Reply::to(&parts.headers);
         let address = vouched_address(client, &parts.headers, &config.trusted_proxies);
         if let Err(why) = purging.admit(&parts.headers, address) {
-            tracing::warn!(site = %site.name, ?address, target = %parts.uri.path(), "refused to purge");
+            // Counted, and no line at the usual level: strangers would write the log.
+            tracing::debug!(site = %site.name, ?address, target = %parts.uri.path(), "refused to purge");
             return reply.failed(StatusCode::FORBIDDEN, &why);
         }
         let fields = RequestFields::from_map(&parts.headers);
