@@ -168,5 +168,7 @@ async fn a_clients_condition_does_not_shrink_what_is_stored() {
     origin.on(get("/post").without("if-none-match")).reply(ok("v1").field("etag", "\"a\"").field("cache-control", "max-age=10"));
     let conditional = Req::get("/post").field("if-none-match", "\"a\"");
     site.request(conditional).await.status(304).field("etag", "\"a\"");
-    site.get("/post").await.status(200).body("v1").cache_status("hit");
+    // The 304 is sent as soon as the origin's head is there: the content may still be arriving, and is shared then.
+    site.get("/post").await.status(200).body("v1");
+    assert_eq!(origin.count("/post"), 1);
 }
