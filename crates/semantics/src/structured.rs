@@ -284,7 +284,8 @@ mod tests {
     #[test]
     fn dictionaries() {
         let yes = || Value::Boolean(true);
-        let cases: Vec<(&[&str], Option<Vec<(&str, Value)>>)> = vec![
+        type Members = Vec<(&'static str, Value)>;
+        let cases: Vec<(&[&str], Option<Members>)> = vec![
             (&[], Some(vec![])),
             (&[""], Some(vec![])),
             (&["  "], Some(vec![])),

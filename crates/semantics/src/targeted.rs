@@ -49,9 +49,8 @@ fn targeted<'a>(lines: impl IntoIterator<Item = &'a HeaderValue>) -> Option<Resp
 /// one with a `;target` behind it, which is meant for a surrogate by name. `private` in `Cache-Control` holds beside it: origins that write
 /// both mean the browser by one and the surrogate by the other, except that a page for one person is for one person everywhere.
 fn surrogate(headers: &HeaderMap) -> Option<ResponseDirectives> {
-    // Without `Cache-Control`'s name its grammar is the same but for the `+`, which is part of a token.
-    let lines = headers.get_all(SURROGATE_CONTROL);
-    let said = ResponseDirectives::of_lines(&lines.iter().map(extended).collect::<Vec<_>>());
+    // But for the `+` its grammar is that of `Cache-Control`.
+    let said = ResponseDirectives::of_lines(headers.get_all(SURROGATE_CONTROL).iter().map(extended));
     if said.max_age.is_none() && !said.no_store {
         return None;
     }
