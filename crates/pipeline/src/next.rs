@@ -7,6 +7,7 @@ use semantics::{
     Timestamp,
     cache_status::{Forwarded, Outcome},
     reuse::{Reuse, Stale, reuse},
+    vary::Vary,
 };
 use store::{Purged, Resource};
 
@@ -53,7 +54,7 @@ impl Pipeline {
         });
         let fields = question.fields();
         let Some(stored) = resource.variants().iter().find(|stored| stored.record.vary.matches(&fields)) else {
-            trace.decides("vary", true, || "none for the fields of this request".to_owned());
+            trace.decides("vary", true, || format!("none for what this request says in {}", nominated(resource).join(", ")));
             return Found::Nothing(Forwarded::VaryMiss);
         };
         trace.notes("vary", || "one fits the fields of this request".to_owned());
@@ -107,6 +108,20 @@ impl Pipeline {
         let fetched = if candidate.is_some() { Rc::clone(question) } else { question.to_fetch() };
         (fetched.is_shareable() && !self.shared.store.uncacheable(question.hash, now.as_millis())).then_some(fetched)
     }
+}
+
+/// The fields that variants of a resource were chosen by.
+fn nominated(resource: &Resource<Record>) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for stored in resource.variants() {
+        match &stored.record.vary {
+            Vary::Star => names.push("*"),
+            Vary::Nominated(fields) => names.extend(fields.iter().map(|(name, _)| name.as_str())),
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 fn allowed(allowed: bool, asked: bool) -> String {

@@ -103,6 +103,10 @@ impl CookieFilter {
     /// Whether any cookie in the request may be somebody's. What cannot be read counts.
     #[must_use]
     pub fn is_personal(&self, fields: &RequestFields<'_>) -> bool {
+        // Most readers have none.
+        if fields.cookie == Slot::Absent {
+            return false;
+        }
         let mut personal = false;
         self.each(fields, |_, is_personal| personal |= is_personal);
         personal
@@ -110,9 +114,6 @@ impl CookieFilter {
 
     /// Every cookie's name, and whether it may be somebody's.
     fn each(&self, fields: &RequestFields<'_>, mut found: impl FnMut(&[u8], bool)) {
-        if fields.cookie == Slot::Absent {
-            return;
-        }
         fields.lines.for_each("cookie", |line| {
             for pair in line.split(|&b| b == b';').map(<[u8]>::trim_ascii).filter(|pair| !pair.is_empty()) {
                 let name = pair.split(|&b| b == b'=').next().unwrap_or_default();

@@ -320,7 +320,10 @@ async fn a_question_is_a_browsers_unless_it_says_otherwise() {
     origin.on(get("/post")).reply(ok("text").field("cache-control", "max-age=60").field("vary", "accept-encoding"));
     site.request(Req::get("/post").field("accept-encoding", "gzip, deflate, br, zstd")).await.status(200);
     assert_eq!(ask(&operator, "GET", "/post", &[]).now.x_cache, "HIT");
-    assert_eq!(ask(&operator, "GET", "/post", &[("Accept-Encoding", "identity")]).now.cache_status, "seawall; fwd=vary-miss");
+    let identity = ask(&operator, "GET", "/post", &[("Accept-Encoding", "identity")]);
+    assert_eq!(identity.now.cache_status, "seawall; fwd=vary-miss");
+    let last = identity.lookup.last().expect("a step");
+    assert_eq!((last.rule.as_str(), last.detail.as_str()), ("vary", "none for what this request says in accept-encoding"));
 }
 
 /// Behind a proxy that does TLS but is not trusted, everything is stored as http; who asks with https is told.
