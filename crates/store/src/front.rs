@@ -22,6 +22,10 @@ use crate::store::Store;
 const SETS: usize = 512;
 /// Places of a set.
 const WAYS: usize = 4;
+/// Keys that a set remembers to have missed: more than it has places, or of one page too many read in turn none would be recognised.
+const MISSED: usize = 2 * WAYS;
+/// What one hit is worth against newcomers, each of whom halves what is there.
+const WARMTH: u8 = 4;
 /// Every so many hits here, the memory tier hears of one: often enough for what is read here not to be evicted there.
 const TOUCH: u32 = 32;
 /// Sets that one request for room looks at.
@@ -40,7 +44,7 @@ struct Set<R> {
     places: [Option<Rc<Page<R>>>; WAYS],
     /// The keys that were missed last, as a ring. Only a key that is missed again while it stands here takes a place, so that a crawler's
     /// walk through the whole site leaves everything where it was.
-    missed: [u32; WAYS],
+    missed: [u32; MISSED],
     next: u8,
 }
 
@@ -48,8 +52,9 @@ struct Set<R> {
 pub struct Page<R> {
     hash: KeyHash,
     kept: Kept<Arc<Resource<R>>>,
-    /// Halved whenever its place is wanted: how often it was hit of late.
     hits: Cell<u32>,
+    /// Hits of late: halved whenever its place is wanted.
+    warmth: Cell<u8>,
 }
 
 /// What was found: in the front, or beyond it.
@@ -86,13 +91,18 @@ impl<R: Record> Page<R> {
     pub fn is_current<E: Failure>(&self, store: &Store<R, E>) -> bool {
         let hits = self.hits.get().wrapping_add(1);
         self.hits.set(hits);
+        self.warmth.set(self.warmth.get().saturating_add(WARMTH));
         self.kept.is_current(store.changes.of(self.hash)) && !hits.is_multiple_of(TOUCH) || self.look_again(store)
     }
 
     /// Asks the memory tier: for its sake, or because something of this stripe has changed.
     #[cold]
     fn look_again<E: Failure>(&self, store: &Store<R, E>) -> bool {
-        let now = Kept::read(store.changes.of(self.hash), || store.get(self.hash, self.resource().key()));
+        self.confirm(store, || store.get(self.hash, self.resource().key()))
+    }
+
+    fn confirm<E: Failure>(&self, store: &Store<R, E>, look: impl FnOnce() -> Option<Arc<Resource<R>>>) -> bool {
+        let now = Kept::read(store.changes.of(self.hash), look);
         let same = now.value.as_ref().is_some_and(|stored| Arc::ptr_eq(stored, &self.kept.value));
         if same {
             self.kept.confirm(&now);
@@ -105,7 +115,7 @@ impl<R: Record> Front<R> {
     /// An empty one that keeps at most `bytes_max` bytes of resources from being freed.
     #[must_use]
     pub fn new(bytes_max: u64) -> Self {
-        let set = |_| Set { places: [const { None }; WAYS], missed: [0; WAYS], next: 0 };
+        let set = |_| Set { places: [const { None }; WAYS], missed: [0; MISSED], next: 0 };
         Self { sets: (0..SETS).map(set).collect(), bytes: 0, bytes_max, hand: 0 }
     }
 
@@ -134,14 +144,16 @@ impl<R: Record> Front<R> {
         if !wanted || weight > self.bytes_max / 4 {
             return Some(Found::Store(value));
         }
-        let at = held.unwrap_or_else(|| self.sets[stripe].coldest());
+        let Some(at) = held.or_else(|| self.sets[stripe].place()) else {
+            return Some(Found::Store(value));
+        };
         self.free(stripe, at);
         self.make_room(weight);
         if self.bytes + weight > self.bytes_max {
             return Some(Found::Store(value));
         }
         self.bytes += weight;
-        let page = Rc::new(Page { hash, kept: kept.with(value), hits: Cell::new(1) });
+        let page = Rc::new(Page { hash, kept: kept.with(value), hits: Cell::new(0), warmth: Cell::new(WARMTH) });
         self.sets[stripe].places[at] = Some(Rc::clone(&page));
         Some(Found::Front(page))
     }
@@ -165,8 +177,10 @@ impl<R: Record> Front<R> {
     pub fn sweep<E: Failure>(&mut self, store: &Store<R, E>) {
         for stripe in 0..SETS {
             for at in 0..WAYS {
-                let place = &self.sets[stripe].places[at];
-                if place.as_ref().is_some_and(|page| !page.kept.is_current(store.changes.of(page.hash)) && !page.look_again(store)) {
+                let Some(page) = &self.sets[stripe].places[at] else { continue };
+                // Not a hit, so the memory tier must not take it for one.
+                let is_stored = || page.confirm(store, || store.peek(page.hash, page.resource().key()));
+                if !page.kept.is_current(store.changes.of(page.hash)) && !is_stored() {
                     self.free(stripe, at);
                 }
             }
@@ -187,19 +201,28 @@ impl<R: Record> Front<R> {
 }
 
 impl<R> Page<R> {
-    /// Halves the hits; returns how many are left.
-    fn cool(&self) -> u32 {
-        let hits = self.hits.get() / 2;
-        self.hits.set(hits);
-        hits
+    /// Halves the warmth; returns what is left.
+    fn cool(&self) -> u8 {
+        let warmth = self.warmth.get() / 2;
+        self.warmth.set(warmth);
+        warmth
     }
 }
 
 impl<R> Set<R> {
-    /// An empty place, or that of the page with the fewest hits of late. All others age by it.
-    fn coldest(&self) -> usize {
-        let hits = |place: &Option<Rc<Page<R>>>| place.as_ref().map_or(0, |page| page.cool() + 1);
-        self.places.iter().map(hits).enumerate().min_by_key(|(_, hits)| *hits).map_or(0, |(at, _)| at)
+    /// A place for a newcomer: an empty one, or that of a page that was hit less often of late than newcomers came by. So where one page
+    /// too many is read as often as the others, it is one that has to go without, and not each of them in turn.
+    fn place(&self) -> Option<usize> {
+        let mut cold = self.places.iter().position(Option::is_none);
+        if cold.is_none() {
+            // All are looked at: each newcomer costs each of them half of its warmth.
+            for (at, page) in self.places.iter().flatten().enumerate() {
+                if page.cool() == 0 {
+                    cold = Some(at);
+                }
+            }
+        }
+        cold
     }
 
     /// Whether this key was missed here a short while ago; notes that it was now.
@@ -208,7 +231,7 @@ impl<R> Set<R> {
         if self.missed.contains(&mark) {
             return true;
         }
-        self.missed[usize::from(self.next) % WAYS] = mark;
+        self.missed[usize::from(self.next) % MISSED] = mark;
         self.next = self.next.wrapping_add(1);
         false
     }

@@ -1,4 +1,5 @@
 use bytes::Bytes;
+use proptest::prelude::*;
 
 use super::*;
 use crate::StoreOptions;
@@ -159,9 +160,10 @@ fn a_walk_through_the_site_leaves_everything_where_it_was() {
 #[test]
 fn its_bytes_are_bounded_and_the_hottest_stay() {
     const MAX: u64 = 256 << 10;
+    const QUARTER: usize = 64 << 10;
     let (store, mut front) = (store(64 << 20), Front::new(MAX));
     put(&store, "h/hot", 1, 1 << 10);
-    put(&store, "h/huge", 1, MAX as usize / 4);
+    put(&store, "h/huge", 1, QUARTER);
     keep(&mut front, &store, "h/hot");
     for page in 0..2_000 {
         let url = format!("h/{page}");
@@ -220,6 +222,88 @@ fn what_is_hit_here_is_not_evicted_there() {
         put(&store, &format!("other/{page}"), 1, 8 << 10);
         for _ in 0..4 {
             assert_eq!(served(&mut front, &store, "h/a"), Some((1, true)), "after {page}");
+        }
+    }
+}
+
+/// One page more than there are places, all read in turn: most are served from the front, and not each pushed out by the next.
+#[test]
+fn one_page_too_many_does_not_push_out_all_the_others() {
+    let (store, mut front) = (store(64 << 20), Front::new(8 << 20));
+    // Pages that share a set.
+    let set = |url: &String| store.hash(url.as_bytes()).stripe(SETS);
+    let first = set(&"h/0".to_owned());
+    let urls: Vec<String> = (0..).map(|page| format!("h/{page}")).filter(|url| set(url) == first).take(WAYS + 1).collect();
+    for url in &urls {
+        put(&store, url, 1, 100);
+    }
+    let mut hits = 0;
+    for _ in 0..100 {
+        hits += urls.iter().filter(|url| served(&mut front, &store, url) == Some((1, true))).count();
+    }
+    assert!(hits >= 95 * WAYS, "{hits} of {}", 100 * urls.len());
+    // But one that is read more often than they finds a place.
+    let url = (1_000_000..).map(|page| format!("h/{page}")).find(|url| set(url) == first).expect("there is one");
+    put(&store, &url, 1, 100);
+    for _ in 0..20 {
+        served(&mut front, &store, &url);
+    }
+    assert_eq!(served(&mut front, &store, &url), Some((1, true)));
+}
+
+/// Two workers' fronts, and whatever may happen to what is stored.
+#[derive(Debug, Clone)]
+enum Step {
+    Put(usize),
+    Remove(usize),
+    Purge(usize, bool),
+    PurgeAll(bool),
+    Sweep(usize),
+    Get(usize, usize),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let page = || 0..6_usize;
+    let step = prop_oneof![
+        3 => page().prop_map(Step::Put),
+        1 => page().prop_map(Step::Remove),
+        1 => (page(), any::<bool>()).prop_map(|(page, hard)| Step::Purge(page, hard)),
+        1 => any::<bool>().prop_map(Step::PurgeAll),
+        1 => (0..2_usize).prop_map(Step::Sweep),
+        20 => (0..2_usize, page()).prop_map(|(front, page)| Step::Get(front, page)),
+    ];
+    prop::collection::vec(step, 1..300)
+}
+
+proptest! {
+    /// A front is a shorter way to the same answer, after any history.
+    #[test]
+    fn a_front_answers_as_the_store_does(steps in steps()) {
+        let hardness = |hard| if hard { Hardness::Hard } else { Hardness::Soft };
+        // Room for a few of the pages: some are evicted, and some do not fit into a front.
+        let store = store(256 << 10);
+        let mut fronts = [Front::new(64 << 10), Front::new(40 << 10)];
+        for (version, step) in (0_u32..).zip(steps) {
+            match step {
+                Step::Put(page) => put(&store, &format!("h/{page}"), version, 1 << (10 + page)),
+                Step::Remove(page) => store.remove(store.hash(format!("h/{page}").as_bytes()), format!("h/{page}").as_bytes()),
+                Step::Purge(page, hard) => {
+                    let url = format!("h/{page}").into_bytes();
+                    store.purge(&Target::Url { site: 1, url }, hardness(hard));
+                }
+                Step::PurgeAll(hard) => {
+                    store.purge(&Target::All, hardness(hard));
+                }
+                Step::Sweep(front) => fronts[front].sweep(&store),
+                Step::Get(front, page) => {
+                    let url = format!("h/{page}");
+                    let stored = store.peek(store.hash(url.as_bytes()), url.as_bytes());
+                    let expected = stored.filter(|resource| store.verdict(&resource.variants()[0]) == Purged::No);
+                    let answer = served(&mut fronts[front], &store, &url).map(|(version, _)| version);
+                    prop_assert_eq!(answer, expected.map(|resource| resource.variants()[0].record.0));
+                    prop_assert!(fronts[front].bytes() <= 64 << 10);
+                }
+            }
         }
     }
 }
