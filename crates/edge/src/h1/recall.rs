@@ -20,6 +20,10 @@ use crate::worker::Front;
 const SETS: usize = 512;
 /// Places of a set.
 const WAYS: usize = 4;
+/// Heads that a set has seen and does not remember.
+const SEEN: usize = 2 * WAYS;
+/// What coming again once is worth against newcomers, each of whom halves what is there.
+const WARMTH: u8 = 4;
 /// Longer heads are not remembered: theirs are the cookies that nobody else has.
 const HEAD_MAX: usize = 1024;
 /// Bytes of all remembered heads. With the places (36 KiB) and the service's part, one worker's worst case.
@@ -79,7 +83,7 @@ pub(crate) struct Recall<K> {
 struct Set<K> {
     places: [Option<Box<Repeated<K>>>; WAYS],
     /// Heads seen last and not remembered, by their hash, as a ring. One that is seen again while it stands here is: most never are.
-    seen: [u64; WAYS],
+    seen: [u32; SEEN],
     next: u8,
 }
 
@@ -123,6 +127,10 @@ impl<K> Repeated<K> {
         }
     }
 
+    fn is(&self, hash: u64, scheme: Scheme, bytes: &[u8]) -> bool {
+        self.hash == hash && self.scheme == scheme && *self.bytes == *bytes
+    }
+
     fn cost(&self) -> usize {
         PLACE + self.bytes.len() + self.target.len()
     }
@@ -136,7 +144,7 @@ impl<K> Repeated<K> {
 
 impl<K> Recall<K> {
     pub(crate) fn new(front: &Rc<Front>) -> Self {
-        let set = |_| Set { places: [const { None }; WAYS], seen: [0; WAYS], next: 0 };
+        let set = |_| Set { places: [const { None }; WAYS], seen: [0; SEEN], next: 0 };
         Self { front: Rc::clone(front), sets: (0..SETS).map(set).collect(), bytes: 0, hand: 0 }
     }
 
@@ -146,9 +154,8 @@ impl<K> Recall<K> {
             return None;
         }
         let hash = hash(bytes);
-        let is_it = |place: &&Box<Repeated<K>>| place.hash == hash && place.scheme == scheme && *place.bytes == *bytes;
-        let repeated = self.sets[set_of(hash)].places.iter().flatten().find(is_it)?;
-        repeated.warmth.set(repeated.warmth.get().saturating_add(1));
+        let repeated = self.sets[set_of(hash)].places.iter().flatten().find(|repeated| repeated.is(hash, scheme, bytes))?;
+        repeated.warmth.set(repeated.warmth.get().saturating_add(WARMTH));
         Some(repeated)
     }
 
@@ -159,15 +166,14 @@ impl<K> Recall<K> {
         }
         let hash = hash(bytes);
         let set = &mut self.sets[set_of(hash)];
-        let same = |place: &&mut Box<Repeated<K>>| place.hash == hash && place.scheme == scheme && *place.bytes == *bytes;
-        if let Some(repeated) = set.places.iter_mut().flatten().find(same) {
+        if let Some(repeated) = set.places.iter_mut().flatten().find(|repeated| repeated.is(hash, scheme, bytes)) {
             repeated.known = known;
             return;
         }
         if !set.seen_before(hash) {
             return;
         }
-        let at = set.coldest();
+        let Some(at) = set.place() else { return };
         self.forget(set_of(hash), at);
         let cost = PLACE + bytes.len() + said.target.len();
         self.make_room(cost);
@@ -187,7 +193,7 @@ impl<K> Recall<K> {
             user_agent: range(said.user_agent),
             minor_version: said.minor_version,
             keep_alive,
-            warmth: Cell::new(1),
+            warmth: Cell::new(WARMTH),
             known,
         }));
     }
@@ -215,17 +221,26 @@ impl<K> Recall<K> {
 }
 
 impl<K> Set<K> {
-    /// An empty place, or that of the head that came least of late. All others age by it.
-    fn coldest(&self) -> usize {
-        let warmth = |place: &Option<Box<Repeated<K>>>| place.as_ref().map_or(0, |repeated| u16::from(repeated.cool()) + 1);
-        self.places.iter().map(warmth).enumerate().min_by_key(|(_, warmth)| *warmth).map_or(0, |(at, _)| at)
+    /// A place for a newcomer: an empty one, or that of a head that came less often of late than newcomers did.
+    fn place(&self) -> Option<usize> {
+        let mut cold = self.places.iter().position(Option::is_none);
+        if cold.is_none() {
+            // All are looked at: each newcomer costs each of them half of its warmth.
+            for (at, repeated) in self.places.iter().flatten().enumerate() {
+                if repeated.cool() == 0 {
+                    cold = Some(at);
+                }
+            }
+        }
+        cold
     }
 
     fn seen_before(&mut self, hash: u64) -> bool {
-        if self.seen.contains(&hash) {
+        let mark = u32::try_from(hash >> 16 & u64::from(u32::MAX)).unwrap_or_default();
+        if self.seen.contains(&mark) {
             return true;
         }
-        self.seen[usize::from(self.next) % WAYS] = hash;
+        self.seen[usize::from(self.next) % SEEN] = mark;
         self.next = self.next.wrapping_add(1);
         false
     }
