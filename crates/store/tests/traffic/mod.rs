@@ -4,6 +4,8 @@
 //! Now and then a crawler walks through the whole site, one page after another, among the readers. Sizes are log-normal, as the sizes of
 //! files on web servers are (Crovella and Bestavros 1997, for all but their tail).
 
+#![expect(clippy::cast_possible_truncation, reason = "sizes and ranks are far below what an f64 counts exactly")]
+
 use std::collections::{BTreeMap, HashMap};
 
 use bytes::Bytes;
@@ -11,38 +13,38 @@ use store::{Record, Scope, Store, StoreOptions, Stored};
 
 /// How a blog is read.
 #[derive(Debug, Clone, Copy)]
-pub struct Traffic {
+pub(crate) struct Traffic {
     /// What everything is drawn from.
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// Posts at the end; three quarters of them are there at the beginning.
-    pub pages: usize,
+    pub(crate) pages: usize,
     /// Requests of readers.
-    pub requests: usize,
+    pub(crate) requests: usize,
     /// The exponent of the Zipf distribution.
-    pub zipf: f64,
+    pub(crate) zipf: f64,
     /// How often the crawler comes.
-    pub crawls: usize,
+    pub(crate) crawls: usize,
 }
 
 /// Who asks for which page.
 #[derive(Debug, Clone, Copy)]
-pub struct Request {
+pub(crate) struct Request {
     /// The page's number: posts are numbered as they appear.
-    pub page: usize,
+    pub(crate) page: usize,
     /// Whether it is the crawler. Its requests are made, but do not count.
-    pub crawler: bool,
+    pub(crate) crawler: bool,
 }
 
 impl Traffic {
     /// The bytes of every page.
-    pub fn sizes(&self) -> Vec<usize> {
+    pub(crate) fn sizes(&self) -> Vec<usize> {
         let mut random = Random(self.seed ^ 0x517e);
         // Median 12 KiB, mean about 20 KiB: posts of a blog with its pictures kept elsewhere.
         (0..self.pages).map(|_| ((9.4 + random.normal()).exp() as usize).clamp(512, 512 << 10)).collect()
     }
 
     /// The requests, in order.
-    pub fn requests(&self) -> Vec<Request> {
+    pub(crate) fn requests(&self) -> Vec<Request> {
         let mut random = Random(self.seed);
         let first = self.pages * 3 / 4;
         let evergreen = Zipf::new(self.pages, self.zipf);
@@ -71,11 +73,11 @@ impl Traffic {
 
 /// The readers' share of hits, and the share of their bytes that came from hits.
 #[derive(Debug, Clone, Copy)]
-pub struct Ratio {
+pub(crate) struct Ratio {
     /// Hits per request.
-    pub requests: f64,
+    pub(crate) requests: f64,
     /// Bytes of hits per byte.
-    pub bytes: f64,
+    pub(crate) bytes: f64,
 }
 
 /// What is kept of a page beside its body: about what the server keeps.
@@ -91,7 +93,7 @@ impl Record for Head {
 static BODY: [u8; 512 << 10] = [b'x'; 512 << 10];
 
 /// The memory tier's ratio, with `memory` bytes.
-pub fn memory_tier(requests: &[Request], sizes: &[usize], memory: u64) -> Ratio {
+pub(crate) fn memory_tier(requests: &[Request], sizes: &[usize], memory: u64) -> Ratio {
     let store: Store<Head, ()> = Store::new(StoreOptions::with_memory(memory));
     ratio(requests, sizes, |page| {
         let key = format!("0\0blog.example/posts/{page}/");
@@ -114,7 +116,7 @@ fn overhead() -> usize {
 }
 
 /// A plain LRU's ratio, with as many bytes.
-pub fn lru(requests: &[Request], sizes: &[usize], memory: u64) -> Ratio {
+pub(crate) fn lru(requests: &[Request], sizes: &[usize], memory: u64) -> Ratio {
     let overhead = overhead();
     let (mut used, mut last_use, mut by_use) = (0, HashMap::new(), BTreeMap::new());
     let mut now = 0_u64;
