@@ -1,7 +1,7 @@
 # `make` alone lists what there is. What takes part in `make test` here is what `.ci/run` runs there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check spec fuzz bench bench-crowd bench-ghost bench-store docs release tools deny
+.PHONY: help run test check spec fuzz bench bench-crowd bench-ghost bench-store conformance docs release tools deny
 
 CARGO ?= cargo
 # What `make run` serves, and where.
@@ -59,6 +59,10 @@ bench-ghost: tools ## beside nginx, in front of a Ghost that runs already; needs
 bench-store: tools ## the memory tier's hit ratio beside an LRU's, and what many cores cost each other on one page
 	$(CARGO) run --release --locked --package store --example hit_ratio
 	$(CARGO) run --release --locked --package store --example contention
+
+conformance: tools ## the public HTTP cache test suite, beside six other caches; writes doc/conformance.md; needs Node.js
+	$(CARGO) build --release --locked --package seawall
+	SEAWALL_BIN='$(abspath $(BINARY))' bench/conformance
 
 docs: tools ## take the pictures and transcripts in doc anew; needs chromium and wrk
 	$(CARGO) build --release --locked --package seawall
