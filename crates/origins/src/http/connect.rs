@@ -85,6 +85,50 @@ pub(super) enum Stream {
     Unix(UnixStream),
 }
 
+macro_rules! each {
+    ($stream:expr, $name:ident => $call:expr) => {
+        match $stream {
+            Stream::Tcp($name) => $call,
+            Stream::Tls($name) => $call,
+            Stream::Unix($name) => $call,
+        }
+    };
+}
+
+impl Stream {
+    pub(super) const fn is_tls(&self) -> bool {
+        matches!(self, Self::Tls(_))
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        each!(&mut *self, s => Pin::new(s).poll_read(cx, buf))
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        each!(&mut *self, s => Pin::new(s).poll_write(cx, buf))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        each!(&mut *self, s => Pin::new(s).poll_flush(cx))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        each!(&mut *self, s => Pin::new(s).poll_shutdown(cx))
+    }
+
+    fn poll_write_vectored(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bufs: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        each!(&mut *self, s => Pin::new(s).poll_write_vectored(cx, bufs))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        each!(self, s => s.is_write_vectored())
+    }
+}
+
 /// A stream that remembers whether anything came from the origin since it was last asked: a request may be sent again only if not.
 #[derive(Debug)]
 pub(super) struct Watched {
@@ -99,20 +143,10 @@ impl Watched {
     }
 }
 
-macro_rules! each {
-    ($stream:expr, $name:ident => $call:expr) => {
-        match $stream {
-            Stream::Tcp($name) => $call,
-            Stream::Tls($name) => $call,
-            Stream::Unix($name) => $call,
-        }
-    };
-}
-
 impl AsyncRead for Watched {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
-        let result = ready!(each!(&mut self.stream, s => Pin::new(s).poll_read(cx, buf)));
+        let result = ready!(Pin::new(&mut self.stream).poll_read(cx, buf));
         if buf.filled().len() > before {
             self.heard.store(true, Ordering::Relaxed);
         }
@@ -122,22 +156,22 @@ impl AsyncRead for Watched {
 
 impl AsyncWrite for Watched {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        each!(&mut self.stream, s => Pin::new(s).poll_write(cx, buf))
+        Pin::new(&mut self.stream).poll_write(cx, buf)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        each!(&mut self.stream, s => Pin::new(s).poll_flush(cx))
+        Pin::new(&mut self.stream).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        each!(&mut self.stream, s => Pin::new(s).poll_shutdown(cx))
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 
     fn poll_write_vectored(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bufs: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
-        each!(&mut self.stream, s => Pin::new(s).poll_write_vectored(cx, bufs))
+        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
     }
 
     fn is_write_vectored(&self) -> bool {
-        each!(&self.stream, s => s.is_write_vectored())
+        self.stream.is_write_vectored()
     }
 }

@@ -57,13 +57,19 @@ impl Budget {
         self.concurrency
     }
 
+    /// Takes a place if there is one at once.
+    #[must_use]
+    pub fn try_acquire(&self) -> Option<Permit> {
+        Arc::clone(&self.places).try_acquire_owned().ok().map(|place| Permit { _place: place })
+    }
+
     /// Takes a place, first come first served. Dropping the future leaves the queue.
     ///
     /// # Errors
     /// [`Fault::Overloaded`]: at once when the queue is full, else when the wait was too long.
     pub async fn acquire(&self) -> Result<Permit, OriginError> {
-        if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
-            return Ok(Permit { _place: place });
+        if let Some(permit) = self.try_acquire() {
+            return Ok(permit);
         }
         let _queued = Queued::enter(self)?;
         match tokio::time::timeout(self.queue_timeout, Arc::clone(&self.places).acquire_owned()).await {

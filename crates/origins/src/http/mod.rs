@@ -7,7 +7,9 @@
 
 mod address;
 mod connect;
+mod content;
 mod fault;
+mod head;
 mod health;
 mod incoming;
 mod limit;
@@ -17,23 +19,15 @@ mod probe;
 mod request;
 mod response;
 mod tls;
+mod upload;
+mod wire;
 
 #[cfg(test)]
 mod tests;
 
-use std::{
-    cell::Cell,
-    fmt,
-    future::Future,
-    pin::{Pin, pin},
-    sync::Arc,
-    task::Poll,
-    time::Duration,
-};
+use std::{cell::Cell, fmt, sync::Arc, time::Duration};
 
-use ::http::{HeaderValue, Method, Request, Response, StatusCode, Version, header};
-use http_body::Body as _;
-use hyper::body::Incoming;
+use ::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use tokio::time::Instant;
 
 pub use address::{Address, AddressError};
@@ -43,10 +37,11 @@ pub use probe::{Kind, Probe, probe};
 pub use request::{Forwarding, Peer, VIA_NAME, is_for_proxies_only, keep_upgrade, rebuild};
 pub use tls::tls_config;
 
-use crate::{Body, Fault, LocalFuture, Origin, OriginError};
-use incoming::{Lease, ResponseBody};
-use outgoing::{Outgoing, Progress};
-use pool::{Connection, Pool};
+use crate::{Body, Fault, LocalFuture, OnInterim, Origin, OriginError};
+use content::Content;
+use head::Head;
+use pool::{Pool, Turn};
+use wire::{Wire, WireBody, WireLease};
 
 /// How to reach an origin and how long to wait for it. [`HttpOptions::new`] has the defaults.
 #[derive(Clone)]
@@ -111,7 +106,8 @@ impl fmt::Debug for HttpOptions {
 ///
 /// Responses come without the fields that concern the connection (`Connection` and what it names, `Keep-Alive`, `Transfer-Encoding`,
 /// `Upgrade`); only a 101 keeps them, with [`hyper::upgrade::OnUpgrade`] in its extensions. To ask for an upgrade, the caller sets
-/// `Connection: upgrade` and `Upgrade` ([`keep_upgrade`]); they are sent as they are. 1xx responses other than 101 are swallowed.
+/// `Connection: upgrade` and `Upgrade` ([`keep_upgrade`]); they are sent as they are. Of interim responses [`Origin::fetch_with_interim`] tells,
+/// unless the request's content comes as a stream.
 #[derive(Debug)]
 pub struct HttpOrigin {
     pool: Arc<Pool>,
@@ -154,76 +150,96 @@ impl HttpOrigin {
         self.budget.as_ref()
     }
 
-    async fn exchange(&self, request: Request<Body>) -> Result<Response<Body>, OriginError> {
-        let mut attempt = Attempt::new(request, &self.authority)?;
-        let mut permit = match &self.budget {
-            Some(budget) => Some(budget.acquire().await?),
-            None => None,
-        };
-        let count = self.pool.slots.len();
-        let start = self.next.replace((self.next.get() + 1) % count);
-        let mut last = None;
-        for slot in (start..count).chain(0..start) {
-            let Some(turn) = self.pool.slots[slot].admit() else { continue };
-            match self.ask(slot, &mut attempt).await {
-                Ok((response, connection)) => {
-                    turn.succeeded();
-                    return self.deliver(slot, &attempt, response, connection, permit.take());
-                }
-                Err(Failed { error, blame, next }) => {
-                    if blame {
-                        turn.failed(&self.pool.options);
+    #[expect(clippy::manual_async_fn, reason = "an async fn would keep the request twice: as its argument and as the variable")]
+    fn exchange<'a>(
+        &'a self,
+        mut request: Request<Body>,
+        interim: Option<&'a OnInterim<'a>>,
+    ) -> impl Future<Output = Result<Response<Body>, OriginError>> + 'a {
+        async move {
+            if *request.method() == Method::CONNECT {
+                return Err(OriginError::new(Fault::Internal, "CONNECT is not for origins"));
+            }
+            let fields = request.headers_mut();
+            if !fields.contains_key(header::HOST) {
+                fields.insert(header::HOST, self.authority.clone());
+            }
+            let nature = Nature::of(&request);
+            let permit = match &self.budget {
+                Some(budget) => match budget.try_acquire() {
+                    Some(permit) => Some(permit),
+                    // What is seldom awaited is boxed: this future is allocated for every request, and its size is a cost.
+                    None => Some(Box::pin(budget.acquire()).await?),
+                },
+                None => None,
+            };
+            if nature.upgrade || matches!(request.body(), Body::Stream(_)) {
+                return Box::pin(self.exchange_both_ways(request, nature, permit)).await;
+            }
+            let (mut last, now) = (None, Instant::now());
+            for (slot, turn) in self.turns(now) {
+                match self.ask(slot, (&request, nature, now), interim).await {
+                    Ok((head, wire)) => {
+                        turn.succeeded();
+                        request::spare::give(std::mem::take(request.headers_mut()));
+                        return self.deliver(slot, (request.method(), nature), head, wire, permit);
                     }
-                    if !next {
-                        return Err(error);
-                    }
-                    last = Some(error);
+                    Err(failed) => last = Some(failed.told(turn, &self.pool.options)?),
                 }
             }
+            Err(last.unwrap_or_else(|| self.all_down()))
         }
-        Err(last.unwrap_or_else(|| OriginError::new(Fault::Unavailable, format!("all {count} addresses are down"))))
+    }
+
+    /// The addresses that may be asked, each in its turn.
+    fn turns(&self, now: Instant) -> impl Iterator<Item = (usize, Turn<'_>)> {
+        let count = self.pool.slots.len();
+        let start = self.next.replace((self.next.get() + 1) % count);
+        (start..count).chain(0..start).filter_map(move |slot| Some((slot, self.pool.slots[slot].admit(now)?)))
+    }
+
+    fn all_down(&self) -> OriginError {
+        OriginError::new(Fault::Unavailable, format!("all {} addresses are down", self.pool.slots.len()))
     }
 
     /// Asks one address: over an idle connection if there is one, else over a new one; over a new one again if the idle one had died
     /// without anything being lost by it.
-    async fn ask(&self, slot: usize, attempt: &mut Attempt) -> Result<(Response<Incoming>, Connection), Failed> {
+    async fn ask(
+        &self,
+        slot: usize,
+        (request, nature, now): (&Request<Body>, Nature, Instant),
+        interim: Option<&OnInterim<'_>>,
+    ) -> Result<(Head, Box<Wire>), Failed> {
         let options = &*self.pool.options;
-        let mut fresh = false;
+        let (mut fresh, mut asked) = (false, now);
         loop {
-            let idle = if fresh { None } else { self.pool.checkout(slot, !attempt.idempotent).await };
-            let mut connection = match idle {
-                Some(connection) => connection,
+            let idle = if fresh { None } else { self.pool.checkout_wire(slot, !nature.idempotent, now).await };
+            let mut wire = if let Some(wire) = idle {
+                wire
+            } else {
                 // Nothing was sent: another address may serve any method.
-                None => self.pool.open(slot).await.map_err(|error| Failed { error, blame: true, next: true })?,
+                let opened = Box::pin(self.pool.open_wire(slot)).await.map_err(|error| Failed { error, blame: true, next: true })?;
+                asked = Instant::now();
+                opened
             };
+            wire.begin(request);
             let address = &self.pool.slots[slot].address;
-            let Some(request) = attempt.take(connection.reused) else {
-                let error = OriginError::new(Fault::Internal, "a request that was already sent");
-                return Err(Failed { error, blame: false, next: false });
+            let broken = match wire.final_head(options, asked + options.first_byte_timeout, interim).await {
+                Some(Ok(head)) => return Ok((head, wire)),
+                Some(Err(broken)) => broken,
+                None => {
+                    let error = OriginError::new(Fault::ReadTimeout, format!("no response from {address}"));
+                    return Err(Failed { error, blame: true, next: false });
+                }
             };
-            let sent = connection.send(request);
-            let Some(outcome) = head_in_time(sent, options.first_byte_timeout, attempt.progress.as_deref()).await else {
-                let error = OriginError::new(Fault::ReadTimeout, format!("no response from {address}"));
-                return Err(Failed { error, blame: true, next: false });
-            };
-            let mut failed = match outcome {
-                Ok(response) => return Ok((response, connection)),
-                Err(failed) => failed,
-            };
-            let unsent = failed.take_message();
-            let nothing_sent = unsent.is_some();
-            if nothing_sent {
-                attempt.request = unsent;
-            }
             // Bytes that came before anything was sent were not about this request: a 408 to an idle connection, say.
-            if connection.reused && (nothing_sent || (attempt.request.is_some() && !connection.heard())) {
+            if wire.reused && (wire.nothing_sent() || (nature.idempotent && !wire.heard)) {
                 self.pool.slots[slot].forget_idle();
                 fresh = true;
                 continue;
             }
-            let error = fault::of_head(failed.into_error(), address);
-            let blame = !connection.reused && !is_ours_or_the_clients(error.fault);
-            return Err(Failed { error, blame, next: nothing_sent });
+            let error = broken.into_error("response head from", address);
+            return Err(Failed { error, blame: !wire.reused, next: wire.nothing_sent() });
         }
     }
 
@@ -231,45 +247,76 @@ impl HttpOrigin {
     fn deliver(
         &self,
         slot: usize,
-        attempt: &Attempt,
-        response: Response<Incoming>,
-        connection: Connection,
+        (method, nature): (&Method, Nature),
+        head: Head,
+        wire: Box<Wire>,
         permit: Option<Permit>,
     ) -> Result<Response<Body>, OriginError> {
-        let (mut head, incoming) = response.into_parts();
+        let Head { status, version, mut fields } = head;
         let protocol = |what: &str| OriginError::new(Fault::ProtocolError, format!("{}: {what}", self.pool.slots[slot].address));
-        if head.status == StatusCode::SWITCHING_PROTOCOLS {
-            if !attempt.upgrade {
-                return Err(protocol("a 101 that nobody asked for"));
-            }
-            connection.hand_over();
-            return Ok(Response::from_parts(head, Body::Empty));
+        if status == StatusCode::SWITCHING_PROTOCOLS {
+            return Err(protocol("a 101 that nobody asked for"));
         }
-        let keep = response::settle(&mut head, self.pool.options.pool_idle_timeout).map_err(protocol)?;
-        // A login that is bound to its connection (NTLM, Negotiate) must not be the next client's.
-        let bound = attempt.bound || head.headers.get_all(header::WWW_AUTHENTICATE).iter().any(request::binds_connection);
-        let keep = keep.filter(|_| !bound);
-        let uploading = attempt.progress.is_some();
-        let lease = Lease { connection, pool: Arc::clone(&self.pool), slot, _permit: permit, keep, uploading };
-        let body = if incoming.is_end_stream() {
+        let content = Content::of(method, status, version, &fields).map_err(protocol)?;
+        let keep = response::settle((status, version), &mut fields, self.pool.options.pool_idle_timeout).map_err(protocol)?;
+        let keep = keep.filter(|_| content != Content::Close && !nature.bound && !challenges_connection(&fields));
+        let lease = WireLease { wire, pool: Arc::clone(&self.pool), slot, _permit: permit, keep };
+        let body = if content.is_over() {
             lease.end();
             Body::Empty
         } else {
-            Body::stream(ResponseBody::new(incoming, lease))
+            Body::stream(WireBody::new(content, lease))
         };
-        Ok(Response::from_parts(head, body))
+        let mut response = Response::new(body);
+        *response.status_mut() = status;
+        *response.version_mut() = version;
+        *response.headers_mut() = fields;
+        Ok(response)
     }
 }
 
 impl Origin for HttpOrigin {
     fn fetch(&self, request: Request<Body>) -> LocalFuture<'_, Result<Response<Body>, OriginError>> {
-        Box::pin(self.exchange(request))
+        Box::pin(self.exchange(request, None))
+    }
+
+    fn fetch_with_interim<'a>(
+        &'a self,
+        request: Request<Body>,
+        interim: &'a OnInterim<'a>,
+    ) -> LocalFuture<'a, Result<Response<Body>, OriginError>> {
+        Box::pin(self.exchange(request, Some(interim)))
     }
 }
 
 /// Faults that say nothing about the address.
 const fn is_ours_or_the_clients(fault: Fault) -> bool {
     matches!(fault, Fault::RequestBody | Fault::RequestTimeout | Fault::RequestTooLarge | Fault::Internal)
+}
+
+/// What of a request decides over its connection and whether it may be sent twice.
+#[derive(Debug, Clone, Copy)]
+struct Nature {
+    idempotent: bool,
+    upgrade: bool,
+    /// Its credentials are for the connection, not for the request.
+    bound: bool,
+}
+
+impl Nature {
+    fn of(request: &Request<Body>) -> Self {
+        let fields = request.headers();
+        Self {
+            idempotent: request::is_idempotent(request.method()),
+            upgrade: fields.contains_key(header::UPGRADE),
+            bound: fields.get_all(header::AUTHORIZATION).iter().any(request::binds_connection),
+        }
+    }
+}
+
+/// A login that is bound to its connection (NTLM, Negotiate) must not be the next client's.
+fn challenges_connection(fields: &HeaderMap) -> bool {
+    fields.get_all(header::WWW_AUTHENTICATE).iter().any(request::binds_connection)
 }
 
 /// An address did not answer.
@@ -281,63 +328,12 @@ struct Failed {
     next: bool,
 }
 
-/// A request on its way, and what may be done with it.
-struct Attempt {
-    request: Option<Request<Outgoing>>,
-    progress: Option<Arc<Progress>>,
-    idempotent: bool,
-    upgrade: bool,
-    /// Its credentials are for the connection, not for the request.
-    bound: bool,
-}
-
-impl Attempt {
-    fn new(request: Request<Body>, authority: &HeaderValue) -> Result<Self, OriginError> {
-        let (mut head, body) = request.into_parts();
-        if head.method == Method::CONNECT {
-            return Err(OriginError::new(Fault::Internal, "CONNECT is not for origins"));
+impl Failed {
+    /// Tells the address's health; the error if no other address may be asked.
+    fn told(self, turn: Turn<'_>, options: &HttpOptions) -> Result<OriginError, OriginError> {
+        if self.blame {
+            turn.failed(options);
         }
-        head.version = Version::HTTP_11;
-        head.headers.entry(header::HOST).or_insert_with(|| authority.clone());
-        let (body, progress) = Outgoing::new(body);
-        let idempotent = request::is_idempotent(&head.method);
-        let upgrade = head.headers.contains_key(header::UPGRADE);
-        let bound = head.headers.get_all(header::AUTHORIZATION).iter().any(request::binds_connection);
-        Ok(Self { request: Some(Request::from_parts(head, body)), progress, idempotent, upgrade, bound })
+        if self.next { Ok(self.error) } else { Err(self.error) }
     }
-
-    /// The request, to be sent. Another one is kept back if it may come to be needed: on a new connection it may not, which saves the copy.
-    fn take(&mut self, reused: bool) -> Option<Request<Outgoing>> {
-        let request = self.request.take()?;
-        if reused
-            && self.idempotent
-            && let Some(body) = request.body().again()
-        {
-            let mut again = Request::new(body);
-            *again.method_mut() = request.method().clone();
-            *again.uri_mut() = request.uri().clone();
-            *again.headers_mut() = request.headers().clone();
-            self.request = Some(again);
-        }
-        Some(request)
-    }
-}
-
-/// Waits for the response head; none if it took too long.
-async fn head_in_time<T>(sending: impl Future<Output = T>, timeout: Duration, progress: Option<&Progress>) -> Option<T> {
-    let mut sending = pin!(sending);
-    let mut alarm = pin!(tokio::time::sleep(timeout));
-    std::future::poll_fn(|cx| {
-        if let Poll::Ready(outcome) = sending.as_mut().poll(cx) {
-            return Poll::Ready(Some(outcome));
-        }
-        while alarm.as_mut().poll(cx).is_ready() {
-            match progress.map(|progress| progress.deadline(timeout)) {
-                Some(later) if later > Instant::now() => Pin::as_mut(&mut alarm).reset(later),
-                _ => return Poll::Ready(None),
-            }
-        }
-        Poll::Pending
-    })
-    .await
 }

@@ -9,6 +9,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    task::{Context, Poll, Waker},
     time::Duration,
 };
 
@@ -24,10 +25,10 @@ use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use tokio::{task::AbortHandle, time::Instant};
 
-use super::{Address, HttpOptions, connect, health::Health, outgoing::Outgoing};
+use super::{Address, HttpOptions, connect, health::Health, outgoing::Outgoing, wire::Wire};
 use crate::{Fault, OriginError};
 
-/// An open connection. Dropping it closes it, whatever is still on its way.
+/// An open connection that hyper serves: for content that is still coming from its client, and for upgrades. Dropping it closes it, whatever is still on its way.
 #[derive(Debug)]
 pub(super) struct Connection {
     sender: SendRequest<Outgoing>,
@@ -98,12 +99,13 @@ impl Drop for Connection {
 pub(super) struct Slot {
     pub(super) address: Address,
     health: Mutex<Health>,
-    idle: Mutex<Vec<Idle>>,
+    idle: Mutex<Vec<Idle<Connection>>>,
+    idle_wires: Mutex<Vec<Idle<Box<Wire>>>>,
 }
 
 #[derive(Debug)]
-struct Idle {
-    connection: Connection,
+struct Idle<C> {
+    connection: C,
     expires: Instant,
 }
 
@@ -117,13 +119,30 @@ pub(super) struct Pool {
 
 impl Pool {
     pub(super) fn new(options: Arc<HttpOptions>) -> Self {
-        let slot = |address: &Address| Slot { address: address.clone(), health: Mutex::new(Health::new()), idle: Mutex::default() };
+        let slot = |address: &Address| Slot {
+            address: address.clone(),
+            health: Mutex::new(Health::new()),
+            idle: Mutex::default(),
+            idle_wires: Mutex::default(),
+        };
         Self { slots: options.addresses.iter().map(slot).collect(), options, reaping: AtomicBool::new(false) }
     }
 
     /// Opens a connection; from the first one on, idle ones that grew too old are closed as long as the pool lives.
     pub(super) async fn open(self: &Arc<Self>, slot: usize) -> Result<Connection, OriginError> {
         let connection = Connection::open(&self.slots[slot].address, &self.options).await?;
+        self.begin_reaping();
+        Ok(connection)
+    }
+
+    /// The same, for requests whose content is at hand.
+    pub(super) async fn open_wire(self: &Arc<Self>, slot: usize) -> Result<Box<Wire>, OriginError> {
+        let stream = connect::connect(&self.slots[slot].address, &self.options).await?;
+        self.begin_reaping();
+        Ok(Box::new(Wire::new(stream)))
+    }
+
+    fn begin_reaping(self: &Arc<Self>) {
         if !self.reaping.swap(true, Ordering::Relaxed) {
             let (pool, every) = (Arc::downgrade(self), (self.options.pool_idle_timeout / 4).max(Duration::from_secs(1)));
             tokio::task::spawn_local(async move {
@@ -134,7 +153,6 @@ impl Pool {
                 }
             });
         }
-        Ok(connection)
     }
 
     /// The warmest idle connection that is still good. With `careful`, the event loop is let in once more, so that an end of the
@@ -155,6 +173,32 @@ impl Pool {
         }
     }
 
+    /// The same, for requests whose content is at hand.
+    pub(super) async fn checkout_wire(&self, slot: usize, careful: bool, now: Instant) -> Option<Box<Wire>> {
+        let mut careful = careful;
+        loop {
+            let Idle { connection: mut wire, expires } = self.slots[slot].idle_wires.lock().pop()?;
+            if expires <= now {
+                continue;
+            }
+            if std::mem::take(&mut careful) {
+                tokio::task::yield_now().await;
+            }
+            if std::future::poll_fn(|cx| Poll::Ready(wire.poll_is_good(cx))).await {
+                wire.reused = true;
+                return Some(wire);
+            }
+        }
+    }
+
+    /// Takes a connection back whose response has ended. `keep` is for how long it may stay.
+    pub(super) fn put_wire(&self, slot: usize, wire: Box<Wire>, keep: Duration) {
+        let mut idle = self.slots[slot].idle_wires.lock();
+        if idle.len() < self.options.pool_idle_max {
+            idle.push(Idle { connection: wire, expires: Instant::now() + keep });
+        }
+    }
+
     /// Takes a connection back whose response has ended. `keep` is for how long it may stay.
     pub(super) fn put(&self, slot: usize, connection: Connection, keep: Duration) {
         if connection.sender.is_closed() {
@@ -169,14 +213,17 @@ impl Pool {
     fn close_expired(&self, now: Instant) {
         for slot in &self.slots {
             slot.idle.lock().retain(|idle| idle.expires > now && !idle.connection.sender.is_closed());
+            // Nobody waits for what an idle connection brings, so nobody has noticed its end.
+            let mut cx = Context::from_waker(Waker::noop());
+            slot.idle_wires.lock().retain_mut(|idle| idle.expires > now && idle.connection.poll_is_good(&mut cx));
         }
     }
 }
 
 impl Slot {
     /// Asks for this address's turn.
-    pub(super) fn admit(&self) -> Option<Turn<'_>> {
-        let admitted = self.health.lock().admit(Instant::now());
+    pub(super) fn admit(&self, now: Instant) -> Option<Turn<'_>> {
+        let admitted = self.health.lock().admit(now);
         // A turn that was not given must not come into being: it would be given back.
         admitted.then(|| Turn { slot: self, told: false })
     }
@@ -186,12 +233,13 @@ impl Slot {
     }
 
     pub(super) fn idle(&self) -> usize {
-        self.idle.lock().len()
+        self.idle.lock().len() + self.idle_wires.lock().len()
     }
 
     /// After an idle connection turned out dead the others are suspect too: the origin was restarted.
     pub(super) fn forget_idle(&self) {
         self.idle.lock().clear();
+        self.idle_wires.lock().clear();
     }
 }
 

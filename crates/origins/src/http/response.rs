@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use http::{
-    HeaderMap, HeaderName, HeaderValue, StatusCode, Version,
-    header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING},
-    response::Parts,
-};
-use semantics::hop_by_hop::strip_hop_by_hop;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version, header::CONNECTION};
+use semantics::hop_by_hop::{is_hop_by_hop, strip_hop_by_hop};
 
-use super::request::elements;
+use super::{
+    content::{Coding, transfer_coding},
+    request::elements,
+};
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 
@@ -19,15 +18,23 @@ const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 /// # Errors
 /// When the head contradicts itself about where its body ends. hyper would choose one reading; a cache that chose otherwise than the
 /// next reader would store one response under the name of another.
-pub(super) fn settle(head: &mut Parts, idle_max: Duration) -> Result<Option<Duration>, &'static str> {
-    if head.status == StatusCode::SWITCHING_PROTOCOLS {
+pub(super) fn settle(
+    (status, version): (StatusCode, Version),
+    fields: &mut HeaderMap,
+    idle_max: Duration,
+) -> Result<Option<Duration>, &'static str> {
+    if status == StatusCode::SWITCHING_PROTOCOLS {
         // `Connection` and `Upgrade` are the message here.
         return Ok(None);
     }
-    let fields = &mut head.headers;
-    check_framing(fields)?;
+    // Hyper would choose one reading of a head that has two.
+    let coding = transfer_coding(fields)?;
+    if coding.is_none() && !fields.keys().any(is_hop_by_hop) {
+        // Nearly every response.
+        return Ok((version >= Version::HTTP_11 && !idle_max.is_zero()).then_some(idle_max));
+    }
     let mut keep = keep_alive_timeout(fields).map_or(idle_max, |told| told.min(idle_max));
-    let mut close = head.version < Version::HTTP_11;
+    let mut close = version < Version::HTTP_11;
     let lines: Vec<HeaderValue> = fields.get_all(CONNECTION).iter().cloned().collect();
     for name in lines.iter().flat_map(|line| elements(line.as_bytes())) {
         if name.eq_ignore_ascii_case("close") {
@@ -38,20 +45,8 @@ pub(super) fn settle(head: &mut Parts, idle_max: Duration) -> Result<Option<Dura
     }
     // A response cannot hide its `Set-Cookie` from those who decide whether it is stored.
     strip_hop_by_hop(fields);
-    Ok((!close && !keep.is_zero()).then_some(keep))
-}
-
-fn check_framing(fields: &HeaderMap) -> Result<(), &'static str> {
-    let mut codings = fields.get_all(TRANSFER_ENCODING).iter();
-    let Some(first) = codings.next() else { return Ok(()) };
-    if fields.contains_key(CONTENT_LENGTH) {
-        return Err("both Transfer-Encoding and Content-Length (RFC 9112 §6.1)");
-    }
-    // We send no TE, so `chunked` is the only transfer coding that may come (RFC 9112 §7.4).
-    if codings.next().is_some() || !first.as_bytes().eq_ignore_ascii_case(b"chunked") {
-        return Err("a transfer coding other than chunked");
-    }
-    Ok(())
+    // Where only the connection's end ends the content, there is no connection left.
+    Ok((!close && !keep.is_zero() && coding != Some(Coding::Unknown)).then_some(keep))
 }
 
 /// The `timeout` of `Keep-Alive`, less a margin: a request sent in the moment in which the origin closes is lost, and only some may be
@@ -67,13 +62,14 @@ fn keep_alive_timeout(fields: &HeaderMap) -> Option<Duration> {
 mod tests {
     use super::*;
 
-    fn head(version: Version, fields: &[(&'static str, &'static str)]) -> Parts {
-        let (mut parts, ()) = http::Response::new(()).into_parts();
-        parts.version = version;
+    const OK: StatusCode = StatusCode::OK;
+
+    fn map(fields: &[(&'static str, &'static str)]) -> HeaderMap {
+        let mut map = HeaderMap::new();
         for (name, value) in fields {
-            parts.headers.append(*name, HeaderValue::from_static(value));
+            map.append(*name, HeaderValue::from_static(value));
         }
-        parts
+        map
     }
 
     #[test]
@@ -92,26 +88,26 @@ mod tests {
             (Version::HTTP_10, &[], None),
             (Version::HTTP_10, &[("connection", "keep-alive")], secs(55)),
             (Version::HTTP_11, &[("transfer-encoding", "Chunked")], secs(55)),
+            (Version::HTTP_11, &[("transfer-encoding", "x-own")], None),
         ] {
-            let mut parts = head(version, fields);
-            assert_eq!(settle(&mut parts, Duration::from_secs(55)), Ok(keep), "{fields:?}");
-            assert!(parts.headers.is_empty(), "{fields:?} leaves {:?}", parts.headers);
+            let mut map = map(fields);
+            assert_eq!(settle((OK, version), &mut map, Duration::from_secs(55)), Ok(keep), "{fields:?}");
+            assert!(map.is_empty(), "{fields:?} leaves {map:?}");
         }
     }
 
     #[test]
     fn end_to_end_fields_stay_and_a_101_is_left_alone() {
-        let mut parts = head(Version::HTTP_11, &[("content-length", "3"), ("set-cookie", "a=1"), ("set-cookie", "b=2")]);
-        assert!(settle(&mut parts, Duration::from_secs(1)).is_ok());
-        assert_eq!(parts.headers.len(), 3);
-        let mut parts =
-            head(Version::HTTP_11, &[("connection", "set-cookie, cache-control"), ("set-cookie", "a=1"), ("cache-control", "private")]);
-        assert!(settle(&mut parts, Duration::from_secs(1)).is_ok());
-        assert_eq!(parts.headers.len(), 2);
-        let mut parts = head(Version::HTTP_11, &[("connection", "upgrade"), ("upgrade", "websocket")]);
-        parts.status = StatusCode::SWITCHING_PROTOCOLS;
-        assert_eq!(settle(&mut parts, Duration::from_secs(1)), Ok(None));
-        assert_eq!(parts.headers.len(), 2);
+        const HTTP_11: Version = Version::HTTP_11;
+        let mut fields = map(&[("content-length", "3"), ("set-cookie", "a=1"), ("set-cookie", "b=2")]);
+        assert!(settle((OK, HTTP_11), &mut fields, Duration::from_secs(1)).is_ok());
+        assert_eq!(fields.len(), 3);
+        let mut fields = map(&[("connection", "set-cookie, cache-control"), ("set-cookie", "a=1"), ("cache-control", "private")]);
+        assert!(settle((OK, HTTP_11), &mut fields, Duration::from_secs(1)).is_ok());
+        assert_eq!(fields.len(), 2);
+        let mut fields = map(&[("connection", "upgrade"), ("upgrade", "websocket")]);
+        assert_eq!(settle((StatusCode::SWITCHING_PROTOCOLS, HTTP_11), &mut fields, Duration::from_secs(1)), Ok(None));
+        assert_eq!(fields.len(), 2);
     }
 
     #[test]
@@ -124,7 +120,7 @@ mod tests {
             &[("transfer-encoding", "chunked, chunked")],
             &[("transfer-encoding", "")],
         ] {
-            assert!(settle(&mut head(Version::HTTP_11, fields), Duration::from_secs(1)).is_err(), "{fields:?}");
+            assert!(settle((OK, Version::HTTP_11), &mut map(fields), Duration::from_secs(1)).is_err(), "{fields:?}");
         }
     }
 }

@@ -60,11 +60,21 @@ fn a_connection_the_origin_will_close_is_not_kept() {
     });
 }
 
+fn short_upload() -> Request<Body> {
+    let (feed, body) = upload();
+    feed.try_send(Ok("abc".into())).expect("room");
+    let mut post = request(Method::POST, "/first", body);
+    post.headers_mut().insert("content-length", HeaderValue::from_static("3"));
+    post
+}
+
 /// The origin closes an idle connection in the moment in which the next request is sent on it.
 async fn dies_of_old_age(method: Method, body: Body, said: &str) -> Result<Response<Body>, OriginError> {
     let script = Script::new().await;
     let origin = origin(&[script.address()]);
-    let asked = ask(&origin, get("/first"));
+    // An upload waits for the connection of another one.
+    let first = if matches!(body, Body::Stream(_)) { short_upload() } else { get("/first") };
+    let asked = ask(&origin, first);
     let mut old = script.accept().await;
     old.answer(OK).await;
     content(asked.await.expect("no panic").expect("a response")).await.expect("a body");
@@ -317,5 +327,75 @@ fn idle_connections_are_few_and_the_warmest_is_used() {
         let asked = ask(&origin, get("/again"));
         wires[1].answer(OK).await;
         assert_eq!(asked.await.expect("no panic").expect("a response").status(), 200);
+    });
+}
+
+#[test]
+fn interim_responses_are_told_as_they_come_without_what_concerns_the_connection() {
+    on_a_worker(async {
+        let script = Script::new().await;
+        let origin = origin(&[script.address()]);
+        let told = Log::default();
+        let asked = tokio::task::spawn_local({
+            let (origin, told) = (Rc::clone(&origin), Rc::clone(&told));
+            async move {
+                let tell = move |status: StatusCode, fields: &HeaderMap| told.borrow_mut().push(format!("{status} {fields:?}"));
+                origin.fetch_with_interim(get("/"), &tell).await
+            }
+        });
+        let mut wire = script.accept().await;
+        wire.request().await;
+        wire.say("HTTP/1.1 100 Continue\r\n\r\n").await;
+        wire.say("HTTP/1.1 103 Early Hints\r\nlink: </a>\r\nconnection: x-b\r\nx-b: 1\r\ncontent-length: 9\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n").await;
+        while told.borrow().len() < 2 {
+            tokio::task::yield_now().await;
+        }
+        assert!(!asked.is_finished(), "the final response has not come");
+        wire.say(OK).await;
+        let response = asked.await.expect("no panic").expect("a response");
+        assert!(!response.headers().contains_key("link"));
+        assert_eq!(content(response).await.expect("a body"), "ok");
+        assert_eq!(*told.borrow(), [r#"103 Early Hints {"link": "</a>"}"#, "102 Processing {}"]);
+        assert_eq!(idle(&origin), 1);
+    });
+}
+
+#[test]
+fn content_at_hand_is_measured_whatever_the_fields_say() {
+    on_a_worker(async {
+        let script = Script::new().await;
+        let origin = origin(&[script.address()]);
+        let mut wire = None;
+        for (body, said, sent) in [
+            (Body::Full("abc".into()), None, "content-length: 3\r\n\r\nabc"),
+            (Body::Full("abc".into()), Some("3"), "content-length: 3\r\n\r\nabc"),
+            (Body::Full("abc".into()), Some("7"), "content-length: 3\r\n\r\nabc"),
+            (Body::Empty, Some("7"), "content-length: 0\r\n\r\n"),
+            (Body::Empty, None, "host: blog.example\r\n\r\n"),
+        ] {
+            let mut post = request(Method::POST, "/", body);
+            if let Some(said) = said {
+                post.headers_mut().insert("content-length", HeaderValue::from_static(said));
+            }
+            post.headers_mut().insert("transfer-encoding", HeaderValue::from_static("chunked"));
+            let asked = ask(&origin, post);
+            if wire.is_none() {
+                wire = Some(script.accept().await);
+            }
+            let heard = wire.as_mut().expect("connected").answer(OK).await;
+            assert!(heard.ends_with(sent) && !heard.contains("transfer-encoding"), "{heard}");
+            content(asked.await.expect("no panic").expect("a response")).await.expect("a body");
+        }
+    });
+}
+
+/// glibc keeps freed blocks of up to 1,032 bytes at hand for each thread; a larger one is looked for, and put away, at some 500 instructions.
+#[test]
+fn an_exchange_is_small_enough_to_be_allocated_without_a_search() {
+    on_a_worker(async {
+        let script = Script::new().await;
+        let origin = origin(&[script.address()]);
+        let bytes = size_of_val(&origin.exchange(get("/"), None));
+        assert!(bytes <= 1032, "{bytes}");
     });
 }

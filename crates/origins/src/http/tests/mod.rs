@@ -5,12 +5,14 @@ mod faults;
 mod secure;
 mod timeouts;
 
-use std::{cell::RefCell, rc::Rc};
+use std::{cell::RefCell, pin::pin, rc::Rc};
 
+use ::http::Version;
 use http_body_util::BodyExt;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::{TcpListener, TcpStream},
+    time::Instant,
 };
 
 use super::*;

@@ -1,0 +1,361 @@
+//! A connection to an origin that is ours from its first byte to its last: for requests whose content is at hand, which are nearly all.
+//!
+//! Request and response are driven by whoever waits for them. hyper's client hands both through channels to a task per connection, which
+//! is needed where content is still coming from the client while the response comes from the origin, and for upgrades: those take that
+//! way ([`super::pool::Connection`]). Everything else need not pay for it: it is a third of the instructions of passing a request through.
+
+use std::{
+    future::{Future, poll_fn},
+    io::{self, IoSlice},
+    pin::{Pin, pin},
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use bytes::{Buf, Bytes, BytesMut};
+use http::{Request, StatusCode, header::CONTENT_LENGTH};
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use semantics::hop_by_hop::strip_hop_by_hop;
+use tokio::{
+    io::{AsyncReadExt, AsyncWrite},
+    time::{Instant, Sleep},
+};
+
+use super::{
+    Address, HttpOptions,
+    connect::Stream,
+    content::{Content, Taken},
+    head::{self, Head},
+    limit::Permit,
+    pool::Pool,
+};
+use crate::{Body, Fault, OnInterim, OriginError};
+
+/// Room for a response head and a page in one read. A connection keeps it while it is idle.
+const READ_MIN: usize = 16 * 1024;
+/// The most that is read at once, for content of many reads.
+const READ_MAX: usize = 64 * 1024;
+
+/// An open connection. Dropping it closes it, whatever is still on its way.
+#[derive(Debug)]
+pub(super) struct Wire {
+    stream: Stream,
+    read: BytesMut,
+    read_next: usize,
+    /// The request's head, how much of it has been written, and the content behind it.
+    head: Vec<u8>,
+    written: usize,
+    content: Bytes,
+    sending: Sending,
+    /// Made at the first wait; when it rings early it is set anew, so that a request does not touch the timer wheel.
+    alarm: Option<Pin<Box<Sleep>>>,
+    /// Whether it has carried a request before: only then may it have died of old age.
+    pub(super) reused: bool,
+    /// Whether any byte came since the request was sent.
+    pub(super) heard: bool,
+}
+
+/// How far a request has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sending {
+    /// It is being written.
+    Begun,
+    /// It has left whole.
+    Done,
+    /// The origin does not take the rest.
+    Torn,
+}
+
+/// Why there is no response, or no more of it.
+#[derive(Debug)]
+pub(super) struct Broken {
+    pub(super) fault: Fault,
+    pub(super) what: &'static str,
+    pub(super) source: Option<io::Error>,
+}
+
+impl Broken {
+    const fn new(fault: Fault, what: &'static str) -> Self {
+        Self { fault, what, source: None }
+    }
+
+    fn io(what: &'static str, error: io::Error) -> Self {
+        let garbage = matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput);
+        Self { fault: if garbage { Fault::ProtocolError } else { Fault::ConnectionTerminated }, what, source: Some(error) }
+    }
+}
+
+impl Broken {
+    /// The error of an exchange with `address`; `what` was being done.
+    pub(super) fn into_error(self, what: &str, address: &Address) -> OriginError {
+        let error = OriginError::new(self.fault, format!("{what} {address}: {}", self.what));
+        match self.source {
+            Some(source) => error.because(source),
+            None => error,
+        }
+    }
+}
+
+impl From<head::Refused> for Broken {
+    fn from((fault, what): head::Refused) -> Self {
+        Self::new(fault, what)
+    }
+}
+
+impl Wire {
+    pub(super) fn new(stream: Stream) -> Self {
+        Self {
+            stream,
+            read: BytesMut::new(),
+            read_next: READ_MIN,
+            head: Vec::new(),
+            written: 0,
+            content: Bytes::new(),
+            sending: Sending::Done,
+            alarm: None,
+            reused: false,
+            heard: false,
+        }
+    }
+
+    /// Makes a request ready to be sent; [`Wire::poll_head`] sends it.
+    pub(super) fn begin(&mut self, request: &Request<Body>) {
+        self.content = if let Body::Full(content) = request.body() { content.clone() } else { Bytes::new() };
+        self.head.clear();
+        head::write(request, &self.content, &mut self.head);
+        self.written = 0;
+        self.sending = Sending::Begun;
+        self.heard = false;
+    }
+
+    /// Whether nothing of the request has left.
+    pub(super) const fn nothing_sent(&self) -> bool {
+        // What TLS refuses may have left in part.
+        self.written == 0 && !self.stream.is_tls()
+    }
+
+    /// Whether an idle connection is as it was left. Bytes that nobody asked for end it, as its closing does.
+    pub(super) fn poll_is_good(&mut self, cx: &mut Context<'_>) -> bool {
+        self.poll_read(cx).is_pending()
+    }
+
+    /// Whether another request may follow: this one was sent whole, and its response ended where it said.
+    pub(super) fn is_clean(&self) -> bool {
+        self.read.is_empty() && self.sending == Sending::Done
+    }
+
+    /// Sends the request and reads the next head: an interim response's or the final one's.
+    pub(super) fn poll_head(&mut self, cx: &mut Context<'_>, options: &HttpOptions) -> Poll<Result<Head, Broken>> {
+        if self.sending == Sending::Begun {
+            self.poll_send(cx)?;
+        }
+        loop {
+            if !self.read.is_empty()
+                && let Some(head) = head::read(&mut self.read, options)?
+            {
+                return Poll::Ready(Ok(head));
+            }
+            match ready!(self.poll_read(cx)) {
+                Ok(0) => return Poll::Ready(Err(Broken::new(Fault::ConnectionTerminated, "closed before the response"))),
+                Ok(_) => self.heard = true,
+                Err(error) => return Poll::Ready(Err(Broken::io("no response", error))),
+            }
+        }
+    }
+
+    /// Sends the request and waits for the final response's head; none if it has not come by `deadline`. Interim responses are told, save for a 100.
+    pub(super) async fn final_head(
+        &mut self,
+        options: &HttpOptions,
+        deadline: Instant,
+        interim: Option<&OnInterim<'_>>,
+    ) -> Option<Result<Head, Broken>> {
+        poll_fn(|cx| {
+            loop {
+                match self.poll_head(cx, options) {
+                    Poll::Ready(Ok(mut head)) if head.is_interim() => {
+                        if let Some(interim) = interim.filter(|_| head.status != StatusCode::CONTINUE) {
+                            strip_hop_by_hop(&mut head.fields);
+                            // Nothing follows an interim head, whatever it says (RFC 9110 §8.6).
+                            head.fields.remove(CONTENT_LENGTH);
+                            interim(head.status, &head.fields);
+                        }
+                    }
+                    Poll::Ready(outcome) => return Poll::Ready(Some(outcome)),
+                    Poll::Pending => return self.poll_alarm(cx, deadline).map(|()| None),
+                }
+            }
+        })
+        .await
+    }
+
+    /// The next piece of a response's content; `None` at its end.
+    pub(super) fn poll_content(&mut self, cx: &mut Context<'_>, content: &mut Content) -> Poll<Result<Option<Bytes>, Broken>> {
+        loop {
+            match content.take(&mut self.read).map_err(|what| Broken::new(Fault::ProtocolError, what))? {
+                Taken::Data(data) => return Poll::Ready(Ok(Some(data))),
+                Taken::End => return Poll::Ready(Ok(None)),
+                Taken::More => {}
+            }
+            match ready!(self.poll_read(cx)) {
+                Ok(0) if *content == Content::Close => {
+                    *content = Content::Length(0);
+                    return Poll::Ready(Ok(None));
+                }
+                Ok(0) => return Poll::Ready(Err(Broken::new(Fault::ConnectionTerminated, "closed before the content's end"))),
+                Ok(_) => {}
+                Err(error) => return Poll::Ready(Err(Broken::io("the content broke off", error))),
+            }
+        }
+    }
+
+    /// Ready when `deadline` has passed.
+    pub(super) fn poll_alarm(&mut self, cx: &mut Context<'_>, deadline: Instant) -> Poll<()> {
+        let alarm = self.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
+        // One set for a shorter wait than this one rings early, one for a longer wait would ring late.
+        if alarm.deadline() > deadline {
+            alarm.as_mut().reset(deadline);
+        }
+        while alarm.as_mut().poll(cx).is_ready() {
+            if alarm.deadline() >= deadline {
+                return Poll::Ready(());
+            }
+            alarm.as_mut().reset(deadline);
+        }
+        Poll::Pending
+    }
+
+    /// Sends what the socket takes. An error counts only if nothing has left: the origin may have answered before it closed.
+    fn poll_send(&mut self, cx: &mut Context<'_>) -> Result<(), Broken> {
+        loop {
+            let head = self.head.get(self.written..).unwrap_or_default();
+            let sent = if head.is_empty() && self.content.is_empty() {
+                match Pin::new(&mut self.stream).poll_flush(cx) {
+                    Poll::Ready(Ok(())) => {
+                        self.sending = Sending::Done;
+                        return Ok(());
+                    }
+                    Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+                    Poll::Pending => return Ok(()),
+                }
+            } else if self.content.is_empty() {
+                Pin::new(&mut self.stream).poll_write(cx, head)
+            } else {
+                Pin::new(&mut self.stream).poll_write_vectored(cx, &[IoSlice::new(head), IoSlice::new(&self.content)])
+            };
+            match sent {
+                Poll::Pending => return Ok(()),
+                Poll::Ready(Ok(n)) if n > 0 => {
+                    let of_head = n.min(head.len());
+                    self.written += of_head;
+                    self.content.advance(n - of_head);
+                }
+                Poll::Ready(result) => {
+                    let error = result.err().unwrap_or_else(|| io::ErrorKind::WriteZero.into());
+                    self.sending = Sending::Torn;
+                    return if self.written == 0 { Err(Broken::io("not sent", error)) } else { Ok(()) };
+                }
+            }
+        }
+    }
+
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let room = self.read.capacity() - self.read.len();
+        if room < READ_MIN / 4 {
+            // The buffer is its own again when the pieces taken off it are gone: this seldom allocates.
+            self.read.reserve(self.read_next);
+        }
+        let room = self.read.capacity() - self.read.len();
+        let n = ready!(pin!(self.stream.read_buf(&mut self.read)).poll(cx))?;
+        if n == room {
+            self.read_next = (self.read_next * 2).min(READ_MAX);
+        }
+        Poll::Ready(Ok(n))
+    }
+}
+
+/// A streaming response body with a limit on its pauses.
+pub(super) struct WireBody {
+    content: Content,
+    lease: Option<WireLease>,
+    /// Since when a read has been pending. Time in which nobody asks for the next frame is not the origin's.
+    pending_since: Option<Instant>,
+}
+
+/// What a response holds on to until its content has ended: the connection, and a place in the budget. See [`super::incoming::Lease`].
+pub(super) struct WireLease {
+    pub(super) wire: Box<Wire>,
+    pub(super) pool: Arc<Pool>,
+    pub(super) slot: usize,
+    pub(super) _permit: Option<Permit>,
+    /// How long the connection may be kept; none if the origin closes it.
+    pub(super) keep: Option<Duration>,
+}
+
+impl WireLease {
+    /// The response has ended.
+    pub(super) fn end(self) {
+        if let Some(keep) = self.keep
+            && self.wire.is_clean()
+        {
+            self.pool.put_wire(self.slot, self.wire, keep);
+        }
+    }
+
+    fn failed(&self, broken: Broken) -> OriginError {
+        broken.into_error("response body from", &self.pool.slots[self.slot].address)
+    }
+}
+
+impl WireBody {
+    pub(super) const fn new(content: Content, lease: WireLease) -> Self {
+        Self { content, lease: Some(lease), pending_since: None }
+    }
+}
+
+impl HttpBody for WireBody {
+    type Data = Bytes;
+    type Error = OriginError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, OriginError>>> {
+        let this = &mut *self;
+        let Some(lease) = &mut this.lease else { return Poll::Ready(None) };
+        match lease.wire.poll_content(cx, &mut this.content) {
+            Poll::Ready(Ok(data)) => {
+                this.pending_since = None;
+                // The end is known with the last byte of counted content: who read that may never ask again.
+                if (data.is_none() || this.content.is_over())
+                    && let Some(lease) = this.lease.take()
+                {
+                    lease.end();
+                }
+                Poll::Ready(data.map(|data| Ok(Frame::data(data))))
+            }
+            Poll::Ready(Err(broken)) => {
+                let error = lease.failed(broken);
+                this.lease = None;
+                Poll::Ready(Some(Err(error)))
+            }
+            Poll::Pending => {
+                let timeout = lease.pool.options.between_bytes_timeout;
+                let deadline = *this.pending_since.get_or_insert_with(Instant::now) + timeout;
+                ready!(lease.wire.poll_alarm(cx, deadline));
+                let detail = format!("{} paused for {timeout:?}", lease.pool.slots[lease.slot].address);
+                this.lease = None;
+                Poll::Ready(Some(Err(OriginError::new(Fault::BodyTimeout, detail))))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.lease.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self.content {
+            Content::Length(left) => SizeHint::with_exact(left),
+            Content::Chunked(_) | Content::Close => SizeHint::default(),
+        }
+    }
+}
