@@ -18,5 +18,5 @@ pub use accept::Gauges;
 pub use inspect::{Inspected, InspectedContent, InspectedHead, inspect};
 pub use limits::Limits;
 pub use listen::{BindError, Listener, Socket, bind};
-pub use service::{Exchange, Hit, HitOf, Peer, RequestBody, RequestBodyError, Service};
+pub use service::{Exchange, Hit, HitOf, Interim, Peer, RequestBody, RequestBodyError, Service};
 pub use worker::{Shared, Worker};

@@ -5,6 +5,7 @@ use std::{
     future::Future,
     net::SocketAddr,
     pin::Pin,
+    rc::Rc,
     task::{Context, Poll},
     time::{Duration, Instant},
 };
@@ -66,6 +67,9 @@ pub struct Exchange<'a> {
     pub complete: bool,
 }
 
+/// Is told of an interim response's status and its end-to-end fields.
+pub type Interim = Rc<dyn Fn(http::StatusCode, &http::HeaderMap)>;
+
 /// Answers requests. One instance belongs to one worker and never leaves its thread.
 pub trait Service: 'static {
     /// Content of a stored response, kept until it is written.
@@ -87,12 +91,14 @@ pub trait Service: 'static {
     /// parsed and judged as if it were new.
     fn again(&self, peer: Peer, known: &Self::Known, started: Instant, out: &mut Vec<u8>) -> Option<HitOf<Self>>;
 
-    /// Answers in its own time. The request's URI is in origin-form, its authority in `Host`.
+    /// Answers in its own time. The request's URI is in origin-form, its authority in `Host`. Interim responses may be told before the
+    /// answer is ready, unless there is nothing to tell them to: a client of HTTP/1.0 would take one for the answer (RFC 9110 §15.2).
     fn call(
         &self,
         peer: Peer,
         request: http::Request<RequestBody>,
         started: Instant,
+        interim: Option<Interim>,
     ) -> impl Future<Output = (http::Response<Self::Body>, Self::Note)>;
 
     /// An exchange has ended.

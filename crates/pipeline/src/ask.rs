@@ -7,7 +7,7 @@ use origins::OriginError;
 use policy::{Kept, NotKept, Seen};
 use semantics::{Timestamp, date::format_http_date};
 
-use crate::{Failure, Pipeline, Record, question::Question, refusals::Refusal};
+use crate::{Failure, Interim, Pipeline, Record, question::Question, refusals::Refusal};
 
 /// After a purge: how long a "not found" is not believed.
 const JUST_PURGED: Duration = Duration::from_secs(5);
@@ -24,12 +24,21 @@ pub(crate) struct Answer {
 
 impl Pipeline {
     /// Sends a request to the question's origin.
-    pub(crate) async fn ask(&self, question: &Question, request: Request<origins::Body>) -> Result<Answer, Failure> {
+    pub(crate) async fn ask(
+        &self,
+        question: &Question,
+        request: Request<origins::Body>,
+        interim: Option<&Interim>,
+    ) -> Result<Answer, Failure> {
         let began = Instant::now();
         let request_time = self.shared.clock.at(began);
-        let answered = question.site.origin.fetch(request).await;
-        let took = began.elapsed();
-        let response_time = self.shared.clock.now();
+        let answered = match interim {
+            Some(interim) => question.site.origin.fetch_with_interim(request, interim.tell()).await,
+            None => question.site.origin.fetch(request).await,
+        };
+        let ended = Instant::now();
+        let took = ended.saturating_duration_since(began);
+        let response_time = self.shared.clock.at(ended);
         self.counters.origin_answered(u64::try_from(took.as_millis()).unwrap_or(u64::MAX), answered.is_err());
         match answered {
             Ok(mut response) => {
@@ -73,7 +82,7 @@ impl Pipeline {
             authority: &question.authority,
             target: &question.target,
             asked: question.asked,
-            request: &question.directives,
+            request: &question.asks.directives,
             status,
             headers,
             request_time,

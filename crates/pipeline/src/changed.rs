@@ -12,7 +12,10 @@ use semantics::{
 };
 use store::{Generation, Hardness, PurgeReceipt, Purged, Target};
 
-use crate::{Pipeline, Stored, question::Question};
+use crate::{
+    Pipeline, Stored,
+    question::{Asks, Question},
+};
 
 /// Fields of a request that are about its content, or that a GET for the same page would not have.
 const OF_CONTENT: [header::HeaderName; 6] =
@@ -82,6 +85,7 @@ impl Pipeline {
             }
         };
         get.asked = asked;
+        get.asks = Asks::of(&get.site, &get.fields());
         get.hash = self.shared.store.hash(&key);
         get.key = key;
         let kept = self.judge(&get, status, headers, times).ok()?;

@@ -194,7 +194,7 @@ impl Pipeline {
         let url = format!("{}://{host}{}", scheme.as_str(), parts.uri);
         let method = parts.method.to_string();
         let mut steps = Steps::default();
-        let judged = self.judged(&config, client, parts, &mut steps);
+        let judged = self.judged(&config, client, parts, None, &mut steps);
         let blank = |site: &Site, verdict: &str, now: Now| Explanation {
             method,
             url,

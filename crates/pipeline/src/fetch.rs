@@ -13,7 +13,7 @@ use semantics::{
 use store::{Lead, Reader};
 use tokio::sync::oneshot;
 
-use crate::{Failure, Pipeline, Record, Stored, ask::Answer, forward, question::Question};
+use crate::{Failure, Interim, Pipeline, Record, Stored, ask::Answer, forward, question::Question};
 
 /// How long a key is remembered whose answer could not be shared.
 const UNCACHEABLE: Duration = Duration::from_secs(60);
@@ -41,20 +41,27 @@ impl Pipeline {
         question: Rc<Question>,
         lead: Lead<Record, Failure>,
         candidate: Option<Arc<Stored>>,
+        interim: Option<Interim>,
     ) -> oneshot::Receiver<Told> {
         let (tell, told) = oneshot::channel();
         let pipeline = Rc::clone(self);
-        self.tasks.spawn_local(async move { pipeline.fetch(&question, lead, candidate, tell).await });
+        self.tasks.spawn_local(async move { pipeline.fetch(&question, lead, candidate, (tell, interim)).await });
         told
     }
 
-    async fn fetch(&self, question: &Question, lead: Lead<Record, Failure>, candidate: Option<Arc<Stored>>, tell: oneshot::Sender<Told>) {
+    async fn fetch(
+        &self,
+        question: &Question,
+        lead: Lead<Record, Failure>,
+        candidate: Option<Arc<Stored>>,
+        (tell, interim): (oneshot::Sender<Told>, Option<Interim>),
+    ) {
         let beginning = if candidate.is_none() { self.beginning(question) } else { None };
         let request = match &beginning {
             Some(beginning) => Self::rest(question, beginning),
             None => forward::shared(question, candidate.as_deref()),
         };
-        let asked = match (self.ask(question, request).await, beginning) {
+        let asked = match (self.ask(question, request, interim.as_ref()).await, beginning) {
             (Ok(answer), Some(beginning)) => self.completed(question, beginning, answer).await,
             (asked, _) => asked,
         };
@@ -188,7 +195,7 @@ impl Pipeline {
             None => {
                 // It confirms something else than what is stored, or forbids keeping it: ask for the whole.
                 self.shared.store.remove(question.hash, &question.key);
-                match self.ask(question, forward::shared(question, None)).await {
+                match self.ask(question, forward::shared(question, None), None).await {
                     Ok(answer) => self.store(question, lead, answer, tell).await,
                     Err(failure) => {
                         lead.failed(failure.clone());

@@ -5,7 +5,7 @@ use origins::{
     Body,
     http::{Forwarding, Peer, keep_upgrade, rebuild},
 };
-use semantics::{validation::add_validators, vary::canonical_accept_encoding};
+use semantics::validation::add_validators;
 
 use crate::{Stored, question::Question};
 
@@ -31,18 +31,22 @@ pub(crate) fn shared(question: &Question, candidate: Option<&Stored>) -> Request
 /// What may be stored must be the answer to what key and `Vary` say was asked: the codings in their canonical form, and no method but the
 /// request's own, which some frameworks take from a field.
 fn ask_as_keyed(question: &Question, fields: &mut HeaderMap) {
-    let overrides =
-        |name: &str| matches!(name.replace('_', "-").as_str(), "x-http-method-override" | "x-http-method" | "x-method-override");
-    let overriding: Vec<_> = fields.keys().filter(|name| name.as_str().starts_with('x') && overrides(name.as_str())).cloned().collect();
-    for name in overriding {
+    while let Some(name) = fields.keys().find(|name| is_method_override(name.as_str())).cloned() {
         fields.remove(name);
     }
-    let codings = canonical_accept_encoding(&question.fields());
+    let codings = question.asks.codings;
     if codings.is_empty() {
         fields.remove(header::ACCEPT_ENCODING);
     } else {
         fields.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(codings));
     }
+}
+
+/// A field from which some frameworks take the method, with hyphens or with underscores.
+fn is_method_override(name: &str) -> bool {
+    const NAMES: [&str; 3] = ["x-http-method-override", "x-http-method", "x-method-override"];
+    let same = |known: &str| known.len() == name.len() && known.bytes().zip(name.bytes()).all(|(k, n)| k == n || (k == b'-' && n == b'_'));
+    name.starts_with('x') && NAMES.iter().any(|known| same(known))
 }
 
 /// For this one client, with its own conditions unless what is stored is to be validated.
@@ -94,8 +98,7 @@ fn request(question: &Question, body: Body) -> Request<Body> {
     }
     let mut request = Request::new(body);
     *request.method_mut() = question.method.clone();
-    // The target came out of a URI and was only made shorter; should it not be one, the origin is asked for its root rather than for garbage.
-    *request.uri_mut() = question.target.parse().unwrap_or_default();
+    *request.uri_mut() = question.uri.clone();
     *request.headers_mut() = fields;
     request
 }

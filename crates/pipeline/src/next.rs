@@ -72,7 +72,7 @@ impl Pipeline {
             return Found::Nothing(Forwarded::UriMiss);
         }
         let stored = Arc::clone(stored);
-        let reuse = reuse(&question.directives, &record.freshness, purged == Purged::Soft, now);
+        let reuse = reuse(&question.asks.directives, &record.freshness, purged == Purged::Soft, now);
         trace.notes("reuse", || match reuse {
             Reuse::Fresh => "fresh".to_owned(),
             Reuse::WhileRevalidating => "stale, but may be served while it is validated".to_owned(),
@@ -98,7 +98,7 @@ impl Pipeline {
             }
             Found::Stale(stored, why) if why.is_by_request() => Next::Ask(Some(stored), Forwarded::Request),
             Found::Stale(stored, _) => Next::Ask(Some(stored), Forwarded::Stale),
-            Found::Nothing(_) if question.directives.only_if_cached => Next::OnlyIfCached,
+            Found::Nothing(_) if question.asks.directives.only_if_cached => Next::OnlyIfCached,
             Found::Nothing(why) => Next::Ask(None, why),
         }
     }

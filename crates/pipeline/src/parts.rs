@@ -44,7 +44,7 @@ impl Pipeline {
     /// The stored answer to the very same range, if it is fresh.
     pub(crate) fn part(&self, question: &Question, now: Timestamp) -> Option<Arc<Stored>> {
         let asked = range_asked(question)?;
-        self.parts(question, now, &question.directives).find(|stored| stored.record.part().as_deref() == Some(asked))
+        self.parts(question, now, &question.asks.directives).find(|stored| stored.record.part().as_deref() == Some(asked))
     }
 
     /// The longest fresh beginning of what a question asks for the whole of.
@@ -121,7 +121,7 @@ impl Pipeline {
             .then(|| combined(&stored.record.all_headers(), length, complete_length, answer.response.headers()))
             .flatten();
         let Some(mut headers) = whole else {
-            return self.ask(question, forward::shared(question, None)).await;
+            return self.ask(question, forward::shared(question, None), None).await;
         };
         headers.remove(header::RANGE);
         for name in stored.record.omitted() {

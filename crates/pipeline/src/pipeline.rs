@@ -17,7 +17,6 @@ use origins::http::is_for_proxies_only;
 use policy::{NotKept, Silent, Trace, Verdict};
 use semantics::{
     RequestFields, Timestamp,
-    cache_control::RequestDirectives,
     cache_status::{CacheStatus, Forwarded, Outcome},
     conditional::{Precondition, evaluate},
     hop_by_hop::nominated_by_connection,
@@ -30,7 +29,7 @@ use store::{Front, Generation, Hardness, Joined, Target};
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    Body, Client, Clock, Counters, Failure, Note, Record, Refilling, Router, Site, Store, Stored,
+    Body, Client, Clock, Counters, Failure, Interim, Note, Record, Refilling, Router, Site, Store, Stored,
     ask::Answer,
     deliver, failure,
     fetch::{STALE_IF_ERROR, Told},
@@ -50,6 +49,9 @@ const ATTEMPTS: usize = 4;
 const FRONT_SHARE: u64 = 16;
 /// and never more than this. Nearly all of it is stored as well; what is not goes with the next [`Pipeline::sweep`].
 const FRONT_BYTES_MAX: u64 = 16 << 20;
+
+/// Bytes of a key beside the host and the target, at most: so it does not grow while it is written.
+const KEY_OVERHEAD: usize = 8;
 
 /// What all workers share.
 #[derive(Debug)]
@@ -178,11 +180,18 @@ impl Pipeline {
     }
 
     /// The life of a request.
-    pub async fn respond(self: &Rc<Self>, peer: Option<IpAddr>, request: Request<origins::Body>) -> (Response<Body>, Note) {
+    ///
+    /// Interim responses of the origin go to `interim` before this is ready, and none afterwards.
+    pub async fn respond(
+        self: &Rc<Self>,
+        peer: Option<IpAddr>,
+        request: Request<origins::Body>,
+        interim: Option<Interim>,
+    ) -> (Response<Body>, Note) {
         let config = Rc::clone(&self.config.borrow());
         let (parts, body) = request.into_parts();
         let client = Client::of(peer, FieldLines::Map(&parts.headers), &config.trusted_proxies);
-        let (question, verdict) = match self.judged(&config, client, parts, &mut Silent) {
+        let (question, verdict) = match self.judged(&config, client, parts, interim, &mut Silent) {
             Ok(judged) => judged,
             Err(Unjudged::NoSite) => return (failure::page(StatusCode::MISDIRECTED_REQUEST, "no-such-site"), Note::default()),
             Err(Unjudged::Target(_)) => return (failure::page(StatusCode::BAD_REQUEST, "target"), Note::default()),
@@ -205,18 +214,21 @@ impl Pipeline {
         config: &Config,
         client: Client,
         parts: Parts,
+        interim: Option<Interim>,
         trace: &mut impl Trace,
     ) -> Result<(Question, Verdict), Unjudged> {
         let authority = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned();
         let site = config.router.site(&authority).ok_or(Unjudged::NoSite)?;
-        let mut key = Vec::new();
+        let target_bytes = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
+        let mut key = Vec::with_capacity(KEY_OVERHEAD + authority.len() + target_bytes);
         let fields = RequestFields::from_map(&parts.headers);
+        let asks = question::Asks::of(site, &fields);
         let head = question::head(&parts, &fields, &authority, client.scheme);
         let verdict = site.policy.verdict_traced(site.id, &head, &mut key, trace);
         if verdict == Verdict::Purge {
             return Err(Unjudged::Purge { site: Rc::clone(site), parts: Box::new(parts), authority });
         }
-        let question = self.question(Rc::clone(site), client, parts, authority, (&verdict, key));
+        let question = self.question(Rc::clone(site), client, parts, authority, (&verdict, key), (asks, interim));
         question.map(|question| (question, verdict)).ok_or_else(|| Unjudged::Target(Rc::clone(site)))
     }
 
@@ -227,38 +239,40 @@ impl Pipeline {
         parts: Parts,
         authority: String,
         (verdict, key): (&Verdict, Vec<u8>),
+        (asks, interim): (question::Asks, Option<Interim>),
     ) -> Option<Question> {
-        let target = if parts.uri.path() == "*" {
-            "*".to_owned()
+        let (method, version, mut headers, uri) = (parts.method, parts.version, parts.headers, parts.uri);
+        let (target, uri) = if uri.path() == "*" {
+            ("*".to_owned(), uri)
         } else {
-            site.policy.forwarded_target(parts.uri.path(), parts.uri.query())?.into_owned()
+            let target = site.policy.forwarded_target(uri.path(), uri.query())?;
+            // Nearly always what came is what goes on.
+            let same = uri.path_and_query().is_some_and(|whole| whole.as_str() == target);
+            let target = target.into_owned();
+            let uri = if same { uri } else { target.parse().ok()? };
+            (target, uri)
         };
         let asked = match verdict {
             Verdict::Lookup(asked) => *asked,
             Verdict::Pass(_) | Verdict::Purge | Verdict::Malformed => policy::Asked::default(),
         };
-        let directives = if site.policy.settings().honour_request_directives {
-            RequestDirectives::of(&RequestFields::from_map(&parts.headers))
-        } else {
-            RequestDirectives::NONE
-        };
         let hash = self.shared.store.hash(&key);
-        let minor_version = u8::from(parts.version != http::Version::HTTP_10);
-        let (method, mut headers) = (parts.method, parts.headers);
+        let minor_version = u8::from(version != http::Version::HTTP_10);
         // What the origin does not get to see must not select a variant: what only proxies may say, from a stranger,
         if !client.trusted {
-            let hidden: Vec<_> = headers.keys().filter(|name| is_for_proxies_only(name.as_str())).cloned().collect();
-            for name in hidden {
+            while let Some(name) = headers.keys().find(|name| is_for_proxies_only(name.as_str())).cloned() {
                 headers.remove(name);
             }
         }
         // and what the client's connection names. It never reaches the origin, so it must not select a variant either.
-        for name in nominated_by_connection(&headers) {
-            if name != header::UPGRADE {
-                headers.remove(name);
+        if asks.names_hop_by_hop {
+            for name in nominated_by_connection(&headers) {
+                if name != header::UPGRADE {
+                    headers.remove(name);
+                }
             }
         }
-        Some(Question { site, client, method, headers, minor_version, authority, target, asked, directives, key, hash })
+        Some(Question { site, client, method, headers, minor_version, authority, target, uri, asked, asks, key, hash, interim })
     }
 
     /// Asks the cache; and the origin, once for all who ask the same.
@@ -288,7 +302,7 @@ impl Pipeline {
                 // An earlier flight may have landed between looking and joining.
                 Joined::Lead(lead) if matches!(self.find(&question, now), Found::Fresh(_)) => drop(lead),
                 Joined::Lead(lead) => {
-                    let told = self.begin_fetch(fetched, lead, candidate.clone()).await;
+                    let told = self.begin_fetch(fetched, lead, candidate.clone(), question.interim.clone()).await;
                     return self.told(&question, told, candidate, forwarded).await;
                 }
                 Joined::Follow(follow) => {
@@ -357,7 +371,7 @@ impl Pipeline {
     ) -> (Response<Body>, Note) {
         let fetching = self.shared.store.begin();
         let begun = fetching.begun();
-        let answer = match self.ask(question, forward::alone(question, candidate.as_deref())).await {
+        let answer = match self.ask(question, forward::alone(question, candidate.as_deref()), question.interim.as_ref()).await {
             Ok(answer) => answer,
             Err(failure) => return self.failed(question, candidate, &failure, forwarded, false),
         };
@@ -390,7 +404,9 @@ impl Pipeline {
                 (self.kept_body(Rc::clone(question), (status, parts.headers.clone()), body, kept, begun, fetching), None)
             }
             Err(NotKept::NotStorable(NotStorable::Partial)) => match self.judge_part(question, &parts.headers, times) {
-                Some((question, headers, kept)) => (self.kept_body(Rc::new(question), (status, headers), body, kept, begun, fetching), None),
+                Some((question, headers, kept)) => {
+                    (self.kept_body(Rc::new(question), (status, headers), body, kept, begun, fetching), None)
+                }
                 None => (Body::Origin(body), Some(NotStorable::Partial.name())),
             },
             Err(why) => (Body::Origin(body), Some(why.name())),
@@ -407,7 +423,7 @@ impl Pipeline {
         let forwarded = passed_because(rule);
         let fetching = self.shared.store.begin();
         let begun = fetching.begun();
-        let answer = match self.ask(&question, forward::passed(&question, body)).await {
+        let answer = match self.ask(&question, forward::passed(&question, body), question.interim.as_ref()).await {
             Ok(answer) => answer,
             Err(failure) => return self.failed_plainly(&failure, forwarded, false),
         };
@@ -417,7 +433,9 @@ impl Pipeline {
         let posted = self.posted(&question, status, &parts.headers, (answer.request_time, answer.response_time), begun);
         let since = self.invalidate(&question, status, &parts.headers, now);
         let (body, detail) = match posted.zip(since) {
-            Some(((get, kept), begun)) => (self.kept_body(Rc::new(get), (status, parts.headers.clone()), body, kept, begun, fetching), None),
+            Some(((get, kept), begun)) => {
+                (self.kept_body(Rc::new(get), (status, parts.headers.clone()), body, kept, begun, fetching), None)
+            }
             None => (Body::Origin(body), Some(rule)),
         };
         let explained = CacheStatus { detail, ..forwarded_status(forwarded, Some(status), detail.is_none()) };
@@ -463,7 +481,8 @@ impl Pipeline {
         }
         let flight = self.flight_key(question);
         if let Joined::Lead(lead) = store.join(store.hash(&flight), &flight) {
-            drop(self.begin_fetch(Rc::clone(question), lead, Some(Arc::clone(stored))));
+            // Nobody waits for it who could be told of interim responses.
+            drop(self.begin_fetch(Rc::clone(question), lead, Some(Arc::clone(stored)), None));
         }
     }
 
@@ -482,7 +501,7 @@ impl Pipeline {
     /// Whether a stale response may be served because the origin failed.
     pub(crate) fn stands_in(&self, question: &Question, stored: &Stored, now: Timestamp) -> bool {
         let default = question.site.policy.settings().stale_if_error.unwrap_or(STALE_IF_ERROR);
-        allowed_on_error(&question.directives, &stored.record.freshness, now, default)
+        allowed_on_error(&question.asks.directives, &stored.record.freshness, now, default)
     }
 
     fn deliver(&self, question: &Question, stored: &Arc<Stored>, outcome: Outcome, collapsed: bool) -> (Response<Body>, Note) {

@@ -2,13 +2,13 @@
 
 use std::{net::IpAddr, rc::Rc};
 
-use http::{HeaderMap, Method, request::Parts};
+use http::{HeaderMap, Method, Uri, request::Parts};
 use ipnet::IpNet;
 use policy::Asked;
-use semantics::{FieldLines, RequestFields, RequestHead, Scheme, cache_control::RequestDirectives};
+use semantics::{FieldLines, RequestFields, RequestHead, Scheme, cache_control::RequestDirectives, vary::canonical_accept_encoding};
 use store::KeyHash;
 
-use crate::Site;
+use crate::{Interim, Site};
 
 /// Who sent a request: the peer of the connection, and the client behind it where the peer is trusted to name one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,10 +66,38 @@ pub(crate) struct Question {
     pub(crate) authority: String,
     /// Path and query as the origin is asked for them.
     pub(crate) target: String,
+    /// The same as a URI.
+    pub(crate) uri: Uri,
     pub(crate) asked: Asked,
-    pub(crate) directives: RequestDirectives,
+    pub(crate) asks: Asks,
     pub(crate) key: Vec<u8>,
     pub(crate) hash: KeyHash,
+    /// Where interim responses go.
+    pub(crate) interim: Option<Interim>,
+}
+
+/// What a request's fields ask for, read off them once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asks {
+    pub(crate) directives: RequestDirectives,
+    /// A part, or something on a condition that only the whole can meet.
+    in_part: bool,
+    /// The codings that a shared fetch asks for.
+    pub(crate) codings: &'static str,
+    /// `Connection` is there.
+    pub(crate) names_hop_by_hop: bool,
+}
+
+impl Asks {
+    pub(crate) fn of(site: &Site, fields: &RequestFields<'_>) -> Self {
+        let honoured = site.policy.settings().honour_request_directives;
+        Self {
+            directives: if honoured { RequestDirectives::of(fields) } else { RequestDirectives::NONE },
+            in_part: fields.range.is_present() || fields.if_match.is_present() || fields.if_unmodified_since.is_present(),
+            codings: canonical_accept_encoding(fields),
+            names_hop_by_hop: fields.connection.is_present(),
+        }
+    }
 }
 
 impl Question {
@@ -89,19 +117,16 @@ impl Question {
 
     /// Why not, in words.
     pub(crate) fn unshareable(&self) -> Option<&'static str> {
-        let fields = self.fields();
         if self.method != Method::GET {
             Some("it is no GET")
         } else if self.asked.cookie {
             Some("it carries a cookie that may be somebody's")
         } else if self.asked.authorization {
             Some("it carries Authorization")
-        } else if self.directives.no_store {
+        } else if self.asks.directives.no_store {
             Some("it says no-store")
-        } else if fields.range.is_present() {
-            Some("it asks for a part")
-        } else if fields.if_match.is_present() || fields.if_unmodified_since.is_present() {
-            Some("it has a precondition that only the origin can judge")
+        } else if self.asks.in_part {
+            Some("it asks for a part, or has a precondition that only the origin can judge")
         } else {
             None
         }

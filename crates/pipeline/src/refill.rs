@@ -22,11 +22,15 @@ use futures_util::future::join_all;
 use http::{HeaderMap, HeaderValue, Method, header};
 use origins::http::Budget;
 use policy::{Asked, Replay, Verdict};
-use semantics::{RequestFields, RequestHead, Timestamp, cache_control::RequestDirectives, vary::Vary};
+use semantics::{RequestFields, RequestHead, Timestamp, vary::Vary};
 use store::{Hardness, Joined, KeyHash, Purged};
 use tokio::sync::Notify;
 
-use crate::{Client, Pipeline, Site, Stored, fetch::Told, question::Question};
+use crate::{
+    Client, Pipeline, Site, Stored,
+    fetch::Told,
+    question::{Asks, Question},
+};
 
 /// After a purge the origin may not know yet what it has just announced: the routes of content management systems come a little later.
 const DELAY: Duration = Duration::from_secs(1);
@@ -255,7 +259,7 @@ impl Run<'_> {
             if pipeline.purged_softly(page.hash, &page.key).iter().all(|still| !Arc::ptr_eq(still, &stored)) {
                 continue;
             }
-            match pipeline.begin_fetch(question, lead, Some(stored)).await {
+            match pipeline.begin_fetch(question, lead, Some(stored), None).await {
                 Ok(Told::Growing { mut body, .. }) => {
                     // To its end: that is how long the origin is busy with it.
                     while let Some(chunk) = body.chunk().await {
@@ -300,6 +304,7 @@ fn question(site: &Rc<Site>, page: &Page, stored: &Stored) -> Option<Question> {
     if verdict != Verdict::Lookup(Asked::default()) || *key != *page.key || !stored.record.vary.matches(&fields) {
         return None;
     }
+    let asks = Asks::of(site, &fields);
     let ourselves = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let question = Question {
         site: Rc::clone(site),
@@ -308,8 +313,10 @@ fn question(site: &Rc<Site>, page: &Page, stored: &Stored) -> Option<Question> {
         minor_version: 1,
         authority: replay.authority.to_owned(),
         target: replay.target.to_owned(),
+        uri: replay.target.parse().ok()?,
         asked: Asked::default(),
-        directives: RequestDirectives::NONE,
+        asks,
+        interim: None,
         hash: page.hash,
         key,
         headers,

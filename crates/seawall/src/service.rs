@@ -7,7 +7,7 @@ use http::{Request, Response};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use origins::{Fault, OriginError};
-use pipeline::{Body, Content, Known, Note, Pipeline};
+use pipeline::{Body, Content, Interim, Known, Note, Pipeline};
 use semantics::RequestHead;
 
 use crate::access_log::AccessLog;
@@ -51,8 +51,14 @@ impl edge::Service for SiteService {
         self.pipeline.again(ip(peer), known, started, out).map(hit)
     }
 
-    async fn call(&self, peer: Peer, request: Request<RequestBody>, _started: Instant) -> (Response<Body>, Note) {
-        self.pipeline.respond(ip(peer), request.map(content)).await
+    async fn call(
+        &self,
+        peer: Peer,
+        request: Request<RequestBody>,
+        _started: Instant,
+        interim: Option<edge::Interim>,
+    ) -> (Response<Body>, Note) {
+        self.pipeline.respond(ip(peer), request.map(content), interim.map(Interim::new)).await
     }
 
     fn done(&self, exchange: &Exchange<'_>, note: Note) {

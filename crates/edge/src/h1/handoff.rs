@@ -17,8 +17,9 @@ use hyper::{body::Incoming, service::service_fn, upgrade::OnUpgrade};
 use hyper_util::rt::TokioIo;
 
 use super::{
-    Connection, Line,
+    Connection,
     gate::{Gate, Signals},
+    line::Line,
 };
 use crate::{
     service::{Peer, RequestBody, Service},
@@ -96,7 +97,7 @@ impl<S: Service> Handler<S> {
         let (mut parts, body) = request.into_parts();
         to_origin_form(&mut parts);
         let body = RequestBody::limited(body, limits.body_bytes, limits.body_timeout);
-        let (mut response, note) = self.worker.service.call(self.peer, Request::from_parts(parts, body), started).await;
+        let (mut response, note) = self.worker.service.call(self.peer, Request::from_parts(parts, body), started, None).await;
 
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             let origin_upgrade = response.extensions_mut().remove::<OnUpgrade>();
@@ -124,15 +125,10 @@ impl<S: Service> Handler<S> {
 }
 
 fn line(request: &Request<Incoming>) -> Line {
-    let owned = |name| request.headers().get(name).map(|value: &HeaderValue| value.as_bytes().to_vec()).unwrap_or_default();
-    Line {
-        method: request.method().clone(),
-        target: request.uri().to_string(),
-        minor_version: u8::from(request.version() != Version::HTTP_10),
-        host: owned(header::HOST),
-        referer: owned(header::REFERER),
-        user_agent: owned(header::USER_AGENT),
-    }
+    let logged = [header::HOST, header::REFERER, header::USER_AGENT];
+    let logged = logged.map(|name| request.headers().get(name).map(HeaderValue::as_bytes).unwrap_or_default());
+    let minor_version = u8::from(request.version() != Version::HTTP_10);
+    Line::new(request.method().clone(), minor_version, &request.uri().to_string(), logged)
 }
 
 /// An absolute-form target's authority replaces `Host` (RFC 9112 §3.2.2).

@@ -7,6 +7,8 @@
 mod gate;
 mod handoff;
 pub(crate) mod head;
+mod interim;
+mod line;
 pub(crate) mod recall;
 mod respond;
 
@@ -29,6 +31,8 @@ use crate::{
     worker::{Front, Worker},
 };
 use head::{Framing, Head, Parsed, Reject, field_table, parse};
+use interim::Interims;
+use line::Line;
 use recall::Said;
 
 /// A connection and what it owns.
@@ -40,6 +44,8 @@ struct Connection<S: Service> {
     seat: Seat,
     /// Bytes read and not yet consumed: empty, and without an allocation, while idle.
     pending: Vec<u8>,
+    /// Made when a request first has to wait for its answer.
+    interims: Option<Box<Interims>>,
     _share: Share,
 }
 
@@ -77,41 +83,11 @@ struct Call {
     started: Instant,
 }
 
-/// What the log wants to know of a request after its buffer is gone.
-#[derive(Debug)]
-struct Line {
-    method: Method,
-    target: String,
-    minor_version: u8,
-    host: Vec<u8>,
-    referer: Vec<u8>,
-    user_agent: Vec<u8>,
-}
-
-impl Line {
-    fn exchange(&self, peer: Peer, status: u16, body_bytes: u64, started: Instant, complete: bool) -> Exchange<'_> {
-        Exchange {
-            peer,
-            method: self.method.as_str(),
-            target: &self.target,
-            minor_version: self.minor_version,
-            host: &self.host,
-            referer: &self.referer,
-            user_agent: &self.user_agent,
-            status,
-            body_bytes,
-            started,
-            ended: Instant::now(),
-            complete,
-        }
-    }
-}
-
 /// Serves one connection until either side has had enough.
 pub(crate) async fn serve<S: Service>(worker: Rc<Worker<S>>, front: Rc<Front>, stream: Stream, peer: Peer, seat: Seat, share: Share) {
     // The first request has to come within the time for a head; only later ones may be waited for.
     seat.until(Phase::Head, front.allowances.header);
-    let mut connection = Connection { worker, front, stream, peer, seat, pending: Vec::new(), _share: share };
+    let mut connection = Connection { worker, front, stream, peer, seat, pending: Vec::new(), interims: None, _share: share };
     loop {
         match std::future::poll_fn(|cx| connection.poll_step(cx)).await {
             Step::Gone => return,

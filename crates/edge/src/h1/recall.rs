@@ -13,7 +13,7 @@ use std::{cell::Cell, fmt, ops::Range, rc::Rc};
 use http::Method;
 use semantics::{RequestFields, Scheme, request::Slot};
 
-use super::{Line, head::Head};
+use super::{head::Head, line::Line};
 use crate::worker::Front;
 
 /// Sets of places. A head belongs to one.
@@ -59,14 +59,7 @@ impl<'a> Said<'a> {
 
     /// For when the buffer is gone.
     pub(super) fn keep(&self) -> Line {
-        Line {
-            method: self.method.clone(),
-            target: self.target.to_owned(),
-            minor_version: self.minor_version,
-            host: self.host.to_vec(),
-            referer: self.referer.to_vec(),
-            user_agent: self.user_agent.to_vec(),
-        }
+        Line::new(self.method.clone(), self.minor_version, self.target, [self.host, self.referer, self.user_agent])
     }
 }
 

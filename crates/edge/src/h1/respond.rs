@@ -9,10 +9,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{Method, StatusCode, header};
+use http::{HeaderMap, Method, StatusCode, header};
 use http_body::Body;
 
-use super::{Call, Connection, connection_fields, head::Reject};
+use super::{Call, Connection, connection_fields, head::Reject, interim::Interims, line::Line};
 use crate::{
     connection::Phase,
     service::{RequestBody, Service},
@@ -50,25 +50,47 @@ impl<S: Service> Connection<S> {
     pub(super) async fn call(&mut self, call: Box<Call>) -> io::Result<bool> {
         let Call { request, line, keep_alive, started } = *call;
         self.seat.in_service();
-        let Some((response, note)) = self.until_gone(request, started).await else {
+        let interims = if line.minor_version == 1 { Some(self.interims.take().unwrap_or_else(|| Box::new(Interims::new()))) } else { None };
+        let answered = self.until_gone(request, started, interims.as_deref()).await;
+        let unwritten = interims.as_ref().map(|interims| interims.close()).unwrap_or_default();
+        self.interims = interims;
+        let Some((response, note)) = answered else {
             self.worker.service.done(&line.exchange(self.peer, 499, 0, started, false), S::Note::default());
             return Err(io::ErrorKind::ConnectionAborted.into());
         };
         let status = response.status().as_u16();
         let mut body_bytes = 0;
-        let result = self.respond(response, &line.method, line.minor_version, keep_alive, &mut body_bytes).await;
+        let result = self.respond(response, &line, keep_alive, (unwritten, &mut body_bytes)).await;
         self.worker.service.done(&line.exchange(self.peer, status, body_bytes, started, result.is_ok()), note);
         self.seat.until(Phase::Idle, self.front.allowances.idle);
         result
     }
 
     /// The service's answer, or `None` if the client went first.
-    async fn until_gone(&mut self, request: http::Request<RequestBody>, started: Instant) -> Option<(http::Response<S::Body>, S::Note)> {
+    async fn until_gone(
+        &mut self,
+        request: http::Request<RequestBody>,
+        started: Instant,
+        interims: Option<&Interims>,
+    ) -> Option<(http::Response<S::Body>, S::Note)> {
         let worker = std::rc::Rc::clone(&self.worker);
-        let mut answer = pin!(worker.service.call(self.peer, request, started));
+        if let Some(interims) = interims {
+            interims.open();
+        }
+        let interim = interims.map(|interims| std::rc::Rc::clone(&interims.interim));
+        let mut answer = pin!(worker.service.call(self.peer, request, started, interim));
         std::future::poll_fn(|cx| {
             if let Poll::Ready(answer) = answer.as_mut().poll(cx) {
                 return Poll::Ready(Some(answer));
+            }
+            if let Some(interims) = interims {
+                let wrote = interims.write(cx, |cx, bytes| match self.stream.poll_write(cx, &[IoSlice::new(bytes)]) {
+                    Poll::Ready(written) => written,
+                    Poll::Pending => Ok(0),
+                });
+                if wrote.is_err() {
+                    return Poll::Ready(None);
+                }
             }
             self.stream.poll_gone(cx).map(|()| None)
         })
@@ -78,17 +100,16 @@ impl<S: Service> Connection<S> {
     async fn respond(
         &mut self,
         response: http::Response<S::Body>,
-        method: &Method,
-        minor_version: u8,
+        line: &Line,
         keep_alive: bool,
-        body_bytes: &mut u64,
+        (mut head, body_bytes): (Vec<u8>, &mut u64),
     ) -> io::Result<bool> {
         let (parts, mut body) = response.into_parts();
-        let framing = framing(method, &parts, &body, minor_version);
+        let framing = framing(&line.method, &parts, &body, line.minor_version);
         let keep_alive = keep_alive && framing != Framing::Close && !self.seat.is_draining();
-        let mut head = Vec::with_capacity(512);
+        head.reserve(512);
         write_head(&mut head, &parts, framing, body.size_hint().exact());
-        head.extend_from_slice(connection_fields(minor_version, keep_alive));
+        head.extend_from_slice(connection_fields(line.minor_version, keep_alive));
         if framing == Framing::None {
             self.write_all(&mut [IoSlice::new(&head)]).await?;
             return Ok(keep_alive);
@@ -183,21 +204,32 @@ fn content_length(parts: &http::response::Parts) -> Option<u64> {
     parts.headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-fn write_head(head: &mut Vec<u8>, parts: &http::response::Parts, framing: Framing, exact: Option<u64>) {
+pub(super) fn write_status_line(head: &mut Vec<u8>, status: StatusCode) {
     head.extend_from_slice(b"HTTP/1.1 ");
-    head.extend_from_slice(parts.status.as_str().as_bytes());
+    head.extend_from_slice(status.as_str().as_bytes());
     head.push(b' ');
-    head.extend_from_slice(parts.status.canonical_reason().unwrap_or_default().as_bytes());
+    head.extend_from_slice(status.canonical_reason().unwrap_or_default().as_bytes());
     head.extend_from_slice(b"\r\n");
-    for (name, value) in &parts.headers {
+}
+
+pub(super) fn write_fields(head: &mut Vec<u8>, fields: &HeaderMap) {
+    for (name, value) in fields {
         if name == header::CONNECTION || name == header::TRANSFER_ENCODING {
             continue;
         }
-        head.extend_from_slice(name.as_str().as_bytes());
+        let (name, value) = (name.as_str().as_bytes(), value.as_bytes());
+        // Room for the line at once, so that each piece is only a copy.
+        head.reserve(name.len() + value.len() + 4);
+        head.extend_from_slice(name);
         head.extend_from_slice(b": ");
-        head.extend_from_slice(value.as_bytes());
+        head.extend_from_slice(value);
         head.extend_from_slice(b"\r\n");
     }
+}
+
+fn write_head(head: &mut Vec<u8>, parts: &http::response::Parts, framing: Framing, exact: Option<u64>) {
+    write_status_line(head, parts.status);
+    write_fields(head, &parts.headers);
     match framing {
         Framing::Length if !parts.headers.contains_key(header::CONTENT_LENGTH) => {
             head.extend_from_slice(format!("content-length: {}\r\n", exact.unwrap_or_default()).as_bytes());

@@ -1,6 +1,6 @@
 //! What the origin is sent: RFC 9110 §7.6 (hop-by-hop fields, Via), RFC 7239 (Forwarded), and the X-Forwarded fields.
 
-use testkit::{Req, get, ok, post};
+use testkit::{Req, get, ok, post, raw};
 
 use crate::site::{HOST, site, site_with};
 
@@ -153,4 +153,28 @@ async fn origin_connections_are_reused() {
         site.get(&format!("/{number}")).await.status(200);
     }
     assert_eq!(origin.connections(), 1);
+}
+
+/// RFC 9112 §6.3, rule 4: under a transfer coding that is none, content ends with the connection. It goes on without the field, in a framing
+/// of our own, and the connection is not used again.
+#[tokio::test]
+async fn content_under_a_transfer_coding_that_is_none_ends_with_the_connection() {
+    let (origin, site) = site().await;
+    origin.on(get("/post")).once().reply(raw("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: x-own\r\n\r\nto the end"));
+    site.get("/post").await.status(200).body("to the end").no_field("x-own");
+    site.has_read_all().await;
+    site.get("/post").await.status(200).body("to the end").cache_status("hit").no_field("transfer-encoding");
+    origin.on(get("/other")).reply(ok("other"));
+    site.get("/other").await.status(200).body("other");
+    assert_eq!(origin.connections(), 2);
+}
+
+/// RFC 9112 §6.1, §7.4: a length beside a transfer coding, or a real coding that nobody asked for, is not passed on.
+#[tokio::test]
+async fn content_that_cannot_be_read_for_certain_is_refused() {
+    for fields in ["Transfer-Encoding: x-own\r\nContent-Length: 4", "Transfer-Encoding: gzip", "Transfer-Encoding: x-own, chunked"] {
+        let (origin, site) = site().await;
+        origin.on(get("/post")).reply(raw(format!("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n{fields}\r\n\r\ntext")));
+        site.get("/post").await.status(502);
+    }
 }

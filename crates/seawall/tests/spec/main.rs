@@ -12,6 +12,7 @@ mod explain;
 mod forwarding;
 mod freshness;
 mod h1;
+mod interim;
 mod invalidation;
 mod keys;
 mod limits;

@@ -1,0 +1,68 @@
+//! What the log wants to know of a request after its buffer is gone.
+
+use std::time::Instant;
+
+use http::Method;
+
+use crate::service::{Exchange, Peer};
+
+/// A request's line and the fields that are logged, in one allocation.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) method: Method,
+    pub(super) minor_version: u8,
+    /// Target, host, referer and user agent, one after the other.
+    text: Vec<u8>,
+    /// Where each but the last ends.
+    ends: [usize; 3],
+}
+
+impl Line {
+    pub(super) fn new(method: Method, minor_version: u8, target: &str, fields: [&[u8]; 3]) -> Self {
+        let [host, referer, user_agent] = fields;
+        let mut text = Vec::with_capacity(target.len() + host.len() + referer.len() + user_agent.len());
+        let mut ends = [0; 3];
+        for (end, part) in ends.iter_mut().zip([target.as_bytes(), host, referer]) {
+            text.extend_from_slice(part);
+            *end = text.len();
+        }
+        text.extend_from_slice(user_agent);
+        Self { method, minor_version, text, ends }
+    }
+
+    pub(super) fn exchange(&self, peer: Peer, status: u16, body_bytes: u64, started: Instant, complete: bool) -> Exchange<'_> {
+        let [target, host, referer] = self.ends;
+        let part = |from: usize, to: usize| self.text.get(from..to).unwrap_or_default();
+        Exchange {
+            peer,
+            method: self.method.as_str(),
+            // It was text when it was kept.
+            target: std::str::from_utf8(part(0, target)).unwrap_or_default(),
+            minor_version: self.minor_version,
+            host: part(target, host),
+            referer: part(host, referer),
+            user_agent: part(referer, self.text.len()),
+            status,
+            body_bytes,
+            started,
+            ended: Instant::now(),
+            complete,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_comes_back_also_where_others_are_empty() {
+        for parts in [["/a?b", "h", "r", "u"], ["/", "", "r", ""], ["*", "h", "", "u"], ["/", "", "", ""]] {
+            let [target, host, referer, user_agent] = parts;
+            let line = Line::new(Method::GET, 1, target, [host, referer, user_agent].map(str::as_bytes));
+            let exchange = line.exchange(Peer { address: None }, 200, 0, Instant::now(), true);
+            let texts = [exchange.host, exchange.referer, exchange.user_agent].map(|part| std::str::from_utf8(part).unwrap_or("not text"));
+            assert_eq!((exchange.target, texts), (target, [host, referer, user_agent]));
+        }
+    }
+}
