@@ -2,7 +2,7 @@
 //!
 //! Request and response are driven by whoever waits for them. hyper's client hands both through channels to a task per connection, which
 //! is needed where content is still coming from the client while the response comes from the origin, and for upgrades: those take that
-//! way ([`super::pool::Connection`]). Everything else need not pay for it: it is a third of the instructions of passing a request through.
+//! way ([`super::pool::Connection`]). Everything else need not pay for it.
 
 use std::{
     future::{Future, poll_fn},
