@@ -2,7 +2,7 @@
 //!
 //! One [`Store`] is shared by all workers. It sees keys, bytes, generations and tags; what a stored response *means* is the pipeline's
 //! [`Record`], opaque here. Absent from this room: field parsing, any CMS, sockets, tasks, and the clock. A deadline is a number that the
-//! caller made and the caller compares ([`Store::mark_uncacheable`]).
+//! caller made and the caller compares ([`Store::mark_uncacheable`]). Of `tokio` it uses the one-shot channel, which needs no runtime.
 //!
 //! Three ideas carry it:
 //!
@@ -29,6 +29,7 @@
 //! | uncacheable keys | [`StoreOptions::uncacheable_max`] | 128 each: 8 MiB for 65,536 |
 
 mod changes;
+mod disk;
 mod fetches;
 mod flight;
 mod front;

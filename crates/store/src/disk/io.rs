@@ -1,0 +1,277 @@
+//! The disk's own threads: what a disk does may take a second, and a worker's loop must not stand still for a microsecond of it.
+//!
+//! Two threads, two bounded queues. A *read* has somebody waiting for it, so reads go first; when too many wait, the next is told that the
+//! disk is busy, which is a miss. A *write* has nobody waiting, or can wait; writes are bounded in bytes, and what does not fit is refused.
+//!
+//! **Writes run one at a time, in the order in which they were queued.** So a job may rely on what an earlier one left on the disk (a file
+//! queued before its unlinking exists when that comes), and one thread is always there for readers.
+//!
+//! Results come back through a `tokio::sync::oneshot`, which needs no runtime: any executor can wait for them.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use thiserror::Error;
+use tokio::sync::oneshot;
+
+/// Threads. More do not make a disk faster, and each holds a stack.
+pub(crate) const THREADS: usize = 2;
+/// Reads that may wait, some 200 bytes each. At a tenth of a millisecond each, the last one waits for 50 ms.
+pub(crate) const READS_MAX: usize = 1_024;
+/// Bytes of writes that may wait or be under way.
+pub(crate) const WRITE_BYTES_MAX: u64 = 64 << 20;
+/// Writes that may wait, whatever they weigh: unlinking weighs nothing.
+pub(crate) const WRITES_MAX: usize = 16_384;
+/// Reads that may overtake a waiting write: a crowd of readers must not keep a response off the disk for good.
+const OVERTAKING_MAX: usize = 16;
+/// How long a pool that is merely dropped waits for its writes.
+const DROP_WAIT: Duration = Duration::from_secs(5);
+
+/// The queue takes no more. A read is to be treated as a miss, a write as lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("the disk is busy: its queue is full")]
+pub(crate) struct Busy;
+
+/// The threads and their queues. Dropping it waits some seconds for the writes; [`close`](Self::close) says how long.
+pub(crate) struct Io {
+    pool: Arc<Pool>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Io {
+    /// Starts the threads. Fails if the system gives none.
+    pub(crate) fn start() -> io::Result<Self> {
+        let io = Self { pool: Arc::default(), threads: Mutex::default() };
+        for number in 1..=THREADS {
+            let pool = Arc::clone(&io.pool);
+            pool.queues.lock().threads += 1;
+            let thread = thread::Builder::new().name(format!("seawall-disk-{number}")).spawn(move || pool.work());
+            match thread {
+                Ok(thread) => io.threads.lock().push(thread),
+                Err(error) => {
+                    io.pool.queues.lock().threads -= 1;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(io)
+    }
+
+    /// Queues a job that somebody waits for. It is not begun any more once its [`Done`] is dropped.
+    pub(crate) fn read<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> Result<Done<T>, Busy> {
+        let (done, waiting) = oneshot::channel();
+        let job: Job = Box::new(move || {
+            if !done.is_closed() {
+                let _ = done.send(job());
+            }
+        });
+        let mut queues = self.pool.queues.lock();
+        if queues.closing || queues.reads.len() >= READS_MAX {
+            return Err(Busy);
+        }
+        queues.reads.push_back(job);
+        drop(queues);
+        self.pool.work.notify_one();
+        Ok(Done(waiting))
+    }
+
+    /// Queues a job that keeps `bytes` in memory until it is done. It runs after all writes queued before it, even if its [`Done`] is
+    /// dropped. A single one that is heavier than the bound is taken if it is alone.
+    pub(crate) fn write<T: Send + 'static>(&self, bytes: u64, job: impl FnOnce() -> T + Send + 'static) -> Result<Done<T>, Busy> {
+        let (done, waiting) = oneshot::channel();
+        let job: Job = Box::new(move || {
+            let _ = done.send(job());
+        });
+        let mut queues = self.pool.queues.lock();
+        let heavy = queues.write_bytes > 0 && queues.write_bytes.saturating_add(bytes) > WRITE_BYTES_MAX;
+        if queues.closing || heavy || queues.writes.len() >= WRITES_MAX {
+            return Err(Busy);
+        }
+        queues.writes.push_back(Write { bytes, job });
+        queues.write_bytes += bytes;
+        drop(queues);
+        self.pool.work.notify_one();
+        Ok(Done(waiting))
+    }
+
+    /// Whether half of the room for writes is free. If not, wakes the caller when it is, or when the pool is closed. For those who can
+    /// wait instead of losing a write: bodies on their way in, whose origin waits with them.
+    pub(crate) fn poll_room(&self, cx: &Context<'_>) -> Poll<()> {
+        let mut queues = self.pool.queues.lock();
+        if queues.has_room() {
+            return Poll::Ready(());
+        }
+        if !queues.waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
+            queues.waiting.push(cx.waker().clone());
+        }
+        Poll::Pending
+    }
+
+    /// Takes no more jobs, waits until those queued are done, at most for `wait`, and drops the rest. Returns whether there was no rest.
+    pub(crate) fn close(&self, wait: Duration) -> bool {
+        let mut queues = self.pool.queues.lock();
+        queues.closing = true;
+        self.pool.work.notify_all();
+        let mut threads = self.threads.lock();
+        // The last owner may be a job: a thread cannot wait for itself.
+        if !threads.iter().any(|thread| thread.thread().id() == thread::current().id()) {
+            let deadline = Instant::now() + wait;
+            while queues.threads > 0 && !self.pool.gone.wait_until(&mut queues, deadline).timed_out() {}
+        }
+        let rest = (std::mem::take(&mut queues.reads), std::mem::take(&mut queues.writes), std::mem::take(&mut queues.waiting));
+        queues.write_bytes = 0;
+        let drained = rest.0.is_empty() && rest.1.is_empty() && queues.threads == 0;
+        drop(queues);
+        if drained {
+            threads.drain(..).for_each(|thread| drop(thread.join()));
+        }
+        drop((rest.0, rest.1));
+        rest.2.into_iter().for_each(Waker::wake);
+        drained
+    }
+
+    /// Bytes of writes that wait or are under way.
+    pub(crate) fn write_bytes(&self) -> u64 {
+        self.pool.queues.lock().write_bytes
+    }
+}
+
+impl Drop for Io {
+    fn drop(&mut self) {
+        self.close(DROP_WAIT);
+    }
+}
+
+/// What a job will have returned; `None` if it never will, because the pool was closed or the job panicked. Cancel-safe.
+#[derive(Debug)]
+pub(crate) struct Done<T>(oneshot::Receiver<T>);
+
+impl<T> Future for Done<T> {
+    type Output = Option<T>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        Pin::new(&mut self.0).poll(cx).map(Result::ok)
+    }
+}
+
+impl<T> Done<T> {
+    /// Waits on this thread: for what happens before there is a loop, and for tests.
+    pub(crate) fn wait(self) -> Option<T> {
+        self.0.blocking_recv().ok()
+    }
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+struct Write {
+    bytes: u64,
+    job: Job,
+}
+
+#[derive(Default)]
+struct Pool {
+    queues: Mutex<Queues>,
+    /// There is work, or no more will come.
+    work: Condvar,
+    /// A thread has ended.
+    gone: Condvar,
+}
+
+#[derive(Default)]
+struct Queues {
+    reads: VecDeque<Job>,
+    writes: VecDeque<Write>,
+    /// Of `writes` and of the one under way.
+    write_bytes: u64,
+    /// A thread is writing: the other reads.
+    writing: bool,
+    /// Reads begun since the oldest write began to wait.
+    overtaking: usize,
+    /// Who waits for room: at most one for each body on its way in.
+    waiting: Vec<Waker>,
+    closing: bool,
+    threads: usize,
+}
+
+enum Next {
+    Read(Job),
+    Write(Write),
+}
+
+impl Queues {
+    fn has_room(&self) -> bool {
+        self.closing || (self.write_bytes <= WRITE_BYTES_MAX / 2 && self.writes.len() <= WRITES_MAX / 2)
+    }
+
+    fn next(&mut self) -> Option<Next> {
+        let may_write = !self.writing && !self.writes.is_empty();
+        if !may_write || self.overtaking < OVERTAKING_MAX {
+            if let Some(job) = self.reads.pop_front() {
+                self.overtaking += usize::from(may_write);
+                return Some(Next::Read(job));
+            }
+        }
+        let write = if may_write { self.writes.pop_front() } else { None }?;
+        self.writing = true;
+        self.overtaking = 0;
+        Some(Next::Write(write))
+    }
+}
+
+impl Pool {
+    fn work(&self) {
+        let mut queues = self.queues.lock();
+        loop {
+            match queues.next() {
+                Some(next) => {
+                    drop(queues);
+                    self.run(next);
+                    queues = self.queues.lock();
+                }
+                None if queues.closing && queues.writes.is_empty() => break,
+                None => self.work.wait(&mut queues),
+            }
+        }
+        queues.threads -= 1;
+        self.gone.notify_all();
+    }
+
+    /// A job that panics is lost, and its waiter told so; the thread and the other jobs go on.
+    fn run(&self, next: Next) {
+        let (job, written) = match next {
+            Next::Read(job) => (job, None),
+            Next::Write(Write { bytes, job }) => (job, Some(bytes)),
+        };
+        let _ = catch_unwind(AssertUnwindSafe(job));
+        let Some(bytes) = written else { return };
+        let mut queues = self.queues.lock();
+        queues.writing = false;
+        // A closed pool has forgotten its writes, and this one with them.
+        queues.write_bytes = queues.write_bytes.saturating_sub(bytes);
+        let woken = if queues.has_room() { std::mem::take(&mut queues.waiting) } else { Vec::new() };
+        let more = !queues.writes.is_empty() || queues.closing;
+        drop(queues);
+        if more {
+            self.work.notify_all();
+        }
+        woken.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl fmt::Debug for Io {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Io").field("write_bytes", &self.write_bytes()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

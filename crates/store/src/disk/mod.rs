@@ -1,0 +1,3 @@
+//! The disk tier.
+
+mod io;
