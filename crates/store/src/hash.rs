@@ -46,6 +46,16 @@ fn finish(hash: siphasher::sip128::Hash128) -> KeyHash {
 }
 
 impl KeyHash {
+    /// The hash as two words, to be written down beside the secret that made it.
+    pub(crate) const fn words(self) -> (u64, u64) {
+        (self.0, self.1)
+    }
+
+    /// What [`words`](Self::words) gave.
+    pub(crate) const fn from_words(first: u64, second: u64) -> Self {
+        Self(first, second)
+    }
+
     /// Which of `count` stripes this hash belongs to.
     #[must_use]
     pub fn stripe(self, count: usize) -> usize {
