@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use store::Reader;
 
-use crate::{Failure, store_body::StoreBody};
+use crate::{Failure, disk_body::DiskStream, store_body::StoreBody};
 
 /// Why content broke off.
 pub type BodyError = Box<dyn Error + Send + Sync>;
@@ -29,6 +29,8 @@ pub enum Body {
     Kept(Box<StoreBody>),
     /// What a crowd reads together.
     Growing(Reader<Failure>),
+    /// A file of the disk tier.
+    Disk(Box<DiskStream>),
 }
 
 impl Body {
@@ -53,6 +55,7 @@ impl HttpBody for Body {
             Self::Growing(reader) => {
                 reader.poll_chunk(cx).map(|chunk| chunk.map(|chunk| chunk.map(Frame::data).map_err(|broken| broken_off(&broken))))
             }
+            Self::Disk(stream) => stream.poll_piece(cx).map(|piece| piece.map(|piece| piece.map(Frame::data))),
         }
     }
 
@@ -63,6 +66,7 @@ impl HttpBody for Body {
             Self::Origin(body) => body.is_end_stream(),
             // Their last piece is not the end: the store has to see that too.
             Self::Kept(_) | Self::Growing(_) => false,
+            Self::Disk(stream) => stream.left() == 0,
         }
     }
 
@@ -73,6 +77,7 @@ impl HttpBody for Body {
             Self::Origin(body) => body.size_hint(),
             Self::Kept(body) => body.size_hint(),
             Self::Growing(reader) => reader.length_hint().map_or_else(SizeHint::default, SizeHint::with_exact),
+            Self::Disk(stream) => SizeHint::with_exact(stream.left()),
         }
     }
 }
@@ -81,5 +86,7 @@ fn broken_off(broken: &store::Broken<Failure>) -> BodyError {
     match broken {
         store::Broken::Failed(failure) => failure.detail().to_owned().into(),
         store::Broken::Abandoned => "the fetch was given up".into(),
+        store::Broken::TooSlow => "this client held up all the others".into(),
+        store::Broken::Unreadable => "the disk failed".into(),
     }
 }

@@ -13,31 +13,83 @@ use semantics::{
     range::{Part, Ranges, content_range, multipart, multipart_content_type, plan, unsatisfied_range},
 };
 
-use crate::{Body, Record, Stored, failure};
+use store::{Content, OpenBody, Unreadable};
+
+use crate::{Body, Record, Stored, disk_body::DiskStream, failure};
 
 const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
 
-/// The answer that `stored` gives to a request.
-pub(crate) fn stored(
+/// The answer that `stored` gives to a request. Waits only for a file to be opened, and fails only if that cannot be.
+pub(crate) async fn stored(
     stored: &Arc<Stored>,
     method: &Method,
     fields: &RequestFields<'_>,
     status: &CacheStatus<'_>,
     now: Timestamp,
-) -> Response<Body> {
+) -> Result<Response<Body>, Unreadable> {
     let record = &stored.record;
     let mut response = match precondition(record, method, fields) {
         Precondition::NotModified => not_modified(record),
         Precondition::Failed => failure::page(StatusCode::PRECONDITION_FAILED, "precondition"),
-        Precondition::Proceed => whole_or_part(stored, method, fields),
+        Precondition::Proceed if *method == Method::HEAD => whole(record, Body::empty()),
+        Precondition::Proceed => whole_or_part(record, &Source::of(&stored.body).await?, fields),
     };
     let ttl = record.freshness.lifetime.as_secs().cast_signed() - record.freshness.age(now).as_secs().cast_signed();
     let status = CacheStatus { ttl: Some(ttl), ..*status };
     let headers = response.headers_mut();
     headers.insert(header::AGE, HeaderValue::from(record.freshness.age(now).as_secs()));
     explain(headers, &status);
-    response
+    Ok(response)
+}
+
+/// Stored content, ready to be cut.
+enum Source<'a> {
+    Memory(&'a Bytes),
+    Disk(OpenBody),
+}
+
+impl<'a> Source<'a> {
+    async fn of(content: &'a Content) -> Result<Self, Unreadable> {
+        match content {
+            Content::Memory(bytes) => Ok(Self::Memory(bytes)),
+            Content::Disk(body) => body.open().await.map(Self::Disk),
+        }
+    }
+
+    fn len(&self) -> u64 {
+        match self {
+            Self::Memory(bytes) => bytes.len() as u64,
+            Self::Disk(open) => open.len(),
+        }
+    }
+
+    fn whole(&self) -> Body {
+        match self {
+            Self::Memory(bytes) => Body::Full(Bytes::clone(bytes)),
+            Self::Disk(open) => Body::Disk(Box::new(DiskStream::of_range(open.clone(), 0..open.len()))),
+        }
+    }
+
+    fn part(&self, range: &std::ops::Range<u64>) -> Body {
+        match self {
+            Self::Memory(bytes) => Body::Full(slice(bytes, range)),
+            Self::Disk(open) => Body::Disk(Box::new(DiskStream::of_range(open.clone(), range.clone()))),
+        }
+    }
+
+    fn parts(&self, parts: Vec<Part>) -> Body {
+        match self {
+            Self::Memory(bytes) => {
+                let pieces = parts.into_iter().map(|part| match part {
+                    Part::Text(text) => Bytes::from(text),
+                    Part::Slice(range) => slice(bytes, &range),
+                });
+                Body::Pieces(pieces.collect::<VecDeque<_>>())
+            }
+            Self::Disk(open) => Body::Disk(Box::new(DiskStream::new(open.clone(), parts))),
+        }
+    }
 }
 
 /// Preconditions concern representations that would be sent with success (RFC 9110 §13.2.1).
@@ -105,22 +157,17 @@ fn whole(record: &Record, body: Body) -> Response<Body> {
     response
 }
 
-fn whole_or_part(stored: &Stored, method: &Method, fields: &RequestFields<'_>) -> Response<Body> {
-    let record = &stored.record;
-    if *method == Method::HEAD {
-        return whole(record, Body::empty());
-    }
+fn whole_or_part(record: &Record, content: &Source<'_>, fields: &RequestFields<'_>) -> Response<Body> {
     if !fields.range.is_present() || record.status != StatusCode::OK {
-        return whole(record, Body::Full(stored.body.clone()));
+        return whole(record, content.whole());
     }
     let headers = record.headers();
     let date = headers.get(header::DATE).and_then(|value| parse_http_date(value.as_bytes()));
-    let length = stored.body.len() as u64;
+    let length = content.len();
     match plan(fields, record.etag(), record.last_modified, date, length) {
-        Ranges::Whole => whole(record, Body::Full(stored.body.clone())),
+        Ranges::Whole => whole(record, content.whole()),
         Ranges::One(range) => {
-            let body = slice(&stored.body, &range);
-            let mut response = whole(record, Body::Full(body));
+            let mut response = whole(record, content.part(&range));
             let part = range.end - range.start;
             partial(&mut response, part);
             set(response.headers_mut(), header::CONTENT_RANGE, &content_range(&range, length));
@@ -130,11 +177,7 @@ fn whole_or_part(stored: &Stored, method: &Method, fields: &RequestFields<'_>) -
             let boundary = boundary();
             let content_type = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
             let (parts, total) = multipart(&ranges, content_type, &boundary, length);
-            let pieces = parts.into_iter().map(|part| match part {
-                Part::Text(text) => Bytes::from(text),
-                Part::Slice(range) => slice(&stored.body, &range),
-            });
-            let mut response = whole(record, Body::Pieces(pieces.collect::<VecDeque<_>>()));
+            let mut response = whole(record, content.parts(parts));
             partial(&mut response, total);
             set(response.headers_mut(), header::CONTENT_TYPE, &multipart_content_type(&boundary));
             response

@@ -238,10 +238,17 @@ impl Pipeline {
         let variants = resource.as_deref().map_or(&[][..], |resource| resource.variants());
         let selected = variants.iter().position(|stored| stored.record.vary.matches(&fields));
         let stored = variants.iter().enumerate();
+        let tiers = store.tiers(question.hash, &question.key);
+        let names = |held: bool, name: &str| held.then(|| name.to_owned());
+        let in_tiers: Vec<_> = names(true, "memory").into_iter().chain(names(tiers.disk, "disk")).collect();
+        let mut outlook = self.outlook(&question, &next, flight.as_ref(), now);
+        if resource.is_none() && tiers.disk_bytes > 0 {
+            outlook.words.insert(0, "The disk has something under this key: that is read first, and may answer instead.".to_owned());
+        }
         Explanation {
             url: key.as_ref().map_or(blank.url, ShownKey::url),
             lookup: rules(steps),
-            stored: stored.map(|(at, stored)| self.variant(&question, stored, selected == Some(at), now)).collect(),
+            stored: stored.map(|(at, stored)| self.variant(&question, stored, (selected == Some(at), in_tiers.clone()), now)).collect(),
             stored_under_other_scheme: resource.is_none() && self.is_stored_under_other_scheme(&question),
             uncacheable_seconds: store.uncacheable_until(question.hash).and_then(|until| left(Timestamp::from_millis(until), now)),
             not_kept: self.shared.refusals.get(question.hash).map(|Refusal { reason, status, at }| NotKept {
@@ -249,7 +256,7 @@ impl Pipeline {
                 status,
                 seconds_ago: now.since(at).as_secs(),
             }),
-            now: self.outlook(&question, &next, flight.as_ref(), now),
+            now: outlook,
             flight,
             key: key.map(|key| Key {
                 scheme: key.scheme.as_str().to_owned(),
@@ -275,7 +282,7 @@ impl Pipeline {
         self.shared.store.peek(self.shared.store.hash(&key), &key).is_some()
     }
 
-    fn variant(&self, question: &Question, stored: &Stored, selected: bool, now: Timestamp) -> Variant {
+    fn variant(&self, question: &Question, stored: &Stored, (selected, tiers): (bool, Vec<String>), now: Timestamp) -> Variant {
         let record = &stored.record;
         let freshness = &record.freshness;
         let headers = record.headers();
@@ -306,14 +313,14 @@ impl Pipeline {
             purges: purges.map(|(target, hardness)| Purge { target: target.to_owned(), hardness: hardness_name(hardness) }).collect(),
             tags: stored.scope().tags.iter().map(ToString::to_string).collect(),
             head_bytes: record.head().len() as u64,
-            body_bytes: stored.body.len() as u64,
+            body_bytes: stored.body.len(),
             weight_bytes: stored.weight(),
             content_type: text(header::CONTENT_TYPE),
             content_coding: text(header::CONTENT_ENCODING),
             etag: text(header::ETAG),
             for_cookies: record.for_cookies,
             for_authorization: record.for_authorization,
-            tiers: vec!["memory".to_owned()],
+            tiers,
         }
     }
 

@@ -10,8 +10,8 @@ use semantics::{
     reuse::allowed_on_error,
     validation::{freshen, same_representation},
 };
-use store::{Lead, Reader};
-use tokio::sync::oneshot;
+use store::{Lead, Reader, Unread, Writer};
+use tokio::{sync::oneshot, time::timeout};
 
 use crate::{Failure, Interim, Pipeline, Record, Stored, ask::Answer, forward, question::Question};
 
@@ -110,8 +110,9 @@ impl Pipeline {
             return;
         }
         let length = response.body().size_hint().exact().or_else(|| content_length(&response));
+        let lead = lead.within(question.site.object_max, question.site.disk_object_max);
         let kept = match self.judge(question, status, response.headers(), (request_time, response_time)) {
-            Ok(_) if length.is_some_and(|length| length > question.site.object_max) => {
+            Ok(_) if length.is_some_and(|length| !lead.keeps(length)) => {
                 self.refused(question, "too-large", Some(status), response_time);
                 self.release(question, lead);
                 let _ = tell.send(Told::Alone { response, why: "too-large", took });
@@ -137,7 +138,7 @@ impl Pipeline {
         while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
             match frame.map(http_body::Frame::into_data) {
                 Ok(Ok(data)) => {
-                    if writer.push(data).await.is_err() {
+                    if push(&mut writer, data, question.site.reader_wait_max).await.is_err() {
                         return;
                     }
                 }
@@ -150,8 +151,8 @@ impl Pipeline {
                 }
             }
         }
-        if let Some((whole, flight)) = writer.complete() {
-            let (record, _) = self.record(question, (status, &parts.headers), Some(whole.len() as u64), kept);
+        if let Some((whole, flight)) = writer.complete().await {
+            let (record, _) = self.record(question, (status, &parts.headers), Some(whole.len()), kept);
             self.insert(question, Stored::new(record, whole, begun, scope));
             drop(flight);
         }
@@ -236,7 +237,7 @@ impl Pipeline {
                 headers.remove(name);
             }
         }
-        let length = candidate.body.len() as u64;
+        let length = candidate.body.len();
         let (record, scope) = self.record(question, (status, &headers), Some(length), kept);
         Some(self.insert(question, Stored::new(record, candidate.body.clone(), begun, scope)))
     }
@@ -244,6 +245,7 @@ impl Pipeline {
     /// Stores a response in place of those that answer the same requests.
     pub(crate) fn insert(&self, question: &Question, stored: Stored) -> Arc<Stored> {
         let fields = question.fields();
+        let stored = if question.site.on_disk { stored } else { stored.in_memory_only() };
         let part = stored.record.part();
         self.shared.store.insert(question.hash, &question.key, stored, |held| held.vary.matches(&fields) && held.part() == part)
     }
@@ -257,6 +259,24 @@ fn only(headers: &HeaderMap, names: &[HeaderName]) -> HeaderMap {
         own.append(name, value);
     }
     own
+}
+
+/// Hands bytes to the crowd. Where all have to wait for the slowest, that has its limit.
+async fn push(writer: &mut Writer<Record, Failure>, data: bytes::Bytes, wait_max: Duration) -> Result<(), Unread> {
+    let mut pushed = timeout(wait_max, writer.push(data)).await;
+    loop {
+        match pushed {
+            Ok(pushed) => return pushed,
+            Err(_) => {
+                // None, while it is the disk that all wait for.
+                let dropped = writer.drop_slowest();
+                if dropped > 0 {
+                    tracing::debug!(dropped, "clients too slow for the others were dropped");
+                }
+                pushed = timeout(wait_max, writer.room()).await;
+            }
+        }
+    }
 }
 
 fn content_length(response: &Response<origins::Body>) -> Option<u64> {

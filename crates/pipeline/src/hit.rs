@@ -40,7 +40,7 @@ pub struct Content {
 
 impl AsRef<[u8]> for Content {
     fn as_ref(&self) -> &[u8] {
-        self.found.resource().variants().get(self.variant).map_or(&[], |stored| &stored.body)
+        self.found.resource().variants().get(self.variant).and_then(|stored| stored.body.memory()).map_or(&[], AsRef::as_ref)
     }
 }
 
@@ -113,6 +113,10 @@ impl Pipeline {
         } else {
             Form::Head
         };
+        // What lies in a file is read on the long way.
+        if form == Form::Whole && stored.body.memory().is_none() {
+            return None;
+        }
         self.sampler.hit(&self.shared.popularity, &key, |key| store.hash(key));
         // Where a proxy may name the client, the answer can depend on who asks.
         let known = match (&found, &client) {

@@ -11,6 +11,7 @@ mod changed;
 mod clock;
 mod counters;
 mod deliver;
+mod disk_body;
 pub mod explain;
 mod failure;
 mod fetch;
@@ -53,3 +54,5 @@ pub type Store = store::Store<Record, Failure>;
 
 /// One stored response, as this room fills it.
 pub type Stored = store::Stored<Record>;
+/// All that is stored under one key.
+pub type Resource = store::Resource<Record>;

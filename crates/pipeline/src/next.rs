@@ -71,6 +71,10 @@ impl Pipeline {
         if trace.decides("purged", purged == Purged::Hard, || purged_name(purged).to_owned()) {
             return Found::Nothing(Forwarded::UriMiss);
         }
+        if stored.body.is_damaged() {
+            trace.decides("damaged", true, || "its file cannot be read".to_owned());
+            return Found::Nothing(Forwarded::UriMiss);
+        }
         let stored = Arc::clone(stored);
         let reuse = reuse(&question.asks.directives, &record.freshness, purged == Purged::Soft, now);
         trace.notes("reuse", || match reuse {

@@ -51,8 +51,9 @@ impl Pipeline {
     pub(crate) fn beginning(&self, question: &Question) -> Option<Beginning> {
         let now = self.shared.clock.now();
         let beginnings = self.parts(question, now, &RequestDirectives::NONE).filter_map(|stored| {
-            let complete_length = whole_of_beginning(&stored.record.headers(), stored.body.len() as u64)?;
-            (complete_length <= question.site.object_max).then_some(Beginning { stored, complete_length })
+            let complete_length = whole_of_beginning(&stored.record.headers(), stored.body.len())?;
+            let fits = complete_length <= question.site.object_max && stored.body.memory().is_some();
+            fits.then_some(Beginning { stored, complete_length })
         });
         beginnings.max_by_key(|beginning| beginning.stored.body.len())
     }
@@ -115,7 +116,7 @@ impl Pipeline {
         let Beginning { stored, complete_length } = beginning;
         let key = parts_key(question);
         self.shared.store.remove(self.shared.store.hash(&key), &key);
-        let length = stored.body.len() as u64;
+        let length = stored.body.len();
         let rest_length = answer.response.body().size_hint().exact();
         let whole = (status == StatusCode::PARTIAL_CONTENT && rest_length == Some(complete_length - length))
             .then(|| combined(&stored.record.all_headers(), length, complete_length, answer.response.headers()))
@@ -131,7 +132,7 @@ impl Pipeline {
         }
         *answer.response.status_mut() = StatusCode::OK;
         *answer.response.headers_mut() = headers;
-        answer.response = answer.response.map(|rest| origins::Body::stream(OneAfterOther { first: Some(stored.body.clone()), rest }));
+        answer.response = answer.response.map(|rest| origins::Body::stream(OneAfterOther { first: stored.body.memory().cloned(), rest }));
         Ok(answer)
     }
 }
@@ -151,7 +152,7 @@ fn range_asked(question: &Question) -> Option<&[u8]> {
     sound.then_some(only)
 }
 
-fn range_from(first: usize) -> HeaderValue {
+fn range_from(first: u64) -> HeaderValue {
     HeaderValue::from_str(&format!("bytes={first}-")).expect("digits are a field value")
 }
 

@@ -8,7 +8,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use http::{HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
@@ -29,7 +29,7 @@ use store::{Front, Generation, Hardness, Joined, Target};
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    Body, Client, Clock, Counters, Failure, Interim, Note, Record, Refilling, Router, Site, Store, Stored,
+    Body, Client, Clock, Counters, Failure, Interim, Note, Record, Refilling, Resource, Router, Site, Store, Stored,
     ask::Answer,
     deliver, failure,
     fetch::{STALE_IF_ERROR, Told},
@@ -53,6 +53,9 @@ const FRONT_BYTES_MAX: u64 = 16 << 20;
 /// Bytes of a key beside the host and the target, at most: so it does not grow while it is written.
 const KEY_OVERHEAD: usize = 8;
 
+/// How long a request waits for the disk before it goes to the origin. A disk that is slower than this is slower than most origins.
+const DISK_WAIT: Duration = Duration::from_secs(2);
+
 /// What all workers share.
 #[derive(Debug)]
 pub struct Shared {
@@ -73,13 +76,19 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// An empty store.
+    /// An empty store, in memory alone.
     #[must_use]
     pub fn new(options: store::StoreOptions, clock: Clock) -> Self {
+        Self::open(options, None, clock)
+    }
+
+    /// A store with what the disk has kept of it, if there is to be a disk tier.
+    #[must_use]
+    pub fn open(options: store::StoreOptions, disk: Option<store::DiskOptions>, clock: Clock) -> Self {
         let copying = Arc::new(CopyBudget::new(options.growing_max));
         let front_bytes = (options.memory / FRONT_SHARE).min(FRONT_BYTES_MAX);
         Self {
-            store: Store::new(options),
+            store: Store::open(options, disk),
             clock,
             purging: Purging::default(),
             refilling: Refilling::default(),
@@ -283,11 +292,15 @@ impl Pipeline {
         let mut collapsed = false;
         for _ in 0..ATTEMPTS {
             let now = self.shared.clock.now();
-            let (candidate, forwarded) = match self.next(&question, self.find(&question, now), now) {
-                Next::Deliver(stored, outcome) => return self.deliver(&question, &stored, outcome, collapsed),
+            let mut found = self.find(&question, now);
+            if matches!(found, Found::Nothing(_)) && self.shared.store.may_be_on_disk(question.hash) {
+                found = self.find_on_disk(&question, now).await;
+            }
+            let (candidate, forwarded) = match self.next(&question, found, now) {
+                Next::Deliver(stored, outcome) => return self.deliver(&question, &stored, outcome, collapsed).await,
                 Next::DeliverAndRefresh(stored) => {
                     self.refresh(&question, &stored);
-                    return self.deliver(&question, &stored, Outcome::Updating, collapsed);
+                    return self.deliver(&question, &stored, Outcome::Updating, collapsed).await;
                 }
                 Next::OnlyIfCached => return only_if_cached(),
                 Next::Ask(candidate, forwarded) => (candidate, forwarded),
@@ -314,10 +327,10 @@ impl Pipeline {
                             return (response, Note { collapsed, ..Note::of(status.outcome) });
                         }
                         store::Outcome::Stored(stored) if stored.record.vary.matches(&question.fields()) => {
-                            return self.deliver(&question, &stored, Outcome::Revalidated, collapsed);
+                            return self.deliver(&question, &stored, Outcome::Revalidated, collapsed).await;
                         }
                         store::Outcome::Uncacheable => return self.alone(&question, candidate, forwarded).await,
-                        store::Outcome::Failed(failure) => return self.failed(&question, candidate, &failure, forwarded, collapsed),
+                        store::Outcome::Failed(failure) => return self.failed(&question, candidate, &failure, forwarded, collapsed).await,
                         // The answer is another variant's, or there is none: look again.
                         store::Outcome::Serve { .. } | store::Outcome::Stored(_) | store::Outcome::Abandoned => {}
                     }
@@ -346,7 +359,7 @@ impl Pipeline {
                 (response, Note { origin_time: Some(took), ..Note::of(status.outcome) })
             }
             Ok(Told::Confirmed { stored, took }) => {
-                let (response, note) = self.deliver(question, &stored, Outcome::Revalidated, false);
+                let (response, note) = self.deliver(question, &stored, Outcome::Revalidated, false).await;
                 (response, Note { origin_time: Some(took), ..note })
             }
             Ok(Told::Alone { response, why, took }) => {
@@ -357,8 +370,8 @@ impl Pipeline {
                 deliver::explain(response.headers_mut(), &status);
                 (response, Note { origin_time: Some(took), ..Note::of(status.outcome) })
             }
-            Ok(Told::Failed(failure)) => self.failed(question, candidate, &failure, forwarded, false),
-            Err(_) => self.failed(question, candidate, &Failure::given_up("the fetch was given up"), forwarded, false),
+            Ok(Told::Failed(failure)) => self.failed(question, candidate, &failure, forwarded, false).await,
+            Err(_) => self.failed(question, candidate, &Failure::given_up("the fetch was given up"), forwarded, false).await,
         }
     }
 
@@ -373,7 +386,7 @@ impl Pipeline {
         let begun = fetching.begun();
         let answer = match self.ask(question, forward::alone(question, candidate.as_deref()), question.interim.as_ref()).await {
             Ok(answer) => answer,
-            Err(failure) => return self.failed(question, candidate, &failure, forwarded, false),
+            Err(failure) => return self.failed(question, candidate, &failure, forwarded, false).await,
         };
         let took = Some(answer.took);
         let status = answer.response.status();
@@ -383,17 +396,19 @@ impl Pipeline {
                     return Box::pin(self.alone(question, None, forwarded)).await;
                 }
                 let confirmed = self.freshened(question, &candidate, &answer, begun).unwrap_or(candidate);
-                let (response, note) = self.deliver(question, &confirmed, Outcome::Revalidated, false);
+                let (response, note) = self.deliver(question, &confirmed, Outcome::Revalidated, false).await;
                 return (response, Note { origin_time: took, ..note });
             }
             if let Some(updated) = self.looked_at(question, &candidate, &answer, begun) {
                 let explained = forwarded_status(forwarded, Some(status), true);
                 let now = self.shared.clock.now();
-                let response = deliver::stored(&updated, &question.method, &question.fields(), &explained, now);
-                return (response, Note { origin_time: took, ..Note::of(explained.outcome) });
+                // Of a HEAD, so no file is opened.
+                if let Ok(response) = deliver::stored(&updated, &question.method, &question.fields(), &explained, now).await {
+                    return (response, Note { origin_time: took, ..Note::of(explained.outcome) });
+                }
             }
             if status.is_server_error() && self.stands_in(question, &candidate, answer.response_time) {
-                return self.failed(question, Some(candidate), &Failure::of_status(status), forwarded, false);
+                return self.failed(question, Some(candidate), &Failure::of_status(status), forwarded, false).await;
             }
         }
         let times = (answer.request_time, answer.response_time);
@@ -450,7 +465,7 @@ impl Pipeline {
         if question.method != Method::HEAD || answer.response.status() != StatusCode::OK || candidate.record.status != StatusCode::OK {
             return None;
         }
-        match head_says(&candidate.record.headers(), candidate.body.len() as u64, answer.response.headers()) {
+        match head_says(&candidate.record.headers(), candidate.body.len(), answer.response.headers()) {
             HeadSays::Same => self.freshened(question, candidate, answer, begun),
             HeadSays::Changed => {
                 // One that is stale already may still stand in for an origin that fails.
@@ -465,7 +480,17 @@ impl Pipeline {
 
     /// What is stored for a request, and whether it may be used.
     fn find(&self, question: &Question, now: Timestamp) -> Found {
-        let resource = self.shared.store.get(question.hash, &question.key);
+        self.find_in(self.shared.store.get(question.hash, &question.key), question, now)
+    }
+
+    /// What the disk has. A disk that does not answer in time has nothing.
+    async fn find_on_disk(&self, question: &Question, now: Timestamp) -> Found {
+        let load = self.shared.store.load(question.hash, &question.key);
+        let resource = tokio::time::timeout(DISK_WAIT, load).await.ok().flatten();
+        self.find_in(resource, question, now)
+    }
+
+    fn find_in(&self, resource: Option<Arc<Resource>>, question: &Question, now: Timestamp) -> Found {
         match self.found_in(resource.as_deref(), question, now, &mut Silent) {
             found @ Found::Nothing(Forwarded::UriMiss | Forwarded::VaryMiss) => self.part(question, now).map_or(found, Found::Fresh),
             found => found,
@@ -504,18 +529,31 @@ impl Pipeline {
         allowed_on_error(&question.asks.directives, &stored.record.freshness, now, default)
     }
 
-    fn deliver(&self, question: &Question, stored: &Arc<Stored>, outcome: Outcome, collapsed: bool) -> (Response<Body>, Note) {
+    /// Answers with what is stored. If that lies in a file that cannot be read, it was not stored after all: the origin is asked.
+    async fn deliver(
+        self: &Rc<Self>,
+        question: &Rc<Question>,
+        stored: &Arc<Stored>,
+        outcome: Outcome,
+        collapsed: bool,
+    ) -> (Response<Body>, Note) {
         let status = CacheStatus { collapsed, ..CacheStatus::new(outcome) };
         let status = match outcome {
             Outcome::Revalidated => CacheStatus { fwd_status: Some(304), stored: true, ..status },
             Outcome::Hit | Outcome::Updating | Outcome::Stale { .. } | Outcome::Forwarded(_) => status,
         };
-        let response = deliver::stored(stored, &question.method, &question.fields(), &status, self.shared.clock.now());
-        (response, Note { collapsed, ..Note::of(outcome) })
+        let now = self.shared.clock.now();
+        match deliver::stored(stored, &question.method, &question.fields(), &status, now).await {
+            Ok(response) => (response, Note { collapsed, ..Note::of(outcome) }),
+            Err(error) => {
+                tracing::warn!(site = %question.site.name, target = %question.target, %error, "the disk tier: a miss instead of a hit");
+                Box::pin(self.alone(question, None, Forwarded::UriMiss)).await
+            }
+        }
     }
 
     /// The origin failed: what is stored, if it may stand in, else a plain page.
-    fn failed(
+    async fn failed(
         &self,
         question: &Question,
         candidate: Option<Arc<Stored>>,
@@ -524,15 +562,14 @@ impl Pipeline {
         collapsed: bool,
     ) -> (Response<Body>, Note) {
         let now = self.shared.clock.now();
-        match candidate {
-            Some(stored) if self.stands_in(question, &stored, now) => {
-                let outcome = Outcome::Stale { forwarded: true };
-                let status = CacheStatus { detail: Some(failure.name()), collapsed, ..CacheStatus::new(outcome) };
-                let response = deliver::stored(&stored, &question.method, &question.fields(), &status, now);
-                (response, Note { collapsed, ..Note::of(outcome) })
+        if let Some(stored) = candidate.filter(|stored| self.stands_in(question, stored, now)) {
+            let outcome = Outcome::Stale { forwarded: true };
+            let status = CacheStatus { detail: Some(failure.name()), collapsed, ..CacheStatus::new(outcome) };
+            if let Ok(response) = deliver::stored(&stored, &question.method, &question.fields(), &status, now).await {
+                return (response, Note { collapsed, ..Note::of(outcome) });
             }
-            _ => self.failed_plainly(failure, forwarded, collapsed),
         }
+        self.failed_plainly(failure, forwarded, collapsed)
     }
 
     fn failed_plainly(&self, failure: &Failure, forwarded: Forwarded, collapsed: bool) -> (Response<Body>, Note) {

@@ -5,6 +5,8 @@
 //! the fields that are not shown: what the origin says to us alone, which must be known again when a 304 updates the rest, and the names of
 //! those that may not be stored.
 
+mod encoding;
+
 use std::ops::Range;
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -12,7 +14,7 @@ use policy::Kept;
 use semantics::{Timestamp, date::parse_http_date, freshness::Freshness, vary::Vary};
 
 /// The pipeline's part of a stored response.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Record {
     pub(crate) status: StatusCode,
     pub(crate) freshness: Freshness,
@@ -51,6 +53,14 @@ impl store::Record for Record {
             Vary::Nominated(fields) => fields.iter().map(|(_, value)| 64 + value.as_ref().map_or(0, Vec::len)).sum(),
         };
         self.head.len() + vary
+    }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        encoding::encode(self, out);
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        encoding::decode(bytes)
     }
 }
 

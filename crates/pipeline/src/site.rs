@@ -36,8 +36,14 @@ pub struct Site {
     pub origin: Rc<dyn Origin>,
     /// `Host` for the origin, if it is not to be the client's.
     pub origin_host: Option<String>,
-    /// Bytes of content of one stored response.
+    /// Bytes of content of one response stored in memory.
     pub object_max: u64,
+    /// Bytes of content of one response stored on the disk, if there is a disk tier. 0: none goes there through a file of its own.
+    pub disk_object_max: u64,
+    /// How long one client that reads slowly may hold up all who read the same content, where that cannot be stored.
+    pub reader_wait_max: Duration,
+    /// Whether its responses may be stored on the disk.
+    pub on_disk: bool,
     /// Since when, and until when, the origin counts as down.
     pub down: Down,
     /// How it comes back after a soft purge.

@@ -61,6 +61,9 @@ pub(crate) fn print(settings: &Settings, listening: &[Socket], admin: Option<Soc
         line(&mut text, "admin", &format!("http://{admin}/metrics"));
     }
     line(&mut text, "memory", &format!("{} MiB for stored pages", settings.cache_memory >> 20));
+    if let Some((dir, size_max)) = settings.disk_tier() {
+        line(&mut text, "disk", &format!("{} MiB in {}", size_max >> 20, dir.display()));
+    }
     line(&mut text, "workers", &settings.server.workers.to_string());
     match &settings.log.access {
         AccessLog::Off => {}

@@ -55,8 +55,8 @@ Examples:
   seawall serve --config /etc/seawall.toml
       Everything from a file. Without --config and SOURCE, ./seawall.toml is read if there is one.
 
-Instead of a flag you can set a variable: SEAWALL_SOURCE, SEAWALL_LISTEN, SEAWALL_CONFIG, SEAWALL_KIND, SEAWALL_ADMIN, SEAWALL_MEMORY, SEAWALL_WORKERS, \
-SEAWALL_ACCESS_LOG, SEAWALL_LOG_FORMAT, SEAWALL_HOLD. PORT=8080 means --listen 0.0.0.0:8080. Flags go before variables, variables before the file.";
+Instead of a flag you can set a variable: SEAWALL_SOURCE, SEAWALL_LISTEN, SEAWALL_CONFIG, SEAWALL_KIND, SEAWALL_ADMIN, SEAWALL_MEMORY, SEAWALL_CACHE_DIR, \
+SEAWALL_WORKERS, SEAWALL_ACCESS_LOG, SEAWALL_LOG_FORMAT, SEAWALL_HOLD. PORT=8080 means --listen 0.0.0.0:8080. Flags go before variables, variables before the file.";
 
 /// Serve a site.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -85,6 +85,10 @@ pub struct Serve {
     /// How much memory stored pages may take [default: 256MiB]
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
+
+    /// Where stored pages are kept over a restart [default: ~/.cache/seawall]
+    #[arg(long, value_name = "DIR")]
+    pub cache_dir: Option<String>,
 
     /// Number of threads [default: one for each processor core]
     #[arg(long, value_name = "N")]
@@ -406,7 +410,9 @@ mod tests {
     fn help_names_every_variable() {
         let mut command = Cli::command();
         let help = command.find_subcommand_mut("serve").expect("serve").render_long_help().to_string().replace('\n', " ");
-        for variable in ["SOURCE", "LISTEN", "CONFIG", "KIND", "ADMIN", "MEMORY", "WORKERS", "ACCESS_LOG", "LOG_FORMAT", "HOLD"] {
+        for variable in
+            ["SOURCE", "LISTEN", "CONFIG", "KIND", "ADMIN", "MEMORY", "CACHE_DIR", "WORKERS", "ACCESS_LOG", "LOG_FORMAT", "HOLD"]
+        {
             assert!(help.contains(&format!("SEAWALL_{variable}")), "{variable}");
         }
     }

@@ -122,6 +122,7 @@ impl Console for ServerConsole {
         let state = &self.0;
         let counted = state.snapshot();
         let usage = state.shared.store.usage();
+        let disk_up = u64::from(usage.disk == store::DiskState::Working);
         let plan = state.plan.load();
         let classes = ["other", "1xx", "2xx", "3xx", "4xx", "5xx"];
         let labelled = |label: &'static str, names: &[&'static str], values: &[u64]| {
@@ -199,6 +200,29 @@ impl Console for ServerConsole {
                 one(state.shared.refilling.refilled()),
             ),
             Metric::new("seawall_refill_pending", "Pages still to be fetched again", gauge, one(state.shared.refilling.pending())),
+            Metric::new("seawall_disk_up", "1: the disk takes stored responses; 0: it is off, full or failing", gauge, one(disk_up)),
+            Metric::new("seawall_disk_bytes", "Bytes of stored responses on the disk", gauge, one(usage.disk_bytes)),
+            Metric::new("seawall_disk_objects", "Stored responses on the disk", gauge, one(usage.disk_objects)),
+            Metric::new("seawall_disk_writes_total", "Responses written to the disk", counter, one(usage.disk_writes)),
+            Metric::new("seawall_disk_loads_total", "Responses read back from the disk", counter, one(usage.disk_loads)),
+            Metric::new(
+                "seawall_disk_write_failures_total",
+                "Responses that the disk did not take",
+                counter,
+                one(usage.disk_write_failures),
+            ),
+            Metric::new(
+                "seawall_disk_dropped_total",
+                "Responses not written: the disk was behind, or had just failed",
+                counter,
+                one(usage.disk_dropped),
+            ),
+            Metric::new(
+                "seawall_disk_damaged_total",
+                "Files that were damaged or foreign, and were removed",
+                counter,
+                one(usage.disk_damaged),
+            ),
             Metric::new("seawall_log_lost_total", "Access log lines lost because the disk did not keep up", counter, one(counted.log_lost)),
         ]
     }

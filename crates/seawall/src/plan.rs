@@ -1,7 +1,6 @@
 //! From settings to sites: what all workers share of a site is made once, and each worker makes its own origin of it.
 
 use std::{
-    collections::HashMap,
     path::PathBuf,
     rc::Rc,
     sync::{
@@ -19,7 +18,7 @@ use origins::{
 };
 use pipeline::{Down, Refill, Router, Shared};
 use policy::Policy;
-use store::{Hardness, Target};
+use store::{Hardness, SiteNumber, SiteNumbers, Target};
 
 use crate::config::settings::{Cache, Kind, OriginHost, OriginSettings, Settings, Site, Source};
 
@@ -39,6 +38,8 @@ pub(crate) struct SitePlan {
     source: SharedSource,
     origin_host: Option<String>,
     down: Arc<AtomicBool>,
+    /// Whether its responses may be stored on the disk.
+    on_disk: bool,
 }
 
 #[derive(Debug)]
@@ -46,17 +47,6 @@ enum SharedSource {
     Http { options: Arc<HttpOptions>, budget: Arc<Budget> },
     Files(PathBuf),
     Blog { blog: Blog, _watcher: Option<Watcher> },
-}
-
-/// Numbers for sites: a name keeps its number for as long as the process lives.
-#[derive(Debug, Default)]
-pub(crate) struct SiteNumbers(HashMap<String, u16>);
-
-impl SiteNumbers {
-    fn number(&mut self, name: &str) -> anyhow::Result<u16> {
-        let next = u16::try_from(self.0.len()).context("more than 65,536 sites since the start")?;
-        Ok(*self.0.entry(name.to_owned()).or_insert(next))
-    }
 }
 
 impl Plan {
@@ -86,7 +76,9 @@ impl Plan {
 
 impl SitePlan {
     fn new(site: &Site, numbers: &mut SiteNumbers, shared: &Arc<Shared>) -> anyhow::Result<Self> {
-        let id = numbers.number(&site.name)?;
+        // What would be purged when it changes in a running server must not be found after a restart either.
+        let print = format!("{:?} {:?} {:?} {:?} {:?}", site.source, site.kind, site.cache, site.origin, site.blog);
+        let SiteNumber { number: id, kept } = numbers.number(&site.name, print.as_bytes())?;
         let source = match &site.source {
             Source::Http(addresses) => {
                 let addresses = addresses
@@ -109,7 +101,17 @@ impl SitePlan {
                 SharedSource::Files(_) | SharedSource::Blog { .. } => None,
             },
         };
-        Ok(Self { id, site: site.clone(), policy: policy_settings(site.kind, &site.cache), source, origin_host, down: Arc::default() })
+        // Folders are on a disk already, and a number that was not written down is another site's after a restart.
+        let on_disk = kept && matches!(site.source, Source::Http(_));
+        Ok(Self {
+            id,
+            on_disk,
+            site: site.clone(),
+            policy: policy_settings(site.kind, &site.cache),
+            source,
+            origin_host,
+            down: Arc::default(),
+        })
     }
 
     fn for_worker(&self, settings: &Settings) -> anyhow::Result<pipeline::Site> {
@@ -130,6 +132,9 @@ impl SitePlan {
             origin,
             origin_host: self.origin_host.clone(),
             object_max: self.site.cache.object_max,
+            disk_object_max: self.site.cache.disk_object_max,
+            reader_wait_max: settings.limits.write_timeout,
+            on_disk: self.on_disk,
             down: Down::telling(Arc::clone(&self.down)),
             refill: Refill::new(settings.refill.concurrency, budget),
         })

@@ -13,7 +13,7 @@ use anyhow::Context;
 use arc_swap::ArcSwap;
 use edge::{Gauges, Listener, Socket, Worker};
 use pipeline::{Clock, Counters, Pipeline, Shared, Snapshot};
-use store::{Hardness, StoreOptions, Target};
+use store::{DiskOptions, DiskTrouble, Hardness, SiteNumbers, StoreOptions, Target};
 use tokio::{
     runtime::{Builder, LocalOptions},
     sync::{mpsc, watch},
@@ -21,11 +21,11 @@ use tokio::{
 
 use crate::{
     access_log::AccessLog,
-    config::settings::{AccessLog as LogDestination, Listen, Settings},
+    config::settings::{AccessLog as LogDestination, Listen, Settings, Source},
     console::ServerConsole,
     explain::Asking,
     log_writer::{self, LogSink},
-    plan::{Plan, SiteNumbers},
+    plan::Plan,
     service::SiteService,
 };
 
@@ -90,9 +90,9 @@ impl Server {
         let workers = settings.server.workers;
         let mut options = StoreOptions::with_memory(settings.cache_memory);
         options.object_max = settings.sites.iter().map(|site| site.cache.object_max).max().unwrap_or(options.object_max);
-        let shared = Arc::new(Shared::new(options, clock));
+        let shared = Arc::new(Shared::open(options, disk(&settings), clock));
         shared.purging.allow(settings.purge.allow.clone());
-        let mut numbers = SiteNumbers::default();
+        let mut numbers = shared.store.site_numbers();
         let plan = Arc::new(Plan::new(settings, &mut numbers, &shared)?);
         let (mut listeners, listening) = bind_all(&plan.settings.server.listen, workers)?;
         let log = start_log(&plan.settings)?;
@@ -186,6 +186,7 @@ impl Server {
             (before.settings.server.workers != settings.server.workers, "server.workers"),
             (before.settings.server.admin != settings.server.admin, "server.admin"),
             (before.settings.cache_memory != settings.cache_memory, "cache.memory"),
+            (before.settings.cache_disk != settings.cache_disk, "cache.dir and cache.disk"),
             (before.settings.log != settings.log, "log"),
         ];
         let plan = Arc::new(Plan::new(settings, &mut self.numbers, &self.state.shared)?);
@@ -216,6 +217,8 @@ impl Server {
         for worker in self.workers.drain(..) {
             let _ = worker.thread.join();
         }
+        // Nobody asks any more; what was stored last is written.
+        self.state.shared.store.close();
         if let Some((sink, thread)) = self.log.take() {
             sink.flush();
             drop(sink);
@@ -300,6 +303,22 @@ fn front(plan: &Plan, gauges: &Arc<Gauges>) -> edge::Shared {
         gauges: Arc::clone(gauges),
         trusted_proxies: plan.settings.server.trusted_proxies.clone(),
     }
+}
+
+/// The disk tier to open.
+fn disk(settings: &Settings) -> Option<DiskOptions> {
+    let Some((dir, size_max)) = settings.disk_tier() else {
+        let has_server = settings.sites.iter().any(|site| matches!(site.source, Source::Http(_)));
+        if has_server && settings.cache_disk.as_ref().is_some_and(|disk| disk.dir.is_none()) {
+            tracing::warn!("a restart forgets what is stored: the user has no home to keep it in. Name a folder with cache.dir");
+        }
+        return None;
+    };
+    let report = |trouble: &DiskTrouble| match trouble {
+        DiskTrouble::Recovered { .. } => tracing::info!("{trouble}"),
+        _ => tracing::warn!("{trouble}"),
+    };
+    Some(DiskOptions { report: Arc::new(report), ..DiskOptions::new(dir.to_owned(), size_max) })
 }
 
 fn bind_all(listen: &[Listen], workers: usize) -> anyhow::Result<(Vec<Vec<Listener>>, Vec<Socket>)> {

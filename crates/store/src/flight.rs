@@ -7,19 +7,20 @@
 
 use std::fmt;
 use std::future::poll_fn;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
 use crate::fetches::Fetching;
-use crate::growing::{Budget, Growing, Reader, Refused};
+use crate::growing::{Bounds, Budget, Growing, Reader, Refused};
 use crate::hash::{AsIs, KeyHash};
 use crate::options::StoreOptions;
 use crate::purge::Generation;
 use crate::resource::{Record, Stored};
+use crate::spool::Spool;
 use crate::wakers::{self, Place, Wakers};
 use crate::writer::Writer;
 
@@ -65,9 +66,26 @@ pub struct Lead<R: Record, E: Failure> {
     /// Taken with the outcome, so that dropping knows whether there was one.
     seat: Option<Seat<R, E>>,
     begun: Generation,
+    memory_max: u64,
+    disk_max: u64,
 }
 
 impl<R: Record, E: Failure> Lead<R, E> {
+    /// Bounds the body: up to `memory_max` bytes are kept in memory, though no more than [`StoreOptions::object_max`]; above that up to
+    /// `disk_max` on the disk, if there is a disk tier. Without this, there is no other bound on memory, and nothing goes to the disk.
+    #[must_use]
+    pub const fn within(mut self, memory_max: u64, disk_max: u64) -> Self {
+        (self.memory_max, self.disk_max) = (memory_max, disk_max);
+        self
+    }
+
+    /// Whether a body of this length is within the bounds.
+    #[must_use]
+    pub fn keeps(&self, length: u64) -> bool {
+        let spools = || self.seat.as_ref().is_some_and(|seat| seat.flights.spool.get().is_some());
+        length <= self.memory_max || (length <= self.disk_max && spools())
+    }
+
     /// The generation at which the fetch began.
     pub fn begun(&self) -> Generation {
         self.begun
@@ -84,11 +102,12 @@ impl<R: Record, E: Failure> Lead<R, E> {
 
     /// The head is known and may be stored: followers get [`Outcome::Serve`] at once, and so does everybody who joins until the flight ends.
     ///
-    /// A `length_hint` above what may be stored closes the flight to newcomers now.
+    /// A `length_hint` above what may be stored closes the flight to newcomers now; one above what memory holds begins a file.
     #[must_use = "dropping the writer breaks the body off"]
     pub fn serve(mut self, record: Arc<R>, length_hint: Option<u64>) -> Writer<R, E> {
         let seat = self.seat.take().expect("a lead has its seat until an outcome consumes it");
-        let growing = seat.flight.serve(record, |readers| seat.flights.body(length_hint, readers));
+        let bounds = seat.flights.bounds(self.memory_max, self.disk_max);
+        let growing = seat.flight.serve(record, |readers| Growing::new(length_hint, bounds, readers));
         Writer::new(growing, seat)
     }
 
@@ -237,6 +256,8 @@ pub(crate) struct Flights<R: Record, E: Failure> {
     flights_max: usize,
     followers_max: usize,
     object_max: u64,
+    /// The disk tier's, once that is open.
+    spool: OnceLock<Arc<Spool>>,
 }
 
 type Stripe<R, E> = Mutex<HashMap<KeyHash, Arc<Flight<R, E>>, AsIs>>;
@@ -253,7 +274,14 @@ impl<R: Record, E: Failure> Flights<R, E> {
             flights_max: options.flights_max,
             followers_max: options.followers_max,
             object_max: options.object_max.min(options.resource_max()),
+            spool: OnceLock::new(),
         }
+    }
+
+    /// From now on, bodies too long for memory may go to the disk.
+    pub(crate) fn spool_to(&self, spool: Spool) {
+        // A store opens its disk tier once.
+        let _ = self.spool.set(Arc::new(spool));
     }
 
     /// Leads or follows, at the generation `now`; `begin` opens the leader's fetch.
@@ -286,7 +314,12 @@ impl<R: Record, E: Failure> Flights<R, E> {
         let flight = Arc::new(Flight { hash, key: key.into(), begun, state: Mutex::new(State::default()) });
         stripe.insert(hash, Arc::clone(&flight));
         drop(stripe);
-        Joined::Lead(Lead { seat: Some(Seat { flights: Arc::clone(self), flight, _fetching: fetching }), begun })
+        Joined::Lead(Lead {
+            seat: Some(Seat { flights: Arc::clone(self), flight, _fetching: fetching }),
+            begun,
+            memory_max: u64::MAX,
+            disk_max: 0,
+        })
     }
 
     /// The flight that a newcomer at the generation `now` would follow.
@@ -316,8 +349,9 @@ impl<R: Record, E: Failure> Flights<R, E> {
         self.budget.held()
     }
 
-    fn body(&self, length_hint: Option<u64>, readers: usize) -> Growing<E> {
-        Growing::new(length_hint, self.object_max, Arc::clone(&self.budget), readers)
+    fn bounds(&self, memory_max: u64, disk_max: u64) -> Bounds {
+        let spool = self.spool.get().filter(|_| disk_max > 0).map(|spool| (Arc::clone(spool), disk_max));
+        Bounds { memory_max: self.object_max.min(memory_max), spool, budget: Arc::clone(&self.budget) }
     }
 
     /// Takes this flight out of the table, and no other that has taken its line.

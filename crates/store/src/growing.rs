@@ -1,26 +1,43 @@
 //! A body that is still arriving, read by many while one writes.
 //!
-//! It begins *whole*: every byte is kept, so that it can be stored and whoever comes late starts at the first byte. When it outgrows what
-//! may be stored (or the budget of all growing bodies is used up) it becomes *windowed* for good: nobody may join any more, chunks that
-//! every reader has passed are dropped, and the writer waits while the slowest reader lags by more than [`WINDOW`].
+//! It begins *whole*: every byte is kept in memory, so that it can be stored and whoever comes late starts at the first byte. When it
+//! outgrows what memory may hold (or the budget of all growing bodies is used up), it becomes
+//!
+//! - *spooled*, if there is a disk tier that takes it: chunks are written to a [file](crate::spool), and dropped once they are there. Whoever
+//!   keeps up reads chunks, whoever lags or comes late reads the file, and nobody waits for anybody; the writer waits for the disk alone,
+//!   while more than [`WINDOW`] is not written yet. Or else
+//! - *windowed*, for good: it will not be stored, nobody may join any more, chunks that every reader has passed are dropped, and the writer
+//!   waits while the slowest reader lags by more than [`WINDOW`]. So does a spooled body that the disk fails or that outgrows the disk
+//!   as well; what is in its file by then is still read from there.
 //!
 //! Readers are woken by the writer's bytes, never by a timer. One lock per body, held for a few pointer moves.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
+use std::future::Future as _;
+use std::ops::Range;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
 use thiserror::Error;
 
+use crate::spool::{Reading, Spool, SpoolFile};
 use crate::wakers::{self, Place, Wakers};
 
-/// How far the slowest reader of a windowed body may lag, in bytes, before its writer waits. The caller must drop readers whose client
-/// does not read: they hold up everybody else.
+/// How far the slowest reader of a windowed body may lag, in bytes, before its writer waits: see [`Writer::drop_slowest`]. And how much of a
+/// spooled body may wait for the disk.
+///
+/// [`Writer::drop_slowest`]: crate::Writer::drop_slowest
 pub const WINDOW: u64 = 1 << 20;
+
+/// Bytes that are written to the file at once, if as much has arrived; fewer when the body ends or the writer waits.
+const BATCH: u64 = 256 << 10;
+/// Bytes that one read of the file brings.
+const READ: u64 = 64 << 10;
 
 /// Chunks below this length are copied: a chunk of a few bytes may be a slice that keeps a whole read buffer alive.
 const COPY_BELOW: usize = 2_048;
@@ -36,6 +53,12 @@ pub enum Broken<E> {
     /// The fetch was given up without a reason: its task was dropped.
     #[error("the fetch was given up in the middle of the body")]
     Abandoned,
+    /// This reader has held up all the others for too long.
+    #[error("the reader was too slow for those who read with it")]
+    TooSlow,
+    /// The file it reads from cannot be read.
+    #[error("the disk failed in the middle of the body")]
+    Unreadable,
 }
 
 /// The body can no longer be stored and nobody reads it: the fetch should stop.
@@ -48,6 +71,8 @@ pub struct Reader<E> {
     growing: Arc<Growing<E>>,
     offset: u64,
     place: Place,
+    /// What the file is asked for, at `offset`.
+    reading: Option<Reading>,
     ended: bool,
 }
 
@@ -58,9 +83,30 @@ impl<E: Clone> Reader<E> {
         if self.ended {
             return Poll::Ready(None);
         }
-        let polled = self.growing.poll_chunk(&mut self.offset, &mut self.place, cx);
+        let polled = self.poll_next(cx);
         self.ended = matches!(polled, Poll::Ready(None | Some(Err(_))));
         polled
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken<E>>>> {
+        loop {
+            if let Some(reading) = &mut self.reading {
+                let read = ready!(Pin::new(reading).poll(cx));
+                self.reading = None;
+                let Ok(bytes) = read else { return Poll::Ready(Some(Err(Broken::Unreadable))) };
+                self.growing.advance(&mut self.offset, bytes.len() as u64);
+                return Poll::Ready(Some(Ok(bytes)));
+            }
+            match ready!(self.growing.poll_chunk(&mut self.offset, &mut self.place, cx)) {
+                Next::Chunk(chunk) => return Poll::Ready(Some(Ok(chunk))),
+                Next::InFile(file, range) => {
+                    let io = Arc::clone(file.io());
+                    self.reading = Some(Reading::begin(&io, file, range));
+                }
+                Next::End => return Poll::Ready(None),
+                Next::Broken(broken) => return Poll::Ready(Some(Err(broken))),
+            }
+        }
     }
 
     /// [`poll_chunk`](Self::poll_chunk) as a future. Cancel-safe: a chunk is taken only when it is returned.
@@ -78,7 +124,7 @@ impl<E> Reader<E> {
 
     /// Takes over a reader that [`Growing::enter`] or [`Growing::new`] has counted.
     pub(crate) const fn entered(growing: Arc<Growing<E>>) -> Self {
-        Self { growing, offset: 0, place: None, ended: false }
+        Self { growing, offset: 0, place: None, reading: None, ended: false }
     }
 }
 
@@ -129,11 +175,19 @@ pub(crate) enum Refused {
     Gone,
 }
 
+/// What bounds a body, and where it goes when it is too long for memory.
+pub(crate) struct Bounds {
+    /// Longest body that is kept in memory.
+    pub(crate) memory_max: u64,
+    /// The disk tier, and the longest body that is for it.
+    pub(crate) spool: Option<(Arc<Spool>, u64)>,
+    pub(crate) budget: Arc<Budget>,
+}
+
 /// The body itself, shared by the writer and its readers.
 pub(crate) struct Growing<E> {
     length_hint: Option<u64>,
-    object_max: u64,
-    budget: Arc<Budget>,
+    bounds: Bounds,
     body: Mutex<Body<E>>,
 }
 
@@ -143,35 +197,71 @@ struct Body<E> {
     total: u64,
     /// What `chunks` took from the budget.
     taken: u64,
+    spooled: Option<Spooled>,
     windowed: bool,
     end: Option<Result<(), Broken<E>>>,
     /// How many readers stand at each offset. The first offset is what the window must keep; a plain list of readers would have to be
     /// searched for it by each of them at each chunk.
     offsets: BTreeMap<u64, usize>,
+    /// Readers that stand before this offset were dropped. They are in `offsets` no more.
+    dropped_before: u64,
     readers: usize,
     waiting: Wakers,
     writer: Option<Waker>,
 }
 
+/// The part of a body that is in its file.
+struct Spooled {
+    file: Arc<SpoolFile>,
+    /// Bytes that can be read from it.
+    written: u64,
+    /// More are being written: by one job at a time.
+    writing: bool,
+}
+
+/// What a reader finds at its offset.
+enum Next<E> {
+    Chunk(Bytes),
+    InFile(Arc<SpoolFile>, Range<u64>),
+    End,
+    Broken(Broken<E>),
+}
+
+/// What an append made of a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kept {
+    /// In memory, whole.
+    Whole,
+    /// In memory and in its file, whole.
+    Spooled,
+    /// Not whole.
+    Windowed,
+}
+
 impl<E> Growing<E> {
-    /// A body that `readers` already wait for. One that is announced as too long to be stored is windowed from its first byte.
-    pub(crate) fn new(length_hint: Option<u64>, object_max: u64, budget: Arc<Budget>, readers: usize) -> Self {
+    /// A body that `readers` already wait for. One that is announced as too long for memory is spooled or windowed from its first byte.
+    pub(crate) fn new(length_hint: Option<u64>, bounds: Bounds, readers: usize) -> Self {
         let mut body = Body {
             chunks: VecDeque::new(),
             total: 0,
             taken: 0,
-            windowed: length_hint.is_some_and(|length| length > object_max),
+            spooled: None,
+            windowed: false,
             end: None,
             offsets: BTreeMap::new(),
+            dropped_before: 0,
             readers: 0,
             waiting: Wakers::default(),
             writer: None,
         };
+        if length_hint.is_some_and(|length| length > bounds.memory_max) {
+            body.outgrow(&bounds, length_hint);
+        }
         if readers > 0 {
             body.offsets.insert(0, readers);
             body.readers = readers;
         }
-        Self { length_hint, object_max, budget, body: Mutex::new(body) }
+        Self { length_hint, bounds, body: Mutex::new(body) }
     }
 
     /// Readers now.
@@ -184,7 +274,8 @@ impl<E> Growing<E> {
         let mut body = self.body.lock();
         // A windowed body that still has its first bytes may be entered: its leader's own client comes in after it was announced as too
         // long. Its flight is closed, so nobody else tries.
-        if body.first() > 0 || matches!(body.end, Some(Err(_))) {
+        let gone = body.first() > 0 && (body.windowed || body.spooled.is_none());
+        if gone || matches!(body.end, Some(Err(_))) {
             return Err(Refused::Gone);
         }
         if body.readers >= readers_max {
@@ -200,62 +291,64 @@ impl<E> Growing<E> {
         let mut body = self.body.lock();
         let own = body.waiting.leave(place);
         body.readers -= 1;
-        body.depart(offset);
+        if offset >= body.dropped_before {
+            body.depart(offset);
+        }
         let writer = self.trim(&mut body);
         drop(body);
         drop(own);
         wakers::wake(Vec::from_iter(writer));
     }
 
-    /// Adds bytes and wakes the readers. Returns whether it is windowed now.
-    pub(crate) fn append(&self, chunk: Bytes) -> bool {
+    /// Adds bytes and wakes the readers.
+    pub(crate) fn append(&self, chunk: Bytes) -> Kept {
         let chunk = if chunk.len() < COPY_BELOW { Bytes::copy_from_slice(&chunk) } else { chunk };
         let length = chunk.len() as u64;
         let mut body = self.body.lock();
         if length == 0 {
-            return body.windowed;
+            return body.kept();
         }
-        let within = self.budget.take(length + CHUNK);
+        let within = self.bounds.budget.take(length + CHUNK);
         body.taken += length + CHUNK;
         let at = body.total;
         body.chunks.push_back((at, chunk));
         body.total += length;
-        body.windowed |= !within || body.total > self.object_max;
-        let (windowed, readers) = (body.windowed, body.waiting.take());
+        if !within || body.total > self.bounds.memory_max {
+            body.outgrow(&self.bounds, self.length_hint);
+        }
+        let (kept, readers) = (body.kept(), body.waiting.take());
         let writer = self.trim(&mut body);
         drop(body);
         drop(writer);
         wakers::wake(readers);
-        windowed
+        kept
     }
 
-    /// Whether the writer may go on.
-    pub(crate) fn poll_room(&self, cx: &Context<'_>) -> Poll<Result<(), Unread>> {
+    /// Drops the readers that the writer waits for: those at the slowest offset. They get [`Broken::TooSlow`] if they ever ask again. Returns
+    /// how many.
+    pub(crate) fn drop_slowest(&self) -> usize {
         let mut body = self.body.lock();
-        if !body.windowed {
-            return Poll::Ready(Ok(()));
+        if !body.windowed || body.lag() <= WINDOW {
+            return 0;
         }
-        if body.readers == 0 {
-            return Poll::Ready(Err(Unread));
-        }
-        if body.lag() <= WINDOW {
-            return Poll::Ready(Ok(()));
-        }
-        let before = body.writer.replace(cx.waker().clone());
+        let Some((offset, count)) = body.offsets.pop_first() else { return 0 };
+        body.dropped_before = offset + 1;
+        let writer = self.trim(&mut body);
         drop(body);
-        drop(before);
-        Poll::Pending
+        wakers::wake(Vec::from_iter(writer));
+        count
     }
 
     pub(crate) fn is_windowed(&self) -> bool {
         self.body.lock().windowed
     }
 
-    /// Ends the body. If it was kept whole, it is joined into one allocation of exactly its size, which the readers share from now on.
+    /// Ends the body. If it was kept whole in memory, it is joined into one allocation of exactly its size, which the readers share from now
+    /// on.
     pub(crate) fn complete(&self) -> Option<Bytes> {
         let chunks = {
             let body = self.body.lock();
-            if body.windowed { None } else { Some(body.chunks.clone()) }
+            if body.windowed || body.spooled.is_some() { None } else { Some(body.chunks.clone()) }
         };
         // Joined outside the lock: only the writer adds chunks, and it is here. A long body takes milliseconds, and readers go on meanwhile.
         let whole = chunks.map(|chunks| {
@@ -266,7 +359,7 @@ impl<E> Growing<E> {
         let mut body = self.body.lock();
         if let Some(whole) = &whole {
             let surplus = body.taken - whole.len() as u64;
-            self.budget.give(surplus);
+            self.bounds.budget.give(surplus);
             body.taken -= surplus;
             body.chunks.clear();
             if !whole.is_empty() {
@@ -289,12 +382,10 @@ impl<E> Growing<E> {
         wakers::wake(readers);
     }
 
-    /// Drops what every reader has passed, if windowed, and returns the writer's waker if it may go on.
+    /// Drops what nobody needs in memory any more, and returns the writer's waker if it may go on.
     fn trim(&self, body: &mut Body<E>) -> Option<Waker> {
-        if !body.windowed {
-            return None;
-        }
-        let passed = body.slowest();
+        let written = body.spooled.as_ref().map_or(0, |spooled| spooled.written);
+        let passed = if body.windowed { body.slowest().max(written) } else { written };
         while let Some((at, chunk)) = body.chunks.front() {
             let length = chunk.len() as u64;
             if at + length > passed {
@@ -302,40 +393,55 @@ impl<E> Growing<E> {
             }
             body.chunks.pop_front();
             body.taken -= length + CHUNK;
-            self.budget.give(length + CHUNK);
+            self.bounds.budget.give(length + CHUNK);
         }
-        if body.lag() <= WINDOW { body.writer.take() } else { None }
+        let room = if body.windowed { body.lag() <= WINDOW } else { body.unwritten() <= WINDOW };
+        if room { body.writer.take() } else { None }
+    }
+
+    /// A reader has read so many bytes from the file.
+    fn advance(&self, offset: &mut u64, bytes: u64) {
+        let mut body = self.body.lock();
+        body.go_on(offset, bytes);
+        let writer = self.trim(&mut body);
+        drop(body);
+        wakers::wake(Vec::from_iter(writer));
     }
 }
 
 impl<E: Clone> Growing<E> {
-    fn poll_chunk(&self, offset: &mut u64, place: &mut Place, cx: &Context<'_>) -> Poll<Option<Result<Bytes, Broken<E>>>> {
+    fn poll_chunk(&self, offset: &mut u64, place: &mut Place, cx: &Context<'_>) -> Poll<Next<E>> {
         let mut body = self.body.lock();
-        let Some(chunk) = body.at(*offset) else {
-            return match &body.end {
-                Some(Ok(())) => Poll::Ready(None),
-                Some(Err(broken)) => Poll::Ready(Some(Err(broken.clone()))),
-                None => {
-                    let before = body.waiting.wait(place, cx.waker());
-                    drop(body);
-                    drop(before);
-                    Poll::Pending
-                }
-            };
-        };
-        body.depart(*offset);
-        *offset += chunk.len() as u64;
-        *body.offsets.entry(*offset).or_default() += 1;
-        let writer = self.trim(&mut body);
-        drop(body);
-        wakers::wake(Vec::from_iter(writer));
-        Poll::Ready(Some(Ok(chunk)))
+        if *offset < body.dropped_before {
+            return Poll::Ready(Next::Broken(Broken::TooSlow));
+        }
+        if let Some(chunk) = body.at(*offset) {
+            body.go_on(offset, chunk.len() as u64);
+            let writer = self.trim(&mut body);
+            drop(body);
+            wakers::wake(Vec::from_iter(writer));
+            return Poll::Ready(Next::Chunk(chunk));
+        }
+        if let Some(spooled) = body.spooled.as_ref().filter(|spooled| *offset < spooled.written) {
+            let range = *offset..spooled.written.min(*offset + READ);
+            return Poll::Ready(Next::InFile(Arc::clone(&spooled.file), range));
+        }
+        match &body.end {
+            Some(Ok(())) => Poll::Ready(Next::End),
+            Some(Err(broken)) => Poll::Ready(Next::Broken(broken.clone())),
+            None => {
+                let before = body.waiting.wait(place, cx.waker());
+                drop(body);
+                drop(before);
+                Poll::Pending
+            }
+        }
     }
 }
 
 impl<E> Drop for Growing<E> {
     fn drop(&mut self) {
-        self.budget.give(self.body.get_mut().taken);
+        self.bounds.budget.give(self.body.get_mut().taken);
     }
 }
 
@@ -352,6 +458,42 @@ impl<E> Body<E> {
 
     fn lag(&self) -> u64 {
         self.total - self.slowest()
+    }
+
+    /// Bytes that are not in the file yet.
+    fn unwritten(&self) -> u64 {
+        self.total - self.spooled.as_ref().map_or(0, |spooled| spooled.written)
+    }
+
+    /// Too long for memory: goes to the disk from now on if that takes it, else through the window.
+    fn outgrow(&mut self, bounds: &Bounds, length_hint: Option<u64>) {
+        let length = length_hint.unwrap_or(0).max(self.total);
+        match &bounds.spool {
+            Some((spool, max)) if length <= *max => {
+                if self.spooled.is_none() {
+                    self.spooled = Some(Spooled { file: spool.file(), written: 0, writing: false });
+                }
+            }
+            Some(_) | None => self.windowed = true,
+        }
+    }
+
+    const fn kept(&self) -> Kept {
+        match &self.spooled {
+            _ if self.windowed => Kept::Windowed,
+            Some(_) => Kept::Spooled,
+            None => Kept::Whole,
+        }
+    }
+
+    /// Moves a reader.
+    fn go_on(&mut self, offset: &mut u64, bytes: u64) {
+        // One that was dropped is in the list no more; it stays where it is, and learns of it when it asks again.
+        if *offset >= self.dropped_before {
+            self.depart(*offset);
+            *offset += bytes;
+            *self.offsets.entry(*offset).or_default() += 1;
+        }
     }
 
     fn depart(&mut self, offset: u64) {
@@ -374,6 +516,8 @@ impl<E> Body<E> {
         Some(chunk.slice(inside..))
     }
 }
+
+mod spooled;
 
 #[cfg(test)]
 mod tests;

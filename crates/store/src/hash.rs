@@ -7,7 +7,8 @@ use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
 
 use siphasher::sip128::{Hasher128, SipHasher13};
 
-/// The secret 128-bit hash of a cache key: finds the bucket, never decides alone. Means nothing to another store or after a restart.
+/// The secret 128-bit hash of a cache key: finds the bucket, never decides alone. Means nothing to another store;
+/// without a disk tier, which keeps the secret, nor after a restart.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct KeyHash(u64, u64);
 
@@ -21,8 +22,18 @@ impl Secret {
     /// Drawn from the entropy behind [`RandomState`]: its keys come from the operating system, and a keyed hash of a constant gives them
     /// away no more than any other of its outputs.
     pub(crate) fn new() -> Self {
+        Self::of(Self::draw())
+    }
+
+    /// Two words that nobody can guess, to be kept where the hashes are.
+    pub(crate) fn draw() -> [u64; 2] {
         let word = |nonce: u64| RandomState::new().hash_one(nonce);
-        Self { empty: SipHasher13::new_with_keys(word(1), word(2)) }
+        [word(1), word(2)]
+    }
+
+    /// The secret that these words are.
+    pub(crate) fn of(words: [u64; 2]) -> Self {
+        Self { empty: SipHasher13::new_with_keys(words[0], words[1]) }
     }
 
     /// The hash of a cache key.

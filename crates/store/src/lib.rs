@@ -4,6 +4,8 @@
 //! [`Record`], opaque here. Absent from this room: field parsing, any CMS, sockets, tasks, and the clock. A deadline is a number that the
 //! caller made and the caller compares ([`Store::mark_uncacheable`]). Of `tokio` it uses the one-shot channel, which needs no runtime.
 //!
+//! With a [disk tier](DiskOptions), what is stored survives the process: see [`Store::open`].
+//!
 //! Three ideas carry it:
 //!
 //! - **A purge is a number** ([`purge`](Store::purge)). Every purge raises the generation and notes its target; a stored response knows the
@@ -18,7 +20,9 @@
 //! |---|---|---|
 //! | stored responses | [`StoreOptions::memory`] | the same: keys, records, bodies and overhead are weighed |
 //! | their eviction history | a fraction of the places | 64 per 32 KiB of `memory` (0.2 %) |
-//! | growing bodies | [`StoreOptions::growing_max`] | the same, then windowed: `flights_max` x ([`WINDOW`] + one chunk) |
+//! | growing bodies | [`StoreOptions::growing_max`] | the same, then spooled or windowed: `flights_max` x ([`WINDOW`] + one chunk) |
+//! | pieces of long bodies on their way from the disk | the responses that the caller lets in | 128 KiB each: one being sent, one read ahead |
+//! | open files | spooled bodies under way, and stored ones under delivery | one descriptor each, however many read it |
 //! | a body being completed | one per thread | [`StoreOptions::object_max`] per thread, while its chunks are joined |
 //! | a worker's front | [`Front::new`] | its bytes, and 160 KiB of its own |
 //! | counters of changes | 512 of them | 32 KiB |
@@ -27,8 +31,12 @@
 //! | invalidated URLs while older fetches are open | [`INVALIDATIONS_MAX`] | 96 each: 400 KiB |
 //! | purge prefixes | [`PREFIXES_MAX`], [`PREFIX_BYTES_MAX`] | 4 MiB |
 //! | uncacheable keys | [`StoreOptions::uncacheable_max`] | 128 each: 8 MiB for 65,536 |
+//! | the list of files, with a disk tier | [`DiskOptions::objects_max`] | 110 each: 27 MB for 250,000 |
+//! | responses waiting to be written | 64 MiB | 64 MiB, or one response; most are in memory anyway |
+//! | responses just read | 1,024 readings, two at a time | half a shard of `memory` each until its first waiter is polled |
 
 mod changes;
+mod content;
 mod disk;
 mod fetches;
 mod flight;
@@ -39,10 +47,13 @@ mod index;
 mod options;
 mod purge;
 mod resource;
+mod spool;
 mod store;
 mod wakers;
 mod writer;
 
+pub use content::Content;
+pub use disk::{DiskOptions, DiskState, NumbersSpent, SiteNumber, SiteNumbers, Tiers, Trouble as DiskTrouble};
 pub use fetches::{Fetching, INVALIDATIONS_MAX};
 pub use flight::{Failure, FlightGuard, FlightView, Follow, Joined, Lead, Outcome};
 pub use front::{Found, Front, Page};
@@ -51,5 +62,6 @@ pub use hash::KeyHash;
 pub use options::StoreOptions;
 pub use purge::{Generation, Hardness, PREFIX_BYTES_MAX, PREFIXES_MAX, PurgeReceipt, Purged, Target};
 pub use resource::{Record, Resource, Scope, Stored};
+pub use spool::{DiskBody, OpenBody, Reading, Unreadable};
 pub use store::{Store, Usage};
 pub use writer::Writer;

@@ -5,7 +5,8 @@
 pub struct StoreOptions {
     /// Bytes of stored responses, overhead included.
     pub memory: u64,
-    /// Longest body that is stored, in bytes. A longer one streams through a window and is forgotten. Never more than half of `memory`.
+    /// Longest body that is stored in memory, in bytes. A longer one goes to the [disk](crate::Lead::within), or streams through a window and
+    /// is forgotten. Never more than half of `memory`.
     pub object_max: u64,
     /// Variants of one resource; the oldest goes first.
     pub variants_max: usize,

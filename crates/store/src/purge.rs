@@ -5,14 +5,18 @@
 //! one line in the table; stored responses are judged when they are next asked for, once per generation.
 //!
 //! The table never forgets. When it is full, the older half of its lines becomes one line per site that covers the whole site: some
-//! responses are then validated without need, none is served that was purged.
+//! responses are then validated without need, none is served that was purged. With a disk tier, neither does a restart: the table is kept
+//! in a [log](crate::disk::purge_log) as well, and a purge is in it before anybody is told that it happened.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hashbrown::HashMap;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
+use crate::disk::purge_log::{History, Logged, PurgeLog, What};
 use crate::hash::{AsIs, KeyHash, Secret};
 use crate::resource::{Scope, Stored};
 
@@ -21,7 +25,7 @@ pub const PREFIXES_MAX: usize = 1_024;
 /// Bytes of a prefix that are compared. A longer one is cut: it then covers more than was asked, never less.
 pub const PREFIX_BYTES_MAX: usize = 4_096;
 
-/// A number that every purge raises. Of one store; it starts anew with it.
+/// A number that every purge raises. Of one store: without a disk tier it starts anew with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Generation(pub(crate) u64);
 
@@ -94,6 +98,9 @@ pub struct PurgeReceipt {
 
 /// The table, and the generation it made.
 pub(crate) struct PurgeTable {
+    /// Held by whoever purges, from one end to the other: purges are one after another, in the log as in the table. Readers never wait for
+    /// it, and so never for the disk.
+    log: Mutex<Option<PurgeLog>>,
     /// Written only under the lock of `lines`, after the line is in: whoever reads the new generation finds its line.
     generation: AtomicU64,
     lines: RwLock<Lines>,
@@ -135,7 +142,44 @@ const TAG: u8 = 1;
 
 impl PurgeTable {
     pub(crate) fn new(targets_max: usize, secret: Secret) -> Self {
-        Self { generation: AtomicU64::new(1), lines: RwLock::default(), targets_max: targets_max.max(1), secret }
+        Self { log: Mutex::new(None), generation: AtomicU64::new(1), lines: RwLock::default(), targets_max: targets_max.max(1), secret }
+    }
+
+    /// A table that goes on where the log in `dir` ends, and keeps that log. The secret must be the one that the log was written with.
+    ///
+    /// Blocks for as long as the log takes to be read and written once: for the start, not for a worker. Fails if nothing can be written
+    /// in `dir`: then nothing that is stored there may be used, because purges could not be kept with it.
+    pub(crate) fn open(targets_max: usize, secret: Secret, dir: &Path) -> io::Result<(Self, History)> {
+        let (mut log, replay) = PurgeLog::open(dir)?;
+        let mut lines = Lines::default();
+        for logged in &replay.lines {
+            lines.apply(logged, targets_max.max(1));
+        }
+        if replay.history != History::Whole {
+            // What is missing may have been anything.
+            lines.purge_all(Mark::of(replay.generation, Hardness::Soft));
+        }
+        log.begin(replay.generation, || lines.logged())?;
+        let table = Self {
+            log: Mutex::new(Some(log)),
+            generation: AtomicU64::new(replay.generation),
+            lines: RwLock::new(lines),
+            targets_max: targets_max.max(1),
+            secret,
+        };
+        Ok((table, replay.history))
+    }
+
+    /// The orderly end: whatever was purged is on the disk for good.
+    pub(crate) fn close(&self) {
+        if let Some(log) = &mut *self.log.lock() {
+            log.close(self.generation().0, || self.lines.read().logged());
+        }
+    }
+
+    /// Whether the disk does not take purges. What is stored on it is given up at the next start then, unless it takes them again before.
+    pub(crate) fn log_is_failing(&self) -> bool {
+        self.log.lock().as_ref().is_some_and(PurgeLog::is_failing)
     }
 
     pub(crate) fn generation(&self) -> Generation {
@@ -155,22 +199,30 @@ impl PurgeTable {
 
     /// Raises the generation and notes the target. One line, except when the table is full: then once through it, every `targets_max / 2`
     /// purges.
+    ///
+    /// The line is in the log first, by one write(2) of at most 9 KiB: into the system's memory, not to the disk's plates, so `kill -9`
+    /// cannot lose it and a worker can afford it.
     pub(crate) fn purge(&self, target: &Target, hardness: Hardness) -> Generation {
-        let mut lines = self.lines.write();
+        let what = match target {
+            Target::All => What::All,
+            Target::Site(site) => What::Site(*site),
+            Target::Url { site, url } => What::Exact { site: *site, name: self.url(*site, url) },
+            Target::Tag { site, tag } => What::Exact { site: *site, name: self.secret.name(TAG, *site, tag.as_bytes()) },
+            Target::Prefix { site, url } => What::Prefix { site: *site, prefix: url[..url.len().min(PREFIX_BYTES_MAX)].into() },
+        };
+        let mut log = self.log.lock();
         let generation = self.generation.load(Ordering::Relaxed) + 1;
-        let mark = Mark::of(generation, hardness);
-        match target {
-            Target::All => lines.purge_all(mark),
-            Target::Site(site) => lines.sites.entry(*site).or_default().raise(mark),
-            Target::Url { site, url } => lines.purge_exact(self.url(*site, url), Line { mark, site: *site }, self.targets_max),
-            Target::Tag { site, tag } => {
-                lines.purge_exact(self.secret.name(TAG, *site, tag.as_bytes()), Line { mark, site: *site }, self.targets_max);
-            }
-            Target::Prefix { site, url } => {
-                lines.purge_prefix(&url[..url.len().min(PREFIX_BYTES_MAX)], Line { mark, site: *site });
-            }
+        let logged = Logged { generation, hardness, what };
+        if let Some(log) = &mut *log {
+            log.append(&logged);
         }
+        let mut lines = self.lines.write();
+        lines.apply(&logged, self.targets_max);
         self.generation.store(generation, Ordering::Release);
+        drop(lines);
+        if let Some(log) = &mut *log {
+            log.tidy(generation, self.len(), || self.lines.read().logged());
+        }
         Generation(generation)
     }
 
@@ -240,6 +292,29 @@ impl PurgeTable {
 }
 
 impl Lines {
+    fn apply(&mut self, logged: &Logged, targets_max: usize) {
+        let mark = Mark::of(logged.generation, logged.hardness);
+        match &logged.what {
+            What::All => self.purge_all(mark),
+            What::Site(site) => self.sites.entry(*site).or_default().raise(mark),
+            What::Exact { site, name } => self.purge_exact(*name, Line { mark, site: *site }, targets_max),
+            What::Prefix { site, prefix } => self.purge_prefix(prefix, Line { mark, site: *site }),
+        }
+    }
+
+    /// The table as purges that make it anew: in any order, but for those of everything, which come first so that no line is taken in only
+    /// to be dropped.
+    fn logged(&self) -> Vec<Logged> {
+        let all = self.all.logged(&What::All);
+        let sites = self.sites.iter().flat_map(|(site, mark)| mark.logged(&What::Site(*site)));
+        let exact = self.exact.iter().flat_map(|(name, line)| line.mark.logged(&What::Exact { site: line.site, name: *name }));
+        let prefixes = self
+            .prefixes
+            .iter()
+            .flat_map(|held| held.line.mark.logged(&What::Prefix { site: held.line.site, prefix: held.prefix.clone() }));
+        all.chain(sites).chain(exact).chain(prefixes).collect()
+    }
+
     /// Drops what the purge of everything now says as well.
     fn purge_all(&mut self, mark: Mark) {
         self.all.raise(mark);
@@ -296,6 +371,14 @@ impl Mark {
             Hardness::Soft => Self { soft: generation, hard: 0 },
             Hardness::Hard => Self { soft: 0, hard: generation },
         }
+    }
+
+    /// The purges that make this mark: one, two or none.
+    fn logged(self, what: &What) -> impl Iterator<Item = Logged> + use<> {
+        [(self.soft, Hardness::Soft), (self.hard, Hardness::Hard)].into_iter().filter(|(generation, _)| *generation > 0).map({
+            let what = what.clone();
+            move |(generation, hardness)| Logged { generation, hardness, what: what.clone() }
+        })
     }
 
     fn raise(&mut self, other: Self) {

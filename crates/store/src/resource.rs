@@ -8,8 +8,8 @@ use std::mem::size_of;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bytes::Bytes;
-
+use crate::content::Content;
+use crate::disk::mark::Mark;
 use crate::hash::KeyHash;
 use crate::purge::{Generation, Purged};
 
@@ -17,6 +17,14 @@ use crate::purge::{Generation, Purged};
 pub trait Record: Send + Sync + 'static {
     /// Bytes on the heap that this record owns. Its own size is counted by the store. Asked once, when the response is stored.
     fn weight(&self) -> usize;
+
+    /// Appends what [`decode`](Self::decode) makes the same record of: for the disk tier, on a thread of its own.
+    fn encode(&self, out: &mut Vec<u8>);
+
+    /// The record of these bytes. `None` if they are none of this version's: they may be another version's, or anything at all.
+    fn decode(bytes: &[u8]) -> Option<Self>
+    where
+        Self: Sized;
 }
 
 /// Which purges cover a stored response.
@@ -34,27 +42,52 @@ pub struct Scope {
 pub struct Stored<R> {
     /// The pipeline's part.
     pub record: R,
-    /// The whole body. Should own an allocation of exactly its size, as [`Writer::complete`](crate::Writer::complete) makes it: a slice of
-    /// a larger buffer would keep all of it alive while only the slice is weighed.
-    pub body: Bytes,
+    /// The whole body.
+    pub body: Content,
     begun: Generation,
     scope: Scope,
     /// The last verdict and the generation it was reached at, in one word: see [`Verdict`].
     verdict: AtomicU64,
     weight: u64,
+    /// See [`mark`](Self::mark).
+    mark: Mark,
 }
 
 impl<R: Record> Stored<R> {
     /// A response whose fetch began at generation `begun`. A validation (304) that freshens an older response begins its own life: the
     /// origin has just confirmed it.
-    pub fn new(record: R, body: Bytes, begun: Generation, scope: Scope) -> Self {
+    pub fn new(record: R, body: impl Into<Content>, begun: Generation, scope: Scope) -> Self {
+        let body = body.into();
         let tags: usize = scope.tags.iter().map(|tag| size_of::<Box<str>>() + tag.len() + ALLOCATION).sum();
-        let bytes = size_of::<Self>() + ARC + record.weight() + body.len() + BYTES + scope.url.len() + ALLOCATION + tags;
-        Self { record, body, begun, scope, verdict: AtomicU64::new(Verdict { at: begun, purged: Purged::No }.pack()), weight: bytes as u64 }
+        let bytes = size_of::<Self>() + ARC + record.weight() + body.weight() + BYTES + scope.url.len() + ALLOCATION + tags;
+        let verdict = AtomicU64::new(Verdict { at: begun, purged: Purged::No }.pack());
+        Self { record, body, begun, scope, verdict, weight: bytes as u64, mark: Mark::default() }
+    }
+
+    /// A response that was read from the file of this number.
+    pub(crate) fn restored(record: R, body: Content, begun: Generation, scope: Scope, sequence: u64) -> Self {
+        let stored = Self::new(record, body, begun, scope);
+        stored.mark().set_written(sequence);
+        stored
+    }
+
+    /// The same, never to be written to the disk: its origin is as near as the disk is.
+    #[must_use]
+    pub fn in_memory_only(self) -> Self {
+        self.mark.keep_off();
+        self
     }
 }
 
 impl<R> Stored<R> {
+    /// Where it is on the disk. A body in a file has a mark of its own, because a response that a 304 freshened shares it with the stale one.
+    pub(crate) fn mark(&self) -> &Mark {
+        match &self.body {
+            Content::Memory(_) => &self.mark,
+            Content::Disk(body) => body.mark(),
+        }
+    }
+
     /// The generation at which its fetch began.
     pub const fn begun(&self) -> Generation {
         self.begun
@@ -178,6 +211,8 @@ const INDEXED: usize = 112;
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
+
     use super::*;
     use crate::hash::Secret;
 
@@ -186,6 +221,14 @@ mod tests {
     impl Record for Fields {
         fn weight(&self) -> usize {
             self.0.iter().map(|byte| usize::from(*byte)).sum()
+        }
+
+        fn encode(&self, out: &mut Vec<u8>) {
+            out.extend_from_slice(&self.0);
+        }
+
+        fn decode(bytes: &[u8]) -> Option<Self> {
+            bytes.try_into().ok().map(Self)
         }
     }
 

@@ -3,6 +3,9 @@
 //! Reads take one shard's read lock. Writes first take the writer lock of their key (one of a few dozen stripes), copy the resource, and
 //! put the copy in place; so two variants stored at once under one key both survive. What a write evicts is accounted for afterwards,
 //! under the evicted key's own writer lock, never under two at a time.
+//!
+//! Memory decides. With a disk tier beneath it, what is stored here is written there as well, and what goes from here for a reason of its
+//! own (replaced, purged hard) goes there too; what memory evicts stays on the disk, and is [loaded](Store::load) when it is asked for.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,6 +17,9 @@ use quick_cache::{Lifecycle, OptionsBuilder, UnitWeighter, Weighter};
 use smallvec::SmallVec;
 
 use crate::changes::{Changes, Counter};
+use crate::disk::DiskState;
+use crate::disk::load::Loads;
+use crate::disk::tier::Disk;
 use crate::fetches::{Fetches, Fetching};
 use crate::flight::{Failure, FlightView, Flights, Joined};
 use crate::hash::{AsIs, KeyHash, Secret};
@@ -33,7 +39,8 @@ const RESOURCE_TYPICAL: u64 = 32 << 10;
 /// fetch failed.
 pub struct Store<R: Record, E: Failure> {
     secret: Secret,
-    memory: Memory<R>,
+    /// Shared with jobs of the disk, which ask what is in memory.
+    memory: Arc<Memory<R>>,
     writers: Box<[Mutex<()>]>,
     /// Raised after every change, under the changed key's writer lock: for the fronts of the workers.
     pub(crate) changes: Changes,
@@ -46,12 +53,14 @@ pub struct Store<R: Record, E: Failure> {
     variants_max: usize,
     object_max: u64,
     resource_max: u64,
+    disk: Option<Arc<Disk>>,
+    loads: Loads<R>,
 }
 
 type Memory<R> = Cache<KeyHash, Arc<Resource<R>>, Bytes, AsIs, Evictions>;
 
 /// What a store holds right now. The numbers are read one after another, so under load they need not add up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
     /// Bytes of stored responses, overhead included.
     pub bytes: u64,
@@ -71,20 +80,43 @@ pub struct Usage {
     pub invalidations: usize,
     /// Keys remembered as uncacheable, expired ones included.
     pub uncacheable: usize,
+    /// How the disk tier does.
+    pub disk: DiskState,
+    /// Bytes of its files, in whole blocks. While it is still being listed: of those found so far.
+    pub disk_bytes: u64,
+    /// Its files, each a stored response.
+    pub disk_objects: u64,
+    /// Responses written since the start.
+    pub disk_writes: u64,
+    /// Responses read back into memory.
+    pub disk_loads: u64,
+    /// Responses that could not be written.
+    pub disk_write_failures: u64,
+    /// Responses that were not written: too many waited already, or the disk had just failed.
+    pub disk_dropped: u64,
+    /// Files that were damaged, or none of ours, and were removed.
+    pub disk_damaged: u64,
+    /// Whether its folders are still being listed. What is in them is found all the same.
+    pub disk_is_loading: bool,
 }
 
 impl<R: Record, E: Failure> Store<R, E> {
-    /// An empty store, with a secret of its own.
+    /// An empty store, with a secret of its own, in memory alone.
     #[must_use]
     pub fn new(options: StoreOptions) -> Self {
         let secret = Secret::new();
+        let purges = PurgeTable::new(options.purge_targets_max, secret);
+        Self::of(options, secret, purges, None)
+    }
+
+    fn of(options: StoreOptions, secret: Secret, purges: PurgeTable, disk: Option<Arc<Disk>>) -> Self {
         Self {
             secret,
-            memory: memory(&options),
+            memory: Arc::new(memory(&options)),
             writers: (0..WRITERS).map(|_| Mutex::default()).collect(),
             changes: Changes::new(),
             urls: UrlIndex::default(),
-            purges: PurgeTable::new(options.purge_targets_max, secret),
+            purges,
             fetches: Arc::default(),
             flights: Arc::new(Flights::new(&options)),
             uncacheable: uncacheable(options.uncacheable_max),
@@ -92,6 +124,8 @@ impl<R: Record, E: Failure> Store<R, E> {
             variants_max: options.variants_max.max(1),
             object_max: options.object_max,
             resource_max: options.resource_max(),
+            disk,
+            loads: Loads::default(),
         }
     }
 
@@ -149,7 +183,7 @@ impl<R: Record, E: Failure> Store<R, E> {
     pub fn insert(&self, hash: KeyHash, key: &[u8], stored: Stored<R>, replaces: impl Fn(&R) -> bool) -> Arc<Stored<R>> {
         let stored = Arc::new(stored);
         let mut evicted = Evicted::default();
-        {
+        let (written, key) = {
             let _writer = self.writer(hash).lock();
             let before = self.memory.peek(&hash);
             let same = before.as_deref().filter(|resource| *resource.key == *key);
@@ -163,7 +197,7 @@ impl<R: Record, E: Failure> Store<R, E> {
             let name = self.purges.url(stored.scope().site, &stored.scope().url);
             self.urls.add(name, hash);
             let invalidated = self.is_invalidated(stored.scope(), stored.begun());
-            let fits = stored.body.len() as u64 <= self.object_max
+            let fits = stored.body.memory().is_none_or(|bytes| bytes.len() as u64 <= self.object_max)
                 && stored.weight() + Resource::<R>::frame(key.len(), self.variants_max) <= self.resource_max;
             if (invalidated || !fits) && before.as_deref().is_none_or(|before| before.url != name) {
                 self.urls.remove(name, hash);
@@ -171,12 +205,16 @@ impl<R: Record, E: Failure> Store<R, E> {
             if invalidated {
                 return stored;
             }
-            let kept = held.iter().filter(|held| !replaces(&held.record) && self.verdict(held) != Purged::Hard);
+            let gone = |held: &Arc<Stored<R>>| replaces(&held.record) || self.verdict(held) == Purged::Hard;
+            let kept = held.iter().filter(|held| !gone(held));
             let variants = fits.then_some(&stored).into_iter().chain(kept).cloned();
-            let key = same.map_or_else(|| key.into(), |resource| Arc::clone(&resource.key));
-            self.put(hash, key, before.as_deref(), variants, &mut evicted);
-        }
+            let key: Arc<[u8]> = same.map_or_else(|| key.into(), |resource| Arc::clone(&resource.key));
+            self.put(hash, Arc::clone(&key), before.as_deref(), variants, &mut evicted);
+            let files = self.forget_files(hash, held.iter().filter(|held| gone(held)), Some(&stored));
+            (self.number(hash, &stored, fits, files), key)
+        };
         self.account(evicted);
+        self.write_to_disk(written, key, &stored);
         stored
     }
 
@@ -191,6 +229,9 @@ impl<R: Record, E: Failure> Store<R, E> {
         if let Some((_, resource)) = self.memory.remove_if(&hash, |resource| *resource.key == *key) {
             self.changes.of(hash).raise();
             self.urls.remove(resource.url, hash);
+            self.unlink_all(hash, resource.variants());
+        } else if self.memory.peek(&hash).is_none() {
+            self.unlink_all(hash, &[]);
         }
     }
 
@@ -217,7 +258,8 @@ impl<R: Record, E: Failure> Store<R, E> {
     /// false: this is then the ordinary purge, with its line.
     pub fn invalidate(&self, site: u16, url: &[u8], index_is_complete: bool) -> PurgeReceipt {
         let purge = || self.purge(&Target::Url { site, url: url.into() }, Hardness::Hard);
-        if !index_is_complete {
+        // What is only on the disk is not in the index.
+        if !index_is_complete || self.disk.is_some() {
             return purge();
         }
         let name = self.purges.url(site, url);
@@ -243,6 +285,8 @@ impl<R: Record, E: Failure> Store<R, E> {
             if resource.variants().iter().any(|held| gone(held)) {
                 let kept = resource.variants().iter().filter(|held| !gone(held)).cloned();
                 self.put(hash, Arc::clone(&resource.key), Some(&resource), kept, &mut evicted);
+                let files = self.forget_files(hash, resource.variants().iter().filter(|held| gone(held)), None);
+                self.unlink(files);
             }
             resource.variants().len()
         };
@@ -288,6 +332,7 @@ impl<R: Record, E: Failure> Store<R, E> {
             purges: self.purges.len(),
             invalidations: self.fetches.lines(),
             uncacheable: self.uncacheable.len(),
+            ..self.disk_usage()
         }
     }
 
@@ -296,7 +341,7 @@ impl<R: Record, E: Failure> Store<R, E> {
     }
 
     /// Puts a resource of these variants, newest first, in the place of `before`; with none, removes it. The newest that fit are taken.
-    /// To be called with the key's writer lock held.
+    /// Returned is what was put, whether or not there was room. To be called with the key's writer lock held.
     fn put(
         &self,
         hash: KeyHash,
@@ -304,7 +349,7 @@ impl<R: Record, E: Failure> Store<R, E> {
         before: Option<&Resource<R>>,
         variants: impl Iterator<Item = Arc<Stored<R>>>,
         evicted: &mut Evicted<R>,
-    ) {
+    ) -> Option<Arc<Resource<R>>> {
         let mut weight = Resource::<R>::frame(key.len(), self.variants_max);
         let variants: SmallVec<[_; 8]> = variants
             .take(self.variants_max)
@@ -317,17 +362,16 @@ impl<R: Record, E: Failure> Store<R, E> {
         if let Some(old) = before.map(|resource| resource.url).filter(|old| Some(*old) != url) {
             self.urls.remove(old, hash);
         }
-        match url {
-            None => {
-                self.memory.remove(&hash);
-            }
-            Some(url) => {
-                self.urls.add(url, hash);
-                let resource = Resource::new(key, url, variants.into_vec().into());
-                self.memory.insert_with_lifecycle(hash, Arc::new(resource), evicted);
-            }
-        }
+        let Some(url) = url else {
+            self.memory.remove(&hash);
+            self.changes.of(hash).raise();
+            return None;
+        };
+        self.urls.add(url, hash);
+        let resource = Arc::new(Resource::new(key, url, variants.into_vec().into()));
+        self.memory.insert_with_lifecycle(hash, Arc::clone(&resource), evicted);
         self.changes.of(hash).raise();
+        Some(resource)
     }
 
     /// Takes evicted resources out of the index, unless they are back already. To be called without a writer lock.
@@ -398,6 +442,8 @@ impl<R: Record, E: Failure> fmt::Debug for Store<R, E> {
         f.debug_struct("Store").field("usage", &self.usage()).finish_non_exhaustive()
     }
 }
+
+mod disk;
 
 #[cfg(test)]
 mod tests;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::content::Content;
 use crate::flight::{Failure, FlightGuard, Seat};
-use crate::growing::{Broken, Growing, Reader, Unread};
+use crate::growing::{Broken, Growing, Kept, Reader, Unread};
 use crate::purge::Generation;
 use crate::resource::Record;
 
@@ -41,28 +42,47 @@ impl<R: Record, E: Failure> Writer<R, E> {
         self.growing.enter(usize::MAX).ok().map(|()| Reader::entered(Arc::clone(&self.growing)))
     }
 
-    /// Adds bytes. Returns at once as long as the body may be stored; after that it waits for the slowest reader, and fails if there is
-    /// none.
+    /// Adds bytes. Returns at once as long as the body is kept in memory; after that it waits for the disk. If the body cannot be stored, it
+    /// waits for the slowest reader, and fails if there is none.
     ///
-    /// The bytes are taken before the wait, so cancelling it loses none; pushing again without having waited gives up the bound on memory.
+    /// The bytes are taken before the wait, so cancelling it loses none; but pushing again without having [waited](Self::room) gives up the
+    /// bound on memory.
     pub async fn push(&mut self, chunk: Bytes) -> Result<(), Unread> {
-        if !self.growing.append(chunk) {
-            return Ok(());
+        match self.growing.append(chunk) {
+            Kept::Whole => Ok(()),
+            Kept::Spooled => self.room().await,
+            Kept::Windowed => {
+                if let Some(seat) = &self.seat {
+                    seat.close();
+                }
+                self.room().await
+            }
         }
-        if let Some(seat) = &self.seat {
-            seat.close();
-        }
+    }
+
+    /// The wait of [`push`](Self::push), to be begun again after it was cancelled.
+    pub async fn room(&self) -> Result<(), Unread> {
         std::future::poll_fn(|cx| self.growing.poll_room(cx)).await
     }
 
-    /// The body is complete: readers come to its end. Returns all of it in an allocation of exactly its size, and the guard of a flight
-    /// that can still be joined: store the response, then drop the guard, and there is no moment in which a request finds neither.
+    /// Drops the readers that the writer waits for, so that the others can go on: they get [`Broken::TooSlow`]. Returns how many; none if it
+    /// waits for no reader. For when a push has taken longer than one client may hold up all the others.
+    pub fn drop_slowest(&self) -> usize {
+        self.growing.drop_slowest()
+    }
+
+    /// The body is complete: readers come to its end. Returns all of it, in an allocation of exactly its size or, once all is written, in a
+    /// file; and the guard of a flight that can still be joined: store the response, then drop the guard, and there is no moment in which a
+    /// request finds neither.
     ///
-    /// `None` if the body outgrew what may be stored.
-    #[must_use]
-    pub fn complete(mut self) -> Option<(Bytes, FlightGuard<R, E>)> {
+    /// `None` if the body outgrew what may be stored, or the disk failed. Cancelling it stores nothing; the readers have come to the end all
+    /// the same.
+    pub async fn complete(mut self) -> Option<(Content, FlightGuard<R, E>)> {
         let seat = self.seat.take()?;
-        let whole = self.growing.complete()?;
+        let whole = match self.growing.complete() {
+            Some(whole) => Content::Memory(whole),
+            None => Content::Disk(self.growing.spooled().await?),
+        };
         Some((whole, FlightGuard::new(seat)))
     }
 

@@ -16,6 +16,14 @@ impl Record for Head {
     fn weight(&self) -> usize {
         0
     }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0.to_le_bytes());
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(u16::from_le_bytes).map(Self)
+    }
 }
 
 type Error = &'static str;
@@ -197,9 +205,9 @@ fn a_thousand_followers_read_the_same_body() {
             writer.push(chunk).await.expect("room");
             tokio::task::yield_now().await;
         }
-        writer.complete()
+        writer.complete().await
     });
-    assert!(whole.is_some_and(|(whole, _guard)| whole == expected));
+    assert!(whole.is_some_and(|(whole, _guard)| whole.memory().is_some_and(|whole| *whole == expected)));
     for thread in threads {
         thread.join().expect("no panic");
     }
@@ -219,8 +227,8 @@ fn who_joins_a_growing_body_is_served_at_once_from_its_first_byte() {
     let mut late = body(follow(&store, "a"));
     let mut second = writer.reader().expect("all bytes are there");
     push(&mut writer, "world");
-    let (whole, guard) = writer.complete().expect("short");
-    assert_eq!(whole, "helloworld");
+    let (whole, guard) = now(writer.complete()).expect("short");
+    assert_eq!(whole.memory().map(AsRef::as_ref), Some(&b"helloworld"[..]));
     for reader in [&mut own, &mut late, &mut second] {
         assert_eq!(rest(reader).as_deref(), Ok(&b"helloworld"[..]));
     }
@@ -234,7 +242,7 @@ fn a_completed_flight_stays_open_until_its_response_is_stored() {
     let hash = store.hash(b"a");
     let mut writer = lead(&store, "a").serve(Arc::new(Head(200)), None);
     push(&mut writer, "body");
-    let (whole, guard) = writer.complete().expect("short");
+    let (whole, guard) = now(writer.complete()).expect("short");
     assert!(store.get(hash, b"a").is_none());
     assert_eq!(rest(&mut body(follow(&store, "a"))).as_deref(), Ok(&b"body"[..]));
     let scope = Scope { site: 0, url: b"h/a".as_slice().into(), tags: [].into() };
@@ -254,7 +262,7 @@ fn a_flight_remembers_the_generation_at_which_it_began() {
     assert_eq!(leader.begun(), begun);
     let writer = leader.serve(Arc::new(Head(200)), None);
     assert_eq!(writer.begun(), begun);
-    let (whole, guard) = writer.complete().expect("short");
+    let (whole, guard) = now(writer.complete()).expect("short");
     let stored = Stored::new(Head(200), whole, guard.begun(), Scope::default());
     assert_eq!(store.verdict(&stored), Purged::Soft);
 }
@@ -286,14 +294,14 @@ fn nobody_joins_a_flight_that_a_purge_has_overtaken() {
             serving
         });
         push(&mut writer, " page");
-        drop(writer.complete());
+        drop(now(writer.complete()));
         assert_eq!(rest(&mut body(before)).as_deref(), Ok(&b"old page"[..]));
         assert_eq!(store.usage().flights, 1);
         drop(follow(&store, "a"));
 
         let mut writer = new.serve(Arc::new(Head(200)), None);
         push(&mut writer, "new page");
-        let _stored = writer.complete();
+        let _stored = now(writer.complete());
         assert_eq!(rest(&mut body(after)).as_deref(), Ok(&b"new page"[..]));
     }
 }
@@ -399,7 +407,7 @@ fn a_body_too_long_to_be_stored_streams_through_a_window() {
     // No newcomer: who comes now leads a flight of its own, which counts beside this one.
     let second = lead(&store, "a");
     assert_eq!(store.usage().flights, 2);
-    assert!(writer.complete().is_none());
+    assert!(now(writer.complete()).is_none());
     assert_eq!(store.usage().flights, 1);
     drop(follow(&store, "a"));
     drop(second);
@@ -458,8 +466,8 @@ async fn request(store: Arc<TestStore>, n: usize) {
                         if way == 3 {
                             writer.fail("reset");
                         } else {
-                            let (whole, _guard) = writer.complete().expect("it is short");
-                            assert_eq!(whole, expected);
+                            let (whole, _guard) = writer.complete().await.expect("it is short");
+                            assert_eq!(whole.memory().map(AsRef::as_ref), Some(expected.as_bytes()));
                         }
                     }
                 }

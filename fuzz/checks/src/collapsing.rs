@@ -27,6 +27,14 @@ impl Record for Head {
     fn weight(&self) -> usize {
         0
     }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0.to_le_bytes());
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(usize::from_le_bytes).map(Self)
+    }
 }
 
 type Body = store::Reader<u8>;
@@ -233,9 +241,11 @@ impl Model {
                 self.over(id, Phase::Failed(7));
             }
             _ => {
-                let completed = writer.complete();
+                let Poll::Ready(completed) = pin!(writer.complete()).poll(&mut Context::from_waker(Waker::noop())) else {
+                    panic!("there is no disk to wait for");
+                };
                 if let Some((whole, guard)) = completed {
-                    assert_eq!(whole, self.flights[id].written);
+                    assert_eq!(whole.memory().map(AsRef::as_ref), Some(&self.flights[id].written[..]));
                     assert_eq!(guard.begun(), self.flights[id].begun);
                     drop(guard);
                 } else {

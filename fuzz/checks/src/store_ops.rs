@@ -23,6 +23,19 @@ impl Record for Page {
     fn weight(&self) -> usize {
         self.heap
     }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.push(self.variant);
+        out.extend_from_slice(&self.serial.to_le_bytes());
+        out.extend_from_slice(&self.heap.to_le_bytes());
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let (variant, rest) = bytes.split_first()?;
+        let (serial, heap) = rest.split_at_checked(8)?;
+        let (serial, heap) = (serial.try_into().ok()?, heap.try_into().ok()?);
+        Some(Self { variant: *variant, serial: u64::from_le_bytes(serial), heap: usize::from_le_bytes(heap) })
+    }
 }
 
 struct Model {
@@ -180,8 +193,9 @@ impl Model {
             assert!((1..=3).contains(&variants.len()));
             assert!(resource.weight() >= variants.iter().map(|stored| stored.weight()).sum::<u64>());
             for stored in variants {
-                assert!(stored.weight() >= stored.body.len() as u64 + stored.record.heap as u64);
-                assert!([stored.body.first(), stored.body.last()].into_iter().flatten().all(|byte| *byte == key), "another key's body");
+                assert!(stored.weight() >= stored.body.len() + stored.record.heap as u64);
+                let body = stored.body.memory().expect("there is no disk");
+                assert!([body.first(), body.last()].into_iter().flatten().all(|byte| *byte == key), "another key's body");
                 assert_eq!(self.newest.get(&(key, stored.record.variant)), Some(&stored.record.serial), "not the newest of its variant");
                 let (verdict, expected) = (self.store.verdict(stored), self.expected(stored));
                 assert!(verdict == expected || (self.folds && verdict > expected), "{verdict:?} where {expected:?} is right");

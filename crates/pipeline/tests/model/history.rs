@@ -7,6 +7,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use http::Method;
@@ -141,7 +142,7 @@ struct World {
 
 /// Plays a history and judges every answer in it.
 pub(crate) fn play(memory: u64, steps: &[Step]) {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     LocalSet::new().block_on(&runtime, async {
         let mut world = World::new(memory);
         for step in steps {
@@ -264,6 +265,9 @@ fn site(server: &Server) -> Site {
         origin: Rc::new(server.clone()),
         origin_host: None,
         object_max: 64 << 10,
+        disk_object_max: 0,
+        on_disk: false,
+        reader_wait_max: Duration::from_secs(60),
         down: Down::default(),
         refill: Refill::default(),
     }

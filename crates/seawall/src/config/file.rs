@@ -187,10 +187,33 @@ pub struct Cache {
     /// Default: `"256MiB"`. Flag: `--memory`. Environment: `SEAWALL_MEMORY`.
     pub memory: Given<ByteSize>,
 
+    /// The folder for stored responses, so that they outlive a restart. It must be empty, or a cache of Seawall's; two running Seawalls
+    /// cannot share one: the second keeps its pages in memory alone, and says so. A relative folder is looked for beside the file. Only in
+    /// `[cache]`, and only used when there is a server among the sources: folders are on a disk already.
+    ///
+    /// Default: none; then it is `seawall` in the XDG cache folder (`$XDG_CACHE_HOME`, or `~/.cache`), and for a user without a home
+    /// nothing is kept on disk. Flag: `--cache-dir`. Environment: `SEAWALL_CACHE_DIR`.
+    pub dir: Given<String>,
+
+    /// Disk space for stored responses, all sites together; 16MiB to 16TiB, or `"0"` to keep them in memory alone. When it is used up, or
+    /// the disk is full, the least wanted go. Worst case in memory: 27 MB for the list of 250000 files, beyond which the space is shared
+    /// out among fewer, and 64 MiB for what waits to be written. Only in `[cache]`.
+    ///
+    /// Default: `"4GiB"`.
+    pub disk: Given<ByteSize>,
+
     /// The largest single response that is stored; 1KiB up to half of `memory`. A larger one is passed through.
     ///
     /// Default: `"16MiB"`, or half of `memory` where that is less.
     pub object_max: Given<ByteSize>,
+
+    /// The largest single response that is stored on the disk, if there is a disk tier; up to 1TiB, `"0B"`: none but those that memory takes.
+    /// One that is larger than `object_max` (a video, a download) passes through the disk without passing memory: while it arrives, each
+    /// reader reads it from there at a pace of its own. One that is larger than this as well is passed through.
+    ///
+    /// Default: `"1GiB"`; for a blog or a folder, whose files are on a disk already, `"0B"`. At worst, a response that is on its way to a
+    /// client takes 128KiB of memory, and one that arrives 1MiB.
+    pub disk_object_max: Given<ByteSize>,
 
     /// Keep stored responses fresh for this long, whatever lifetime the origin gave; 1ms to 365d. Browsers are still told the origin's
     /// own. What the origin forbids to store is not stored, and requests with cookies get what the origin's own lifetime allows. A

@@ -29,7 +29,10 @@ pub(super) const SECTIONS: [(&str, &[&str]); 10] = [
         "cache",
         &[
             "memory",
+            "dir",
+            "disk",
             "object_max",
+            "disk_object_max",
             "hold",
             "stale_if_error",
             "stale_while_revalidate",
@@ -61,7 +64,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 10] = [
 ];
 
 /// What other programs, and other spellings, call our keys.
-const OTHER_NAMES: [(&str, &str, &str); 30] = [
+const OTHER_NAMES: [(&str, &str, &str); 33] = [
     ("port", "server", "listen"),
     ("bind", "server", "listen"),
     ("address", "server", "listen"),
@@ -87,6 +90,9 @@ const OTHER_NAMES: [(&str, &str, &str); 30] = [
     ("ignore_params", "cache", "ignore_query"),
     ("size", "cache", "memory"),
     ("max_size", "cache", "memory"),
+    ("cache_dir", "cache", "dir"),
+    ("proxy_cache_path", "cache", "dir"),
+    ("disk_size", "cache", "disk"),
     ("max_object_size", "cache", "object_max"),
     ("client_max_body_size", "limits", "body_bytes"),
     ("max_connections", "limits", "connections"),

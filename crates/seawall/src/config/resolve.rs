@@ -18,7 +18,7 @@ use super::{
     error::{ConfigError, ConfigErrors, Document, Mistake, Place},
     file::{self, File, Given},
     overrides::{Overrides, Said},
-    settings::{AccessLog, Limits, Listen, Log, LogFormat, Server, Settings},
+    settings::{AccessLog, Disk, Limits, Listen, Log, LogFormat, Server, Settings},
     units::{ByteSize, Count, Period},
 };
 
@@ -67,8 +67,32 @@ impl<'a> Resolver<'a> {
         let memory = self.pick(overrides.memory.clone(), &file.cache.memory);
         let ByteSize(cache_memory) = self.within("memory", memory, ByteSize(256 * MIB), ByteSize(MIB)..=ByteSize(16 * TIB));
         let (purge, refill) = (self.purge(&file.purge), self.refill(&file.refill));
+        let cache_disk = self.disk(&file.cache, overrides, env);
         let sites = self.sites(file, overrides, cache_memory);
-        (!sites.is_empty()).then_some(Settings { server, limits, log, cache_memory, purge, refill, sites })
+        (!sites.is_empty()).then_some(Settings { server, limits, log, cache_memory, cache_disk, purge, refill, sites })
+    }
+
+    fn disk(&mut self, file: &file::Cache, overrides: &Overrides, env: &impl Fn(&str) -> Option<String>) -> Option<Disk> {
+        let size = self.said(&file.disk);
+        let place = size.as_ref().map(|size| size.place.clone());
+        let ByteSize(size_max) = self.within("disk", size, ByteSize(4 << 30), ByteSize(0)..=ByteSize(16 * TIB));
+        if let Some(place) = place.filter(|_| size_max > 0 && size_max < 16 * MIB) {
+            let problem = format!("{} is too little for disk", ByteSize(size_max));
+            self.wrong(Mistake::new(problem, "possible: 16MiB to 16TiB, or 0 to keep everything in memory; default: 4GiB"), place);
+        }
+        let dir = match self.pick(overrides.cache_dir.clone(), &file.dir) {
+            Some(Said { value, place }) if value.is_empty() || self.folder_of(&place).join(&value).is_file() => {
+                let mistake = Mistake::new(
+                    format!("\"{value}\" is no folder for stored responses"),
+                    "write a folder's path, such as \"/var/cache/seawall\"",
+                );
+                self.wrong(mistake, place);
+                None
+            }
+            Some(Said { value, place }) => Some(self.folder_of(&place).join(value)),
+            None => xdg(env, "XDG_CACHE_HOME", ".cache").map(|folder| folder.join("seawall")),
+        };
+        (size_max > 0).then_some(Disk { dir, size_max })
     }
 
     fn server(&mut self, file: &file::Server, overrides: &Overrides, env: &impl Fn(&str) -> Option<String>) -> Server {
@@ -96,9 +120,7 @@ impl<'a> Resolver<'a> {
 
     pub(super) fn token_file(&mut self, file: &file::Server, env: &impl Fn(&str) -> Option<String>) -> PathBuf {
         let Some(path) = &file.admin_token_file else {
-            // The XDG rules: a relative path in the variable is to be ignored.
-            let folder = |name: &str| env(name).map(PathBuf::from).filter(|path| path.is_absolute());
-            let state = folder("XDG_STATE_HOME").or_else(|| folder("HOME").map(|home| home.join(".local/state")));
+            let state = xdg(env, "XDG_STATE_HOME", ".local/state");
             return state.unwrap_or_else(|| PathBuf::from("/var/lib")).join("seawall/admin-token");
         };
         let full = self.file_folder().join(path.get_ref());
@@ -280,6 +302,12 @@ impl Resolver<'_> {
     pub(super) fn wait_for(&mut self, key: &str, said: Option<Said<Period>>, default: u64) -> Duration {
         self.within(key, said, seconds(default), WAIT).0
     }
+}
+
+/// The folder in this variable, or this one at home. By the XDG rules, a relative path is to be ignored.
+fn xdg(env: &impl Fn(&str) -> Option<String>, variable: &str, at_home: &str) -> Option<PathBuf> {
+    let folder = |name: &str| env(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    folder(variable).or_else(|| folder("HOME").map(|home| home.join(at_home)))
 }
 
 pub(super) const fn seconds(seconds: u64) -> Period {

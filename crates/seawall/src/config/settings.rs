@@ -4,7 +4,11 @@
 //! [`File`](super::file::File) is what was typed; [`load`](super::load) turns it, the flags and the environment into this. The bounds
 //! and the worst cases in bytes are documented there, at the keys, and in `doc/configuration.md`.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 pub use edge::Limits;
 use ipnet::IpNet;
@@ -20,6 +24,8 @@ pub struct Settings {
     pub log: Log,
     /// Bytes of stored responses in memory, all sites together.
     pub cache_memory: u64,
+    /// Where they are kept beyond that. None: in memory alone.
+    pub cache_disk: Option<Disk>,
     /// Purge requests on the sites' own addresses.
     pub purge: Purge,
     /// What comes back by itself after a soft purge.
@@ -42,6 +48,15 @@ pub struct Purge {
 pub struct Refill {
     /// Requests at once for one site; 0: nothing comes back by itself.
     pub concurrency: usize,
+}
+
+/// The disk tier.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disk {
+    /// Its folder. None: nobody named one, and the user has no home.
+    pub dir: Option<PathBuf>,
+    /// Bytes of files.
+    pub size_max: u64,
 }
 
 /// The process.
@@ -167,6 +182,8 @@ pub enum Kind {
 pub struct Cache {
     /// Bytes of one stored response; at most half of [`Settings::cache_memory`].
     pub object_max: u64,
+    /// Bytes of one response stored on the disk, if there is a disk tier.
+    pub disk_object_max: u64,
     /// Keep responses to requests without cookies fresh for this long, whatever the origin says. None: what the origin, or the kind, says.
     pub hold: Option<Duration>,
     /// How long a stale copy may stand in for a failing origin, if it does not say so itself. None: the kind's preset.
@@ -224,6 +241,15 @@ pub struct BlogSettings {
     pub title: Option<String>,
     /// The address that feeds and the sitemap print, without a trailing slash. None: from `blog.toml`, or the request's host.
     pub base_url: Option<String>,
+}
+
+impl Settings {
+    /// The folder of the disk tier and its size, if there is one to open: not if all sources are folders, which are on a disk already.
+    #[must_use]
+    pub fn disk_tier(&self) -> Option<(&Path, u64)> {
+        let disk = self.cache_disk.as_ref().filter(|_| self.sites.iter().any(|site| matches!(site.source, Source::Http(_))))?;
+        Some((disk.dir.as_deref()?, disk.size_max))
+    }
 }
 
 impl Kind {

@@ -15,6 +15,8 @@ use super::{
 };
 
 const OBJECT_MAX: u64 = 16 << 20;
+/// Largest response stored on the disk, unless said otherwise.
+const DISK_OBJECT_MAX: u64 = 1 << 30;
 const ADDRESSES_MAX: usize = 16;
 const YEAR: Period = seconds(365 * 86_400);
 
@@ -112,9 +114,15 @@ impl Resolver<'_> {
         for section in &file.site {
             let site = section.get_ref();
             let hosts = self.hosts(section, file.site.len() == 1, &mut taken);
-            if let Some(memory) = &site.cache.memory {
-                let mistake = Mistake::new("memory belongs to the whole process, not to one site", "write it in [cache]");
-                self.wrong_at(mistake, memory.span());
+            let spans =
+                [("memory", &site.cache.memory), ("disk", &site.cache.disk)].map(|(key, given)| (key, given.as_ref().map(Spanned::span)));
+            for (key, span) in spans.into_iter().chain([("dir", site.cache.dir.as_ref().map(Spanned::span))]) {
+                if let Some(span) = span {
+                    self.wrong_at(
+                        Mistake::new(format!("{key} belongs to the whole process, not to one site"), "write it in [cache]"),
+                        span,
+                    );
+                }
             }
             let Some(source) = self.said(&site.source) else {
                 let mistake =
@@ -200,6 +208,10 @@ impl Resolver<'_> {
         // A folder has no newer answer than the one that is stored until the folder changes.
         cache.honour_request_directives &=
             kind == Kind::Generic || first(written.cache.map(|cache| &cache.honour_request_directives)).is_some();
+        // What comes from a disk need not be written to one.
+        if !matches!(source, Source::Http(_)) && first(written.cache.map(|cache| &cache.disk_object_max)).is_none() {
+            cache.disk_object_max = 0;
+        }
         let name = written.hosts.first().map_or("default", String::as_str).to_owned();
         Some(Site { name, hosts: written.hosts.clone(), source, kind, cache, origin, blog })
     }
@@ -215,6 +227,9 @@ impl Resolver<'_> {
             let problem = format!("object_max ({}) is more than half of memory ({})", ByteSize(object_max), ByteSize(memory));
             self.wrong(Mistake::new(problem, "one response would push out all the others: lower object_max, or raise memory"), place);
         }
+        let disk_object_max = self.layered(cache.map(|cache| &cache.disk_object_max));
+        let ByteSize(disk_object_max) =
+            self.within("disk_object_max", disk_object_max, ByteSize(DISK_OBJECT_MAX), ByteSize(0)..=ByteSize(1 << 40));
         let ignored = first(cache.map(|cache| &cache.ignore_query));
         let kept = first(cache.map(|cache| &cache.keep_query));
         for name in kept.iter().flat_map(|list| list.get_ref()) {
@@ -232,6 +247,7 @@ impl Resolver<'_> {
         let cookies = first(cache.map(|cache| &cache.ignore_cookies)).into_iter().flat_map(Spanned::get_ref);
         Cache {
             object_max,
+            disk_object_max,
             hold: hold.map(|hold| self.hold(hold)),
             stale_if_error: self.stale("stale_if_error", cache.map(|cache| &cache.stale_if_error)),
             stale_while_revalidate: self.stale("stale_while_revalidate", cache.map(|cache| &cache.stale_while_revalidate)),

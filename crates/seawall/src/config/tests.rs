@@ -68,14 +68,51 @@ fn a_source_is_enough() {
         (site.name.as_str(), site.hosts.len(), &site.source, site.kind),
         ("default", 0, &server("http://127.0.0.1:2368"), Kind::Generic)
     );
-    assert_eq!(site.cache.object_max, 16 << 20);
+    assert_eq!((site.cache.object_max, site.cache.disk_object_max), (16 << 20, 1 << 30));
     assert_eq!(site.origin.host, OriginHost::Client);
 
     let site = |source: &str| place.load(source, &[]).expect(source).sites.remove(0);
     assert!(matches!(site("public"), settings::Site { source: Source::Files(path), kind: Kind::Static, .. } if path.ends_with("public")));
     assert!(matches!(site("posts"), settings::Site { source: Source::Blog(path), kind: Kind::Blog, .. } if path.ends_with("posts")));
     assert_eq!(site("public --kind static").kind, Kind::Static);
+    assert_eq!((site("public").cache.disk_object_max, site("posts").cache.disk_object_max), (0, 0), "their files are on a disk already");
     assert!(site("http://a").cache.honour_request_directives && !site("public").cache.honour_request_directives);
+}
+
+#[test]
+fn the_disk_tier_has_a_folder_wherever_there_is_one() {
+    let disk = |file: &str, arguments: &str, variables: Variables| {
+        let place = Folder::new(&format!("source = \"http://a\"\n[cache]\n{file}"));
+        let settings = place.load(arguments, variables).expect("settings");
+        settings.cache_disk.map(|disk| {
+            let below = |dir: PathBuf| dir.strip_prefix(place.0.path()).map(Path::to_owned).unwrap_or_else(|_| dir.clone());
+            (disk.dir.map(below), disk.size_max)
+        })
+    };
+    const HOME: Variables = &[("HOME", "/home/ada")];
+    const ALL: Variables = &[("HOME", "/home/ada"), ("XDG_CACHE_HOME", "/xdg"), ("SEAWALL_CACHE_DIR", "/variable")];
+    let some = |dir: &str, size: u64| Some((Some(PathBuf::from(dir)), size));
+    let default = 4 << 30;
+    assert_eq!(disk("", "", HOME), some("/home/ada/.cache/seawall", default));
+    assert_eq!(disk("", "", &[("HOME", "/home/ada"), ("XDG_CACHE_HOME", "/xdg")]), some("/xdg/seawall", default));
+    assert_eq!(disk("", "", &[("HOME", "/home/ada"), ("XDG_CACHE_HOME", "relative")]), some("/home/ada/.cache/seawall", default));
+    assert_eq!(disk("", "", &[]), Some((None, default)), "no home");
+    assert_eq!(disk("dir = \"below\"\ndisk = \"1GiB\"", "", HOME), some("below", 1 << 30), "beside the file");
+    assert_eq!(disk("dir = \"/file\"", "", ALL), some("/variable", default));
+    assert_eq!(disk("dir = \"/file\"", "--cache-dir /flag", ALL), some("/flag", default));
+    assert_eq!(disk("disk = \"0\"", "", ALL), None);
+    assert_eq!(disk("disk = 0", "", ALL), None);
+    for (file, problem) in [
+        ("disk = \"1MiB\"", "1MiB is too little for disk"),
+        ("disk = \"17TiB\"", "17TiB is too much for disk"),
+        ("dir = \"\"", "\"\" is no folder for stored responses"),
+        ("[[site]]\nsource = \"http://b\"\n[site.cache]\ndir = \"d\"", "dir belongs to the whole process, not to one site"),
+    ] {
+        let source = if file.contains("site") { "" } else { "source = \"http://a\"\n[cache]\n" };
+        let place = Folder::new(&format!("{source}{file}"));
+        let errors = place.load("", HOME).expect_err(file).to_string();
+        assert!(errors.contains(problem), "{errors}");
+    }
 }
 
 #[test]
@@ -202,7 +239,7 @@ fn relative_paths_begin_at_the_file() {
 /// A file without or beside a source, and a piece of the error with its line.
 #[test]
 fn values_that_make_no_sense_together() {
-    let cases: [(&str, usize, &str); 48] = [
+    let cases: [(&str, usize, &str); 49] = [
         ("[limits]\nconnections = 0", 3, "possible: 1 to 1000000; default: 20000"),
         ("[limits]\nconnections = 9000000", 3, "too much for connections"),
         ("[limits]\nconnections = 10\nconnections_per_address = 11", 4, "never reached"),
@@ -229,6 +266,7 @@ fn values_that_make_no_sense_together() {
         ("[cache]\nmemory = \"10KiB\"", 3, "possible: 1MiB to 16TiB; default: 256MiB"),
         ("[cache]\nmemory = \"16MiB\"\nobject_max = \"9MiB\"", 4, "more than half of memory (16MiB)"),
         ("[cache]\nobject_max = \"0B\"", 3, "too little"),
+        ("[cache]\ndisk_object_max = \"2TiB\"", 3, "possible: 0B to 1TiB; default: 1GiB"),
         ("[cache]\nhold = \"0s\"", 3, "leave hold out"),
         ("[cache]\nhold = \"400d\"", 3, "up to 365d"),
         ("[cache]\nstale_if_error = \"400d\"", 3, "too much for stale_if_error"),

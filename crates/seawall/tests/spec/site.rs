@@ -106,7 +106,8 @@ impl Site {
     }
 }
 
-/// What `toml` means, with what all tests have in common: port 0, one worker, neither admin API nor access log.
+/// What `toml` means, with what all tests have in common: port 0, one worker, neither admin API nor access log, and nothing on the disk
+/// unless the test names a folder for it.
 fn settings(folder: &Path, toml: &str) -> Result<Settings, ConfigErrors> {
     let toml = toml.replace("FOLDER", folder.to_str().expect("a path in UTF-8"));
     let mut table: Table = toml.parse().expect("TOML");
@@ -118,6 +119,7 @@ fn settings(folder: &Path, toml: &str) -> Result<Settings, ConfigErrors> {
     default("server", "admin", "off".into());
     default("server", "workers", 1.into());
     default("log", "access", "off".into());
+    default("cache", "disk", 0.into());
     let file = folder.join("seawall.toml");
     fs::write(&file, table.to_string()).expect("written");
     config::check(&file)

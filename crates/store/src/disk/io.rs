@@ -116,6 +116,18 @@ impl Io {
         Poll::Pending
     }
 
+    /// The same for reads: for bodies on their way out, which must not break off because others read as well.
+    pub(crate) fn poll_read_room(&self, cx: &Context<'_>) -> Poll<()> {
+        let mut queues = self.pool.queues.lock();
+        if queues.has_read_room() {
+            return Poll::Ready(());
+        }
+        if !queues.reading.iter().any(|waker| waker.will_wake(cx.waker())) {
+            queues.reading.push(cx.waker().clone());
+        }
+        Poll::Pending
+    }
+
     /// Takes no more jobs, waits until those queued are done, at most for `wait`, and drops the rest. Returns whether there was no rest.
     pub(crate) fn close(&self, wait: Duration) -> bool {
         let mut queues = self.pool.queues.lock();
@@ -127,16 +139,22 @@ impl Io {
             let deadline = Instant::now() + wait;
             while queues.threads > 0 && !self.pool.gone.wait_until(&mut queues, deadline).timed_out() {}
         }
-        let rest = (std::mem::take(&mut queues.reads), std::mem::take(&mut queues.writes), std::mem::take(&mut queues.waiting));
+        let (reads, writes) = (std::mem::take(&mut queues.reads), std::mem::take(&mut queues.writes));
+        let (waiting, reading) = (std::mem::take(&mut queues.waiting), std::mem::take(&mut queues.reading));
         queues.write_bytes = 0;
-        let drained = rest.0.is_empty() && rest.1.is_empty() && queues.threads == 0;
+        let drained = reads.is_empty() && writes.is_empty() && queues.threads == 0;
         drop(queues);
         if drained {
             threads.drain(..).for_each(|thread| drop(thread.join()));
         }
-        drop((rest.0, rest.1));
-        rest.2.into_iter().for_each(Waker::wake);
+        drop((reads, writes));
+        waiting.into_iter().chain(reading).for_each(Waker::wake);
         drained
+    }
+
+    /// Whether it takes no more jobs for good.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.pool.queues.lock().closing
     }
 
     /// Bytes of writes that wait or are under way.
@@ -164,7 +182,8 @@ impl<T> Future for Done<T> {
 }
 
 impl<T> Done<T> {
-    /// Waits on this thread: for what happens before there is a loop, and for tests.
+    /// Waits on this thread.
+    #[cfg(test)]
     pub(crate) fn wait(self) -> Option<T> {
         self.0.blocking_recv().ok()
     }
@@ -198,6 +217,8 @@ struct Queues {
     overtaking: usize,
     /// Who waits for room: at most one for each body on its way in.
     waiting: Vec<Waker>,
+    /// And for room among the reads: at most one for each body on its way out.
+    reading: Vec<Waker>,
     closing: bool,
     threads: usize,
 }
@@ -212,13 +233,17 @@ impl Queues {
         self.closing || (self.write_bytes <= WRITE_BYTES_MAX / 2 && self.writes.len() <= WRITES_MAX / 2)
     }
 
+    fn has_read_room(&self) -> bool {
+        self.closing || self.reads.len() <= READS_MAX / 2
+    }
+
     fn next(&mut self) -> Option<Next> {
         let may_write = !self.writing && !self.writes.is_empty();
-        if !may_write || self.overtaking < OVERTAKING_MAX {
-            if let Some(job) = self.reads.pop_front() {
-                self.overtaking += usize::from(may_write);
-                return Some(Next::Read(job));
-            }
+        if (!may_write || self.overtaking < OVERTAKING_MAX)
+            && let Some(job) = self.reads.pop_front()
+        {
+            self.overtaking += usize::from(may_write);
+            return Some(Next::Read(job));
         }
         let write = if may_write { self.writes.pop_front() } else { None }?;
         self.writing = true;
@@ -252,8 +277,13 @@ impl Pool {
             Next::Write(Write { bytes, job }) => (job, Some(bytes)),
         };
         let _ = catch_unwind(AssertUnwindSafe(job));
-        let Some(bytes) = written else { return };
         let mut queues = self.queues.lock();
+        let Some(bytes) = written else {
+            let woken = if queues.has_read_room() { std::mem::take(&mut queues.reading) } else { Vec::new() };
+            drop(queues);
+            woken.into_iter().for_each(Waker::wake);
+            return;
+        };
         queues.writing = false;
         // A closed pool has forgotten its writes, and this one with them.
         queues.write_bytes = queues.write_bytes.saturating_sub(bytes);

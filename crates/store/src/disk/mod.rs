@@ -1,3 +1,139 @@
-//! The disk tier.
+//! The disk tier: stored responses that outlive the process and the memory tier.
+//!
+//! ```text
+//! seawall-cache  lock  secret  sites  purges     what the folder is, whose, and what was purged (folder.rs, sites.rs, purge_log.rs)
+//! objects/<xx>/<key hash>-<sequence>             one file per stored response (format.rs), listed in memory (index.rs)
+//! tmp/                                           what is being written
+//! ```
+//!
+//! The store decides, this obeys: what is stored in memory is written here as well, what is replaced or purged there is unlinked here, and
+//! what memory has lost is read back. All of it on threads of its own (`io.rs`); between them and a worker stands a [mark](mark) on each
+//! response.
+//!
+//! **Nothing stored is synced.** `kill -9` cannot hurt what the system has in its memory, and a file gets its name only when it is whole.
+//! What a power cut tears, the checksums find. An fsync per response would cost more than fetching it again.
+//!
+//! **Errors of the disk are nobody's errors.** A file that cannot be read is a miss; a disk that takes nothing leaves the memory tier
+//! alone, says so once, and is tried again now and then.
 
-mod io;
+pub(crate) mod folder;
+pub(crate) mod format;
+pub(crate) mod index;
+pub(crate) mod io;
+pub(crate) mod load;
+pub(crate) mod mark;
+pub(crate) mod purge_log;
+pub(crate) mod sites;
+pub(crate) mod tier;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+pub use sites::{NumbersSpent, SiteNumber, SiteNumbers};
+
+/// Where the purge log is.
+const PURGES: &str = "purges";
+
+/// The disk tier that a store is to have.
+#[derive(Clone)]
+pub struct DiskOptions {
+    /// Its folder. Made if missing; must be empty or a cache of ours.
+    pub dir: PathBuf,
+    /// Bytes of files, in whole blocks of 4 KiB.
+    pub size_max: u64,
+    /// Files; at most some 110 bytes of memory each. A file counts with at least `size_max / objects_max` bytes, so that it holds.
+    pub objects_max: usize,
+    /// Told what an operator should know: once per event, from any thread, never for each response.
+    pub report: Arc<dyn Fn(&Trouble) + Send + Sync>,
+}
+
+impl DiskOptions {
+    /// A folder of so many bytes, with room for 250,000 files (27 MB of memory if there are that many), telling nobody.
+    #[must_use]
+    pub fn new(dir: PathBuf, size_max: u64) -> Self {
+        Self { dir, size_max, objects_max: 250_000, report: Arc::new(|_| {}) }
+    }
+}
+
+impl fmt::Debug for DiskOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DiskOptions").field("dir", &self.dir).field("size_max", &self.size_max).finish_non_exhaustive()
+    }
+}
+
+/// What an operator should know about the disk tier. None of it keeps the server from serving.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Trouble {
+    /// The folder cannot be used.
+    #[error("{} cannot be used for stored responses ({error}): they are kept in memory alone", dir.display())]
+    Unusable {
+        /// The folder.
+        dir: PathBuf,
+        /// Why.
+        error: String,
+    },
+    /// The folder holds something else.
+    #[error("{} is no cache of Seawall's and not empty, so it is left alone: stored responses are kept in memory alone", dir.display())]
+    NotOurs {
+        /// The folder.
+        dir: PathBuf,
+    },
+    /// Another process uses it.
+    #[error("another process uses {}: stored responses are kept in memory alone; give each its own folder", dir.display())]
+    InUse {
+        /// The folder.
+        dir: PathBuf,
+    },
+    /// What it held could not be used.
+    #[error("the stored responses in {} were given up: {why}", dir.display())]
+    Emptied {
+        /// The folder.
+        dir: PathBuf,
+        /// Why.
+        why: &'static str,
+    },
+    /// A response could not be written.
+    #[error("{} takes no more stored responses ({error}): new ones are kept in memory alone until it does", dir.display())]
+    Failing {
+        /// The folder.
+        dir: PathBuf,
+        /// Why.
+        error: String,
+    },
+    /// It can again.
+    #[error("{} takes stored responses again", dir.display())]
+    Recovered {
+        /// The folder.
+        dir: PathBuf,
+    },
+}
+
+/// How the disk tier does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DiskState {
+    /// There is none.
+    #[default]
+    Off,
+    /// It takes what it is given.
+    Working,
+    /// The disk is full.
+    Full,
+    /// It may not be written to.
+    ReadOnly,
+    /// It fails in another way.
+    Failing,
+}
+
+/// Where a resource is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tiers {
+    /// In memory.
+    pub memory: bool,
+    /// Its newest variant is on the disk, whole and under its name: it survives the process.
+    pub disk: bool,
+    /// Bytes of its files, in whole blocks.
+    pub disk_bytes: u64,
+}

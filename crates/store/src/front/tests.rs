@@ -13,6 +13,14 @@ impl Record for Version {
     fn weight(&self) -> usize {
         0
     }
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0.to_le_bytes());
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        Some(Self(u32::from_le_bytes(bytes.try_into().ok()?)))
+    }
 }
 
 type TestStore = Store<Version, ()>;

@@ -4,10 +4,15 @@ use std::task::Wake;
 use super::*;
 
 const KIB: usize = 1 << 10;
+const MIB: usize = 1 << 20;
 
 fn growing(object_max: usize) -> (Arc<Growing<&'static str>>, Arc<Budget>) {
     let budget = Arc::new(Budget::new(u64::MAX));
-    (Arc::new(Growing::new(None, object_max as u64, Arc::clone(&budget), 0)), budget)
+    (Arc::new(Growing::new(None, in_memory(object_max, &budget), 0)), budget)
+}
+
+fn in_memory(object_max: usize, budget: &Arc<Budget>) -> Bounds {
+    Bounds { memory_max: object_max as u64, spool: None, budget: Arc::clone(budget) }
 }
 
 fn reader(growing: &Arc<Growing<&'static str>>) -> Reader<&'static str> {
@@ -171,7 +176,7 @@ fn a_windowed_body_holds_a_window_and_the_writer_waits_for_the_slowest() {
     let cx = Context::from_waker(&waker);
     let (mut pushed, mut peak, mut windowed) = (0, 0, false);
     while pushed < 8 << 20 {
-        windowed = growing.append(chunk(PIECE));
+        windowed = growing.append(chunk(PIECE)) == Kept::Windowed;
         pushed += PIECE;
         drain(&mut fast);
         let held = budget.held();
@@ -223,13 +228,44 @@ fn a_reader_that_leaves_lets_the_writer_go_on_and_without_readers_it_stops() {
     assert_eq!(budget.held(), 0);
 }
 
+/// Whoever holds up all the others for too long is dropped, and nobody else.
+#[test]
+fn the_slowest_readers_can_be_dropped() {
+    let (growing, _) = growing(64 * KIB);
+    let (mut stuck, mut also_stuck, mut fast) = (reader(&growing), reader(&growing), reader(&growing));
+    let cx = Context::from_waker(Waker::noop());
+    assert_eq!(growing.drop_slowest(), 0, "nobody waits for anybody");
+    for _ in 0..3 {
+        growing.append(chunk(MIB));
+        drain(&mut fast);
+    }
+    assert!(growing.poll_room(&cx).is_pending());
+    assert_eq!(growing.drop_slowest(), 2);
+    assert!(growing.poll_room(&cx).is_ready());
+    assert_eq!(growing.drop_slowest(), 0);
+    for slow in [&mut stuck, &mut also_stuck] {
+        assert_eq!(drain(slow), (vec![], Some(Err(Broken::TooSlow))));
+        assert!(matches!(poll(slow), Poll::Ready(None)));
+    }
+    growing.append(chunk(1));
+    assert_eq!(drain(&mut fast), (vec![b'x'], None));
+    // They leave as any others do, and the last one to read is noticed all the same.
+    drop((stuck, also_stuck));
+    growing.append(chunk(1));
+    assert_eq!(drain(&mut fast), (vec![b'x'], None));
+    drop(fast);
+    assert_eq!(growing.poll_room(&cx), Poll::Ready(Err(Unread)));
+    let body = growing.body.lock();
+    assert_eq!((body.readers, body.offsets.len()), (0, 0));
+}
+
 #[test]
 fn a_body_beyond_the_budget_of_all_becomes_windowed() {
     let budget = Arc::new(Budget::new(100 * KIB as u64));
-    let make = || Arc::new(Growing::<&str>::new(None, 1 << 20, Arc::clone(&budget), 0));
+    let make = || Arc::new(Growing::<&str>::new(None, in_memory(1 << 20, &budget), 0));
     let (first, second) = (make(), make());
-    assert!(!first.append(chunk(60 * KIB)));
-    assert!(second.append(chunk(60 * KIB)));
+    assert_eq!(first.append(chunk(60 * KIB)), Kept::Whole);
+    assert_eq!(second.append(chunk(60 * KIB)), Kept::Windowed);
     assert_eq!(second.complete(), None);
     assert!(first.complete().is_some());
     drop((first, second));
@@ -239,7 +275,7 @@ fn a_body_beyond_the_budget_of_all_becomes_windowed() {
 #[test]
 fn a_body_announced_as_too_long_is_windowed_from_the_start() {
     for (hint, windowed) in [(None, false), (Some(1_000), false), (Some(1_001), true)] {
-        let growing = Growing::<&str>::new(hint, 1_000, Arc::new(Budget::new(u64::MAX)), 1);
+        let growing = Growing::<&str>::new(hint, in_memory(1_000, &Arc::new(Budget::new(u64::MAX))), 1);
         assert_eq!(growing.is_windowed(), windowed);
     }
 }

@@ -88,6 +88,12 @@ impl Record for Head {
     fn weight(&self) -> usize {
         400
     }
+
+    fn encode(&self, _: &mut Vec<u8>) {}
+
+    fn decode(_: &[u8]) -> Option<Self> {
+        Some(Self)
+    }
 }
 
 static BODY: [u8; 512 << 10] = [b'x'; 512 << 10];

@@ -1,0 +1,235 @@
+//! One stored response as one file.
+//!
+//! ```text
+//! body | head | footer
+//! head:   key, URL, tags, record, and a checksum of every piece of the body
+//! footer: 64 bytes: magic, version, all lengths, generation, sequence, checksum of the head, checksum of itself
+//! ```
+//!
+//! The body comes first, so that one of unknown length is written as it arrives and finished by appending; and the footer last, so that a
+//! file cut short anywhere has none. The lengths must add up to the file's own length before anything is allocated by them: a file can
+//! claim nothing that is not there. CRC-32 finds every burst of up to 32 flipped bits and all but one in 2^32 of other damage. It is no
+//! defence against somebody who may write into the folder; the folder's permissions are.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use crate::purge::Generation;
+use crate::resource::Scope;
+
+/// Of this layout. Another one is another version's file: a miss, and removed.
+pub(crate) const VERSION: u16 = 1;
+/// Bytes of body under one checksum: a range is verified without reading the whole.
+pub(crate) const PIECE: usize = 64 << 10;
+/// Longest head that is written or believed, its checksums of pieces aside. Heads of origins and keys are kilobytes.
+pub(crate) const HEAD_MAX: usize = 4 << 20;
+/// Bytes of the footer.
+pub(crate) const FOOTER: usize = 64;
+
+const MAGIC: [u8; 8] = *b"seawall\x1a";
+
+/// Everything about a stored response but its body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) key: Box<[u8]>,
+    pub(crate) scope: Scope,
+    pub(crate) begun: Generation,
+    /// Which file this is, of all that were ever written to the folder.
+    pub(crate) sequence: u64,
+    /// What [`Record::encode`](crate::Record::encode) wrote.
+    pub(crate) record: Vec<u8>,
+    pub(crate) body_len: u64,
+    /// A checksum for each [`PIECE`] of the body; the last one may be shorter.
+    pub(crate) pieces: Vec<u32>,
+}
+
+impl Head {
+    /// What stands behind the body: head and footer. `None` if it is longer than would be believed.
+    pub(crate) fn tail(&self) -> Option<Vec<u8>> {
+        let mut out = Vec::with_capacity(self.key.len() + self.scope.url.len() + self.record.len() + self.pieces.len() * 4 + 256);
+        out.extend_from_slice(&self.key);
+        out.extend_from_slice(&self.scope.url);
+        let tags = out.len();
+        for tag in &self.scope.tags {
+            out.extend_from_slice(&u32::try_from(tag.len()).ok()?.to_le_bytes());
+            out.extend_from_slice(tag.as_bytes());
+        }
+        let tags = out.len() - tags;
+        out.extend_from_slice(&self.record);
+        if out.len() > HEAD_MAX {
+            return None;
+        }
+        for piece in &self.pieces {
+            out.extend_from_slice(&piece.to_le_bytes());
+        }
+        let head = crc32fast::hash(&out);
+        let footer = out.len();
+        out.extend_from_slice(&MAGIC);
+        out.extend_from_slice(&VERSION.to_le_bytes());
+        out.extend_from_slice(&self.scope.site.to_le_bytes());
+        for length in [self.key.len(), self.scope.url.len(), tags, self.record.len()] {
+            out.extend_from_slice(&u32::try_from(length).ok()?.to_le_bytes());
+        }
+        out.extend_from_slice(&head.to_le_bytes());
+        for number in [self.body_len, self.begun.0, self.sequence] {
+            out.extend_from_slice(&number.to_le_bytes());
+        }
+        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&crc32fast::hash(&out[footer..]).to_le_bytes());
+        Some(out)
+    }
+
+    /// Reads and verifies the tail of an open file; the body is not looked at. `Ok(None)`: this is no file of ours, or a damaged one.
+    pub(crate) fn read(file: &File) -> io::Result<Option<Self>> {
+        let length = file.metadata()?.len();
+        let Some(at) = length.checked_sub(FOOTER as u64) else { return Ok(None) };
+        let mut footer = [0; FOOTER];
+        file.read_exact_at(&mut footer, at)?;
+        let Some(footer) = Footer::parse(&footer, length) else { return Ok(None) };
+        let mut head = vec![0; footer.head_len];
+        file.read_exact_at(&mut head, footer.body_len)?;
+        Ok(footer.head(&head))
+    }
+
+    /// Reads and verifies the whole body of an open file. `Ok(None)`: it is damaged.
+    pub(crate) fn read_body(&self, file: &File) -> io::Result<Option<Vec<u8>>> {
+        let Ok(length) = usize::try_from(self.body_len) else { return Ok(None) };
+        let mut body = vec![0; length];
+        file.read_exact_at(&mut body, 0)?;
+        let sound = body.chunks(PIECE).zip(&self.pieces).all(|(piece, sum)| crc32fast::hash(piece) == *sum);
+        Ok(sound.then_some(body))
+    }
+}
+
+/// The checksums of a body that comes in chunks.
+#[derive(Debug, Default)]
+pub(crate) struct Pieces {
+    done: Vec<u32>,
+    open: crc32fast::Hasher,
+    filled: usize,
+}
+
+impl Pieces {
+    /// Of a body that is here.
+    pub(crate) fn of(body: &[u8]) -> Vec<u32> {
+        body.chunks(PIECE).map(crc32fast::hash).collect()
+    }
+
+    /// The next bytes.
+    pub(crate) fn push(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let (now, later) = bytes.split_at(bytes.len().min(PIECE - self.filled));
+            self.open.update(now);
+            self.filled += now.len();
+            bytes = later;
+            if self.filled == PIECE {
+                self.close();
+            }
+        }
+    }
+
+    /// The body is at its end.
+    pub(crate) fn finish(mut self) -> Vec<u32> {
+        if self.filled > 0 {
+            self.close();
+        }
+        self.done
+    }
+
+    fn close(&mut self) {
+        self.done.push(std::mem::take(&mut self.open).finalize());
+        self.filled = 0;
+    }
+}
+
+/// The last bytes of a file, believed.
+struct Footer {
+    site: u16,
+    key: usize,
+    url: usize,
+    tags: usize,
+    record: usize,
+    head_len: usize,
+    head_sum: u32,
+    body_len: u64,
+    begun: u64,
+    sequence: u64,
+}
+
+impl Footer {
+    fn parse(bytes: &[u8; FOOTER], file_len: u64) -> Option<Self> {
+        let (covered, sum) = bytes.split_at(FOOTER - 4);
+        let mut bytes = Cursor(covered);
+        if crc32fast::hash(covered).to_le_bytes() != *sum || bytes.take(8)? != MAGIC || bytes.u16()? != VERSION {
+            return None;
+        }
+        let site = bytes.u16()?;
+        let [key, url, tags, record] = [bytes.u32()? as usize, bytes.u32()? as usize, bytes.u32()? as usize, bytes.u32()? as usize];
+        let (head_sum, body_len, begun, sequence) = (bytes.u32()?, bytes.u64()?, bytes.u64()?, bytes.u64()?);
+        let parts = key.checked_add(url)?.checked_add(tags)?.checked_add(record)?;
+        let pieces = usize::try_from(body_len.div_ceil(PIECE as u64)).ok()?.checked_mul(4)?;
+        let head_len = parts.checked_add(pieces)?;
+        let whole = body_len.checked_add(head_len as u64)?.checked_add(FOOTER as u64)?;
+        (parts <= HEAD_MAX && whole == file_len).then_some(Self {
+            site,
+            key,
+            url,
+            tags,
+            record,
+            head_len,
+            head_sum,
+            body_len,
+            begun,
+            sequence,
+        })
+    }
+
+    fn head(&self, bytes: &[u8]) -> Option<Head> {
+        if crc32fast::hash(bytes) != self.head_sum {
+            return None;
+        }
+        let mut bytes = Cursor(bytes);
+        let (key, url) = (bytes.take(self.key)?.into(), bytes.take(self.url)?.into());
+        let mut lines = Cursor(bytes.take(self.tags)?);
+        let mut tags = Vec::new();
+        while !lines.0.is_empty() {
+            let length = lines.u32()? as usize;
+            tags.push(std::str::from_utf8(lines.take(length)?).ok()?.into());
+        }
+        let record = bytes.take(self.record)?.to_vec();
+        let pieces = bytes.0.chunks_exact(4).map(|sum| u32::from_le_bytes([sum[0], sum[1], sum[2], sum[3]])).collect();
+        let scope = Scope { site: self.site, url, tags: tags.into() };
+        Some(Head { key, scope, begun: Generation(self.begun), sequence: self.sequence, record, body_len: self.body_len, pieces })
+    }
+}
+
+/// Takes numbers and bytes from the front, as far as there are any.
+struct Cursor<'a>(&'a [u8]);
+
+impl<'a> Cursor<'a> {
+    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.take(N)?.try_into().ok()
+    }
+
+    fn u16(&mut self) -> Option<u16> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,356 @@
+//! Which files there are, in memory: under which hash, how large, and which of them goes next.
+//!
+//! An entry is a key's files (nearly always one): 40 bytes, some 60 with its place in the table, and not above 110 while the table is half
+//! empty. Their number is bounded: each counts with at least `size_max / objects_max` bytes, so the size bounds it.
+//!
+//! What to evict is decided by the same kind of table as in memory, which a scan does not empty: what was never asked for goes first. But
+//! the disk is asked only for what memory does not hold, so the most popular pages look cold from here. Hence a second chance: what would
+//! be evicted while it is *in memory* is put back, and being put back makes it hot. Memory's judgement counts for the disk.
+//!
+//! Beginning: the folders are listed in the background, and until all are, what they hold lies in a plain table (`found`), where nothing
+//! is evicted. Then it moves into the real one by age, the newest into the hot part: so the order of eviction survives a restart.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+use quick_cache::sync::Cache;
+use quick_cache::{Lifecycle, OptionsBuilder, Weighter};
+use smallvec::SmallVec;
+
+use super::folder::Folder;
+use crate::hash::{AsIs, KeyHash};
+
+/// What a disk hands out: sizes are counted in whole blocks.
+const BLOCK: u64 = 4 << 10;
+/// The table's own default share of what was asked for again: see [`Index::settle`].
+const HOT: f64 = 0.97;
+/// How many times in a row one write may give another key its second chance.
+const CHANCES: usize = 8;
+
+/// One file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct File {
+    pub(crate) sequence: u64,
+    blocks: u32,
+}
+
+impl File {
+    pub(crate) fn new(sequence: u64, bytes: u64) -> Self {
+        Self { sequence, blocks: u32::try_from(bytes.div_ceil(BLOCK)).unwrap_or(u32::MAX) }
+    }
+
+    /// What it takes on the disk.
+    pub(crate) const fn bytes(self) -> u64 {
+        self.blocks as u64 * BLOCK
+    }
+}
+
+/// The files of one key, newest first.
+pub(crate) type Files = SmallVec<[File; 1]>;
+
+/// Names one file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileId {
+    pub(crate) hash: KeyHash,
+    pub(crate) sequence: u64,
+}
+
+impl FileId {
+    pub(crate) fn bucket(self) -> u8 {
+        self.hash.words().0.to_be_bytes()[0]
+    }
+
+    pub(crate) fn path(self, folder: &Folder) -> PathBuf {
+        let (first, second) = self.hash.words();
+        folder.bucket(self.bucket()).join(format!("{first:016x}{second:016x}-{:016x}", self.sequence))
+    }
+
+    /// What a name says; `None` if it is none that [`path`](Self::path) makes.
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        let (hash, sequence) = name.split_once('-')?;
+        let (first, second) = hash.split_at_checked(16)?;
+        let word = |text: &str| {
+            let digits = text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
+            digits.then(|| u64::from_str_radix(text, 16).ok()).flatten()
+        };
+        Some(Self { hash: KeyHash::from_words(word(first)?, word(second)?), sequence: word(sequence)? })
+    }
+}
+
+/// See the module.
+pub(crate) struct Index {
+    table: Cache<KeyHash, Files, Weigh, AsIs, Pushed>,
+    /// Taken for every change, never while the disk is asked for anything.
+    edit: Mutex<Edit>,
+    /// What the table pushed out, or replaced, in the change under way.
+    pushed: Arc<Mutex<Vec<(KeyHash, Files)>>>,
+    found_any: AtomicBool,
+    variants_max: usize,
+    objects_max: usize,
+    size_max: u64,
+}
+
+#[derive(Default)]
+struct Edit {
+    /// What the listing has found so far. Emptied for good when it ends.
+    found: HashMap<KeyHash, Files, AsIs>,
+    /// Keys that were forgotten before their folder was listed, and up to which number: what is found of them is not to come back.
+    forgotten: HashMap<KeyHash, u64, AsIs>,
+    held: Held,
+}
+
+/// How much there is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) files: u64,
+    pub(crate) bytes: u64,
+}
+
+impl Index {
+    pub(crate) fn new(size_max: u64, objects_max: usize, variants_max: usize) -> Self {
+        let objects_max = objects_max.max(1);
+        let pushed = Arc::default();
+        let options = OptionsBuilder::new()
+            // One lock: it is taken for misses of the memory tier, and for nothing else.
+            .shards(1)
+            .estimated_items_capacity(objects_max.min(16_384))
+            .weight_capacity(size_max)
+            .build()
+            .expect("both capacities are set");
+        let weigh = Weigh { file_min: size_max / objects_max as u64 };
+        let table = Cache::with_options(options, weigh, AsIs::default(), Pushed(Arc::clone(&pushed)));
+        Self { table, edit: Mutex::default(), pushed, found_any: AtomicBool::new(false), variants_max, objects_max, size_max }
+    }
+
+    /// The files of a key. Being asked keeps them from being evicted.
+    pub(crate) fn files(&self, hash: KeyHash) -> Files {
+        // Asked first: what moves from one to the other meanwhile must not be missed in both.
+        let found_any = self.found_any.load(Ordering::Acquire);
+        if let Some(files) = self.table.get(&hash) {
+            return files;
+        }
+        if !found_any {
+            return Files::new();
+        }
+        let edit = self.edit.lock();
+        // It may have moved on meanwhile.
+        edit.found.get(&hash).cloned().or_else(|| self.table.get(&hash)).unwrap_or_default()
+    }
+
+    /// Whether there is such a file. Says nothing about its popularity.
+    pub(crate) fn contains(&self, id: FileId) -> bool {
+        self.peek(&self.edit.lock(), id.hash).iter().any(|file| file.sequence == id.sequence)
+    }
+
+    pub(crate) fn held(&self) -> Held {
+        self.edit.lock().held
+    }
+
+    /// Adds a file that has just been written, if `alive` still says so. Returns what has to be unlinked: evicted files, or this one.
+    pub(crate) fn add(&self, id: FileId, bytes: u64, alive: impl FnOnce() -> bool, in_memory: impl Fn(KeyHash) -> bool) -> Vec<FileId> {
+        let mut edit = self.edit.lock();
+        if !alive() {
+            return vec![id];
+        }
+        let mut gone = Vec::new();
+        let mut files = self.peek(&edit, id.hash);
+        edit.found.remove(&id.hash);
+        edit.held.add(&files, false);
+        files.retain(|file| file.sequence != id.sequence);
+        files.insert(0, File::new(id.sequence, bytes));
+        files.sort_unstable_by_key(|file| std::cmp::Reverse(file.sequence));
+        gone.extend(files.drain(self.variants_max.min(files.len())..).map(|file| FileId { hash: id.hash, sequence: file.sequence }));
+        edit.held.add(&files, true);
+        self.replace(id.hash, files);
+        self.collect(&mut edit, &mut gone, in_memory);
+        gone
+    }
+
+    /// Forgets one file. Returns it if it was there, to be unlinked. `kill` says which, and is called between changes: a writer cannot add a
+    /// file that it has just forbidden.
+    pub(crate) fn take(&self, hash: KeyHash, kill: impl FnOnce() -> Option<u64>) -> Vec<FileId> {
+        let mut edit = self.edit.lock();
+        let Some(sequence) = kill() else { return Vec::new() };
+        self.take_some(&mut edit, hash, |file| file.sequence == sequence)
+    }
+
+    /// Forgets all files of a key up to a number, those included that no listing has found yet. Returns those that were there.
+    pub(crate) fn take_all(&self, hash: KeyHash, until: u64, unlisted: bool) -> Vec<FileId> {
+        let mut edit = self.edit.lock();
+        if unlisted {
+            edit.forgotten.insert(hash, until);
+        }
+        self.take_some(&mut edit, hash, |file| file.sequence <= until)
+    }
+
+    fn take_some(&self, edit: &mut Edit, hash: KeyHash, which: impl Fn(&File) -> bool) -> Vec<FileId> {
+        let files = self.peek(edit, hash);
+        let (gone, kept): (Files, Files) = files.into_iter().partition(which);
+        if gone.is_empty() {
+            return Vec::new();
+        }
+        edit.held.add(&gone, false);
+        let found = edit.found.remove(&hash).is_some();
+        if kept.is_empty() {
+            self.table.remove(&hash);
+        } else if found {
+            edit.found.insert(hash, kept);
+        } else {
+            // By less: nobody is pushed out.
+            self.replace(hash, kept);
+        }
+        gone.iter().map(|file| FileId { hash, sequence: file.sequence }).collect()
+    }
+
+    /// Notes what a listing found. Returns what is too much.
+    pub(crate) fn note(&self, listed: Vec<(FileId, u64)>) -> Vec<FileId> {
+        let mut edit = self.edit.lock();
+        self.found_any.store(true, Ordering::Release);
+        let mut excess = Vec::new();
+        for (id, bytes) in listed {
+            let file = File::new(id.sequence, bytes);
+            let mut files = self.peek(&edit, id.hash);
+            if files.iter().any(|held| held.sequence == id.sequence) {
+                continue;
+            }
+            let forgotten = edit.forgotten.get(&id.hash).is_some_and(|until| id.sequence <= *until);
+            if forgotten || edit.found.len() >= self.objects_max || files.len() >= self.variants_max {
+                excess.push(id);
+                continue;
+            }
+            edit.held.add(&Files::from_elem(file, 1), true);
+            files.push(file);
+            files.sort_unstable_by_key(|file| std::cmp::Reverse(file.sequence));
+            if edit.found.contains_key(&id.hash) || self.table.peek(&id.hash).is_none() {
+                edit.found.insert(id.hash, files);
+            } else {
+                self.replace(id.hash, files);
+                self.collect(&mut edit, &mut excess, |_| false);
+            }
+        }
+        excess
+    }
+
+    /// The listing is complete: all that was found can be evicted from now on. Returns what does not fit.
+    ///
+    /// The table takes what comes first as hot. So the newest that fill its hot part come first, then the rest, both from old to new: the
+    /// rest is evicted first, and in the order in which it came.
+    pub(crate) fn settle(&self) -> Vec<FileId> {
+        let mut order: Vec<(u64, KeyHash, u64)> = {
+            let edit = self.edit.lock();
+            let weigh = |files: &Files| files.iter().map(|file| file.bytes().max(self.file_min())).sum::<u64>();
+            edit.found.iter().map(|(hash, files)| (files.first().map_or(0, |file| file.sequence), *hash, weigh(files))).collect()
+        };
+        order.sort_unstable_by_key(|(sequence, ..)| *sequence);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a share of a size")]
+        let hot = (self.size_max as f64 * HOT) as u64;
+        // What was written meanwhile is in it already.
+        let mut room = hot.saturating_sub(self.table.weight());
+        let fits = |(.., weight): &&(u64, KeyHash, u64)| {
+            let fits = *weight <= room;
+            room = room.saturating_sub(*weight);
+            fits
+        };
+        let cold = order.len() - order.iter().rev().take_while(fits).count();
+        order.rotate_left(cold);
+        let mut gone = Vec::new();
+        for (_, hash, _) in order {
+            let mut edit = self.edit.lock();
+            if let Some(files) = edit.found.remove(&hash) {
+                self.table.insert(hash, files);
+                self.collect(&mut edit, &mut gone, |_| false);
+            }
+        }
+        let mut edit = self.edit.lock();
+        (edit.found, edit.forgotten) = Default::default();
+        self.found_any.store(false, Ordering::Release);
+        gone
+    }
+
+    /// The disk has less room than was thought: keep a sixteenth less than there is. Returns what has to go.
+    pub(crate) fn shrink(&self) -> Vec<FileId> {
+        let mut edit = self.edit.lock();
+        let mut gone = Vec::new();
+        let weight = self.table.weight();
+        self.table.set_capacity((weight - weight / 16).max(self.size_max / 64));
+        self.collect(&mut edit, &mut gone, |_| false);
+        gone
+    }
+
+    fn file_min(&self) -> u64 {
+        self.size_max / self.objects_max as u64
+    }
+
+    fn peek(&self, edit: &Edit, hash: KeyHash) -> Files {
+        edit.found.get(&hash).cloned().or_else(|| self.table.peek(&hash)).unwrap_or_default()
+    }
+
+    /// Puts an entry into the table, in place of one that may be there. What is replaced is told to the table's owner like what is evicted,
+    /// but nothing of it is gone.
+    fn replace(&self, hash: KeyHash, files: Files) {
+        let before = self.table.peek(&hash);
+        self.table.insert(hash, files);
+        if let Some(before) = before {
+            let mut pushed = self.pushed.lock();
+            if let Some(at) = pushed.iter().position(|pushed| *pushed == (hash, before.clone())) {
+                pushed.remove(at);
+            }
+        }
+    }
+
+    /// Accounts for what the table pushed out; puts back what is in memory.
+    fn collect(&self, edit: &mut Edit, gone: &mut Vec<FileId>, in_memory: impl Fn(KeyHash) -> bool) {
+        let mut chances = CHANCES;
+        loop {
+            let pushed = std::mem::take(&mut *self.pushed.lock());
+            if pushed.is_empty() {
+                return;
+            }
+            for (hash, files) in pushed {
+                if chances > 0 && in_memory(hash) {
+                    chances -= 1;
+                    self.table.insert(hash, files);
+                    continue;
+                }
+                edit.held.add(&files, false);
+                gone.extend(files.iter().map(|file| FileId { hash, sequence: file.sequence }));
+            }
+        }
+    }
+}
+
+impl Held {
+    fn add(&mut self, files: &Files, more: bool) {
+        let bytes: u64 = files.iter().map(|file| file.bytes()).sum();
+        let files = files.len() as u64;
+        (self.files, self.bytes) = if more { (self.files + files, self.bytes + bytes) } else { (self.files - files, self.bytes - bytes) };
+    }
+}
+
+#[derive(Clone)]
+struct Weigh {
+    file_min: u64,
+}
+
+impl Weighter<KeyHash, Files> for Weigh {
+    fn weight(&self, _: &KeyHash, files: &Files) -> u64 {
+        files.iter().map(|file| file.bytes().max(self.file_min)).sum()
+    }
+}
+
+#[derive(Clone)]
+struct Pushed(Arc<Mutex<Vec<(KeyHash, Files)>>>);
+
+impl Lifecycle<KeyHash, Files> for Pushed {
+    type RequestState = ();
+
+    fn on_evict(&self, (): &mut (), hash: KeyHash, files: Files) {
+        self.0.lock().push((hash, files));
+    }
+}
+
+#[cfg(test)]
+mod tests;

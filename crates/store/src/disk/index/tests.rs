@@ -1,0 +1,149 @@
+use super::*;
+use crate::hash::Secret;
+
+fn hashes(count: u64) -> Vec<KeyHash> {
+    let secret = Secret::new();
+    (0..count).map(|number| secret.key(&number.to_le_bytes())).collect()
+}
+
+fn index(files: u64) -> Index {
+    Index::new(files * BLOCK, 1 << 20, 8)
+}
+
+fn id(hash: KeyHash, sequence: u64) -> FileId {
+    FileId { hash, sequence }
+}
+
+fn nobody(_: KeyHash) -> bool {
+    false
+}
+
+fn add(index: &Index, id: FileId) -> Vec<FileId> {
+    index.add(id, 1, || true, nobody)
+}
+
+fn sequences(index: &Index, hash: KeyHash) -> Vec<u64> {
+    index.files(hash).iter().map(|file| file.sequence).collect()
+}
+
+#[test]
+fn a_name_says_what_it_names() {
+    let hash = Secret::new().key(b"/");
+    let (first, second) = hash.words();
+    let name = format!("{first:016x}{second:016x}-00000000000000ff");
+    assert_eq!(FileId::parse(&name), Some(id(hash, 255)));
+    let upper = format!("{}F", &name[..name.len() - 1]);
+    for wrong in ["", "-", &name[1..], &name[..name.len() - 1], &format!("{name}0"), &name.replace('-', "_"), &upper, "lost+found"] {
+        assert_eq!(FileId::parse(wrong), None, "{wrong}");
+    }
+}
+
+#[test]
+fn files_come_and_go() {
+    let (index, hash) = (index(100), hashes(1)[0]);
+    assert!(add(&index, id(hash, 1)).is_empty() && add(&index, id(hash, 3)).is_empty() && add(&index, id(hash, 2)).is_empty());
+    assert_eq!(sequences(&index, hash), [3, 2, 1], "newest first");
+    assert_eq!(index.held(), Held { files: 3, bytes: 3 * BLOCK });
+    assert_eq!(index.take(hash, || Some(2)), [id(hash, 2)]);
+    assert_eq!(index.take(hash, || Some(2)), []);
+    assert_eq!(index.take(hash, || None), []);
+    assert!(index.contains(id(hash, 3)) && !index.contains(id(hash, 2)));
+    assert_eq!(index.take_all(hash, 9, false).len(), 2);
+    assert_eq!((index.held(), sequences(&index, hash).len()), (Held::default(), 0));
+}
+
+#[test]
+fn what_died_while_it_was_written_is_not_added() {
+    let (index, hash) = (index(100), hashes(1)[0]);
+    assert_eq!(index.add(id(hash, 1), 1, || false, nobody), [id(hash, 1)]);
+    assert_eq!(index.held(), Held::default());
+}
+
+#[test]
+fn the_oldest_variants_go() {
+    let (index, hash) = (index(100), hashes(1)[0]);
+    let gone: Vec<FileId> = (1..=10).flat_map(|sequence| add(&index, id(hash, sequence))).collect();
+    assert_eq!(gone, [id(hash, 1), id(hash, 2)]);
+    assert_eq!(index.held().files, 8);
+}
+
+/// What is held and what is gone is always all there was; and it is never more than may be.
+#[test]
+fn every_file_is_held_or_gone() {
+    let (index, hashes) = (index(50), hashes(300));
+    let mut gone = Vec::new();
+    for (sequence, hash) in (1..).zip(hashes.iter().chain(&hashes[..100])) {
+        gone.extend(index.add(id(*hash, sequence), 1, || true, |hash| hash == hashes[7] || hash == hashes[120]));
+        assert!(index.held().bytes <= 50 * BLOCK && index.held().files <= 50);
+    }
+    let held: usize = hashes.iter().map(|hash| sequences(&index, *hash).len()).sum();
+    assert_eq!(held as u64, index.held().files);
+    assert_eq!(held + gone.len(), 400);
+    gone.sort_unstable_by_key(|id| id.sequence);
+    gone.dedup();
+    assert_eq!(held + gone.len(), 400, "none is unlinked twice");
+}
+
+#[test]
+fn a_scan_does_not_push_out_what_memory_holds_or_what_is_asked_for() {
+    let (index, hashes) = (index(100), hashes(5_000));
+    let (popular, scanned) = hashes.split_at(60);
+    let (in_memory, asked) = popular.split_at(30);
+    let mut sequence = 0;
+    for hash in popular.iter().chain(scanned) {
+        sequence += 1;
+        index.add(id(*hash, sequence), 1, || true, |hash| in_memory.contains(&hash));
+        for hash in asked {
+            index.files(*hash);
+        }
+    }
+    let left = |hashes: &[KeyHash]| hashes.iter().filter(|hash| !sequences(&index, **hash).is_empty()).count();
+    assert_eq!((left(in_memory), left(asked)), (30, 30));
+}
+
+#[test]
+fn a_file_counts_enough_for_their_number_to_be_bounded() {
+    let index = Index::new(1_000 * BLOCK, 10, 8);
+    for (sequence, hash) in (1..).zip(hashes(100)) {
+        add(&index, id(hash, sequence));
+    }
+    assert!(index.held().files <= 10, "{:?}", index.held());
+}
+
+#[test]
+fn what_is_listed_is_found_at_once_and_settles_by_age() {
+    let (index, hashes) = (index(100), hashes(300));
+    // The order of a directory is nobody's.
+    let listed = |from: usize, to: usize| (from..to).rev().map(|at| (id(hashes[at], at as u64 + 1), 1)).collect::<Vec<_>>();
+    assert!(index.note(listed(0, 90)).is_empty());
+    add(&index, id(hashes[5], 1_000));
+    assert_eq!(sequences(&index, hashes[5]), [1_000, 6]);
+    assert_eq!(index.take(hashes[6], || Some(7)), [id(hashes[6], 7)]);
+    assert_eq!(index.take_all(hashes[150], 500, true), []);
+    assert_eq!(index.note(listed(90, 300)), [id(hashes[150], 151)], "forgotten before it was found");
+    assert_eq!(index.note(listed(90, 95)), [], "what is there is not noted twice");
+    assert_eq!(sequences(&index, hashes[299]), [300]);
+    assert_eq!(index.held().files, 299);
+    let gone = index.settle();
+    assert_eq!(index.held().files + gone.len() as u64, 299);
+    assert!(index.held().bytes <= 100 * BLOCK);
+    for at in (0..200).filter(|at| *at != 5) {
+        assert!(sequences(&index, hashes[at]).is_empty(), "{at} is old");
+    }
+    let newest = (210..300).filter(|at| !sequences(&index, hashes[*at]).is_empty()).count();
+    assert_eq!(newest, 90);
+}
+
+#[test]
+fn a_full_disk_makes_room() {
+    let index = index(1_000);
+    for (sequence, hash) in (1..).zip(hashes(320)) {
+        add(&index, id(hash, sequence));
+    }
+    let gone = index.shrink();
+    assert_eq!((gone.len(), index.held().files), (20, 300));
+    for (sequence, hash) in (1_000..).zip(hashes(100)) {
+        add(&index, id(hash, sequence));
+        assert!(index.held().files <= 300, "and keeps it");
+    }
+}

@@ -1,0 +1,102 @@
+//! Where a response in memory is on the disk: one word that a worker and the writing thread agree by.
+//!
+//! A response is replaced or purged while its file may be anywhere between "queued" and "written". Whoever takes it out of the store marks
+//! it dead; the writer, when the file stands, asks the mark before it tells anybody. One of the two sees the other, so no file is left
+//! behind that nobody knows, and no lock is held while the disk works.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const NONE: u64 = 0;
+const QUEUED: u64 = 1;
+const WRITTEN: u64 = 2;
+const DEAD: u64 = 3;
+/// Never to be written: the caller said so.
+const OFF: u64 = 4;
+const BITS: u32 = 3;
+
+/// The state, and the sequence number of the file. See the module.
+#[derive(Debug, Default)]
+pub(crate) struct Mark(AtomicU64);
+
+impl Mark {
+    /// Of a response that was read from the file of this number.
+    pub(crate) const fn written(sequence: u64) -> Self {
+        Self(AtomicU64::new(sequence << BITS | WRITTEN))
+    }
+
+    /// It was read from the file of this number.
+    pub(crate) fn set_written(&self, sequence: u64) {
+        self.0.store(sequence << BITS | WRITTEN, Ordering::Release);
+    }
+
+    /// It will not be written.
+    pub(crate) fn keep_off(&self) {
+        self.0.store(OFF, Ordering::Relaxed);
+    }
+
+    /// It is about to be queued under this number. `false` if it is not to be written.
+    pub(crate) fn queue(&self, sequence: u64) -> bool {
+        self.0.compare_exchange(NONE, sequence << BITS | QUEUED, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// The queue did not take it, or it could not be written.
+    pub(crate) fn unqueue(&self) {
+        let _ = self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, |word| (word & 7 == QUEUED).then_some(NONE));
+    }
+
+    /// Its file stands. `false` if it was marked dead before: then the file must go.
+    pub(crate) fn write(&self) -> bool {
+        let written = |word| (word & 7 == QUEUED).then_some((word & !7) | WRITTEN);
+        self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, written).is_ok()
+    }
+
+    /// It has been taken out of the store. The number of its file, if that is written.
+    pub(crate) fn kill(&self) -> Option<u64> {
+        let word = self.0.swap(DEAD, Ordering::AcqRel);
+        (word & 7 == WRITTEN).then_some(word >> BITS)
+    }
+
+    /// Whether it was taken out of the store.
+    pub(crate) fn is_dead(&self) -> bool {
+        self.0.load(Ordering::Acquire) & 7 == DEAD
+    }
+
+    /// The number of its file, if that is written.
+    pub(crate) fn sequence(&self) -> Option<u64> {
+        let word = self.0.load(Ordering::Acquire);
+        (word & 7 == WRITTEN).then_some(word >> BITS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_of_writer_and_killer_takes_the_file_away() {
+        let mark = Mark::default();
+        assert!(mark.queue(5));
+        assert_eq!(mark.sequence(), None);
+        assert!(mark.write());
+        assert_eq!((mark.sequence(), mark.kill(), mark.kill()), (Some(5), Some(5), None));
+
+        let mark = Mark::default();
+        assert!(mark.queue(6));
+        assert_eq!(mark.kill(), None, "the writer will see it");
+        assert!(!mark.write() && mark.is_dead());
+    }
+
+    #[test]
+    fn what_is_dead_or_kept_off_is_not_queued() {
+        let (dead, off, again) = (Mark::default(), Mark::default(), Mark::default());
+        let _ = dead.kill();
+        off.keep_off();
+        assert!(!dead.queue(1) && !off.queue(1));
+        assert!(again.queue(1) && !again.queue(2));
+        again.unqueue();
+        assert!(again.queue(3));
+        let read = Mark::default();
+        read.set_written(7);
+        assert_eq!(read.sequence(), Some(7));
+    }
+}

@@ -1,0 +1,463 @@
+//! The tier at work: files are written, read, listed and unlinked.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::folder::{Folder, private};
+use super::format::{Head, Pieces};
+use super::index::{FileId, Held, Index};
+use super::io::Io;
+use super::mark::Mark;
+use super::purge_log::History;
+use super::sites::SiteNumbers;
+use super::{DiskOptions, DiskState, Trouble};
+use crate::content::Content;
+use crate::hash::{KeyHash, Secret};
+use crate::options::StoreOptions;
+use crate::purge::{Generation, PurgeTable};
+use crate::resource::{Record, Stored};
+use crate::spool::DiskBody;
+
+/// Responses that are not written after one could not be, before another is tried. The room has no clock; a disk that is full is asked
+/// again as soon as there is something to write to it, but not every time.
+const SKIPPED: u32 = 32;
+/// Numbers for the files of one start, and all that a process can write.
+const SEQUENCES: u32 = 40;
+
+/// See the module.
+pub(crate) struct Disk {
+    folder: Folder,
+    io: Arc<Io>,
+    index: Index,
+    sequence: AtomicU64,
+    /// Taken by whoever lists a bucket, so that it is listed once.
+    buckets: Box<[Mutex<bool>]>,
+    /// Whether that bucket's files are in the index.
+    listed: Box<[AtomicBool]>,
+    loading: AtomicBool,
+    closing: AtomicBool,
+    /// Files that nobody knows any more, to be unlinked.
+    doomed: Mutex<Vec<FileId>>,
+    sweep_is_queued: AtomicBool,
+    health: Mutex<Health>,
+    sites: Mutex<Option<SiteNumbers>>,
+    counts: Counts,
+    object_max: u64,
+    report: Arc<dyn Fn(&Trouble) + Send + Sync>,
+}
+
+#[derive(Default)]
+struct Health {
+    state: DiskState,
+    skip: u32,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) writes: AtomicU64,
+    pub(crate) write_failures: AtomicU64,
+    pub(crate) dropped: AtomicU64,
+    pub(crate) damaged: AtomicU64,
+    pub(crate) loads: AtomicU64,
+}
+
+fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+impl Disk {
+    /// Opens the folder, and begins to list it in the background. Blocks for some small files: for the start, not for a worker.
+    pub(crate) fn open(options: DiskOptions, store: &StoreOptions) -> Result<(Arc<Self>, PurgeTable), Trouble> {
+        let failed = |error: io::Error| Trouble::Unusable { dir: options.dir.clone(), error: error.to_string() };
+        let folder = Folder::open(&options.dir)?;
+        let sites = SiteNumbers::open(folder.path().to_owned()).map_err(failed)?;
+        let (purges, history) = PurgeTable::open(store.purge_targets_max, folder.secret, folder.path()).map_err(failed)?;
+        let why = match history {
+            _ if folder.emptied.is_some() => folder.emptied,
+            _ if folder.starts == 1 => None,
+            _ if sites.damaged() => Some("which site is which can no longer be read"),
+            History::Lost => Some("what was purged can no longer be read"),
+            History::Whole | History::Damaged => None,
+        };
+        let gone = if why.is_some() && folder.emptied.is_none() { Some(folder.empty().map_err(failed)?) } else { None };
+        // Only now: until nothing is left of what had a number, the numbers must not look sound.
+        sites.write().map_err(failed)?;
+        if let Some(why) = why {
+            (options.report)(&Trouble::Emptied { dir: options.dir.clone(), why });
+        }
+        let disk = Arc::new(Self {
+            io: Arc::new(Io::start().map_err(failed)?),
+            index: Index::new(options.size_max, options.objects_max, store.variants_max.max(1)),
+            sequence: AtomicU64::new(folder.starts << SEQUENCES),
+            buckets: (0..256).map(|_| Mutex::default()).collect(),
+            listed: (0..256).map(|_| AtomicBool::default()).collect(),
+            loading: AtomicBool::new(true),
+            closing: AtomicBool::new(false),
+            doomed: Mutex::default(),
+            sweep_is_queued: AtomicBool::new(false),
+            health: Mutex::new(Health { state: DiskState::Working, skip: 0 }),
+            sites: Mutex::new(Some(sites)),
+            counts: Counts::default(),
+            object_max: store.object_max,
+            report: options.report,
+            folder,
+        });
+        if let Some(gone) = gone {
+            let _ = disk.io.write(0, move || fs::remove_dir_all(gone));
+        }
+        disk.list_from(0);
+        Ok((disk, purges))
+    }
+
+    pub(crate) fn secret(&self) -> Secret {
+        self.folder.secret
+    }
+
+    pub(crate) fn io(&self) -> &Arc<Io> {
+        &self.io
+    }
+
+    pub(crate) fn index(&self) -> &Index {
+        &self.index
+    }
+
+    pub(crate) fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    pub(crate) fn held(&self) -> Held {
+        self.index.held()
+    }
+
+    pub(crate) fn state(&self) -> DiskState {
+        self.health.lock().state
+    }
+
+    /// Whether folders are still being listed.
+    pub(crate) fn is_loading(&self) -> bool {
+        self.loading.load(Ordering::Acquire)
+    }
+
+    /// The folder in which bodies grow.
+    pub(crate) fn temporary(&self) -> PathBuf {
+        self.folder.path().join("tmp")
+    }
+
+    /// The numbers of the sites, once.
+    pub(crate) fn take_sites(&self) -> Option<SiteNumbers> {
+        self.sites.lock().take()
+    }
+
+    /// Whether the files of this key may not be in the index yet.
+    pub(crate) fn is_unlisted(&self, hash: KeyHash) -> bool {
+        self.is_loading() && !self.listed[usize::from(FileId { hash, sequence: 0 }.bucket())].load(Ordering::Acquire)
+    }
+
+    /// The number of the next file.
+    pub(crate) fn next_sequence(&self) -> u64 {
+        self.sequence.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Queues a response that [`Mark::queue`] has numbered; and, behind it, the unlinking of what it replaces. Never waits.
+    pub(crate) fn write<R: Record>(
+        self: &Arc<Self>,
+        id: FileId,
+        key: Arc<[u8]>,
+        stored: Arc<Stored<R>>,
+        replaced: Vec<FileId>,
+        in_memory: impl Fn(KeyHash) -> bool + Send + 'static,
+    ) {
+        // Doomed first, so that a job that is never run takes nothing with it: the job sweeps when its own file stands.
+        self.doomed.lock().extend(replaced);
+        let skipped = {
+            let mut health = self.health.lock();
+            let skipped = health.skip > 0;
+            health.skip = health.skip.saturating_sub(1);
+            skipped
+        };
+        let weight = stored.weight();
+        let queued = !skipped && {
+            let (disk, stored) = (Arc::clone(self), Arc::clone(&stored));
+            self.io.write(weight, move || disk.write_now(id, &key, &stored, in_memory)).is_ok()
+        };
+        if !queued {
+            stored.mark().unqueue();
+            count(&self.counts.dropped);
+            self.sweep_later();
+        }
+    }
+
+    fn write_now<R: Record>(&self, id: FileId, key: &[u8], stored: &Stored<R>, in_memory: impl Fn(KeyHash) -> bool) {
+        let mark = stored.mark();
+        if !mark.is_dead() {
+            match self.write_file(id, key, stored) {
+                Ok(bytes) => {
+                    count(&self.counts.writes);
+                    self.recovered();
+                    let gone = self.index.add(id, bytes, || mark.write(), in_memory);
+                    self.doomed.lock().extend(gone);
+                }
+                Err(error) => {
+                    mark.unqueue();
+                    let _ = fs::remove_file(self.folder.temporary(id.sequence));
+                    self.failed(&error);
+                }
+            }
+        }
+        self.sweep();
+    }
+
+    /// Writes a file under a temporary name and renames it. Returns its length.
+    fn write_file<R: Record>(&self, id: FileId, key: &[u8], stored: &Stored<R>) -> io::Result<u64> {
+        let mut record = Vec::new();
+        stored.record.encode(&mut record);
+        let pieces = match &stored.body {
+            Content::Memory(body) => Pieces::of(body),
+            Content::Disk(body) => body.pieces(),
+        };
+        let head = Head {
+            key: key.into(),
+            scope: stored.scope().clone(),
+            begun: stored.begun(),
+            sequence: id.sequence,
+            record,
+            body_len: stored.body.len(),
+            pieces,
+        };
+        let path = id.path(&self.folder);
+        match &stored.body {
+            Content::Memory(body) => {
+                let tail = head.tail().ok_or(io::ErrorKind::FileTooLarge)?;
+                let temporary = self.folder.temporary(id.sequence);
+                let mut file = private().create(true).truncate(true).open(&temporary)?;
+                file.write_all(body)?;
+                file.write_all(&tail)?;
+                drop(file);
+                fs::rename(&temporary, path)?;
+                Ok(head.body_len + tail.len() as u64)
+            }
+            Content::Disk(body) => body.finish(&head, &path),
+        }
+    }
+
+    /// Forgets the file of a response that was taken out of the store. It is unlinked later; if it is being written, it will not stand.
+    pub(crate) fn kill(&self, hash: KeyHash, mark: &Mark) -> Vec<FileId> {
+        self.index.take(hash, || mark.kill())
+    }
+
+    /// Forgets all files of a key, those included that are not listed yet.
+    pub(crate) fn forget(self: &Arc<Self>, hash: KeyHash) -> Vec<FileId> {
+        let unlisted = self.is_unlisted(hash);
+        let gone = self.index.take_all(hash, self.sequence.load(Ordering::Relaxed), unlisted);
+        if unlisted {
+            // Now, and not when its turn comes: the process may end before that, and the files would be back.
+            let disk = Arc::clone(self);
+            let _ = self.io.write(0, move || {
+                disk.list(FileId { hash, sequence: 0 }.bucket());
+                disk.sweep();
+            });
+        }
+        gone
+    }
+
+    /// Unlinks files when there is time.
+    pub(crate) fn doom(self: &Arc<Self>, files: Vec<FileId>) {
+        if !files.is_empty() {
+            self.doomed.lock().extend(files);
+            self.sweep_later();
+        }
+    }
+
+    fn sweep_later(self: &Arc<Self>) {
+        if !self.sweep_is_queued.swap(true, Ordering::AcqRel) {
+            let disk = Arc::clone(self);
+            // If the queue is full, one of its writes sweeps.
+            if self.io.write(0, move || disk.sweep()).is_err() {
+                self.sweep_is_queued.store(false, Ordering::Release);
+            }
+        }
+    }
+
+    fn sweep(&self) {
+        self.sweep_is_queued.store(false, Ordering::Release);
+        let doomed = std::mem::take(&mut *self.doomed.lock());
+        for id in doomed {
+            let _ = fs::remove_file(id.path(&self.folder));
+        }
+    }
+
+    fn failed(&self, error: &io::Error) {
+        count(&self.counts.write_failures);
+        let state = match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => DiskState::Full,
+            io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => DiskState::ReadOnly,
+            // A response that is too long for a file of ours says nothing about the disk.
+            io::ErrorKind::FileTooLarge => return,
+            _ => DiskState::Failing,
+        };
+        if state == DiskState::Full {
+            let gone = self.index.shrink();
+            self.doomed.lock().extend(gone);
+        }
+        let before = {
+            let mut health = self.health.lock();
+            health.skip = SKIPPED;
+            std::mem::replace(&mut health.state, state)
+        };
+        if before == DiskState::Working {
+            (self.report)(&Trouble::Failing { dir: self.folder.path().to_owned(), error: error.to_string() });
+        }
+    }
+
+    fn recovered(&self) {
+        let before = std::mem::replace(&mut self.health.lock().state, DiskState::Working);
+        if before != DiskState::Working {
+            (self.report)(&Trouble::Recovered { dir: self.folder.path().to_owned() });
+        }
+    }
+
+    /// Reads what there is under a key, newest first, at most `bytes_max` of bodies in memory. Blocks: for a thread of the disk.
+    pub(crate) fn read<R: Record>(&self, hash: KeyHash, key: &[u8], bytes_max: u64, now: Generation) -> Vec<Stored<R>> {
+        self.list(FileId { hash, sequence: 0 }.bucket());
+        let mut read = Vec::new();
+        let mut room = bytes_max;
+        for file in self.index.files(hash) {
+            let id = FileId { hash, sequence: file.sequence };
+            match self.read_file(id, key, &mut room, now) {
+                Ok(Some(stored)) => {
+                    count(&self.counts.loads);
+                    read.push(stored);
+                }
+                Ok(None) => {}
+                Err(Unusable::Damaged) => {
+                    count(&self.counts.damaged);
+                    self.drop_file(id);
+                }
+                Err(Unusable::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    count(&self.counts.damaged);
+                    self.drop_file(id);
+                }
+                // Unlinked since it was looked up, by us or by somebody else; or a disk that does not answer, which may do so later.
+                Err(Unusable::Io(error)) if error.kind() == io::ErrorKind::NotFound => self.drop_file(id),
+                Err(Unusable::Io(_)) => count(&self.counts.damaged),
+            }
+        }
+        read
+    }
+
+    fn read_file<R: Record>(&self, id: FileId, key: &[u8], room: &mut u64, now: Generation) -> Result<Option<Stored<R>>, Unusable> {
+        let path = id.path(&self.folder);
+        let file = fs::File::open(&path)?;
+        let head = Head::read(&file)?.filter(|head| head.sequence == id.sequence).ok_or(Unusable::Damaged)?;
+        // Begun in a future that no purge log knows: it cannot be judged.
+        if head.begun > now {
+            return Err(Unusable::Damaged);
+        }
+        if *head.key != *key {
+            return Ok(None);
+        }
+        let record = R::decode(&head.record).ok_or(Unusable::Damaged)?;
+        let body = if head.body_len > self.object_max {
+            Content::Disk(DiskBody::stored(&self.io, path, &head))
+        } else if head.body_len > *room {
+            return Ok(None);
+        } else {
+            *room -= head.body_len;
+            let body = head.read_body(&file)?.ok_or(Unusable::Damaged)?;
+            Content::Memory(body.into_boxed_slice().into())
+        };
+        Ok(Some(Stored::restored(record, body, head.begun, head.scope, id.sequence)))
+    }
+
+    fn drop_file(&self, id: FileId) {
+        let _ = self.index.take(id.hash, || Some(id.sequence));
+        let _ = fs::remove_file(id.path(&self.folder));
+    }
+
+    /// Lists the buckets one after another, a job each, so that responses are written in between.
+    fn list_from(self: &Arc<Self>, mut bucket: u8) -> bool {
+        let disk = Arc::clone(self);
+        let job = move || {
+            loop {
+                disk.list(bucket);
+                let Some(next) = bucket.checked_add(1) else { break };
+                // A queue that is full takes no further job, so this one goes on.
+                if disk.closing.load(Ordering::Relaxed) || disk.list_from(next) {
+                    return;
+                }
+                bucket = next;
+            }
+            disk.doomed.lock().extend(disk.index.settle());
+            disk.loading.store(false, Ordering::Release);
+            disk.sweep();
+        };
+        self.io.write(0, job).is_ok()
+    }
+
+    /// Lists a bucket, unless it is.
+    fn list(&self, bucket: u8) {
+        if !self.is_loading() {
+            return;
+        }
+        let mut done = self.buckets[usize::from(bucket)].lock();
+        if *done {
+            return;
+        }
+        let mut files = Vec::new();
+        let mut foreign = Vec::new();
+        let path = self.folder.bucket(bucket);
+        for entry in fs::read_dir(&path).into_iter().flatten().flatten() {
+            let id = entry.file_name().to_str().and_then(FileId::parse).filter(|id| id.bucket() == bucket);
+            match (id, entry.metadata()) {
+                (Some(id), Ok(metadata)) if metadata.is_file() => files.push((id, metadata.len())),
+                (Some(_), Err(_)) => {}
+                _ => foreign.push(entry.path()),
+            }
+        }
+        for path in foreign {
+            count(&self.counts.damaged);
+            let _ = fs::remove_file(path);
+        }
+        let excess = self.index.note(files);
+        self.doomed.lock().extend(excess);
+        *done = true;
+        self.listed[usize::from(bucket)].store(true, Ordering::Release);
+    }
+
+    /// Waits on this thread until all that was queued before is done. For tests, and for whoever may wait.
+    pub(crate) fn settle(&self) {
+        let (done, wait) = sync_channel(1);
+        // Not the job's own channel: that one may not be waited for within a runtime.
+        if self.io.write(0, move || done.send(())).is_ok() {
+            let _ = wait.recv();
+        }
+    }
+
+    /// Takes no more, and waits for what is queued. `false` if it was closed before.
+    pub(crate) fn close(&self, wait: Duration) -> bool {
+        let first = !self.closing.swap(true, Ordering::Relaxed);
+        if first {
+            self.io.close(wait);
+        }
+        first
+    }
+}
+
+/// Why a file is of no use.
+enum Unusable {
+    Damaged,
+    Io(io::Error),
+}
+
+impl From<io::Error> for Unusable {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}

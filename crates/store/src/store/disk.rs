@@ -1,0 +1,221 @@
+//! The store with a disk tier beneath it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::{Evicted, Store, Usage};
+use crate::content::Content;
+use crate::disk::index::FileId;
+use crate::disk::tier::Disk;
+use crate::disk::{DiskOptions, DiskState, SiteNumbers, Tiers};
+use crate::flight::Failure;
+use crate::hash::KeyHash;
+use crate::options::StoreOptions;
+use crate::purge::Purged;
+use crate::resource::{Record, Resource, Stored};
+use crate::spool::Spool;
+
+/// How long the end of a store waits for what is still to be written.
+const CLOSE_WAIT: Duration = Duration::from_secs(10);
+
+impl<R: Record, E: Failure> Store<R, E> {
+    /// A store with a disk tier, if that can be had: else one in memory alone, and [`DiskOptions::report`] is told why. What the folder
+    /// holds is found at once, while it is still being listed.
+    ///
+    /// Blocks for some small files: for the start of a process.
+    #[must_use]
+    pub fn open(options: StoreOptions, disk: Option<DiskOptions>) -> Self {
+        let Some(disk) = disk else { return Self::new(options) };
+        let report = Arc::clone(&disk.report);
+        match Disk::open(disk, &options) {
+            Ok((disk, purges)) => {
+                let store = Self::of(options, disk.secret(), purges, Some(Arc::clone(&disk)));
+                store.flights.spool_to(Spool::new(Arc::clone(disk.io()), disk.temporary()));
+                store
+            }
+            Err(trouble) => {
+                report(&trouble);
+                Self::new(options)
+            }
+        }
+    }
+
+    /// The numbers of sites, which live as long as what is stored. Once; after that, and without a disk tier, numbers for this process.
+    #[must_use]
+    pub fn site_numbers(&self) -> SiteNumbers {
+        self.disk.as_ref().and_then(|disk| disk.take_sites()).unwrap_or_else(SiteNumbers::in_memory)
+    }
+
+    /// Whether [`load`](Self::load) may bring what [`get`](Self::get) does not find. No disk, no lock to wait for; `false` at once without
+    /// a disk tier.
+    pub fn may_be_on_disk(&self, hash: KeyHash) -> bool {
+        let Some(disk) = &self.disk else { return false };
+        if disk.is_unlisted(hash) {
+            return true;
+        }
+        let files = disk.index().files(hash);
+        if files.is_empty() {
+            return false;
+        }
+        // Those that memory holds need not be read again.
+        let Some(resource) = self.memory.peek(&hash) else { return true };
+        let held = |sequence| resource.variants().iter().any(|stored| stored.mark().sequence() == Some(sequence));
+        !files.iter().all(|file| held(file.sequence))
+    }
+
+    /// Reads what the disk has under a key into memory, and returns what is stored then, even if memory had no room for it. Everybody who
+    /// asks for it meanwhile shares one reading. `None` as well if the disk is busy: ask the origin then.
+    ///
+    /// A file that is damaged, another key's or another version's is no error; what was purged hard is unlinked. Cancel-safe. Waits for as
+    /// long as the disk takes: the caller sets a limit.
+    pub async fn load(&self, hash: KeyHash, key: &[u8]) -> Option<Arc<Resource<R>>> {
+        let disk = self.disk.as_ref()?;
+        let begin = |slot: crate::disk::load::Slot<R>| {
+            let (disk, key, now, room) = (Arc::clone(disk), Box::<[u8]>::from(key), self.generation(), self.resource_max);
+            disk.clone().io().read(move || slot.fill(disk.read(hash, &key, room, now)))
+        };
+        self.loads.join(hash, key, begin, |read| self.promote(disk, hash, key, read)).await
+    }
+
+    /// Where a resource is stored.
+    pub fn tiers(&self, hash: KeyHash, key: &[u8]) -> Tiers {
+        let resource = self.memory.peek(&hash).filter(|resource| *resource.key == *key);
+        let files = self.disk.as_ref().map(|disk| disk.index().files(hash)).unwrap_or_default();
+        let newest = resource.as_deref().and_then(|resource| resource.variants().first());
+        let on_disk = match newest {
+            Some(stored) => stored.mark().sequence().is_some_and(|sequence| files.iter().any(|file| file.sequence == sequence)),
+            None => !files.is_empty(),
+        };
+        Tiers { memory: resource.is_some(), disk: on_disk, disk_bytes: files.iter().map(|file| file.bytes()).sum() }
+    }
+
+    /// Waits on this thread until the disk has done all that it was given so far. For tests and tools, never for a worker.
+    pub fn settle_disk(&self) {
+        if let Some(disk) = &self.disk {
+            disk.settle();
+        }
+    }
+
+    /// The end of the disk tier: it takes no more, and what is still to be written is. Waits for that on this thread, some seconds at most.
+    pub fn close(&self) {
+        if let Some(disk) = &self.disk
+            && disk.close(CLOSE_WAIT)
+        {
+            self.purges.close();
+        }
+    }
+
+    /// Puts what was read beneath what is in memory: that is newer.
+    fn promote(&self, disk: &Arc<Disk>, hash: KeyHash, key: &[u8], read: Vec<Stored<R>>) -> Option<Arc<Resource<R>>> {
+        let mut evicted = Evicted::default();
+        let mut purged = Vec::new();
+        let resource = {
+            let _writer = self.writer(hash).lock();
+            let before = self.memory.peek(&hash);
+            let same = before.as_deref().filter(|resource| *resource.key == *key);
+            let mut variants: Vec<Arc<Stored<R>>> = same.map(|resource| resource.variants().to_vec()).unwrap_or_default();
+            let held = variants.len();
+            for stored in read {
+                let Some(sequence) = stored.mark().sequence() else { continue };
+                let known = variants.iter().any(|held| held.mark().sequence() == Some(sequence));
+                // Taken out of the store while it was read.
+                if known || !disk.index().contains(FileId { hash, sequence }) {
+                    continue;
+                }
+                let stored = Arc::new(stored);
+                if self.verdict(&stored) == Purged::Hard {
+                    purged.push(stored);
+                } else {
+                    variants.push(stored);
+                }
+            }
+            let files = self.forget_files(hash, purged.iter(), None);
+            self.unlink(files);
+            if variants.len() > held {
+                let key = same.map_or_else(|| key.into(), |resource| Arc::clone(&resource.key));
+                self.put(hash, key, before.as_deref(), variants.into_iter(), &mut evicted)
+            } else {
+                before.as_ref().filter(|resource| *resource.key == *key).cloned()
+            }
+        };
+        self.account(evicted);
+        resource
+    }
+
+    /// The number under which a response is to be written, and the files to be unlinked after that. With the key's writer lock held.
+    pub(super) fn number(&self, hash: KeyHash, stored: &Stored<R>, fits: bool, replaced: Vec<FileId>) -> (Option<FileId>, Vec<FileId>) {
+        let id = self.disk.as_ref().filter(|_| fits).and_then(|disk| {
+            let sequence = disk.next_sequence();
+            stored.mark().queue(sequence).then_some(FileId { hash, sequence })
+        });
+        (id, replaced)
+    }
+
+    /// Queues what [`number`](Self::number) said. Without any lock.
+    pub(super) fn write_to_disk(&self, (id, replaced): (Option<FileId>, Vec<FileId>), key: Arc<[u8]>, stored: &Arc<Stored<R>>) {
+        let Some(disk) = &self.disk else { return };
+        match id {
+            None => disk.doom(replaced),
+            Some(id) => {
+                let memory = Arc::clone(&self.memory);
+                disk.write(id, key, Arc::clone(stored), replaced, move |hash| memory.contains_key(&hash));
+            }
+        }
+    }
+
+    /// Forgets the files of responses that have left the store, but for one whose body `new` shares. Returns those that are to be unlinked.
+    pub(super) fn forget_files<'a>(
+        &self,
+        hash: KeyHash,
+        gone: impl Iterator<Item = &'a Arc<Stored<R>>>,
+        new: Option<&Stored<R>>,
+    ) -> Vec<FileId> {
+        let Some(disk) = &self.disk else { return Vec::new() };
+        let shared = |old: &Stored<R>| match (&old.body, new.map(|new| &new.body)) {
+            (Content::Disk(old), Some(Content::Disk(new))) => new.same_file(old),
+            _ => false,
+        };
+        gone.filter(|stored| !shared(stored)).flat_map(|stored| disk.kill(hash, stored.mark())).collect()
+    }
+
+    pub(super) fn unlink(&self, files: Vec<FileId>) {
+        if let Some(disk) = &self.disk {
+            disk.doom(files);
+        }
+    }
+
+    /// Unlinks all files of a key, those included that are only being written.
+    pub(super) fn unlink_all(&self, hash: KeyHash, variants: &[Arc<Stored<R>>]) {
+        if let Some(disk) = &self.disk {
+            let mut files = self.forget_files(hash, variants.iter(), None);
+            files.extend(disk.forget(hash));
+            disk.doom(files);
+        }
+    }
+
+    /// The disk's part of [`usage`](Store::usage).
+    pub(super) fn disk_usage(&self) -> Usage {
+        let Some(disk) = &self.disk else { return Usage::default() };
+        let (held, counts) = (disk.held(), disk.counts());
+        Usage {
+            disk: if self.purges.log_is_failing() { DiskState::Failing } else { disk.state() },
+            disk_bytes: held.bytes,
+            disk_objects: held.files,
+            disk_writes: counts.writes.load(Ordering::Relaxed),
+            disk_loads: counts.loads.load(Ordering::Relaxed),
+            disk_write_failures: counts.write_failures.load(Ordering::Relaxed),
+            disk_dropped: counts.dropped.load(Ordering::Relaxed),
+            disk_damaged: counts.damaged.load(Ordering::Relaxed),
+            disk_is_loading: disk.is_loading(),
+            ..Usage::default()
+        }
+    }
+}
+
+/// What is still to be written is, and the purge log ends in order.
+impl<R: Record, E: Failure> Drop for Store<R, E> {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
