@@ -2,6 +2,7 @@
 
 use std::{
     cell::RefCell,
+    path::Path,
     rc::Rc,
     sync::{
         Arc,
@@ -15,8 +16,8 @@ use pipeline::{Clock, Down, Pipeline, Refill, Router, Shared, Site};
 use policy::{Kind, Policy, Settings, Verdict};
 use proptest::prelude::*;
 use semantics::{RequestFields, RequestHead, Scheme};
-use store::{Hardness, StoreOptions, Target};
-use tokio::task::LocalSet;
+use store::{DiskOptions, DiskState, Hardness, StoreOptions, Target};
+use tokio::task::{JoinHandle, LocalSet};
 
 use crate::{
     judge::{Purge, judge},
@@ -60,6 +61,8 @@ pub(crate) enum Step {
     },
     /// Milliseconds pass.
     Wait(u64),
+    /// The process ends, and another begins with what is on the disk, if there is one; readers who wait get nothing.
+    End,
 }
 
 pub(crate) fn steps(max: usize) -> impl Strategy<Value = Vec<Step>> {
@@ -77,6 +80,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..2_usize, page.clone()).prop_map(|(worker, page)| Step::Post { worker, page }),
         2 => (prop::option::of(page), any::<bool>()).prop_map(|(page, hard)| Step::Purge { page, hard }),
         3 => prop_oneof![0..2_000_u64, 9_000..11_000_u64, Just(61_000)].prop_map(Step::Wait),
+        1 => Just(Step::End),
     ]
 }
 
@@ -129,10 +133,13 @@ fn treatment() -> impl Strategy<Value = Treatment> {
     ]
 }
 
-struct World {
+struct World<'a> {
+    disk: Option<&'a Path>,
+    memory: u64,
     server: Server,
     shared: Arc<Shared>,
     workers: Vec<Rc<Pipeline>>,
+    readers: Vec<JoinHandle<()>>,
     now: Arc<AtomicU64>,
     purges: Vec<Purge>,
     got: Rc<RefCell<Vec<Got>>>,
@@ -141,26 +148,43 @@ struct World {
 }
 
 /// Plays a history and judges every answer in it.
-pub(crate) fn play(memory: u64, steps: &[Step]) {
+pub(crate) fn play(memory: u64, disk: Option<&Path>, steps: &[Step]) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     LocalSet::new().block_on(&runtime, async {
-        let mut world = World::new(memory);
+        let mut world = World::new(memory, disk);
         for step in steps {
-            world.happen(step);
+            if matches!(step, Step::End) {
+                world = world.reborn().await;
+            } else {
+                world.happen(step);
+            }
             world.settle().await;
         }
         world.end().await;
     });
 }
 
-impl World {
-    fn new(memory: u64) -> Self {
-        let now = Arc::new(AtomicU64::new(1_700_000_000_000));
-        let shared = Arc::new(Shared::new(StoreOptions::with_memory(memory), Clock::Simulated(Arc::clone(&now))));
-        let server = Server::new();
-        let worker = |_| Pipeline::new(Arc::clone(&shared), Arc::default(), Router::new(vec![site(&server)]), Vec::new());
-        let workers = (0..2).map(worker).collect();
-        Self { server, shared, workers, now, purges: Vec::new(), got: Rc::default(), judged: 0, asked: 0 }
+impl<'a> World<'a> {
+    fn new(memory: u64, disk: Option<&'a Path>) -> Self {
+        let (server, now) = (Server::new(), Arc::new(AtomicU64::new(1_700_000_000_000)));
+        let (shared, workers) = process(memory, disk, &server, &now);
+        let (purges, readers, got) = (Vec::new(), Vec::new(), Rc::default());
+        Self { disk, memory, server, shared, workers, readers, now, purges, got, judged: 0, asked: 0 }
+    }
+
+    /// Everything that was in memory is gone.
+    async fn reborn(mut self) -> Self {
+        self.readers.drain(..).for_each(|reader| reader.abort());
+        self.server.forget();
+        self.settle().await;
+        self.asked = self.got.borrow().len();
+        // The old process's hold on the folder ends with its last user.
+        self.workers.clear();
+        drop(std::mem::replace(&mut self.shared, Arc::new(Shared::new(StoreOptions::with_memory(self.memory), Clock::system()))));
+        (self.shared, self.workers) = process(self.memory, self.disk, &self.server, &self.now);
+        let state = self.shared.store.usage().disk;
+        assert_eq!(state, if self.disk.is_some() { DiskState::Working } else { DiskState::Off }, "the folder is there again");
+        self
     }
 
     fn happen(&mut self, step: &Step) {
@@ -195,6 +219,7 @@ impl World {
                 self.shared.purge(&target, if *hard { Hardness::Hard } else { Hardness::Soft });
                 self.purges.push(Purge { page: *page, hard: *hard, order });
             }
+            Step::End => {}
             Step::Wait(millis) => drop(self.now.fetch_add(*millis, Ordering::Relaxed)),
         }
     }
@@ -202,13 +227,18 @@ impl World {
     fn ask(&mut self, worker: usize, asked: Asked) {
         self.asked += 1;
         let order = self.server.0.borrow().order;
-        tokio::task::spawn_local(reader::ask(Rc::clone(&self.workers[worker]), asked, (self.now(), order), Rc::clone(&self.got)));
+        let reader = reader::ask(Rc::clone(&self.workers[worker]), asked, (self.now(), order), Rc::clone(&self.got));
+        self.readers.push(tokio::task::spawn_local(reader));
     }
 
     /// Lets everything happen that can without the origin, then judges what came of it.
     async fn settle(&mut self) {
-        for _ in 0..200 {
-            tokio::task::yield_now().await;
+        // With a disk, what its threads have done has to be taken up, and may bring them more to do: a few turns.
+        for _ in 0..if self.disk.is_some() { 12 } else { 1 } {
+            for _ in 0..200 {
+                tokio::task::yield_now().await;
+            }
+            self.shared.store.settle_disk();
         }
         let got = self.got.borrow();
         for got in &got[self.judged..] {
@@ -256,6 +286,15 @@ impl World {
     }
 }
 
+/// A process: what its workers share, and the workers.
+fn process(memory: u64, disk: Option<&Path>, server: &Server, now: &Arc<AtomicU64>) -> (Arc<Shared>, Vec<Rc<Pipeline>>) {
+    let disk = disk.map(|folder| DiskOptions::new(folder.to_owned(), 1 << 30));
+    let shared = Arc::new(Shared::open(StoreOptions::with_memory(memory), disk, Clock::Simulated(Arc::clone(now))));
+    let worker = |_| Pipeline::new(Arc::clone(&shared), Arc::default(), Router::new(vec![site(server)]), Vec::new());
+    let workers = (0..2).map(worker).collect();
+    (shared, workers)
+}
+
 fn site(server: &Server) -> Site {
     Site {
         id: 0,
@@ -265,8 +304,8 @@ fn site(server: &Server) -> Site {
         origin: Rc::new(server.clone()),
         origin_host: None,
         object_max: 64 << 10,
-        disk_object_max: 0,
-        on_disk: false,
+        disk_object_max: 1 << 20,
+        on_disk: true,
         reader_wait_max: Duration::from_secs(60),
         down: Down::default(),
         refill: Refill::default(),

@@ -152,6 +152,13 @@ impl Server {
         half.map(|half| half.send(())).is_some()
     }
 
+    /// Nobody waits for an answer any more: whoever asked is gone.
+    pub(crate) fn forget(&self) {
+        let mut state = self.0.borrow_mut();
+        state.waiting.clear();
+        state.halves.clear();
+    }
+
     pub(crate) fn is_quiet(&self) -> bool {
         let state = self.0.borrow();
         state.waiting.is_empty() && state.halves.is_empty()
