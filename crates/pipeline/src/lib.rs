@@ -30,6 +30,7 @@ mod question;
 mod record;
 mod refill;
 mod refusals;
+mod shared;
 mod site;
 mod store_body;
 
@@ -42,11 +43,12 @@ pub use hit::{Content, Hit, Known};
 pub use interim::Interim;
 pub use inventory::{Inventory, StoredPage};
 pub use note::Note;
-pub use pipeline::{Pipeline, Shared};
+pub use pipeline::Pipeline;
 pub use purge::{Purging, TokenCheck};
 pub use question::Client;
 pub use record::Record;
 pub use refill::{Refill, Refilling};
+pub use shared::Shared;
 pub use site::{Down, Router, Site};
 
 /// The store, as this room fills it.

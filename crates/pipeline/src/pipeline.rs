@@ -4,10 +4,7 @@ use std::{
     cell::{Cell, RefCell},
     net::IpAddr,
     rc::Rc,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -25,94 +22,28 @@ use semantics::{
     storable::NotStorable,
     validation::{HeadSays, head_says, same_representation},
 };
-use store::{Front, Generation, Hardness, Joined, Target};
+use store::{Front, Generation, Joined};
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    Body, Client, Clock, Counters, Failure, Interim, Note, Record, Refilling, Resource, Router, Site, Store, Stored,
+    Body, Client, Counters, Failure, Interim, Note, Record, Resource, Router, Shared, Site, Stored,
     ask::Answer,
     deliver, failure,
     fetch::{STALE_IF_ERROR, Told},
     forward,
     next::{Found, Next},
-    popularity::{Popularity, Sampler},
-    purge::Purging,
+    popularity::Sampler,
     question::{self, Question},
-    refusals::Refusals,
-    store_body::CopyBudget,
 };
 
 /// How often a request joins a fetch whose leader then gives up, before it goes alone.
 const ATTEMPTS: usize = 4;
-
-/// A worker's front may hold this part of the memory tier,
-const FRONT_SHARE: u64 = 16;
-/// and never more than this. Nearly all of it is stored as well; what is not goes with the next [`Pipeline::sweep`].
-const FRONT_BYTES_MAX: u64 = 16 << 20;
 
 /// Bytes of a key beside the host and the target, at most: so it does not grow while it is written.
 const KEY_OVERHEAD: usize = 8;
 
 /// How long a request waits for the disk before it goes to the origin. A disk that is slower than this is slower than most origins.
 const DISK_WAIT: Duration = Duration::from_secs(2);
-
-/// What all workers share.
-#[derive(Debug)]
-pub struct Shared {
-    /// The stored responses.
-    pub store: Store,
-    /// The time.
-    pub clock: Clock,
-    /// Who may purge, and how often it was done.
-    pub purging: Purging,
-    /// What comes back by itself after a soft purge.
-    pub refilling: Refilling,
-    pub(crate) popularity: Popularity,
-    purged_at: AtomicU64,
-    pub(crate) refusals: Refusals,
-    /// What a worker's front may keep from being freed, in bytes.
-    front_bytes: u64,
-    pub(crate) copying: Arc<CopyBudget>,
-}
-
-impl Shared {
-    /// An empty store, in memory alone.
-    #[must_use]
-    pub fn new(options: store::StoreOptions, clock: Clock) -> Self {
-        Self::open(options, None, clock)
-    }
-
-    /// A store with what the disk has kept of it, if there is to be a disk tier.
-    #[must_use]
-    pub fn open(options: store::StoreOptions, disk: Option<store::DiskOptions>, clock: Clock) -> Self {
-        let copying = Arc::new(CopyBudget::new(options.growing_max));
-        let front_bytes = (options.memory / FRONT_SHARE).min(FRONT_BYTES_MAX);
-        Self {
-            store: Store::open(options, disk),
-            clock,
-            purging: Purging::default(),
-            refilling: Refilling::default(),
-            popularity: Popularity::new(),
-            purged_at: AtomicU64::new(0),
-            refusals: Refusals::default(),
-            front_bytes,
-            copying,
-        }
-    }
-
-    /// Purges, and remembers when.
-    pub fn purge(&self, target: &Target, hardness: Hardness) -> store::PurgeReceipt {
-        self.purged_at.store(self.clock.now().as_millis(), Ordering::Relaxed);
-        let receipt = self.store.purge(target, hardness);
-        self.refilling.purged(hardness);
-        receipt
-    }
-
-    /// When something was purged last; the epoch if never.
-    pub(crate) fn purged_at(&self) -> Timestamp {
-        Timestamp::from_millis(self.purged_at.load(Ordering::Relaxed))
-    }
-}
 
 /// One worker's part. Lives on its thread.
 #[derive(Debug)]
