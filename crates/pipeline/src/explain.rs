@@ -232,7 +232,7 @@ impl Pipeline {
         let found = self.found_in(resource.as_deref(), &question, now, &mut steps);
         let next = self.next(&question, found, now);
         let flight_key = self.flight_key(&question);
-        let flight = store.flight(store.hash(&flight_key), &flight_key);
+        let flight = store.flight(store.hash(&flight_key), &flight_key, question.url());
         let flight = flight.map(|flight| Flight { followers: flight.followers, arriving: flight.arriving });
         let fields = question.fields();
         let variants = resource.as_deref().map_or(&[][..], |resource| resource.variants());

@@ -101,6 +101,12 @@ impl Asks {
 }
 
 impl Question {
+    /// The site, and host and path, as purges name them.
+    pub(crate) fn url(&self) -> (u16, &[u8]) {
+        let parts = policy::KeyParts::of(&self.key);
+        (self.site.id, self.key.get(parts.url_start..parts.url_end).unwrap_or_default())
+    }
+
     pub(crate) fn fields(&self) -> RequestFields<'_> {
         RequestFields::from_map(&self.headers)
     }

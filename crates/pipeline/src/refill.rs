@@ -255,7 +255,7 @@ impl Run<'_> {
             }
             let flight = pipeline.flight_key(&question);
             // Somebody asks for it already; or, if there are too many flights, readers need them.
-            let Joined::Lead(lead) = store.join(store.hash(&flight), &flight) else { continue };
+            let Joined::Lead(lead) = store.join_for(store.hash(&flight), &flight, question.url()) else { continue };
             if pipeline.purged_softly(page.hash, &page.key).iter().all(|still| !Arc::ptr_eq(still, &stored)) {
                 continue;
             }

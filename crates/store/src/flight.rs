@@ -284,19 +284,25 @@ impl<R: Record, E: Failure> Flights<R, E> {
         let _ = self.spool.set(Arc::new(spool));
     }
 
-    /// Leads or follows, at the generation `now`; `begin` opens the leader's fetch.
+    /// Leads or follows; `begin` opens the leader's fetch.
     ///
-    /// A flight that began before the last purge takes nobody any more: it may bring what was purged, and whoever asks after a purge must
-    /// not see that. Which purges cover it cannot be known before its tags are, so any purge counts, and the newcomer leads a flight of its
-    /// own. That costs one further fetch for each key that is being fetched while something is purged.
-    pub(crate) fn join(self: &Arc<Self>, hash: KeyHash, key: &[u8], now: Generation, begin: impl FnOnce() -> Fetching) -> Joined<R, E> {
+    /// A flight that a purge has `overtaken` since it began takes nobody any more: it may bring what was purged, and whoever asks after a
+    /// purge must not see that. Which purges cover it cannot be known before its tags are, so any purge counts, and the newcomer leads a
+    /// flight of its own. That costs one further fetch for each key that is being fetched while something is purged.
+    pub(crate) fn join(
+        self: &Arc<Self>,
+        hash: KeyHash,
+        key: &[u8],
+        overtaken: impl FnOnce(Generation) -> bool,
+        begin: impl FnOnce() -> Fetching,
+    ) -> Joined<R, E> {
         let mut stripe = self.stripe(hash).lock();
         if let Some(flight) = stripe.get(&hash) {
             // Two keys with one hash do not happen; if they did, the second would have to go alone rather than read the first one's answer.
             if *flight.key != *key {
                 return Joined::Full;
             }
-            let entered = if flight.begun < now { Err(Refused::Gone) } else { flight.enter(self.followers_max) };
+            let entered = if overtaken(flight.begun) { Err(Refused::Gone) } else { flight.enter(self.followers_max) };
             match entered {
                 Ok(()) => return Joined::Follow(Follow::new(Arc::clone(flight), Arc::clone(self))),
                 Err(Refused::Full) => return Joined::Full,
@@ -308,7 +314,7 @@ impl<R: Record, E: Failure> Flights<R, E> {
         if opened.is_err() {
             return Joined::Full;
         }
-        // Not older than `now`, so what holds for it holds for the flight.
+        // Read after whatever the newcomer has seen: no purge that it knows of is younger.
         let fetching = begin();
         let begun = fetching.begun();
         let flight = Arc::new(Flight { hash, key: key.into(), begun, state: Mutex::new(State::default()) });
@@ -322,10 +328,10 @@ impl<R: Record, E: Failure> Flights<R, E> {
         })
     }
 
-    /// The flight that a newcomer at the generation `now` would follow.
-    pub(crate) fn view(&self, hash: KeyHash, key: &[u8], now: Generation) -> Option<FlightView> {
+    /// The flight that a newcomer would follow.
+    pub(crate) fn view(&self, hash: KeyHash, key: &[u8], overtaken: impl Fn(Generation) -> bool) -> Option<FlightView> {
         let stripe = self.stripe(hash).lock();
-        let flight = stripe.get(&hash).filter(|flight| *flight.key == *key && flight.begun >= now)?;
+        let flight = stripe.get(&hash).filter(|flight| *flight.key == *key && !overtaken(flight.begun))?;
         let state = flight.state.lock();
         match &state.phase {
             Phase::Waiting => Some(FlightView { followers: state.waiting, arriving: false }),

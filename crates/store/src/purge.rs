@@ -103,6 +103,8 @@ pub(crate) struct PurgeTable {
     log: Mutex<Option<PurgeLog>>,
     /// Written only under the lock of `lines`, after the line is in: whoever reads the new generation finds its line.
     generation: AtomicU64,
+    /// The generation of the last purge by an operator: those count for every fetch, an invalidation for those of its URL alone.
+    purged: AtomicU64,
     lines: RwLock<Lines>,
     targets_max: usize,
     secret: Secret,
@@ -116,6 +118,9 @@ struct Lines {
     /// URLs and tags by their secret hash, so that a line's size does not depend on what was purged. Were two ever to share a hash, one
     /// would be purged with the other.
     exact: HashMap<KeyHash, Line, AsIs>,
+    /// URLs that the answer to an unsafe method invalidated (RFC 9111 §4.4). Anybody may send those, so they have a table of their own: they
+    /// push out nobody's purge, and fold into a soft purge of the site.
+    invalidated: HashMap<KeyHash, Line, AsIs>,
     prefixes: Vec<PrefixLine>,
 }
 
@@ -142,7 +147,8 @@ const TAG: u8 = 1;
 
 impl PurgeTable {
     pub(crate) fn new(targets_max: usize, secret: Secret) -> Self {
-        Self { log: Mutex::new(None), generation: AtomicU64::new(1), lines: RwLock::default(), targets_max: targets_max.max(1), secret }
+        let (generation, purged) = (AtomicU64::new(1), AtomicU64::new(1));
+        Self { log: Mutex::new(None), generation, purged, lines: RwLock::default(), targets_max: targets_max.max(1), secret }
     }
 
     /// A table that goes on where the log in `dir` ends, and keeps that log. The secret must be the one that the log was written with.
@@ -163,6 +169,7 @@ impl PurgeTable {
         let table = Self {
             log: Mutex::new(Some(log)),
             generation: AtomicU64::new(replay.generation),
+            purged: AtomicU64::new(replay.generation),
             lines: RwLock::new(lines),
             targets_max: targets_max.max(1),
             secret,
@@ -194,7 +201,7 @@ impl PurgeTable {
     /// Lines held: URLs, tags, prefixes and sites.
     pub(crate) fn len(&self) -> usize {
         let lines = self.lines.read();
-        lines.exact.len() + lines.prefixes.len() + lines.sites.len()
+        lines.exact.len() + lines.invalidated.len() + lines.prefixes.len() + lines.sites.len()
     }
 
     /// Raises the generation and notes the target. One line, except when the table is full: then once through it, every `targets_max / 2`
@@ -210,6 +217,24 @@ impl PurgeTable {
             Target::Tag { site, tag } => What::Exact { site: *site, name: self.secret.name(TAG, *site, tag.as_bytes()) },
             Target::Prefix { site, url } => What::Prefix { site: *site, prefix: url[..url.len().min(PREFIX_BYTES_MAX)].into() },
         };
+        self.note(hardness, what)
+    }
+
+    /// The same for a URL that the answer to an unsafe method invalidated.
+    pub(crate) fn invalidate(&self, site: u16, name: KeyHash) -> Generation {
+        self.note(Hardness::Hard, What::Invalidated { site, name })
+    }
+
+    /// Whether a fetch of a URL that began at `begun` may bring what was purged or invalidated since.
+    pub(crate) fn overtook(&self, name: KeyHash, begun: Generation) -> bool {
+        if begun.0 < self.purged.load(Ordering::Acquire) {
+            return true;
+        }
+        let lines = self.lines.read();
+        lines.invalidated.get(&name).is_some_and(|line| begun.0 < line.mark.latest())
+    }
+
+    fn note(&self, hardness: Hardness, what: What) -> Generation {
         let mut log = self.log.lock();
         let generation = self.generation.load(Ordering::Relaxed) + 1;
         let logged = Logged { generation, hardness, what };
@@ -218,6 +243,9 @@ impl PurgeTable {
         }
         let mut lines = self.lines.write();
         lines.apply(&logged, self.targets_max);
+        if !matches!(logged.what, What::Invalidated { .. }) {
+            self.purged.store(generation, Ordering::Release);
+        }
         self.generation.store(generation, Ordering::Release);
         drop(lines);
         if let Some(log) = &mut *log {
@@ -228,6 +256,8 @@ impl PurgeTable {
 
     /// Raises the generation alone: fetches that began before can be told from those that begin now.
     pub(crate) fn raise(&self) -> Generation {
+        // As every purge does: of two that read the same generation one would be lost.
+        let _log = self.log.lock();
         let _lines = self.lines.write();
         let generation = self.generation.load(Ordering::Relaxed) + 1;
         self.generation.store(generation, Ordering::Release);
@@ -273,6 +303,11 @@ impl PurgeTable {
         if let Some(site) = lines.sites.get(&scope.site) {
             found("site", *site);
         }
+        if !lines.invalidated.is_empty()
+            && let Some(line) = lines.invalidated.get(&self.url(scope.site, &scope.url))
+        {
+            found("invalidation", line.mark);
+        }
         if !lines.exact.is_empty() {
             if let Some(line) = lines.exact.get(&self.url(scope.site, &scope.url)) {
                 found("url", line.mark);
@@ -298,6 +333,7 @@ impl Lines {
             What::All => self.purge_all(mark),
             What::Site(site) => self.sites.entry(*site).or_default().raise(mark),
             What::Exact { site, name } => self.purge_exact(*name, Line { mark, site: *site }, targets_max),
+            What::Invalidated { site, name } => self.invalidate(*name, Line { mark, site: *site }, targets_max),
             What::Prefix { site, prefix } => self.purge_prefix(prefix, Line { mark, site: *site }),
         }
     }
@@ -308,11 +344,13 @@ impl Lines {
         let all = self.all.logged(&What::All);
         let sites = self.sites.iter().flat_map(|(site, mark)| mark.logged(&What::Site(*site)));
         let exact = self.exact.iter().flat_map(|(name, line)| line.mark.logged(&What::Exact { site: line.site, name: *name }));
+        let invalidated =
+            self.invalidated.iter().flat_map(|(name, line)| line.mark.logged(&What::Invalidated { site: line.site, name: *name }));
         let prefixes = self
             .prefixes
             .iter()
             .flat_map(|held| held.line.mark.logged(&What::Prefix { site: held.line.site, prefix: held.prefix.clone() }));
-        all.chain(sites).chain(exact).chain(prefixes).collect()
+        all.chain(sites).chain(exact).chain(invalidated).chain(prefixes).collect()
     }
 
     /// Drops what the purge of everything now says as well.
@@ -321,6 +359,7 @@ impl Lines {
         let all = self.all;
         self.sites.retain(|_, mark| mark.exceeds(all));
         self.exact.retain(|_, line| line.mark.exceeds(all));
+        self.invalidated.retain(|_, line| line.mark.exceeds(all));
         self.prefixes.retain(|prefix| prefix.line.mark.exceeds(all));
     }
 
@@ -335,6 +374,17 @@ impl Lines {
             self.exact.retain(|_, line| line.mark.latest() > oldest || fold(sites, *line));
         }
         self.exact.insert(name, line);
+    }
+
+    /// Folds softly: a stranger can make a site be validated anew, and no more.
+    fn invalidate(&mut self, name: KeyHash, line: Line, max: usize) {
+        if self.invalidated.len() >= max && !self.invalidated.contains_key(&name) {
+            let oldest = older_half(self.invalidated.values().map(|line| line.mark.latest()));
+            let sites = &mut self.sites;
+            let soft = |line: &Line| Line { mark: Mark { soft: line.mark.latest(), hard: 0 }, site: line.site };
+            self.invalidated.retain(|_, line| line.mark.latest() > oldest || fold(sites, soft(line)));
+        }
+        self.invalidated.entry(name).or_insert(line).mark.raise(line.mark);
     }
 
     fn purge_prefix(&mut self, prefix: &[u8], line: Line) {

@@ -74,7 +74,7 @@ impl<R: Record> Stored<R> {
     /// The same, never to be written to the disk: its origin is as near as the disk is.
     #[must_use]
     pub fn in_memory_only(self) -> Self {
-        self.mark.keep_off();
+        self.mark().keep_off();
         self
     }
 }

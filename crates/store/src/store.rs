@@ -154,9 +154,10 @@ impl<R: Record, E: Failure> Store<R, E> {
         self.purges.covering(stored)
     }
 
-    /// The flight that [`join`](Self::join) would follow now, if there is one.
-    pub fn flight(&self, hash: KeyHash, key: &[u8]) -> Option<FlightView> {
-        self.flights.view(hash, key, self.generation())
+    /// The flight that [`join_for`](Self::join_for) would follow now, if there is one.
+    pub fn flight(&self, hash: KeyHash, key: &[u8], (site, url): (u16, &[u8])) -> Option<FlightView> {
+        let name = self.purges.url(site, url);
+        self.flights.view(hash, key, |begun| self.is_overtaken(name, begun))
     }
 
     /// Opens a fetch: call it before the request is sent, and keep it until the response is stored. [`join`](Self::join) does so for its
@@ -210,7 +211,11 @@ impl<R: Record, E: Failure> Store<R, E> {
             let variants = fits.then_some(&stored).into_iter().chain(kept).cloned();
             let key: Arc<[u8]> = same.map_or_else(|| key.into(), |resource| Arc::clone(&resource.key));
             self.put(hash, Arc::clone(&key), before.as_deref(), variants, &mut evicted);
-            let files = self.forget_files(hash, held.iter().filter(|held| gone(held)), Some(&stored));
+            let mut files = self.forget_files(hash, held.iter().filter(|held| gone(held)), Some(&stored));
+            if same.is_none() && stored.body.memory().is_some() {
+                // Files that were not read before this was fetched: nobody knows which of them it replaces.
+                files.extend(self.forget_unread(hash));
+            }
             (self.number(hash, &stored, fits, files), key)
         };
         self.account(evicted);
@@ -258,13 +263,14 @@ impl<R: Record, E: Failure> Store<R, E> {
     /// false: this is then the ordinary purge, with its line.
     pub fn invalidate(&self, site: u16, url: &[u8], index_is_complete: bool) -> PurgeReceipt {
         let purge = || self.purge(&Target::Url { site, url: url.into() }, Hardness::Hard);
-        // What is only on the disk is not in the index.
-        if !index_is_complete || self.disk.is_some() {
+        if !index_is_complete {
             return purge();
         }
         let name = self.purges.url(site, url);
         // Before the index is looked at: what an earlier fetch has stored is in it, or that fetch is still open.
-        let noted = self.fetches.invalidate(name, &self.purges);
+        // What is only on the disk is not in the index; there, the line is needed for good.
+        let noted =
+            if self.disk.is_some() { Some(self.purges.invalidate(site, name)) } else { self.fetches.invalidate(name, &self.purges) };
         let generation = noted.unwrap_or_else(|| self.generation());
         let keys = self.urls.keys(name, PURGE_FORMS_MAX + 1);
         if keys.len() > PURGE_FORMS_MAX {
@@ -296,7 +302,19 @@ impl<R: Record, E: Failure> Store<R, E> {
 
     /// Leads, follows or goes alone: see [`Joined`]. Never follows a fetch that began before the last purge.
     pub fn join(&self, hash: KeyHash, key: &[u8]) -> Joined<R, E> {
-        self.flights.join(hash, key, self.generation(), || self.begin())
+        let now = self.generation();
+        self.flights.join(hash, key, |begun| begun < now, || self.begin())
+    }
+
+    /// The same for the key of a URL, as its [`Scope`] has it: what was invalidated elsewhere meanwhile does not count then, so that one
+    /// writer does not split the crowds on all other pages.
+    pub fn join_for(&self, hash: KeyHash, key: &[u8], (site, url): (u16, &[u8])) -> Joined<R, E> {
+        let name = self.purges.url(site, url);
+        self.flights.join(hash, key, |begun| self.is_overtaken(name, begun), || self.begin())
+    }
+
+    fn is_overtaken(&self, name: KeyHash, begun: Generation) -> bool {
+        self.purges.overtook(name, begun) || self.fetches.covering(name, begun).is_some()
     }
 
     /// Whether the key was marked as uncacheable until a time after `now`, both in the caller's milliseconds.

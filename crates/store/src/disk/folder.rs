@@ -7,7 +7,7 @@
 use std::fmt;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::{Trouble, format};
@@ -173,7 +173,19 @@ fn create_dir(path: &Path, parents: bool) -> io::Result<()> {
     match made {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
         made => made,
+    }?;
+    only_ours_to_write(path)
+}
+
+/// Somebody else who may write here could give our readers any page.
+fn only_ours_to_write(path: &Path) -> io::Result<()> {
+    let (folder, ourselves) = (fs::metadata(path)?, fs::metadata("/proc/self"));
+    let foreign = ourselves.is_ok_and(|ourselves| ourselves.uid() != folder.uid());
+    if foreign || folder.mode() & 0o022 != 0 {
+        let what = if foreign { "belongs to another user" } else { "may be written to by other users" };
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("{} {what}", path.display())));
     }
+    Ok(())
 }
 
 /// Whether nothing lies in it that we did not put there. The marker alone would not do: a start that was cut short has none.
@@ -246,6 +258,19 @@ mod tests {
 
     fn key(folder: &Folder) -> crate::KeyHash {
         folder.secret.key(b"/")
+    }
+
+    #[test]
+    fn a_folder_that_others_may_write_to_is_refused() {
+        for shared in ["", "objects", "objects/7f", "tmp"] {
+            let dir = temporary();
+            let path = dir.path().join("cache");
+            drop(Folder::open(&path).expect("opened"));
+            fs::create_dir_all(path.join(shared)).expect("there");
+            fs::set_permissions(path.join(shared), fs::Permissions::from_mode(0o777)).expect("ours");
+            // What is temporary is made anew each time.
+            assert_eq!(Folder::open(&path).is_ok(), shared == "tmp", "{shared}");
+        }
     }
 
     #[test]

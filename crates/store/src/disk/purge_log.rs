@@ -72,6 +72,11 @@ pub(crate) enum What {
         site: u16,
         name: KeyHash,
     },
+    /// A URL that the answer to an unsafe method invalidated.
+    Invalidated {
+        site: u16,
+        name: KeyHash,
+    },
     Prefix {
         site: u16,
         prefix: Box<[u8]>,
@@ -291,10 +296,8 @@ impl Line {
                 match what {
                     What::All => format!("{generation:x} {hardness} all"),
                     What::Site(site) => format!("{generation:x} {hardness} site {site:x}"),
-                    What::Exact { site, name } => {
-                        let (first, second) = name.words();
-                        format!("{generation:x} {hardness} exact {site:x} {first:016x}{second:016x}")
-                    }
+                    What::Exact { site, name } => format!("{generation:x} {hardness} exact {site:x} {}", spelled(*name)),
+                    What::Invalidated { site, name } => format!("{generation:x} {hardness} invalidated {site:x} {}", spelled(*name)),
                     What::Prefix { site, prefix } => format!("{generation:x} {hardness} prefix {site:x} {}", hex(prefix)),
                 }
             }
@@ -322,17 +325,24 @@ impl Line {
         let what = match kind {
             "all" => What::All,
             "site" => What::Site(site(&mut words)?),
-            "exact" => {
-                let (site, name) = (site(&mut words)?, words.next()?);
-                let (first, second) = name.split_at_checked(16)?;
-                let word = |hex| u64::from_str_radix(hex, 16).ok();
-                What::Exact { site, name: KeyHash::from_words(word(first)?, word(second)?) }
-            }
+            "exact" => What::Exact { site: site(&mut words)?, name: named(words.next()?)? },
+            "invalidated" => What::Invalidated { site: site(&mut words)?, name: named(words.next()?)? },
             "prefix" => What::Prefix { site: site(&mut words)?, prefix: unhex(words.next()?)? },
             _ => return None,
         };
         Some(Self::Purge(Logged { generation, hardness, what }))
     }
+}
+
+fn spelled(name: KeyHash) -> String {
+    let (first, second) = name.words();
+    format!("{first:016x}{second:016x}")
+}
+
+fn named(text: &str) -> Option<KeyHash> {
+    let (first, second) = text.split_at_checked(16)?;
+    let word = |hex| u64::from_str_radix(hex, 16).ok();
+    Some(KeyHash::from_words(word(first)?, word(second)?))
 }
 
 fn hex(bytes: &[u8]) -> String {

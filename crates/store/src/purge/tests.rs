@@ -161,6 +161,24 @@ fn folding_hardens_only_what_is_older_than_the_hard_purge() {
     assert_eq!(table.verdict(&younger), Purged::Soft);
 }
 
+/// Anybody may send an unsafe method to any number of paths: that must neither empty a site nor push out what the operator purged.
+#[test]
+fn invalidations_fold_softly_and_push_out_no_purge() {
+    let table = table(4);
+    let (page, purged) = (stored(table.generation(), 1, "h/page", &[]), stored(table.generation(), 1, "h/purged", &[]));
+    table.purge(&url(1, "h/purged"), Hardness::Hard);
+    let edited = stored(table.generation(), 1, "h/edited", &[]);
+    table.invalidate(1, table.url(1, b"h/edited"));
+    assert_eq!(table.verdict(&edited), Purged::Hard);
+    for path in 0..100 {
+        table.invalidate(1, table.url(1, format!("h/{path}").as_bytes()));
+    }
+    assert_eq!((table.verdict(&page), table.verdict(&purged)), (Purged::Soft, Purged::Hard));
+    assert!(table.len() <= 4 + 1 + 1);
+    let last = stored(edited.begun(), 1, "h/99", &[]);
+    assert_eq!(table.verdict(&last), Purged::Hard, "the newer half is told apart");
+}
+
 #[test]
 fn prefixes_fold_as_well() {
     let table = table(8);

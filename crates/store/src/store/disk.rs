@@ -179,6 +179,11 @@ impl<R: Record, E: Failure> Store<R, E> {
         gone.filter(|stored| !shared(stored)).flat_map(|stored| disk.kill(hash, stored.mark())).collect()
     }
 
+    /// Forgets all files of a key that memory holds nothing of.
+    pub(super) fn forget_unread(&self, hash: KeyHash) -> Vec<FileId> {
+        self.disk.as_ref().map(|disk| disk.forget(hash)).unwrap_or_default()
+    }
+
     pub(super) fn unlink(&self, files: Vec<FileId>) {
         if let Some(disk) = &self.disk {
             disk.doom(files);

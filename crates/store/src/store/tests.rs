@@ -78,13 +78,13 @@ fn looking_finds_what_asking_finds() {
     store.mark_uncacheable(key, 1_000);
     assert_eq!((store.uncacheable_until(key), store.uncacheable_until(other)), (Some(1_000), None));
 
-    assert_eq!(store.flight(key, b"/a"), None);
+    assert_eq!(store.flight(key, b"/a", (SITE, b"h/a")), None);
     let Joined::Lead(lead) = store.join(key, b"/a") else { panic!("nobody fetches") };
     let Joined::Follow(follow) = store.join(key, b"/a") else { panic!("somebody fetches") };
-    assert_eq!(store.flight(key, b"/a"), Some(FlightView { followers: 1, arriving: false }));
-    assert_eq!(store.flight(key, b"/b"), None);
+    assert_eq!(store.flight(key, b"/a", (SITE, b"h/a")), Some(FlightView { followers: 1, arriving: false }));
+    assert_eq!(store.flight(key, b"/b", (SITE, b"h/b")), None);
     store.purge(&Target::All, Hardness::Soft);
-    assert_eq!(store.flight(key, b"/a"), None, "nobody follows a fetch that began before a purge");
+    assert_eq!(store.flight(key, b"/a", (SITE, b"h/a")), None, "nobody follows a fetch that began before a purge");
     drop((lead, follow));
 }
 
@@ -411,6 +411,44 @@ mod invalidation {
         assert_eq!((held(&store, "h/post"), held(&store, "h/post?page=2"), held(&store, "h/poster")), (vec![], vec![], vec![1]));
         assert_eq!(invalidate(&store), Some(0));
         assert_eq!((store.usage().purges, store.usage().invalidations), (0, 0), "no fetch is open, so there is nothing to remember");
+    }
+
+    /// Found by trying: with fifty comments a second anywhere, a crowd on another page was fifty crowds.
+    #[test]
+    fn one_writer_does_not_split_the_crowds_on_other_pages() {
+        let store = store(1 << 20);
+        let join = |url: &str| store.join_for(store.hash(url.as_bytes()), url.as_bytes(), (SITE, url.as_bytes()));
+        let (Joined::Lead(other), Joined::Lead(own)) = (join("h/other"), join(PATH)) else { panic!("nobody else leads") };
+        invalidate(&store);
+        assert!(matches!(join("h/other"), Joined::Follow(_)));
+        assert!(matches!(join(PATH), Joined::Lead(_)), "its own page may have changed");
+        drop((other, own));
+        let Joined::Lead(lead) = join("h/other") else { panic!("nobody else leads") };
+        store.purge(&Target::Tag { site: SITE, tag: "t".to_owned() }, Hardness::Hard);
+        assert!(matches!(join("h/other"), Joined::Lead(_)), "a purge may cover it: its tags are not known yet");
+        drop(lead);
+    }
+
+    /// Were two of them given one number, a page judged under the first would never be judged under the second.
+    #[test]
+    fn purges_and_invalidations_have_numbers_of_their_own() {
+        let store = store(1 << 20);
+        let numbers = |act: &(dyn Fn() -> PurgeReceipt + Sync)| (0..20_000).map(|_| act().generation.number()).collect::<Vec<_>>();
+        let (mut purges, invalidations) = std::thread::scope(|scope| {
+            let purging = scope.spawn(|| numbers(&|| store.purge(&Target::Site(9), Hardness::Soft)));
+            let invalidating = scope.spawn(|| {
+                numbers(&|| {
+                    let _open = store.begin();
+                    store.invalidate(SITE, PATH.as_bytes(), true)
+                })
+            });
+            (purging.join().expect("no panic"), invalidating.join().expect("no panic"))
+        });
+        purges.extend(invalidations);
+        let count = purges.len();
+        purges.sort_unstable();
+        purges.dedup();
+        assert_eq!(purges.len(), count);
     }
 
     #[test]
