@@ -241,7 +241,7 @@ impl Pipeline {
             };
             let store = &self.shared.store;
             let flight = self.flight_key(&question);
-            match store.join(store.hash(&flight), &flight) {
+            match store.join_for(store.hash(&flight), &flight, question.url()) {
                 Joined::Full => return self.alone(&question, candidate, forwarded).await,
                 // An earlier flight may have landed between looking and joining.
                 Joined::Lead(lead) if matches!(self.find(&question, now), Found::Fresh(_)) => drop(lead),
@@ -392,17 +392,21 @@ impl Pipeline {
     }
 
     /// What a 200 to HEAD makes of the stored response to GET (RFC 9111 §4.3.5): the updated one, if it is about that.
-    fn looked_at(&self, question: &Question, candidate: &Arc<Stored>, answer: &Answer, begun: Generation) -> Option<Arc<Stored>> {
+    fn looked_at(
+        self: &Rc<Self>,
+        question: &Rc<Question>,
+        candidate: &Arc<Stored>,
+        answer: &Answer,
+        begun: Generation,
+    ) -> Option<Arc<Stored>> {
         if question.method != Method::HEAD || answer.response.status() != StatusCode::OK || candidate.record.status != StatusCode::OK {
             return None;
         }
         match head_says(&candidate.record.headers(), candidate.body.len(), answer.response.headers()) {
             HeadSays::Same => self.freshened(question, candidate, answer, begun),
             HeadSays::Changed => {
-                // One that is stale already may still stand in for an origin that fails.
-                if candidate.record.freshness.is_fresh(answer.response_time) {
-                    self.shared.store.remove(question.hash, &question.key);
-                }
+                // It is fetched anew behind. Till then it stays what it is: a HEAD alone must not cost the copy that may have to stand in.
+                self.refresh(&Rc::new(Question { method: Method::GET, ..(**question).clone() }), candidate);
                 None
             }
             HeadSays::Nothing => None,
@@ -436,7 +440,7 @@ impl Pipeline {
             return;
         }
         let flight = self.flight_key(question);
-        if let Joined::Lead(lead) = store.join(store.hash(&flight), &flight) {
+        if let Joined::Lead(lead) = store.join_for(store.hash(&flight), &flight, question.url()) {
             // Nobody waits for it who could be told of interim responses.
             drop(self.begin_fetch(Rc::clone(question), lead, Some(Arc::clone(stored)), None));
         }

@@ -73,7 +73,8 @@ impl Purging {
         self.refused.fetch_add(1, Relaxed);
         let whence = match address {
             _ if allowed => "a web page in a browser".to_owned(),
-            Some(address) => address.to_string(),
+            // Not which: it may be that of an inner proxy.
+            Some(_) => "an address that is not".to_owned(),
             None => "somebody behind a proxy that is not in trusted_proxies".to_owned(),
         };
         let token =
@@ -92,17 +93,20 @@ fn tokens(headers: &HeaderMap) -> Vec<&[u8]> {
     bearer.chain(named.map(|value| value.as_bytes().trim_ascii())).collect()
 }
 
-/// Fields that every browser sends with the requests of a page and that no page can leave out. An address does not vouch for a page that
-/// somebody there has open.
+/// Fields that browsers send with the requests of a page and that no page can leave out. An address does not vouch for a page that somebody
+/// there has open. `Sec-Fetch-*` alone would not do: over plain HTTP they are not sent.
 fn is_of_a_browser(headers: &HeaderMap) -> bool {
-    headers.contains_key(header::ORIGIN) || headers.keys().any(|name| name.as_str().starts_with("sec-fetch-"))
+    let browsers = headers.get(header::USER_AGENT).is_some_and(|agent| agent.as_bytes().starts_with(b"Mozilla/"));
+    browsers
+        || [header::ORIGIN, header::REFERER, header::COOKIE, header::ACCEPT_LANGUAGE].iter().any(|name| headers.contains_key(name))
+        || headers.keys().any(|name| name.as_str().starts_with("sec-fetch-"))
 }
 
 /// Whose request this is, as far as somebody we trust says so.
 ///
-/// Of a peer that is no trusted proxy: the peer itself, unless the request carries what only proxies write; then it speaks for somebody
-/// else. Of a trusted proxy: the client that it names; every member of the chain that is looked at must be readable. A trusted proxy that
-/// names nobody asks for itself, unless it says in another field that it does not. A Unix socket has no address to speak of.
+/// A peer speaks for itself, unless the request carries what only proxies write; then it speaks for somebody else. Of a trusted proxy: the
+/// client that it names in `X-Forwarded-For`; every member of the chain that is looked at must be readable. A Unix socket has no address to
+/// speak of.
 fn vouched_address(client: &Client, headers: &HeaderMap, trusted_proxies: &[IpNet]) -> Option<IpAddr> {
     const NAMES: &str = "x-forwarded-for";
     let speaks_for_others = |name: &str| name == "via" || name.starts_with("x-forwarded") || NAMING.contains(&name);
@@ -111,17 +115,20 @@ fn vouched_address(client: &Client, headers: &HeaderMap, trusted_proxies: &[IpNe
     }
     let lines: Vec<&str> = headers.get_all(NAMES).iter().map(|line| line.to_str().unwrap_or("?")).collect();
     if lines.is_empty() {
-        return client.peer.filter(|_| !headers.keys().any(|name| NAMING.contains(&name.as_str())));
+        return client.peer.filter(|_| !headers.keys().any(|name| speaks_for_others(name.as_str())));
     }
+    let chain: Vec<&str> = lines.iter().rev().flat_map(|line| line.rsplit(',')).collect();
     let mut vouched = None;
-    for member in lines.iter().rev().flat_map(|line| line.rsplit(',')) {
+    for member in &chain {
         let address = member.trim().parse::<IpAddr>().ok()?.to_canonical();
         vouched = Some(address);
         if !trusted_proxies.iter().any(|network| network.contains(&address)) {
             break;
         }
     }
-    vouched
+    // In the middle of a chain, "this machine" is a proxy that somebody's request came through.
+    let near = chain.len() == 1 && client.peer.is_none_or(|peer| peer.is_loopback());
+    vouched.filter(|address| near || !address.is_loopback())
 }
 
 /// Fields other than `X-Forwarded-For` in which proxies name their client.
@@ -309,7 +316,13 @@ mod tests {
             // A proxy that was made known says who it is, rightmost first.
             (Some("10.0.0.1"), &[("x-forwarded-for", "203.0.113.7")], Some("203.0.113.7")),
             (Some("10.0.0.1"), &[("x-forwarded-for", "127.0.0.1, 203.0.113.7")], Some("203.0.113.7")),
-            (Some("10.0.0.1"), &[("x-forwarded-for", "127.0.0.1, 10.0.0.9")], local),
+            // A tunnel on the proxy's own machine: a stranger came through it.
+            (Some("10.0.0.1"), &[("x-forwarded-for", "127.0.0.1, 10.0.0.9")], None),
+            (Some("10.0.0.1"), &[("x-forwarded-for", "127.0.0.1")], None),
+            (None, &[("x-forwarded-for", "203.0.113.7, 127.0.0.1")], None),
+            // It speaks for somebody, and does not say for whom.
+            (Some("127.0.0.2"), &[("x-forwarded-proto", "https")], None),
+            (Some("127.0.0.2"), &[("via", "1.1 proxy")], None),
             (Some("127.0.0.2"), &[("x-forwarded-for", "127.0.0.1")], local),
             // It named somebody, but not so that it can be read: it is not the proxy itself.
             (Some("127.0.0.2"), &[("x-forwarded-for", "unknown")], None),

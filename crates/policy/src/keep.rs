@@ -120,6 +120,14 @@ impl Policy {
         if seen.asked.cookie && !by_origin {
             return Err(NotKept::Cookie);
         }
+        // RFC 9213 lets a field for caches overrule this one. But a server that writes such a field into everything does not know of the
+        // reader whose cookie the page was made for; the page's own maker does.
+        if seen.asked.is_personal() && directives.targeted {
+            let own = ResponseDirectives::of(seen.headers);
+            if own.no_store || own.private.is_present() {
+                return Err(if seen.asked.cookie { NotKept::Cookie } else { NotKept::NotStorable(NotStorable::Authorization) });
+            }
+        }
         if seen.status == StatusCode::NOT_FOUND && seen.just_purged {
             return Err(NotKept::JustPurged);
         }
@@ -263,6 +271,20 @@ mod tests {
     }
 
     /// RFC 9213 §2.2.
+    /// A server that adds `CDN-Cache-Control` to everything does not know whose page it is; who made the page does.
+    #[test]
+    fn a_targeted_field_does_not_give_away_what_was_made_for_a_cookie() {
+        for own in ["no-store", "private", "private, no-store, max-age=0"] {
+            for field in ["cdn-cache-control", "seawall-cache-control"] {
+                let fields: &'static [(&str, &str)] = Box::leak(Box::new([("cache-control", own), (field, "public, max-age=600")]));
+                assert!(case(200, fields).keep(generic()).is_ok(), "{own} {field}");
+                assert!(Case { asked: COOKIE, ..case(200, fields) }.keep(generic()).is_err(), "{own} {field}");
+            }
+        }
+        let fields: &[_] = &[("cache-control", "max-age=0"), ("cdn-cache-control", "max-age=600")];
+        assert!(Case { asked: COOKIE, ..case(200, fields) }.keep(generic()).is_ok_and(|kept| kept.for_cookies));
+    }
+
     #[test]
     fn a_targeted_field_speaks_instead_of_cache_control() {
         assert_eq!(case(200, &[("cache-control", "no-store"), ("cdn-cache-control", "max-age=60")]).lifetime(generic()), Some(60));

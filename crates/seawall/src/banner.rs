@@ -74,12 +74,15 @@ pub(crate) fn print(settings: &Settings, listening: &[Socket], admin: Option<Soc
         Socket::Tcp(address) => Some(local(*address)),
         Socket::Unix(_) => None,
     }) {
-        let _ = write!(
-            text,
-            "\nTry next:\n  curl -sI http://{address}/ | grep -i cache     why it is a hit, a miss or a bypass\n  wrk -c 500 -d 5 http://{address}/     a crowd\n"
-        );
+        text.push_str("\nTry next:\n");
+        let mut hint = |command: String, what: &str| {
+            let _ = writeln!(text, "  {command:<54} {what}");
+        };
+        hint(format!("curl -sI http://{address}/ | grep -i cache"), "a hit, a miss or a bypass, and which rule said so");
+        hint(format!("wrk -c 500 -d 5 http://{address}/"), "a crowd");
         if admin.is_some() {
-            text.push_str("  seawall purge --all     forget everything\n");
+            hint(format!("seawall explain http://{address}/"), "how it is judged, and what is stored");
+            hint("seawall purge --all".to_owned(), "forget everything");
         }
     }
     eprintln!("{text}");

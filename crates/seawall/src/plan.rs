@@ -132,7 +132,7 @@ impl SitePlan {
             origin,
             origin_host: self.origin_host.clone(),
             object_max: self.site.cache.object_max,
-            disk_object_max: self.site.cache.disk_object_max,
+            disk_object_max: if self.on_disk { self.site.cache.disk_object_max } else { 0 },
             reader_wait_max: settings.limits.write_timeout,
             on_disk: self.on_disk,
             down: Down::telling(Arc::clone(&self.down)),

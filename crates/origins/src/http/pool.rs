@@ -184,7 +184,9 @@ impl Pool {
             if std::mem::take(&mut careful) {
                 tokio::task::yield_now().await;
             }
-            if std::future::poll_fn(|cx| Poll::Ready(wire.poll_is_good(cx))).await {
+            // Not within the task's budget: when that is spent, every connection would seem to be at rest.
+            let is_good = std::future::poll_fn(|cx| Poll::Ready(wire.poll_is_good(cx)));
+            if tokio::task::unconstrained(is_good).await {
                 wire.reused = true;
                 return Some(wire);
             }

@@ -34,6 +34,8 @@ use crate::{Body, Fault, OnInterim, OriginError};
 
 /// Room for a response head and a page in one read. A connection keeps it while it is idle.
 const READ_MIN: usize = 16 * 1024;
+/// Interim responses before a final one. Whoever sends more never means to end.
+const INTERIMS_MAX: usize = 64;
 /// The most that is read at once, for content of many reads.
 const READ_MAX: usize = 64 * 1024;
 
@@ -171,10 +173,15 @@ impl Wire {
         deadline: Instant,
         interim: Option<&OnInterim<'_>>,
     ) -> Option<Result<Head, Broken>> {
+        let mut interims = 0;
         poll_fn(|cx| {
             loop {
                 match self.poll_head(cx, options) {
+                    Poll::Ready(Ok(head)) if head.is_interim() && interims >= INTERIMS_MAX => {
+                        return Poll::Ready(Some(Err(Broken::new(Fault::ProtocolError, "too many interim responses"))));
+                    }
                     Poll::Ready(Ok(mut head)) if head.is_interim() => {
+                        interims += 1;
                         if let Some(interim) = interim.filter(|_| head.status != StatusCode::CONTINUE) {
                             strip_hop_by_hop(&mut head.fields);
                             // Nothing follows an interim head, whatever it says (RFC 9110 §8.6).
