@@ -1,7 +1,7 @@
 # `make` alone lists what there is. What takes part in `make test` here is what `.ci/run` runs there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check spec fuzz bench bench-crowd bench-ghost bench-store conformance docs release tools deny
+.PHONY: help run test check spec fuzz bench bench-crowd bench-ghost bench-restart bench-store conformance docs release tools deny
 
 CARGO ?= cargo
 # What `make run` serves, and where.
@@ -17,7 +17,7 @@ PACKAGE = seawall-$(VERSION)-$(shell uname -m)-linux
 help: ## this list
 	@echo 'Seawall. The targets:'
 	@echo
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "  make %-14s %s\n", $$1, $$2 }'
 
 run: tools ## serve the example blog on http://127.0.0.1:8080; SOURCE=... LISTEN=... for another source or address
 	$(CARGO) build --release --locked --package seawall
@@ -55,6 +55,10 @@ bench-crowd: tools ## 1,000 clients at once on one cold page
 bench-ghost: tools ## beside nginx, in front of a Ghost that runs already; needs its address: see bench/ghost --help
 	$(CARGO) build --release --locked --package seawall
 	SEAWALL_BIN='$(abspath $(BINARY))' bench/ghost
+
+bench-restart: tools ## 100,000 stored pages, kill -9, and a start without the origin
+	$(CARGO) build --release --locked --package seawall
+	SEAWALL_BIN='$(abspath $(BINARY))' bench/restart
 
 bench-store: tools ## the memory tier's hit ratio beside an LRU's, and what many cores cost each other on one page
 	$(CARGO) run --release --locked --package store --example hit_ratio

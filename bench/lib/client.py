@@ -80,6 +80,12 @@ def origin_counts(port):
     return tuple(int(word) for word in get(port, "/count")[2].split())
 
 
+def metric(port, name):
+    """The value of one of Seawall's own metrics, one without labels; `port` is its admin's."""
+    lines = get(port, "/metrics")[2].decode().splitlines()
+    return next(int(float(line.split()[1])) for line in lines if line.startswith(f"{name} "))
+
+
 def serial(body):
     found = re.search(rb"serial (\d+)", body)
     return int(found[1]) if found else None

@@ -36,7 +36,7 @@ def pinned(core):
     return prepare
 
 
-def wait_for_port(port, process, seconds, log):
+def wait_for_port(port, process, seconds, log, pause):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if process.poll() is not None:
@@ -44,7 +44,7 @@ def wait_for_port(port, process, seconds, log):
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return
-        time.sleep(0.05)
+        time.sleep(pause)
     sys.exit(f"{process.args[0]} does not listen on {port} after {seconds} s; its words:\n{log.read_text()[-2000:]}")
 
 
@@ -93,14 +93,14 @@ class Running:
                 pass
 
 
-def launch(command, port, folder, core, environment=None, seconds=15):
+def launch(command, port, folder, core, environment=None, seconds=15, pause=0.05):
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "output.log"
     with log.open("wb") as out:
         process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=folder,
                                    env=dict(os.environ, **(environment or {})), preexec_fn=pinned(core))
     try:
-        wait_for_port(port, process, seconds, log)
+        wait_for_port(port, process, seconds, log, pause)
     except BaseException:
         process.kill()
         process.wait()
