@@ -8,11 +8,13 @@ pub mod http;
 
 mod body;
 mod error;
+mod forms;
 
 use std::{future::Future, pin::Pin};
 
 pub use body::Body;
 pub use error::{Fault, OriginError};
+pub use forms::Forms;
 
 /// A future that stays on its worker's thread.
 pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;

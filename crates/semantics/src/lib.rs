@@ -5,6 +5,7 @@
 
 pub mod cache_control;
 pub mod cache_status;
+pub mod coding;
 pub mod combine;
 pub mod conditional;
 pub mod date;
