@@ -13,7 +13,7 @@ use std::{
 
 use serde::{Deserialize, de::DeserializeOwned};
 
-/// For a whole exchange.
+/// For a whole exchange, unless the client was told otherwise.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Longest response that is read, in bytes: a list of 50,000 stored responses with long addresses.
@@ -26,8 +26,8 @@ pub enum AdminError {
     NothingListens(SocketAddr),
     /// The address cannot be reached, or the connection broke.
     Failed(SocketAddr, io::Error),
-    /// No whole answer in time.
-    TimedOut(SocketAddr),
+    /// No whole answer within this time.
+    TimedOut(SocketAddr, Duration),
     /// The token is of another server.
     WrongToken(SocketAddr),
     /// The text of the token cannot be one.
@@ -53,7 +53,7 @@ impl fmt::Display for AdminError {
                 "nothing listens at {address}\n  Is Seawall running? Its admin listener is expected there; --admin names another address."
             ),
             Self::Failed(address, _) => write!(f, "the connection to {address} failed"),
-            Self::TimedOut(address) => write!(f, "{address} did not answer within {} seconds", TIMEOUT.as_secs()),
+            Self::TimedOut(address, timeout) => write!(f, "{address} did not answer within {} seconds", timeout.as_secs()),
             Self::WrongToken(address) => write!(
                 f,
                 "the Seawall at {address} does not accept this token\n  The token file belongs to another server; --token-file names the right one."
@@ -75,7 +75,7 @@ impl Error for AdminError {
         match self {
             Self::Failed(_, error) => Some(error),
             Self::NothingListens(_)
-            | Self::TimedOut(_)
+            | Self::TimedOut(..)
             | Self::WrongToken(_)
             | Self::NotAToken
             | Self::Refused { .. }
@@ -89,6 +89,7 @@ impl Error for AdminError {
 pub struct AdminClient {
     address: SocketAddr,
     token: admin::Token,
+    timeout: Duration,
 }
 
 /// What Seawall says when it refuses.
@@ -105,7 +106,13 @@ impl AdminClient {
     /// When the text is no token: what stands between the fields of a request must not come from a file.
     pub fn new(address: SocketAddr, token: &str) -> Result<Self, AdminError> {
         let token = admin::Token::new(token.trim()).ok_or(AdminError::NotAToken)?;
-        Ok(Self { address: reachable(address), token })
+        Ok(Self { address: reachable(address), token, timeout: TIMEOUT })
+    }
+
+    /// The same, for exchanges of at most `timeout`.
+    #[must_use]
+    pub fn within(self, timeout: Duration) -> Self {
+        Self { timeout, ..self }
     }
 
     /// Its address.
@@ -140,9 +147,9 @@ impl AdminClient {
             token = self.token.as_str(),
             length = json.len(),
         );
-        let response = exchange(TIMEOUT, address, &request, RESPONSE_MAX).map_err(|error| match error.kind() {
+        let response = exchange(self.timeout, address, &request).map_err(|error| match error.kind() {
             io::ErrorKind::ConnectionRefused => AdminError::NothingListens(address),
-            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => AdminError::TimedOut(address),
+            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => AdminError::TimedOut(address, self.timeout),
             _ => AdminError::Failed(address, error),
         })?;
         let not_seawall = || AdminError::NotSeawall(address);
@@ -157,7 +164,7 @@ impl AdminClient {
 }
 
 /// A server that listens on every address is reached on this machine's own.
-pub(crate) fn reachable(mut address: SocketAddr) -> SocketAddr {
+fn reachable(mut address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
         IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
@@ -166,9 +173,9 @@ pub(crate) fn reachable(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-/// Sends `request`, which must ask to close the connection, and reads what comes back until it is closed: at most `response_max` bytes and
-/// a piece, within `timeout` for all of it.
-pub(crate) fn exchange(timeout: Duration, address: SocketAddr, request: &str, response_max: u64) -> io::Result<Vec<u8>> {
+/// Sends `request`, which must ask to close the connection, and reads what comes back until it is closed: at most [`RESPONSE_MAX`] bytes
+/// and a piece, within `timeout` for all of it.
+fn exchange(timeout: Duration, address: SocketAddr, request: &str) -> io::Result<Vec<u8>> {
     let deadline = Instant::now() + timeout;
     let mut stream = TcpStream::connect_timeout(&address, timeout)?;
     stream.set_write_timeout(Some(left(deadline)?))?;
@@ -176,7 +183,7 @@ pub(crate) fn exchange(timeout: Duration, address: SocketAddr, request: &str, re
     let mut response = Vec::new();
     let mut piece = [0; 4096];
     // The time left is set anew before each read: a server that sends a byte a second must not keep us.
-    while response.len() as u64 <= response_max {
+    while response.len() as u64 <= RESPONSE_MAX {
         stream.set_read_timeout(Some(left(deadline)?))?;
         match stream.read(&mut piece) {
             Ok(0) => break,
@@ -194,7 +201,7 @@ fn left(deadline: Instant) -> io::Result<Duration> {
 
 /// Status and content. The connection was to be closed after them, so whatever follows the head is the content; `Content-Length`, if
 /// there, tells whether all of it came.
-pub(crate) fn take_apart(response: &[u8]) -> Option<(u16, &[u8])> {
+fn take_apart(response: &[u8]) -> Option<(u16, &[u8])> {
     let end = response.windows(4).position(|bytes| bytes == b"\r\n\r\n")?;
     let (head, body) = (std::str::from_utf8(&response[..end]).ok()?, &response[end + 4..]);
     let mut lines = head.split("\r\n");

@@ -1,84 +1,35 @@
-//! The client of the admin API that `seawall purge` is: one request, one answer.
-//!
-//! Whatever else answers at that address is told apart and named, since a port that another program took is the likeliest mistake here.
+//! `seawall purge`: one command to the admin API, and what it covered.
 
-use std::{error::Error, fmt, io, net::SocketAddr, time::Duration};
+use std::{error::Error, fmt, net::SocketAddr, time::Duration};
 
 use admin::PurgeCommand;
 use serde::Deserialize;
 
-use crate::admin_client::{exchange, reachable, take_apart};
+use crate::admin_client::{AdminClient, AdminError};
 
-/// For the whole exchange.
+/// For the whole exchange: a purge is a number that is raised, and nobody waits longer for that.
 const TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Longest response that is read, in bytes; a real one has some hundred.
-const RESPONSE_MAX: u64 = 64 << 10;
 
 /// Why nothing was purged, or why that is unknown.
 #[derive(Debug)]
-pub enum PurgeError {
-    /// The address takes no connections.
-    NothingListens(SocketAddr),
-    /// The address cannot be reached, or the connection broke.
-    Failed(SocketAddr, io::Error),
-    /// No whole answer within five seconds.
-    TimedOut(SocketAddr),
-    /// The token is of another server.
-    WrongToken(SocketAddr),
-    /// The text of the token cannot be one.
-    NotAToken,
-    /// The server understood and refused.
-    Refused {
-        /// What is wrong.
-        error: String,
-        /// What to do.
-        remedy: String,
-    },
-    /// Something else listens there.
-    NotSeawall(SocketAddr),
-}
+pub struct PurgeError(AdminError);
 
 impl fmt::Display for PurgeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NothingListens(address) => write!(
-                f,
-                "nothing listens at {address}\n  Is Seawall running? Its admin listener is expected there; --admin names another address."
-            ),
-            Self::Failed(address, _) => write!(f, "the connection to {address} failed, so it is unknown whether anything was purged"),
-            Self::TimedOut(address) => write!(
-                f,
-                "{address} did not answer within {} seconds, so it is unknown whether anything was purged\n  Purging twice does no harm: try again.",
-                TIMEOUT.as_secs()
-            ),
-            Self::WrongToken(address) => write!(
-                f,
-                "the Seawall at {address} does not accept this token\n  The token file belongs to another server; --token-file names the right one."
-            ),
-            Self::NotAToken => {
-                f.write_str("the token file holds no token\n  --token-file names another one; `seawall serve` makes it when it starts.")
+        match &self.0 {
+            error @ AdminError::Failed(..) => write!(f, "{error}, so it is unknown whether anything was purged"),
+            error @ AdminError::TimedOut(..) => {
+                write!(f, "{error}, so it is unknown whether anything was purged\n  Purging twice does no harm: try again.")
             }
-            Self::Refused { error, remedy } => write!(f, "nothing was purged: {error}\n  {remedy}"),
-            Self::NotSeawall(address) => write!(
-                f,
-                "what listens at {address} is not Seawall's admin listener\n  --admin names its address: `admin` in seawall.toml, 127.0.0.1:9180 by default."
-            ),
+            error @ AdminError::Refused { .. } => write!(f, "nothing was purged: {error}"),
+            error => error.fmt(f),
         }
     }
 }
 
 impl Error for PurgeError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Failed(_, error) => Some(error),
-            Self::NothingListens(_)
-            | Self::TimedOut(_)
-            | Self::WrongToken(_)
-            | Self::NotAToken
-            | Self::Refused { .. }
-            | Self::NotSeawall(_) => None,
-        }
+        self.0.source()
     }
 }
 
@@ -87,61 +38,24 @@ impl Error for PurgeError {
 /// # Errors
 /// When the server cannot be reached, is not Seawall, or refuses.
 pub fn run(address: SocketAddr, token: &str, command: &PurgeCommand) -> Result<String, PurgeError> {
-    run_within(TIMEOUT, address, token, command)
+    run_within(TIMEOUT, address, token, command).map_err(PurgeError)
 }
 
-fn run_within(timeout: Duration, address: SocketAddr, token: &str, command: &PurgeCommand) -> Result<String, PurgeError> {
-    // What stands between the fields of a request must not come from a file.
-    let token = admin::Token::new(token.trim()).ok_or(PurgeError::NotAToken)?;
-    let address = reachable(address);
-    let response = exchange(timeout, address, &request(address, &token, command), RESPONSE_MAX).map_err(|error| match error.kind() {
-        io::ErrorKind::ConnectionRefused => PurgeError::NothingListens(address),
-        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => PurgeError::TimedOut(address),
-        _ => PurgeError::Failed(address, error),
-    })?;
-    understand(address, &response)
+fn run_within(timeout: Duration, address: SocketAddr, token: &str, command: &PurgeCommand) -> Result<String, AdminError> {
+    let done: Done = AdminClient::new(address, token)?.within(timeout).post("/purge", &command.to_json())?;
+    Ok(match done.variants {
+        None => done.covered,
+        Some(0) => format!("{} (nothing was stored)", done.covered),
+        Some(1) => format!("{} (1 stored response)", done.covered),
+        Some(variants) => format!("{} ({variants} stored responses)", done.covered),
+    })
 }
 
-fn request(address: SocketAddr, token: &admin::Token, command: &PurgeCommand) -> String {
-    let body = command.to_json();
-    format!(
-        "POST /purge HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n\
-         Content-Length: {length}\r\nConnection: close\r\n\r\n{body}",
-        // A zone ("%eth0") means something on this machine alone and has no place in a Host field.
-        host = SocketAddr::new(address.ip(), address.port()),
-        token = token.as_str(),
-        length = body.len(),
-    )
-}
-
-/// The bodies of Seawall's answers, all of which are JSON objects.
+/// What the server says when it has purged.
 #[derive(Deserialize)]
 struct Done {
     covered: String,
     variants: Option<usize>,
-}
-
-#[derive(Deserialize)]
-struct Wrong {
-    error: String,
-    remedy: String,
-}
-
-fn understand(address: SocketAddr, response: &[u8]) -> Result<String, PurgeError> {
-    let not_seawall = || PurgeError::NotSeawall(address);
-    let (status, body) = take_apart(response).ok_or_else(not_seawall)?;
-    if status == 200 {
-        let done: Done = serde_json::from_slice(body).map_err(|_| not_seawall())?;
-        return Ok(match done.variants {
-            None => done.covered,
-            Some(0) => format!("{} (nothing was stored)", done.covered),
-            Some(1) => format!("{} (1 stored response)", done.covered),
-            Some(variants) => format!("{} ({variants} stored responses)", done.covered),
-        });
-    }
-    let Wrong { error, remedy } = serde_json::from_slice(body).map_err(|_| not_seawall())?;
-    // Another server's 401 has no such body.
-    if status == 401 { Err(PurgeError::WrongToken(address)) } else { Err(PurgeError::Refused { error, remedy }) }
 }
 
 #[cfg(test)]
@@ -236,10 +150,10 @@ mod tests {
         let address = listener.local_addr().expect("bound");
         // The system accepts for a listener that never does.
         let error = run_within(Duration::from_millis(50), address, TOKEN, &everything()).expect_err("silent");
-        assert!(matches!(error, PurgeError::TimedOut(at) if at == address), "{error:?}");
+        assert!(matches!(error, AdminError::TimedOut(at, _) if at == address), "{error:?}");
         drop(listener);
         let error = run(address, TOKEN, &everything()).expect_err("gone");
-        assert!(matches!(error, PurgeError::NothingListens(at) if at == address), "{error:?}");
+        assert!(matches!(error.0, AdminError::NothingListens(at) if at == address), "{error:?}");
         assert!(error.to_string().contains("Is Seawall running?"), "{error}");
     }
 
@@ -247,7 +161,7 @@ mod tests {
     fn a_file_without_a_token_sends_nothing() {
         for text in ["", "short", "0123456789abcdef0123456789abcdef\r\nX: y"] {
             let error = run(([127, 0, 0, 1], 1).into(), text, &everything()).expect_err(text);
-            assert!(matches!(error, PurgeError::NotAToken), "{text}: {error:?}");
+            assert!(matches!(error.0, AdminError::NotAToken), "{text}: {error:?}");
         }
     }
 }
