@@ -9,6 +9,7 @@ mod conditional;
 mod directives;
 mod disk;
 mod errors;
+mod escapes;
 mod explain;
 mod forwarding;
 mod freshness;
