@@ -472,7 +472,8 @@ mod tests {
     #[test]
     fn what_may_be_coded() {
         let ok = StatusCode::OK;
-        let cases: &[(StatusCode, &[(&str, &str)], bool)] = &[
+        type Case = (StatusCode, &'static [(&'static str, &'static str)], bool);
+        let cases: &[Case] = &[
             (ok, &[], true),
             (StatusCode::NOT_FOUND, &[], true),
             (ok, &[("content-encoding", "gzip")], false),
@@ -490,7 +491,8 @@ mod tests {
 
     #[test]
     fn vary_is_said_once() {
-        let cases: &[(&[(&str, &str)], &[&str])] = &[
+        type Case = (&'static [(&'static str, &'static str)], &'static [&'static str]);
+        let cases: &[Case] = &[
             (&[], &["accept-encoding"]),
             (&[("vary", "cookie")], &["cookie", "accept-encoding"]),
             (&[("vary", "Accept-Encoding")], &["Accept-Encoding"]),

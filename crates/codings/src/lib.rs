@@ -1,0 +1,14 @@
+//! Content codings: bytes become gzip, Brotli or Zstandard.
+//!
+//! Two ways, since they have different prices. What is stored is coded [whole](encode), once, as small as it gets, by the threads of a
+//! [`Workshop`] that nobody waits for. What only passes is coded as a [`Stream`], cheaply, and flushed whenever its origin pauses.
+//!
+//! Absent from this room: sockets, async, fields. Which coding a client gets is decided elsewhere ([`semantics::coding`]).
+
+mod stream;
+mod whole;
+mod workshop;
+
+pub use stream::Stream;
+pub use whole::encode;
+pub use workshop::{Busy, Counts, Workshop};
