@@ -12,6 +12,7 @@ mod limits;
 mod listen;
 mod service;
 mod stream;
+pub mod tls;
 mod worker;
 
 pub use accept::Gauges;

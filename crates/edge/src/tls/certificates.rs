@@ -1,0 +1,259 @@
+//! Certificates by name, swapped while connections are made.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use arc_swap::ArcSwap;
+use rustls::{
+    SignatureAlgorithm,
+    server::{ClientHello, ResolvesServerCert},
+    sign::CertifiedKey,
+};
+
+/// The protocol in which a certificate authority looks for its challenge (RFC 8737 §4).
+pub(crate) const ACME_TLS: &[u8] = b"acme-tls/1";
+
+/// A certificate with its chain and key, and the names it is shown for.
+#[derive(Debug, Clone)]
+pub struct Bundle {
+    /// In lower case; `*.example.org` is every name one label below (RFC 9525 §6.3).
+    pub names: Vec<String>,
+    /// Chain and key.
+    pub key: Arc<CertifiedKey>,
+    /// Shown to clients that name nobody, or somebody unknown. Without any such bundle they are refused.
+    pub is_default: bool,
+}
+
+/// All certificates of a server, shared by its workers.
+///
+/// Whoever brings a certificate (a file, a certificate authority) puts it under an id of its own and replaces it under the same. A name may
+/// have one of each kind of key: a client gets ECDSA if it can read it, else RSA. Connections that stand keep what they were shown.
+#[derive(Default)]
+pub struct Certificates {
+    bundles: Mutex<BTreeMap<String, Bundle>>,
+    table: ArcSwap<Table>,
+    challenges: ArcSwap<HashMap<String, Arc<CertifiedKey>>>,
+}
+
+/// What a handshake looks into.
+#[derive(Debug, Default)]
+struct Table {
+    by_name: HashMap<String, Vec<Arc<CertifiedKey>>>,
+    default: Vec<Arc<CertifiedKey>>,
+}
+
+impl Certificates {
+    /// None yet.
+    #[must_use]
+    pub fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    /// Puts `bundle` under `id`, in place of what was there. The next handshake shows it.
+    pub fn put(&self, id: &str, bundle: Bundle) {
+        self.change(|bundles| drop(bundles.insert(id.to_owned(), bundle)));
+    }
+
+    /// Takes away what is under `id`.
+    pub fn remove(&self, id: &str) {
+        self.change(|bundles| drop(bundles.remove(id)));
+    }
+
+    /// What is under `id`.
+    #[must_use]
+    pub fn get(&self, id: &str) -> Option<Bundle> {
+        self.bundles.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+    }
+
+    /// All of them, by id.
+    #[must_use]
+    pub fn all(&self) -> Vec<(String, Bundle)> {
+        let bundles = self.bundles.lock().unwrap_or_else(PoisonError::into_inner);
+        bundles.iter().map(|(id, bundle)| (id.clone(), bundle.clone())).collect()
+    }
+
+    /// Whether a client that asks for `name` would be shown a certificate for just that name.
+    #[must_use]
+    pub fn covers(&self, name: &str) -> bool {
+        self.table.load().named(name).is_some()
+    }
+
+    /// Answers the challenge for `name` with a self-signed certificate (RFC 8737 §3), to those who ask by `acme-tls/1` alone.
+    pub fn answer_challenge(&self, name: &str, key: Arc<CertifiedKey>) {
+        self.challenges.rcu(|challenges| {
+            let mut challenges = HashMap::clone(challenges);
+            challenges.insert(name.to_ascii_lowercase(), Arc::clone(&key));
+            challenges
+        });
+    }
+
+    /// Answers it no longer.
+    pub fn end_challenge(&self, name: &str) {
+        let name = name.to_ascii_lowercase();
+        self.challenges.rcu(|challenges| {
+            let mut challenges = HashMap::clone(challenges);
+            challenges.remove(&name);
+            challenges
+        });
+    }
+
+    fn change(&self, change: impl FnOnce(&mut BTreeMap<String, Bundle>)) {
+        let mut bundles = self.bundles.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut bundles);
+        // Within the lock: of two changes at once, the table is the later one's.
+        self.table.store(Arc::new(Table::new(&bundles)));
+    }
+
+    /// `None` ends the handshake with an alert.
+    fn choose(&self, name: Option<&str>, is_challenge: bool, can_read: impl Fn(&CertifiedKey) -> bool) -> Option<Arc<CertifiedKey>> {
+        if is_challenge {
+            return self.challenges.load().get(name?).cloned();
+        }
+        let table = self.table.load();
+        let keys = name.and_then(|name| table.named(name)).unwrap_or(&table.default);
+        keys.iter().find(|key| can_read(key)).or_else(|| keys.first()).cloned()
+    }
+}
+
+impl Table {
+    fn new(bundles: &BTreeMap<String, Bundle>) -> Self {
+        let mut table = Self::default();
+        for bundle in bundles.values() {
+            for name in &bundle.names {
+                table.by_name.entry(name.to_ascii_lowercase()).or_default().push(Arc::clone(&bundle.key));
+            }
+            if bundle.is_default {
+                table.default.push(Arc::clone(&bundle.key));
+            }
+        }
+        // Stable: among equals, the order of the ids.
+        for keys in table.by_name.values_mut().chain([&mut table.default]) {
+            keys.sort_by_key(|key| cost(key));
+        }
+        table
+    }
+
+    /// The exact name goes before the wildcard.
+    fn named(&self, name: &str) -> Option<&Vec<Arc<CertifiedKey>>> {
+        self.by_name.get(name).or_else(|| {
+            let (_, parent) = name.split_once('.')?;
+            self.by_name.get(&format!("*.{parent}"))
+        })
+    }
+}
+
+/// A handshake with RSA costs us twenty times the processor time of one with ECDSA.
+fn cost(key: &CertifiedKey) -> u8 {
+    u8::from(key.key.algorithm() == SignatureAlgorithm::RSA)
+}
+
+impl ResolvesServerCert for Certificates {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        // A certificate authority offers nothing else (RFC 8737 §3).
+        let is_challenge = hello.alpn().is_some_and(|mut offered| offered.next() == Some(ACME_TLS) && offered.next().is_none());
+        self.choose(hello.server_name(), is_challenge, |key| key.key.choose_scheme(hello.signature_schemes()).is_some())
+    }
+}
+
+impl fmt::Debug for Certificates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ids: Vec<String> = self.all().into_iter().map(|(id, _)| id).collect();
+        f.debug_struct("Certificates").field("ids", &ids).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, KeyPair, PKCS_ECDSA_P256_SHA256, PKCS_RSA_SHA256, SignatureAlgorithm as Kind};
+
+    use super::*;
+    use crate::tls::certified_key;
+
+    fn key(kind: &'static Kind) -> Arc<CertifiedKey> {
+        let pair = KeyPair::generate_for(kind).expect("a key");
+        let certificate = CertificateParams::new(vec!["a.example".to_owned()]).and_then(|params| params.self_signed(&pair));
+        let chain = vec![certificate.expect("a certificate").der().clone()];
+        Arc::new(certified_key(chain, pair.serialize_der().try_into().expect("PKCS #8")).expect("they fit"))
+    }
+
+    fn bundle(names: &[&str], key: &Arc<CertifiedKey>, is_default: bool) -> Bundle {
+        Bundle { names: names.iter().map(|&name| name.to_owned()).collect(), key: Arc::clone(key), is_default }
+    }
+
+    fn shown(certificates: &Certificates, name: Option<&str>) -> Option<Arc<CertifiedKey>> {
+        certificates.choose(name, false, |_| true)
+    }
+
+    #[track_caller]
+    fn assert_same(found: Option<Arc<CertifiedKey>>, expected: Option<&Arc<CertifiedKey>>) {
+        assert_eq!(found.as_ref().map(Arc::as_ptr), expected.map(Arc::as_ptr));
+    }
+
+    #[test]
+    fn the_exact_name_goes_before_the_wildcard_and_that_before_the_default() {
+        let (exact, wild, other) = (key(&PKCS_ECDSA_P256_SHA256), key(&PKCS_ECDSA_P256_SHA256), key(&PKCS_ECDSA_P256_SHA256));
+        let certificates = Certificates::new();
+        certificates.put("1", bundle(&["www.a.example"], &exact, false));
+        certificates.put("2", bundle(&["*.a.example"], &wild, false));
+        let cases = [
+            ("www.a.example", Some(&exact)),
+            ("blog.a.example", Some(&wild)),
+            // A wildcard stands for one label, and not for none (RFC 9525 §6.3).
+            ("a.example", None),
+            ("x.blog.a.example", None),
+            ("b.example", None),
+        ];
+        for (name, expected) in cases {
+            assert_same(shown(&certificates, Some(name)), expected);
+            assert_eq!(certificates.covers(name), expected.is_some(), "{name}");
+        }
+        assert_same(shown(&certificates, None), None);
+        certificates.put("3", bundle(&["b.example"], &other, true));
+        for name in [None, Some("a.example"), Some("c.example")] {
+            assert_same(shown(&certificates, name), Some(&other));
+        }
+        certificates.remove("3");
+        assert_same(shown(&certificates, Some("c.example")), None);
+    }
+
+    #[test]
+    fn who_can_read_both_gets_ecdsa_and_who_can_read_none_gets_it_too() {
+        let (rsa, ecdsa) = (key(&PKCS_RSA_SHA256), key(&PKCS_ECDSA_P256_SHA256));
+        let certificates = Certificates::new();
+        certificates.put("1", bundle(&["a.example"], &rsa, false));
+        certificates.put("2", bundle(&["a.example"], &ecdsa, false));
+        let is_rsa = |key: &CertifiedKey| key.key.algorithm() == SignatureAlgorithm::RSA;
+        assert_same(certificates.choose(Some("a.example"), false, |_| true), Some(&ecdsa));
+        assert_same(certificates.choose(Some("a.example"), false, is_rsa), Some(&rsa));
+        assert_same(certificates.choose(Some("a.example"), false, |_| false), Some(&ecdsa));
+    }
+
+    #[test]
+    fn a_certificate_is_replaced_under_its_id() {
+        let (old, new) = (key(&PKCS_ECDSA_P256_SHA256), key(&PKCS_ECDSA_P256_SHA256));
+        let certificates = Certificates::new();
+        certificates.put("1", bundle(&["a.example", "b.example"], &old, false));
+        certificates.put("1", bundle(&["B.example"], &new, false));
+        assert_same(shown(&certificates, Some("b.example")), Some(&new));
+        assert_same(shown(&certificates, Some("a.example")), None);
+    }
+
+    #[test]
+    fn a_challenge_is_answered_to_nobody_but_the_authority() {
+        let (page, challenge) = (key(&PKCS_ECDSA_P256_SHA256), key(&PKCS_ECDSA_P256_SHA256));
+        let certificates = Certificates::new();
+        certificates.put("1", bundle(&["a.example"], &page, true));
+        let asked = |name, is_challenge| certificates.choose(name, is_challenge, |_| true);
+        assert_same(asked(Some("a.example"), true), None);
+        certificates.answer_challenge("A.example", Arc::clone(&challenge));
+        assert_same(asked(Some("a.example"), true), Some(&challenge));
+        assert_same(asked(Some("a.example"), false), Some(&page));
+        assert_same(asked(Some("b.example"), true), None);
+        assert_same(asked(None, true), None);
+        certificates.end_challenge("a.example");
+        assert_same(asked(Some("a.example"), true), None);
+    }
+}
