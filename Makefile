@@ -1,7 +1,7 @@
 # `make` alone lists what there is. What takes part in `make test` here is what `.ci/run` runs there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check spec fuzz bench bench-crowd bench-ghost bench-restart bench-store conformance docs release tools deny
+.PHONY: help run test check spec fuzz bench bench-crowd bench-ghost bench-restart bench-store conformance docs release tools hugo deny
 
 CARGO ?= cargo
 # What `make run` serves, and where.
@@ -28,7 +28,7 @@ run: tools ## serve the example blog on http://127.0.0.1:8080; SOURCE=... LISTEN
 	@echo '  End       Ctrl-C'
 	@exec '$(BINARY)' serve '$(SOURCE)' --listen '$(LISTEN)'
 
-test: check ## everything that must hold: formatting, lints, licences, all tests; installs what it needs
+test: check hugo ## everything that must hold: formatting, lints, licences, all tests; installs what it needs
 	$(CARGO) test --locked --workspace
 
 check: tools deny ## formatting, lints and licences, without the tests
@@ -89,6 +89,13 @@ tools:
 	  if [ "$$(id -u)" = 0 ]; then as=; else as=sudo; fi; \
 	  command -v apt-get >/dev/null || { echo 'A C compiler is missing: install gcc or clang.' >&2; exit 1; }; \
 	  $$as apt-get update -q && $$as apt-get install -q -y --no-install-recommends gcc libc6-dev; }
+
+# A part of `test`: generates the site of crates/seawall/tests/generated_site.
+hugo:
+	@command -v hugo >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ]; then as=; else as=sudo; fi; \
+	  command -v apt-get >/dev/null || { echo 'Hugo is missing: https://gohugo.io/installation/' >&2; exit 1; }; \
+	  $$as apt-get update -q && $$as apt-get install -q -y --no-install-recommends hugo; }
 
 # A part of `check`. The first time, cargo-deny is compiled: a few minutes.
 deny: tools
