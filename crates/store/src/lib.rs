@@ -18,7 +18,7 @@
 //!
 //! | what | bounded by | worst case in bytes |
 //! |---|---|---|
-//! | stored responses | [`StoreOptions::memory`] | the same: keys, records, bodies and overhead are weighed |
+//! | stored responses | [`StoreOptions::memory`] | the same: keys, records, bodies, their forms and overhead are weighed |
 //! | their eviction history | a fraction of the places | 64 per 32 KiB of `memory` (0.2 %) |
 //! | growing bodies | [`StoreOptions::growing_max`] | the same, then spooled or windowed: `flights_max` x ([`WINDOW`] + one chunk) |
 //! | pieces of long bodies on their way from the disk | the responses that the caller lets in | 128 KiB each: one being sent, one read ahead |
@@ -40,6 +40,7 @@ mod content;
 mod disk;
 mod fetches;
 mod flight;
+mod forms;
 mod front;
 mod growing;
 mod hash;
@@ -56,6 +57,7 @@ pub use content::Content;
 pub use disk::{DiskOptions, DiskState, NumbersSpent, SiteNumber, SiteNumbers, Tiers, Trouble as DiskTrouble};
 pub use fetches::{Fetching, INVALIDATIONS_MAX};
 pub use flight::{Failure, FlightGuard, FlightView, Follow, Joined, Lead, Outcome};
+pub use forms::{FORMS, Forms};
 pub use front::{Found, Front, Page};
 pub use growing::{Broken, Reader, Unread, WINDOW};
 pub use hash::KeyHash;

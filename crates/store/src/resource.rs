@@ -1,7 +1,8 @@
 //! What is stored: a resource is the set of variants under one cache key, newest first; a variant is one stored response.
 //!
-//! Both are immutable once shared. A change makes a new resource that shares the untouched variants, so a hit reads without a lock and
-//! is never surprised. What they weigh is computed once, when they are made: the memory tier must see the same number at entry and exit.
+//! Both are immutable once shared, but for the [forms](crate::Forms) of a body, which come once. A change makes a new resource that shares
+//! the untouched variants, so a hit reads without a lock and is never surprised. What a resource weighs is computed once, when it is made:
+//! the memory tier must see the same number at entry and exit.
 
 use std::fmt;
 use std::mem::size_of;
@@ -10,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::content::Content;
 use crate::disk::mark::Mark;
+use crate::forms::Forms;
 use crate::hash::KeyHash;
 use crate::purge::{Generation, Purged};
 
@@ -44,6 +46,7 @@ pub struct Stored<R> {
     pub record: R,
     /// The whole body.
     pub body: Content,
+    forms: Forms,
     begun: Generation,
     scope: Scope,
     /// The last verdict and the generation it was reached at, in one word: see [`Verdict`].
@@ -61,7 +64,13 @@ impl<R: Record> Stored<R> {
         let tags: usize = scope.tags.iter().map(|tag| size_of::<Box<str>>() + tag.len() + ALLOCATION).sum();
         let bytes = size_of::<Self>() + ARC + record.weight() + body.weight() + BYTES + scope.url.len() + ALLOCATION + tags;
         let verdict = AtomicU64::new(Verdict { at: begun, purged: Purged::No }.pack());
-        Self { record, body, begun, scope, verdict, weight: bytes as u64, mark: Mark::default() }
+        Self { record, body, forms: Forms::default(), begun, scope, verdict, weight: bytes as u64, mark: Mark::default() }
+    }
+
+    /// The same, with forms of its body that are ready.
+    #[must_use]
+    pub fn with_forms(self, forms: Forms) -> Self {
+        Self { forms, ..self }
     }
 
     /// A response that was read from the file of this number.
@@ -98,9 +107,14 @@ impl<R> Stored<R> {
         &self.scope
     }
 
-    /// What it weighs, in bytes, overhead included.
-    pub const fn weight(&self) -> u64 {
-        self.weight
+    /// Other forms of its body.
+    pub const fn forms(&self) -> &Forms {
+        &self.forms
+    }
+
+    /// What it weighs now, in bytes, forms and overhead included.
+    pub fn weight(&self) -> u64 {
+        self.weight + self.forms.weight()
     }
 
     /// The verdict, if it was reached at generation `now`.
@@ -163,7 +177,7 @@ pub struct Resource<R> {
 
 impl<R> Resource<R> {
     pub(crate) fn new(key: Arc<[u8]>, url: KeyHash, variants: Box<[Arc<Stored<R>>]>) -> Self {
-        let weight = Self::frame(key.len(), variants.len()) + variants.iter().map(|stored| stored.weight).sum::<u64>();
+        let weight = Self::frame(key.len(), variants.len()) + variants.iter().map(|stored| stored.weight()).sum::<u64>();
         Self { key, url, variants, weight }
     }
 
@@ -198,11 +212,11 @@ impl<R> fmt::Debug for Resource<R> {
 
 /// What an allocator adds to a small allocation on average. mimalloc keeps no header and rounds up to the next of its sizes, 8 or 16 bytes
 /// apart at first, later an eighth of the size.
-const ALLOCATION: usize = 8;
+pub(crate) const ALLOCATION: usize = 8;
 /// Both counters of an `Arc`, and its allocation.
 const ARC: usize = 16 + ALLOCATION;
 /// What `Bytes` keeps apart once it is shared (pointer, capacity, counter), and both allocations.
-const BYTES: usize = 24 + 2 * ALLOCATION;
+pub(crate) const BYTES: usize = 24 + 2 * ALLOCATION;
 /// A place in the memory tier's table: 45 bytes (hash, pointer, 21 of its own), twice for the spare room of a table that doubles, and half
 /// of it again for the ghosts of evicted ones.
 const PLACE: usize = 45 * 2 + 45;

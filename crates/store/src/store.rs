@@ -11,6 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{Lifecycle, OptionsBuilder, UnitWeighter, Weighter};
@@ -57,7 +58,7 @@ pub struct Store<R: Record, E: Failure> {
     loads: Loads<R>,
 }
 
-type Memory<R> = Cache<KeyHash, Arc<Resource<R>>, Bytes, AsIs, Evictions>;
+type Memory<R> = Cache<KeyHash, Arc<Resource<R>>, ByWeight, AsIs, Evictions>;
 
 /// What a store holds right now. The numbers are read one after another, so under load they need not add up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -221,6 +222,35 @@ impl<R: Record, E: Failure> Store<R, E> {
         self.account(evicted);
         self.write_to_disk(written, key, &stored);
         stored
+    }
+
+    /// Adds a form to a response that is stored under a key. `false` if it is not stored any more, has that form, or would weigh too much
+    /// with it: then nothing has changed.
+    ///
+    /// The memory tier learns of the new weight, and whoever keeps the resource that there is something new to see. On the disk there is
+    /// nothing but the body itself: a form can be made again.
+    pub fn add_form(&self, hash: KeyHash, key: &[u8], stored: &Arc<Stored<R>>, form: usize, bytes: Bytes) -> bool {
+        let mut evicted = Evicted::default();
+        {
+            let _writer = self.writer(hash).lock();
+            let Some(before) = self.memory.peek(&hash).filter(|resource| *resource.key == *key) else { return false };
+            let variants = before.variants();
+            let weight = variants.iter().map(|held| held.weight()).sum::<u64>() + stored.forms().weight_with(&bytes);
+            if !variants.iter().any(|held| Arc::ptr_eq(held, stored))
+                || Resource::<R>::frame(key.len(), self.variants_max) + weight > self.resource_max
+                || !stored.forms().set(form, bytes)
+            {
+                return false;
+            }
+            self.put(hash, Arc::clone(&before.key), Some(&before), variants.iter().cloned(), &mut evicted);
+        }
+        self.account(evicted);
+        true
+    }
+
+    /// Whether this very response is what is stored under a key, as one of its variants.
+    pub fn holds(&self, hash: KeyHash, key: &[u8], stored: &Arc<Stored<R>>) -> bool {
+        self.peek(hash, key).is_some_and(|resource| resource.variants().iter().any(|held| Arc::ptr_eq(held, stored)))
     }
 
     /// Whether what lies in `scope` was [invalidated](Self::invalidate) after a fetch that began at `begun` and is still open.
@@ -421,7 +451,7 @@ fn memory<R: Record>(options: &StoreOptions) -> Memory<R> {
         .weight_capacity(options.shard_bytes() * shards as u64)
         .build()
         .expect("both capacities are set");
-    Cache::with_options(options, Bytes, AsIs::default(), Evictions)
+    Cache::with_options(options, ByWeight, AsIs::default(), Evictions)
 }
 
 fn uncacheable<L>(max: usize) -> Cache<KeyHash, u64, UnitWeighter, AsIs, L>
@@ -433,9 +463,9 @@ where
 
 /// Weighs a resource by the bytes it was made with.
 #[derive(Clone)]
-struct Bytes;
+struct ByWeight;
 
-impl<R: Record> Weighter<KeyHash, Arc<Resource<R>>> for Bytes {
+impl<R: Record> Weighter<KeyHash, Arc<Resource<R>>> for ByWeight {
     fn weight(&self, _: &KeyHash, resource: &Arc<Resource<R>>) -> u64 {
         resource.weight()
     }

@@ -205,7 +205,10 @@ fn what_was_evicted_or_replaced_is_let_go_by_the_next_sweep() {
     put(&store, "h/0", 2, 10);
     store.purge(&Target::Url { site: 1, url: b"h/1".as_slice().into() }, Hardness::Hard);
     for page in 0..200 {
-        put(&store, &format!("other/{page}"), 1, 16 << 10);
+        let url = format!("other/{page}");
+        put(&store, &url, 1, 16 << 10);
+        // Read as well, or the memory tier would rather do without these.
+        assert!(store.get(store.hash(url.as_bytes()), url.as_bytes()).is_some());
     }
     front.sweep(&store);
     let stored = |page: usize| {

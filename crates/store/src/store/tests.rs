@@ -1,4 +1,5 @@
 mod disk;
+mod forms;
 
 use std::collections::BTreeMap;
 

@@ -1,0 +1,148 @@
+//! Forms of a stored body: other bytes that say the same, made later or brought along.
+//!
+//! They are no variants: one response, one purge, one validity, whatever its forms. They are the one thing about a stored response that may
+//! come while it is shared, each once and never to change again; what it weighs grows with them, and the memory tier is told
+//! ([`Store::add_form`](crate::Store::add_form)). What a form's number means is the caller's affair.
+
+use std::{
+    fmt,
+    sync::{
+        OnceLock,
+        atomic::{AtomicU8, Ordering},
+    },
+};
+
+use bytes::Bytes;
+
+use crate::resource::{ALLOCATION, BYTES};
+
+/// How many forms a body may have beside itself.
+pub const FORMS: usize = 3;
+
+/// The forms of one body, by their numbers, which are less than [`FORMS`].
+#[derive(Default)]
+pub struct Forms {
+    /// Apart: most of what is stored, pictures and the like, never has any.
+    made: OnceLock<Box<Places>>,
+    /// One bit each: those that are there.
+    at_hand: AtomicU8,
+    /// Those that somebody has begun to make, whatever came of it.
+    begun: AtomicU8,
+}
+
+type Places = [OnceLock<Bytes>; FORMS];
+
+impl Forms {
+    /// A set of those that are there, one bit for each number.
+    #[must_use]
+    pub fn at_hand(&self) -> u8 {
+        self.at_hand.load(Ordering::Acquire)
+    }
+
+    /// A set of those that nobody has begun to make.
+    #[must_use]
+    pub fn not_begun(&self) -> u8 {
+        !self.begun.load(Ordering::Relaxed) & ((1 << FORMS) - 1)
+    }
+
+    /// A form, if it is there.
+    #[must_use]
+    pub fn get(&self, form: usize) -> Option<&Bytes> {
+        self.made.get()?.get(form)?.get()
+    }
+
+    /// Says that it will be made now. `false`: somebody else has begun already.
+    #[must_use]
+    pub fn begin(&self, form: usize) -> bool {
+        self.begun.fetch_or(1 << form, Ordering::Relaxed) & 1 << form == 0
+    }
+
+    /// It will not be made after all: the next who wants it may begin.
+    pub fn withdraw(&self, form: usize) {
+        self.begun.fetch_and(!(1 << form), Ordering::Relaxed);
+    }
+
+    /// Puts a form in its place, for good. `false`: one is there.
+    pub(crate) fn set(&self, form: usize, bytes: Bytes) -> bool {
+        let Some(place) = self.made.get_or_init(Box::default).get(form) else { return false };
+        let set = place.set(bytes).is_ok();
+        self.begun.fetch_or(1 << form, Ordering::Relaxed);
+        self.at_hand.fetch_or(1 << form, Ordering::Release);
+        set
+    }
+
+    /// Those of them that are there, for another response with the same body. What is being made is made again: it is for the old one.
+    #[must_use]
+    pub fn share(&self) -> Self {
+        let copy = Self::default();
+        for form in 0..FORMS {
+            if let Some(bytes) = self.get(form) {
+                let _ = copy.set(form, bytes.clone());
+            }
+        }
+        copy
+    }
+
+    /// Bytes in memory, but for the struct itself.
+    pub(crate) fn weight(&self) -> u64 {
+        let Some(made) = self.made.get() else { return 0 };
+        PLACES + made.iter().filter_map(OnceLock::get).map(weight_of).sum::<u64>()
+    }
+
+    /// What it would weigh more with `form`.
+    pub(crate) fn weight_with(&self, form: &Bytes) -> u64 {
+        weight_of(form) + if self.made.get().is_none() { PLACES } else { 0 }
+    }
+}
+
+const PLACES: u64 = (size_of::<Places>() + ALLOCATION) as u64;
+
+/// What a form weighs: its bytes, and what keeps them.
+fn weight_of(form: &Bytes) -> u64 {
+    (form.len() + BYTES) as u64
+}
+
+impl FromIterator<(usize, Bytes)> for Forms {
+    /// Of ready-made ones; of two with the same number the first counts.
+    fn from_iter<T: IntoIterator<Item = (usize, Bytes)>>(ready: T) -> Self {
+        let forms = Self::default();
+        for (form, bytes) in ready {
+            let _ = forms.set(form, bytes);
+        }
+        forms
+    }
+}
+
+impl fmt::Debug for Forms {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lengths = (0..FORMS).map(|form| self.get(form).map(Bytes::len));
+        f.debug_list().entries(lengths).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_is_made_once() {
+        let forms = Forms::default();
+        assert_eq!((forms.at_hand(), forms.not_begun(), forms.get(1)), (0, 0b111, None));
+        assert!(forms.begin(1) && !forms.begin(1));
+        assert_eq!(forms.not_begun(), 0b101);
+        forms.withdraw(1);
+        assert!(forms.begin(1));
+        assert!(forms.set(1, Bytes::from_static(b"a")) && !forms.set(1, Bytes::from_static(b"b")));
+        assert_eq!((forms.at_hand(), forms.get(1)), (0b010, Some(&Bytes::from_static(b"a"))));
+        assert!(!forms.set(FORMS, Bytes::new()));
+    }
+
+    #[test]
+    fn what_is_ready_is_shared_and_what_is_under_way_is_not() {
+        let forms: Forms = [(0, Bytes::from_static(b"a"))].into_iter().collect();
+        assert!(forms.begin(2));
+        let copy = forms.share();
+        assert_eq!((copy.at_hand(), copy.not_begun()), (0b001, 0b110));
+        assert_eq!(copy.weight(), forms.weight());
+    }
+}

@@ -1,0 +1,63 @@
+//! Forms of what is stored.
+
+use super::*;
+use crate::Front;
+
+#[test]
+fn a_form_is_weighed_and_goes_with_its_response() {
+    let store = store(1 << 20);
+    let stored = put(&store, "h/a", 1);
+    let hash = store.hash(b"h/a");
+    let before = store.usage().bytes;
+    assert!(store.add_form(hash, b"h/a", &stored, 1, Body::from_static(b"shorter")));
+    assert!(!store.add_form(hash, b"h/a", &stored, 1, Body::from_static(b"again")), "each once");
+    let weight = store.usage().bytes - before;
+    assert!((7..256).contains(&weight), "{weight}");
+    assert!(store.add_form(hash, b"h/a", &stored, 0, Body::from_static(b"other")));
+    assert_eq!(stored.forms().at_hand(), 0b011);
+    assert_eq!(store.get(hash, b"h/a").expect("stored").weight(), store.usage().bytes);
+
+    let newer = put(&store, "h/a", 1);
+    assert_eq!((newer.forms().at_hand(), store.usage().bytes), (0, before));
+    assert!(!store.holds(hash, b"h/a", &stored) && store.holds(hash, b"h/a", &newer));
+    assert!(!store.add_form(hash, b"h/a", &stored, 2, Body::from_static(b"late")), "it is not stored any more");
+    assert_eq!(store.usage().bytes, before);
+}
+
+#[test]
+fn a_new_form_is_seen_by_whoever_keeps_the_page() {
+    let (store, mut front) = (store(1 << 20), Front::new(1 << 20));
+    let stored = put(&store, "h/a", 1);
+    let hash = store.hash(b"h/a");
+    let mut page = || loop {
+        if let Some(crate::Found::Front(page)) = front.get(&store, hash, b"h/a") {
+            return page;
+        }
+    };
+    let kept = page();
+    assert!(kept.is_current(&store));
+    assert!(store.add_form(hash, b"h/a", &stored, 0, Body::from_static(b"shorter")));
+    assert!(!kept.is_current(&store));
+    assert_eq!(page().resource().variants()[0].forms().get(0), Some(&Body::from_static(b"shorter")));
+}
+
+#[test]
+fn a_form_that_would_be_too_much_is_left_out() {
+    let store = store(1 << 20);
+    let stored = put(&store, "h/a", 1);
+    let (hash, before) = (store.hash(b"h/a"), store.usage());
+    assert!(!store.add_form(hash, b"h/a", &stored, 0, Body::from(vec![0; 1 << 20])));
+    assert_eq!((stored.forms().at_hand(), store.usage()), (0, before));
+}
+
+#[test]
+fn variants_keep_their_forms_when_another_one_comes() {
+    let store = store(1 << 20);
+    let stored = put(&store, "h/a", 1);
+    let hash = store.hash(b"h/a");
+    assert!(store.add_form(hash, b"h/a", &stored, 0, Body::from_static(b"shorter")));
+    put(&store, "h/a", 2);
+    let resource = store.get(hash, b"h/a").expect("stored");
+    let forms: Vec<_> = resource.variants().iter().map(|stored| stored.forms().at_hand()).collect();
+    assert_eq!((forms, resource.weight()), (vec![0, 1], store.usage().bytes));
+}
