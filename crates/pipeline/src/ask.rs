@@ -43,6 +43,10 @@ impl Pipeline {
         match answered {
             Ok(mut response) => {
                 tidy(&mut response, response_time);
+                let status = response.status();
+                if status != StatusCode::SWITCHING_PROTOCOLS {
+                    question.site.fields.apply(status, response.headers_mut(), question.client.scheme);
+                }
                 question.site.refill.pace.took(response_time.since(request_time));
                 if !response.status().is_server_error() {
                     question.site.down.answered();

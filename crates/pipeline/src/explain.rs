@@ -188,7 +188,7 @@ impl Pipeline {
     pub fn explain(&self, scheme: Scheme, request: Request<()>) -> Option<Explanation> {
         let config = Rc::clone(&self.config.borrow());
         let now = self.shared.clock.now();
-        let client = Client { peer: None, trusted: false, address: None, scheme };
+        let client = Client { peer: None, trusted: false, address: None, scheme, said_http: false };
         let (parts, ()) = request.into_parts();
         let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
         let url = format!("{}://{host}{}", scheme.as_str(), parts.uri);

@@ -85,6 +85,9 @@ impl Pipeline {
             Some(Client::of(peer, fields.lines, &config.trusted_proxies))
         };
         let head = RequestHead { scheme: client.map_or(head.scheme, |client| client.scheme), ..*head };
+        if site.https.concerns(client.as_ref(), head.scheme) {
+            return None;
+        }
         let mut key = self.key.borrow_mut();
         let Verdict::Lookup(asked) = site.policy.verdict(site.id, &head, &mut key) else {
             return None;

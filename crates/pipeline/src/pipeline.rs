@@ -63,6 +63,15 @@ pub struct Pipeline {
 pub(crate) struct Config {
     pub(crate) router: Router,
     pub(crate) trusted_proxies: Vec<IpNet>,
+    /// Whether any site redirects to https.
+    redirects: bool,
+}
+
+impl Config {
+    fn new(router: Router, trusted_proxies: Vec<IpNet>) -> Self {
+        let redirects = router.sites().any(|site| site.https.redirect);
+        Self { router, trusted_proxies, redirects }
+    }
 }
 
 /// Why a request could not be judged.
@@ -79,7 +88,7 @@ impl Pipeline {
     /// A worker's pipeline.
     #[must_use]
     pub fn new(shared: Arc<Shared>, counters: Arc<Counters>, router: Router, trusted_proxies: Vec<IpNet>) -> Rc<Self> {
-        let config = RefCell::new(Rc::new(Config { router, trusted_proxies }));
+        let config = RefCell::new(Rc::new(Config::new(router, trusted_proxies)));
         let front = RefCell::new(Front::new(shared.front_bytes));
         let (tasks, sampler) = (TaskTracker::new(), Sampler::default());
         Rc::new(Self { shared, counters, tasks, config, configured: Cell::new(0), front, key: RefCell::default(), sampler })
@@ -87,7 +96,7 @@ impl Pipeline {
 
     /// From now on. Requests under way end as they began.
     pub fn reconfigure(&self, router: Router, trusted_proxies: Vec<IpNet>) {
-        *self.config.borrow_mut() = Rc::new(Config { router, trusted_proxies });
+        *self.config.borrow_mut() = Rc::new(Config::new(router, trusted_proxies));
         self.configured.set(self.configured.get() + 1);
     }
 
@@ -131,6 +140,9 @@ impl Pipeline {
         let config = Rc::clone(&self.config.borrow());
         let (parts, body) = request.into_parts();
         let client = Client::of(peer, FieldLines::Map(&parts.headers), &config.trusted_proxies);
+        if let Some(redirect) = to_https(&config, &client, &parts) {
+            return (redirect, Note { client: client.named(), ..Note::default() });
+        }
         let (question, verdict) = match self.judged(&config, client, parts, interim, &mut Silent) {
             Ok(judged) => judged,
             Err(Unjudged::NoSite) => return (failure::page(StatusCode::MISDIRECTED_REQUEST, "no-such-site"), Note::default()),
@@ -144,7 +156,7 @@ impl Pipeline {
             Verdict::Pass(rule) => self.pass(Rc::new(question), body, rule).await,
             Verdict::Lookup(_) => self.look_up(Rc::new(question)).await,
         };
-        note.client = client.trusted.then_some(client.address).flatten();
+        note.client = client.named();
         (response, note)
     }
 
@@ -513,6 +525,15 @@ impl Pipeline {
         deliver::explain(response.headers_mut(), &status);
         (response, Note { collapsed, ..Note::of(status.outcome) })
     }
+}
+
+/// The redirect to https, for a site that wants it.
+fn to_https(config: &Config, client: &Client, parts: &Parts) -> Option<Response<Body>> {
+    if !config.redirects {
+        return None;
+    }
+    let authority = parts.headers.get(header::HOST)?.to_str().ok()?;
+    config.router.site(authority)?.https.redirect(client, parts, authority)
 }
 
 /// Why a request that passes is forwarded (RFC 9211 §2.2).

@@ -21,6 +21,8 @@ pub struct Client {
     pub address: Option<IpAddr>,
     /// The scheme the client used.
     pub scheme: Scheme,
+    /// Whether a trusted peer said that this is http; silence is not.
+    pub said_http: bool,
 }
 
 impl Client {
@@ -29,15 +31,24 @@ impl Client {
         let peer = peer.map(|address| address.to_canonical());
         let is_trusted = |address: IpAddr| trusted_proxies.iter().any(|net| net.contains(&address));
         let trusted = peer.is_none_or(is_trusted);
-        let mut client = Self { peer, trusted, address: peer, scheme: Scheme::Http };
+        let mut client = Self { peer, trusted, address: peer, scheme: Scheme::Http, said_http: false };
         if !trusted {
             return client;
         }
-        lines.for_each("x-forwarded-proto", |value| {
-            if value.trim_ascii().eq_ignore_ascii_case(b"https") {
-                client.scheme = Scheme::Https;
+        let (mut http, mut https, mut other) = (false, false, false);
+        lines.for_each("x-forwarded-proto", |line| {
+            for scheme in line.split(|&b| b == b',').map(<[u8]>::trim_ascii) {
+                let is = |name: &[u8]| scheme.eq_ignore_ascii_case(name);
+                // Some name the protocol that is spoken after an upgrade.
+                let (plain, encrypted) = (is(b"http") || is(b"ws"), is(b"https") || is(b"wss"));
+                http |= plain;
+                https |= encrypted;
+                other |= !plain && !encrypted;
             }
         });
+        // Of several proxies in a row, one alone may have seen the encryption.
+        client.scheme = if https { Scheme::Https } else { Scheme::Http };
+        client.said_http = http && !https && !other;
         let mut named = Vec::new();
         lines.for_each("x-forwarded-for", |line| {
             named.extend(line.split(|&b| b == b',').map(|member| std::str::from_utf8(member.trim_ascii()).ok()?.parse::<IpAddr>().ok()));
@@ -51,6 +62,11 @@ impl Client {
             }
         }
         client
+    }
+
+    /// The client, if a trusted proxy named it.
+    pub(crate) fn named(&self) -> Option<IpAddr> {
+        self.address.filter(|_| self.trusted)
     }
 }
 
@@ -169,5 +185,29 @@ mod tests {
         assert_eq!(forged.address, "198.51.100.7".parse().ok());
         let garbage = client("10.0.0.1", &[("x-forwarded-for", "1.2.3.4, unknown")]);
         assert_eq!(garbage.address, "10.0.0.1".parse().ok());
+    }
+
+    /// https if any proxy on the way saw it; http only if all that spoke agree.
+    #[test]
+    fn silence_about_the_scheme_is_not_http() {
+        let cases: [(&[&str], Scheme, bool); 10] = [
+            (&[], Scheme::Http, false),
+            (&["http"], Scheme::Http, true),
+            (&["HTTP, http"], Scheme::Http, true),
+            (&["https"], Scheme::Https, false),
+            (&["https, http"], Scheme::Https, false),
+            (&["http", "https"], Scheme::Https, false),
+            (&["wss"], Scheme::Https, false),
+            (&["ws"], Scheme::Http, true),
+            (&[""], Scheme::Http, false),
+            (&["quic", "http"], Scheme::Http, false),
+        ];
+        for (lines, scheme, said_http) in cases {
+            let fields: Vec<_> = lines.iter().map(|line| ("x-forwarded-proto", *line)).collect();
+            let proxy = client("10.0.0.1", &fields);
+            assert_eq!((proxy.scheme, proxy.said_http), (scheme, said_http), "{lines:?}");
+            let stranger = client("203.0.113.5", &fields);
+            assert_eq!((stranger.scheme, stranger.said_http), (Scheme::Http, false), "{lines:?}");
+        }
     }
 }

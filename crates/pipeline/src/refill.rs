@@ -308,7 +308,7 @@ fn question(site: &Rc<Site>, page: &Page, stored: &Stored) -> Option<Question> {
     let ourselves = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let question = Question {
         site: Rc::clone(site),
-        client: Client { peer: ourselves, trusted: false, address: ourselves, scheme: replay.scheme },
+        client: Client { peer: ourselves, trusted: false, address: ourselves, scheme: replay.scheme, said_http: false },
         method: Method::GET,
         minor_version: 1,
         authority: replay.authority.to_owned(),

@@ -16,7 +16,7 @@ use origins::Origin;
 use policy::Policy;
 use semantics::{Timestamp, target::host_without_port};
 
-use crate::Refill;
+use crate::{Https, Refill, ResponseFields};
 
 /// How long after a failure stale responses are served without asking again: it grows from the first to the last.
 const DOWN_MIN: Duration = Duration::from_millis(500);
@@ -48,6 +48,10 @@ pub struct Site {
     pub down: Down,
     /// How it comes back after a soft purge.
     pub refill: Refill,
+    /// What is done about plain http.
+    pub https: Https,
+    /// What is added to its origin's responses, and taken from them.
+    pub fields: ResponseFields,
 }
 
 /// Whether the origin is known to be down.
@@ -150,6 +154,11 @@ impl Router {
     /// The site with this number.
     #[must_use]
     pub fn by_id(&self, id: u16) -> Option<&Rc<Site>> {
-        self.exact.values().chain(self.below.iter().map(|(_, site)| site)).chain(&self.any).find(|site| site.id == id)
+        self.sites().find(|site| site.id == id)
+    }
+
+    /// Every site, once for each of its names.
+    pub(crate) fn sites(&self) -> impl Iterator<Item = &Rc<Site>> {
+        self.exact.values().chain(self.below.iter().map(|(_, site)| site)).chain(&self.any)
     }
 }

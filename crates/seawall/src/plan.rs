@@ -16,11 +16,11 @@ use origins::{
     files::Files,
     http::{Address, Budget, HttpOptions, HttpOrigin, tls_config},
 };
-use pipeline::{Down, Refill, Router, Shared};
+use pipeline::{Down, Https, Refill, ResponseFields, Router, Shared};
 use policy::Policy;
 use store::{Hardness, SiteNumber, SiteNumbers, Target};
 
-use crate::config::settings::{Cache, Kind, OriginHost, OriginSettings, Settings, Site, Source};
+use crate::config::settings::{Cache, Headers, Kind, OriginHost, OriginSettings, Settings, Site, Source};
 
 /// The sites of a configuration, ready for every worker to use.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ impl Plan {
 impl SitePlan {
     fn new(site: &Site, numbers: &mut SiteNumbers, shared: &Arc<Shared>) -> anyhow::Result<Self> {
         // What would be purged when it changes in a running server must not be found after a restart either.
-        let print = format!("{:?} {:?} {:?} {:?} {:?}", site.source, site.kind, site.cache, site.origin, site.blog);
+        let print = format!("{:?} {:?} {:?} {:?} {:?} {:?}", site.source, site.kind, site.cache, site.origin, site.blog, site.headers);
         let SiteNumber { number: id, kept } = numbers.number(&site.name, print.as_bytes())?;
         let source = match &site.source {
             Source::Http(addresses) => {
@@ -137,6 +137,8 @@ impl SitePlan {
             on_disk: self.on_disk,
             down: Down::telling(Arc::clone(&self.down)),
             refill: Refill::new(settings.refill.concurrency, budget),
+            https: Https { redirect: self.site.https_redirect, own_port: None },
+            fields: response_fields(&self.site.headers),
         })
     }
 
@@ -162,6 +164,11 @@ impl SitePlan {
             SharedSource::Files(_) | SharedSource::Blog { .. } => None,
         }
     }
+}
+
+fn response_fields(headers: &Headers) -> ResponseFields {
+    let Headers { remove, set, set_on_documents, hsts } = headers.clone();
+    ResponseFields { remove, set, set_on_documents, hsts }
 }
 
 fn http_options(addresses: Vec<Address>, origin: &OriginSettings) -> anyhow::Result<HttpOptions> {

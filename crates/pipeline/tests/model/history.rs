@@ -12,7 +12,7 @@ use std::{
 };
 
 use http::Method;
-use pipeline::{Clock, Down, Pipeline, Refill, Router, Shared, Site};
+use pipeline::{Clock, Down, Https, Pipeline, Refill, ResponseFields, Router, Shared, Site};
 use policy::{Kind, Policy, Settings, Verdict};
 use proptest::prelude::*;
 use semantics::{RequestFields, RequestHead, Scheme};
@@ -309,5 +309,7 @@ fn site(server: &Server) -> Site {
         reader_wait_max: Duration::from_secs(60),
         down: Down::default(),
         refill: Refill::default(),
+        https: Https::default(),
+        fields: ResponseFields::default(),
     }
 }

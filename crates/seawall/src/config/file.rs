@@ -8,6 +8,7 @@ use toml::Spanned;
 
 use super::{
     addresses::{AdminAddress, TrustedProxy},
+    headers::{FieldLine, FieldName},
     purge::{PurgePath, PurgeSource},
     settings::{AccessLog, Kind, Listen, LogFormat, OriginAddress, OriginHost},
     units::{ByteSize, Count, Period},
@@ -53,6 +54,10 @@ pub struct File {
     pub origin: Origin,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub blog: Blog,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub https: Https,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub headers: Headers,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub purge: Purge,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
@@ -341,6 +346,66 @@ pub struct Blog {
     pub base_url: Given<BaseUrl>,
 }
 
+/// `[https]` and `[site.https]`: what is done so that visitors use https.
+///
+/// A site takes every key from `[https]` that it does not set itself in `[site.https]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Https {
+    /// Send visitors who come over plain http to https: GET and HEAD with 301, everything else with 308. Where another server ends TLS in
+    /// front, such as the router of a platform, only its word counts: it must be in `trusted_proxies` and say `X-Forwarded-Proto: http`. A
+    /// request about which nothing is said is served as it came, so that there is never a loop. `/.well-known/acme-challenge/` is excepted.
+    ///
+    /// Default: `false`.
+    pub redirect: Given<bool>,
+
+    /// How long browsers shall use nothing but https for this site (`Strict-Transport-Security`, RFC 6797); up to 730d. Sent over https alone, and
+    /// only where the origin says nothing of it. Begin with `"1d"`: whoever has seen it cannot go back to http until it is over. `"0s"` tells
+    /// browsers to forget it.
+    ///
+    /// Default: none; nothing is said.
+    pub hsts: Given<Period>,
+
+    /// Whether `hsts` is meant for all names below this one, too (`includeSubDomains`).
+    ///
+    /// Default: `false`.
+    pub hsts_subdomains: Given<bool>,
+
+    /// Whether browser makers may put this site into the list that they deliver (`preload`). They ask for `hsts` of at least `"365d"` and
+    /// `hsts_subdomains`, and leaving the list takes months.
+    ///
+    /// Default: `false`.
+    pub hsts_preload: Given<bool>,
+}
+
+/// `[headers]` and `[site.headers]`: fields that are added to the origin's responses, and taken from them.
+///
+/// A site takes every key from `[headers]` that it does not set itself in `[site.headers]`. A list replaces the list. A change shows on the
+/// next response: what is stored for the site is purged.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Headers {
+    /// Whether responses get the usual security fields: `X-Content-Type-Options: nosniff`, and, on documents (HTML, SVG, XML),
+    /// `Referrer-Policy: strict-origin-when-cross-origin` and `X-Frame-Options: SAMEORIGIN`. What the origin sends itself is never
+    /// overridden.
+    ///
+    /// Default: none; then a blog gets all three, a folder the first two (its pages may be meant for frames elsewhere), and a server none: what
+    /// it needs, only its author knows.
+    pub security: Given<bool>,
+
+    /// Fields to add where the origin does not send them, as `"Permissions-Policy: camera=()"`; at most 32. What caching lives by
+    /// (`Cache-Control`, `ETag`, `Vary`, ...) cannot be set here: the origin says that, or `[cache]`.
+    ///
+    /// Default: `[]`.
+    pub set: Listed<FieldLine>,
+
+    /// Fields to take from what the origin sends, such as `"X-Powered-By"`; at most 32. Together with `set`, a field of the origin's is
+    /// replaced.
+    ///
+    /// Default: `[]`.
+    pub remove: Listed<FieldName>,
+}
+
 /// `[purge]`: purge requests on the sites' own addresses.
 ///
 /// Plugins that purge Varnish (`PURGE`, `BAN`, xkey), nginx (nginx-helper), Fastly or Souin work as they are: point them at this server. Who
@@ -406,4 +471,8 @@ pub struct Site {
     pub origin: Origin,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub blog: Blog,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub https: Https,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub headers: Headers,
 }

@@ -6,8 +6,8 @@
 use super::{error::Mistake, suggest::closest};
 
 /// Sections in the order of the manual; the first is the top of the file.
-pub(super) const SECTIONS: [(&str, &[&str]); 10] = [
-    ("", &["source", "kind", "server", "limits", "log", "cache", "origin", "blog", "purge", "refill", "site"]),
+pub(super) const SECTIONS: [(&str, &[&str]); 12] = [
+    ("", &["source", "kind", "server", "limits", "log", "cache", "origin", "blog", "https", "headers", "purge", "refill", "site"]),
     ("server", &["listen", "admin", "admin_token_file", "workers", "trusted_proxies", "shutdown_timeout"]),
     (
         "limits",
@@ -58,13 +58,15 @@ pub(super) const SECTIONS: [(&str, &[&str]); 10] = [
         ],
     ),
     ("blog", &["title", "base_url"]),
+    ("https", &["redirect", "hsts", "hsts_subdomains", "hsts_preload"]),
+    ("headers", &["security", "set", "remove"]),
     ("purge", &["allow", "path"]),
     ("refill", &["concurrency"]),
-    ("site", &["hosts", "source", "kind", "cache", "origin", "blog"]),
+    ("site", &["hosts", "source", "kind", "cache", "origin", "blog", "https", "headers"]),
 ];
 
 /// What other programs, and other spellings, call our keys.
-const OTHER_NAMES: [(&str, &str, &str); 33] = [
+const OTHER_NAMES: [(&str, &str, &str); 37] = [
     ("port", "server", "listen"),
     ("bind", "server", "listen"),
     ("address", "server", "listen"),
@@ -97,6 +99,10 @@ const OTHER_NAMES: [(&str, &str, &str); 33] = [
     ("client_max_body_size", "limits", "body_bytes"),
     ("max_connections", "limits", "connections"),
     ("access_log", "log", "access"),
+    ("force_https", "https", "redirect"),
+    ("strict_transport_security", "https", "hsts"),
+    ("add_header", "headers", "set"),
+    ("proxy_hide_header", "headers", "remove"),
     ("honor_request_directives", "cache", "honour_request_directives"),
 ];
 

@@ -25,7 +25,7 @@ impl Key {
 
 /// The sections of `file.rs`, in its order.
 pub(super) fn sections() -> Vec<Section> {
-    const NAMES: [(&str, &str); 10] = [
+    const NAMES: [(&str, &str); 12] = [
         ("File", ""),
         ("Server", "server"),
         ("Limits", "limits"),
@@ -33,6 +33,8 @@ pub(super) fn sections() -> Vec<Section> {
         ("Cache", "cache"),
         ("Origin", "origin"),
         ("Blog", "blog"),
+        ("Https", "https"),
+        ("Headers", "headers"),
         ("Purge", "purge"),
         ("Refill", "refill"),
         ("Site", "site"),
@@ -113,7 +115,7 @@ fn the_page_in_doc_is_made_of_the_comments() {
 fn the_manual_and_the_list_of_keys_are_complete() {
     let sections = sections();
     assert_eq!(sections.len(), SECTIONS.len());
-    let subsections = ["server", "limits", "log", "cache", "origin", "blog", "purge", "refill", "site"];
+    let subsections = ["server", "limits", "log", "cache", "origin", "blog", "https", "headers", "purge", "refill", "site"];
     for (section, (name, keys)) in sections.iter().zip(SECTIONS) {
         assert_eq!(section.name, name);
         let listed: Vec<&str> = keys.iter().copied().filter(|key| !subsections.contains(key)).collect();

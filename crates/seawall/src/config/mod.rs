@@ -7,6 +7,7 @@
 pub mod addresses;
 pub mod error;
 pub mod file;
+pub mod headers;
 mod keys;
 #[cfg(test)]
 mod manual;

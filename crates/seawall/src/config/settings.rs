@@ -11,6 +11,7 @@ use std::{
 };
 
 pub use edge::Limits;
+use http::{HeaderName, HeaderValue};
 use ipnet::IpNet;
 
 /// Everything that `seawall serve` needs to know.
@@ -132,6 +133,23 @@ pub struct Site {
     pub origin: OriginSettings,
     /// Only for [`Source::Blog`].
     pub blog: BlogSettings,
+    /// Whether visitors over plain http are sent to https.
+    pub https_redirect: bool,
+    /// What its responses carry beside what the origin sends.
+    pub headers: Headers,
+}
+
+/// Fields that are added to responses, and taken from them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Headers {
+    /// Taken from what the origin sends.
+    pub remove: Vec<HeaderName>,
+    /// Added where there is none.
+    pub set: Vec<(HeaderName, HeaderValue)>,
+    /// The same, on documents alone.
+    pub set_on_documents: Vec<(HeaderName, HeaderValue)>,
+    /// `Strict-Transport-Security`, over https alone.
+    pub hsts: Option<HeaderValue>,
 }
 
 /// Where a site's responses come from.

@@ -31,6 +31,8 @@ struct Written<'a> {
     cache: [&'a file::Cache; 2],
     origin: [&'a file::Origin; 2],
     blog: [&'a file::Blog; 2],
+    https: [&'a file::Https; 2],
+    headers: [&'a file::Headers; 2],
     addresses: &'a Listed<OriginAddress>,
 }
 
@@ -38,9 +40,9 @@ impl Resolver<'_> {
     /// Every site that could be understood; empty only with an error.
     pub(super) fn sites(&mut self, file: &File, overrides: &Overrides, memory: u64) -> Vec<Site> {
         // Sections that the site does not have.
-        let (cache, origin, blog) = Default::default();
+        let none = file::Site::default();
         let sites = if file.site.is_empty() {
-            let written = self.short_form(file, overrides, (&cache, &origin, &blog));
+            let written = self.short_form(file, overrides, &none);
             written.and_then(|written| self.site(&written, overrides, memory)).into_iter().collect()
         } else {
             self.exclude_short_form(file, overrides);
@@ -50,12 +52,7 @@ impl Resolver<'_> {
         sites
     }
 
-    fn short_form<'a>(
-        &mut self,
-        file: &'a File,
-        overrides: &Overrides,
-        (cache, origin, blog): (&'a file::Cache, &'a file::Origin, &'a file::Blog),
-    ) -> Option<Written<'a>> {
+    fn short_form<'a>(&mut self, file: &'a File, overrides: &Overrides, none: &'a file::Site) -> Option<Written<'a>> {
         let replaced = overrides.source.is_some();
         let Some(source) = self.pick(overrides.source.clone(), &file.source) else {
             let mistake = Mistake::new(
@@ -71,9 +68,11 @@ impl Resolver<'_> {
             source,
             base: if replaced { self.working_folder.to_owned() } else { self.file_folder() },
             kind: if replaced { overrides.kind.clone() } else { self.pick(overrides.kind.clone(), &file.kind) },
-            cache: [cache, &file.cache],
-            origin: [origin, &file.origin],
-            blog: [blog, &file.blog],
+            cache: [&none.cache, &file.cache],
+            origin: [&none.origin, &file.origin],
+            blog: [&none.blog, &file.blog],
+            https: [&none.https, &file.https],
+            headers: [&none.headers, &file.headers],
             addresses: if replaced { &None } else { &file.origin.addresses },
         })
     }
@@ -139,6 +138,8 @@ impl Resolver<'_> {
                 cache: [&site.cache, &file.cache],
                 origin: [&site.origin, &file.origin],
                 blog: [&site.blog, &file.blog],
+                https: [&site.https, &file.https],
+                headers: [&site.headers, &file.headers],
                 addresses: &site.origin.addresses,
             };
             let Some(site) = self.site(&written, overrides, memory) else { continue };
@@ -213,7 +214,9 @@ impl Resolver<'_> {
             cache.disk_object_max = 0;
         }
         let name = written.hosts.first().map_or("default", String::as_str).to_owned();
-        Some(Site { name, hosts: written.hosts.clone(), source, kind, cache, origin, blog })
+        let https_redirect = first(written.https.map(|https| &https.redirect)).is_some_and(|redirect| *redirect.get_ref());
+        let headers = self.headers(written.https, written.headers, kind);
+        Some(Site { name, hosts: written.hosts.clone(), source, kind, cache, origin, blog, https_redirect, headers })
     }
 
     fn cache(&mut self, written: &Written<'_>, overrides: &Overrides, memory: u64) -> Cache {
@@ -373,13 +376,13 @@ impl Resolver<'_> {
         }
     }
 
-    fn layered<T: Clone>(&self, layers: [&Given<T>; 2]) -> Option<Said<T>> {
+    pub(super) fn layered<T: Clone>(&self, layers: [&Given<T>; 2]) -> Option<Said<T>> {
         first(layers).map(|given| self.said_of(given))
     }
 }
 
 /// The site's own value, or else the common one.
-fn first<T>([own, common]: [&Given<T>; 2]) -> Option<&Spanned<T>> {
+pub(super) fn first<T>([own, common]: [&Given<T>; 2]) -> Option<&Spanned<T>> {
     own.as_ref().or(common.as_ref())
 }
 

@@ -14,6 +14,7 @@ mod explain;
 mod forwarding;
 mod freshness;
 mod h1;
+mod https;
 mod interim;
 mod invalidation;
 mod keys;

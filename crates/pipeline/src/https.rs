@@ -1,0 +1,134 @@
+//! From http to https: who is sent there.
+//!
+//! A redirect to an address that comes back as plain http would go round for ever, and whether a request was encrypted is often known to a
+//! proxy in front alone. So nobody is redirected on a guess: either somebody we trust said "http", or the connection itself ended here
+//! without encryption, beside one of ours that has it. Silence is not "http".
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header, request::Parts};
+use semantics::{
+    Scheme,
+    target::{host_without_port, normal_path},
+};
+
+use crate::{Body, Client};
+
+/// Where certificate authorities look for proof (RFC 8555 §8.3): they ask over http, and some follow no redirects.
+const ACME: &str = "/.well-known/acme-challenge/";
+
+/// Private, as a cache between that knows one scheme only would answer https with it; short, as it may be switched off again.
+const REDIRECT_CACHE_CONTROL: HeaderValue = HeaderValue::from_static("private, max-age=3600");
+
+/// What a site does about requests that came over plain http.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Https {
+    /// Whether they are sent to https.
+    pub redirect: bool,
+    /// The port on which this server itself speaks TLS. `None`: only a proxy in front may, and only what it says counts.
+    pub own_port: Option<u16>,
+}
+
+impl Https {
+    /// Whether a request is to be redirected, its path and fields aside.
+    pub(crate) fn concerns(self, client: Option<&Client>, scheme: Scheme) -> bool {
+        self.redirect
+            && scheme == Scheme::Http
+            && match client {
+                Some(client) => client.said_http || (self.own_port.is_some() && !client.trusted),
+                None => self.own_port.is_some(),
+            }
+    }
+
+    /// The redirect, if there is to be one.
+    pub(crate) fn redirect(self, client: &Client, parts: &Parts, authority: &str) -> Option<Response<Body>> {
+        if !self.concerns(Some(client), client.scheme) || authority.is_empty() || came_encrypted(&parts.headers) {
+            return None;
+        }
+        let target = parts.uri.path_and_query()?;
+        // In the form in which the origin gets it: `/.well-known/acme-challenge/../` is elsewhere.
+        if normal_path(target.path()).ok()?.starts_with(ACME) {
+            return None;
+        }
+        let host = host_without_port(authority);
+        let port = self.own_port.filter(|port| *port != 443).map(|port| format!(":{port}")).unwrap_or_default();
+        let location = HeaderValue::from_str(&format!("https://{host}{port}{target}")).ok()?;
+        // A 301 lets clients make a GET of a POST (RFC 9110 §15.4.2).
+        let is_read = parts.method == Method::GET || parts.method == Method::HEAD;
+        let mut response = Response::new(Body::Full(Bytes::from_static(b"This site is served over https.\n")));
+        *response.status_mut() = if is_read { StatusCode::MOVED_PERMANENTLY } else { StatusCode::PERMANENT_REDIRECT };
+        let headers = response.headers_mut();
+        headers.insert(header::LOCATION, location);
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+        headers.insert(header::CACHE_CONTROL, REDIRECT_CACHE_CONTROL);
+        Some(response)
+    }
+}
+
+/// Whether the request shows that its client used https after all, whatever a proxy says: browsers send `Sec-Fetch-*` over https alone (or
+/// to their own machine). A proxy that says "http" of each request would else send them round for ever.
+fn came_encrypted(headers: &HeaderMap) -> bool {
+    ["sec-fetch-site", "sec-fetch-mode", "sec-fetch-dest"].iter().any(|name| headers.contains_key(*name))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    const PROXY: Client = Client { peer: None, trusted: true, address: None, scheme: Scheme::Http, said_http: true };
+    const SILENT: Client = Client { said_http: false, ..PROXY };
+    const STRANGER: Client = Client { trusted: false, ..SILENT };
+    const BEHIND: Https = Https { redirect: true, own_port: None };
+    const BESIDE: Https = Https { redirect: true, own_port: Some(8443) };
+
+    fn location(https: Https, client: Client, method: &str, target: &str, host: &str, fields: &[(&'static str, &str)]) -> Option<String> {
+        let mut request = Request::builder().method(method).uri(target);
+        for (name, value) in fields {
+            request = request.header(*name, *value);
+        }
+        let (parts, ()) = request.body(()).expect("a request").into_parts();
+        let response = https.redirect(&client, &parts, host)?;
+        Some(format!("{} {}", response.status().as_u16(), response.headers()[header::LOCATION].to_str().expect("text")))
+    }
+
+    /// Only what was said counts; https never is redirected.
+    #[test]
+    fn who_is_redirected() {
+        let asks = |https, client| location(https, client, "GET", "/", "a.example", &[]).is_some();
+        assert!(asks(BEHIND, PROXY) && !asks(BEHIND, SILENT) && !asks(BEHIND, STRANGER));
+        // Beside a port of our own with TLS, a connection without is plain; a proxy may have encrypted it on its side.
+        assert!(asks(BESIDE, PROXY) && !asks(BESIDE, SILENT) && asks(BESIDE, STRANGER));
+        for client in [PROXY, SILENT, STRANGER] {
+            assert!(!asks(BESIDE, Client { scheme: Scheme::Https, ..client }));
+            assert!(!asks(Https { redirect: false, ..BESIDE }, client));
+        }
+    }
+
+    #[test]
+    fn where_to() {
+        let cases = [
+            ("GET", "/", "a.example", "301 https://a.example/"),
+            ("HEAD", "/a?b=c%20d", "a.example:80", "301 https://a.example/a?b=c%20d"),
+            ("POST", "/a", "a.example:8080", "308 https://a.example/a"),
+            ("PUT", "/a", "[::1]:8080", "308 https://[::1]/a"),
+            // The authority before it keeps this a path.
+            ("GET", "//evil.example/", "a.example", "301 https://a.example//evil.example/"),
+            ("GET", "/.well-known/acme", "a.example", "301 https://a.example/.well-known/acme"),
+        ];
+        for (method, target, host, expected) in cases {
+            assert_eq!(location(BEHIND, PROXY, method, target, host, &[]).as_deref(), Some(expected), "{method} {target}");
+        }
+        assert_eq!(location(BESIDE, STRANGER, "GET", "/", "a.example:8080", &[]).as_deref(), Some("301 https://a.example:8443/"));
+    }
+
+    #[test]
+    fn what_is_excepted() {
+        assert_eq!(location(BEHIND, PROXY, "GET", "/.well-known/acme-challenge/token", "a.example", &[]), None);
+        assert_eq!(location(BEHIND, PROXY, "OPTIONS", "*", "a.example", &[]), None);
+        // HTTP/1.0 without a host: nowhere to go.
+        assert_eq!(location(BEHIND, PROXY, "GET", "/", "", &[]), None);
+        // The proxy is wrong: this browser is on https already.
+        assert_eq!(location(BEHIND, PROXY, "GET", "/", "a.example", &[("sec-fetch-mode", "navigate")]), None);
+    }
+}
