@@ -11,10 +11,12 @@
  *   floor PORT                 answers 200 with an 8,192-byte page
  *   floor PORT not-modified    answers 304 without content
  *   floor PORT FILE            answers 200 with what the file holds, at most 1 MB
+ *   floor PORT FILE sendfile   the same, of any length, from the file itself: nothing is copied here
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -23,14 +25,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-enum { BODY_BYTES = 8192, BODY_MAX = 1 << 20, READ_BYTES = 16384, EVENTS_MAX = 512 };
+enum { BODY_BYTES = 8192, BODY_MAX = 1 << 20, READ_BYTES = 16384, EVENTS_MAX = 512, FDS_MAX = 65536 };
 
 static char response[BODY_MAX + 512];
 static char page[BODY_MAX];
 static size_t response_bytes;
+static int sent_file = -1;
+static off_t file_bytes;
+/* How much of head and file a connection has got; less than 0: nothing is under way. Only for sent_file. */
+static off_t sent_to[FDS_MAX];
 
 static void fail(const char *what) {
     perror(what);
@@ -45,6 +53,21 @@ static size_t read_page(const char *path) {
     return bytes;
 }
 
+static size_t head_for(size_t bytes) {
+    return (size_t)sprintf(response,
+                           "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %zu\r\n"
+                           "Cache-Control: max-age=3600\r\nETag: \"bench-0\"\r\n\r\n",
+                           bytes);
+}
+
+static void open_file(const char *path) {
+    struct stat known;
+    sent_file = open(path, O_RDONLY | O_CLOEXEC);
+    if (sent_file < 0 || fstat(sent_file, &known) < 0) fail(path);
+    file_bytes = known.st_size;
+    response_bytes = head_for((size_t)file_bytes);
+}
+
 static void build_response(const char *what) {
     if (what && strcmp(what, "not-modified") == 0) {
         response_bytes = (size_t)sprintf(response, "HTTP/1.1 304 Not Modified\r\nETag: \"bench-0\"\r\nCache-Control: max-age=3600\r\n\r\n");
@@ -56,12 +79,9 @@ static void build_response(const char *what) {
     } else {
         memset(page, 'x', bytes);
     }
-    int head = sprintf(response,
-                       "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %zu\r\n"
-                       "Cache-Control: max-age=3600\r\nETag: \"bench-0\"\r\n\r\n",
-                       bytes);
+    size_t head = head_for(bytes);
     memcpy(response + head, page, bytes);
-    response_bytes = (size_t)head + bytes;
+    response_bytes = head + bytes;
 }
 
 /* The socket buffer holds a page, so the wait is for a client that stopped reading; it may then hold up the others. */
@@ -81,6 +101,21 @@ static int send_response(int fd) {
     return 0;
 }
 
+/* A long file takes many turns, so here every connection has its place in it. */
+static void send_file(int fd) {
+    off_t head = (off_t)response_bytes;
+    while (sent_to[fd] >= 0 && sent_to[fd] < head + file_bytes) {
+        off_t at = sent_to[fd] - head;
+        ssize_t n = at < 0 ? send(fd, response + sent_to[fd], (size_t)-at, MSG_NOSIGNAL | MSG_MORE) : sendfile(fd, sent_file, &at, (size_t)(file_bytes - at));
+        if (n <= 0) {
+            if (n == 0 || errno != EAGAIN) close(fd);
+            return;
+        }
+        sent_to[fd] += n;
+    }
+    sent_to[fd] = -1;
+}
+
 static void serve(int fd) {
     static char request[READ_BYTES];
     ssize_t n = read(fd, request, sizeof request);
@@ -91,6 +126,11 @@ static void serve(int fd) {
     const char *at = request, *end = request + n;
     while ((at = memmem(at, (size_t)(end - at), "\r\n\r\n", 4)) != NULL) {
         at += 4;
+        if (sent_file >= 0) {
+            sent_to[fd] = 0;
+            send_file(fd);
+            return;
+        }
         if (send_response(fd) < 0) {
             close(fd);
             return;
@@ -100,11 +140,15 @@ static void serve(int fd) {
 
 int main(int argc, char **argv) {
     if (argc < 2) {
-        fprintf(stderr, "usage: floor PORT [not-modified | FILE]\n");
+        fprintf(stderr, "usage: floor PORT [not-modified | FILE [sendfile]]\n");
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
-    build_response(argc > 2 ? argv[2] : NULL);
+    if (argc > 3) {
+        open_file(argv[2]);
+    } else {
+        build_response(argc > 2 ? argv[2] : NULL);
+    }
 
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     int on = 1;
@@ -123,13 +167,20 @@ int main(int argc, char **argv) {
         int count = epoll_wait(epoll, events, EVENTS_MAX, -1);
         for (int i = 0; i < count; i++) {
             if (events[i].data.fd != listener) {
-                serve(events[i].data.fd);
+                if (sent_file >= 0 && events[i].events & EPOLLOUT) send_file(events[i].data.fd);
+                if (events[i].events & ~(uint32_t)EPOLLOUT) serve(events[i].data.fd);
                 continue;
             }
             int fd;
             while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
                 setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-                struct epoll_event readable = {.events = EPOLLIN | EPOLLRDHUP | EPOLLET, .data.fd = fd};
+                if (fd >= FDS_MAX) {
+                    close(fd);
+                    continue;
+                }
+                sent_to[fd] = -1;
+                uint32_t wanted = EPOLLIN | EPOLLRDHUP | EPOLLET | (sent_file >= 0 ? EPOLLOUT : 0);
+                struct epoll_event readable = {.events = wanted, .data.fd = fd};
                 if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &readable) < 0) close(fd);
             }
         }

@@ -153,3 +153,20 @@ def exact(port, kind, etag, count, connections=8, nonce="0"):
                 sys.exit(f"port {port}: {kind} answered {status}")
     for connection in open_ones:
         connection.close()
+
+
+def exact_requests(port, requests, status, count, connections=8):
+    """The same for requests that are given as (path, fields), in turn."""
+    open_ones = [Connection(port) for _ in range(connections)]
+    asked = 0
+    while asked < count:
+        busy = open_ones[: count - asked]
+        for connection in busy:
+            connection.send(*requests[asked % len(requests)])
+            asked += 1
+        for connection in busy:
+            answered = connection.receive()[0]
+            if answered != status:
+                sys.exit(f"port {port}: a request that should give {status} gave {answered}")
+    for connection in open_ones:
+        connection.close()

@@ -15,9 +15,9 @@ import machine
 CONNECTIONS = 8
 
 
-def syscalls(running, kind, etag, count):
-    """(calls per request, {name: calls per request}) of all processes of a server while it answers `count` requests; None if strace fails."""
-    report = running.folder / f"strace-{kind}"
+def syscalls(running, name, ask, count):
+    """(calls per request, {name: calls per request}) of all processes of a server while `ask()` sends it `count` requests; None if strace fails."""
+    report = running.folder / f"strace-{name}"
     attach = [argument for pid in running.pids() for argument in ("-p", str(pid))]
     strace = subprocess.Popen(["strace", "-f", "-c", "-U", "calls,name", "-o", report, *attach], stderr=subprocess.PIPE, text=True)
     # It says "attached" once for each process; requests sent earlier would not be counted.
@@ -27,7 +27,7 @@ def syscalls(running, kind, etag, count):
             strace.wait()
             return None
     try:
-        client.exact(running.port, kind, etag, count, CONNECTIONS, nonce="strace")
+        ask()
         time.sleep(0.2)  # what the server still does for the last answers, its log for one
     finally:
         strace.send_signal(signal.SIGINT)
@@ -49,16 +49,17 @@ def collected(folder):
     return total
 
 
-def user_instructions(server, site, core, kind, count):
+def user_instructions(server, site, core, name, count, prepare, ask):
     """User-space instructions per request; None where valgrind cannot run the server.
 
-    Two runs, with `count` and with twice as many requests: start-up, filling and shutting down are in both and cancel out.
+    Two runs, with `count` and with twice as many requests: start-up, filling and shutting down are in both and cancel out. `prepare(port)` brings the
+    server into the state that is measured, and what it returns goes to `ask(port, prepared, count)`.
     """
     if not server.callgrind:
         return None
     totals = []
     for times in (1, 2):
-        folder = site.folder / f"callgrind-{server.name}-{kind}-{times}"
+        folder = site.folder / f"callgrind-{server.name}-{name}-{times}"
         folder.mkdir()
         wrap = ["valgrind", "-q", "--tool=callgrind", "--trace-children=yes", f"--callgrind-out-file={folder}/callgrind.out.%p"]
         try:
@@ -67,12 +68,7 @@ def user_instructions(server, site, core, kind, count):
             machine.say(f"  {server.title} does not run under valgrind: {str(why).splitlines()[0]}")
             return None
         try:
-            # Filling and a first round of the measured kind, so that both runs start from the same state.
-            etag = client.etag_of(running.port) if kind == "304" and server.name != "floor-304" else '"bench-%d"'
-            if server.caches:
-                client.fill(running.port)
-            client.exact(running.port, kind, etag, client.PAGES, CONNECTIONS, nonce="warm")
-            client.exact(running.port, kind, etag, count * times, CONNECTIONS, nonce="count")
+            ask(running.port, prepare(running.port), count * times)
         except (OSError, ValueError) as why:
             machine.say(f"  {server.title} under valgrind: {why}")
             return None

@@ -49,10 +49,10 @@ class Cell:
     faults: list = dataclasses.field(default_factory=list)
 
 
-def wrk(port, path, connections, seconds, core, arguments, threads=1):
+def wrk(port, path, connections, seconds, core, arguments, threads=1, script="pages.lua"):
     """Runs wrk and returns what the script's done() printed."""
     command = ["wrk", "-t", str(threads), "-c", str(connections), "-d", f"{seconds}s", "--timeout", "10s", "--latency",
-               "-s", str(machine.BENCH / "wrk/pages.lua"), f"http://127.0.0.1:{port}{path}", "--", *arguments]
+               "-s", str(machine.BENCH / "wrk" / script), f"http://127.0.0.1:{port}{path}", "--", *map(str, arguments)]
     if core is not None:
         command = ["taskset", "-c", str(core), *command]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -91,21 +91,18 @@ class Instructions:
                 self.kernel = (self.kernel or 0) + int(value)
 
 
-def measure(server, running, row, etag, seconds, cores, origin_port, count_instructions):
-    """`cores`: the server's and the load's."""
-    server_core, load_core = cores
+def sample(title, running, server_core, count_instructions, run):
+    """(cell, what wrk told) of one run of wrk on a server, which `run` starts."""
     pids = running.pids()
-    asked_before = client.origin_counts(origin_port)[0]
     cpu_before, core_before = machine.cpu_seconds(pids), machine.core_seconds(server_core)
     with Instructions(pids, count_instructions) as instructions:
-        told = wrk(running.port, "/page/0", row.connections, seconds, load_core, (row.kind, etag or "-", uuid.uuid4().hex[:8]))
+        told = run()
     cpu = machine.cpu_seconds(pids) - cpu_before
     others = machine.core_seconds(server_core) - core_before - cpu
-    asked = client.origin_counts(origin_port)[0] - asked_before
 
     requests = told["requests"]
     if requests == 0:
-        sys.exit(f"{server.title}, {row.name}: wrk got no answer at all")
+        sys.exit(f"{title}: wrk got no answer at all")
     wall = told["duration_us"] / 1e6
     cell = Cell(
         requests=requests, requests_per_s=requests / wall, cpu_us=cpu * 1e6 / requests, busy=cpu / wall, others=max(0.0, others / wall),
@@ -114,15 +111,29 @@ def measure(server, running, row, etag, seconds, cores, origin_port, count_instr
         instructions_user=instructions.user / requests if instructions.user is not None else None,
         instructions_kernel=instructions.kernel / requests if instructions.kernel is not None else None,
     )
-    cell.faults = faults(server, row, cell, told["bytes"] / requests, asked)
+    return cell, told
+
+
+def measure(server, running, row, etag, seconds, cores, origin_port, count_instructions):
+    """`cores`: the server's and the load's."""
+    server_core, load_core = cores
+    asked_before = client.origin_counts(origin_port)[0]
+    cell, told = sample(f"{server.title}, {row.name}", running, server_core, count_instructions, lambda: wrk(
+        running.port, "/page/0", row.connections, seconds, load_core, (row.kind, etag or "-", uuid.uuid4().hex[:8])))
+    asked = client.origin_counts(origin_port)[0] - asked_before
+    cell.faults = faults(server, row, cell, told["bytes"] / cell.requests, asked)
     return cell
+
+
+def errors_in_words(cell):
+    return "wrk counted " + ", ".join(f"{count} {'answers not 2xx or 3xx' if name == 'status' else name + ' errors'}" for name, count in cell.errors.items())
 
 
 def faults(server, row, cell, bytes_each, asked):
     """What makes a cell worthless, in words: wrk alone would not notice a cache that does not cache."""
     found = []
     if cell.errors:
-        found.append("wrk counted " + ", ".join(f"{count} {'answers not 2xx or 3xx' if name == 'status' else name + ' errors'}" for name, count in cell.errors.items()))
+        found.append(errors_in_words(cell))
     if row.kind == "304" and bytes_each > 1000:
         found.append(f"{bytes_each:.0f} bytes an answer: not 304")
     if row.kind != "304" and bytes_each < PAGE_BYTES * 0.98:

@@ -9,7 +9,7 @@ TOP = """# Benchmarks
 Measured, not promised: every table below was written by a script in `bench/`, which says what it ran and where. Run them yourself:
 `make bench`, `bench/crowd`, `bench/ghost`. What the scripts do is told in [bench/README.md](bench/README.md).
 """
-ORDER = ("servers", "crowd", "ghost")
+ORDER = ("servers", "static", "bytes", "paas", "crowd", "ghost")
 
 
 def write_section(path, name, text):
@@ -76,12 +76,12 @@ WHAT = {
 }
 
 
-def row_table(row, servers, cells, counter):
-    """One measured row: every server that takes part, the floor first, then by cost."""
+def row_table(row, servers, cells, counter, baseline=("nginx-cache", "nginx proxy_cache"), heading=None):
+    """One measured row: every server that takes part, the floor first, then by cost. `baseline`: the server whose requests/s are compared with."""
     taking_part = [server for server in servers if (row, server.name) in cells]
     rounds = {server.name: cells[row, server.name] for server in taking_part}
     floor = rounds.get("floor") or rounds.get("floor-304")
-    nginx = rounds.get("nginx-cache")
+    nginx = rounds.get(baseline[0])
     lines = []
     for server in sorted(taking_part, key=lambda server: (not server.name.startswith("floor"), median([cost(cell) for cell in rounds[server.name]]))):
         mine = rounds[server.name]
@@ -95,10 +95,10 @@ def row_table(row, servers, cells, counter):
                  spread([cell.p99_us / 1000 for cell in mine], 1), f"{median([cell.busy for cell in mine]) * 100:.0f} %",
                  sum(sum(cell.errors.values()) for cell in mine)]
         lines.append(line)
-    head = ["server", "requests/s", "÷ nginx proxy_cache", "CPU µs/request"]
+    head = ["server", "requests/s", f"÷ {baseline[1]}", "CPU µs/request"]
     head += ["instructions/request", "of them user"] if counter else []
     head += ["cost ÷ floor", "p99 ms", "server core busy", "errors"]
-    text = f"#### {WHAT[row.kind]}; {row.connections} connections\n\n{table(head, lines)}\n"
+    text = f"#### {heading or WHAT[row.kind]}; {row.connections} connections\n\n{table(head, lines)}\n"
     others = [cell.others for mine in rounds.values() for cell in mine]
     if max(others) > 0.05:
         text += f"\nOther programs took up to {max(others) * 100:.0f} % of the server's core meanwhile (median {median(others) * 100:.0f} %): requests/s and p99 suffered from it.\n"
@@ -108,8 +108,8 @@ def row_table(row, servers, cells, counter):
     return text + "\n"
 
 
-def counts_table(servers, kinds, counts):
-    """Untimed: user-space instructions and system calls per request."""
+def counts_table(servers, kinds, counts, told=("hit", "304")):
+    """Untimed: user-space instructions and system calls per request; for the kinds in `told` also which calls."""
     lines = []
     for server in servers:
         mine = [counts.get((server.name, kind)) for kind in kinds]
@@ -118,7 +118,7 @@ def counts_table(servers, kinds, counts):
                 (number(pair["instructions"]) if pair else "-"), (number(pair["syscalls"], 2) if pair else "-"))])
     names = {}
     for (name, kind), pair in counts.items():
-        if pair and pair["calls"] and kind in ("hit", "304"):
+        if pair and pair["calls"] and kind in told:
             common = sorted(pair["calls"].items(), key=lambda item: -item[1])
             names[name, kind] = ", ".join(f"{call} {each:.2f}" for call, each in common if each >= 0.01)
     titles = {server.name: server.title for server in servers}

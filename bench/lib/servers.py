@@ -158,7 +158,7 @@ class Site:
 def configured(site, port, folder, template):
     """Writes a peer's configuration into its folder with the names in @...@ filled in."""
     root = os.geteuid() == 0
-    kind = "h2o" if template == "h2o.conf" else "nginx"
+    kind = "h2o" if template.startswith("h2o") else "nginx"
     user = "" if not root else ("user: root" if kind == "h2o" else "user root;")
     text = (machine.BENCH / "peers" / template).read_text()
     values = {"USER": user, "FILES": site.files, "DIR": folder, "PORT": port, "ORIGIN": site.origin, "PAGES": site.folder / "pages"}
@@ -180,8 +180,10 @@ def nginx(template):
     return command
 
 
-def h2o(site, port, folder, single):
-    return ["h2o", "-m", "worker", "-c", configured(site, port, folder, "h2o.conf")]
+def h2o(template):
+    def command(site, port, folder, single):
+        return ["h2o", "-m", "worker", "-c", configured(site, port, folder, template)]
+    return command
 
 
 def haproxy(site, port, folder, single):
@@ -218,7 +220,7 @@ ALL = [
     Server("seawall", "Seawall", KINDS, seawall, "to a file"),
     Server("nginx-cache", "nginx proxy_cache", KINDS, nginx("nginx-cache.conf"), "to a file, buffered 64 KB"),
     Server("nginx-static", "nginx static", ("hit", "304"), nginx("nginx-static.conf"), "to a file, buffered 64 KB", caches=False),
-    Server("h2o", "h2o static", ("hit", "304"), h2o, "off, its default", caches=False),
+    Server("h2o", "h2o static", ("hit", "304"), h2o("h2o.conf"), "off, its default", caches=False),
     Server("haproxy", "HAProxy cache", KINDS, haproxy, "off, as is customary"),
     # Its manager compiles the rules and starts the cache as a child: valgrind would follow the compiler too.
     Server("varnish", "Varnish", KINDS, varnish, "in memory only, as is customary", callgrind=False),
