@@ -6,6 +6,7 @@
 //! Absent from this room: the fuzzer, so that everything here is built and tested with the stable compiler.
 
 mod accept_class;
+mod accept_encoding;
 mod blog_text;
 mod cache_control;
 mod cache_key;
@@ -28,6 +29,7 @@ mod target_path;
 mod vary;
 
 pub use accept_class::accept_class;
+pub use accept_encoding::accept_encoding;
 pub use blog_text::blog_text;
 pub use cache_control::cache_control;
 pub use cache_key::cache_key;
@@ -52,8 +54,9 @@ pub use vary::vary;
 pub type Check = fn(&[u8]);
 
 /// Every check, with the name of its target and of its folder of inputs.
-pub const CHECKS: [(&str, Check); 20] = [
+pub const CHECKS: [(&str, Check); 21] = [
     ("accept_class", accept_class),
+    ("accept_encoding", accept_encoding),
     ("blog_text", blog_text),
     ("cache_control", cache_control),
     ("cache_key", cache_key),
