@@ -1,7 +1,7 @@
 # `make` alone lists what there is. What takes part in `make test` here is what `.ci/run` runs there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check spec fuzz bench bench-crowd bench-ghost bench-restart bench-store conformance docs release tools hugo deny
+.PHONY: help run test check spec fuzz bench bench-crowd bench-ghost bench-paas bench-restart bench-store conformance docs release tools hugo deny
 
 CARGO ?= cargo
 # What `make run` serves, and where.
@@ -57,6 +57,10 @@ bench-crowd: tools ## 1,000 clients at once on one cold page
 bench-ghost: tools ## beside nginx, in front of a Ghost that runs already; needs its address: see bench/ghost --help
 	$(CARGO) build --release --locked --package seawall
 	SEAWALL_BIN='$(abspath $(BINARY))' bench/ghost
+
+bench-paas: tools ## a folder behind a platform's router, beside nginx: ab -c 100 -n 5000
+	$(CARGO) build --release --locked --package seawall
+	SEAWALL_BIN='$(abspath $(BINARY))' bench/paas
 
 bench-restart: tools ## 100,000 stored pages, kill -9, and a start without the origin
 	$(CARGO) build --release --locked --package seawall

@@ -11,7 +11,8 @@
  *   floor PORT                 answers 200 with an 8,192-byte page
  *   floor PORT not-modified    answers 304 without content
  *   floor PORT FILE            answers 200 with what the file holds, at most 1 MB
- *   floor PORT FILE sendfile   the same, of any length, from the file itself: nothing is copied here
+ *   floor PORT FILE close      the same, and closes: for clients that ask once a connection
+ *   floor PORT FILE sendfile   answers with a file of any length from the file itself: nothing is copied here
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -35,7 +36,7 @@ enum { BODY_BYTES = 8192, BODY_MAX = 1 << 20, READ_BYTES = 16384, EVENTS_MAX = 5
 static char response[BODY_MAX + 512];
 static char page[BODY_MAX];
 static size_t response_bytes;
-static int sent_file = -1;
+static int closes, sent_file = -1;
 static off_t file_bytes;
 /* How much of head and file a connection has got; less than 0: nothing is under way. Only for sent_file. */
 static off_t sent_to[FDS_MAX];
@@ -131,7 +132,7 @@ static void serve(int fd) {
             send_file(fd);
             return;
         }
-        if (send_response(fd) < 0) {
+        if (send_response(fd) < 0 || closes) {
             close(fd);
             return;
         }
@@ -140,11 +141,12 @@ static void serve(int fd) {
 
 int main(int argc, char **argv) {
     if (argc < 2) {
-        fprintf(stderr, "usage: floor PORT [not-modified | FILE [sendfile]]\n");
+        fprintf(stderr, "usage: floor PORT [not-modified | FILE [close | sendfile]]\n");
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
-    if (argc > 3) {
+    closes = argc > 3 && strcmp(argv[3], "close") == 0;
+    if (argc > 3 && !closes) {
         open_file(argv[2]);
     } else {
         build_response(argc > 2 ? argv[2] : NULL);
