@@ -70,9 +70,11 @@ pub(crate) fn page(status: StatusCode, reason: &'static str) -> Response<Body> {
     let title = status.canonical_reason().unwrap_or("Error");
     let words = match status.as_u16() {
         400 => "This request could not be understood.",
+        401 => "This page is for those who have a password.",
         408 => "The request took too long to arrive.",
         413 => "What was sent is larger than this site accepts.",
         421 => "No site of that name is served here.",
+        429 => "Too many wrong passwords came from your address. Please wait a little.",
         503 => "This site is very busy right now. Please try again in a moment.",
         504 if reason == "only-if-cached" => "This page is not stored here.",
         502 | 504 => "The server behind this site does not answer right now. Please try again in a moment.",

@@ -85,7 +85,7 @@ impl Pipeline {
             Some(Client::of(peer, fields.lines, &config.trusted_proxies))
         };
         let head = RequestHead { scheme: client.map_or(head.scheme, |client| client.scheme), ..*head };
-        if site.https.concerns(client.as_ref(), head.scheme) {
+        if site.https.concerns(client.as_ref(), head.scheme) || site.auth.as_ref().is_some_and(|auth| !auth.is_open(&head)) {
             return None;
         }
         let mut key = self.key.borrow_mut();

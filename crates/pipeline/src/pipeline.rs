@@ -28,7 +28,9 @@ use tokio_util::task::TaskTracker;
 use crate::{
     Body, Client, Counters, Failure, Interim, Note, Record, Resource, Router, Shared, Site, Stored,
     ask::Answer,
-    deliver, failure,
+    deliver,
+    entry::{Entry, make_private},
+    failure,
     fetch::{STALE_IF_ERROR, Told},
     forward,
     next::{Found, Next},
@@ -63,14 +65,14 @@ pub struct Pipeline {
 pub(crate) struct Config {
     pub(crate) router: Router,
     pub(crate) trusted_proxies: Vec<IpNet>,
-    /// Whether any site redirects to https.
-    redirects: bool,
+    /// Whether any site sends requests to https, or asks for a password.
+    guarded: bool,
 }
 
 impl Config {
     fn new(router: Router, trusted_proxies: Vec<IpNet>) -> Self {
-        let redirects = router.sites().any(|site| site.https.redirect);
-        Self { router, trusted_proxies, redirects }
+        let guarded = router.sites().any(|site| site.https.redirect || site.auth.is_some());
+        Self { router, trusted_proxies, guarded }
     }
 }
 
@@ -138,10 +140,11 @@ impl Pipeline {
         interim: Option<Interim>,
     ) -> (Response<Body>, Note) {
         let config = Rc::clone(&self.config.borrow());
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
         let client = Client::of(peer, FieldLines::Map(&parts.headers), &config.trusted_proxies);
-        if let Some(redirect) = to_https(&config, &client, &parts) {
-            return (redirect, Note { client: client.named(), ..Note::default() });
+        let entry = if config.guarded { self.enter(&config, &client, &mut parts).await } else { Entry::Open };
+        if let Entry::Answered(response) = entry {
+            return (*response, Note { client: client.named(), ..Note::default() });
         }
         let (question, verdict) = match self.judged(&config, client, parts, interim, &mut Silent) {
             Ok(judged) => judged,
@@ -151,11 +154,14 @@ impl Pipeline {
                 return (self.purge_request(&config, &site, &client, &parts, &authority), Note::default());
             }
         };
-        let (response, mut note) = match verdict {
+        let (mut response, mut note) = match verdict {
             Verdict::Malformed | Verdict::Purge => (failure::page(StatusCode::BAD_REQUEST, "target"), Note::default()),
             Verdict::Pass(rule) => self.pass(Rc::new(question), body, rule).await,
             Verdict::Lookup(_) => self.look_up(Rc::new(question)).await,
         };
+        if matches!(entry, Entry::Private) {
+            make_private(response.headers_mut());
+        }
         note.client = client.named();
         (response, note)
     }
@@ -525,15 +531,6 @@ impl Pipeline {
         deliver::explain(response.headers_mut(), &status);
         (response, Note { collapsed, ..Note::of(status.outcome) })
     }
-}
-
-/// The redirect to https, for a site that wants it.
-fn to_https(config: &Config, client: &Client, parts: &Parts) -> Option<Response<Body>> {
-    if !config.redirects {
-        return None;
-    }
-    let authority = parts.headers.get(header::HOST)?.to_str().ok()?;
-    config.router.site(authority)?.https.redirect(client, parts, authority)
 }
 
 /// Why a request that passes is forwarded (RFC 9211 §2.2).

@@ -8,7 +8,9 @@ use std::sync::{
 use semantics::Timestamp;
 use store::{Hardness, Target};
 
-use crate::{Clock, Refilling, Store, popularity::Popularity, purge::Purging, refusals::Refusals, store_body::CopyBudget};
+use crate::{
+    Clock, Refilling, Store, entry::Verifying, popularity::Popularity, purge::Purging, refusals::Refusals, store_body::CopyBudget,
+};
 
 /// A worker's front may hold this part of the memory tier,
 const FRONT_SHARE: u64 = 16;
@@ -32,6 +34,7 @@ pub struct Shared {
     /// What a worker's front may keep from being freed, in bytes.
     pub(crate) front_bytes: u64,
     pub(crate) copying: Arc<CopyBudget>,
+    pub(crate) verifying: Verifying,
 }
 
 impl Shared {
@@ -56,6 +59,7 @@ impl Shared {
             refusals: Refusals::default(),
             front_bytes,
             copying,
+            verifying: Verifying::default(),
         }
     }
 

@@ -16,7 +16,7 @@ use origins::Origin;
 use policy::Policy;
 use semantics::{Timestamp, target::host_without_port};
 
-use crate::{Https, Refill, ResponseFields};
+use crate::{Auth, Https, Refill, ResponseFields};
 
 /// How long after a failure stale responses are served without asking again: it grows from the first to the last.
 const DOWN_MIN: Duration = Duration::from_millis(500);
@@ -50,6 +50,8 @@ pub struct Site {
     pub refill: Refill,
     /// What is done about plain http.
     pub https: Https,
+    /// Where a password is asked for.
+    pub auth: Option<Auth>,
     /// What is added to its origin's responses, and taken from them.
     pub fields: ResponseFields,
 }

@@ -115,6 +115,12 @@ pub(crate) fn checked(path: &Path, settings: &Settings) -> String {
     let mut text = format!("{} is fine.\n", path.display());
     for site in &settings.sites {
         line(&mut text, "site", &site_line(site));
+        if let Some(auth) = &site.auth {
+            line(&mut text, "", &format!("asks for a password from {}", auth.file.display()));
+        }
+    }
+    for warning in &settings.warnings {
+        line(&mut text, "warning", warning);
     }
     text
 }

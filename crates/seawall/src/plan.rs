@@ -9,6 +9,7 @@ use std::{
     },
 };
 
+use access::Lock;
 use anyhow::Context;
 use blog::{Blog, BlogOptions, Change, Watcher};
 use origins::{
@@ -16,11 +17,11 @@ use origins::{
     files::Files,
     http::{Address, Budget, HttpOptions, HttpOrigin, tls_config},
 };
-use pipeline::{Down, Https, Refill, ResponseFields, Router, Shared};
+use pipeline::{Auth, Down, Https, Refill, ResponseFields, Router, Shared};
 use policy::Policy;
 use store::{Hardness, SiteNumber, SiteNumbers, Target};
 
-use crate::config::settings::{Cache, Headers, Kind, OriginHost, OriginSettings, Settings, Site, Source};
+use crate::config::settings::{self, Cache, Headers, Kind, OriginHost, OriginSettings, Settings, Site, Source};
 
 /// The sites of a configuration, ready for every worker to use.
 #[derive(Debug)]
@@ -37,6 +38,7 @@ pub(crate) struct SitePlan {
     policy: policy::Settings,
     source: SharedSource,
     origin_host: Option<String>,
+    auth: Option<Auth>,
     down: Arc<AtomicBool>,
     /// Whether its responses may be stored on the disk.
     on_disk: bool,
@@ -77,7 +79,8 @@ impl Plan {
 impl SitePlan {
     fn new(site: &Site, numbers: &mut SiteNumbers, shared: &Arc<Shared>) -> anyhow::Result<Self> {
         // What would be purged when it changes in a running server must not be found after a restart either.
-        let print = format!("{:?} {:?} {:?} {:?} {:?} {:?}", site.source, site.kind, site.cache, site.origin, site.blog, site.headers);
+        let print = format!("{:?} {:?} {:?} {:?} {:?} {:?}", site.source, site.kind, site.cache, site.origin, site.blog, site.headers)
+            + &site.auth.as_ref().map(|auth| format!(" {:?}", auth.paths)).unwrap_or_default();
         let SiteNumber { number: id, kept } = numbers.number(&site.name, print.as_bytes())?;
         let source = match &site.source {
             Source::Http(addresses) => {
@@ -110,6 +113,7 @@ impl SitePlan {
             policy: policy_settings(site.kind, &site.cache),
             source,
             origin_host,
+            auth: site.auth.as_ref().map(auth).transpose()?,
             down: Arc::default(),
         })
     }
@@ -139,6 +143,7 @@ impl SitePlan {
             refill: Refill::new(settings.refill.concurrency, budget),
             https: Https { redirect: self.site.https_redirect, own_port: None },
             fields: response_fields(&self.site.headers),
+            auth: self.auth.clone(),
         })
     }
 
@@ -164,6 +169,12 @@ impl SitePlan {
             SharedSource::Files(_) | SharedSource::Blog { .. } => None,
         }
     }
+}
+
+fn auth(auth: &settings::Auth) -> anyhow::Result<Auth> {
+    // Lines that are wrong were refused with the settings, or have become so this moment: then they let nobody in.
+    let (lock, _) = Lock::open(&auth.file)?;
+    Ok(Auth { lock: Arc::new(lock), paths: auth.paths.clone(), challenge: auth.challenge.clone(), forward: auth.forward })
 }
 
 fn response_fields(headers: &Headers) -> ResponseFields {

@@ -87,6 +87,7 @@ impl Server {
     /// # Errors
     /// When an address cannot be listened on, or a folder or file that the settings name cannot be read.
     pub fn start(settings: Settings, clock: Clock) -> anyhow::Result<Self> {
+        warn(&settings);
         let workers = settings.server.workers;
         let mut options = StoreOptions::with_memory(settings.cache_memory);
         options.object_max = settings.sites.iter().map(|site| site.cache.object_max).max().unwrap_or(options.object_max);
@@ -180,6 +181,7 @@ impl Server {
     /// # Errors
     /// When the new settings name what cannot be read; the old ones stay.
     pub fn reload(&mut self, settings: Settings) -> anyhow::Result<Vec<&'static str>> {
+        warn(&settings);
         let before = self.state.plan.load_full();
         let fixed = [
             (before.settings.server.listen != settings.server.listen, "server.listen"),
@@ -295,6 +297,12 @@ async fn work(
         tracing::debug!("gave up fetches that nobody waited for");
     }
     worker.service().tidy();
+}
+
+fn warn(settings: &Settings) {
+    for warning in &settings.warnings {
+        tracing::warn!("{warning}");
+    }
 }
 
 fn front(plan: &Plan, gauges: &Arc<Gauges>) -> edge::Shared {

@@ -310,6 +310,7 @@ fn site(server: &Server) -> Site {
         down: Down::default(),
         refill: Refill::default(),
         https: Https::default(),
+        auth: None,
         fields: ResponseFields::default(),
     }
 }

@@ -8,6 +8,7 @@ use toml::Spanned;
 
 use super::{
     addresses::{AdminAddress, TrustedProxy},
+    auth::{ProtectedPath, Realm},
     headers::{FieldLine, FieldName},
     purge::{PurgePath, PurgeSource},
     settings::{AccessLog, Kind, Listen, LogFormat, OriginAddress, OriginHost},
@@ -58,6 +59,8 @@ pub struct File {
     pub https: Https,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub headers: Headers,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub auth: Auth,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub purge: Purge,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
@@ -406,6 +409,38 @@ pub struct Headers {
     pub remove: Listed<FieldName>,
 }
 
+/// `[auth]` and `[site.auth]`: a password for a site, or for parts of it (HTTP Basic, RFC 7617).
+///
+/// Who has one gets the same pages from the cache as everybody who has one; outside they are marked `private`. After ten wrong passwords an
+/// address has to wait six seconds for each further one. A password crosses the net readable unless the site is on https: set `redirect` in
+/// `[https]` too. A site takes every key from `[auth]` that it does not set itself in `[site.auth]`; `paths = []` opens it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Auth {
+    /// The file of users, as `htpasswd -B` writes it: bcrypt (up to cost 14), `$apr1$` and `{SHA}`; at most 1 MiB. A relative path begins at
+    /// the folder of this file. It is looked at once a second while anybody asks, so a change counts at once. While it is missing, nobody gets
+    /// in.
+    ///
+    /// Default: none; nobody is asked for a password.
+    pub file: Given<String>,
+
+    /// The paths for which a password is asked; each with everything below it. `"/drafts"` covers `/drafts.html` too. A path is covered in
+    /// whichever way it is spelt: upper case, `//`, `;x`, `%64`, `%2e%2e/`. What is chosen by the query alone (`/?p=12`) is not told apart.
+    ///
+    /// Default: none; then `["/"]`, the whole site.
+    pub paths: Listed<ProtectedPath>,
+
+    /// The name that browsers may show beside the question.
+    ///
+    /// Default: none; then `"Protected"`.
+    pub realm: Given<Realm>,
+
+    /// Whether the origin gets to see the password (`Authorization`). What it answers is then stored only if it says so itself.
+    ///
+    /// Default: `false`.
+    pub forward: Given<bool>,
+}
+
 /// `[purge]`: purge requests on the sites' own addresses.
 ///
 /// Plugins that purge Varnish (`PURGE`, `BAN`, xkey), nginx (nginx-helper), Fastly or Souin work as they are: point them at this server. Who
@@ -475,4 +510,6 @@ pub struct Site {
     pub https: Https,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub headers: Headers,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub auth: Auth,
 }

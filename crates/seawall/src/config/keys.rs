@@ -6,8 +6,8 @@
 use super::{error::Mistake, suggest::closest};
 
 /// Sections in the order of the manual; the first is the top of the file.
-pub(super) const SECTIONS: [(&str, &[&str]); 12] = [
-    ("", &["source", "kind", "server", "limits", "log", "cache", "origin", "blog", "https", "headers", "purge", "refill", "site"]),
+pub(super) const SECTIONS: [(&str, &[&str]); 13] = [
+    ("", &["source", "kind", "server", "limits", "log", "cache", "origin", "blog", "https", "headers", "auth", "purge", "refill", "site"]),
     ("server", &["listen", "admin", "admin_token_file", "workers", "trusted_proxies", "shutdown_timeout"]),
     (
         "limits",
@@ -60,13 +60,14 @@ pub(super) const SECTIONS: [(&str, &[&str]); 12] = [
     ("blog", &["title", "base_url"]),
     ("https", &["redirect", "hsts", "hsts_subdomains", "hsts_preload"]),
     ("headers", &["security", "set", "remove"]),
+    ("auth", &["file", "paths", "realm", "forward"]),
     ("purge", &["allow", "path"]),
     ("refill", &["concurrency"]),
-    ("site", &["hosts", "source", "kind", "cache", "origin", "blog", "https", "headers"]),
+    ("site", &["hosts", "source", "kind", "cache", "origin", "blog", "https", "headers", "auth"]),
 ];
 
 /// What other programs, and other spellings, call our keys.
-const OTHER_NAMES: [(&str, &str, &str); 37] = [
+const OTHER_NAMES: [(&str, &str, &str); 40] = [
     ("port", "server", "listen"),
     ("bind", "server", "listen"),
     ("address", "server", "listen"),
@@ -103,6 +104,9 @@ const OTHER_NAMES: [(&str, &str, &str); 37] = [
     ("strict_transport_security", "https", "hsts"),
     ("add_header", "headers", "set"),
     ("proxy_hide_header", "headers", "remove"),
+    ("htpasswd", "auth", "file"),
+    ("auth_basic", "auth", "realm"),
+    ("auth_basic_user_file", "auth", "file"),
     ("honor_request_directives", "cache", "honour_request_directives"),
 ];
 

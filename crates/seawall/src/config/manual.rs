@@ -25,7 +25,7 @@ impl Key {
 
 /// The sections of `file.rs`, in its order.
 pub(super) fn sections() -> Vec<Section> {
-    const NAMES: [(&str, &str); 12] = [
+    const NAMES: [(&str, &str); 13] = [
         ("File", ""),
         ("Server", "server"),
         ("Limits", "limits"),
@@ -35,6 +35,7 @@ pub(super) fn sections() -> Vec<Section> {
         ("Blog", "blog"),
         ("Https", "https"),
         ("Headers", "headers"),
+        ("Auth", "auth"),
         ("Purge", "purge"),
         ("Refill", "refill"),
         ("Site", "site"),
@@ -115,7 +116,7 @@ fn the_page_in_doc_is_made_of_the_comments() {
 fn the_manual_and_the_list_of_keys_are_complete() {
     let sections = sections();
     assert_eq!(sections.len(), SECTIONS.len());
-    let subsections = ["server", "limits", "log", "cache", "origin", "blog", "https", "headers", "purge", "refill", "site"];
+    let subsections = ["server", "limits", "log", "cache", "origin", "blog", "https", "headers", "auth", "purge", "refill", "site"];
     for (section, (name, keys)) in sections.iter().zip(SECTIONS) {
         assert_eq!(section.name, name);
         let listed: Vec<&str> = keys.iter().copied().filter(|key| !subsections.contains(key)).collect();

@@ -5,6 +5,7 @@
 //! is an argument, so that tests need none; the file system is looked at for sources and named files, and nothing is written.
 
 pub mod addresses;
+pub mod auth;
 pub mod error;
 pub mod file;
 pub mod headers;

@@ -38,6 +38,8 @@ pub(super) struct Resolver<'a> {
     /// Relative paths in flags and variables begin here.
     pub(super) working_folder: &'a Path,
     errors: Vec<ConfigError>,
+    /// What is possible and hardly meant.
+    pub(super) warnings: Vec<String>,
     /// Whether the file has faults of form. What is absent may then be what is faulty, and complaining about it too would only confuse.
     file_is_faulty: bool,
 }
@@ -45,7 +47,7 @@ pub(super) struct Resolver<'a> {
 impl<'a> Resolver<'a> {
     pub(super) fn new(document: Option<&'a Document>, working_folder: &'a Path, errors: Vec<ConfigError>) -> Self {
         let file_is_faulty = errors.iter().any(|error| matches!(error.place, Place::Line { .. }));
-        Self { document, working_folder, errors, file_is_faulty }
+        Self { document, working_folder, errors, warnings: Vec::new(), file_is_faulty }
     }
 
     /// The errors, each once: a value in `[cache]` is looked at for every site.
@@ -69,7 +71,8 @@ impl<'a> Resolver<'a> {
         let (purge, refill) = (self.purge(&file.purge), self.refill(&file.refill));
         let cache_disk = self.disk(&file.cache, overrides, env);
         let sites = self.sites(file, overrides, cache_memory);
-        (!sites.is_empty()).then_some(Settings { server, limits, log, cache_memory, cache_disk, purge, refill, sites })
+        let warnings = std::mem::take(&mut self.warnings);
+        (!sites.is_empty()).then_some(Settings { server, limits, log, cache_memory, cache_disk, purge, refill, sites, warnings })
     }
 
     fn disk(&mut self, file: &file::Cache, overrides: &Overrides, env: &impl Fn(&str) -> Option<String>) -> Option<Disk> {

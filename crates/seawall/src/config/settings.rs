@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use access::Protected;
 pub use edge::Limits;
 use http::{HeaderName, HeaderValue};
 use ipnet::IpNet;
@@ -33,6 +34,8 @@ pub struct Settings {
     pub refill: Refill,
     /// At least one; their hosts do not overlap, and only a single site may answer for every host.
     pub sites: Vec<Site>,
+    /// What is possible and hardly meant, in words.
+    pub warnings: Vec<String>,
 }
 
 /// Purge requests on the sites' own addresses.
@@ -137,6 +140,21 @@ pub struct Site {
     pub https_redirect: bool,
     /// What its responses carry beside what the origin sends.
     pub headers: Headers,
+    /// Where a password is asked for.
+    pub auth: Option<Auth>,
+}
+
+/// A password for a site, or for parts of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Auth {
+    /// The users; it could be read.
+    pub file: PathBuf,
+    /// Where they are asked; at least one.
+    pub paths: Protected,
+    /// `WWW-Authenticate`.
+    pub challenge: HeaderValue,
+    /// Whether the origin sees it.
+    pub forward: bool,
 }
 
 /// Fields that are added to responses, and taken from them.

@@ -33,6 +33,7 @@ struct Written<'a> {
     blog: [&'a file::Blog; 2],
     https: [&'a file::Https; 2],
     headers: [&'a file::Headers; 2],
+    auth: [&'a file::Auth; 2],
     addresses: &'a Listed<OriginAddress>,
 }
 
@@ -73,6 +74,7 @@ impl Resolver<'_> {
             blog: [&none.blog, &file.blog],
             https: [&none.https, &file.https],
             headers: [&none.headers, &file.headers],
+            auth: [&none.auth, &file.auth],
             addresses: if replaced { &None } else { &file.origin.addresses },
         })
     }
@@ -140,6 +142,7 @@ impl Resolver<'_> {
                 blog: [&site.blog, &file.blog],
                 https: [&site.https, &file.https],
                 headers: [&site.headers, &file.headers],
+                auth: [&site.auth, &file.auth],
                 addresses: &site.origin.addresses,
             };
             let Some(site) = self.site(&written, overrides, memory) else { continue };
@@ -216,7 +219,8 @@ impl Resolver<'_> {
         let name = written.hosts.first().map_or("default", String::as_str).to_owned();
         let https_redirect = first(written.https.map(|https| &https.redirect)).is_some_and(|redirect| *redirect.get_ref());
         let headers = self.headers(written.https, written.headers, kind);
-        Some(Site { name, hosts: written.hosts.clone(), source, kind, cache, origin, blog, https_redirect, headers })
+        let auth = self.auth(written.auth);
+        Some(Site { name, hosts: written.hosts.clone(), source, kind, cache, origin, blog, https_redirect, headers, auth })
     }
 
     fn cache(&mut self, written: &Written<'_>, overrides: &Overrides, memory: u64) -> Cache {

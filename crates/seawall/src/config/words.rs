@@ -270,6 +270,8 @@ read_by_text! {
     super::addresses::TrustedProxy: "a network such as \"10.0.0.0/8\"",
     super::purge::PurgeSource: "a network such as \"192.0.2.0/24\"",
     super::purge::PurgePath: "a path such as \"/purge\"",
+    super::auth::ProtectedPath: "a path such as \"/drafts\"",
+    super::auth::Realm: "a name such as \"Drafts\"",
     super::headers::FieldLine: "a field such as \"Permissions-Policy: camera=()\"",
     super::headers::FieldName: "a field's name such as \"X-Powered-By\"",
     OriginAddress: "an address such as \"http://127.0.0.1:2368\"",

@@ -4,6 +4,7 @@
 //! is told, and events are ordered by gates.
 
 mod again;
+mod auth;
 mod collapse;
 mod conditional;
 mod directives;

@@ -1,0 +1,102 @@
+//! How often somebody may be wrong.
+
+use std::{
+    collections::HashMap,
+    net::{IpAddr, Ipv6Addr},
+    time::Duration,
+};
+
+use semantics::Timestamp;
+
+/// Wrong passwords that one address has to spare,
+const SPARE: u32 = 10;
+/// and how long it takes to be forgiven one.
+const FORGIVEN_AFTER: Duration = Duration::from_secs(6);
+/// Addresses that are remembered; beyond them the one that is forgiven soonest is forgotten. 256 KiB at worst.
+const ADDRESSES_MAX: usize = 4096;
+
+/// Who was wrong lately. Kept as the moment at which all is forgiven: each mistake moves it.
+#[derive(Debug, Default)]
+pub(crate) struct Attempts(HashMap<Option<IpAddr>, Timestamp>);
+
+impl Attempts {
+    /// Whether an address may try, or how long it has to wait.
+    pub(crate) fn may_try(&self, who: Option<IpAddr>, now: Timestamp) -> Result<(), Duration> {
+        let owed = self.0.get(&group(who)).map_or(Duration::ZERO, |forgiven| forgiven.since(now));
+        match owed.checked_sub(FORGIVEN_AFTER * (SPARE - 1)) {
+            None | Some(Duration::ZERO) => Ok(()),
+            Some(wait) => Err(wait),
+        }
+    }
+
+    pub(crate) fn was_wrong(&mut self, who: Option<IpAddr>, now: Timestamp) {
+        let who = group(who);
+        if self.0.len() >= ADDRESSES_MAX && !self.0.contains_key(&who) {
+            self.0.retain(|_, forgiven| *forgiven > now);
+            if self.0.len() >= ADDRESSES_MAX
+                && let Some(soonest) = self.0.iter().min_by_key(|(_, forgiven)| **forgiven).map(|(who, _)| *who)
+            {
+                self.0.remove(&soonest);
+            }
+        }
+        let forgiven = self.0.entry(who).or_insert(now);
+        *forgiven = (*forgiven).max(now) + FORGIVEN_AFTER;
+    }
+}
+
+/// Whoever has one address of an IPv6 /64 has them all.
+fn group(who: Option<IpAddr>) -> Option<IpAddr> {
+    who.map(|address| match address.to_canonical() {
+        IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & (u128::MAX << 64))),
+        v4 @ IpAddr::V4(_) => v4,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> Option<IpAddr> {
+        Some(text.parse().expect(text))
+    }
+
+    #[test]
+    fn ten_mistakes_and_then_one_in_six_seconds() {
+        let (mut attempts, who, start) = (Attempts::default(), address("192.0.2.1"), Timestamp::from_secs(1_000));
+        for _ in 0..SPARE {
+            assert_eq!(attempts.may_try(who, start), Ok(()));
+            attempts.was_wrong(who, start);
+        }
+        assert_eq!(attempts.may_try(who, start), Err(FORGIVEN_AFTER));
+        assert_eq!(attempts.may_try(address("192.0.2.2"), start), Ok(()));
+        assert_eq!(attempts.may_try(who, start + Duration::from_secs(5)), Err(Duration::from_secs(1)));
+        assert_eq!(attempts.may_try(who, start + FORGIVEN_AFTER), Ok(()));
+        attempts.was_wrong(who, start + FORGIVEN_AFTER);
+        assert!(attempts.may_try(who, start + FORGIVEN_AFTER).is_err());
+        // A minute later all is forgiven.
+        let later = start + FORGIVEN_AFTER * 20;
+        for _ in 0..SPARE {
+            assert_eq!(attempts.may_try(who, later), Ok(()));
+            attempts.was_wrong(who, later);
+        }
+    }
+
+    #[test]
+    fn an_ipv6_network_is_one() {
+        let (mut attempts, now) = (Attempts::default(), Timestamp::from_secs(1_000));
+        for host in 0..SPARE {
+            attempts.was_wrong(address(&format!("2001:db8:0:1::{host:x}")), now);
+        }
+        assert!(attempts.may_try(address("2001:db8:0:1:ffff::1"), now).is_err());
+        assert_eq!(attempts.may_try(address("2001:db8:0:2::1"), now), Ok(()));
+    }
+
+    #[test]
+    fn there_is_room_for_so_many() {
+        let (mut attempts, now) = (Attempts::default(), Timestamp::from_secs(1_000));
+        for number in 0..ADDRESSES_MAX + 10 {
+            attempts.was_wrong(Some(IpAddr::V4(std::net::Ipv4Addr::from_bits(u32::try_from(number).expect("small")))), now);
+        }
+        assert_eq!(attempts.0.len(), ADDRESSES_MAX);
+    }
+}

@@ -1,0 +1,391 @@
+//! Which paths are protected, however they are spelt.
+//!
+//! What guards a path has to read it at least as generously as whatever answers behind: one that takes `/Admin`, `//admin`, `/admin;x` or
+//! `/%61dmin` for `/admin` would else be asked past the guard. Nobody knows what is behind, so a path is protected as soon as *any* of its
+//! readings leads through a protected one. That is too much for some odd path now and then, which then asks for a password that it need
+//! not; the other way round a secret would be out.
+
+use std::{borrow::Cow, fmt};
+
+use unicode_normalization::UnicodeNormalization as _;
+
+/// How often a path is decoded. What is still encoded then is protected: no page's address is.
+const ROUNDS: usize = 4;
+
+/// Behind one of these, some servers see no path any more: parameters, queries, fragments, streams of a file, the end of a C string.
+const ENDS: [char; 5] = [';', '?', '#', ':', '\0'];
+
+/// The paths for which a password is asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Protected(Vec<Vec<String>>);
+
+/// A path that cannot be protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BadPath {
+    /// It does not begin with `/`.
+    Relative,
+    /// It has a `*`, `?` or `#`.
+    Pattern,
+    /// It has a `.` or `..` in it.
+    Dots,
+}
+
+impl fmt::Display for BadPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Relative => "a path begins with /",
+            Self::Pattern => "a path here has no *, ? or #: everything below it is meant anyway",
+            Self::Dots => "a path here has no . or .. in it",
+        })
+    }
+}
+
+impl std::error::Error for BadPath {}
+
+impl Protected {
+    /// Of these paths: each of them and everything below; `/` is the whole site. `/drafts` covers `/drafts.html` too, and the other way
+    /// round, as one may be served for the other; for the same reason `/drafts/index.html` stands for `/drafts`.
+    ///
+    /// # Errors
+    /// [`BadPath`], for the first that is one.
+    pub fn new<'a>(paths: impl IntoIterator<Item = &'a str>) -> Result<Self, BadPath> {
+        paths.into_iter().map(root).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Whether there is any.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether a path is protected. It should be in the form in which the origin gets it (RFC 3986 §6.2.2).
+    #[must_use]
+    pub fn covers(&self, path: &str) -> bool {
+        if self.0.is_empty() {
+            return false;
+        }
+        if self.0.iter().any(Vec::is_empty) {
+            return true;
+        }
+        let mut text = Cow::Borrowed(path.as_bytes());
+        for _ in 0..=ROUNDS {
+            if is_overlong(&text) || self.is_on_the_way(&folded(&text)) {
+                return true;
+            }
+            match decoded(&text) {
+                Some(decoded) => text = Cow::Owned(decoded),
+                None => return false,
+            }
+        }
+        true
+    }
+
+    /// Whether a walk along the path comes through a protected one, wherever it ends: one server takes `..` for a way back, the next one
+    /// for a name.
+    fn is_on_the_way(&self, path: &str) -> bool {
+        let mut stack: Vec<&str> = Vec::new();
+        for segment in path.split(['/', '\\']) {
+            match named(segment) {
+                Segment::None => {}
+                Segment::Back => drop(stack.pop()),
+                Segment::Name(name) => {
+                    stack.push(name);
+                    if self.0.iter().any(|root| leads_to(&stack, root)) {
+                        return true;
+                    }
+                }
+            }
+        }
+        false
+    }
+}
+
+enum Segment<'a> {
+    None,
+    Back,
+    Name(&'a str),
+}
+
+fn named(segment: &str) -> Segment<'_> {
+    let end = segment.find(ENDS).unwrap_or(segment.len());
+    let name = segment[..end].trim_matches(' ');
+    if name == ".." {
+        return Segment::Back;
+    }
+    // Windows takes no notice of dots and spaces at the end.
+    match name.trim_end_matches(['.', ' ']) {
+        "" => Segment::None,
+        name => Segment::Name(name),
+    }
+}
+
+/// Whether the last step came to `root`, or to a file of its name.
+fn leads_to(stack: &[&str], root: &[String]) -> bool {
+    let (Some((last, above)), Some((root_last, root_above))) = (stack.split_last(), root.split_last()) else { return false };
+    let is_same = |rest: &str| rest.is_empty() || rest.starts_with('.');
+    above.len() == root_above.len()
+        && above.iter().zip(root_above).all(|(one, other)| one == other)
+        && last.strip_prefix(root_last.as_str()).is_some_and(is_same)
+}
+
+fn root(path: &str) -> Result<Vec<String>, BadPath> {
+    if !path.starts_with('/') {
+        return Err(BadPath::Relative);
+    }
+    if path.contains(['*', '?', '#']) {
+        return Err(BadPath::Pattern);
+    }
+    let mut text = Cow::Borrowed(path.as_bytes());
+    while let Some(decoded) = decoded(&text) {
+        text = Cow::Owned(decoded);
+    }
+    let mut root = Vec::new();
+    for segment in folded(&text).split(['/', '\\']) {
+        match named(segment) {
+            Segment::None if segment.is_empty() => {}
+            Segment::None | Segment::Back => return Err(BadPath::Dots),
+            Segment::Name(name) => root.push(name.to_owned()),
+        }
+    }
+    let name = root.last().and_then(|last| last.strip_suffix(".html").or_else(|| last.strip_suffix(".htm")));
+    if let Some(name) = name.filter(|name| !name.is_empty()).map(str::to_owned) {
+        root.pop();
+        if name != "index" {
+            root.push(name);
+        }
+    }
+    Ok(root)
+}
+
+/// Percent-decoded once; `None` if there is nothing to decode.
+fn decoded(text: &[u8]) -> Option<Vec<u8>> {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let [first, after @ ..] = rest {
+        match after {
+            [high, low, behind @ ..] if *first == b'%' && digit(high).is_some() && digit(low).is_some() => {
+                out.push(digit(high).unwrap_or_default() << 4 | digit(low).unwrap_or_default());
+                rest = behind;
+            }
+            _ => {
+                out.push(*first);
+                rest = after;
+            }
+        }
+    }
+    (out.len() != text.len()).then_some(out)
+}
+
+/// Whether a lenient decoder of UTF-8 finds ASCII where a strict one finds none: `%C0%AF` for a slash.
+fn is_overlong(text: &[u8]) -> bool {
+    text.windows(2).any(|pair| matches!(pair, [0xC0 | 0xC1, 0x80..=0xBF] | [0xE0, 0x80..=0x9F] | [0xF0, 0x80..=0x8F]))
+}
+
+/// In one case, one form of Unicode (full-width letters and the like become plain ones), without control characters.
+fn folded(text: &[u8]) -> Cow<'_, str> {
+    let text = String::from_utf8_lossy(text);
+    let is_plain = |b: u8| b.is_ascii() && !b.is_ascii_uppercase() && !b.is_ascii_control();
+    if text.bytes().all(is_plain) {
+        return text;
+    }
+    // First up, then down: some letters have one of the two alone.
+    let cased = text.nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
+    Cow::Owned(cased.nfkc().filter(|c| *c == '\0' || !c.is_control()).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{ProptestConfig, prop_assert, proptest};
+
+    use super::*;
+
+    fn protected(paths: &[&str]) -> Protected {
+        Protected::new(paths.iter().copied()).expect("paths")
+    }
+
+    /// Each of these means `/admin`, or something below it, to some server.
+    #[test]
+    fn no_spelling_leads_past() {
+        let protected = protected(&["/admin"]);
+        let spellings = [
+            "/admin",
+            "/admin/",
+            "/admin/secret",
+            "/admin/secret.html?x",
+            // Case.
+            "/Admin",
+            "/ADMIN/x",
+            "/aDmIn",
+            // Empty segments.
+            "//admin",
+            "///admin//x",
+            "/./admin",
+            "/x/../admin",
+            // Percent-encoding, once and more often.
+            "/%61dmin",
+            "/%41DMIN",
+            "/adm%69n/x",
+            "/%2561dmin",
+            "/%252561dmin",
+            "/%25252561dmin",
+            "/%2525252525252561dmin",
+            "/admin%2Fsecret",
+            "/admin%5Csecret",
+            "/%2Fadmin",
+            "/%2F%2Fadmin",
+            "/x%2F..%2Fadmin",
+            "/x/..%2fadmin",
+            "/x/%2e%2e/admin",
+            "/x/%2e%2e%2fadmin",
+            "/x/.%2e/admin",
+            "/x/%252e%252e/admin",
+            "/%2e/admin",
+            "/admin/..%2f..%2fpublic",
+            "/admin/..%2fpublic",
+            "/admin%2f..%2fpublic",
+            // Backslashes.
+            "\\admin",
+            "/\\admin",
+            "/x\\..\\admin",
+            "/x/..\\admin",
+            "/admin\\secret",
+            // Parameters, as Java's servers have them.
+            "/admin;x=1",
+            "/admin;x=1/secret",
+            "/;/admin",
+            "/;x/admin",
+            "/x/..;/admin",
+            "/x/..;a=b/admin",
+            "/x/%2e%2e;/admin",
+            "/admin%3Bx",
+            // What ends a path elsewhere.
+            "/admin%00",
+            "/admin%00.html",
+            "/admin%3Fx",
+            "/admin%23x",
+            "/admin::$DATA",
+            "/admin:x",
+            // Dots, spaces and control characters.
+            "/admin.",
+            "/admin..",
+            "/admin%20",
+            "/admin%20.",
+            "/%20admin",
+            "/.../admin",
+            "/adm%09in",
+            "/admin%0a",
+            "/admin%0d%0a",
+            "/%7Fadmin",
+            "/x/..%20/admin",
+            // The same file under other names.
+            "/admin.html",
+            "/admin.htm",
+            "/admin.HTML",
+            "/admin.html.gz",
+            "/admin.br",
+            "/admin.php",
+            "/admin/index.html",
+            // Unicode: full width, other forms of letters, what has one case alone.
+            "/%EF%BD%81dmin",
+            "/%EF%BC%A1DMIN",
+            "/adm%C4%B1n",
+            "/%E2%93%90dmin",
+            "/%EF%BC%8Fadmin",
+            "/x/%EF%BC%8E%EF%BC%8E/admin",
+            "/x/%E2%80%A4%E2%80%A4/admin",
+            // Overlong UTF-8: a slash, a dot, an "a".
+            "/%C0%AFadmin",
+            "/x/%C0%AE%C0%AE/admin",
+            "/%C1%A1dmin",
+            "/%E0%80%AFadmin",
+            "/%F0%80%80%AFadmin",
+            "/%25C0%25AFadmin",
+        ];
+        for path in spellings {
+            assert!(protected.covers(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn other_paths_are_open() {
+        let protected = protected(&["/admin", "/a/b"]);
+        for path in [
+            "/",
+            "/adminx",
+            "/admi",
+            "/administrator",
+            "/admin-old",
+            "/x/admin",
+            "/a",
+            "/a/",
+            "/a/bc",
+            "/b",
+            "/b/a",
+            "/%",
+            "/100%25",
+            "/%zz",
+            "/caf%C3%A9",
+            "/caf%E9",
+            "/a;b/c",
+            "/x?/admin",
+            "/%E4%BD%A0/admin",
+            "/a/x/../c",
+        ] {
+            assert!(!protected.covers(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_protected_may_be_written_in_many_ways() {
+        for (written, covered) in [
+            ("/", "/anything"),
+            ("/index.html", "/anything"),
+            ("//", "/"),
+            ("/Drafts/", "/drafts"),
+            ("/drafts.html", "/drafts"),
+            ("/drafts.html", "/drafts/"),
+            ("/drafts/index.html", "/drafts/x"),
+            ("/%C3%84rger", "/%C3%A4rger/x"),
+            ("/\u{c4}rger", "/A%CC%88rger"),
+            ("/a b", "/a%20b"),
+            ("/.git", "/.git/config"),
+            ("/.well-known/x", "/.well-known/x"),
+        ] {
+            assert!(protected(&[written]).covers(covered), "{written} {covered}");
+        }
+        assert!(protected(&["/"]).covers("*"));
+        assert!(!protected(&["/.git"]).covers("/git"));
+        assert!(!Protected::default().covers("/"));
+        for (written, why) in [
+            ("", BadPath::Relative),
+            ("drafts", BadPath::Relative),
+            ("/drafts/*", BadPath::Pattern),
+            ("/a?b", BadPath::Pattern),
+            ("/a/../b", BadPath::Dots),
+            ("/a/./b", BadPath::Dots),
+        ] {
+            assert_eq!(Protected::new([written]), Err(why), "{written}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// However any of the letters is encoded, how often, and in which case: what is below a protected path stays protected.
+        #[test]
+        fn encoding_leads_nowhere_else(choices in proptest::collection::vec(0_u8..4, 8), tail in "[a-z/%;.2fFeE]{0,12}") {
+            let mut path = String::from("/");
+            for (letter, choice) in "secret-x".chars().zip(choices) {
+                path += &match choice {
+                    0 => letter.to_string(),
+                    1 => letter.to_uppercase().to_string(),
+                    2 => format!("%{:02x}", u32::from(letter)),
+                    _ => format!("%25{:02X}", u32::from(letter)),
+                };
+            }
+            path = path + "/" + &tail;
+            prop_assert!(protected(&["/secret-x"]).covers(&path), "{}", path);
+        }
+    }
+}
