@@ -87,7 +87,7 @@ release: test ## test, then pack the binary into target/dist
 	tar -C target/dist -czf 'target/dist/$(PACKAGE).tar.gz' '$(PACKAGE)'
 	cd target/dist && sha256sum '$(PACKAGE).tar.gz' | tee '$(PACKAGE).tar.gz.sha256'
 
-# The compiler comes from rustup: a distribution's is too old. The C compiler is for the cryptography (aws-lc) and the allocator (mimalloc).
+# The compiler comes from rustup: a distribution's is too old. The C compiler is for the cryptography (aws-lc) and the allocator (jemalloc).
 tools:
 	@command -v $(CARGO) >/dev/null || { \
 	  echo 'Rust is missing: install it from https://rustup.rs, then open a new shell (or: . "$$HOME/.cargo/env").' >&2; exit 1; }

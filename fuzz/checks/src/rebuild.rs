@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use http::HeaderMap;
+use http::{HeaderMap, Version};
 use origins::http::{Forwarding, Peer, rebuild};
 use semantics::{
     Scheme,
@@ -43,7 +43,7 @@ pub fn rebuild_fields(data: &[u8]) {
     for peer_trusted in [false, true] {
         let peer = Peer::Ip(PEER);
         let forwarding =
-            Forwarding { peer, peer_trusted, client: peer, scheme: Scheme::Https, authority: &authority, via_received_protocol: "1.1" };
+            Forwarding { peer, peer_trusted, client: peer, scheme: Scheme::Https, authority: &authority, version: Version::HTTP_11 };
         let fields = rebuild(&sent, &forwarding);
         for name in fields.keys() {
             assert!(!is_hop_by_hop(name) && name != "proxy", "{name} got through");

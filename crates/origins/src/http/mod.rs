@@ -34,7 +34,7 @@ pub use address::{Address, AddressError};
 pub use health::{BACKOFF_MAX, HealthOptions};
 pub use limit::{Budget, Permit};
 pub use probe::{Kind, Probe, probe};
-pub use request::{Forwarding, Peer, VIA_NAME, is_for_proxies_only, keep_upgrade, rebuild};
+pub use request::{Forwarding, Peer, is_for_proxies_only, keep_upgrade, rebuild};
 pub use tls::tls_config;
 
 use crate::{Body, Fault, LocalFuture, OnInterim, Origin, OriginError};
@@ -305,12 +305,12 @@ struct Nature {
 
 impl Nature {
     fn of(request: &Request<Body>) -> Self {
-        let fields = request.headers();
-        Self {
-            idempotent: request::is_idempotent(request.method()),
-            upgrade: fields.contains_key(header::UPGRADE),
-            bound: fields.get_all(header::AUTHORIZATION).iter().any(request::binds_connection),
+        let mut nature = Self { idempotent: request::is_idempotent(request.method()), upgrade: false, bound: false };
+        for (name, value) in request.headers() {
+            nature.upgrade |= *name == header::UPGRADE;
+            nature.bound |= *name == header::AUTHORIZATION && request::binds_connection(value);
         }
+        nature
     }
 }
 
