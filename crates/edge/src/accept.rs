@@ -13,16 +13,20 @@ use std::{
 };
 
 use futures_util::FutureExt;
+use semantics::Scheme;
 use tokio::{
-    net::{TcpListener, UnixListener},
+    net::{TcpListener, TcpStream, UnixListener},
     sync::Notify,
 };
 
 use crate::{
-    Listener, h1,
+    Listener,
+    connection::{Phase, Seat},
+    h1,
     service::{Peer, Service},
     stream::Stream,
-    worker::{Shared, Worker},
+    tls::{self, HandshakeError, Protocol},
+    worker::{Front, Shared, Worker},
 };
 
 /// After `EMFILE` or the like: how long to let connections end before the next try.
@@ -129,6 +133,7 @@ pub(crate) async fn accept<S: Service>(worker: Rc<Worker<S>>, listener: Listener
 /// A listener that belongs to a runtime.
 enum Acceptor {
     Tcp(TcpListener),
+    Tls(TcpListener),
     Unix(UnixListener),
 }
 
@@ -136,24 +141,37 @@ impl Acceptor {
     fn new(listener: Listener) -> io::Result<Self> {
         Ok(match listener {
             Listener::Tcp(listener) => Self::Tcp(TcpListener::from_std(listener)?),
+            Listener::Tls(listener) => Self::Tls(TcpListener::from_std(listener)?),
             Listener::Unix(listener) => Self::Unix(UnixListener::from_std(listener)?),
         })
     }
 
-    async fn accept(&self) -> io::Result<(Stream, Peer)> {
+    async fn accept(&self) -> io::Result<(Accepted, Peer)> {
         match self {
             Self::Tcp(listener) => {
                 let (stream, address) = listener.accept().await?;
                 // Heads and small bodies go out at once; a lost option is no reason to lose the connection.
                 let _ = stream.set_nodelay(true);
-                Ok((Stream::tcp(stream), Peer { address: Some(address) }))
+                Ok((Accepted::Plain(Stream::tcp(stream)), Peer { address: Some(address), scheme: Scheme::Http }))
+            }
+            Self::Tls(listener) => {
+                let (stream, address) = listener.accept().await?;
+                let _ = stream.set_nodelay(true);
+                Ok((Accepted::Tls(stream), Peer { address: Some(address), scheme: Scheme::Https }))
             }
             Self::Unix(listener) => {
                 let (stream, _) = listener.accept().await?;
-                Ok((Stream::unix(stream), Peer { address: None }))
+                Ok((Accepted::Plain(Stream::unix(stream)), Peer { address: None, scheme: Scheme::Http }))
             }
         }
     }
+}
+
+/// A connection that nothing has been read from.
+enum Accepted {
+    Plain(Stream),
+    /// Hands are to be shaken first.
+    Tls(TcpStream),
 }
 
 /// A connection that broke before it was accepted needs no pause; a lack of descriptors does.
@@ -164,18 +182,41 @@ async fn pause(error: &io::Error) {
     }
 }
 
-fn spawn<S: Service>(worker: &Rc<Worker<S>>, stream: Stream, peer: Peer) {
+fn spawn<S: Service>(worker: &Rc<Worker<S>>, accepted: Accepted, peer: Peer) {
     let front = worker.front();
     let Some(share) = Share::take(&front, peer.address.map(|address| address.ip())) else {
         front.gauges.refused.fetch_add(1, Ordering::Relaxed);
         worker.service.refused(peer, 503, "too many connections");
-        stream.write_now(BUSY);
+        // Whoever has no session yet could not read it.
+        if let Accepted::Plain(mut stream) = accepted {
+            stream.write_now(BUSY);
+        }
         return;
     };
     let seat = worker.table.enter();
     let watch = Arc::clone(seat.watch());
-    let task = tokio::task::spawn_local(h1::serve(Rc::clone(worker), front, stream, peer, seat, share));
+    let worker = Rc::clone(worker);
+    let task = match accepted {
+        Accepted::Plain(stream) => tokio::task::spawn_local(h1::serve(worker, front, stream, peer, seat, share)),
+        Accepted::Tls(stream) => tokio::task::spawn_local(encrypted(worker, front, stream, peer, seat, share)),
+    };
     watch.belongs_to(task.abort_handle());
+}
+
+/// Shakes hands, and serves in the protocol that was agreed on.
+async fn encrypted<S: Service>(worker: Rc<Worker<S>>, front: Rc<Front>, stream: TcpStream, peer: Peer, seat: Seat, share: Share) {
+    let Some(config) = front.tls.as_ref().map(|tls| Arc::clone(tls.config())) else { return };
+    seat.until(Phase::Head, front.allowances.header);
+    match Box::pin(tls::shake(stream, &config, &worker.turnstile)).await {
+        Ok((session, Protocol::Http1)) => h1::serve(worker, front, Stream::tls(session), peer, seat, share).await,
+        Ok((session, Protocol::Http2)) => drop(session),
+        Ok((_, Protocol::Challenge)) => tracing::debug!(peer = ?peer.address, "a certificate authority has looked at its challenge"),
+        Err(error @ HandshakeError::Gone(_)) => tracing::debug!(peer = ?peer.address, %error, "no handshake"),
+        Err(error) => {
+            tracing::debug!(peer = ?peer.address, %error, "no handshake");
+            worker.service.refused(peer, 0, "TLS handshake failed");
+        }
+    }
 }
 
 #[cfg(test)]

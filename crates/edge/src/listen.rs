@@ -17,6 +17,8 @@ const BACKLOG: i32 = 4096;
 pub enum Socket {
     /// An address and port; port 0 lets the system choose.
     Tcp(SocketAddr),
+    /// The same, and TLS spoken there.
+    Tls(SocketAddr),
     /// A path.
     Unix(PathBuf),
 }
@@ -24,7 +26,7 @@ pub enum Socket {
 impl fmt::Display for Socket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Tcp(address) => write!(f, "{address}"),
+            Self::Tcp(address) | Self::Tls(address) => write!(f, "{address}"),
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }
@@ -35,6 +37,8 @@ impl fmt::Display for Socket {
 pub enum Listener {
     /// TCP.
     Tcp(TcpListener),
+    /// TCP, for TLS.
+    Tls(TcpListener),
     /// Unix.
     Unix(UnixListener),
 }
@@ -65,6 +69,7 @@ impl Listener {
     pub fn socket(&self) -> Option<Socket> {
         match self {
             Self::Tcp(listener) => listener.local_addr().ok().map(Socket::Tcp),
+            Self::Tls(listener) => listener.local_addr().ok().map(Socket::Tls),
             Self::Unix(listener) => listener.local_addr().ok()?.as_pathname().map(|path| Socket::Unix(path.to_owned())),
         }
     }
@@ -79,13 +84,14 @@ impl Listener {
 /// When the address is taken, not ours, or not permitted.
 pub fn bind(socket: &Socket, workers: usize) -> Result<Vec<Listener>, BindError> {
     let listeners = match socket {
-        Socket::Tcp(address) => bind_tcp(*address, workers),
+        Socket::Tcp(address) => bind_tcp(*address, workers, Listener::Tcp),
+        Socket::Tls(address) => bind_tcp(*address, workers, Listener::Tls),
         Socket::Unix(path) => bind_unix(path, workers),
     };
     listeners.map_err(|source| BindError { socket: socket.clone(), source })
 }
 
-fn bind_tcp(address: SocketAddr, workers: usize) -> io::Result<Vec<Listener>> {
+fn bind_tcp(address: SocketAddr, workers: usize, kind: fn(TcpListener) -> Listener) -> io::Result<Vec<Listener>> {
     let mut address = address;
     if address.port() != 0 {
         tcp_socket(address, false)?;
@@ -96,7 +102,7 @@ fn bind_tcp(address: SocketAddr, workers: usize) -> io::Result<Vec<Listener>> {
         socket.listen(BACKLOG)?;
         let listener: TcpListener = socket.into();
         address = listener.local_addr()?;
-        listeners.push(Listener::Tcp(listener));
+        listeners.push(kind(listener));
     }
     Ok(listeners)
 }

@@ -12,7 +12,7 @@ use std::{
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use semantics::RequestHead;
+use semantics::{RequestHead, Scheme};
 use tokio::time::Sleep;
 
 /// Who is at the other end of a connection.
@@ -20,6 +20,8 @@ use tokio::time::Sleep;
 pub struct Peer {
     /// The address, unless the connection came over a Unix socket.
     pub address: Option<SocketAddr>,
+    /// How the connection is spoken over: `https` where it is encrypted.
+    pub scheme: Scheme,
 }
 
 /// A stored response that is being sent: the head is in the buffer that [`Service::hit`] was given, the content is here.
@@ -47,8 +49,8 @@ pub struct Exchange<'a> {
     pub method: &'a str,
     /// The request-target as sent.
     pub target: &'a str,
-    /// `HTTP/1.` followed by this.
-    pub minor_version: u8,
+    /// In which it was sent.
+    pub version: http::Version,
     /// The `Host` field, or nothing.
     pub host: &'a [u8],
     /// The `Referer` field, or nothing.

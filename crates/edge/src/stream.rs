@@ -1,4 +1,4 @@
-//! A byte stream: TCP or a Unix socket. All methods take `&self`, so that a connection can be read, watched and written from one task.
+//! A byte stream: TCP, with or without TLS, or a Unix socket.
 
 use std::{
     io::{self, IoSlice},
@@ -12,6 +12,8 @@ use tokio::{
     net::{TcpStream, UnixStream},
 };
 
+use crate::tls::Session;
+
 /// An accepted connection's socket.
 #[derive(Debug)]
 pub(crate) struct Stream {
@@ -24,6 +26,8 @@ pub(crate) struct Stream {
 enum Io {
     Tcp(TcpStream),
     Unix(UnixStream),
+    /// In a box: a session is a kilobyte, and most streams of a moment may be plain ones.
+    Tls(Box<Session>),
 }
 
 impl Drop for Stream {
@@ -45,6 +49,10 @@ impl Stream {
         Self { io: Io::Unix(stream), head_begun: false }
     }
 
+    pub(crate) fn tls(session: Session) -> Self {
+        Self { io: Io::Tls(Box::new(session)), head_begun: false }
+    }
+
     /// Reads what is there. Goes through tokio's `AsyncRead`, which knows that a short read has emptied the socket and so saves the
     /// second `read` that would only say so.
     pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
@@ -52,24 +60,43 @@ impl Stream {
         ready!(match &mut self.io {
             Io::Tcp(stream) => Pin::new(stream).poll_read(cx, &mut buf),
             Io::Unix(stream) => Pin::new(stream).poll_read(cx, &mut buf),
+            Io::Tls(session) => return session.poll_read(cx, buf.initialize_unfilled()),
         })?;
         Poll::Ready(Ok(buf.filled().len()))
     }
 
-    /// Writes some of `slices`.
+    /// Writes some of `slices`. Only [`Stream::poll_flush`] tells whether it has left.
     pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         match &mut self.io {
             Io::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
             Io::Unix(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
+            Io::Tls(session) => session.poll_write(cx, slices),
         }
     }
 
     /// Writes some of `slices` if that needs no waiting; `WouldBlock` if it does. For an answer inside the read that brought its request: a
     /// socket that has just been read from can nearly always take one, and nobody has to be woken if it cannot.
-    pub(crate) fn try_write(&self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-        match &self.io {
+    pub(crate) fn try_write(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        match &mut self.io {
             Io::Tcp(stream) => stream.try_write_vectored(slices),
             Io::Unix(stream) => stream.try_write_vectored(slices),
+            Io::Tls(session) => session.try_write(slices),
+        }
+    }
+
+    /// Whether everything that was written is with the kernel.
+    pub(crate) fn is_flushed(&self) -> bool {
+        match &self.io {
+            Io::Tcp(_) | Io::Unix(_) => true,
+            Io::Tls(session) => session.is_flushed(),
+        }
+    }
+
+    /// Hands what was written to the kernel.
+    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.io {
+            Io::Tcp(_) | Io::Unix(_) => Poll::Ready(Ok(())),
+            Io::Tls(session) => session.poll_flush(cx),
         }
     }
 
@@ -78,22 +105,24 @@ impl Stream {
         match &mut self.io {
             Io::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
             Io::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
+            Io::Tls(session) => session.poll_shutdown(cx),
         }
     }
 
     /// Writes what fits now, for a last word to a client that is being given up. Past tokio, which takes a socket that it has not heard of
     /// for one that cannot be written to: the newly accepted ones above all.
-    pub(crate) fn write_now(&self, bytes: &[u8]) {
-        let _ = match &self.io {
-            Io::Tcp(stream) => SockRef::from(stream).send(bytes),
-            Io::Unix(stream) => SockRef::from(stream).send(bytes),
+    pub(crate) fn write_now(&mut self, bytes: &[u8]) {
+        let _ = match &mut self.io {
+            Io::Tcp(stream) => SockRef::from(&*stream).send(bytes),
+            Io::Unix(stream) => SockRef::from(&*stream).send(bytes),
+            Io::Tls(session) => return session.write_now(bytes),
         };
     }
 
-    /// Resolves when the client has gone. Nothing is read; once bytes of a further request wait, this can no longer be seen and the
+    /// Resolves when the client has gone. Nothing is lost of what it has sent; once bytes of a further request wait, this can no longer be seen and the
     /// future stays pending. A Unix socket cannot be looked into: there the next write tells.
-    pub(crate) fn poll_gone(&self, cx: &mut Context<'_>) -> Poll<()> {
-        match &self.io {
+    pub(crate) fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match &mut self.io {
             Io::Tcp(stream) => {
                 let mut byte = [0_u8; 1];
                 let mut buf = ReadBuf::new(&mut byte);
@@ -103,6 +132,7 @@ impl Stream {
                 }
             }
             Io::Unix(_) => Poll::Pending,
+            Io::Tls(session) => session.poll_gone(cx),
         }
     }
 }

@@ -22,6 +22,7 @@ use crate::{
     h1::recall::Recall,
     limits::{Allowances, Limits},
     service::Service,
+    tls::{Tls, Turnstile},
 };
 
 /// One read takes at most this much; one such buffer per worker, not per connection.
@@ -36,6 +37,8 @@ pub struct Shared {
     pub gauges: Arc<Gauges>,
     /// Networks whose connections are not counted by address, beside loopback.
     pub trusted_proxies: Vec<IpNet>,
+    /// For listeners that speak it.
+    pub tls: Option<Tls>,
 }
 
 impl Shared {
@@ -77,6 +80,7 @@ pub struct Worker<S: Service> {
     /// Where heads are written.
     pub(crate) head_buffer: RefCell<Vec<u8>>,
     known_host: RefCell<Rc<str>>,
+    pub(crate) turnstile: Turnstile,
     /// Heads that come again and again.
     pub(crate) recall: RefCell<Recall<S::Known>>,
 }
@@ -93,6 +97,7 @@ impl<S: Service> Worker<S> {
             read_buffer: RefCell::new(vec![0; READ_BUFFER].into_boxed_slice()),
             head_buffer: RefCell::new(Vec::with_capacity(4096)),
             known_host: RefCell::new(Rc::from("")),
+            turnstile: Turnstile::new(),
         })
     }
 

@@ -1,6 +1,6 @@
 //! The request that goes to the origin.
 
-use http::{HeaderMap, HeaderValue, Request, Version, header};
+use http::{HeaderMap, HeaderValue, Request, header};
 use origins::{
     Body,
     http::{Forwarding, Peer, keep_upgrade, rebuild},
@@ -82,7 +82,7 @@ fn request(question: &Question, body: Body) -> Request<Body> {
             client: peer(client.address),
             scheme: client.scheme,
             authority: &question.authority,
-            version: if question.minor_version == 0 { Version::HTTP_10 } else { Version::HTTP_11 },
+            version: question.version,
         },
     );
     if question.authority.is_empty() {

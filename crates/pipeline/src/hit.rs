@@ -82,7 +82,7 @@ impl Pipeline {
         let client = if config.trusted_proxies.is_empty() && peer.is_some() {
             None
         } else {
-            Some(Client::of(peer, fields.lines, &config.trusted_proxies))
+            Some(Client::of(peer, head.scheme, fields.lines, &config.trusted_proxies))
         };
         let head = RequestHead { scheme: client.map_or(head.scheme, |client| client.scheme), ..*head };
         if site.https.concerns(client.as_ref(), head.scheme) || site.auth.as_ref().is_some_and(|auth| !auth.is_open(&head)) {

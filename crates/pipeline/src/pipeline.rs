@@ -13,7 +13,7 @@ use ipnet::IpNet;
 use origins::http::is_for_proxies_only;
 use policy::{NotKept, Silent, Trace, Verdict};
 use semantics::{
-    RequestFields, Timestamp,
+    RequestFields, Scheme, Timestamp,
     cache_status::{CacheStatus, Forwarded, Outcome},
     conditional::{Precondition, evaluate},
     hop_by_hop::nominated_by_connection,
@@ -136,12 +136,13 @@ impl Pipeline {
     pub async fn respond(
         self: &Rc<Self>,
         peer: Option<IpAddr>,
+        scheme: Scheme,
         request: Request<origins::Body>,
         interim: Option<Interim>,
     ) -> (Response<Body>, Note) {
         let config = Rc::clone(&self.config.borrow());
         let (mut parts, body) = request.into_parts();
-        let client = Client::of(peer, FieldLines::Map(&parts.headers), &config.trusted_proxies);
+        let client = Client::of(peer, scheme, FieldLines::Map(&parts.headers), &config.trusted_proxies);
         let entry = if config.guarded { self.enter(&config, &client, &mut parts).await } else { Entry::Open };
         if let Entry::Answered(response) = entry {
             return (*response, Note { client: client.named(), ..Note::default() });
@@ -215,7 +216,6 @@ impl Pipeline {
             Verdict::Pass(_) | Verdict::Purge | Verdict::Malformed => policy::Asked::default(),
         };
         let hash = self.shared.store.hash(&key);
-        let minor_version = u8::from(version != http::Version::HTTP_10);
         // What the origin does not get to see must not select a variant: what only proxies may say, from a stranger,
         if !client.trusted {
             while let Some(name) = headers.keys().find(|name| is_for_proxies_only(name.as_str())).cloned() {
@@ -230,7 +230,7 @@ impl Pipeline {
                 }
             }
         }
-        Some(Question { site, client, method, headers, minor_version, authority, target, uri, asked, asks, key, hash, interim })
+        Some(Question { site, client, method, headers, version, authority, target, uri, asked, asks, key, hash, interim })
     }
 
     /// Asks the cache; and the origin, once for all who ask the same.

@@ -337,7 +337,7 @@ mod tests {
         for (peer, fields, expected) in cases {
             let headers = headers(fields);
             let peer = peer.map(|peer| peer.parse().expect("an address"));
-            let client = Client::of(peer, FieldLines::Map(&headers), &proxies);
+            let client = Client::of(peer, Scheme::Http, FieldLines::Map(&headers), &proxies);
             let expected = expected.map(|address| address.parse::<IpAddr>().expect("an address"));
             assert_eq!(vouched_address(&client, &headers, &proxies), expected, "{peer:?} {fields:?}");
         }

@@ -26,12 +26,12 @@ pub struct Client {
 }
 
 impl Client {
-    /// Of a connection's peer and a request's fields.
-    pub(crate) fn of(peer: Option<IpAddr>, lines: FieldLines<'_>, trusted_proxies: &[IpNet]) -> Self {
+    /// Of a connection's peer and scheme, and of a request's fields.
+    pub(crate) fn of(peer: Option<IpAddr>, scheme: Scheme, lines: FieldLines<'_>, trusted_proxies: &[IpNet]) -> Self {
         let peer = peer.map(|address| address.to_canonical());
         let is_trusted = |address: IpAddr| trusted_proxies.iter().any(|net| net.contains(&address));
         let trusted = peer.is_none_or(is_trusted);
-        let mut client = Self { peer, trusted, address: peer, scheme: Scheme::Http, said_http: false };
+        let mut client = Self { peer, trusted, address: peer, scheme, said_http: false };
         if !trusted {
             return client;
         }
@@ -47,7 +47,13 @@ impl Client {
             }
         });
         // Of several proxies in a row, one alone may have seen the encryption.
-        client.scheme = if https { Scheme::Https } else { Scheme::Http };
+        client.scheme = if https {
+            Scheme::Https
+        } else if http {
+            Scheme::Http
+        } else {
+            scheme
+        };
         client.said_http = http && !https && !other;
         let mut named = Vec::new();
         lines.for_each("x-forwarded-for", |line| {
@@ -77,7 +83,8 @@ pub(crate) struct Question {
     pub(crate) client: Client,
     pub(crate) method: Method,
     pub(crate) headers: HeaderMap,
-    pub(crate) minor_version: u8,
+    /// In which the client asked.
+    pub(crate) version: http::Version,
     /// The client's `Host`.
     pub(crate) authority: String,
     /// Path and query as the origin is asked for them.
@@ -170,7 +177,7 @@ mod tests {
             headers.append(*name, value.parse().expect("a value"));
         }
         let trusted: [IpNet; 2] = ["10.0.0.0/8".parse().expect("a net"), "2001:db8::/32".parse().expect("a net")];
-        Client::of(peer.parse().ok(), FieldLines::Map(&headers), &trusted)
+        Client::of(peer.parse().ok(), Scheme::Http, FieldLines::Map(&headers), &trusted)
     }
 
     #[test]

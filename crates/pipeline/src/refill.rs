@@ -310,7 +310,7 @@ fn question(site: &Rc<Site>, page: &Page, stored: &Stored) -> Option<Question> {
         site: Rc::clone(site),
         client: Client { peer: ourselves, trusted: false, address: ourselves, scheme: replay.scheme, said_http: false },
         method: Method::GET,
-        minor_version: 1,
+        version: http::Version::HTTP_11,
         authority: replay.authority.to_owned(),
         target: replay.target.to_owned(),
         uri: replay.target.parse().ok()?,

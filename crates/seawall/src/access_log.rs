@@ -9,8 +9,9 @@ use std::{
 };
 
 use edge::Exchange;
+use http::Version;
 use pipeline::Note;
-use semantics::{Timestamp, cache_status::Outcome, decimal};
+use semantics::{Scheme, Timestamp, cache_status::Outcome, decimal};
 
 use crate::{
     config::settings::LogFormat,
@@ -100,7 +101,11 @@ fn combined(out: &mut Vec<u8>, exchange: &Exchange<'_>, note: &Note) {
         }
     }
     escaped(out, exchange.target.as_bytes());
-    out.extend_from_slice(if exchange.minor_version == 0 { b" HTTP/1.0\" " } else { b" HTTP/1.1\" " });
+    out.extend_from_slice(match exchange.version {
+        Version::HTTP_10 => b" HTTP/1.0\" ",
+        Version::HTTP_2 => b" HTTP/2.0\" ",
+        _ => b" HTTP/1.1\" ",
+    });
     decimal::write(u64::from(exchange.status), out);
     out.push(b' ');
     decimal::write(exchange.body_bytes, out);
@@ -140,10 +145,14 @@ fn json(out: &mut Vec<u8>, exchange: &Exchange<'_>, note: &Note) {
         out.extend_from_slice(name);
         json_escaped(out, value);
     }
-    out.extend_from_slice(if exchange.minor_version == 0 {
-        b"\",\"version\":\"1.0\",\"status\":"
-    } else {
-        b"\",\"version\":\"1.1\",\"status\":"
+    out.extend_from_slice(match exchange.peer.scheme {
+        Scheme::Http => b"\",\"scheme\":\"http",
+        Scheme::Https => &b"\",\"scheme\":\"https"[..],
+    });
+    out.extend_from_slice(match exchange.version {
+        Version::HTTP_10 => b"\",\"version\":\"1.0\",\"status\":",
+        Version::HTTP_2 => b"\",\"version\":\"2.0\",\"status\":",
+        _ => b"\",\"version\":\"1.1\",\"status\":",
     });
     decimal::write(u64::from(exchange.status), out);
     out.extend_from_slice(b",\"body_bytes\":");
@@ -315,10 +324,10 @@ mod tests {
     fn line(format: LogFormat, target: &str, user_agent: &[u8]) -> String {
         let started = Instant::now();
         let exchange = Exchange {
-            peer: Peer { address: "192.0.2.7:4711".parse().ok() },
+            peer: Peer { address: "192.0.2.7:4711".parse().ok(), scheme: Scheme::Http },
             method: "GET",
             target,
-            minor_version: 1,
+            version: Version::HTTP_11,
             host: b"blog.example",
             referer: b"",
             user_agent,

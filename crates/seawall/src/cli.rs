@@ -52,10 +52,13 @@ Examples:
   seawall serve http://127.0.0.1:2368 --listen 0.0.0.0:80 --memory 512MiB
       Let visitors in from everywhere, and keep up to 512 MiB of pages in memory.
 
+  seawall serve ./public --tls-listen 0.0.0.0:443 --tls-cert fullchain.pem --tls-key privkey.pem
+      HTTPS, with a certificate that you have.
+
   seawall serve --config /etc/seawall.toml
       Everything from a file. Without --config and SOURCE, ./seawall.toml is read if there is one.
 
-Instead of a flag you can set a variable: SEAWALL_SOURCE, SEAWALL_LISTEN, SEAWALL_CONFIG, SEAWALL_KIND, SEAWALL_ADMIN, SEAWALL_MEMORY, SEAWALL_CACHE_DIR, \
+Instead of a flag you can set a variable: SEAWALL_SOURCE, SEAWALL_LISTEN, SEAWALL_DOMAIN, SEAWALL_TLS_LISTEN, SEAWALL_TLS_CERT, SEAWALL_TLS_KEY, SEAWALL_CONFIG, SEAWALL_KIND, SEAWALL_ADMIN, SEAWALL_MEMORY, SEAWALL_CACHE_DIR, \
 SEAWALL_WORKERS, SEAWALL_ACCESS_LOG, SEAWALL_LOG_FORMAT, SEAWALL_HOLD. PORT=8080 means --listen 0.0.0.0:8080. Flags go before variables, variables before the file.";
 
 /// Serve a site.
@@ -69,6 +72,22 @@ pub struct Serve {
     /// Where visitors reach Seawall; can be given several times [default: 127.0.0.1:8080, which is this machine only]
     #[arg(long, value_name = "ADDR")]
     pub listen: Vec<String>,
+
+    /// The public name of the site; can be given several times. Listens on ports 80 and 443 of every IPv4 address, unless --listen and --tls-listen say otherwise
+    #[arg(long, value_name = "NAME")]
+    pub domain: Vec<String>,
+
+    /// Where visitors reach Seawall over HTTPS; can be given several times [default, with a certificate: 127.0.0.1:8443]
+    #[arg(long, value_name = "ADDR")]
+    pub tls_listen: Vec<String>,
+
+    /// The certificate and those that lead to a root (PEM)
+    #[arg(long, value_name = "FILE")]
+    pub tls_cert: Option<String>,
+
+    /// Its key (PEM) [default: it is in the certificate's file]
+    #[arg(long, value_name = "FILE")]
+    pub tls_key: Option<String>,
 
     /// The configuration file [default: ./seawall.toml, if there is one and no SOURCE is given]
     #[arg(long, value_name = "FILE")]

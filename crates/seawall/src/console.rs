@@ -70,7 +70,7 @@ impl ServerConsole {
 
 fn socket_name(socket: &Socket) -> String {
     match socket {
-        Socket::Tcp(address) => address.to_string(),
+        Socket::Tcp(address) | Socket::Tls(address) => address.to_string(),
         Socket::Unix(path) => format!("unix:{}", path.display()),
     }
 }

@@ -5,6 +5,7 @@
 mod access_log;
 pub mod admin_client;
 mod banner;
+mod certificates;
 pub mod cli;
 mod commands;
 pub mod config;

@@ -141,7 +141,10 @@ impl SitePlan {
             on_disk: self.on_disk,
             down: Down::telling(Arc::clone(&self.down)),
             refill: Refill::new(settings.refill.concurrency, budget),
-            https: Https { redirect: self.site.https_redirect, own_port: None },
+            https: Https {
+                redirect: self.site.https_redirect,
+                own_port: settings.tls.as_ref().and_then(|tls| tls.listen.first()).map(std::net::SocketAddr::port),
+            },
             fields: response_fields(&self.site.headers),
             auth: self.auth.clone(),
         })

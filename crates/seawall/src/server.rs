@@ -1,6 +1,7 @@
 //! A running server: workers, their listeners, and what tells them to stop or to change.
 
 use std::{
+    net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -11,7 +12,10 @@ use std::{
 
 use anyhow::Context;
 use arc_swap::ArcSwap;
-use edge::{Gauges, Listener, Socket, Worker};
+use edge::{
+    Gauges, Listener, Socket, Worker,
+    tls::{Certificates, Tls},
+};
 use pipeline::{Clock, Counters, Pipeline, Shared, Snapshot};
 use store::{DiskOptions, DiskTrouble, Hardness, SiteNumbers, StoreOptions, Target};
 use tokio::{
@@ -21,6 +25,7 @@ use tokio::{
 
 use crate::{
     access_log::AccessLog,
+    certificates::Files,
     config::settings::{AccessLog as LogDestination, Listen, Settings, Source},
     console::ServerConsole,
     explain::Asking,
@@ -47,6 +52,9 @@ pub struct Server {
     stop: watch::Sender<Option<Duration>>,
     workers: Vec<WorkerHandle>,
     log: Option<(LogSink, JoinHandle<()>)>,
+    certificates: Arc<Files>,
+    /// Ends when it is dropped.
+    _looking: std::sync::mpsc::SyncSender<()>,
 }
 
 /// What those who look from outside may see.
@@ -54,6 +62,8 @@ pub struct Server {
 pub(crate) struct State {
     pub(crate) shared: Arc<Shared>,
     pub(crate) gauges: Arc<Gauges>,
+    /// One for the whole life of the process: tickets are good as long as it is.
+    pub(crate) tls: Tls,
     pub(crate) plan: ArcSwap<Plan>,
     pub(crate) counters: Vec<Arc<Counters>>,
     pub(crate) began: Instant,
@@ -95,12 +105,17 @@ impl Server {
         shared.purging.allow(settings.purge.allow.clone());
         let mut numbers = shared.store.site_numbers();
         let plan = Arc::new(Plan::new(settings, &mut numbers, &shared)?);
-        let (mut listeners, listening) = bind_all(&plan.settings.server.listen, workers)?;
+        let tls = Tls::new(Certificates::new()).context("cannot make keys for TLS tickets")?;
+        let certificates = Arc::new(Files::new(Arc::clone(tls.certificates())));
+        certificates.watch(plan.settings.tls.as_ref().map_or(&[], |tls| &tls.certificates))?;
+        let (mut listeners, listening) = bind_all(&plan.settings, workers)?;
+        let looking = Arc::clone(&certificates).keep_looking()?;
         let log = start_log(&plan.settings)?;
         let (questions, asked): (Vec<_>, Vec<_>) = (0..workers).map(|_| mpsc::channel(QUESTIONS)).unzip();
         let state = Arc::new(State {
             shared,
             gauges: Arc::default(),
+            tls,
             plan: ArcSwap::new(Arc::clone(&plan)),
             counters: (0..workers).map(|_| Arc::default()).collect(),
             began: Instant::now(),
@@ -109,7 +124,8 @@ impl Server {
             questions,
         });
         let (stop, stopped) = watch::channel(None);
-        let mut server = Self { state, listening, numbers, stop, workers: Vec::with_capacity(workers), log };
+        let handles = Vec::with_capacity(workers);
+        let mut server = Self { state, listening, numbers, stop, workers: handles, log, certificates, _looking: looking };
         for (number, asked) in asked.into_iter().enumerate() {
             let listeners = listeners.iter_mut().filter_map(Vec::pop).collect();
             server.start_worker(number, listeners, asked, &plan, stopped.clone())?;
@@ -185,6 +201,7 @@ impl Server {
         let before = self.state.plan.load_full();
         let fixed = [
             (before.settings.server.listen != settings.server.listen, "server.listen"),
+            (tls_listen(&before.settings) != tls_listen(&settings), "tls.listen"),
             (before.settings.server.workers != settings.server.workers, "server.workers"),
             (before.settings.server.admin != settings.server.admin, "server.admin"),
             (before.settings.cache_memory != settings.cache_memory, "cache.memory"),
@@ -194,6 +211,7 @@ impl Server {
         let plan = Arc::new(Plan::new(settings, &mut self.numbers, &self.state.shared)?);
         // Whatever can fail fails here, before the first worker has changed.
         plan.router()?;
+        self.certificates.watch(plan.settings.tls.as_ref().map_or(&[], |tls| &tls.certificates))?;
         for worker in &self.workers {
             worker.reload.blocking_send(Arc::clone(&plan)).context("a worker has ended")?;
         }
@@ -266,7 +284,7 @@ async fn work(
     let refilling = std::rc::Rc::clone(&pipeline);
     let mut refilling = std::pin::pin!(async move { if is_first { refilling.refill().await } else { std::future::pending().await } });
     let service = SiteService::new(pipeline, log);
-    let worker = Worker::new(service, front(&plan, &state.gauges));
+    let worker = Worker::new(service, front(&plan, &state));
     // The plan that is in force is the state's, or a worker's copy would keep a removed site's folder watched.
     drop(plan);
     let _ = ready.send(Ok(()));
@@ -284,7 +302,7 @@ async fn work(
             Some(plan) = reloads.recv() => match plan.router() {
                 Ok(router) => {
                     worker.service().pipeline().reconfigure(router, plan.settings.server.trusted_proxies.clone());
-                    worker.reconfigure(front(&plan, &state.gauges));
+                    worker.reconfigure(front(&plan, &state));
                 }
                 Err(error) => tracing::error!("a worker keeps its old configuration: {error:#}"),
             },
@@ -305,11 +323,12 @@ fn warn(settings: &Settings) {
     }
 }
 
-fn front(plan: &Plan, gauges: &Arc<Gauges>) -> edge::Shared {
+fn front(plan: &Plan, state: &State) -> edge::Shared {
     edge::Shared {
         limits: plan.settings.limits.clone(),
-        gauges: Arc::clone(gauges),
+        gauges: Arc::clone(&state.gauges),
         trusted_proxies: plan.settings.server.trusted_proxies.clone(),
+        tls: Some(state.tls.clone()),
     }
 }
 
@@ -329,14 +348,18 @@ fn disk(settings: &Settings) -> Option<DiskOptions> {
     Some(DiskOptions { report: Arc::new(report), ..DiskOptions::new(dir.to_owned(), size_max) })
 }
 
-fn bind_all(listen: &[Listen], workers: usize) -> anyhow::Result<(Vec<Vec<Listener>>, Vec<Socket>)> {
+fn tls_listen(settings: &Settings) -> &[SocketAddr] {
+    settings.tls.as_ref().map_or(&[], |tls| &tls.listen)
+}
+
+fn bind_all(settings: &Settings, workers: usize) -> anyhow::Result<(Vec<Vec<Listener>>, Vec<Socket>)> {
     let mut all = Vec::new();
     let mut listening = Vec::new();
-    for listen in listen {
-        let socket = match listen {
-            Listen::Tcp(address) => Socket::Tcp(*address),
-            Listen::Unix(path) => Socket::Unix(path.clone()),
-        };
+    let plain = settings.server.listen.iter().map(|listen| match listen {
+        Listen::Tcp(address) => Socket::Tcp(*address),
+        Listen::Unix(path) => Socket::Unix(path.clone()),
+    });
+    for socket in plain.chain(tls_listen(settings).iter().copied().map(Socket::Tls)) {
         let listeners = edge::bind(&socket, workers)?;
         listening.push(listeners.first().and_then(Listener::socket).unwrap_or(socket));
         all.push(listeners);

@@ -58,7 +58,7 @@ impl edge::Service for SiteService {
         _started: Instant,
         interim: Option<edge::Interim>,
     ) -> (Response<Body>, Note) {
-        self.pipeline.respond(ip(peer), request.map(content), interim.map(Interim::new)).await
+        self.pipeline.respond(ip(peer), peer.scheme, request.map(content), interim.map(Interim::new)).await
     }
 
     fn done(&self, exchange: &Exchange<'_>, note: Note) {

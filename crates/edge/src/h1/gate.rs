@@ -221,8 +221,13 @@ impl hyper::rt::Write for Gate {
         true
     }
 
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = self.stream.poll_flush(cx);
+        if flushed.is_pending() && !self.writing {
+            self.writing = true;
+            self.watch.until(Phase::Write, self.allowances.write);
+        }
+        flushed
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

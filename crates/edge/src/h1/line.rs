@@ -2,9 +2,13 @@
 
 use std::time::Instant;
 
-use http::Method;
+use http::{Method, Version};
 
 use crate::service::{Exchange, Peer};
+
+pub(super) const fn version(minor: u8) -> Version {
+    if minor == 0 { Version::HTTP_10 } else { Version::HTTP_11 }
+}
 
 /// A request's line and the fields that are logged, in one allocation.
 #[derive(Debug)]
@@ -38,7 +42,7 @@ impl Line {
             method: self.method.as_str(),
             // It was text when it was kept.
             target: std::str::from_utf8(part(0, target)).unwrap_or_default(),
-            minor_version: self.minor_version,
+            version: version(self.minor_version),
             host: part(target, host),
             referer: part(host, referer),
             user_agent: part(referer, self.text.len()),
@@ -60,7 +64,7 @@ mod tests {
         for parts in [["/a?b", "h", "r", "u"], ["/", "", "r", ""], ["*", "h", "", "u"], ["/", "", "", ""]] {
             let [target, host, referer, user_agent] = parts;
             let line = Line::new(Method::GET, 1, target, [host, referer, user_agent].map(str::as_bytes));
-            let exchange = line.exchange(Peer { address: None }, 200, 0, Instant::now(), true);
+            let exchange = line.exchange(Peer { address: None, scheme: semantics::Scheme::Http }, 200, 0, Instant::now(), true);
             let texts = [exchange.host, exchange.referer, exchange.user_agent].map(|part| std::str::from_utf8(part).unwrap_or("not text"));
             assert_eq!((exchange.target, texts), (target, [host, referer, user_agent]));
         }

@@ -21,7 +21,7 @@ use std::{
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version};
-use semantics::{RequestFields, RequestHead, Scheme};
+use semantics::{RequestFields, RequestHead};
 
 use crate::{
     accept::Share,
@@ -122,14 +122,14 @@ impl<S: Service> Connection<S> {
                     Ok(0) | Err(_) => return Poll::Ready(self.gone()),
                     Ok(n) => n,
                 };
-                let (consumed, step) = self.answer_all(&buffer[..n]);
+                let (consumed, step) = self.answer_all(&worker, &buffer[..n]);
                 self.pending.extend_from_slice(&buffer[consumed..n]);
                 if let Some(step) = step {
                     return Poll::Ready(step);
                 }
             } else {
                 let mut pending = std::mem::take(&mut self.pending);
-                let (consumed, step) = self.answer_all(&pending);
+                let (consumed, step) = self.answer_all(&worker, &pending);
                 pending.drain(..consumed);
                 // An idle connection holds no buffer.
                 self.pending = if pending.is_empty() { Vec::new() } else { pending };
@@ -154,13 +154,13 @@ impl<S: Service> Connection<S> {
     }
 
     /// Answers every complete request in `bytes` that can be answered at once. Returns how many bytes are done with, and what stopped it.
-    fn answer_all(&mut self, bytes: &[u8]) -> (usize, Option<Step<S>>) {
+    fn answer_all(&mut self, worker: &Worker<S>, bytes: &[u8]) -> (usize, Option<Step<S>>) {
         let mut at = 0;
         let started = Instant::now();
         let front = Rc::clone(&self.front);
         while at < bytes.len() {
             // A client sends one head at a time and waits: what was read is the head that came before, or it has to be looked at.
-            if let Some((len, answered, keep_alive)) = self.answer_again(&bytes[at..], started) {
+            if let Some((len, answered, keep_alive)) = self.answer_again(worker, &bytes[at..], started) {
                 match answered {
                     Answered::Yes if keep_alive => at += len,
                     Answered::Yes => return (at + len, Some(Step::Close)),
@@ -168,7 +168,7 @@ impl<S: Service> Connection<S> {
                 }
                 continue;
             }
-            let known_host = self.worker.known_host();
+            let known_host = worker.known_host();
             let mut table = field_table();
             let (head, fields) = match parse(&bytes[at..], &mut table, &known_host, &front.limits) {
                 Ok(Parsed::Complete(head, fields)) => {
@@ -188,7 +188,7 @@ impl<S: Service> Connection<S> {
                 }
             };
             if *known_host != *head.authority {
-                self.worker.remember_host(head.authority);
+                worker.remember_host(head.authority);
             }
             let keep_alive = head.keep_alive && !self.seat.is_draining();
             let plain = head.framing == Framing::None
@@ -198,7 +198,7 @@ impl<S: Service> Connection<S> {
             if !plain {
                 return (at, Some(Step::HandOff));
             }
-            match self.answer(&bytes[at..at + head.len], &head, &fields, keep_alive, started) {
+            match self.answer(worker, &bytes[at..at + head.len], (&head, &fields), keep_alive, started) {
                 Answered::Yes if keep_alive => at += head.len,
                 Answered::Yes => return (at + head.len, Some(Step::Close)),
                 Answered::Stop(step) => return (at + head.len, Some(step)),
@@ -209,13 +209,19 @@ impl<S: Service> Connection<S> {
     }
 
     /// The hit path: look up, and one vectored write.
-    fn answer(&self, bytes: &[u8], head: &Head<'_>, fields: &RequestFields<'_>, keep_alive: bool, started: Instant) -> Answered<S> {
-        let worker = &*self.worker;
+    fn answer(
+        &mut self,
+        worker: &Worker<S>,
+        bytes: &[u8],
+        (head, fields): (&Head<'_>, &RequestFields<'_>),
+        keep_alive: bool,
+        started: Instant,
+    ) -> Answered<S> {
         let mut out = worker.head_buffer.borrow_mut();
         out.clear();
         let request = RequestHead {
             method: &head.method,
-            scheme: Scheme::Http,
+            scheme: self.peer.scheme,
             authority: head.authority,
             path: head.path,
             query: head.query,
@@ -226,16 +232,15 @@ impl<S: Service> Connection<S> {
         };
         let said = Said::of(head, fields);
         if let Some(known) = hit.known.take() {
-            worker.recall.borrow_mut().remember(&self.front, Scheme::Http, bytes, &said, head.keep_alive, known);
+            worker.recall.borrow_mut().remember(&self.front, self.peer.scheme, bytes, &said, head.keep_alive, known);
         }
         self.send(&mut out, hit, &said, keep_alive, started)
     }
 
     /// The same for a head that was answered so before: nothing of it is read again. `None`: it has to be. Else also its length.
-    fn answer_again(&mut self, bytes: &[u8], started: Instant) -> Option<(usize, Answered<S>, bool)> {
-        let worker = Rc::clone(&self.worker);
+    fn answer_again(&mut self, worker: &Worker<S>, bytes: &[u8], started: Instant) -> Option<(usize, Answered<S>, bool)> {
         let recall = worker.recall.borrow();
-        let repeated = recall.find(&self.front, Scheme::Http, bytes)?;
+        let repeated = recall.find(&self.front, self.peer.scheme, bytes)?;
         let mut out = worker.head_buffer.borrow_mut();
         out.clear();
         let hit = worker.service.again(self.peer, repeated.known(), started, &mut out)?;
@@ -244,7 +249,7 @@ impl<S: Service> Connection<S> {
         Some((bytes.len(), self.send(&mut out, hit, &repeated.said(), keep_alive, started), keep_alive))
     }
 
-    fn send(&self, out: &mut Vec<u8>, hit: HitOf<S>, said: &Said<'_>, keep_alive: bool, started: Instant) -> Answered<S> {
+    fn send(&mut self, out: &mut Vec<u8>, hit: HitOf<S>, said: &Said<'_>, keep_alive: bool, started: Instant) -> Answered<S> {
         out.extend_from_slice(connection_fields(said.minor_version, keep_alive));
         let body = hit.body.as_ref().map_or(&[][..], AsRef::as_ref);
         let total = out.len() + body.len();
@@ -253,7 +258,8 @@ impl<S: Service> Connection<S> {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
             Err(_) => return Answered::Stop(Step::Gone),
         };
-        if written < total {
+        // What TLS has taken and the socket has not is as unfinished as the rest.
+        if written < total || !self.stream.is_flushed() {
             let line = said.keep();
             let unfinished = Unfinished { head: out.clone(), hit, written, line, keep_alive, started };
             return Answered::Stop(Step::Unfinished(Box::new(unfinished)));
@@ -262,7 +268,7 @@ impl<S: Service> Connection<S> {
             peer: self.peer,
             method: said.method.as_str(),
             target: said.target,
-            minor_version: said.minor_version,
+            version: line::version(said.minor_version),
             host: said.host,
             referer: said.referer,
             user_agent: said.user_agent,
@@ -305,6 +311,9 @@ impl<S: Service> Connection<S> {
                 break;
             }
         }
+        if result.is_ok() {
+            result = self.flush().await;
+        }
         let body_bytes = written.saturating_sub(head.len()) as u64;
         self.worker.service.done(&line.exchange(self.peer, hit.status, body_bytes, started, result.is_ok()), hit.note);
         self.seat.until(Phase::Idle, self.front.allowances.idle);
@@ -321,7 +330,16 @@ impl<S: Service> Connection<S> {
                 n => IoSlice::advance_slices(&mut slices, n),
             }
         }
-        Ok(())
+        self.flush().await
+    }
+
+    /// Sees what was written off to the kernel.
+    async fn flush(&mut self) -> io::Result<()> {
+        if self.stream.is_flushed() {
+            return Ok(());
+        }
+        self.seat.until(Phase::Write, self.front.allowances.write);
+        std::future::poll_fn(|cx| self.stream.poll_flush(cx)).await
     }
 
     /// Says why, and closes.

@@ -1,14 +1,63 @@
-//! TLS: certificates by name, and who may speak.
+//! TLS (RFC 8446, and 5246 with forward secrecy): certificates by name, handshakes, and what is encrypted with their keys.
 
 mod certificates;
+mod handshake;
 mod pair;
+mod session;
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::{
+    ServerConfig,
+    crypto::{CryptoProvider, aws_lc_rs},
+    server::NoServerSessionStorage,
+};
 
 pub use certificates::{Bundle, Certificates};
+pub(crate) use handshake::{HandshakeError, Protocol, Turnstile, shake};
 pub use pair::{CertificateError, certified_key, names_of, read_pair};
+pub(crate) use session::Session;
+
+/// How TLS is spoken, by all workers alike: a ticket of one is good for the others, and, as long as this is kept, after a reload.
+#[derive(Clone)]
+pub struct Tls {
+    config: Arc<ServerConfig>,
+    certificates: Arc<Certificates>,
+}
+
+impl Tls {
+    /// TLS 1.2 and 1.3 with these certificates.
+    ///
+    /// # Errors
+    /// When the system has no randomness to make keys for tickets of.
+    pub fn new(certificates: Arc<Certificates>) -> Result<Self, rustls::Error> {
+        let mut config = ServerConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])?
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::clone(&certificates) as _);
+        config.alpn_protocols = vec![b"http/1.1".to_vec(), certificates::ACME_TLS.to_vec()];
+        config.ticketer = aws_lc_rs::Ticketer::new()?;
+        // Tickets keep the sessions with the clients; a second store would only serve those who understand none.
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        Ok(Self { config: Arc::new(config), certificates })
+    }
+
+    /// Its certificates.
+    #[must_use]
+    pub const fn certificates(&self) -> &Arc<Certificates> {
+        &self.certificates
+    }
+
+    pub(crate) const fn config(&self) -> &Arc<ServerConfig> {
+        &self.config
+    }
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tls").field("certificates", &self.certificates).finish_non_exhaustive()
+    }
+}
 
 /// The one crypto library, with the hybrid key exchange first: what is recorded today is not to be read by tomorrow's machines.
 pub(crate) fn provider() -> Arc<CryptoProvider> {

@@ -46,6 +46,8 @@ pub struct File {
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub server: Server,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub tls: Tls,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub limits: Limits,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub log: Log,
@@ -108,6 +110,31 @@ pub struct Server {
     pub shutdown_timeout: Given<Period>,
 }
 
+/// `[tls]` and `[site.tls]`: HTTPS.
+///
+/// TLS 1.2 and 1.3, HTTP/1.1 and HTTP/2. Certificates are files here; they are looked at every few seconds, and a pair that has changed is
+/// taken over without a restart once both files fit together. Each is shown for the names in it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Tls {
+    /// Addresses with a port, where TLS is spoken. Only in `[tls]`.
+    ///
+    /// Default: none; with a certificate, `["127.0.0.1:8443"]`, and with `--domain`, `["0.0.0.0:443"]`. Flag: `--tls-listen`, repeatable.
+    /// Environment: `SEAWALL_TLS_LISTEN`, separated by commas.
+    pub listen: Listed<Listen>,
+
+    /// The certificate and those that lead to a root (PEM, the server's own first), such as `fullchain.pem`; ECDSA or RSA. The one in `[tls]`
+    /// is also shown to clients that ask for no name, or an unknown one; without it they are refused.
+    ///
+    /// Default: none. Flag: `--tls-cert`. Environment: `SEAWALL_TLS_CERT`.
+    pub cert: Given<String>,
+
+    /// Its key (PEM, without a password).
+    ///
+    /// Default: none; then it is in the file of `cert`. Flag: `--tls-key`. Environment: `SEAWALL_TLS_KEY`.
+    pub key: Given<String>,
+}
+
 /// `[limits]`: what one client, and all of them together, may take.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -146,7 +173,7 @@ pub struct Limits {
     /// Default: `"1GiB"`.
     pub body_bytes: Given<ByteSize>,
 
-    /// From the first byte of a request's head to its last; 1ms to 1h.
+    /// From the first byte of a request's head to its last; 1ms to 1h. With TLS, a handshake may take as long before it.
     ///
     /// Default: `"10s"`.
     pub header_timeout: Given<Period>,
@@ -500,6 +527,8 @@ pub struct Site {
     /// Default: none; it follows from the source.
     pub kind: Given<Kind>,
 
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub tls: Tls,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub cache: Cache,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]

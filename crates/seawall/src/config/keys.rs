@@ -6,9 +6,16 @@
 use super::{error::Mistake, suggest::closest};
 
 /// Sections in the order of the manual; the first is the top of the file.
-pub(super) const SECTIONS: [(&str, &[&str]); 13] = [
-    ("", &["source", "kind", "server", "limits", "log", "cache", "origin", "blog", "https", "headers", "auth", "purge", "refill", "site"]),
+pub(super) const SECTIONS: [(&str, &[&str]); 14] = [
+    (
+        "",
+        &[
+            "source", "kind", "server", "tls", "limits", "log", "cache", "origin", "blog", "https", "headers", "auth", "purge", "refill",
+            "site",
+        ],
+    ),
     ("server", &["listen", "admin", "admin_token_file", "workers", "trusted_proxies", "shutdown_timeout"]),
+    ("tls", &["listen", "cert", "key"]),
     (
         "limits",
         &[
@@ -63,14 +70,20 @@ pub(super) const SECTIONS: [(&str, &[&str]); 13] = [
     ("auth", &["file", "paths", "realm", "forward"]),
     ("purge", &["allow", "path"]),
     ("refill", &["concurrency"]),
-    ("site", &["hosts", "source", "kind", "cache", "origin", "blog", "https", "headers", "auth"]),
+    ("site", &["hosts", "source", "kind", "tls", "cache", "origin", "blog", "https", "headers", "auth"]),
 ];
 
 /// What other programs, and other spellings, call our keys.
-const OTHER_NAMES: [(&str, &str, &str); 40] = [
+const OTHER_NAMES: [(&str, &str, &str); 46] = [
     ("port", "server", "listen"),
     ("bind", "server", "listen"),
     ("address", "server", "listen"),
+    ("certificate", "tls", "cert"),
+    ("cert_file", "tls", "cert"),
+    ("ssl_certificate", "tls", "cert"),
+    ("key_file", "tls", "key"),
+    ("private_key", "tls", "key"),
+    ("ssl_certificate_key", "tls", "key"),
     ("threads", "server", "workers"),
     ("worker_processes", "server", "workers"),
     ("set_real_ip_from", "server", "trusted_proxies"),

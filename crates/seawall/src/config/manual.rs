@@ -25,9 +25,10 @@ impl Key {
 
 /// The sections of `file.rs`, in its order.
 pub(super) fn sections() -> Vec<Section> {
-    const NAMES: [(&str, &str); 13] = [
+    const NAMES: [(&str, &str); 14] = [
         ("File", ""),
         ("Server", "server"),
+        ("Tls", "tls"),
         ("Limits", "limits"),
         ("Log", "log"),
         ("Cache", "cache"),
@@ -116,7 +117,7 @@ fn the_page_in_doc_is_made_of_the_comments() {
 fn the_manual_and_the_list_of_keys_are_complete() {
     let sections = sections();
     assert_eq!(sections.len(), SECTIONS.len());
-    let subsections = ["server", "limits", "log", "cache", "origin", "blog", "https", "headers", "auth", "purge", "refill", "site"];
+    let subsections = ["server", "tls", "limits", "log", "cache", "origin", "blog", "https", "headers", "auth", "purge", "refill", "site"];
     for (section, (name, keys)) in sections.iter().zip(SECTIONS) {
         assert_eq!(section.name, name);
         let listed: Vec<&str> = keys.iter().copied().filter(|key| !subsections.contains(key)).collect();

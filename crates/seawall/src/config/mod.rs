@@ -20,6 +20,7 @@ pub mod settings;
 mod sites;
 pub mod source;
 mod suggest;
+mod tls;
 pub mod units;
 pub mod words;
 

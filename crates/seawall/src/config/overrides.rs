@@ -7,6 +7,7 @@ use super::{
     error::{ConfigError, Mistake, Place},
     settings::{AccessLog, Kind, Listen, LogFormat},
     units::{ByteSize, Count, Period},
+    words::HostPattern,
 };
 use crate::cli::Serve;
 
@@ -23,6 +24,10 @@ pub(super) struct Overrides {
     pub(super) source: Option<Said<String>>,
     pub(super) kind: Option<Said<Kind>>,
     pub(super) listen: Vec<Said<Listen>>,
+    pub(super) domain: Vec<Said<HostPattern>>,
+    pub(super) tls_listen: Vec<Said<Listen>>,
+    pub(super) tls_cert: Option<Said<String>>,
+    pub(super) tls_key: Option<Said<String>>,
     pub(super) admin: Option<Said<AdminAddress>>,
     pub(super) memory: Option<Said<ByteSize>>,
     pub(super) cache_dir: Option<Said<String>>,
@@ -39,6 +44,10 @@ pub(super) fn gather(flags: &Serve, env: impl Fn(&str) -> Option<String>, errors
         source: sayings.text("", flags.source.as_deref(), "SEAWALL_SOURCE"),
         kind: sayings.one("--kind", flags.kind.as_deref(), "SEAWALL_KIND"),
         listen: sayings.listen(&flags.listen),
+        domain: sayings.list("--domain", &flags.domain, "SEAWALL_DOMAIN"),
+        tls_listen: sayings.list("--tls-listen", &flags.tls_listen, "SEAWALL_TLS_LISTEN"),
+        tls_cert: sayings.text("--tls-cert", flags.tls_cert.as_deref(), "SEAWALL_TLS_CERT"),
+        tls_key: sayings.text("--tls-key", flags.tls_key.as_deref(), "SEAWALL_TLS_KEY"),
         admin: sayings.one("--admin", flags.admin.as_deref(), "SEAWALL_ADMIN"),
         memory: sayings.one("--memory", flags.memory.as_deref(), "SEAWALL_MEMORY"),
         cache_dir: sayings.text("--cache-dir", flags.cache_dir.as_deref(), "SEAWALL_CACHE_DIR"),
@@ -83,13 +92,19 @@ impl<E: Fn(&str) -> Option<String>> Sayings<'_, E> {
         }
     }
 
-    fn listen(&mut self, flags: &[String]) -> Vec<Said<Listen>> {
+    /// What may be said several times; in a variable, separated by commas.
+    fn list<T: FromStr<Err = Mistake>>(&mut self, flag: &'static str, flags: &[String], variable: &'static str) -> Vec<Said<T>> {
         if !flags.is_empty() {
-            return flags.iter().filter_map(|text| self.parse(text, Place::Flag("--listen", text.clone()))).collect();
+            return flags.iter().filter_map(|text| self.parse(text, Place::Flag(flag, text.clone()))).collect();
         }
-        if let Some(list) = self.variable("SEAWALL_LISTEN") {
-            let each = list.split(',').map(str::trim).filter(|text| !text.is_empty());
-            return each.filter_map(|text| self.parse(text, Place::Environment("SEAWALL_LISTEN", text.to_owned()))).collect();
+        let list = self.variable(variable).unwrap_or_default();
+        let each = list.split(',').map(str::trim).filter(|text| !text.is_empty());
+        each.filter_map(|text| self.parse(text, Place::Environment(variable, text.to_owned()))).collect()
+    }
+
+    fn listen(&mut self, flags: &[String]) -> Vec<Said<Listen>> {
+        if !flags.is_empty() || self.variable("SEAWALL_LISTEN").is_some() {
+            return self.list("--listen", flags, "SEAWALL_LISTEN");
         }
         let Some(port) = self.variable("PORT") else { return Vec::new() };
         let place = Place::Environment("PORT", port.clone());

@@ -31,6 +31,8 @@ const WAIT: RangeInclusive<Period> = Period(Duration::from_millis(1))..=Period(D
 
 const ADMIN_ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 9180);
 const LISTEN_ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 8080);
+/// A domain is for everybody.
+const DOMAIN_ADDRESS: ([u8; 4], u16) = ([0, 0, 0, 0], 80);
 
 /// Turns values into settings and notes every error on the way.
 pub(super) struct Resolver<'a> {
@@ -64,6 +66,7 @@ impl<'a> Resolver<'a> {
     /// None when nothing is to be served; then there is an error.
     pub(super) fn settings(&mut self, file: &File, overrides: &Overrides, env: &impl Fn(&str) -> Option<String>) -> Option<Settings> {
         let server = self.server(&file.server, overrides, env);
+        let tls = self.tls(file, overrides, &server);
         let limits = self.limits(&file.limits);
         let log = self.log(&file.log, overrides);
         let memory = self.pick(overrides.memory.clone(), &file.cache.memory);
@@ -72,7 +75,7 @@ impl<'a> Resolver<'a> {
         let cache_disk = self.disk(&file.cache, overrides, env);
         let sites = self.sites(file, overrides, cache_memory);
         let warnings = std::mem::take(&mut self.warnings);
-        (!sites.is_empty()).then_some(Settings { server, limits, log, cache_memory, cache_disk, purge, refill, sites, warnings })
+        (!sites.is_empty()).then_some(Settings { server, tls, limits, log, cache_memory, cache_disk, purge, refill, sites, warnings })
     }
 
     fn disk(&mut self, file: &file::Cache, overrides: &Overrides, env: &impl Fn(&str) -> Option<String>) -> Option<Disk> {
@@ -147,6 +150,7 @@ impl<'a> Resolver<'a> {
                 Vec::new()
             }
             Some(list) => list.get_ref().iter().map(|listen| self.said_of(listen)).collect(),
+            None if !overrides.domain.is_empty() => vec![Said { value: Listen::Tcp(DOMAIN_ADDRESS.into()), place: Place::Default }],
             None => vec![Said { value: Listen::Tcp(LISTEN_ADDRESS.into()), place: Place::Default }],
         };
         let mut listen: Vec<Listen> = Vec::with_capacity(said.len());
@@ -222,7 +226,7 @@ impl Resolver<'_> {
         parent.map_or_else(|| self.working_folder.to_owned(), |parent| self.working_folder.join(parent))
     }
 
-    fn folder_of(&self, place: &Place) -> PathBuf {
+    pub(super) fn folder_of(&self, place: &Place) -> PathBuf {
         match place {
             Place::Line { .. } | Place::File(_) => self.file_folder(),
             Place::Flag(..) | Place::Environment(..) | Place::Default => self.working_folder.to_owned(),
@@ -239,6 +243,10 @@ impl Resolver<'_> {
 
     pub(super) fn wrong(&mut self, mistake: Mistake, place: Place) {
         self.errors.push(mistake.at(place));
+    }
+
+    pub(super) const fn has_errors(&self) -> bool {
+        !self.errors.is_empty()
     }
 
     /// Something is not there at all.
@@ -323,7 +331,7 @@ pub(super) fn as_usize(number: u64) -> usize {
 }
 
 /// Whether both cannot be listened on: the same address, or one of them is every address. The system gives port 0 a new meaning each time.
-fn collide(one: &Listen, other: &Listen) -> bool {
+pub(super) fn collide(one: &Listen, other: &Listen) -> bool {
     let (Listen::Tcp(one), Listen::Tcp(other)) = (one, other) else { return one == other };
     let same_family = one.is_ipv4() == other.is_ipv4();
     let overlap = one.ip() == other.ip() || same_family && (one.ip().is_unspecified() || other.ip().is_unspecified());

@@ -20,6 +20,8 @@ use ipnet::IpNet;
 pub struct Settings {
     /// Listeners, workers, the admin address.
     pub server: Server,
+    /// HTTPS. None: not spoken.
+    pub tls: Option<Tls>,
     /// What one client, and all of them together, may take.
     pub limits: Limits,
     /// The access log.
@@ -78,6 +80,26 @@ pub struct Server {
     pub trusted_proxies: Vec<IpNet>,
     /// How long responses in progress may take after the signal to stop.
     pub shutdown_timeout: Duration,
+}
+
+/// HTTPS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tls {
+    /// At least one, none twice.
+    pub listen: Vec<SocketAddr>,
+    /// At least one, none twice.
+    pub certificates: Vec<CertificateFiles>,
+}
+
+/// A certificate in files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateFiles {
+    /// The certificate and those that lead to a root.
+    pub certificate: PathBuf,
+    /// Its key; may be the same file.
+    pub key: PathBuf,
+    /// Shown to clients that name nobody, or somebody unknown.
+    pub is_default: bool,
 }
 
 /// Where to listen.

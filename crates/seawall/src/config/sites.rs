@@ -65,7 +65,7 @@ impl Resolver<'_> {
             return None;
         };
         Some(Written {
-            hosts: Vec::new(),
+            hosts: overrides.domain.iter().map(|domain| domain.value.0.clone()).collect(),
             source,
             base: if replaced { self.working_folder.to_owned() } else { self.file_folder() },
             kind: if replaced { overrides.kind.clone() } else { self.pick(overrides.kind.clone(), &file.kind) },
@@ -101,6 +101,12 @@ impl Resolver<'_> {
                 Mistake::new("the file has [[site]]s, so one source cannot replace them", "leave the source out, or name another file");
             self.wrong(mistake, source.place.clone());
         }
+        if let Some(domain) = overrides.domain.first() {
+            self.wrong(
+                Mistake::new("the file has [[site]]s, so a domain has no site to belong to", "write it into the hosts of its [[site]]"),
+                domain.place.clone(),
+            );
+        }
         if let Some(kind) = &overrides.kind {
             self.wrong(
                 Mistake::new("the file has [[site]]s, so one kind cannot be for all", "write kind in the [[site]] in the file"),
@@ -124,6 +130,10 @@ impl Resolver<'_> {
                         span,
                     );
                 }
+            }
+            if let Some(listen) = &site.tls.listen {
+                let mistake = Mistake::new("listen belongs to the whole process, not to one site", "write it in [tls]");
+                self.wrong_at(mistake, listen.span());
             }
             let Some(source) = self.said(&site.source) else {
                 let mistake =

@@ -1,0 +1,111 @@
+//! HTTPS: where, and with which certificates.
+
+use std::{net::SocketAddr, path::Path};
+
+use edge::tls::{CertificateError, read_pair};
+
+use super::{
+    error::{Mistake, Place},
+    file::{self, File},
+    overrides::{Overrides, Said},
+    resolve::{Resolver, collide},
+    settings::{CertificateFiles, Listen, Server, Tls},
+};
+
+const LISTEN_ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 8443);
+/// A domain is for everybody.
+const DOMAIN_ADDRESS: ([u8; 4], u16) = ([0, 0, 0, 0], 443);
+
+impl Resolver<'_> {
+    /// None where nothing asks for it.
+    pub(super) fn tls(&mut self, file: &File, overrides: &Overrides, server: &Server) -> Option<Tls> {
+        let common = (self.pick(overrides.tls_cert.clone(), &file.tls.cert), self.pick(overrides.tls_key.clone(), &file.tls.key));
+        let mut certificates: Vec<CertificateFiles> = self.pair(common, true).into_iter().collect();
+        for site in &file.site {
+            let site = &site.get_ref().tls;
+            let own = (self.said(&site.cert), self.said(&site.key));
+            // Two sites may share a certificate.
+            certificates.extend(self.pair(own, false).filter(|pair| !certificates.iter().any(|known| known.key == pair.key)));
+        }
+        let listen = self.tls_addresses(&file.tls, overrides, !certificates.is_empty());
+        let first = listen.first()?;
+        if certificates.is_empty() {
+            let place = overrides.domain.first().filter(|_| first.place == Place::Default).map_or(&first.place, |domain| &domain.place);
+            if !self.has_errors() {
+                let remedy = "name its files: cert and key in [tls], or --tls-cert FILE --tls-key FILE";
+                self.wrong(Mistake::new("HTTPS needs a certificate", remedy), place.clone());
+            }
+            return None;
+        }
+        Some(Tls { listen: self.tls_listen(listen, server), certificates })
+    }
+
+    fn tls_addresses(&self, file: &file::Tls, overrides: &Overrides, has_certificate: bool) -> Vec<Said<Listen>> {
+        let default = |address: ([u8; 4], u16)| vec![Said { value: Listen::Tcp(address.into()), place: Place::Default }];
+        match &file.listen {
+            _ if !overrides.tls_listen.is_empty() => overrides.tls_listen.clone(),
+            Some(list) => list.get_ref().iter().map(|listen| self.said_of(listen)).collect(),
+            None if !overrides.domain.is_empty() => default(DOMAIN_ADDRESS),
+            None if has_certificate => default(LISTEN_ADDRESS),
+            None => Vec::new(),
+        }
+    }
+
+    fn tls_listen(&mut self, said: Vec<Said<Listen>>, server: &Server) -> Vec<SocketAddr> {
+        let mut listen: Vec<SocketAddr> = Vec::with_capacity(said.len());
+        for Said { value, place } in said {
+            let Listen::Tcp(address) = value else {
+                let remedy = "write an address and a port, such as \"0.0.0.0:443\"; a Unix socket belongs in listen of [server]";
+                self.wrong(Mistake::new("TLS is not spoken on a Unix socket", remedy), place);
+                continue;
+            };
+            if server.listen.iter().any(|plain| collide(plain, &value)) {
+                let problem = format!("{address} is where plain HTTP is spoken");
+                self.wrong(Mistake::new(problem, "give one of them another port: a port speaks TLS or it does not"), place);
+            } else if listen.iter().any(|&other| collide(&Listen::Tcp(other), &value)) {
+                self.wrong(Mistake::new(format!("{address} is taken by an address before it in the list"), "remove one of the two"), place);
+            } else if server.admin.is_some_and(|admin| collide(&Listen::Tcp(admin), &value)) {
+                let remedy = "give one of them another port; visitors and the admin API cannot share one";
+                self.wrong(Mistake::new(format!("{address} is where the admin API listens"), remedy), place);
+            }
+            listen.push(address);
+        }
+        listen
+    }
+
+    /// A certificate and its key, if they can be used.
+    fn pair(&mut self, said: (Option<Said<String>>, Option<Said<String>>), is_default: bool) -> Option<CertificateFiles> {
+        let (certificate, key) = match said {
+            (Some(certificate), key) => (certificate, key),
+            (None, Some(key)) => {
+                self.wrong(Mistake::new("a key without its certificate", "name the certificate's file too: cert"), key.place);
+                return None;
+            }
+            (None, None) => return None,
+        };
+        let key_file = key.as_ref().unwrap_or(&certificate);
+        let files = CertificateFiles {
+            certificate: self.folder_of(&certificate.place).join(&certificate.value),
+            key: self.folder_of(&key_file.place).join(&key_file.value),
+            is_default,
+        };
+        match read_pair(&files.certificate, &files.key) {
+            Ok(_) => Some(files),
+            Err(error) => {
+                let at_fault = |path: &Path| if path == files.certificate { &certificate.place } else { &key_file.place };
+                let (place, remedy) = match &error {
+                    CertificateError::Unreadable { path, .. } => (at_fault(path), "check the path, and that Seawall's user may read it"),
+                    CertificateError::Mismatch { .. } => (&key_file.place, "name the key that the certificate was made with"),
+                    CertificateError::Content { path, .. } => {
+                        (at_fault(path), "cert is the file with the certificates, key the one with the key")
+                    }
+                    CertificateError::Unusable { path, .. } => {
+                        (at_fault(path), "RSA (2048 bits or more), ECDSA (P-256, P-384, P-521) and Ed25519 can be used")
+                    }
+                };
+                self.wrong(Mistake::new(error.to_string(), remedy), place.clone());
+                None
+            }
+        }
+    }
+}
