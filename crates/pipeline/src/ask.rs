@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use origins::OriginError;
 use policy::{Kept, NotKept, Seen};
-use semantics::{Timestamp, date::format_http_date};
+use semantics::{Timestamp, coding::vary_on_accept_encoding, date::format_http_date, vary::Vary};
 
-use crate::{Failure, Interim, Pipeline, Record, question::Question, refusals::Refusal};
+use crate::{Failure, Interim, Pipeline, Record, coded::may_have_forms, question::Question, refusals::Refusal};
 
 /// After a purge: how long a "not found" is not believed.
 const JUST_PURGED: Duration = Duration::from_secs(5);
@@ -100,19 +100,30 @@ impl Pipeline {
         kept
     }
 
-    /// The record of an answer that is kept, and its place among the purges.
+    /// The record of an answer that is kept, and its place among the purges; `ready`: forms of its content are at hand.
     pub(crate) fn record(
         &self,
         question: &Question,
         (status, headers): (StatusCode, &HeaderMap),
-        length: Option<u64>,
+        (length, ready): (Option<u64>, bool),
         mut kept: Kept,
     ) -> (Record, store::Scope) {
         let tags = std::mem::take(&mut kept.tags).into_boxed_slice();
         let parts = policy::KeyParts::of(&question.key);
         let url = question.key.get(parts.url_start..parts.url_end).unwrap_or_default().into();
-        let vary = semantics::vary::Vary::of(headers, &question.fields());
-        (Record::new(status, headers, length, kept, vary), store::Scope { site: question.site.id, url, tags })
+        let mut vary = Vary::of(headers, &question.fields());
+        // Without a coding it is for everybody: the others get forms of it.
+        if question.asks.coded && !headers.contains_key(header::CONTENT_ENCODING) {
+            vary = vary.without(&header::ACCEPT_ENCODING);
+        }
+        let codable = may_have_forms(question, (status, headers), length, ready);
+        let mut headers = std::borrow::Cow::Borrowed(headers);
+        if codable {
+            vary_on_accept_encoding(headers.to_mut());
+        }
+        let mut record = Record::new(status, &headers, length, kept, vary);
+        record.codable = codable;
+        (record, store::Scope { site: question.site.id, url, tags })
     }
 }
 

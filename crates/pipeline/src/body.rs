@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use store::Reader;
 
-use crate::{Failure, disk_body::DiskStream, store_body::StoreBody};
+use crate::{Failure, coded_body::CodedBody, disk_body::DiskStream, store_body::StoreBody};
 
 /// Why content broke off.
 pub type BodyError = Box<dyn Error + Send + Sync>;
@@ -31,6 +31,8 @@ pub enum Body {
     Growing(Reader<Failure>),
     /// A file of the disk tier.
     Disk(Box<DiskStream>),
+    /// Any of these, coded on its way.
+    Coded(Box<CodedBody>),
 }
 
 impl Body {
@@ -56,6 +58,7 @@ impl HttpBody for Body {
                 reader.poll_chunk(cx).map(|chunk| chunk.map(|chunk| chunk.map(Frame::data).map_err(|broken| broken_off(&broken))))
             }
             Self::Disk(stream) => stream.poll_piece(cx).map(|piece| piece.map(|piece| piece.map(Frame::data))),
+            Self::Coded(body) => body.poll_frame(cx),
         }
     }
 
@@ -67,6 +70,7 @@ impl HttpBody for Body {
             // Their last piece is not the end: the store has to see that too.
             Self::Kept(_) | Self::Growing(_) => false,
             Self::Disk(stream) => stream.left() == 0,
+            Self::Coded(body) => body.is_over(),
         }
     }
 
@@ -78,6 +82,8 @@ impl HttpBody for Body {
             Self::Kept(body) => body.size_hint(),
             Self::Growing(reader) => reader.length_hint().map_or_else(SizeHint::default, SizeHint::with_exact),
             Self::Disk(stream) => SizeHint::with_exact(stream.left()),
+            // Nobody knows before the end.
+            Self::Coded(_) => SizeHint::default(),
         }
     }
 }

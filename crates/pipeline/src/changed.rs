@@ -85,13 +85,13 @@ impl Pipeline {
             }
         };
         get.asked = asked;
-        get.asks = Asks::of(&get.site, &get.fields());
+        get.asks = Asks::of(&get.site, get.uri.path(), &get.fields());
         get.hash = self.shared.store.hash(&key);
         get.key = key;
         let kept = self.judge(&get, status, headers, times).ok()?;
         let by_origin = kept.freshness.source == LifetimeSource::Explicit && kept.freshness.is_fresh(times.1);
         // To be asked before this answer invalidates what it replaces: afterwards nobody could tell whose purge covers it.
-        let (record, scope) = self.record(&get, (status, headers), None, kept.clone());
+        let (record, scope) = self.record(&get, (status, headers), (None, false), kept.clone());
         let store = &self.shared.store;
         let invalidated = store.is_invalidated(&scope, begun);
         let purged = store.verdict(&Stored::new(record, Bytes::new(), begun, scope));

@@ -5,7 +5,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use semantics::cache_status::{Forwarded, Outcome};
+use semantics::{
+    cache_status::{Forwarded, Outcome},
+    coding::Coding,
+};
 
 /// The outcomes, as they are named in metrics.
 pub const OUTCOMES: [&str; 9] = ["hit", "updating", "stale", "revalidated", "expired", "miss", "bypass", "refused", "none"];
@@ -22,6 +25,7 @@ pub struct Counters {
     origin_failures: AtomicU64,
     origin_millis: AtomicU64,
     log_lost: AtomicU64,
+    coded: [AtomicU64; 3],
 }
 
 /// The sum of several workers' counters.
@@ -45,6 +49,8 @@ pub struct Snapshot {
     pub origin_millis: u64,
     /// Access log lines lost because the disk did not keep up.
     pub log_lost: u64,
+    /// Responses by their content coding: gzip, br, zstd.
+    pub coded: [u64; 3],
 }
 
 fn add(counter: &AtomicU64, n: u64) {
@@ -63,6 +69,11 @@ impl Counters {
         if !complete {
             add(&self.aborted, 1);
         }
+    }
+
+    /// A response had this content coding.
+    pub fn coded(&self, coding: Coding) {
+        add(&self.coded[coding as usize], 1);
     }
 
     /// A message was refused before it was a request.
@@ -96,6 +107,9 @@ impl Counters {
         sum.origin_failures += self.origin_failures.load(Relaxed);
         sum.origin_millis += self.origin_millis.load(Relaxed);
         sum.log_lost += self.log_lost.load(Relaxed);
+        for (to, from) in sum.coded.iter_mut().zip(&self.coded) {
+            *to += from.load(Relaxed);
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, hea
 use semantics::{
     RequestFields, Timestamp,
     cache_status::CacheStatus,
+    coding::{Accepted, Coding, evaluate_forms},
     conditional::{Precondition, evaluate},
     date::parse_http_date,
     decimal,
@@ -15,7 +16,7 @@ use semantics::{
 
 use store::{Content, OpenBody, Unreadable};
 
-use crate::{Body, Record, Stored, disk_body::DiskStream, failure};
+use crate::{Body, Record, Stored, coded::best, disk_body::DiskStream, failure, record::Form};
 
 const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
@@ -29,11 +30,18 @@ pub(crate) async fn stored(
     now: Timestamp,
 ) -> Result<Response<Body>, Unreadable> {
     let record = &stored.record;
-    let mut response = match precondition(record, method, fields) {
-        Precondition::NotModified => not_modified(record),
+    // A range is one of the content itself: its forms come and go.
+    let chosen = if record.codable && !fields.range.is_present() { best(stored, Accepted::of(fields)) } else { None };
+    let (precondition, coding) = precondition(record, method, fields, chosen);
+    let form = Form::of(stored, coding);
+    let mut response = match precondition {
+        Precondition::NotModified => not_modified(record, coding),
         Precondition::Failed => failure::page(StatusCode::PRECONDITION_FAILED, "precondition"),
-        Precondition::Proceed if *method == Method::HEAD => whole(record, Body::empty()),
-        Precondition::Proceed => whole_or_part(record, &Source::of(&stored.body).await?, fields),
+        Precondition::Proceed if *method == Method::HEAD => whole(record, form, Body::empty()),
+        Precondition::Proceed => match (form, coding.and_then(|coding| stored.forms().get(coding as usize))) {
+            (Some(form), Some(content)) => whole(record, Some(form), Body::Full(Bytes::clone(content))),
+            _ => whole_or_part(record, &Source::of(&stored.body).await?, fields),
+        },
     };
     let ttl = record.freshness.lifetime.as_secs().cast_signed() - record.freshness.age(now).as_secs().cast_signed();
     let status = CacheStatus { ttl: Some(ttl), ..*status };
@@ -92,9 +100,22 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Preconditions concern representations that would be sent with success (RFC 9110 §13.2.1).
-fn precondition(record: &Record, method: &Method, fields: &RequestFields<'_>) -> Precondition {
-    if record.status.is_success() { evaluate(method, fields, record.etag(), record.last_modified) } else { Precondition::Proceed }
+/// Preconditions concern representations that would be sent with success (RFC 9110 §13.2.1), in whichever form: `chosen`, unless the client
+/// has another one.
+pub(crate) fn precondition(
+    record: &Record,
+    method: &Method,
+    fields: &RequestFields<'_>,
+    chosen: Option<Coding>,
+) -> (Precondition, Option<Coding>) {
+    let validators = (record.etag(), record.last_modified);
+    if !record.status.is_success() {
+        (Precondition::Proceed, chosen)
+    } else if record.codable {
+        evaluate_forms(method, fields, validators, chosen, Accepted::of(fields))
+    } else {
+        (evaluate(method, fields, validators.0, validators.1), None)
+    }
 }
 
 /// What a request gets of a response whose content is still arriving: its head may confirm what the client has; ranges are not cut out of
@@ -105,11 +126,11 @@ pub(crate) fn growing(
     (method, fields): (&Method, &RequestFields<'_>),
     status: &CacheStatus<'_>,
 ) -> Response<Body> {
-    let mut response = match precondition(record, method, fields) {
-        Precondition::NotModified => not_modified(record),
-        Precondition::Failed => failure::page(StatusCode::PRECONDITION_FAILED, "precondition"),
-        Precondition::Proceed if *method == Method::HEAD => whole(record, Body::empty()),
-        Precondition::Proceed => whole(record, Body::Growing(body)),
+    let mut response = match precondition(record, method, fields, None) {
+        (Precondition::NotModified, coding) => not_modified(record, coding),
+        (Precondition::Failed, _) => failure::page(StatusCode::PRECONDITION_FAILED, "precondition"),
+        (Precondition::Proceed, _) if *method == Method::HEAD => whole(record, None, Body::empty()),
+        (Precondition::Proceed, _) => whole(record, None, Body::Growing(body)),
     };
     // What caches nearer the origin have spent of its lifetime: a response that lost it would live too long in the next cache.
     let age = record.freshness.initial_age.as_secs();
@@ -143,31 +164,32 @@ pub(crate) fn write_hit_fields(record: &Record, now: Timestamp, out: &mut Vec<u8
     out.extend_from_slice(b"\r\nx-cache: HIT\r\n");
 }
 
-fn not_modified(record: &Record) -> Response<Body> {
+fn not_modified(record: &Record, coding: Option<Coding>) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NOT_MODIFIED;
     *response.headers_mut() = semantics::conditional::not_modified_fields(&record.headers());
+    record.tag_as(coding, response.headers_mut());
     response
 }
 
-fn whole(record: &Record, body: Body) -> Response<Body> {
+fn whole(record: &Record, form: Option<Form>, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() = record.status;
-    *response.headers_mut() = record.headers();
+    *response.headers_mut() = record.headers_of(form);
     response
 }
 
 fn whole_or_part(record: &Record, content: &Source<'_>, fields: &RequestFields<'_>) -> Response<Body> {
     if !fields.range.is_present() || record.status != StatusCode::OK {
-        return whole(record, content.whole());
+        return whole(record, None, content.whole());
     }
     let headers = record.headers();
     let date = headers.get(header::DATE).and_then(|value| parse_http_date(value.as_bytes()));
     let length = content.len();
     match plan(fields, record.etag(), record.last_modified, date, length) {
-        Ranges::Whole => whole(record, content.whole()),
+        Ranges::Whole => whole(record, None, content.whole()),
         Ranges::One(range) => {
-            let mut response = whole(record, content.part(&range));
+            let mut response = whole(record, None, content.part(&range));
             let part = range.end - range.start;
             partial(&mut response, part);
             set(response.headers_mut(), header::CONTENT_RANGE, &content_range(&range, length));
@@ -177,7 +199,7 @@ fn whole_or_part(record: &Record, content: &Source<'_>, fields: &RequestFields<'
             let boundary = boundary();
             let content_type = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
             let (parts, total) = multipart(&ranges, content_type, &boundary, length);
-            let mut response = whole(record, content.parts(parts));
+            let mut response = whole(record, None, content.parts(parts));
             partial(&mut response, total);
             set(response.headers_mut(), header::CONTENT_TYPE, &multipart_content_type(&boundary));
             response

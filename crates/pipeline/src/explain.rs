@@ -9,6 +9,7 @@ use policy::{ShownKey, Step, Steps, Verdict};
 use semantics::{
     Scheme, Timestamp,
     cache_status::{CacheStatus, Outcome},
+    coding::Coding,
     freshness::{Freshness, LifetimeSource},
     vary::Vary,
 };
@@ -21,6 +22,7 @@ use crate::{
     next::{Next, purged_name},
     pipeline::{Unjudged, forwarded_status},
     question::Question,
+    record::Form,
     refusals::Refusal,
 };
 
@@ -133,6 +135,8 @@ pub struct Variant {
     pub content_type: Option<String>,
     /// Its content coding.
     pub content_coding: Option<String>,
+    /// Other forms of its content that are there, each with its coding and its length in bytes. `None`: it has none, and gets none.
+    pub forms: Option<Vec<(String, u64)>>,
     /// Its entity tag.
     pub etag: Option<String>,
     /// It may answer requests that carry cookies.
@@ -317,6 +321,7 @@ impl Pipeline {
             weight_bytes: stored.weight(),
             content_type: text(header::CONTENT_TYPE),
             content_coding: text(header::CONTENT_ENCODING),
+            forms: record.codable.then(|| forms(stored)),
             etag: text(header::ETAG),
             for_cookies: record.for_cookies,
             for_authorization: record.for_authorization,
@@ -373,6 +378,11 @@ impl Pipeline {
             }
         }
     }
+}
+
+fn forms(stored: &Stored) -> Vec<(String, u64)> {
+    let forms = Coding::ALL.into_iter().filter_map(|coding| Form::of(stored, Some(coding)));
+    forms.map(|form| (form.coding.token().to_owned(), form.length)).collect()
 }
 
 fn delivered(outcome: Outcome, stored: &Stored, now: Timestamp) -> CacheStatus<'static> {

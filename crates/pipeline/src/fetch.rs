@@ -7,6 +7,7 @@ use http_body::Body as _;
 use policy::NotKept;
 use semantics::{
     cache_control::RequestDirectives,
+    coding::Coding,
     reuse::allowed_on_error,
     validation::{freshen, same_representation},
 };
@@ -126,8 +127,10 @@ impl Pipeline {
             }
         };
         self.shared.store.unmark_uncacheable(question.hash);
-        let (parts, body) = response.into_parts();
-        let (record, scope) = self.record(question, (status, &parts.headers), length, kept.clone());
+        let (mut parts, body) = response.into_parts();
+        let ready = parts.extensions.remove::<origins::Forms>().unwrap_or_default();
+        let is_ready = !ready.0.is_empty();
+        let (record, scope) = self.record(question, (status, &parts.headers), (length, is_ready), kept.clone());
         let record = Arc::new(record);
         let mut writer = lead.serve(Arc::clone(&record), length);
         let begun = writer.begun();
@@ -152,8 +155,8 @@ impl Pipeline {
             }
         }
         if let Some((whole, flight)) = writer.complete().await {
-            let (record, _) = self.record(question, (status, &parts.headers), Some(whole.len()), kept);
-            self.insert(question, Stored::new(record, whole, begun, scope));
+            let (record, _) = self.record(question, (status, &parts.headers), (Some(whole.len()), is_ready), kept);
+            self.insert(question, Stored::new(record, whole, begun, scope).with_forms(forms(ready)));
             drop(flight);
         }
     }
@@ -238,17 +241,45 @@ impl Pipeline {
             }
         }
         let length = candidate.body.len();
-        let (record, scope) = self.record(question, (status, &headers), Some(length), kept);
-        Some(self.insert(question, Stored::new(record, candidate.body.clone(), begun, scope)))
+        let has_forms = candidate.forms().at_hand() != 0;
+        let (record, scope) = self.record(question, (status, &headers), (Some(length), has_forms), kept);
+        let stored = Stored::new(record, candidate.body.clone(), begun, scope).with_forms(candidate.forms().share());
+        Some(self.insert(question, stored))
     }
 
     /// Stores a response in place of those that answer the same requests.
     pub(crate) fn insert(&self, question: &Question, stored: Stored) -> Arc<Stored> {
         let fields = question.fields();
-        let stored = if question.site.on_disk { stored } else { stored.in_memory_only() };
+        let mut stored = if question.site.on_disk { stored } else { stored.in_memory_only() };
+        if stored.record.codable {
+            stored = self.with_forms_of_the_same(question, stored);
+        }
         let part = stored.record.part();
-        self.shared.store.insert(question.hash, &question.key, stored, |held| held.vary.matches(&fields) && held.part() == part)
+        let store = &self.shared.store;
+        let stored = store.insert(question.hash, &question.key, stored, |held| held.vary.matches(&fields) && held.part() == part);
+        if stored.record.codable {
+            self.shared.make_form((question.hash, &question.key), &stored, Coding::Gzip);
+        }
+        stored
     }
+
+    /// Many origins know no 304 and send the same once more: its forms need not be made again.
+    fn with_forms_of_the_same(&self, question: &Question, stored: Stored) -> Stored {
+        let resource = self.shared.store.peek(question.hash, &question.key);
+        let same = |held: &&Arc<Stored>| match (held.body.memory(), stored.body.memory()) {
+            (Some(held), Some(new)) => held == new,
+            _ => false,
+        };
+        match resource.as_deref().and_then(|resource| resource.variants().iter().find(same)) {
+            Some(held) if stored.forms().at_hand() == 0 => stored.with_forms(held.forms().share()),
+            _ => stored,
+        }
+    }
+}
+
+/// Ready-made forms, as the store numbers them.
+fn forms(ready: origins::Forms) -> store::Forms {
+    ready.0.into_iter().map(|(coding, content)| (coding as usize, content)).collect()
 }
 
 /// These fields and no others; nearly always none.

@@ -13,8 +13,8 @@ use crate::{Stored, question::Question};
 const CONDITIONS: [header::HeaderName; 6] =
     [header::IF_NONE_MATCH, header::IF_MODIFIED_SINCE, header::IF_MATCH, header::IF_UNMODIFIED_SINCE, header::IF_RANGE, header::RANGE];
 
-/// For a response that all who ask the same will get: whole, unconditional, in one coding for all browsers; with the validators of what is
-/// stored, if that may be confirmed.
+/// For a response that all who ask the same will get: whole, unconditional, without a coding where we have our own, else in one for all
+/// browsers; with the validators of what is stored, if that may be confirmed.
 pub(crate) fn shared(question: &Question, candidate: Option<&Stored>) -> Request<Body> {
     let mut request = request(question, Body::Empty);
     let fields = request.headers_mut();
@@ -34,7 +34,7 @@ fn ask_as_keyed(question: &Question, fields: &mut HeaderMap) {
     while let Some(name) = fields.keys().find(|name| is_method_override(name.as_str())).cloned() {
         fields.remove(name);
     }
-    let codings = question.asks.codings;
+    let codings = question.codings();
     if codings.is_empty() {
         fields.remove(header::ACCEPT_ENCODING);
     } else {

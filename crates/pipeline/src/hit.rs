@@ -12,11 +12,12 @@ use policy::Verdict;
 use semantics::{
     RequestFields, RequestHead, Timestamp,
     cache_status::Outcome,
-    conditional::{Precondition, evaluate},
+    coding::{Accepted, Coding},
+    conditional::Precondition,
 };
 use store::{Found, Page, Purged};
 
-use crate::{Client, Note, Pipeline, Record, Stored, deliver};
+use crate::{Client, Note, Pipeline, Record, Stored, coded::best, deliver, record::Form};
 
 /// A hit: its head is written, its content is here.
 #[derive(Debug)]
@@ -36,11 +37,17 @@ pub struct Hit {
 pub struct Content {
     found: Found<Record>,
     variant: usize,
+    coding: Option<Coding>,
 }
 
 impl AsRef<[u8]> for Content {
     fn as_ref(&self) -> &[u8] {
-        self.found.resource().variants().get(self.variant).and_then(|stored| stored.body.memory()).map_or(&[], AsRef::as_ref)
+        let Some(stored) = self.found.resource().variants().get(self.variant) else { return &[] };
+        let bytes = match self.coding {
+            None => stored.body.memory(),
+            Some(coding) => stored.forms().get(coding as usize),
+        };
+        bytes.map_or(&[], AsRef::as_ref)
     }
 }
 
@@ -53,13 +60,14 @@ pub struct Known {
     /// Not kept alive: what may be kept is the front's decision.
     page: Weak<Page<Record>>,
     variant: usize,
-    form: Form,
+    coding: Option<Coding>,
+    extent: Extent,
     configured: u64,
 }
 
 /// What is sent of a stored response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum Extent {
     Whole,
     /// To HEAD.
     Head,
@@ -101,35 +109,38 @@ impl Pipeline {
         if !self.is_fresh(stored, now) || (asked.cookie && !record.for_cookies) || (asked.authorization && !record.for_authorization) {
             return None;
         }
+        let accepted = if record.codable { Accepted::of(fields) } else { Accepted::IDENTITY };
+        let chosen = best(stored, accepted);
         let conditional = fields.if_none_match.is_present() || fields.if_modified_since.is_present();
-        let confirmed = conditional
-            && record.status.is_success()
-            && match evaluate(head.method, fields, record.etag(), record.last_modified) {
-                Precondition::Proceed => false,
-                Precondition::NotModified => true,
-                Precondition::Failed => return None,
-            };
-        let form = if confirmed {
-            Form::NotModified
-        } else if *head.method == Method::GET {
-            Form::Whole
+        let (precondition, coding) = if conditional && record.status.is_success() {
+            deliver::precondition(record, head.method, fields, chosen)
         } else {
-            Form::Head
+            (Precondition::Proceed, chosen)
+        };
+        let extent = match precondition {
+            Precondition::NotModified => Extent::NotModified,
+            Precondition::Failed => return None,
+            Precondition::Proceed if *head.method == Method::GET => Extent::Whole,
+            Precondition::Proceed => Extent::Head,
         };
         // What lies in a file is read on the long way.
-        if form == Form::Whole && stored.body.memory().is_none() {
+        if extent == Extent::Whole && stored.body.memory().is_none() {
             return None;
         }
+        let settled = !record.codable || self.shared.better_form_is_coming((store.hash(&key), &key), stored, accepted, chosen);
         self.sampler.hit(&self.shared.popularity, &key, |key| store.hash(key));
         // Where a proxy may name the client, the answer can depend on who asks.
         let known = match (&found, &client) {
-            (Found::Front(page), None) => Some(Known { page: Rc::downgrade(page), variant, form, configured: self.configured.get() }),
+            (Found::Front(page), None) if settled => {
+                Some(Known { page: Rc::downgrade(page), variant, coding, extent, configured: self.configured.get() })
+            }
             _ => None,
         };
         let mut note = Note::of(Outcome::Hit);
         note.client = client.and_then(|client| client.address);
-        let status = write_head(record, form, now, out);
-        let content = (form == Form::Whole).then_some(Content { found, variant });
+        note.coding = coding;
+        let status = write_head(stored, (extent, coding), now, out);
+        let content = (extent == Extent::Whole).then_some(Content { found, variant, coding });
         Some(Hit { status, content, note, known })
     }
 
@@ -152,9 +163,11 @@ impl Pipeline {
         }
         let store = &self.shared.store;
         self.sampler.hit(&self.shared.popularity, page.resource().key(), |key| store.hash(key));
-        let status = write_head(&stored.record, known.form, now, out);
-        let content = (known.form == Form::Whole).then_some(Content { found: Found::Front(page), variant: known.variant });
-        Some(Hit { status, content, note: Note::of(Outcome::Hit), known: None })
+        let status = write_head(stored, (known.extent, known.coding), now, out);
+        let note = Note { coding: known.coding, ..Note::of(Outcome::Hit) };
+        let content =
+            (known.extent == Extent::Whole).then_some(Content { found: Found::Front(page), variant: known.variant, coding: known.coding });
+        Some(Hit { status, content, note, known: None })
     }
 
     fn is_fresh(&self, stored: &Stored, now: Timestamp) -> bool {
@@ -162,13 +175,14 @@ impl Pipeline {
     }
 }
 
-fn write_head(record: &Record, form: Form, now: Timestamp, out: &mut Vec<u8>) -> StatusCode {
-    let status = if form == Form::NotModified {
+fn write_head(stored: &Stored, (extent, coding): (Extent, Option<Coding>), now: Timestamp, out: &mut Vec<u8>) -> StatusCode {
+    let record = &stored.record;
+    let status = if extent == Extent::NotModified {
         out.extend_from_slice(b"HTTP/1.1 304 Not Modified\r\n");
-        out.extend_from_slice(record.confirming());
+        record.write_confirming(coding, out);
         StatusCode::NOT_MODIFIED
     } else {
-        out.extend_from_slice(record.head());
+        record.write_head(Form::of(stored, coding), out);
         record.status
     };
     deliver::write_hit_fields(record, now, out);

@@ -24,7 +24,7 @@ impl Pipeline {
         let pipeline = Rc::clone(self);
         let object_max = question.site.object_max;
         let keep = move |whole: Bytes| {
-            let (record, scope) = pipeline.record(&question, (status, &headers), Some(whole.len() as u64), kept);
+            let (record, scope) = pipeline.record(&question, (status, &headers), (Some(whole.len() as u64), false), kept);
             pipeline.insert(&question, Stored::new(record, whole, begun, scope));
             drop(fetching);
         };

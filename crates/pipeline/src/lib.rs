@@ -9,6 +9,8 @@ mod ask;
 mod body;
 mod changed;
 mod clock;
+mod coded;
+mod coded_body;
 mod counters;
 mod deliver;
 mod disk_body;

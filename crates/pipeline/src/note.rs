@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, time::Duration};
 
-use semantics::cache_status::Outcome;
+use semantics::{cache_status::Outcome, coding::Coding};
 
 /// How a response came about.
 #[derive(Debug, Clone, Copy, Default)]
@@ -15,6 +15,8 @@ pub struct Note {
     pub origin_time: Option<Duration>,
     /// The client, if a trusted proxy named it.
     pub client: Option<IpAddr>,
+    /// The content coding that the response has, if it is one of those we know.
+    pub coding: Option<Coding>,
 }
 
 impl Note {

@@ -15,6 +15,7 @@ use policy::{NotKept, Silent, Trace, Verdict};
 use semantics::{
     RequestFields, Scheme, Timestamp,
     cache_status::{CacheStatus, Forwarded, Outcome},
+    coding::{Accepted, Coding},
     conditional::{Precondition, evaluate},
     hop_by_hop::nominated_by_connection,
     request::FieldLines,
@@ -28,6 +29,7 @@ use tokio_util::task::TaskTracker;
 use crate::{
     Body, Client, Counters, Failure, Interim, Note, Record, Resource, Router, Shared, Site, Stored,
     ask::Answer,
+    coded::{best, in_passing},
     deliver,
     entry::{Entry, make_private},
     failure,
@@ -164,6 +166,7 @@ impl Pipeline {
             make_private(response.headers_mut());
         }
         note.client = client.named();
+        note.coding = response.headers().get(header::CONTENT_ENCODING).and_then(|coding| Coding::of_token(coding.as_bytes()));
         (response, note)
     }
 
@@ -181,7 +184,7 @@ impl Pipeline {
         let target_bytes = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
         let mut key = Vec::with_capacity(KEY_OVERHEAD + authority.len() + target_bytes);
         let fields = RequestFields::from_map(&parts.headers);
-        let asks = question::Asks::of(site, &fields);
+        let asks = question::Asks::of(site, parts.uri.path(), &fields);
         let head = question::head(&parts, &fields, &authority, client.scheme);
         let verdict = site.policy.verdict_traced(site.id, &head, &mut key, trace);
         if verdict == Verdict::Purge {
@@ -304,6 +307,8 @@ impl Pipeline {
                 let mut response = deliver::growing(&record, body, (&question.method, &question.fields()), &status);
                 if response.status() == record.status {
                     response.headers_mut().extend(own);
+                    // Once for a fetch this may cost a worker's time; for each of a crowd it would cost more than it saves.
+                    response = in_passing(question, false, response);
                 }
                 (response, Note { origin_time: Some(took), ..Note::of(status.outcome) })
             }
@@ -317,7 +322,7 @@ impl Pipeline {
                 let mut response = conditional(question, response.map(body));
                 policy::remove_dialect(response.headers_mut());
                 deliver::explain(response.headers_mut(), &status);
-                (response, Note { origin_time: Some(took), ..Note::of(status.outcome) })
+                (in_passing(question, question.is_personal(), response), Note { origin_time: Some(took), ..Note::of(status.outcome) })
             }
             Ok(Told::Failed(failure)) => self.failed(question, candidate, &failure, forwarded, false).await,
             Err(_) => self.failed(question, candidate, &Failure::given_up("the fetch was given up"), forwarded, false).await,
@@ -379,6 +384,7 @@ impl Pipeline {
         let mut response = Response::from_parts(parts, body);
         policy::remove_dialect(response.headers_mut());
         deliver::explain(response.headers_mut(), &explained);
+        let response = in_passing(question, question.is_personal(), response);
         (response, Note { origin_time: took, ..Note::of(explained.outcome) })
     }
 
@@ -406,6 +412,7 @@ impl Pipeline {
         let mut response = Response::from_parts(parts, body);
         policy::remove_dialect(response.headers_mut());
         deliver::explain(response.headers_mut(), &explained);
+        let response = in_passing(&question, question.is_personal(), response);
         (response, Note { origin_time: Some(answer.took), ..Note::of(explained.outcome) })
     }
 
@@ -496,12 +503,22 @@ impl Pipeline {
             Outcome::Hit | Outcome::Updating | Outcome::Stale { .. } | Outcome::Forwarded(_) => status,
         };
         let now = self.shared.clock.now();
+        self.want_best_form(question, stored);
         match deliver::stored(stored, &question.method, &question.fields(), &status, now).await {
             Ok(response) => (response, Note { collapsed, ..Note::of(outcome) }),
             Err(error) => {
                 tracing::warn!(site = %question.site.name, target = %question.target, %error, "the disk tier: a miss instead of a hit");
                 Box::pin(self.alone(question, None, Forwarded::UriMiss)).await
             }
+        }
+    }
+
+    /// What would be a better form than what is there, for the next who asks.
+    fn want_best_form(&self, question: &Question, stored: &Arc<Stored>) {
+        let fields = question.fields();
+        if stored.record.codable && !fields.range.is_present() {
+            let accepted = Accepted::of(&fields);
+            self.shared.better_form_is_coming((question.hash, &question.key), stored, accepted, best(stored, accepted));
         }
     }
 

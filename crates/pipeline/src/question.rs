@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, rc::Rc};
 
-use http::{HeaderMap, Method, Uri, request::Parts};
+use http::{HeaderMap, Method, Uri, header, request::Parts};
 use ipnet::IpNet;
 use policy::Asked;
 use semantics::{FieldLines, RequestFields, RequestHead, Scheme, cache_control::RequestDirectives, vary::canonical_accept_encoding};
@@ -105,19 +105,22 @@ pub(crate) struct Asks {
     pub(crate) directives: RequestDirectives,
     /// A part, or something on a condition that only the whole can meet.
     in_part: bool,
-    /// The codings that a shared fetch asks for.
-    pub(crate) codings: &'static str,
+    /// The codings that the client takes, in their canonical form.
+    codings: &'static str,
+    /// Whether responses get their coding here.
+    pub(crate) coded: bool,
     /// `Connection` is there.
     pub(crate) names_hop_by_hop: bool,
 }
 
 impl Asks {
-    pub(crate) fn of(site: &Site, fields: &RequestFields<'_>) -> Self {
+    pub(crate) fn of(site: &Site, path: &str, fields: &RequestFields<'_>) -> Self {
         let honoured = site.policy.settings().honour_request_directives;
         Self {
             directives: if honoured { RequestDirectives::of(fields) } else { RequestDirectives::NONE },
             in_part: fields.range.is_present() || fields.if_match.is_present() || fields.if_unmodified_since.is_present(),
             codings: canonical_accept_encoding(fields),
+            coded: site.policy.settings().compress.is_for(path),
             names_hop_by_hop: fields.connection.is_present(),
         }
     }
@@ -137,6 +140,26 @@ impl Question {
     /// The request that is fetched when nothing is stored: for a HEAD the whole, which then answers both methods.
     pub(crate) fn to_fetch(self: &Rc<Self>) -> Rc<Self> {
         if self.method == Method::HEAD { Rc::new(Self { method: Method::GET, ..(**self).clone() }) } else { Rc::clone(self) }
+    }
+
+    /// The codings that the origin is asked for, where others may get its answer.
+    ///
+    /// Where we code ourselves, none. That holds for what is shared: for somebody who is known, coding is the origin's decision, as it is
+    /// for what passes. And folders have ready-made forms of what is too large for us.
+    pub(crate) fn codings(&self) -> &'static str {
+        let known = self.asked.cookie || self.asked.authorization;
+        if self.asks.coded && !known && !self.site.policy.is_impersonal() { "identity" } else { self.asks.codings }
+    }
+
+    /// Whether it says who asks. The policy knows which cookies mean nothing, if it was asked.
+    pub(crate) fn is_personal(&self) -> bool {
+        if self.site.policy.is_impersonal() {
+            false
+        } else if self.key.is_empty() {
+            self.headers.contains_key(header::COOKIE) || self.headers.contains_key(header::AUTHORIZATION)
+        } else {
+            self.asked.cookie || self.asked.authorization
+        }
     }
 
     /// Whether others who ask the same may be answered with what comes back for this one.

@@ -11,7 +11,14 @@ use std::ops::Range;
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use policy::Kept;
-use semantics::{Timestamp, date::parse_http_date, freshness::Freshness, vary::Vary};
+use semantics::{
+    Timestamp,
+    coding::{Coding, has_own_tags, tag_of},
+    date::parse_http_date,
+    decimal,
+    freshness::Freshness,
+    vary::Vary,
+};
 
 /// The pipeline's part of a stored response.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,12 +33,24 @@ pub struct Record {
     pub(crate) last_modified: Option<Timestamp>,
     pub(crate) for_cookies: bool,
     pub(crate) for_authorization: bool,
+    /// Whether there may be other forms of its content: then its `Vary` names `Accept-Encoding`.
+    pub(crate) codable: bool,
     /// Status line and field lines, each with its line end; from `shown` on, lines that no client gets to see.
     head: Box<[u8]>,
     shown: u32,
     /// The field lines that a 304 repeats.
     confirming: Range<u32>,
     etag: Range<u32>,
+    /// Where the line with the length begins, the last of those shown; without one, where they end.
+    length: u32,
+}
+
+/// A form of the content that is sent instead of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Form {
+    pub(crate) coding: Coding,
+    /// In bytes.
+    pub(crate) length: u64,
 }
 
 /// Repeated in a 304 (RFC 9110 §15.4.5), and `Last-Modified` for clients that know no better validator.
@@ -91,6 +110,7 @@ impl Record {
                 write_line(&mut head, name.as_str(), value.as_bytes());
             }
         }
+        let length_at = offset(&head);
         // A 204 has no content, and so none to give the length of (RFC 9110 §8.6).
         if let Some(length) = length.filter(|_| status != StatusCode::NO_CONTENT) {
             write_line(&mut head, "content-length", length.to_string().as_bytes());
@@ -112,9 +132,11 @@ impl Record {
             last_modified: headers.get(header::LAST_MODIFIED).and_then(|value| parse_http_date(value.as_bytes())),
             for_cookies: kept.for_cookies,
             for_authorization: kept.for_authorization,
+            codable: false,
             head: head.into_boxed_slice(),
             confirming,
             etag,
+            length: length_at,
         }
     }
 
@@ -128,14 +150,67 @@ impl Record {
         self.slice(&(0..self.shown))
     }
 
-    /// The field lines of a 304.
-    pub(crate) fn confirming(&self) -> &[u8] {
-        self.slice(&self.confirming)
+    /// Writes that head; of a form, with its own tag, coding and length.
+    #[inline]
+    pub(crate) fn write_head(&self, form: Option<Form>, out: &mut Vec<u8>) {
+        let Some(Form { coding, length }) = form else {
+            out.extend_from_slice(self.head());
+            return;
+        };
+        // Room for everything at once, so that each piece is only a copy.
+        out.reserve(self.shown as usize + 64);
+        self.write_tagged(0..self.length, Some(coding), out);
+        out.extend_from_slice(match coding {
+            Coding::Gzip => b"content-encoding: gzip\r\ncontent-length: ",
+            Coding::Brotli => b"content-encoding: br\r\ncontent-length: ",
+            Coding::Zstd => b"content-encoding: zstd\r\ncontent-length: ",
+        });
+        decimal::write(length, out);
+        out.extend_from_slice(b"\r\n");
+    }
+
+    /// Writes the field lines of a 304 about the content in this coding.
+    pub(crate) fn write_confirming(&self, coding: Option<Coding>, out: &mut Vec<u8>) {
+        self.write_tagged(self.confirming.clone(), coding, out);
+    }
+
+    /// Writes a part of the head that has the whole tag in it or nothing of it, with the tag that a form has.
+    fn write_tagged(&self, part: Range<u32>, coding: Option<Coding>, out: &mut Vec<u8>) {
+        let tag = self.slice(&self.etag);
+        match coding {
+            Some(coding) if has_own_tags(tag) => {
+                // In front of the quote that ends it, as `tag_of` has it.
+                let quote = self.etag.end - 1;
+                out.extend_from_slice(self.slice(&(part.start..quote)));
+                out.push(b'-');
+                out.extend_from_slice(coding.token().as_bytes());
+                out.extend_from_slice(self.slice(&(quote..part.end)));
+            }
+            _ => out.extend_from_slice(self.slice(&part)),
+        }
     }
 
     /// The fields, for everything but a hit.
     pub(crate) fn headers(&self) -> HeaderMap {
         fields(self.slice(&(self.confirming.start..self.shown)))
+    }
+
+    /// The fields of a form of the content.
+    pub(crate) fn headers_of(&self, form: Option<Form>) -> HeaderMap {
+        let mut headers = self.headers();
+        if let Some(Form { coding, length }) = form {
+            headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding.token()));
+            headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+            self.tag_as(Some(coding), &mut headers);
+        }
+        headers
+    }
+
+    /// Replaces the tag by that of a form.
+    pub(crate) fn tag_as(&self, coding: Option<Coding>, headers: &mut HeaderMap) {
+        if let Some(tag) = self.etag().and_then(|tag| HeaderValue::from_bytes(&tag_of(tag, coding)).ok()) {
+            headers.insert(header::ETAG, tag);
+        }
     }
 
     /// The fields, and those that are not shown: what a 304 updates. Of those that may not be stored the value is empty.
@@ -213,9 +288,36 @@ mod tests {
         let fields = [("content-type", "text/html"), ("etag", "\"a\""), ("age", "7"), ("x-cache", "HIT"), ("date", "now")];
         let record = record(&fields, Some(5));
         assert_eq!(record.etag(), Some(&b"\"a\""[..]));
-        assert_eq!(record.confirming(), b"date: now\r\netag: \"a\"\r\n");
+        let mut confirming = Vec::new();
+        record.write_confirming(None, &mut confirming);
+        assert_eq!(confirming, b"date: now\r\netag: \"a\"\r\n");
         let head = String::from_utf8_lossy(record.head()).into_owned();
         assert_eq!(head, "HTTP/1.1 200 OK\r\ndate: now\r\netag: \"a\"\r\ncontent-type: text/html\r\ncontent-length: 5\r\n");
+    }
+
+    #[test]
+    fn a_form_has_its_own_tag_and_length() {
+        let fields = [("content-type", "text/html"), ("etag", "\"a\""), ("date", "now")];
+        let of = |record: &Record, coding| {
+            let (mut head, mut confirming) = (Vec::new(), Vec::new());
+            record.write_head(Some(Form { coding, length: 1234 }), &mut head);
+            record.write_confirming(Some(coding), &mut confirming);
+            (String::from_utf8(head).expect("text"), String::from_utf8(confirming).expect("text"))
+        };
+        let (head, confirming) = of(&record(&fields, Some(99_999)), Coding::Brotli);
+        assert_eq!(confirming, "date: now\r\netag: \"a-br\"\r\n");
+        assert_eq!(
+            head,
+            "HTTP/1.1 200 OK\r\ndate: now\r\netag: \"a-br\"\r\ncontent-type: text/html\r\ncontent-encoding: br\r\ncontent-length: 1234\r\n"
+        );
+        let weak = [("etag", "W/\"a\"")];
+        assert_eq!(of(&record(&weak, Some(9)), Coding::Gzip).1, "etag: W/\"a\"\r\n");
+        assert_eq!(of(&record(&[], Some(9)), Coding::Zstd).0, "HTTP/1.1 200 OK\r\ncontent-encoding: zstd\r\ncontent-length: 1234\r\n");
+        let headers = record(&fields, Some(5)).headers_of(Some(Form { coding: Coding::Gzip, length: 3 }));
+        assert_eq!(
+            (&headers["etag"], &headers["content-encoding"], &headers["content-length"]),
+            (&HeaderValue::from_static("\"a-gzip\""), &HeaderValue::from_static("gzip"), &HeaderValue::from(3))
+        );
     }
 
     #[test]

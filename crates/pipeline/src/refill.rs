@@ -304,7 +304,7 @@ fn question(site: &Rc<Site>, page: &Page, stored: &Stored) -> Option<Question> {
     if verdict != Verdict::Lookup(Asked::default()) || *key != *page.key || !stored.record.vary.matches(&fields) {
         return None;
     }
-    let asks = Asks::of(site, &fields);
+    let asks = Asks::of(site, path, &fields);
     let ourselves = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let question = Question {
         site: Rc::clone(site),

@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
+use codings::Workshop;
 use semantics::Timestamp;
 use store::{Hardness, Target};
 
@@ -28,6 +29,8 @@ pub struct Shared {
     pub purging: Purging,
     /// What comes back by itself after a soft purge.
     pub refilling: Refilling,
+    /// Where forms of stored responses are made.
+    pub workshop: Workshop,
     pub(crate) popularity: Popularity,
     purged_at: AtomicU64,
     pub(crate) refusals: Refusals,
@@ -54,6 +57,7 @@ impl Shared {
             clock,
             purging: Purging::default(),
             refilling: Refilling::default(),
+            workshop: Workshop::default(),
             popularity: Popularity::new(),
             purged_at: AtomicU64::new(0),
             refusals: Refusals::default(),

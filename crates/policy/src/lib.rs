@@ -4,6 +4,7 @@
 //! a hit. When it is not sure that a response may be seen by others, the answer is to pass, and the rule that said so has a name.
 
 mod accept;
+mod compress;
 mod keep;
 mod purge;
 mod query;
@@ -15,6 +16,7 @@ mod trace;
 use std::time::Duration;
 
 pub use accept::AcceptClass;
+pub use compress::{COMPRESS_MAX_SIZE, COMPRESS_MIN_SIZE, COMPRESS_TYPES, Compress, Passed};
 pub use keep::{Kept, NotKept, Seen};
 pub use purge::{Dialect, KEYS_MAX, Misunderstood, PurgeRequest, PurgeWhat};
 pub use query::QueryFilter;
@@ -71,6 +73,8 @@ pub struct Settings {
     /// Below this path a GET is a purge request, as the plugin nginx-helper sends it: `/purge/hello/` purges `/hello/`. Begins with a slash,
     /// ends without one. `None`: such paths are pages like any other.
     pub purge_path: Option<String>,
+    /// Which responses get a content coding here.
+    pub compress: Compress,
 }
 
 impl Settings {
@@ -95,6 +99,7 @@ impl Settings {
             honour_request_directives: kind == Kind::Generic,
             store_set_cookie: false,
             purge_path: None,
+            compress: Compress::default(),
         }
     }
 }

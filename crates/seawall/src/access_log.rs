@@ -173,6 +173,11 @@ fn json(out: &mut Vec<u8>, exchange: &Exchange<'_>, note: &Note) {
         }
         None => out.extend_from_slice(b"null"),
     }
+    if let Some(coding) = note.coding {
+        out.extend_from_slice(b",\"coding\":\"");
+        out.extend_from_slice(coding.token().as_bytes());
+        out.push(b'"');
+    }
     out.extend_from_slice(if note.collapsed { b",\"collapsed\":true" } else { b",\"collapsed\":false" });
     out.extend_from_slice(if exchange.complete { b",\"complete\":true}\n" } else { b",\"complete\":false}\n" });
 }

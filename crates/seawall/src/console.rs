@@ -122,6 +122,7 @@ impl Console for ServerConsole {
         let state = &self.0;
         let counted = state.snapshot();
         let usage = state.shared.store.usage();
+        let codings = state.shared.workshop.counts();
         let disk_up = u64::from(usage.disk == store::DiskState::Working);
         let plan = state.plan.load();
         let classes = ["other", "1xx", "2xx", "3xx", "4xx", "5xx"];
@@ -222,6 +223,30 @@ impl Console for ServerConsole {
                 "Files that were damaged or foreign, and were removed",
                 counter,
                 one(usage.disk_damaged),
+            ),
+            Metric::new(
+                "seawall_coded_responses_total",
+                "Responses sent in a content coding",
+                counter,
+                labelled("coding", &["gzip", "br", "zstd"], &counted.coded),
+            ),
+            Metric::new(
+                "seawall_codings_waiting",
+                "Forms of stored responses that are being compressed, or wait for it",
+                gauge,
+                one(codings.waiting as u64),
+            ),
+            Metric::new(
+                "seawall_codings_total",
+                "Forms of stored responses that were compressed, or found not to pay",
+                counter,
+                one(codings.done),
+            ),
+            Metric::new(
+                "seawall_codings_refused_total",
+                "Forms that were put off because too many waited to be compressed",
+                counter,
+                one(codings.refused),
             ),
             Metric::new("seawall_log_lost_total", "Access log lines lost because the disk did not keep up", counter, one(counted.log_lost)),
         ]

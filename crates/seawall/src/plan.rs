@@ -79,8 +79,10 @@ impl Plan {
 impl SitePlan {
     fn new(site: &Site, numbers: &mut SiteNumbers, shared: &Arc<Shared>) -> anyhow::Result<Self> {
         // What would be purged when it changes in a running server must not be found after a restart either.
-        let print = format!("{:?} {:?} {:?} {:?} {:?} {:?}", site.source, site.kind, site.cache, site.origin, site.blog, site.headers)
-            + &site.auth.as_ref().map(|auth| format!(" {:?}", auth.paths)).unwrap_or_default();
+        let print = format!(
+            "{:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+            site.source, site.kind, site.cache, site.origin, site.blog, site.headers, site.compress
+        ) + &site.auth.as_ref().map(|auth| format!(" {:?}", auth.paths)).unwrap_or_default();
         let SiteNumber { number: id, kept } = numbers.number(&site.name, print.as_bytes())?;
         let source = match &site.source {
             Source::Http(addresses) => {
@@ -110,7 +112,7 @@ impl SitePlan {
             id,
             on_disk,
             site: site.clone(),
-            policy: policy_settings(site.kind, &site.cache),
+            policy: policy::Settings { compress: site.compress.clone(), ..policy_settings(site.kind, &site.cache) },
             source,
             origin_host,
             auth: site.auth.as_ref().map(auth).transpose()?,

@@ -192,6 +192,11 @@ impl Server {
         self.state.snapshot()
     }
 
+    /// Waits on this thread until all forms of stored responses are made that were asked for so far. For tests and tools.
+    pub fn settle_codings(&self) {
+        self.state.shared.workshop.wait_until_idle();
+    }
+
     /// Takes new settings over without dropping a connection. What cannot change while running is returned, in words.
     ///
     /// # Errors

@@ -76,6 +76,12 @@ impl CodingSet {
     /// All.
     pub const ALL: Self = Self(0b111);
 
+    /// The set that these bits stand for: one for each coding, in the order of their declaration.
+    #[must_use]
+    pub const fn from_bits(bits: u8) -> Self {
+        Self(bits & Self::ALL.0)
+    }
+
     /// The set with `coding` in it.
     #[must_use]
     pub const fn with(self, coding: Coding) -> Self {
@@ -306,13 +312,19 @@ pub fn evaluate_forms(
     (first, chosen)
 }
 
-/// Whether a response may be given a coding: it has none, it is whole, it has content, and nobody forbids it (RFC 9111 §5.2.2.6).
+/// Whether a response may be given a coding: it has none, it is whole, it has content, and nobody forbids it (RFC 9111 §5.2.2.6). A digest
+/// of the content would no longer be right (RFC 9530).
 #[must_use]
 pub fn may_be_coded(status: StatusCode, response: &HeaderMap) -> bool {
     let whole =
         !matches!(status, StatusCode::PARTIAL_CONTENT | StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) && !status.is_informational();
-    whole && !response.contains_key(CONTENT_ENCODING) && !response.contains_key(CONTENT_RANGE) && !forbids_transformation(response)
+    whole
+        && ![CONTENT_ENCODING.as_str(), CONTENT_RANGE.as_str()].iter().chain(&DIGESTS).any(|name| response.contains_key(*name))
+        && !forbids_transformation(response)
 }
+
+/// Digests of content as it is sent (RFC 9530, and what came before it).
+const DIGESTS: [&str; 4] = ["content-digest", "repr-digest", "digest", "content-md5"];
 
 /// `no-transform` in any line of `Cache-Control`.
 fn forbids_transformation(response: &HeaderMap) -> bool {
@@ -482,6 +494,7 @@ mod tests {
             (ok, &[("cache-control", "max-age=60, No-Transform")], false),
             (ok, &[("cache-control", "max-age=60"), ("cache-control", "no-transform")], false),
             (ok, &[("cache-control", "max-age=60")], true),
+            (ok, &[("content-digest", "sha-256=:AAAA:")], false),
         ];
         for (status, fields, expected) in cases {
             assert_eq!(may_be_coded(*status, &map(fields)), *expected, "{status} {fields:?}");

@@ -65,6 +65,15 @@ impl Vary {
         Self::Nominated(names.into_iter().map(capture).collect())
     }
 
+    /// The same without regard to one field: for a response that is the same whatever that field says.
+    #[must_use]
+    pub fn without(mut self, field: &HeaderName) -> Self {
+        if let Self::Nominated(nominated) = &mut self {
+            nominated.retain(|(name, _)| name != field);
+        }
+        self
+    }
+
     /// Whether the stored response may be selected for `request`. Never allocates.
     #[must_use]
     pub fn matches(&self, request: &RequestFields<'_>) -> bool {

@@ -15,7 +15,7 @@ use semantics::{
 use super::Record;
 
 /// Of this layout, and of what its fields mean.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Longest duration that is believed: sums of a few of them must not overflow.
 const SECS_MAX: u64 = 1 << 48;
 
@@ -30,10 +30,12 @@ pub(super) fn encode(record: &Record, out: &mut Vec<u8>) {
         last_modified,
         for_cookies,
         for_authorization,
+        codable,
         head,
         shown,
         confirming,
         etag,
+        length,
     } = record;
     out.push(VERSION);
     out.extend_from_slice(&status.as_u16().to_le_bytes());
@@ -42,11 +44,13 @@ pub(super) fn encode(record: &Record, out: &mut Vec<u8>) {
     put_option(last_modified.as_ref(), out, |at, out| put_timestamp(*at, out));
     out.push(u8::from(*for_cookies));
     out.push(u8::from(*for_authorization));
+    out.push(u8::from(*codable));
     for range in [confirming, etag] {
         out.extend_from_slice(&range.start.to_le_bytes());
         out.extend_from_slice(&range.end.to_le_bytes());
     }
     out.extend_from_slice(&shown.to_le_bytes());
+    out.extend_from_slice(&length.to_le_bytes());
     put_bytes(head, out);
 }
 
@@ -59,12 +63,12 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Record> {
     let freshness = bytes.freshness()?;
     let vary = bytes.vary()?;
     let last_modified = bytes.option(Bytes::timestamp)?;
-    let (for_cookies, for_authorization) = (bytes.flag()?, bytes.flag()?);
+    let (for_cookies, for_authorization, codable) = (bytes.flag()?, bytes.flag()?, bytes.flag()?);
     let (confirming, etag) = (bytes.range()?, bytes.range()?);
-    let shown = u32::from_le_bytes(bytes.array()?);
+    let (shown, length) = (bytes.number()?, bytes.number()?);
     let head: Box<[u8]> = bytes.bytes()?.into();
-    let within = |range: &Range<u32>| range.start <= range.end && range.end <= shown;
-    if !bytes.0.is_empty() || shown as usize > head.len() || !within(&confirming) || !within(&etag) {
+    let within = |range: &Range<u32>| range.start <= range.end && range.end <= length;
+    if !bytes.0.is_empty() || shown as usize > head.len() || length > shown || !within(&confirming) || !within(&etag) {
         return None;
     }
     Some(Record {
@@ -76,10 +80,12 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Record> {
         last_modified,
         for_cookies,
         for_authorization,
+        codable,
         head,
         shown,
         confirming,
         etag,
+        length,
     })
 }
 
@@ -294,7 +300,7 @@ mod tests {
             let omitted = if flags.0 { vec![HeaderName::from_static("x-field")] } else { Vec::new() };
             let kept = policy::Kept { freshness, for_cookies: flags.0, for_authorization: flags.1, tags: Vec::new(), omitted };
             let status = StatusCode::from_u16(status).expect("three digits");
-            Record { last_modified, ..Record::new(status, &headers, length, kept, vary) }
+            Record { last_modified, codable: flags.1, ..Record::new(status, &headers, length, kept, vary) }
         }
     }
 
@@ -326,7 +332,10 @@ mod tests {
             bytes[at] = byte;
             for bytes in [bytes, noise] {
                 if let Some(record) = decode(&bytes) {
-                    let _ = (record.etag(), record.confirming(), record.headers());
+                    let mut out = Vec::new();
+                    record.write_head(Some(crate::record::Form { coding: semantics::coding::Coding::Gzip, length: 1 }), &mut out);
+                    record.write_confirming(Some(semantics::coding::Coding::Brotli), &mut out);
+                    let _ = (record.etag(), record.headers());
                 }
             }
         }

@@ -9,6 +9,7 @@ use toml::Spanned;
 use super::{
     addresses::{AdminAddress, TrustedProxy},
     auth::{ProtectedPath, Realm},
+    compress::{PassedWord, PathPattern, TypePattern},
     headers::{FieldLine, FieldName},
     purge::{PurgePath, PurgeSource},
     settings::{AccessLog, Kind, Listen, LogFormat, OriginAddress, OriginHost},
@@ -63,6 +64,8 @@ pub struct File {
     pub headers: Headers,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub auth: Auth,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub compress: Compress,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub purge: Purge,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
@@ -468,6 +471,44 @@ pub struct Auth {
     pub forward: Given<bool>,
 }
 
+/// `[compress]` and `[site.compress]`: gzip, Brotli and Zstandard.
+///
+/// What is stored is compressed once, by threads that no reader waits for, and each reader gets the smallest form that is there and that
+/// its browser takes. The origin is asked for the plain page. A site takes every key from `[compress]` that it does not set itself in
+/// `[site.compress]`. A list replaces the list.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Compress {
+    /// Whether anything is compressed here. With `false` the origin is asked for what browsers take, and each of its forms is stored apart.
+    ///
+    /// Default: `true`.
+    pub enabled: Given<bool>,
+
+    /// Media types to compress; at most 64. `"text/*"` stands for all that begin so, `"*+json"` for all that end so. Event streams, and
+    /// what the origin has compressed itself or marks `no-transform`, are never touched.
+    ///
+    /// Default: none; then it is `text/*`, JSON, XML, SVG, scripts, WebAssembly, and those fonts and pictures that are not compressed in
+    /// themselves.
+    pub types: Listed<TypePattern>,
+
+    /// Content shorter than this is left as it is; up to 8MiB. Content longer than 8 MiB is not compressed when it is stored.
+    ///
+    /// Default: `"512B"`.
+    pub min_size: Given<ByteSize>,
+
+    /// Paths that are left alone, such as `"/account/*"`; at most 64. The origin compresses them as it likes.
+    ///
+    /// Default: `[]`.
+    pub exclude: Listed<PathPattern>,
+
+    /// What is done about responses that are not shared. A compressed page that holds a secret beside something a stranger can choose (a
+    /// search term) gives the secret away by its length (BREACH). `"safe"`: compressed if the request has neither cookies nor credentials,
+    /// or if it is for styles, scripts, fonts or pictures. `"all"`: whenever it is not compressed yet. `"off"`: as the origin sends them.
+    ///
+    /// Default: `"safe"`.
+    pub passed: Given<PassedWord>,
+}
+
 /// `[purge]`: purge requests on the sites' own addresses.
 ///
 /// Plugins that purge Varnish (`PURGE`, `BAN`, xkey), nginx (nginx-helper), Fastly or Souin work as they are: point them at this server. Who
@@ -541,4 +582,6 @@ pub struct Site {
     pub headers: Headers,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub auth: Auth,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub compress: Compress,
 }

@@ -6,12 +6,12 @@
 use super::{error::Mistake, suggest::closest};
 
 /// Sections in the order of the manual; the first is the top of the file.
-pub(super) const SECTIONS: [(&str, &[&str]); 14] = [
+pub(super) const SECTIONS: [(&str, &[&str]); 15] = [
     (
         "",
         &[
-            "source", "kind", "server", "tls", "limits", "log", "cache", "origin", "blog", "https", "headers", "auth", "purge", "refill",
-            "site",
+            "source", "kind", "server", "tls", "limits", "log", "cache", "origin", "blog", "https", "headers", "auth", "compress", "purge",
+            "refill", "site",
         ],
     ),
     ("server", &["listen", "admin", "admin_token_file", "workers", "trusted_proxies", "shutdown_timeout"]),
@@ -68,13 +68,14 @@ pub(super) const SECTIONS: [(&str, &[&str]); 14] = [
     ("https", &["redirect", "hsts", "hsts_subdomains", "hsts_preload"]),
     ("headers", &["security", "set", "remove"]),
     ("auth", &["file", "paths", "realm", "forward"]),
+    ("compress", &["enabled", "types", "min_size", "exclude", "passed"]),
     ("purge", &["allow", "path"]),
     ("refill", &["concurrency"]),
-    ("site", &["hosts", "source", "kind", "tls", "cache", "origin", "blog", "https", "headers", "auth"]),
+    ("site", &["hosts", "source", "kind", "tls", "cache", "origin", "blog", "https", "headers", "auth", "compress"]),
 ];
 
 /// What other programs, and other spellings, call our keys.
-const OTHER_NAMES: [(&str, &str, &str); 46] = [
+const OTHER_NAMES: [(&str, &str, &str); 51] = [
     ("port", "server", "listen"),
     ("bind", "server", "listen"),
     ("address", "server", "listen"),
@@ -115,6 +116,11 @@ const OTHER_NAMES: [(&str, &str, &str); 46] = [
     ("access_log", "log", "access"),
     ("force_https", "https", "redirect"),
     ("strict_transport_security", "https", "hsts"),
+    ("gzip", "compress", "enabled"),
+    ("brotli", "compress", "enabled"),
+    ("encode", "compress", "enabled"),
+    ("gzip_types", "compress", "types"),
+    ("gzip_min_length", "compress", "min_size"),
     ("add_header", "headers", "set"),
     ("proxy_hide_header", "headers", "remove"),
     ("htpasswd", "auth", "file"),

@@ -25,7 +25,7 @@ impl Key {
 
 /// The sections of `file.rs`, in its order.
 pub(super) fn sections() -> Vec<Section> {
-    const NAMES: [(&str, &str); 14] = [
+    const NAMES: [(&str, &str); 15] = [
         ("File", ""),
         ("Server", "server"),
         ("Tls", "tls"),
@@ -37,6 +37,7 @@ pub(super) fn sections() -> Vec<Section> {
         ("Https", "https"),
         ("Headers", "headers"),
         ("Auth", "auth"),
+        ("Compress", "compress"),
         ("Purge", "purge"),
         ("Refill", "refill"),
         ("Site", "site"),
@@ -117,7 +118,8 @@ fn the_page_in_doc_is_made_of_the_comments() {
 fn the_manual_and_the_list_of_keys_are_complete() {
     let sections = sections();
     assert_eq!(sections.len(), SECTIONS.len());
-    let subsections = ["server", "tls", "limits", "log", "cache", "origin", "blog", "https", "headers", "auth", "purge", "refill", "site"];
+    let subsections =
+        ["server", "tls", "limits", "log", "cache", "origin", "blog", "https", "headers", "auth", "compress", "purge", "refill", "site"];
     for (section, (name, keys)) in sections.iter().zip(SECTIONS) {
         assert_eq!(section.name, name);
         let listed: Vec<&str> = keys.iter().copied().filter(|key| !subsections.contains(key)).collect();

@@ -6,9 +6,10 @@
 
 pub mod addresses;
 pub mod auth;
+pub mod compress;
 pub mod error;
 pub mod file;
-pub mod headers;
+mod headers;
 mod keys;
 #[cfg(test)]
 mod manual;

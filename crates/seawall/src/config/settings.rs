@@ -14,6 +14,7 @@ use access::Protected;
 pub use edge::Limits;
 use http::{HeaderName, HeaderValue};
 use ipnet::IpNet;
+pub use policy::Compress;
 
 /// Everything that `seawall serve` needs to know.
 #[derive(Clone, Debug, PartialEq)]
@@ -164,6 +165,8 @@ pub struct Site {
     pub headers: Headers,
     /// Where a password is asked for.
     pub auth: Option<Auth>,
+    /// Which of them get a content coding.
+    pub compress: Compress,
 }
 
 /// A password for a site, or for parts of it.

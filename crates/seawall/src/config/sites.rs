@@ -34,6 +34,7 @@ struct Written<'a> {
     https: [&'a file::Https; 2],
     headers: [&'a file::Headers; 2],
     auth: [&'a file::Auth; 2],
+    compress: [&'a file::Compress; 2],
     addresses: &'a Listed<OriginAddress>,
 }
 
@@ -75,6 +76,7 @@ impl Resolver<'_> {
             https: [&none.https, &file.https],
             headers: [&none.headers, &file.headers],
             auth: [&none.auth, &file.auth],
+            compress: [&none.compress, &file.compress],
             addresses: if replaced { &None } else { &file.origin.addresses },
         })
     }
@@ -153,6 +155,7 @@ impl Resolver<'_> {
                 https: [&site.https, &file.https],
                 headers: [&site.headers, &file.headers],
                 auth: [&site.auth, &file.auth],
+                compress: [&site.compress, &file.compress],
                 addresses: &site.origin.addresses,
             };
             let Some(site) = self.site(&written, overrides, memory) else { continue };
@@ -230,7 +233,8 @@ impl Resolver<'_> {
         let https_redirect = first(written.https.map(|https| &https.redirect)).is_some_and(|redirect| *redirect.get_ref());
         let headers = self.headers(written.https, written.headers, kind);
         let auth = self.auth(written.auth);
-        Some(Site { name, hosts: written.hosts.clone(), source, kind, cache, origin, blog, https_redirect, headers, auth })
+        let compress = self.compress(written.compress);
+        Some(Site { name, hosts: written.hosts.clone(), source, kind, cache, origin, blog, https_redirect, headers, auth, compress })
     }
 
     fn cache(&mut self, written: &Written<'_>, overrides: &Overrides, memory: u64) -> Cache {

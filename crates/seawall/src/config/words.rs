@@ -13,7 +13,7 @@ use super::{
 };
 
 /// Picks a value by its word.
-fn choose<T: Copy>(text: &str, what: &str, choices: &[(&str, T)]) -> Result<T, Mistake> {
+pub(super) fn choose<T: Copy>(text: &str, what: &str, choices: &[(&str, T)]) -> Result<T, Mistake> {
     if let Some((_, value)) = choices.iter().find(|(word, _)| *word == text) {
         return Ok(*value);
     }
@@ -273,6 +273,9 @@ read_by_text! {
     super::auth::ProtectedPath: "a path such as \"/drafts\"",
     super::auth::Realm: "a name such as \"Drafts\"",
     super::headers::FieldLine: "a field such as \"Permissions-Policy: camera=()\"",
+    super::compress::TypePattern: "a media type such as \"text/*\"",
+    super::compress::PathPattern: "a path such as \"/account/*\"",
+    super::compress::PassedWord: "\"safe\", \"all\" or \"off\"",
     super::headers::FieldName: "a field's name such as \"X-Powered-By\"",
     OriginAddress: "an address such as \"http://127.0.0.1:2368\"",
 }

@@ -107,6 +107,13 @@ impl Page {
         let selected = if variant.selected { "  <- for this request" } else { "" };
         self.line("stored", &format!("{}, {kind}{coding}{selected}", variant.status));
         self.inner("size", &format!("content {}, head {}", bytes(variant.body_bytes), bytes(variant.head_bytes)));
+        if let Some(forms) = &variant.forms {
+            let shown: Vec<_> = forms.iter().map(|(coding, length)| format!("{coding} {}", bytes(*length))).collect();
+            self.inner(
+                "also as",
+                &if shown.is_empty() { "(nothing yet: forms are made as they are asked for)".to_owned() } else { shown.join(", ") },
+            );
+        }
         self.inner("in", &format!("{} ({} with everything)", variant.tiers.join(", "), bytes(variant.weight_bytes)));
         self.inner("age", &span(variant.age_seconds));
         self.inner("freshness", &freshness(variant));

@@ -315,7 +315,7 @@ async fn the_rules_are_told_in_order() {
 /// Without further words a question is about what browsers get: the variant for the codings that they accept.
 #[tokio::test]
 async fn a_question_is_a_browsers_unless_it_says_otherwise() {
-    let (origin, site) = site().await;
+    let (origin, site) = site_with("[compress]\nenabled = false").await;
     let operator = Operator::of(&site);
     origin.on(get("/post")).reply(ok("text").field("cache-control", "max-age=60").field("vary", "accept-encoding"));
     site.request(Req::get("/post").field("accept-encoding", "gzip, deflate, br, zstd")).await.status(200);

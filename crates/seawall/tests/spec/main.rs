@@ -5,6 +5,7 @@
 
 mod again;
 mod auth;
+mod codings;
 mod collapse;
 mod conditional;
 mod directives;

@@ -2,7 +2,7 @@
 
 use testkit::{Req, get, ok, secs};
 
-use crate::site::site;
+use crate::site::{site, site_with};
 
 fn in_language(language: &str) -> Req {
     Req::get("/post").field("accept-language", language)
@@ -74,15 +74,29 @@ async fn vary_on_everything_is_never_reused() {
     assert_eq!(origin.count("/post"), 3);
 }
 
-/// Browsers name the same codings in different words; the origin is asked in one.
+/// Browsers name the same codings in different words; where codings are left to the origin, it is asked in one.
 #[tokio::test]
 async fn browsers_that_take_the_same_codings_share_a_variant() {
-    let (origin, site) = site().await;
+    let (origin, site) = site_with("[compress]\nenabled = false").await;
     origin.on(get("/post")).reply(ok("text").field("vary", "accept-encoding").field("cache-control", "max-age=60"));
     let coded = |codings: &str| Req::get("/post").field("accept-encoding", codings);
     site.request(coded("gzip, deflate, br")).await.cache_status("fwd=uri-miss");
     site.request(coded("br, gzip")).await.cache_status("hit");
     site.request(coded("identity")).await.cache_status("fwd=vary-miss");
+}
+
+/// Where we code ourselves, the origin is asked for the page without a coding, and that is for everybody, whatever its `Vary` says.
+#[tokio::test]
+async fn what_has_no_coding_is_one_variant() {
+    let (origin, site) = site().await;
+    origin
+        .on(get("/post").field("accept-encoding", "identity"))
+        .reply(ok("text").field("vary", "accept-encoding").field("cache-control", "max-age=60"));
+    let coded = |codings: &str| Req::get("/post").field("accept-encoding", codings);
+    site.request(coded("gzip, deflate, br")).await.cache_status("fwd=uri-miss");
+    for codings in ["br, gzip", "identity", "gzip"] {
+        site.request(coded(codings)).await.body("text").cache_status("hit").field("vary", "accept-encoding");
+    }
 }
 
 /// §4.1: each variant is validated with its own validator.
@@ -135,7 +149,7 @@ async fn what_varies_on_the_clients_address_is_not_stored() {
 /// first one asked for itself alone.
 #[tokio::test]
 async fn a_coding_is_given_only_to_those_who_take_it() {
-    let (origin, site) = site().await;
+    let (origin, site) = site_with("[compress]\nenabled = false").await;
     origin
         .on(get("/coded").field("accept-encoding", "br, gzip"))
         .reply(ok("gzipped").field("content-encoding", "gzip").field("cache-control", "max-age=60"));

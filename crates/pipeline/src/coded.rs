@@ -1,0 +1,138 @@
+//! Responses get a content coding: what is stored by forms that are made once, behind; what only passes while it does.
+//!
+//! A stored response is sent in the best form that is there. The first is gzip, made as soon as the response is stored; Brotli and Zstandard
+//! are made when somebody asks for what would be sent in them. Until then the reader gets what there is.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
+use semantics::coding::{Accepted, Coding, CodingSet, has_own_tags, may_be_coded, media_type, vary_on_accept_encoding};
+use store::KeyHash;
+
+use crate::{Body, Record, Shared, Stored, coded_body::CodedBody, question::Question, record::Form};
+
+/// A response that lives less than this, and cannot be confirmed, gets no form that takes long to make.
+const SHORT_LIVED_SECS: u64 = 10;
+
+impl Form {
+    /// The form of a stored response in this coding, if it is there.
+    pub(crate) fn of(stored: &Stored, coding: Option<Coding>) -> Option<Self> {
+        let coding = coding?;
+        let length = stored.forms().get(coding as usize)?.len() as u64;
+        Some(Self { coding, length })
+    }
+}
+
+/// The best of the forms of a stored response that are there.
+#[inline]
+pub(crate) fn best(stored: &Stored, accepted: Accepted) -> Option<Coding> {
+    accepted.best(CodingSet::from_bits(stored.forms().at_hand()))
+}
+
+impl Shared {
+    /// Has what would be a better form than `chosen` made, behind. `true`: there is none, or somebody is at it. `false`: whoever makes them
+    /// is busy, so ask again.
+    #[inline]
+    pub(crate) fn better_form_is_coming(
+        self: &Arc<Self>,
+        (hash, key): (KeyHash, &[u8]),
+        stored: &Arc<Stored>,
+        accepted: Accepted,
+        chosen: Option<Coding>,
+    ) -> bool {
+        let forms = stored.forms();
+        let missing = forms.not_begun();
+        if missing == 0 {
+            return true;
+        }
+        let ideal = accepted.best(CodingSet::from_bits(forms.at_hand() | missing));
+        let Some(ideal) = ideal.filter(|ideal| chosen != Some(*ideal)) else { return true };
+        // Nothing is there yet, as after a restart: what is made at once bridges the time until the best is.
+        let bridge = Coding::Gzip;
+        if chosen.is_none() && ideal != bridge && accepted.accepts(bridge) && missing & 1 << bridge as u8 != 0 {
+            let _ = self.make_form((hash, key), stored, bridge);
+        }
+        self.make_form((hash, key), stored, ideal)
+    }
+
+    /// Has a form made, behind. `false`: too much waits to be made.
+    #[cold]
+    pub(crate) fn make_form(self: &Arc<Self>, (hash, key): (KeyHash, &[u8]), stored: &Arc<Stored>, coding: Coding) -> bool {
+        let at_once = coding == Coding::Gzip;
+        let form = coding as usize;
+        if stored.body.memory().is_none() || !at_once && is_short_lived(&stored.record) || !stored.forms().begin(form) {
+            return true;
+        }
+        let (shared, response, key) = (Arc::downgrade(self), Arc::downgrade(stored), Arc::<[u8]>::from(key));
+        let job = move || {
+            // What has gone meanwhile is not worth it.
+            let content = || {
+                let (shared, response) = (shared.upgrade()?, response.upgrade()?);
+                shared.store.holds(hash, &key, &response).then(|| response.body.memory().cloned()).flatten()
+            };
+            let Some(coded) = content().and_then(|content| codings::encode(coding, &content)) else { return };
+            if let (Some(shared), Some(response)) = (shared.upgrade(), response.upgrade()) {
+                shared.store.add_form(hash, &key, &response, form, Bytes::from(coded));
+            }
+        };
+        let taken = self.workshop.submit(at_once, job).is_ok();
+        if !taken {
+            stored.forms().withdraw(form);
+        }
+        taken
+    }
+}
+
+fn is_short_lived(record: &Record) -> bool {
+    let validator = record.etag().is_some() || record.last_modified.is_some();
+    !validator && record.fresh_until.since(record.born).as_secs() < SHORT_LIVED_SECS
+}
+
+/// Whether a stored response with these fields may have forms; `ready`: it brings some along.
+pub(crate) fn may_have_forms(question: &Question, (status, headers): (StatusCode, &HeaderMap), length: Option<u64>, ready: bool) -> bool {
+    let rules = &question.site.policy.settings().compress;
+    question.asks.coded
+        && length.is_none_or(|length| length <= policy::COMPRESS_MAX_SIZE)
+        && may_be_coded(status, headers)
+        && (ready || rules.pays_for(&media_type(headers), length))
+}
+
+/// A response for one client, in the coding it gets: for those that are not shared, and for the first reader of one that is.
+///
+/// `personal`: whether the request says who asks. What may have been coded varies on `Accept-Encoding` in either case.
+pub(crate) fn in_passing(question: &Question, personal: bool, mut response: Response<Body>) -> Response<Body> {
+    let reads = question.method == Method::GET || question.method == Method::HEAD || question.method == Method::POST;
+    if !question.asks.coded || !reads || !may_be_coded(response.status(), response.headers()) {
+        return response;
+    }
+    let rules = &question.site.policy.settings().compress;
+    let media_type = media_type(response.headers());
+    let length = response.headers().get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    if !rules.pays_for(&media_type, length) || !rules.may_code_passed(&media_type, personal) {
+        return response;
+    }
+    vary_on_accept_encoding(response.headers_mut());
+    let Some(coding) = Accepted::of(&question.fields()).best(CodingSet::ALL) else { return response };
+    let (mut parts, body) = response.into_parts();
+    match CodedBody::new(coding, body) {
+        Ok(body) => {
+            let headers = &mut parts.headers;
+            headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(coding.token()));
+            headers.remove(header::CONTENT_LENGTH);
+            headers.remove(header::ACCEPT_RANGES);
+            weaken(headers);
+            let body = if question.method == Method::HEAD { Body::empty() } else { Body::Coded(Box::new(body)) };
+            Response::from_parts(parts, body)
+        }
+        Err((_, body)) => Response::from_parts(parts, body),
+    }
+}
+
+/// Coded anew each time, the bytes may differ, so the tag must not promise that they do not (RFC 9110 §8.8.1).
+fn weaken(headers: &mut HeaderMap) {
+    let Some(tag) = headers.get(header::ETAG).filter(|tag| has_own_tags(tag.as_bytes())) else { return };
+    if let Ok(weak) = HeaderValue::from_bytes(&[b"W/", tag.as_bytes()].concat()) {
+        headers.insert(header::ETAG, weak);
+    }
+}
