@@ -1,7 +1,7 @@
 # `make` alone lists what there is. What takes part in `make test` here is what `.ci/run` runs there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check spec fuzz bench bench-crowd bench-ghost bench-paas bench-restart bench-store conformance docs release tools hugo deny
+.PHONY: help run test check spec fuzz bench bench-crowd bench-ghost bench-paas bench-restart bench-store conformance docs release deb tools hugo deny
 
 CARGO ?= cargo
 # What `make run` serves, and where.
@@ -83,9 +83,13 @@ release: test ## test, then pack the binary into target/dist
 	$(CARGO) build --release --locked --package seawall
 	rm -rf 'target/dist/$(PACKAGE)'
 	mkdir -p 'target/dist/$(PACKAGE)'
-	cp -r '$(BINARY)' README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE doc examples 'target/dist/$(PACKAGE)/'
+	cp -r '$(BINARY)' README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE doc examples deploy 'target/dist/$(PACKAGE)/'
 	tar -C target/dist -czf 'target/dist/$(PACKAGE).tar.gz' '$(PACKAGE)'
 	cd target/dist && sha256sum '$(PACKAGE).tar.gz' | tee '$(PACKAGE).tar.gz.sha256'
+
+deb: tools ## a package for Debian and its kin, into target/dist; needs dpkg-dev
+	$(CARGO) build --release --locked --package seawall
+	deploy/debian/build '$(BINARY)' '$(VERSION)' target/dist
 
 # The compiler comes from rustup: a distribution's is too old. The C compiler is for the cryptography (aws-lc) and the allocator (jemalloc).
 tools:

@@ -17,6 +17,7 @@ use std::{
 };
 
 use access::{Credentials, Lock, Protected};
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header, request::Parts};
 use policy::Verdict;
 use semantics::{RequestFields, RequestHead, cache_control::ResponseDirectives, target::normal_path};
@@ -173,6 +174,15 @@ fn credentials(headers: &HeaderMap) -> Option<Credentials> {
     let mut lines = headers.get_all(header::AUTHORIZATION).iter();
     let only = lines.next().filter(|_| lines.next().is_none())?;
     Credentials::basic(only.as_bytes())
+}
+
+/// To whoever asks whether this server is there.
+pub(crate) fn healthy() -> Response<Body> {
+    let mut response = Response::new(Body::Full(Bytes::from_static(b"ok\n")));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
 }
 
 /// A purge request shows nothing, and who may send one is judged by its own rules.

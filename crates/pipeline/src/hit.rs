@@ -86,6 +86,9 @@ impl Pipeline {
             return None;
         }
         let config = self.config.borrow();
+        if config.router.is_health(head.path) {
+            return None;
+        }
         let site = config.router.site(head.authority)?;
         let client = if config.trusted_proxies.is_empty() && peer.is_some() {
             None

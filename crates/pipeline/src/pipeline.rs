@@ -31,7 +31,7 @@ use crate::{
     ask::Answer,
     coded::{best, in_passing},
     deliver,
-    entry::{Entry, make_private},
+    entry::{self, Entry, make_private},
     failure,
     fetch::{STALE_IF_ERROR, Told},
     forward,
@@ -144,6 +144,9 @@ impl Pipeline {
     ) -> (Response<Body>, Note) {
         let config = Rc::clone(&self.config.borrow());
         let (mut parts, body) = request.into_parts();
+        if config.router.is_health(parts.uri.path()) {
+            return (entry::healthy(), Note::default());
+        }
         let client = Client::of(peer, scheme, FieldLines::Map(&parts.headers), &config.trusted_proxies);
         let entry = if config.guarded { self.enter(&config, &client, &mut parts).await } else { Entry::Open };
         if let Entry::Answered(response) = entry {

@@ -110,6 +110,7 @@ pub struct Router {
     exact: HashMap<String, Rc<Site>>,
     below: Vec<(String, Rc<Site>)>,
     any: Option<Rc<Site>>,
+    health_path: Option<String>,
 }
 
 impl Router {
@@ -151,6 +152,18 @@ impl Router {
                 self.below.iter().find(|(suffix, _)| host.len() > suffix.len() && host.ends_with(suffix.as_str())).map(|(_, site)| site)
             })
             .or(self.any.as_ref())
+    }
+
+    /// The same, answering health checks at this path for whatever host.
+    #[must_use]
+    pub fn with_health_path(mut self, path: Option<String>) -> Self {
+        self.health_path = path;
+        self
+    }
+
+    /// Whether `path` is that of health checks.
+    pub(crate) fn is_health(&self, path: &str) -> bool {
+        self.health_path.as_ref().is_some_and(|health| health == path)
     }
 
     /// The site with this number.

@@ -129,6 +129,24 @@ impl AdminClient {
         self.ask("GET", path, "")
     }
 
+    /// Whether it serves; not while it lets the last requests end.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, is not Seawall, or refuses.
+    pub fn is_ready(&self) -> Result<bool, AdminError> {
+        #[derive(Deserialize)]
+        struct Health {
+            status: String,
+        }
+        let (status, body) = self.send("GET", "/healthz", "")?;
+        match serde_json::from_slice::<Health>(&body) {
+            Ok(health) if status == 200 && health.status == "ok" => Ok(true),
+            Ok(health) if status == 503 && health.status == "draining" => Ok(false),
+            _ if status == 401 => Err(AdminError::WrongToken(self.address)),
+            _ => Err(AdminError::NotSeawall(self.address)),
+        }
+    }
+
     /// Sends a command to `path`.
     ///
     /// # Errors
@@ -137,7 +155,7 @@ impl AdminClient {
         self.ask("POST", path, json)
     }
 
-    fn ask<T: DeserializeOwned>(&self, method: &str, path: &str, json: &str) -> Result<T, AdminError> {
+    fn send(&self, method: &str, path: &str, json: &str) -> Result<(u16, Vec<u8>), AdminError> {
         let address = self.address;
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n\
@@ -152,12 +170,17 @@ impl AdminClient {
             io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => AdminError::TimedOut(address, self.timeout),
             _ => AdminError::Failed(address, error),
         })?;
+        take_apart(&response).map(|(status, body)| (status, body.to_vec())).ok_or(AdminError::NotSeawall(address))
+    }
+
+    fn ask<T: DeserializeOwned>(&self, method: &str, path: &str, json: &str) -> Result<T, AdminError> {
+        let address = self.address;
+        let (status, body) = self.send(method, path, json)?;
         let not_seawall = || AdminError::NotSeawall(address);
-        let (status, body) = take_apart(&response).ok_or_else(not_seawall)?;
         if status == 200 {
-            return serde_json::from_slice(body).map_err(|_| not_seawall());
+            return serde_json::from_slice(&body).map_err(|_| not_seawall());
         }
-        let Wrong { error, remedy } = serde_json::from_slice(body).map_err(|_| not_seawall())?;
+        let Wrong { error, remedy } = serde_json::from_slice(&body).map_err(|_| not_seawall())?;
         // Another server's 401 has no such body.
         Err(if status == 401 { AdminError::WrongToken(address) } else { AdminError::Refused { status, error, remedy } })
     }
@@ -256,6 +279,33 @@ mod tests {
         ] {
             let error = answered_with(&response).0.expect_err(&response);
             assert!(error.to_string().contains(expected), "{response}: {error}");
+        }
+    }
+
+    /// Well is who serves; whoever lets the last requests end is not.
+    #[test]
+    fn health_is_what_the_server_says() {
+        let ask = |response: &str| {
+            let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
+            let client = AdminClient::new(listener.local_addr().expect("bound"), TOKEN).expect("a token");
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    let (mut stream, _) = listener.accept().expect("a client");
+                    let (mut request, mut byte) = (Vec::new(), [0]);
+                    while !request.ends_with(b"\r\n\r\n") {
+                        stream.read_exact(&mut byte).expect("a request");
+                        request.push(byte[0]);
+                    }
+                    assert!(request.starts_with(b"GET /healthz HTTP/1.1\r\n"));
+                    stream.write_all(response.as_bytes()).expect("sent");
+                });
+                client.is_ready()
+            })
+        };
+        assert!(ask("HTTP/1.1 200 OK\r\n\r\n{\"status\":\"ok\"}").expect("an answer"));
+        assert!(!ask("HTTP/1.1 503 Service Unavailable\r\n\r\n{\"status\":\"draining\"}").expect("an answer"));
+        for stranger in ["HTTP/1.1 200 OK\r\n\r\nhello", "HTTP/1.1 503 Service Unavailable\r\n\r\n{\"status\":\"ok\"}"] {
+            assert!(matches!(ask(stranger), Err(AdminError::NotSeawall(_))), "{stranger}");
         }
     }
 

@@ -30,6 +30,8 @@ pub enum Command {
     Explain(Explain),
     /// Fill the cache before readers come
     Warm(Warm),
+    /// Ask a running Seawall whether it is well; for containers and monitors
+    Health(Health),
 }
 
 const TOP_EXAMPLES: &str = "\
@@ -59,7 +61,7 @@ Examples:
       Everything from a file. Without --config and SOURCE, ./seawall.toml is read if there is one.
 
 Instead of a flag you can set a variable: SEAWALL_SOURCE, SEAWALL_LISTEN, SEAWALL_DOMAIN, SEAWALL_TLS_LISTEN, SEAWALL_TLS_CERT, SEAWALL_TLS_KEY, SEAWALL_CONFIG, SEAWALL_KIND, SEAWALL_ADMIN, SEAWALL_MEMORY, SEAWALL_CACHE_DIR, \
-SEAWALL_WORKERS, SEAWALL_ACCESS_LOG, SEAWALL_LOG_FORMAT, SEAWALL_HOLD. PORT=8080 means --listen 0.0.0.0:8080. Flags go before variables, variables before the file.";
+SEAWALL_WORKERS, SEAWALL_ACCESS_LOG, SEAWALL_LOG_FORMAT, SEAWALL_HOLD, SEAWALL_TRUSTED_PROXIES, SEAWALL_HTTPS_REDIRECT. PORT=8080 means --listen 0.0.0.0:8080. Flags go before variables, variables before the file.";
 
 /// Serve a site.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -120,6 +122,15 @@ pub struct Serve {
     /// How it is written down: combined (as Apache and nginx do) or json [default: combined]
     #[arg(long, value_name = "FORMAT")]
     pub log_format: Option<String>,
+
+    /// Networks of proxies in front whose word about the client and its scheme counts, separated by commas; "private" stands for all
+    /// private ones, for a platform whose router has such an address
+    #[arg(long, value_name = "NETWORK", value_delimiter = ',')]
+    pub trusted_proxies: Vec<String>,
+
+    /// Send visitors to https, if a trusted proxy says that they came over http
+    #[arg(long)]
+    pub https_redirect: bool,
 
     /// Keep pages for this long, whatever the server behind says, such as 30s, 5m or 1h [default: as long as the server says]
     #[arg(long, value_name = "DURATION")]
@@ -283,6 +294,14 @@ pub struct Warm {
 fn rate(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix("/s").unwrap_or(text).parse::<f64>().ok();
     number.filter(|rate| (0.001..=10_000.0).contains(rate)).ok_or_else(|| "write a number of requests a second, 0.001 to 10000".to_owned())
+}
+
+/// Ask a running Seawall whether it is well: exit code 0 if it serves, 1 if it does not.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Health {
+    /// The running Seawall.
+    #[command(flatten)]
+    pub access: Access,
 }
 
 /// How to reach the running Seawall.

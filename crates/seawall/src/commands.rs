@@ -5,6 +5,7 @@ use std::{
     io::{self, IsTerminal, Write},
     path::Path,
     process::ExitCode,
+    time::Duration,
 };
 
 use anyhow::{Context, bail};
@@ -13,12 +14,15 @@ use clap::Parser;
 use crate::{
     admin_client::AdminClient,
     banner,
-    cli::{Access, Check, Cli, Command, Explain, New, Purge, PurgeMode, PurgeTarget, Serve, Warm},
+    cli::{Access, Check, Cli, Command, Explain, Health, New, Purge, PurgeMode, PurgeTarget, Serve, Warm},
     config::{self, ConfigErrors},
     explain, purge, signals,
     terminal::has_colour,
     warm,
 };
+
+/// One that takes longer is not well. Shorter than what Docker and systemd wait.
+const HEALTH_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Runs what was typed. Exit code 0: done; 1: it could not be done, and the reason is on standard error; 2: it was mistyped.
 #[must_use]
@@ -32,6 +36,7 @@ pub fn run() -> ExitCode {
         Command::Purge(purge) => self::purge(&purge),
         Command::Explain(explain) => self::explain(&explain),
         Command::Warm(warm) => self::warm(&warm),
+        Command::Health(health) => self::health(&health),
     };
     match done {
         Ok(code) => code,
@@ -138,6 +143,17 @@ fn warm(warm: &Warm) -> anyhow::Result<ExitCode> {
     progress.end();
     say(&format!("\n{}", summary.table(has_colour(&io::stdout()))))?;
     Ok(if summary.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// For containers and monitors: they look at the exit code.
+fn health(health: &Health) -> anyhow::Result<ExitCode> {
+    let client = match admin_client(&health.access)? {
+        Ok(client) => client.within(HEALTH_TIMEOUT),
+        Err(errors) => return Ok(show(&errors)),
+    };
+    let ready = client.is_ready()?;
+    say(if ready { "ok\n" } else { "draining\n" })?;
+    Ok(if ready { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// The admin API of the running server; or what is wrong with the configuration that should say where it is.

@@ -67,7 +67,8 @@ impl Plan {
 
     /// The sites for one worker.
     pub(crate) fn router(&self) -> anyhow::Result<Router> {
-        Ok(Router::new(self.sites.iter().map(|site| site.for_worker(&self.settings)).collect::<anyhow::Result<_>>()?))
+        let sites = self.sites.iter().map(|site| site.for_worker(&self.settings)).collect::<anyhow::Result<_>>()?;
+        Ok(Router::new(sites).with_health_path(self.settings.server.health_path.clone()))
     }
 
     /// Sites whose rules or source are not what they were: what is stored for them may be wrong now.

@@ -94,9 +94,14 @@ impl FromStr for AdminAddress {
     }
 }
 
-/// A network whose members may say who the client is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TrustedProxy(pub IpNet);
+/// Networks whose members may say who the client is: one, or all private ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrustedProxy(pub Vec<IpNet>);
+
+/// Addresses that nobody has on the internet (RFC 1918, 6598, 4193, 3927, 4291 §2.5.3 and §2.5.6, 1122 §3.2.1.3). What calls from one is a
+/// neighbour: this machine, its containers, the platform's router.
+const PRIVATE: [&str; 9] =
+    ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16", "127.0.0.0/8", "fc00::/7", "fe80::/10", "::1/128"];
 
 impl FromStr for TrustedProxy {
     type Err = Mistake;
@@ -104,13 +109,20 @@ impl FromStr for TrustedProxy {
     fn from_str(text: &str) -> Result<Self, Mistake> {
         let mistake = Mistake::new(
             format!("\"{text}\" is no network"),
-            "write an address and the length of its prefix, such as \"10.0.0.0/8\" or \"192.0.2.7/32\" for one machine",
+            "write an address and the length of its prefix, such as \"10.0.0.0/8\" or \"192.0.2.7/32\" for one machine; \"private\" is every private one",
         );
+        if text == "private" {
+            return Ok(Self(PRIVATE.iter().filter_map(|network| network.parse().ok()).collect()));
+        }
         if let Ok(address) = text.parse::<IpAddr>() {
             return Err(mistake.meant(IpNet::from(address)));
         }
         let Ok(network) = text.parse::<IpNet>() else {
-            return Err(if text == "localhost" { mistake.meant("127.0.0.1/32") } else { mistake });
+            return Err(match closest(text, ["private"]) {
+                _ if text == "localhost" => mistake.meant("127.0.0.1/32"),
+                Some(word) => mistake.meant(word),
+                None => mistake,
+            });
         };
         if network.prefix_len() == 0 {
             return Err(Mistake::new(
@@ -119,7 +131,7 @@ impl FromStr for TrustedProxy {
             ));
         }
         // Bits beyond the prefix mean nothing; without them equal networks are equal.
-        Ok(Self(network.trunc()))
+        Ok(Self(vec![network.trunc()]))
     }
 }
 
@@ -260,10 +272,30 @@ mod tests {
 
     #[test]
     fn trusted_proxies_are_networks() {
-        assert_eq!("10.1.2.3/8".parse::<TrustedProxy>().map(|network| network.0.to_string()), Ok("10.0.0.0/8".to_owned()));
-        for (text, expected) in
-            [("10.0.0.1", "10.0.0.1/32"), ("::1", "::1/128"), ("localhost", "127.0.0.1/32"), ("0.0.0.0/0", ""), ("x", "")]
-        {
+        assert_eq!("10.1.2.3/8".parse::<TrustedProxy>().map(|network| network.0), Ok(vec!["10.0.0.0/8".parse().expect("a network")]));
+        let private = "private".parse::<TrustedProxy>().expect("a word").0;
+        assert_eq!(private.len(), PRIVATE.len());
+        for (address, is_private) in [
+            ("10.1.2.3", true),
+            ("172.31.0.1", true),
+            ("172.32.0.1", false),
+            ("100.64.0.1", true),
+            ("fd00::1", true),
+            ("fe80::1", true),
+            ("2001:db8::1", false),
+            ("198.51.100.1", false),
+        ] {
+            let address: IpAddr = address.parse().expect(address);
+            assert_eq!(private.iter().any(|network| network.contains(&address)), is_private, "{address}");
+        }
+        for (text, expected) in [
+            ("10.0.0.1", "10.0.0.1/32"),
+            ("::1", "::1/128"),
+            ("localhost", "127.0.0.1/32"),
+            ("0.0.0.0/0", ""),
+            ("privat", "private"),
+            ("x", ""),
+        ] {
             assert_eq!(meant::<TrustedProxy>(text), expected, "{text}");
         }
     }

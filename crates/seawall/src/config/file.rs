@@ -102,10 +102,17 @@ pub struct Server {
     pub workers: Given<Count>,
 
     /// Networks of your own proxies (a load balancer, a CDN), such as `"10.0.0.0/8"`. What they say about the client (`X-Forwarded-For`,
-    /// `X-Forwarded-Proto`) is believed; what anybody else says is removed.
+    /// `X-Forwarded-Proto`) is believed; what anybody else says is removed. `"private"` stands for every private network and this machine: right
+    /// where nobody but the proxy can reach Seawall, as on a platform that gives a `PORT`, or in a network of containers.
     ///
-    /// Default: `[]`.
+    /// Default: `[]`. Flag: `--trusted-proxies`, separated by commas. Environment: `SEAWALL_TRUSTED_PROXIES`.
     pub trusted_proxies: Listed<TrustedProxy>,
+
+    /// A path that is answered with 200 on the addresses of visitors, whatever the host, for platforms and load balancers that ask there; the
+    /// origin is not asked, and no page of a site can live there. The admin API has its own, `/healthz`.
+    ///
+    /// Default: none.
+    pub health_path: Given<PurgePath>,
 
     /// How long responses in progress may go on after the signal to stop; up to one hour. `"0s"` cuts them at once.
     ///
@@ -389,7 +396,7 @@ pub struct Https {
     /// front, such as the router of a platform, only its word counts: it must be in `trusted_proxies` and say `X-Forwarded-Proto: http`. A
     /// request about which nothing is said is served as it came, so that there is never a loop. `/.well-known/acme-challenge/` is excepted.
     ///
-    /// Default: `false`.
+    /// Default: `false`. Flag: `--https-redirect`, for all sites. Environment: `SEAWALL_HTTPS_REDIRECT`.
     pub redirect: Given<bool>,
 
     /// How long browsers shall use nothing but https for this site (`Strict-Transport-Security`, RFC 6797); up to 730d. Sent over https alone, and

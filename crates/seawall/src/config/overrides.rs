@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use super::{
-    addresses::AdminAddress,
+    addresses::{AdminAddress, TrustedProxy},
     error::{ConfigError, Mistake, Place},
     settings::{AccessLog, Kind, Listen, LogFormat},
     units::{ByteSize, Count, Period},
@@ -35,6 +35,8 @@ pub(super) struct Overrides {
     pub(super) access_log: Option<Said<AccessLog>>,
     pub(super) log_format: Option<Said<LogFormat>>,
     pub(super) hold: Option<Said<Period>>,
+    pub(super) trusted_proxies: Vec<Said<TrustedProxy>>,
+    pub(super) https_redirect: Option<bool>,
 }
 
 /// Reads them all, noting every error.
@@ -55,6 +57,8 @@ pub(super) fn gather(flags: &Serve, env: impl Fn(&str) -> Option<String>, errors
         access_log: sayings.one("--access-log", flags.access_log.as_deref(), "SEAWALL_ACCESS_LOG"),
         log_format: sayings.one("--log-format", flags.log_format.as_deref(), "SEAWALL_LOG_FORMAT"),
         hold: sayings.one("--hold", flags.hold.as_deref(), "SEAWALL_HOLD"),
+        trusted_proxies: sayings.list("--trusted-proxies", &flags.trusted_proxies, "SEAWALL_TRUSTED_PROXIES"),
+        https_redirect: sayings.flag(flags.https_redirect, "SEAWALL_HTTPS_REDIRECT"),
     }
 }
 
@@ -87,6 +91,22 @@ impl<E: Fn(&str) -> Option<String>> Sayings<'_, E> {
             Ok(value) => Some(Said { value, place }),
             Err(mistake) => {
                 self.errors.push(mistake.at(place));
+                None
+            }
+        }
+    }
+
+    /// A flag that needs no value; the variable does.
+    fn flag(&mut self, flag: bool, variable: &'static str) -> Option<bool> {
+        if flag {
+            return Some(true);
+        }
+        match self.variable(variable)?.as_str() {
+            "true" | "1" | "yes" | "on" => Some(true),
+            "false" | "0" | "no" | "off" => Some(false),
+            other => {
+                let mistake = Mistake::new(format!("\"{other}\" is neither true nor false"), "write true or false");
+                self.errors.push(mistake.at(Place::Environment(variable, other.to_owned())));
                 None
             }
         }

@@ -74,6 +74,13 @@ impl<'a> Resolver<'a> {
         let (purge, refill) = (self.purge(&file.purge), self.refill(&file.refill));
         let cache_disk = self.disk(&file.cache, overrides, env);
         let sites = self.sites(file, overrides, cache_memory);
+        let listens_for_tcp_alone = !server.listen.iter().any(|listen| matches!(listen, Listen::Unix(_)));
+        if sites.iter().any(|site| site.https_redirect) && server.trusted_proxies.is_empty() && listens_for_tcp_alone && tls.is_none() {
+            self.warnings.push(
+                "nobody is sent to https, as nobody is trusted to say who came over http: name the proxy in front in trusted_proxies"
+                    .to_owned(),
+            );
+        }
         let warnings = std::mem::take(&mut self.warnings);
         (!sites.is_empty()).then_some(Settings { server, tls, limits, log, cache_memory, cache_disk, purge, refill, sites, warnings })
     }
@@ -106,12 +113,17 @@ impl<'a> Resolver<'a> {
         let workers = self.pick(overrides.workers.clone(), &file.workers);
         let cores = Count(thread::available_parallelism().map_or(1, NonZero::get).try_into().unwrap_or(1));
         let shutdown_timeout = self.said(&file.shutdown_timeout);
+        let trusted_proxies = match &overrides.trusted_proxies[..] {
+            networks @ [_, ..] => networks.iter().flat_map(|said| said.value.0.clone()).collect(),
+            [] => file.trusted_proxies.iter().flat_map(Spanned::get_ref).flat_map(|network| network.get_ref().0.clone()).collect(),
+        };
         Server {
             listen: self.listen(file, overrides, admin),
             admin,
             admin_token_file: self.token_file(file, env),
             workers: as_usize(self.within("workers", workers, cores, Count(1)..=Count(1024)).0),
-            trusted_proxies: file.trusted_proxies.iter().flat_map(Spanned::get_ref).map(|network| network.get_ref().0).collect(),
+            trusted_proxies,
+            health_path: file.health_path.as_ref().map(|path| path.get_ref().0.clone()),
             shutdown_timeout: self.within("shutdown_timeout", shutdown_timeout, seconds(30), seconds(0)..=seconds(3_600)).0,
         }
     }

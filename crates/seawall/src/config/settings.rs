@@ -79,6 +79,8 @@ pub struct Server {
     pub workers: usize,
     /// Peers whose `X-Forwarded-*` fields are believed.
     pub trusted_proxies: Vec<IpNet>,
+    /// Where visitors' addresses answer health checks. None: nowhere.
+    pub health_path: Option<String>,
     /// How long responses in progress may take after the signal to stop.
     pub shutdown_timeout: Duration,
 }

@@ -231,6 +231,7 @@ impl Resolver<'_> {
         }
         let name = written.hosts.first().map_or("default", String::as_str).to_owned();
         let https_redirect = first(written.https.map(|https| &https.redirect)).is_some_and(|redirect| *redirect.get_ref());
+        let https_redirect = overrides.https_redirect.unwrap_or(https_redirect);
         let headers = self.headers(written.https, written.headers, kind);
         let auth = self.auth(written.auth);
         let compress = self.compress(written.compress);

@@ -376,7 +376,7 @@ error: `lisen` is no key of [server]
 4 | lisen = [\"0.0.0.0:80\"]
   | ^^^^^ did you mean `listen`?
   |
-  = keys here: listen, admin, admin_token_file, workers, trusted_proxies, shutdown_timeout
+  = keys here: listen, admin, admin_token_file, workers, trusted_proxies, health_path, shutdown_timeout
 
 error: \"10mb\" is no size
  --> seawall.toml:7:10
@@ -488,4 +488,35 @@ fn a_purge_finds_the_admin_api() {
     assert_eq!(admin_access_in(without.0.path(), &purge(""), home), Ok(access("127.0.0.1:9180", "/state/seawall/admin-token")));
     assert!(admin_access_in(without.0.path(), &purge("--admin off"), home).expect_err("off").to_string().contains("is off"));
     assert!(admin_access_in(without.0.path(), &purge("--admin 9180"), home).expect_err("a slip").to_string().contains("127.0.0.1:9180"));
+}
+
+/// What a platform's start command says: no file, a few flags or variables.
+#[test]
+fn a_platform_needs_no_file() {
+    let folder = Folder::without_file();
+    let by_flags = folder.load("public --trusted-proxies private --https-redirect", &[("PORT", "3000")]).expect("settings");
+    let by_variables =
+        folder.load("public", &[("PORT", "3000"), ("SEAWALL_TRUSTED_PROXIES", "private"), ("SEAWALL_HTTPS_REDIRECT", "true")]);
+    assert_eq!(by_variables.as_ref(), Ok(&by_flags));
+    assert_eq!(by_flags.server.listen, [tcp("0.0.0.0:3000")]);
+    assert!(by_flags.sites[0].https_redirect && by_flags.warnings.is_empty());
+    assert!(
+        by_flags
+            .server
+            .trusted_proxies
+            .iter()
+            .any(|network| network.contains(&"10.0.0.1".parse::<std::net::IpAddr>().expect("an address")))
+    );
+
+    let of_file = Folder::new("source = \"public\"\n[server]\ntrusted_proxies = [\"10.0.0.0/8\"]\n[https]\nredirect = true");
+    let overridden =
+        of_file.load("--trusted-proxies 192.0.2.7/32,198.51.100.0/24", &[("SEAWALL_HTTPS_REDIRECT", "off")]).expect("settings");
+    assert_eq!(overridden.server.trusted_proxies.len(), 2);
+    assert!(!overridden.sites[0].https_redirect);
+
+    let errors = folder.load("public --trusted-proxies 10.0.0.1", &[("SEAWALL_HTTPS_REDIRECT", "maybe")]).expect_err("slips").to_string();
+    assert!(errors.contains("did you mean \"10.0.0.1/32\"?") && errors.contains("neither true nor false"), "{errors}");
+    // It would never redirect anybody: that is hardly meant.
+    let in_vain = folder.load("public --https-redirect", &[]).expect("settings");
+    assert!(in_vain.warnings[0].contains("trusted_proxies"), "{:?}", in_vain.warnings);
 }

@@ -57,6 +57,36 @@ async fn proofs_for_certificate_authorities_are_served_over_http() {
     said(&site, Req::get("/.well-known/acme-challenge/../../post"), "http").await.status(301);
 }
 
+/// A platform's health check comes over plain http, for no host in particular, and wants to hear nothing but that we are there.
+#[tokio::test]
+async fn a_health_check_is_answered_as_it_comes() {
+    let toml = BEHIND_A_ROUTER.replace("[https]", "health_path = \"/up\"\n[https]");
+    let (origin, mut site) = site_with(&toml).await;
+    said(&site, Req::get("/up"), "http").await.status(200).body("ok\n").field("cache-control", "no-store");
+    site.client().await.with_host("10.0.0.5:8080").get("/up").await.status(200);
+    said(&site, Req::get("/upper"), "http").await.status(301);
+    // What was stored as a page before is none any more.
+    origin.on(get("/up")).reply(ok("page").field("cache-control", "max-age=60"));
+    let source = format!("source = \"{}\"\n", origin.url());
+    site.reload(&source).expect("reloaded");
+    let mut client = site.client().await;
+    for status in ["fwd=uri-miss", "hit", "hit", "hit"] {
+        client.get("/up").await.body("page").cache_status(status);
+    }
+    site.reload(&format!("{source}{toml}")).expect("reloaded");
+    client.get("/up").await.body("ok\n");
+}
+
+/// A router with a private address, as platforms and containers have it; this machine is one of them.
+#[tokio::test]
+async fn private_networks_may_be_trusted_by_name() {
+    let (origin, site) = site_with("[server]\ntrusted_proxies = [\"private\"]\n[https]\nredirect = true").await;
+    origin.on(get("/post")).reply(ok("text"));
+    said(&site, Req::get("/post"), "http").await.status(301);
+    said(&site, Req::get("/post").field("x-forwarded-for", "203.0.113.9"), "https").await.status(200);
+    assert_eq!(origin.last("/post").field("x-real-ip").as_deref(), Some("203.0.113.9"));
+}
+
 /// Each site for itself.
 #[tokio::test]
 async fn a_site_may_stay_on_http() {
