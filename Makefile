@@ -1,7 +1,7 @@
 # `make` alone lists what there is. What takes part in `make test` here is what `.ci/run` runs there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check spec fuzz bench bench-crowd bench-ghost bench-paas bench-restart bench-store conformance docs release deb tools hugo deny
+.PHONY: help run test check spec fuzz bench bench-crowd bench-ghost bench-paas bench-restart bench-store conformance docs release deb tools hugo pebble deny
 
 CARGO ?= cargo
 # What `make run` serves, and where.
@@ -30,7 +30,7 @@ run: tools ## serve the example blog on http://127.0.0.1:8080; SOURCE=... LISTEN
 	@echo '  End       Ctrl-C'
 	@exec '$(BINARY)' serve '$(SOURCE)' --listen '$(LISTEN)'
 
-test: check hugo ## everything that must hold: formatting, lints, licences, all tests; installs what it needs
+test: check hugo pebble ## everything that must hold: formatting, lints, licences, all tests; installs what it needs
 	$(CARGO) test --locked --workspace
 
 check: tools deny ## formatting, lints and licences, without the tests
@@ -106,6 +106,13 @@ hugo:
 	  if [ "$$(id -u)" = 0 ]; then as=; else as=sudo; fi; \
 	  command -v apt-get >/dev/null || { echo 'Hugo is missing: https://gohugo.io/installation/' >&2; exit 1; }; \
 	  $$as apt-get update -q && $$as apt-get install -q -y --no-install-recommends hugo; }
+
+# A part of `test`: a certificate authority that is asked for certificates (crates/acme/tests/pebble).
+pebble:
+	@command -v pebble pebble-challtestsrv >/dev/null || { \
+	  if [ "$$(id -u)" = 0 ]; then as=; else as=sudo; fi; \
+	  command -v apt-get >/dev/null || { echo 'Pebble is missing: https://github.com/letsencrypt/pebble' >&2; exit 1; }; \
+	  $$as apt-get update -q && $$as apt-get install -q -y --no-install-recommends pebble; }
 
 # A part of `check`. The first time, cargo-deny is compiled: a few minutes.
 deny: tools

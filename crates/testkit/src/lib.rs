@@ -1,5 +1,5 @@
 //! What tests of a proxy are written with: a scriptable origin, a client that can send anything, a clock that moves when told,
-//! and tables of requests and responses that no careful peer may accept.
+//! tables of requests and responses that no careful peer may accept, and a certificate authority.
 //!
 //! A test should read like what the origin says and what the client sees, side by side:
 //!
@@ -30,6 +30,7 @@ mod fields;
 mod gate;
 pub mod malformed;
 mod origin;
+mod pebble;
 mod wire;
 
 pub use client::{Answer, Client, Interim, Req};
@@ -39,6 +40,7 @@ pub use gate::Gate;
 pub use origin::{
     Expecting, Matcher, Origin, Reply, Seen, any, delete, get, head, method, not_modified, ok, options, post, purge, put, raw, status,
 };
+pub use pebble::{Pebble, PebbleOptions};
 
 use std::time::Duration;
 

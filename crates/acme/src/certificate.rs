@@ -1,0 +1,106 @@
+//! A certificate with its chain and its key, as it is kept and as it is served.
+
+use std::{fmt, net::IpAddr, sync::Arc, time::Duration};
+
+use instant_acme::CertificateIdentifier;
+use rustls::{crypto::aws_lc_rs::sign::any_supported_type, sign::CertifiedKey};
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
+use semantics::Timestamp;
+use x509_parser::{extensions::GeneralName, parse_x509_certificate, time::ASN1Time};
+
+use crate::schedule::Validity;
+
+/// A certificate, its chain and its key.
+#[derive(Clone)]
+pub struct Certificate {
+    /// The names that it is for, as it says itself.
+    pub names: Vec<String>,
+    /// When it is valid.
+    pub validity: Validity,
+    /// Ready to be served with.
+    pub key: Arc<CertifiedKey>,
+    /// The key and then the chain, PEM: the form in which it is kept.
+    pem: String,
+}
+
+/// Why something is no certificate to serve with.
+#[derive(Debug, thiserror::Error)]
+pub enum CertificateError {
+    /// It is not what it should be.
+    #[error("it holds no certificate chain and key in PEM")]
+    Pem(#[from] rustls_pki_types::pem::Error),
+    /// There is a chain, but it is empty.
+    #[error("it holds no certificate")]
+    Empty,
+    /// It cannot be read.
+    #[error("its certificate cannot be read: {0}")]
+    X509(String),
+    /// The key is not the certificate's, or of no kind that we can use.
+    #[error("its key does not fit")]
+    Key(#[from] rustls::Error),
+}
+
+impl Certificate {
+    /// Reads a key and a chain from PEM, in either order, from one text or joined from two.
+    ///
+    /// # Errors
+    /// When one is missing or unreadable, or they do not belong together.
+    pub fn from_pem(pem: String) -> Result<Self, CertificateError> {
+        let chain = CertificateDer::pem_slice_iter(pem.as_bytes()).collect::<Result<Vec<_>, _>>()?;
+        let key = PrivateKeyDer::from_pem_slice(pem.as_bytes())?;
+        let leaf = chain.first().ok_or(CertificateError::Empty)?;
+        let (_, parsed) = parse_x509_certificate(leaf).map_err(|error| CertificateError::X509(error.to_string()))?;
+        let alternative = parsed.subject_alternative_name().ok().flatten();
+        let names = alternative.iter().flat_map(|names| &names.value.general_names).filter_map(general_name).collect();
+        let validity = Validity { not_before: timestamp(parsed.validity().not_before), not_after: timestamp(parsed.validity().not_after) };
+        let signer = any_supported_type(&key)?;
+        let key = CertifiedKey::new(chain.clone(), signer);
+        key.keys_match()?;
+        Ok(Self { names, validity, key: Arc::new(key), pem })
+    }
+
+    /// As it is kept.
+    #[must_use]
+    pub(crate) fn pem(&self) -> &str {
+        &self.pem
+    }
+
+    /// By which its authority knows it (RFC 9773 §4.1); none if it does not say who made it.
+    #[must_use]
+    pub(crate) fn identifier(&self) -> Option<CertificateIdentifier<'static>> {
+        self.key.cert.first().and_then(|leaf| CertificateIdentifier::try_from(leaf).ok())
+    }
+
+    /// Whether it is for this very name.
+    #[must_use]
+    pub fn covers(&self, name: &str) -> bool {
+        self.names.iter().any(|own| own.eq_ignore_ascii_case(name))
+    }
+
+    /// How long it is valid yet.
+    #[must_use]
+    pub fn left(&self, now: Timestamp) -> Duration {
+        self.validity.not_after.since(now)
+    }
+}
+
+impl fmt::Debug for Certificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Certificate").field("names", &self.names).field("validity", &self.validity).finish_non_exhaustive()
+    }
+}
+
+fn general_name(name: &GeneralName<'_>) -> Option<String> {
+    match name {
+        GeneralName::DNSName(name) => Some(name.to_ascii_lowercase()),
+        GeneralName::IPAddress(bytes) => match bytes.len() {
+            4 => <[u8; 4]>::try_from(*bytes).ok().map(|bytes| IpAddr::from(bytes).to_string()),
+            _ => <[u8; 16]>::try_from(*bytes).ok().map(|bytes| IpAddr::from(bytes).to_string()),
+        },
+        _ => None,
+    }
+}
+
+fn timestamp(time: ASN1Time) -> Timestamp {
+    Timestamp::from_secs(u64::try_from(time.timestamp()).unwrap_or_default())
+}

@@ -1,0 +1,321 @@
+//! What would keep names from being certified, said before it costs a failed order.
+
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::{
+    Request, Response,
+    header::{DATE, HOST},
+};
+use semantics::Timestamp;
+use serde::Deserialize;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, UdpSocket},
+};
+
+use crate::{
+    challenges::PROBE_PATH,
+    dns::{Dns, forbids},
+    folder::Folder,
+    keeper::{Method, Options},
+    name::{Issuer, issuer},
+    transport::Transport,
+};
+
+/// By how much the machine's clock may be wrong: certificates are dated an hour back for such clocks.
+const CLOCK_MAX: Duration = Duration::from_secs(30 * 60);
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// As it should be.
+    Fine,
+    /// It may be right or wrong; from here that cannot be seen.
+    Doubt,
+    /// An order would fail.
+    Wrong,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What was found, and what to do about it.
+    pub text: String,
+}
+
+impl Finding {
+    fn new(severity: Severity, text: impl Into<String>) -> Self {
+        Self { severity, text: text.into() }
+    }
+}
+
+/// Looks at everything that an order depends on and that can be seen from this machine.
+pub struct Checker {
+    options: Options,
+    transport: Arc<dyn Transport>,
+    dns: Dns,
+    /// Where plain HTTP and TLS are listened on: 80 and 443, unless something forwards these ports.
+    listen: [Vec<SocketAddr>; 2],
+}
+
+/// RFC 8555 §7.1.1, and what the profiles draft adds.
+#[derive(Debug, Default, Deserialize)]
+struct Directory {
+    #[serde(default)]
+    meta: Meta,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Meta {
+    caa_identities: Vec<String>,
+    external_account_required: bool,
+    profiles: std::collections::BTreeMap<String, String>,
+}
+
+impl Checker {
+    /// With the name servers of this machine.
+    #[must_use]
+    pub fn new(options: Options, transport: Arc<dyn Transport>, plain: Vec<SocketAddr>, tls: Vec<SocketAddr>) -> Self {
+        Self { options, transport, dns: Dns::of_this_machine(), listen: [plain, tls] }
+    }
+
+    /// Asks these instead.
+    #[must_use]
+    pub fn with_name_servers(mut self, servers: Vec<SocketAddr>) -> Self {
+        self.dns = Dns::new(servers);
+        self
+    }
+
+    /// Looks; what holds for all names first, under an empty name.
+    pub async fn check(&self, names: &[String], now: Timestamp) -> Vec<(String, Vec<Finding>)> {
+        let (mut common, meta) = self.authority(now).await;
+        common.push(self.folder());
+        let listening = self.ports(&mut common).await;
+        let mut all = vec![(String::new(), common)];
+        for name in names {
+            all.push((name.clone(), self.name(name, &meta).await));
+        }
+        drop(listening);
+        all
+    }
+
+    async fn authority(&self, now: Timestamp) -> (Vec<Finding>, Meta) {
+        let url = &self.options.directory;
+        let answer = match Request::get(url).body(Bytes::new()) {
+            Ok(request) => self.transport.send(request).await.map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        let read =
+            |answer: &Response<Bytes>| serde_json::from_slice::<Directory>(answer.body()).ok().filter(|_| answer.status().is_success());
+        let (answer, directory) = match answer.map(|answer| (read(&answer), answer)) {
+            Ok((Some(directory), answer)) => (answer, directory),
+            Ok((None, answer)) => {
+                let text = format!("{url} answers {}, and no ACME directory; see acme.directory", answer.status());
+                return (vec![Finding::new(Severity::Wrong, text)], Meta::default());
+            }
+            Err(error) => {
+                let text = format!("the authority cannot be reached: {error}. This machine must be able to connect to it");
+                return (vec![Finding::new(Severity::Wrong, text)], Meta::default());
+            }
+        };
+        let mut findings = vec![Finding::new(Severity::Fine, format!("the authority answers: {url}"))];
+        let date = answer.headers().get(DATE).and_then(|date| httpdate::parse_http_date(date.to_str().ok()?).ok()).map(Timestamp::from);
+        if let Some(theirs) = date.filter(|theirs| theirs.since(now).max(now.since(*theirs)) > CLOCK_MAX) {
+            let minutes = theirs.since(now).max(now.since(theirs)).as_secs() / 60;
+            let text =
+                format!("the clock of this machine is {minutes} minutes away from the authority's; set it (timedatectl set-ntp true)");
+            findings.push(Finding::new(Severity::Wrong, text));
+        }
+        if directory.meta.external_account_required && self.options.account.external.is_none() {
+            let text = "the authority wants an account that was made on its web site: set acme.eab_key_id and acme.eab_key_file";
+            findings.push(Finding::new(Severity::Wrong, text));
+        }
+        if let Some(profile) = self.options.profile.as_ref().filter(|profile| !directory.meta.profiles.contains_key(*profile)) {
+            let known: Vec<&str> = directory.meta.profiles.keys().map(String::as_str).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            findings.push(Finding::new(Severity::Wrong, format!("the authority has no profile \"{profile}\"; it has: {known}")));
+        }
+        (findings, directory.meta)
+    }
+
+    fn folder(&self) -> Finding {
+        match Folder::open(&self.options.folder, &self.options.directory).and_then(|folder| folder.try_to_write()) {
+            Ok(()) => Finding::new(Severity::Fine, format!("certificates can be kept in {}", self.options.folder.display())),
+            Err(error) => Finding::new(Severity::Wrong, crate::failure::chain(&error)),
+        }
+    }
+
+    /// Listens where nobody does yet, so that whoever looks from outside finds somebody; as long as what is returned lives.
+    async fn ports(&self, findings: &mut Vec<Finding>) -> Vec<tokio::task::JoinSet<()>> {
+        let mut held = Vec::new();
+        for (addresses, method) in self.listen.iter().zip([Method::Http01, Method::TlsAlpn01]) {
+            if !self.options.methods.contains(&method) {
+                continue;
+            }
+            if addresses.is_empty() {
+                findings.push(Finding::new(Severity::Doubt, format!("nothing listens for {}", method.as_str())));
+            }
+            for address in addresses {
+                match TcpListener::bind(address).await {
+                    Ok(listener) if method == Method::Http01 => held.push(answer_probes(listener)),
+                    Ok(_) => {}
+                    Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+                        let text = format!("{address} is in use: fine if that is Seawall itself");
+                        findings.push(Finding::new(Severity::Doubt, text));
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                        let text = format!(
+                            "this user may not listen on {address}: run it as a systemd service with AmbientCapabilities=CAP_NET_BIND_SERVICE, or: \
+                             sudo setcap cap_net_bind_service=+ep $(command -v seawall)"
+                        );
+                        findings.push(Finding::new(Severity::Wrong, text));
+                    }
+                    Err(error) => findings.push(Finding::new(Severity::Wrong, format!("{address} cannot be listened on: {error}"))),
+                }
+            }
+        }
+        held
+    }
+
+    async fn name(&self, name: &str, meta: &Meta) -> Vec<Finding> {
+        if issuer(name) == Issuer::Local {
+            return vec![Finding::new(Severity::Fine, "a local name: certified by this machine's own root")];
+        }
+        let mut findings = Vec::new();
+        let is_wildcard = name.starts_with("*.");
+        let by_dns = self.options.methods.contains(&Method::Dns01);
+        if is_wildcard && !by_dns {
+            findings.push(Finding::new(Severity::Wrong, "a wildcard needs acme.dns_hook, a program that writes TXT records"));
+        }
+        let bare = name.strip_prefix("*.").unwrap_or(name);
+        match self.dns.caa(bare).await {
+            Ok((holder, properties)) => {
+                match forbids(&properties, &meta.caa_identities, is_wildcard).filter(|_| !meta.caa_identities.is_empty()) {
+                    Some(why) => {
+                        let names = meta.caa_identities.join(", ");
+                        let text = format!(
+                            "the CAA record of {holder} forbids this authority ({names}): {why}. Add one: {holder} CAA 0 issue \"{names}\""
+                        );
+                        findings.push(Finding::new(Severity::Wrong, text));
+                    }
+                    None => findings.push(Finding::new(Severity::Fine, "no CAA record forbids it")),
+                }
+            }
+            Err(error) => {
+                let text = format!("CAA records cannot be looked up, and then authorities refuse: {error}");
+                findings.push(Finding::new(Severity::Wrong, text));
+            }
+        }
+        if by_dns {
+            return findings;
+        }
+        match self.dns.addresses(bare).await {
+            Ok(addresses) if addresses.is_empty() => {
+                findings.push(Finding::new(
+                    Severity::Wrong,
+                    "it has neither an A nor an AAAA record; add one with this machine's public address",
+                ));
+            }
+            Ok(addresses) => {
+                findings.extend(leads_here(&addresses).await);
+                findings.push(self.probe(bare).await);
+            }
+            Err(error) => findings.push(Finding::new(Severity::Wrong, format!("it cannot be looked up: {error}"))),
+        }
+        findings
+    }
+
+    /// Asks the name itself who is there.
+    async fn probe(&self, name: &str) -> Finding {
+        let port = self.listen[0].first().map_or(80, SocketAddr::port);
+        let authority = if port == 80 { name.to_owned() } else { format!("{name}:{port}") };
+        let shown = format!("http://{authority}{PROBE_PATH}");
+        let request = Request::get(&shown).header(HOST, authority).body(Bytes::new());
+        let answer = match request {
+            Ok(request) => self.transport.send(request).await,
+            Err(error) => return Finding::new(Severity::Wrong, error.to_string()),
+        };
+        match answer {
+            Ok(answer) if answer.body().starts_with(PROBE_ANSWER.as_bytes()) => {
+                Finding::new(Severity::Fine, format!("{shown} leads to Seawall"))
+            }
+            Ok(answer) => {
+                let text = format!(
+                    "{shown} is answered by somebody else (status {}): another server, a CDN, or a router's own page. It must lead to this machine",
+                    answer.status()
+                );
+                Finding::new(Severity::Wrong, text)
+            }
+            Err(error) => {
+                let text = format!(
+                    "{shown} cannot be reached from here: {error}. Many routers do not let a machine reach itself by its public address; \
+                     from outside it must work: open and forward port {port}"
+                );
+                Finding::new(Severity::Doubt, text)
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Checker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Checker").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+/// What a Seawall answers to [`PROBE_PATH`].
+pub(crate) const PROBE_ANSWER: &str = "seawall";
+
+fn answer_probes(listener: TcpListener) -> tokio::task::JoinSet<()> {
+    let mut server = tokio::task::JoinSet::new();
+    server.spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut head = [0; 2048];
+            let Ok(_) = stream.read(&mut head).await else { continue };
+            let n = PROBE_ANSWER.len();
+            let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {n}\r\nConnection: close\r\n\r\n{PROBE_ANSWER}");
+            let _ = stream.write_all(answer.as_bytes()).await;
+            let _ = stream.shutdown().await;
+        }
+    });
+    server
+}
+
+/// Whether the addresses are this machine's own. Behind a router or a load balancer they are not, and all is well.
+async fn leads_here(addresses: &[IpAddr]) -> Vec<Finding> {
+    let mut ours = Vec::new();
+    let mut others = Vec::new();
+    for address in addresses {
+        if is_ours(*address).await { ours.push(*address) } else { others.push(*address) }
+    }
+    let list = |addresses: &[IpAddr]| addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    if others.is_empty() {
+        return vec![Finding::new(Severity::Fine, format!("it leads to this machine: {}", list(&ours)))];
+    }
+    let lost_v6 = others.iter().any(IpAddr::is_ipv6) && ours.iter().any(IpAddr::is_ipv4);
+    let text = if lost_v6 {
+        format!("its AAAA record ({}) leads elsewhere, and authorities try IPv6 first: correct it, or remove it", list(&others))
+    } else {
+        format!(
+            "it leads to {}, which is no address of this machine: fine behind a router that forwards the ports, wrong if it is another server",
+            list(&others)
+        )
+    };
+    vec![Finding::new(if lost_v6 { Severity::Wrong } else { Severity::Doubt }, text)]
+}
+
+/// The kernel would send from the very address that it sends to. Nothing is sent.
+async fn is_ours(address: IpAddr) -> bool {
+    let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+    let Ok(socket) = UdpSocket::bind(any).await else { return false };
+    socket.connect((address, 9)).await.is_ok() && socket.local_addr().is_ok_and(|own| own.ip() == address)
+}

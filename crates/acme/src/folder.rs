@@ -1,0 +1,284 @@
+//! Where account, keys and certificates are kept: a folder for its owner alone, files replaced whole.
+//!
+//! One folder for each authority below it, so that a test against the staging authority takes nothing from the real one:
+//!
+//! ```text
+//! acme/lock
+//! acme/seed                                               what spreads this server's renewals
+//! acme/acme-v02.api.letsencrypt.org-directory/account.json
+//! acme/acme-v02.api.letsencrypt.org-directory/example.org.pem     key and chain in one file: never one without the other
+//! acme/acme-v02.api.letsencrypt.org-directory/example.org.json    what was tried
+//! ```
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError},
+    io::{self, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+};
+
+use parking_lot::Mutex;
+
+use crate::schedule::History;
+
+/// For the owner alone.
+const FOLDER_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
+
+/// A file is read up to this size: a chain and a key have some 10 KiB.
+const FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// The folder of one authority.
+#[derive(Debug)]
+pub struct Folder {
+    root: PathBuf,
+    authority: PathBuf,
+    lock: Mutex<Option<File>>,
+}
+
+/// A file or folder that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{} cannot be {doing}; acme.dir names another folder", .path.display())]
+pub struct FolderError {
+    /// Which.
+    pub path: PathBuf,
+    doing: &'static str,
+    /// Why.
+    #[source]
+    pub source: io::Error,
+}
+
+impl FolderError {
+    fn of(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self { path, doing, source }
+    }
+}
+
+impl Folder {
+    /// Makes the folder where it is missing, and takes from others what they may do in it.
+    ///
+    /// # Errors
+    /// When it cannot be made, or belongs to somebody else.
+    pub fn open(root: &Path, directory: &str) -> Result<Self, FolderError> {
+        let authority = root.join(slug(directory));
+        DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(&authority).map_err(FolderError::of(&authority, "made"))?;
+        for folder in [root, &authority] {
+            let mode = fs::metadata(folder).map_err(FolderError::of(folder, "read"))?.permissions().mode() & 0o7777;
+            if mode & 0o077 != 0 {
+                fs::set_permissions(folder, Permissions::from_mode(FOLDER_MODE)).map_err(FolderError::of(folder, "closed to others"))?;
+                tracing::warn!("{} was open to others (mode {mode:04o}); it is not any more", folder.display());
+            }
+        }
+        Ok(Self { root: root.to_owned(), authority, lock: Mutex::default() })
+    }
+
+    /// Whether this process is the one that orders. Another one that has the folder too goes by what this one writes, until it ends.
+    pub(crate) fn is_ours(&self) -> bool {
+        let mut held = self.lock.lock();
+        if held.is_some() {
+            return true;
+        }
+        let path = self.root.join("lock");
+        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(FILE_MODE).open(&path);
+        match file.map(|file| file.try_lock().map(|()| file)) {
+            Ok(Ok(file)) => *held = Some(file),
+            Ok(Err(TryLockError::WouldBlock)) => {}
+            // Some network file systems have no locks; then there is nobody to be told from.
+            Ok(Err(TryLockError::Error(_))) => return true,
+            // What cannot be written cannot be ordered for either; the order says so.
+            Err(_) => return true,
+        }
+        held.is_some()
+    }
+
+    /// A number of this folder's own, made at the first call.
+    pub(crate) fn seed(&self) -> u64 {
+        let path = self.root.join("seed");
+        let kept = read(&path).ok().flatten().and_then(|text| u64::from_str_radix(text.trim(), 16).ok());
+        kept.unwrap_or_else(|| {
+            let mut bytes = [0; 8];
+            let seed = if getrandom::fill(&mut bytes).is_ok() { u64::from_le_bytes(bytes) } else { u64::from(std::process::id()) };
+            // Without it the spread is another one after a restart, which does no harm.
+            let _ = write(&path, &format!("{seed:016x}\n"));
+            seed
+        })
+    }
+
+    /// The account's credentials, JSON.
+    pub(crate) fn account(&self) -> Result<Option<String>, FolderError> {
+        let path = self.authority.join("account.json");
+        read(&path).map_err(FolderError::of(&path, "read"))
+    }
+
+    pub(crate) fn write_account(&self, json: &str) -> Result<(), FolderError> {
+        self.replace("account.json", json)
+    }
+
+    /// Takes an account away that its authority does not know; under another name, as its key may still be of use.
+    pub(crate) fn retire_account(&self) {
+        let _ = fs::rename(self.authority.join("account.json"), self.authority.join("account.json.old"));
+    }
+
+    /// The key and chain for `name`, PEM.
+    pub(crate) fn certificate(&self, name: &str) -> Result<Option<String>, FolderError> {
+        let path = self.path(name, "pem");
+        read(&path).map_err(FolderError::of(&path, "read"))
+    }
+
+    pub(crate) fn write_certificate(&self, name: &str, pem: &str) -> Result<(), FolderError> {
+        self.replace(&file_name(name, "pem"), pem)
+    }
+
+    /// What was tried for `name`. What cannot be read counts as nothing.
+    pub(crate) fn history(&self, name: &str) -> History {
+        let text = read(&self.path(name, "json")).ok().flatten();
+        text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+    }
+
+    pub(crate) fn write_history(&self, name: &str, history: &History) -> Result<(), FolderError> {
+        let json = serde_json::to_string(history).unwrap_or_default();
+        self.replace(&file_name(name, "json"), &json)
+    }
+
+    /// As an order would, before it.
+    pub(crate) fn try_to_write(&self) -> Result<(), FolderError> {
+        self.replace("check", "")?;
+        let _ = fs::remove_file(self.authority.join("check"));
+        Ok(())
+    }
+
+    /// The local root's own files.
+    pub(crate) fn root_file(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    fn path(&self, name: &str, extension: &str) -> PathBuf {
+        self.authority.join(file_name(name, extension))
+    }
+
+    fn replace(&self, name: &str, text: &str) -> Result<(), FolderError> {
+        let path = self.authority.join(name);
+        write(&path, text).map_err(FolderError::of(&path, "written"))
+    }
+}
+
+/// Nothing where there is no file.
+pub(crate) fn read(path: &Path) -> io::Result<Option<String>> {
+    use io::Read as _;
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut text = String::new();
+    file.take(FILE_BYTES_MAX).read_to_string(&mut text)?;
+    Ok(Some(text))
+}
+
+/// Under another name first, so that whoever reads, and whoever restarts after a crash, finds the old file or the new one, whole.
+pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
+    let mut temporary = path.as_os_str().to_owned();
+    temporary.push(".new");
+    let temporary = PathBuf::from(temporary);
+    // What a crash left behind; never followed, if it is a link.
+    let _ = fs::remove_file(&temporary);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(&temporary)?;
+    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    } else if let Some(folder) = path.parent().and_then(|folder| File::open(folder).ok()) {
+        // The new name is on the disk as well; without this a crash might bring the old file back, which is no loss of anything ordered.
+        let _ = folder.sync_all();
+    }
+    written
+}
+
+fn file_name(name: &str, extension: &str) -> String {
+    format!("{}.{extension}", plain(&name.replace('*', "_")))
+}
+
+/// `https://acme-v02.api.letsencrypt.org/directory` as the name of a folder.
+fn slug(directory: &str) -> String {
+    let (_, rest) = directory.split_once("://").unwrap_or(("", directory));
+    plain(rest)
+}
+
+/// Names come from configuration and, on demand, from strangers' handshakes: nothing in them may lead out of the folder.
+fn plain(name: &str) -> String {
+    let harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    let name: String = name.chars().map(|c| if harmless(c) { c.to_ascii_lowercase() } else { '-' }).collect();
+    name.trim_matches(['-', '.']).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DIRECTORY: &str = "https://acme.example/directory";
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).expect("there").permissions().mode() & 0o7777
+    }
+
+    #[test]
+    fn keys_are_for_their_owner_alone() {
+        let place = tempfile::tempdir().expect("a folder");
+        let root = place.path().join("state/acme");
+        let folder = Folder::open(&root, DIRECTORY).expect("made");
+        folder.write_certificate("*.blog.example.org", "a key").expect("written");
+        folder.write_account("{}").expect("written");
+        let authority = root.join("acme.example-directory");
+        assert_eq!((mode(&root), mode(&authority)), (0o700, 0o700));
+        assert_eq!((mode(&authority.join("_.blog.example.org.pem")), mode(&authority.join("account.json"))), (0o600, 0o600));
+        assert_eq!(folder.certificate("*.blog.example.org").expect("read").as_deref(), Some("a key"));
+        assert_eq!(folder.certificate("blog.example.org").expect("read"), None);
+    }
+
+    /// Other servers refuse to start here, or go on with keys that everybody can read.
+    #[test]
+    fn a_folder_that_is_open_to_others_is_closed() {
+        let place = tempfile::tempdir().expect("a folder");
+        fs::set_permissions(place.path(), Permissions::from_mode(0o755)).expect("set");
+        Folder::open(place.path(), DIRECTORY).expect("opened");
+        assert_eq!(mode(place.path()), 0o700);
+    }
+
+    #[test]
+    fn a_file_is_replaced_whole_and_nothing_stays_behind() {
+        let place = tempfile::tempdir().expect("a folder");
+        let folder = Folder::open(place.path(), DIRECTORY).expect("made");
+        let left_by_a_crash = place.path().join("acme.example-directory/a.example.org.pem.new");
+        fs::write(&left_by_a_crash, "half").expect("written");
+        folder.write_certificate("a.example.org", "one").expect("written");
+        folder.write_certificate("a.example.org", "two").expect("written");
+        assert_eq!(folder.certificate("a.example.org").expect("read").as_deref(), Some("two"));
+        assert!(!left_by_a_crash.exists());
+    }
+
+    #[test]
+    fn of_two_servers_one_orders() {
+        let place = tempfile::tempdir().expect("a folder");
+        let [one, other] = [(), ()].map(|()| Folder::open(place.path(), DIRECTORY).expect("made"));
+        assert!(one.is_ours() && !other.is_ours() && one.is_ours());
+        drop(one);
+        assert!(other.is_ours());
+    }
+
+    #[test]
+    fn no_name_leads_out_of_the_folder() {
+        for (name, expected) in
+            [("../../etc/passwd", "etc-passwd.pem"), ("a/b", "a-b.pem"), ("::1", "1.pem"), ("A.Example", "a.example.pem")]
+        {
+            assert_eq!(file_name(name, "pem"), expected);
+        }
+        assert_eq!(slug("https://127.0.0.1:14000/dir"), "127.0.0.1-14000-dir");
+    }
+
+    #[test]
+    fn the_spread_is_the_same_after_a_restart() {
+        let place = tempfile::tempdir().expect("a folder");
+        let seed = || Folder::open(place.path(), DIRECTORY).expect("made").seed();
+        assert_eq!(seed(), seed());
+    }
+}

@@ -1,0 +1,68 @@
+//! Names, and who certifies them.
+
+use std::net::IpAddr;
+
+/// Who certifies a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Issuer {
+    /// A public authority, by ACME.
+    Acme,
+    /// Our own root: no public authority certifies such a name.
+    Local,
+}
+
+/// Top-level names that are set aside for local use and tests: RFC 2606 §2, RFC 6761 §6, RFC 6762 §3, RFC 8375 §3; `internal` by ICANN.
+const LOCAL: [&str; 8] = ["localhost", "local", "internal", "test", "example", "invalid", "home.arpa", "lan"];
+
+/// Who certifies `name`: lower case, without a port; may begin with `*.`.
+#[must_use]
+pub fn issuer(name: &str) -> Issuer {
+    let name = name.strip_prefix("*.").unwrap_or(name);
+    let ends_so = |end: &str| name.strip_suffix(end).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    if name.parse::<IpAddr>().is_ok() || !name.contains('.') || LOCAL.iter().any(|end| ends_so(end)) { Issuer::Local } else { Issuer::Acme }
+}
+
+/// The other form of a name with or without `www.`, where there is one: readers type both.
+///
+/// Only names of two labels have a twin to be added (`blog.example.org` has none), and of those with `www.` any.
+#[must_use]
+pub fn twin(name: &str) -> Option<String> {
+    if name.starts_with('*') || issuer(name) == Issuer::Local {
+        return None;
+    }
+    match name.strip_prefix("www.") {
+        Some(bare) => bare.contains('.').then(|| bare.to_owned()),
+        None => (name.matches('.').count() == 1).then(|| format!("www.{name}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_for_local_use_are_certified_by_our_own_root() {
+        for name in ["localhost", "blog.localhost", "nas", "nas.local", "127.0.0.1", "::1", "a.home.arpa", "blog.test", "*.blog.test"] {
+            assert_eq!(issuer(name), Issuer::Local, "{name}");
+        }
+        for name in ["example.org", "blog.example.org", "*.example.org", "mylocal.org", "test.de", "home.arpa.org"] {
+            assert_eq!(issuer(name), Issuer::Acme, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_readers_type_in_two_forms_has_a_twin() {
+        let cases = [
+            ("example.org", Some("www.example.org")),
+            ("www.example.org", Some("example.org")),
+            ("www.blog.example.org", Some("blog.example.org")),
+            ("blog.example.org", None),
+            ("*.example.org", None),
+            ("localhost", None),
+            ("www.localhost", None),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(twin(name).as_deref(), expected, "{name}");
+        }
+    }
+}

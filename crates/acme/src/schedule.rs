@@ -1,0 +1,330 @@
+//! When to try for a certificate, and when to try again: a value and functions of it, without a clock.
+
+use std::{
+    hash::{Hash as _, Hasher as _},
+    time::Duration,
+};
+
+use semantics::Timestamp;
+use serde::{Deserialize, Serialize};
+use siphasher::sip::SipHasher13;
+
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(60 * 60);
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Attempts in any hour, whatever happens, restarts included. Let's Encrypt refuses a name for an hour after five failed validations.
+const ATTEMPTS_AN_HOUR: usize = 4;
+
+/// How long after the first, second, ... failure in a row the next attempt comes; the last holds for all further ones.
+const BACK_OFF: [Duration; 6] = [
+    Duration::from_secs(2 * 60),
+    Duration::from_secs(10 * 60),
+    Duration::from_secs(30 * 60),
+    HOUR,
+    Duration::from_secs(3 * 3600),
+    Duration::from_secs(6 * 3600),
+];
+
+/// A lifetime up to this is a short one, to be renewed in its middle: a third of it would not outlast a weekend's outage.
+const SHORT_LIVED: Duration = Duration::from_secs(10 * 24 * 60 * 60);
+
+/// An authority that says "come back later" is believed up to this.
+const TOLD_MAX: Duration = Duration::from_secs(8 * 24 * 60 * 60);
+
+/// How long a certificate is valid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Validity {
+    /// From then on.
+    pub not_before: Timestamp,
+    /// Up to then.
+    pub not_after: Timestamp,
+}
+
+/// When the authority would like a certificate to be renewed (RFC 9773 §4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Not before then.
+    pub start: Timestamp,
+    /// Not after then.
+    pub end: Timestamp,
+}
+
+/// What was tried for a name; kept on disk, so that a restart knows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct History {
+    /// Seconds since the Unix epoch of the last attempts, oldest first; at most [`ATTEMPTS_AN_HOUR`].
+    #[serde(default)]
+    attempts: Vec<u64>,
+    /// The authority wants no further order before this second.
+    #[serde(default)]
+    told_to_wait_until: Option<u64>,
+    /// What went wrong the last time, in words; none after a success.
+    #[serde(default)]
+    pub last_error: Option<String>,
+}
+
+impl History {
+    /// An attempt begins.
+    pub fn attempt(&mut self, now: Timestamp) {
+        self.attempts.push(now.as_secs());
+        if self.attempts.len() > ATTEMPTS_AN_HOUR {
+            self.attempts.remove(0);
+        }
+    }
+
+    /// It failed; `wait` is how long the authority wants to be left alone.
+    pub fn failed(&mut self, now: Timestamp, error: String, wait: Option<Duration>) {
+        self.told_to_wait_until = wait.map(|wait| (now + wait.min(TOLD_MAX)).as_secs());
+        self.last_error = Some(error);
+    }
+
+    /// It succeeded.
+    pub fn succeeded(&mut self) {
+        *self = Self::default();
+    }
+
+    fn free_from(&self, now: Timestamp) -> Timestamp {
+        let told = self.told_to_wait_until.map(Timestamp::from_secs).filter(|told| *told <= now + TOLD_MAX).unwrap_or_default();
+        let used_up = self.attempts.len() >= ATTEMPTS_AN_HOUR;
+        // A clock that was put back must not lock a name out for years.
+        let oldest = self.attempts.first().copied().map(Timestamp::from_secs).filter(|oldest| used_up && *oldest <= now);
+        told.max(oldest.map_or_else(Timestamp::default, |oldest| oldest + HOUR))
+    }
+}
+
+/// What decides when a certificate is tried for.
+#[derive(Clone, Debug, Default)]
+pub struct Schedule {
+    /// Of the certificate that there is.
+    pub validity: Option<Validity>,
+    /// What its authority suggests.
+    pub window: Option<Window>,
+    /// It was revoked, or its names are no longer those that are wanted: there is no reason to wait.
+    pub replace: bool,
+    /// What was tried.
+    pub history: History,
+    /// Failures in a row since this process began, and when the last one was.
+    failures: u32,
+    last_failure: Timestamp,
+    /// 0 to 1000: spreads the names of one server, and servers of one kind, over time.
+    spread: u32,
+}
+
+impl Schedule {
+    /// For a name: `secret` tells this server from others, so that not all renew `example.org` at once.
+    #[must_use]
+    pub fn new(name: &str, secret: u64) -> Self {
+        let mut hasher = SipHasher13::new_with_keys(secret, 0);
+        name.hash(&mut hasher);
+        Self { spread: u32::try_from(hasher.finish() % 1001).unwrap_or_default(), ..Self::default() }
+    }
+
+    /// When the next attempt is due; a time that has passed means now.
+    #[must_use]
+    pub fn due(&self, now: Timestamp) -> Timestamp {
+        self.wanted().max(self.free_from(now))
+    }
+
+    /// When the certificate should be renewed if nothing stood in the way; the beginning of time if there is none.
+    #[must_use]
+    pub fn wanted(&self) -> Timestamp {
+        let Some(validity) = self.validity.filter(|_| !self.replace) else { return Timestamp::default() };
+        let by_age = self.by_age(validity);
+        // A window that ends after the certificate does is a mistake that must not take the site down.
+        match self.window.filter(|window| window.start <= window.end && window.start < validity.not_after) {
+            Some(window) => (window.start + self.share(window.end.since(window.start))).min(validity.not_after),
+            None => by_age,
+        }
+    }
+
+    /// With a third of the lifetime left, or half of a short one; up to a thirtieth of it earlier, so that names do not come all at once.
+    fn by_age(&self, validity: Validity) -> Timestamp {
+        let lifetime = validity.not_after.since(validity.not_before);
+        let left = if lifetime <= SHORT_LIVED { lifetime / 2 } else { lifetime / 3 };
+        validity.not_after - left - self.share(lifetime / 30)
+    }
+
+    /// Before this, no attempt may be made, however much it is wanted.
+    fn free_from(&self, now: Timestamp) -> Timestamp {
+        let backed_off = match self.failures {
+            0 => Timestamp::default(),
+            n => {
+                let step = BACK_OFF[(n as usize - 1).min(BACK_OFF.len() - 1)];
+                self.last_failure + step + self.share(step / 10)
+            }
+        };
+        backed_off.max(self.history.free_from(now))
+    }
+
+    fn share(&self, of: Duration) -> Duration {
+        of.mul_f64(f64::from(self.spread) / 1000.0)
+    }
+
+    /// An attempt begins.
+    pub fn attempt(&mut self, now: Timestamp) {
+        self.history.attempt(now);
+    }
+
+    /// It failed.
+    pub fn failed(&mut self, now: Timestamp, error: String, wait: Option<Duration>) {
+        self.failures = self.failures.saturating_add(1);
+        self.last_failure = now;
+        self.history.failed(now, error, wait);
+    }
+
+    /// It succeeded.
+    pub fn succeeded(&mut self, validity: Validity) {
+        self.failures = 0;
+        self.validity = Some(validity);
+        self.window = None;
+        self.replace = false;
+        self.history.succeeded();
+    }
+
+    /// Failures in a row since this process began.
+    #[must_use]
+    pub const fn failures(&self) -> u32 {
+        self.failures
+    }
+}
+
+/// How long until the renewal information is to be asked for again: what the server said, within reason (RFC 9773 §4.3.2 suggests a
+/// minute and a day).
+#[must_use]
+pub(crate) fn ask_again(told: Duration) -> Duration {
+    told.clamp(MINUTE, DAY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_secs(1_800_000_000);
+    const NONE: Duration = Duration::ZERO;
+
+    fn days(days: u64) -> Duration {
+        DAY * u32::try_from(days).expect("small")
+    }
+
+    fn valid(from: Timestamp, lifetime: Duration) -> Option<Validity> {
+        Some(Validity { not_before: from, not_after: from + lifetime })
+    }
+
+    fn schedule(validity: Option<Validity>) -> Schedule {
+        Schedule { validity, ..Schedule::default() }
+    }
+
+    #[test]
+    fn what_is_not_there_is_due_at_once() {
+        assert!(schedule(None).due(NOW) <= NOW);
+    }
+
+    /// Let's Encrypt's own advice: a third of ninety days left, half of six.
+    #[test]
+    fn by_age_a_third_is_left_and_half_of_a_short_life() {
+        assert_eq!(schedule(valid(NOW, days(90))).due(NOW), NOW + days(60));
+        assert_eq!(schedule(valid(NOW, days(6))).due(NOW), NOW + days(3));
+        let latest = Schedule { spread: 1000, ..schedule(valid(NOW, days(90))) };
+        assert_eq!(latest.due(NOW), NOW + days(57), "spread over three days");
+    }
+
+    /// RFC 9773 §4.2: a random time within the window; one that has passed means at once.
+    #[test]
+    fn the_authoritys_window_goes_before_age() {
+        let window = Window { start: NOW + days(10), end: NOW + days(12) };
+        for (spread, expected) in [(0, NOW + days(10)), (500, NOW + days(11)), (1000, NOW + days(12))] {
+            let schedule = Schedule { window: Some(window), spread, ..schedule(valid(NOW, days(90))) };
+            assert_eq!(schedule.due(NOW), expected);
+        }
+        let revoked = Window { start: NOW - days(2), end: NOW - days(1) };
+        let schedule = Schedule { window: Some(revoked), ..schedule(valid(NOW - days(3), days(90))) };
+        assert!(schedule.due(NOW) <= NOW);
+    }
+
+    #[test]
+    fn a_window_that_would_let_the_certificate_end_is_not_believed() {
+        for (start, end) in [(days(91), days(95)), (days(50), days(40))] {
+            let window = Some(Window { start: NOW + start, end: NOW + end });
+            assert_eq!(Schedule { window, ..schedule(valid(NOW, days(90))) }.due(NOW), NOW + days(60));
+        }
+        let window = Some(Window { start: NOW + days(89), end: NOW + days(99) });
+        assert_eq!(Schedule { window, spread: 1000, ..schedule(valid(NOW, days(90))) }.due(NOW), NOW + days(90));
+    }
+
+    #[test]
+    fn failures_are_answered_with_longer_and_longer_waits() {
+        let mut schedule = schedule(None);
+        let mut now = NOW;
+        let mut waits = Vec::new();
+        for _ in 0..8 {
+            schedule.attempt(now);
+            schedule.failed(now, "no".to_owned(), None);
+            let due = schedule.due(now);
+            waits.push(due.since(now).as_secs() / 60);
+            now = due;
+        }
+        assert_eq!(waits, [2, 10, 30, 60, 180, 360, 360, 360], "minutes");
+        schedule.attempt(now);
+        schedule.succeeded(Validity { not_before: now, not_after: now + days(90) });
+        assert_eq!((schedule.due(now), schedule.failures()), (now + days(60), 0));
+        assert_eq!(schedule.history, History::default());
+    }
+
+    /// Let's Encrypt: five failed validations per name and hour. A restart forgets the back-off, so that whoever has mended something need
+    /// not wait, but not the attempts.
+    #[test]
+    fn a_restart_loop_makes_four_attempts_an_hour_and_no_more() {
+        let mut history = History::default();
+        let mut attempts = 0;
+        for second in 0..3 * 3600 {
+            let now = NOW + Duration::from_secs(second);
+            let mut restarted = Schedule { history: history.clone(), ..schedule(None) };
+            if restarted.due(now) <= now {
+                attempts += 1;
+                restarted.attempt(now);
+                restarted.failed(now, "no".to_owned(), None);
+            }
+            history = restarted.history;
+        }
+        assert_eq!(attempts, 3 * ATTEMPTS_AN_HOUR);
+    }
+
+    #[test]
+    fn an_authority_that_says_later_is_obeyed_over_restarts_too() {
+        let mut schedule = schedule(None);
+        schedule.attempt(NOW);
+        schedule.failed(NOW, "too many".to_owned(), Some(HOUR * 30));
+        assert_eq!(schedule.due(NOW), NOW + HOUR * 30);
+        let restarted = Schedule { history: schedule.history.clone(), ..Schedule::default() };
+        assert_eq!(restarted.due(NOW + MINUTE), NOW + HOUR * 30);
+        schedule.failed(NOW, "for ever".to_owned(), Some(days(1000)));
+        assert_eq!(schedule.due(NOW), NOW + TOLD_MAX);
+    }
+
+    /// The machine's clock stood in the future when the attempts were written down.
+    #[test]
+    fn a_clock_that_was_put_back_locks_nobody_out() {
+        let mut schedule = schedule(None);
+        let future = NOW + days(4000);
+        for _ in 0..ATTEMPTS_AN_HOUR {
+            schedule.history.attempt(future);
+        }
+        schedule.history.failed(future, "no".to_owned(), Some(HOUR));
+        assert!(schedule.due(NOW) <= NOW);
+    }
+
+    #[test]
+    fn names_and_servers_are_spread() {
+        let of = |name, secret| Schedule::new(name, secret).spread;
+        assert_eq!(of("a.example.org", 1), of("a.example.org", 1));
+        assert!(of("a.example.org", 1) != of("b.example.org", 1) && of("a.example.org", 1) != of("a.example.org", 2));
+    }
+
+    #[test]
+    fn renewal_information_is_asked_for_within_reason() {
+        for (told, expected) in [(NONE, MINUTE), (HOUR * 6, HOUR * 6), (days(30), DAY)] {
+            assert_eq!(ask_again(told), expected);
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Requests to the authority, and to whoever is asked about names: bounded in time and in size.
+
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    str::FromStr,
+    sync::Arc,
+    time::{Duration, UNIX_EPOCH},
+};
+
+use bytes::Bytes;
+use http::{
+    Request, Response, StatusCode,
+    header::{DATE, HeaderValue, RETRY_AFTER, USER_AGENT},
+};
+use http_body_util::{BodyExt as _, Full, Limited};
+use httpdate::HttpDate;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::{Client, connect::HttpConnector},
+    rt::{TokioExecutor, TokioTimer},
+};
+use instant_acme::{BodyWrapper, BytesResponse, HttpClient};
+use parking_lot::Mutex;
+use semantics::Timestamp;
+
+use crate::failure::chain;
+
+/// From the first byte of a request to the last of its response.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// Until a connection stands; another address is tried after that.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Of a response. A certificate chain has some 10 KiB.
+const RESPONSE_BYTES_MAX: usize = 1024 * 1024;
+
+const AGENT: &str = concat!("seawall/", env!("CARGO_PKG_VERSION"), " (ACME)");
+
+/// Why a request got no response.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct TransportError(pub String);
+
+/// The response to come.
+pub type Answer = Pin<Box<dyn Future<Output = Result<Response<Bytes>, TransportError>> + Send>>;
+
+/// Sends requests. A trait, so that tests can stand between us and an authority.
+pub trait Transport: Send + Sync + 'static {
+    /// Sends one; ends within bounded time.
+    fn send(&self, request: Request<Bytes>) -> Answer;
+}
+
+/// Over TCP, with TLS for `https`.
+#[derive(Clone)]
+pub struct Https(Client<HttpsConnector<HttpConnector>, Full<Bytes>>);
+
+impl Https {
+    /// Trusts whom `tls` trusts.
+    #[must_use]
+    pub fn new(tls: &rustls::ClientConfig) -> Self {
+        let mut tls = tls.clone();
+        // The connector says what it speaks.
+        tls.alpn_protocols.clear();
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        let connector = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().wrap_connector(tcp);
+        let mut client = Client::builder(TokioExecutor::new());
+        Self(client.pool_timer(TokioTimer::new()).pool_idle_timeout(REQUEST_TIMEOUT).pool_max_idle_per_host(4).build(connector))
+    }
+}
+
+impl fmt::Debug for Https {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Https").finish_non_exhaustive()
+    }
+}
+
+impl Transport for Https {
+    fn send(&self, request: Request<Bytes>) -> Answer {
+        let authority = request.uri().authority().map(ToString::to_string).unwrap_or_default();
+        let response = self.0.request(request.map(Full::new));
+        Box::pin(async move {
+            let whole = async {
+                let (parts, body) = response.await.map_err(|error| TransportError(format!("{authority}: {}", chain(&error))))?.into_parts();
+                let body = Limited::new(body, RESPONSE_BYTES_MAX).collect().await;
+                let body = body.map_err(|error| TransportError(format!("{authority}: {}", chain(&*error))))?;
+                Ok(Response::from_parts(parts, body.to_bytes()))
+            };
+            let answer = tokio::time::timeout(REQUEST_TIMEOUT, whole).await;
+            answer.unwrap_or_else(|_| Err(TransportError(format!("{authority} did not answer within {REQUEST_TIMEOUT:?}"))))
+        })
+    }
+}
+
+/// What one order hears besides the answers: the ACME library does not pass these fields on.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Heard(Arc<Mutex<Said>>);
+
+#[derive(Debug, Default)]
+struct Said {
+    wait: Option<Duration>,
+    date: Option<Timestamp>,
+}
+
+impl Heard {
+    /// The `Retry-After` of the last refusal.
+    pub(crate) fn wait(&self) -> Option<Duration> {
+        self.0.lock().wait
+    }
+
+    fn note(&self, response: &Response<Bytes>) {
+        let fields = response.headers();
+        let date = |text: &str| HttpDate::from_str(text).ok().map(|date| Timestamp::from(std::time::SystemTime::from(date)));
+        let mut said = self.0.lock();
+        said.date = fields.get(DATE).and_then(|date| date.to_str().ok()).and_then(date).or(said.date);
+        let refuses = matches!(response.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
+        let after = fields.get(RETRY_AFTER).filter(|_| refuses).and_then(|after| after.to_str().ok()).map(str::trim);
+        // A date is told from the response's own clock: ours may be wrong.
+        let until = |text: &str| Some(date(text)?.since(said.date?));
+        said.wait = after.and_then(|text| text.parse().ok().map(Duration::from_secs).or_else(|| until(text)));
+    }
+}
+
+/// The authority as the ACME library sees it.
+pub(crate) struct AcmeClient {
+    pub(crate) transport: Arc<dyn Transport>,
+    pub(crate) heard: Heard,
+}
+
+impl HttpClient for AcmeClient {
+    fn request(
+        &self,
+        request: Request<BodyWrapper<Bytes>>,
+    ) -> Pin<Box<dyn Future<Output = Result<BytesResponse, instant_acme::Error>> + Send>> {
+        let transport = Arc::clone(&self.transport);
+        let heard = self.heard.clone();
+        Box::pin(async move {
+            let (mut parts, body) = request.into_parts();
+            parts.headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+            let body = match body.collect().await {
+                Ok(body) => body.to_bytes(),
+                Err(never) => match never {},
+            };
+            let answer = transport.send(Request::from_parts(parts, body)).await;
+            let response = answer.map_err(|error| instant_acme::Error::Other(Box::new(error)))?;
+            heard.note(&response);
+            // What is no problem document is an outage, not a mistake of the protocol.
+            let status = response.status();
+            if status.is_server_error() && serde_json::from_slice::<instant_acme::Problem>(response.body()).is_err() {
+                return Err(instant_acme::Error::Other(Box::new(TransportError(format!("the authority answered {status}")))));
+            }
+            Ok(BytesResponse::from(response.map(Full::new)))
+        })
+    }
+}
+
+/// Seconds since the Unix epoch as the standard library's time.
+pub(crate) fn system_time(at: Timestamp) -> std::time::SystemTime {
+    UNIX_EPOCH + Duration::from_millis(at.as_millis())
+}

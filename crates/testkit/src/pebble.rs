@@ -1,0 +1,198 @@
+//! Pebble: the ACME server that Let's Encrypt made for tests (RFC 8555), with a DNS of its own in which every name is this machine.
+
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::mpsc::{Receiver, sync_channel},
+    thread,
+    time::{Duration, Instant},
+};
+
+use tempfile::TempDir;
+
+/// How long a program may take to start. Pebble makes three keys of 2,048 bits first.
+const START: Duration = Duration::from_secs(30);
+
+/// What a Pebble is started with.
+#[derive(Clone, Debug)]
+pub struct PebbleOptions {
+    /// For its own listener, PEM: a certificate for 127.0.0.1 and its key.
+    pub identity: (String, String),
+    /// Where it looks for HTTP-01 answers, whatever the name is.
+    pub http_port: u16,
+    /// Where it looks for TLS-ALPN-01 answers.
+    pub tls_port: u16,
+    /// How long its certificates are valid.
+    pub lifetime: Duration,
+    /// Of a hundred good nonces, so many are refused as if they had been used.
+    pub refused_nonces: u8,
+    /// It takes only accounts with this key id and key (base64url), if any are given (RFC 8555 §7.3.4).
+    pub external: Option<(String, String)>,
+    /// Where it listens; none: on a free port.
+    pub port: Option<u16>,
+}
+
+/// A running Pebble. Dropping it ends it, and it forgets everything.
+#[derive(Debug)]
+pub struct Pebble {
+    port: u16,
+    management: u16,
+    dns: u16,
+    dns_management: u16,
+    pebble: Option<Running>,
+    _dns: Running,
+    _folder: TempDir,
+}
+
+#[derive(Debug)]
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Pebble {
+    /// Starts it, and returns when it takes orders.
+    ///
+    /// # Panics
+    /// When it is not installed, or does not start.
+    #[must_use]
+    pub fn start(options: &PebbleOptions) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [certificate, key, config] = ["cert.pem", "key.pem", "pebble.json"].map(|name| folder.path().join(name));
+        std::fs::write(&certificate, &options.identity.0).expect("written");
+        std::fs::write(&key, &options.identity.1).expect("written");
+        let [free, management, dns_management] = free_ports();
+        let dns = free_udp_port();
+        let port = options.port.unwrap_or(free);
+        let (required, keys) = match &options.external {
+            Some((id, key)) => (true, format!("\"{id}\": \"{key}\"")),
+            None => (false, String::new()),
+        };
+        let json = format!(
+            r#"{{"pebble": {{"listenAddress": "127.0.0.1:{port}", "managementListenAddress": "127.0.0.1:{management}",
+                "certificate": "{}", "privateKey": "{}", "httpPort": {}, "tlsPort": {}, "ocspResponderURL": "",
+                "certificateValidityPeriod": {}, "externalAccountBindingRequired": {required}, "externalAccountMACKeys": {{{keys}}}}}}}"#,
+            certificate.display(),
+            key.display(),
+            options.http_port,
+            options.tls_port,
+            options.lifetime.as_secs(),
+        );
+        std::fs::write(&config, json).expect("written");
+        let none = ["-http01", "", "-https01", "", "-tlsalpn01", "", "-defaultIPv6", ""];
+        let mut command = Command::new(program("pebble-challtestsrv"));
+        command.args(none).arg("-dns01").arg(format!("127.0.0.1:{dns}")).arg("-management").arg(format!("127.0.0.1:{dns_management}"));
+        let (dns_server, _) = run(&mut command);
+        let mut command = Command::new(program("pebble"));
+        command.arg("-config").arg(&config).arg("-dnsserver").arg(format!("127.0.0.1:{dns}"));
+        command
+            .env("PEBBLE_VA_NOSLEEP", "1")
+            .env("PEBBLE_AUTHZREUSE", "0")
+            .env("PEBBLE_WFE_NONCEREJECT", options.refused_nonces.to_string());
+        let (pebble, output) = run(&mut command);
+        let begun = Instant::now();
+        let mut said = String::new();
+        while !said.contains("ACME directory available") {
+            let line = output.recv_timeout(START.saturating_sub(begun.elapsed()));
+            said.push_str(&line.unwrap_or_else(|_| panic!("pebble did not start:\n{said}")));
+        }
+        wait_for(port);
+        wait_for(dns_management);
+        Self { port, management, dns, dns_management, pebble: Some(pebble), _dns: dns_server, _folder: folder }
+    }
+
+    /// Its directory.
+    #[must_use]
+    pub fn directory(&self) -> String {
+        format!("https://127.0.0.1:{}/dir", self.port)
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Where it tells what it certified and revoked: `/cert-status-by-serial/HEX`.
+    #[must_use]
+    pub fn management(&self) -> String {
+        format!("https://127.0.0.1:{}", self.management)
+    }
+
+    /// Its DNS.
+    #[must_use]
+    pub const fn dns(&self) -> SocketAddr {
+        SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), self.dns)
+    }
+
+    /// Where its DNS takes records: POST `/set-txt`.
+    #[must_use]
+    pub const fn dns_management(&self) -> SocketAddr {
+        SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), self.dns_management)
+    }
+
+    /// Tells its DNS something, such as `("/clear-a", r#"{"host": "a.example.org."}"#)`.
+    ///
+    /// # Panics
+    /// When it does not take it.
+    pub fn tell_dns(&self, path: &str, json: &str) {
+        let mut stream = TcpStream::connect(self.dns_management()).expect("a connection");
+        let request = format!("POST {path} HTTP/1.1\r\nHost: dns\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{json}", json.len());
+        stream.write_all(request.as_bytes()).expect("sent");
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).expect("an answer");
+        assert!(line.contains(" 200 "), "{path} {json}: {line}");
+    }
+
+    /// The authority is gone; its DNS stays.
+    pub fn stop(&mut self) {
+        self.pebble = None;
+    }
+}
+
+/// From the `PATH`, or from the folder that `PEBBLE_BIN` names.
+fn program(name: &str) -> PathBuf {
+    std::env::var_os("PEBBLE_BIN").map(|folder| Path::new(&folder).join(name)).filter(|path| path.exists()).unwrap_or_else(|| name.into())
+}
+
+/// Starts a program; its lines come out of the channel until it ends.
+fn run(command: &mut Command) -> (Running, Receiver<String>) {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let mut child = child
+        .unwrap_or_else(|error| panic!("{name} cannot be started: {error}; `make pebble` installs it (Debian: apt-get install pebble)"));
+    let output = child.stdout.take().expect("piped");
+    let (sender, lines) = sync_channel(1024);
+    thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            // Nobody may listen any more; the program must not stand still for that.
+            let _ = sender.try_send(line);
+        }
+    });
+    (Running(child), lines)
+}
+
+/// Until somebody listens: these programs do not say when they do.
+fn wait_for(port: u16) {
+    let begun = Instant::now();
+    while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
+        assert!(begun.elapsed() < START, "nobody listens on port {port}");
+        thread::yield_now();
+    }
+}
+
+/// These programs cannot be told to take port 0; what the system would give now is free, and very likely still is in a moment.
+fn free_ports<const N: usize>() -> [u16; N] {
+    let held = [(); N].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port"));
+    held.map(|listener| listener.local_addr().expect("bound").port())
+}
+
+fn free_udp_port() -> u16 {
+    UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|socket| socket.local_addr()).expect("a port").port()
+}
