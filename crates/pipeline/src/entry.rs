@@ -23,7 +23,11 @@ use policy::Verdict;
 use semantics::{RequestFields, RequestHead, cache_control::ResponseDirectives, target::normal_path};
 use tokio::{sync::Semaphore, time::timeout};
 
-use crate::{Body, Client, Pipeline, Site, failure, pipeline::Config, question};
+use crate::{
+    Body, Client, Pipeline, Site, failure,
+    pipeline::{Config, authority},
+    question,
+};
 
 /// Hashes computed at the same time, all workers together: a core more than one is for those who are in already.
 const VERIFYING_MAX: usize = 2;
@@ -88,7 +92,7 @@ enum Verified {
 impl Pipeline {
     /// Takes our own credentials out of a request, and says how it comes in.
     pub(crate) async fn enter(&self, config: &Config, client: &Client, parts: &mut Parts) -> Entry {
-        let Some(authority) = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok()) else { return Entry::Open };
+        let authority = authority(&parts.headers);
         let Some(site) = config.router.site(authority).map(Rc::clone) else { return Entry::Open };
         if let Some(redirect) = site.https.redirect(client, parts, authority) {
             return Entry::Answered(Box::new(redirect));

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use http::{HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
 use ipnet::IpNet;
 use origins::http::is_for_proxies_only;
 use policy::{NotKept, Silent, Trace, Verdict};
@@ -182,7 +182,7 @@ impl Pipeline {
         interim: Option<Interim>,
         trace: &mut impl Trace,
     ) -> Result<(Question, Verdict), Unjudged> {
-        let authority = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned();
+        let authority = authority(&parts.headers).to_owned();
         let site = config.router.site(&authority).ok_or(Unjudged::NoSite)?;
         let target_bytes = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
         let mut key = Vec::with_capacity(KEY_OVERHEAD + authority.len() + target_bytes);
@@ -551,6 +551,11 @@ impl Pipeline {
         deliver::explain(response.headers_mut(), &status);
         (response, Note { collapsed, ..Note::of(status.outcome) })
     }
+}
+
+/// The client's `Host`; empty if an HTTP/1.0 client sent none.
+pub(crate) fn authority(headers: &HeaderMap) -> &str {
+    headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default()
 }
 
 /// Why a request that passes is forwarded (RFC 9211 §2.2).

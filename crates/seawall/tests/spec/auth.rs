@@ -122,6 +122,20 @@ async fn no_spelling_leads_past_the_question() {
     assert_eq!(origin.requests().len(), 0);
 }
 
+/// HTTP/1.0 needs no `Host`, and a site that answers for every host answers such a request, too: with the question.
+#[tokio::test]
+async fn a_request_without_a_host_is_asked_like_any_other() {
+    let (origin, site) = guarded("").await;
+    origin.on(get("/post")).reply(ok("text").field("cache-control", "public, max-age=60"));
+    with(&site, "/post", ADA).await.status(200);
+    for head in ["GET /post HTTP/1.0\r\n\r\n", "HEAD /post HTTP/1.0\r\n\r\n", "POST /post HTTP/1.0\r\nContent-Length: 0\r\n\r\n"] {
+        let mut client = site.client().await;
+        client.send_raw(head).await;
+        client.read_head().await.status(401);
+    }
+    assert_eq!(origin.count("/post"), 1);
+}
+
 /// A password that a browser sends along beside its page is ours, and not the origin's. Another's is the origin's affair.
 #[tokio::test]
 async fn our_password_never_reaches_the_origin_unless_it_is_to() {
