@@ -19,8 +19,8 @@ use std::{
 use access::{Credentials, Lock, Protected};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header, request::Parts};
-use policy::Verdict;
-use semantics::{RequestFields, RequestHead, cache_control::ResponseDirectives, target::normal_path};
+use policy::{Trace, Verdict};
+use semantics::{RequestFields, RequestHead, Scheme, cache_control::ResponseDirectives, target::normal_path};
 use tokio::{sync::Semaphore, time::timeout};
 
 use crate::{
@@ -187,6 +187,25 @@ pub(crate) fn healthy() -> Response<Body> {
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
+}
+
+/// Tells `trace` what a request would meet before it is judged, and goes on as if the right password had come with it.
+pub(crate) fn explained(site: &Site, scheme: Scheme, parts: &mut Parts, trace: &mut impl Trace) {
+    if site.https.redirect && scheme == Scheme::Http {
+        let who = if site.https.own_port.is_some() {
+            "who came here without TLS"
+        } else {
+            "of whom a trusted proxy says that they came over http"
+        };
+        trace.notes("https", || format!("visitors {who} are sent to https; what follows is for the others"));
+    }
+    let Some(auth) = &site.auth else { return };
+    let is_protected = normal_path(parts.uri.path()).is_ok_and(|path| auth.paths.covers(&path));
+    let said = if is_protected { "asked for; what follows is for those who have it" } else { "not asked for this path" };
+    trace.notes("password", || said.to_owned());
+    if is_protected && !auth.forward {
+        parts.headers.remove(header::AUTHORIZATION);
+    }
 }
 
 /// A purge request shows nothing, and who may send one is judged by its own rules.

@@ -17,10 +17,10 @@ use serde::{Deserialize, Serialize};
 use store::Hardness;
 
 use crate::{
-    Client, Pipeline, Site, Stored,
+    Client, Pipeline, Site, Stored, entry,
     fetch::STALE_IF_ERROR,
     next::{Next, purged_name},
-    pipeline::{Unjudged, forwarded_status},
+    pipeline::{Unjudged, authority, forwarded_status},
     question::Question,
     record::Form,
     refusals::Refusal,
@@ -193,11 +193,14 @@ impl Pipeline {
         let config = Rc::clone(&self.config.borrow());
         let now = self.shared.clock.now();
         let client = Client { peer: None, trusted: false, address: None, scheme, said_http: false };
-        let (parts, ()) = request.into_parts();
-        let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+        let (mut parts, ()) = request.into_parts();
+        let host = authority(&parts.headers);
         let url = format!("{}://{host}{}", scheme.as_str(), parts.uri);
         let method = parts.method.to_string();
         let mut steps = Steps::default();
+        if let Some(site) = config.router.site(authority(&parts.headers)) {
+            entry::explained(site, scheme, &mut parts, &mut steps);
+        }
         let judged = self.judged(&config, client, parts, None, &mut steps);
         let blank = |site: &Site, verdict: &str, now: Now| Explanation {
             method,

@@ -367,3 +367,22 @@ async fn what_cannot_be_explained_says_why() {
     assert!(error(&client, "http://one.example/").contains(&format!("nothing listens at {address}")));
     site.stop(Duration::ZERO);
 }
+
+/// What a visitor meets before the request is judged is told, and what follows is for those who come in: a password of ours is nobody's cookie.
+#[tokio::test]
+async fn a_password_is_told_of() {
+    let (origin, mut site) = site().await;
+    std::fs::write(site.folder().join("users"), "ada:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n").expect("written");
+    let settings =
+        "[auth]\nfile = \"users\"\npaths = [\"/drafts\"]\n[https]\nredirect = true\n[server]\ntrusted_proxies = [\"192.0.2.1/32\"]";
+    site.reload(&format!("source = \"{}\"\n{settings}", origin.url())).expect("reloaded");
+    let operator = Operator::of(&site);
+    let detail = |target: &str, rule: &str| {
+        let explained = ask(&operator, "GET", target, &[("authorization", "Basic YWRhOnNlY3JldA==")]);
+        let rule = explained.rules.iter().find(|told| told.rule == rule).unwrap_or_else(|| panic!("{explained:?}"));
+        rule.detail.clone()
+    };
+    assert!(detail("/Drafts/one", "password").starts_with("asked for") && detail("/post", "password").starts_with("not asked"));
+    assert_eq!((detail("/drafts/one", "authorization"), detail("/post", "authorization")), ("none".to_owned(), "present".to_owned()));
+    assert!(detail("/post", "https").contains("over http"));
+}
