@@ -22,7 +22,7 @@ use tokio::{
 use crate::{
     Listener,
     connection::{Phase, Seat},
-    h1,
+    h1, h2,
     service::{Peer, Service},
     stream::Stream,
     tls::{self, HandshakeError, Protocol},
@@ -209,7 +209,7 @@ async fn encrypted<S: Service>(worker: Rc<Worker<S>>, front: Rc<Front>, stream: 
     seat.until(Phase::Head, front.allowances.header);
     match Box::pin(tls::shake(stream, &config, &worker.turnstile)).await {
         Ok((session, Protocol::Http1)) => h1::serve(worker, front, Stream::tls(session), peer, seat, share).await,
-        Ok((session, Protocol::Http2)) => drop(session),
+        Ok((session, Protocol::Http2)) => h2::serve(worker, front, Stream::tls(session), peer, seat, share, Vec::new()).await,
         Ok((_, Protocol::Challenge)) => tracing::debug!(peer = ?peer.address, "a certificate authority has looked at its challenge"),
         Err(error @ HandshakeError::Gone(_)) => tracing::debug!(peer = ?peer.address, %error, "no handshake"),
         Err(error) => {

@@ -13,7 +13,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::task::AbortHandle;
+use tokio::{
+    sync::{Notify, futures::Notified},
+    task::AbortHandle,
+};
 
 /// What a connection is waiting for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +30,8 @@ pub(crate) enum Phase {
     Service,
     /// The client, to take what is being written.
     Write,
+    /// The next request, of a client that is told when there will be none: it is not cut off while the worker drains.
+    Quiet,
 }
 
 impl Phase {
@@ -35,7 +40,8 @@ impl Phase {
             0 => Self::Idle,
             1 => Self::Head,
             2 => Self::Service,
-            _ => Self::Write,
+            3 => Self::Write,
+            _ => Self::Quiet,
         }
     }
 }
@@ -92,6 +98,7 @@ pub(crate) struct Table {
     watches: RefCell<Vec<Option<Arc<Watch>>>>,
     free: RefCell<Vec<usize>>,
     draining: Cell<bool>,
+    drained: Notify,
 }
 
 /// A place in the table; leaving it happens on drop.
@@ -110,6 +117,7 @@ impl Table {
             watches: RefCell::default(),
             free: RefCell::default(),
             draining: Cell::new(false),
+            drained: Notify::new(),
         })
     }
 
@@ -150,6 +158,12 @@ impl Table {
     /// From now on no connection is kept alive.
     pub(crate) fn drain(&self) {
         self.draining.set(true);
+        self.drained.notify_waiters();
+    }
+
+    /// Resolves when [`Table::drain`] is called after this.
+    pub(crate) fn drained(&self) -> Notified<'_> {
+        self.drained.notified()
     }
 
     pub(crate) fn is_draining(&self) -> bool {

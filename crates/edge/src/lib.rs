@@ -1,4 +1,4 @@
-//! Bytes to one request and back: listeners, connections, HTTP/1.1.
+//! Bytes to one request and back: listeners, connections, TLS, HTTP/1.1 and 2.
 //!
 //! Absent from this room: sites, caching, routing. A [`Service`] answers; this room only speaks the protocol, keeps the limits and lets
 //! nothing ambiguous through. Two ways lead to the service: [`Service::hit`], called without leaving the read that brought the request, and
@@ -7,8 +7,10 @@
 mod accept;
 mod connection;
 mod h1;
+mod h2;
 mod inspect;
 mod limits;
+mod line;
 mod listen;
 mod service;
 mod stream;

@@ -15,6 +15,8 @@ use http_body::{Body, Frame, SizeHint};
 use semantics::{RequestHead, Scheme};
 use tokio::time::Sleep;
 
+use crate::h2::Unread;
+
 /// Who is at the other end of a connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Peer {
@@ -116,12 +118,45 @@ pub struct RequestBody(Option<Box<Limited>>);
 
 #[derive(Debug)]
 struct Limited {
-    inner: hyper::body::Incoming,
+    inner: Incoming,
     left: u64,
     between_bytes: Duration,
     deadline: Pin<Box<Sleep>>,
     waiting: bool,
 }
+
+/// Content as it comes from the wire.
+#[derive(Debug)]
+pub(crate) enum Incoming {
+    Http1(hyper::body::Incoming),
+    /// And its length, if the head says it: the protocol sees to it that it is so.
+    Http2(Unread, Option<u64>),
+}
+
+impl Incoming {
+    fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+        match self {
+            Self::Http1(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
+            Self::Http2(unread, _) => unread.poll_data(cx).map(|data| data.map(|data| Ok(Frame::data(data?)))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Http1(body) => body.is_end_stream(),
+            Self::Http2(unread, _) => unread.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Http1(body) => body.size_hint(),
+            Self::Http2(_, length) => length.map_or_else(SizeHint::default, SizeHint::with_exact),
+        }
+    }
+}
+
+type Broken = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why the content of a request could not be read to its end.
 #[derive(Debug, thiserror::Error)]
@@ -134,7 +169,7 @@ pub enum RequestBodyError {
     Timeout,
     /// The client broke off or its framing is wrong.
     #[error("the request's content broke off")]
-    Broken(#[source] hyper::Error),
+    Broken(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl RequestBody {
@@ -144,7 +179,7 @@ impl RequestBody {
         Self(None)
     }
 
-    pub(crate) fn limited(inner: hyper::body::Incoming, bytes_max: u64, between_bytes: Duration) -> Self {
+    pub(crate) fn limited(inner: Incoming, bytes_max: u64, between_bytes: Duration) -> Self {
         if inner.is_end_stream() {
             return Self(None);
         }
@@ -166,7 +201,7 @@ impl Body for RequestBody {
         let Some(body) = &mut self.0 else {
             return Poll::Ready(None);
         };
-        let frame = match Pin::new(&mut body.inner).poll_frame(cx) {
+        let frame = match body.inner.poll_frame(cx) {
             Poll::Ready(frame) => frame,
             Poll::Pending => {
                 if !body.waiting {

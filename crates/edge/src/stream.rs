@@ -74,6 +74,14 @@ impl Stream {
         }
     }
 
+    /// As [`Stream::poll_write`], but TLS keeps it for [`Stream::poll_flush`] while there is room, so that many pieces leave at once.
+    pub(crate) fn poll_keep(&mut self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        match &mut self.io {
+            Io::Tls(session) => session.poll_keep(cx, slices),
+            Io::Tcp(_) | Io::Unix(_) => self.poll_write(cx, slices),
+        }
+    }
+
     /// Writes some of `slices` if that needs no waiting; `WouldBlock` if it does. For an answer inside the read that brought its request: a
     /// socket that has just been read from can nearly always take one, and nobody has to be woken if it cannot.
     pub(crate) fn try_write(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {

@@ -11,7 +11,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderValue, Request, Response, StatusCode, Uri, Version, header, uri};
+use http::{HeaderValue, Request, Response, StatusCode, Uri, header, uri};
 use http_body::{Body, Frame, SizeHint};
 use hyper::{body::Incoming, service::service_fn, upgrade::OnUpgrade};
 use hyper_util::rt::TokioIo;
@@ -19,10 +19,10 @@ use hyper_util::rt::TokioIo;
 use super::{
     Connection,
     gate::{Gate, Signals},
-    line::Line,
 };
 use crate::{
-    service::{Peer, RequestBody, Service},
+    line::Line,
+    service::{self, Peer, RequestBody, Service},
     worker::{Front, Worker},
 };
 
@@ -96,7 +96,7 @@ impl<S: Service> Handler<S> {
         let limits = &self.shared.limits;
         let (mut parts, body) = request.into_parts();
         to_origin_form(&mut parts);
-        let body = RequestBody::limited(body, limits.body_bytes, limits.body_timeout);
+        let body = RequestBody::limited(service::Incoming::Http1(body), limits.body_bytes, limits.body_timeout);
         let (mut response, note) = self.worker.service.call(self.peer, Request::from_parts(parts, body), started, None).await;
 
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
@@ -127,8 +127,7 @@ impl<S: Service> Handler<S> {
 fn line(request: &Request<Incoming>) -> Line {
     let logged = [header::HOST, header::REFERER, header::USER_AGENT];
     let logged = logged.map(|name| request.headers().get(name).map(HeaderValue::as_bytes).unwrap_or_default());
-    let minor_version = u8::from(request.version() != Version::HTTP_10);
-    Line::new(request.method().clone(), minor_version, &request.uri().to_string(), logged)
+    Line::new(request.method().clone(), request.version(), &request.uri().to_string(), logged)
 }
 
 /// An absolute-form target's authority replaces `Host` (RFC 9112 §3.2.2).

@@ -183,7 +183,7 @@ fn check_line_ends(head: &[u8]) -> Result<(), Reject> {
     Ok(())
 }
 
-fn method_of(method: &str) -> Result<Method, Reject> {
+pub(crate) fn method_of(method: &str) -> Result<Method, Reject> {
     match method {
         "GET" => Ok(Method::GET),
         "HEAD" => Ok(Method::HEAD),

@@ -8,7 +8,6 @@ mod gate;
 mod handoff;
 pub(crate) mod head;
 mod interim;
-mod line;
 pub(crate) mod recall;
 mod respond;
 
@@ -26,13 +25,13 @@ use semantics::{RequestFields, RequestHead};
 use crate::{
     accept::Share,
     connection::{Phase, Seat},
+    line::{self, Line},
     service::{Exchange, HitOf, Peer, RequestBody, Service},
     stream::Stream,
     worker::{Front, Worker},
 };
 use head::{Framing, Head, Parsed, Reject, field_table, parse};
 use interim::Interims;
-use line::Line;
 use recall::Said;
 
 /// A connection and what it owns.

@@ -13,8 +13,11 @@ use std::{cell::Cell, fmt, ops::Range, rc::Rc};
 use http::Method;
 use semantics::{RequestFields, Scheme, request::Slot};
 
-use super::{head::Head, line::Line};
-use crate::worker::Front;
+use super::head::Head;
+use crate::{
+    line::{self, Line},
+    worker::Front,
+};
 
 /// Sets of places. A head belongs to one.
 const SETS: usize = 512;
@@ -59,7 +62,7 @@ impl<'a> Said<'a> {
 
     /// For when the buffer is gone.
     pub(super) fn keep(&self) -> Line {
-        Line::new(self.method.clone(), self.minor_version, self.target, [self.host, self.referer, self.user_agent])
+        Line::new(self.method.clone(), line::version(self.minor_version), self.target, [self.host, self.referer, self.user_agent])
     }
 }
 

@@ -12,9 +12,10 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header};
 use http_body::Body;
 
-use super::{Call, Connection, connection_fields, head::Reject, interim::Interims, line::Line};
+use super::{Call, Connection, connection_fields, head::Reject, interim::Interims};
 use crate::{
     connection::Phase,
+    line::Line,
     service::{RequestBody, Service},
 };
 

@@ -35,7 +35,7 @@ impl Tls {
             .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])?
             .with_no_client_auth()
             .with_cert_resolver(Arc::clone(&certificates) as _);
-        config.alpn_protocols = vec![b"http/1.1".to_vec(), certificates::ACME_TLS.to_vec()];
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec(), certificates::ACME_TLS.to_vec()];
         config.ticketer = aws_lc_rs::Ticketer::new()?;
         // Tickets keep the sessions with the clients; a second store would only serve those who understand none.
         config.session_storage = Arc::new(NoServerSessionStorage {});

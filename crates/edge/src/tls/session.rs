@@ -79,6 +79,15 @@ impl Session {
         Poll::Ready(Ok(written))
     }
 
+    /// Encrypts some of `slices` and keeps it for the next flush, as long as there is room.
+    pub(crate) fn poll_keep(&mut self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        let kept = self.tls.writer().write_vectored(slices)?;
+        if kept > 0 {
+            return Poll::Ready(Ok(kept));
+        }
+        self.poll_write(cx, slices)
+    }
+
     /// Takes some of `slices`, encrypts it and sends what the socket takes. [`Session::is_flushed`] says whether that was all.
     pub(crate) fn try_write(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         let written = self.tls.writer().write_vectored(slices)?;

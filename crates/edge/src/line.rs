@@ -6,15 +6,18 @@ use http::{Method, Version};
 
 use crate::service::{Exchange, Peer};
 
-pub(super) const fn version(minor: u8) -> Version {
+/// Of HTTP/1.
+pub(crate) const fn version(minor: u8) -> Version {
     if minor == 0 { Version::HTTP_10 } else { Version::HTTP_11 }
 }
 
 /// A request's line and the fields that are logged, in one allocation.
 #[derive(Debug)]
-pub(super) struct Line {
-    pub(super) method: Method,
-    pub(super) minor_version: u8,
+pub(crate) struct Line {
+    pub(crate) method: Method,
+    pub(crate) version: Version,
+    /// Of HTTP/1.
+    pub(crate) minor_version: u8,
     /// Target, host, referer and user agent, one after the other.
     text: Vec<u8>,
     /// Where each but the last ends.
@@ -22,7 +25,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    pub(super) fn new(method: Method, minor_version: u8, target: &str, fields: [&[u8]; 3]) -> Self {
+    pub(crate) fn new(method: Method, version: Version, target: &str, fields: [&[u8]; 3]) -> Self {
         let [host, referer, user_agent] = fields;
         let mut text = Vec::with_capacity(target.len() + host.len() + referer.len() + user_agent.len());
         let mut ends = [0; 3];
@@ -31,10 +34,11 @@ impl Line {
             *end = text.len();
         }
         text.extend_from_slice(user_agent);
-        Self { method, minor_version, text, ends }
+        let minor_version = u8::from(version != Version::HTTP_10);
+        Self { method, version, minor_version, text, ends }
     }
 
-    pub(super) fn exchange(&self, peer: Peer, status: u16, body_bytes: u64, started: Instant, complete: bool) -> Exchange<'_> {
+    pub(crate) fn exchange(&self, peer: Peer, status: u16, body_bytes: u64, started: Instant, complete: bool) -> Exchange<'_> {
         let [target, host, referer] = self.ends;
         let part = |from: usize, to: usize| self.text.get(from..to).unwrap_or_default();
         Exchange {
@@ -42,7 +46,7 @@ impl Line {
             method: self.method.as_str(),
             // It was text when it was kept.
             target: std::str::from_utf8(part(0, target)).unwrap_or_default(),
-            version: version(self.minor_version),
+            version: self.version,
             host: part(target, host),
             referer: part(host, referer),
             user_agent: part(referer, self.text.len()),
@@ -63,7 +67,7 @@ mod tests {
     fn every_part_comes_back_also_where_others_are_empty() {
         for parts in [["/a?b", "h", "r", "u"], ["/", "", "r", ""], ["*", "h", "", "u"], ["/", "", "", ""]] {
             let [target, host, referer, user_agent] = parts;
-            let line = Line::new(Method::GET, 1, target, [host, referer, user_agent].map(str::as_bytes));
+            let line = Line::new(Method::GET, Version::HTTP_11, target, [host, referer, user_agent].map(str::as_bytes));
             let exchange = line.exchange(Peer { address: None, scheme: semantics::Scheme::Http }, 200, 0, Instant::now(), true);
             let texts = [exchange.host, exchange.referer, exchange.user_agent].map(|part| std::str::from_utf8(part).unwrap_or("not text"));
             assert_eq!((exchange.target, texts), (target, [host, referer, user_agent]));

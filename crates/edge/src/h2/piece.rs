@@ -1,0 +1,36 @@
+//! What is sent as content: parts of stored pages, where they lie, or bytes of our own.
+
+use std::rc::Rc;
+
+use bytes::{Buf, Bytes};
+
+/// A piece of content.
+pub(super) enum Piece<H> {
+    /// A stored page, from here to its end.
+    Stored(H, usize),
+    /// A part of one: from here to there.
+    Part(Rc<H>, usize, usize),
+    Bytes(Bytes),
+}
+
+impl<H: AsRef<[u8]>> Buf for Piece<H> {
+    fn remaining(&self) -> usize {
+        self.chunk().len()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        match self {
+            Self::Stored(page, from) => page.as_ref().as_ref().get(*from..),
+            Self::Part(page, from, to) => (**page).as_ref().get(*from..*to),
+            Self::Bytes(bytes) => Some(bytes.as_ref()),
+        }
+        .unwrap_or_default()
+    }
+
+    fn advance(&mut self, n: usize) {
+        match self {
+            Self::Stored(_, from) | Self::Part(_, from, _) => *from += n,
+            Self::Bytes(bytes) => bytes.advance(n),
+        }
+    }
+}
