@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use http_body_util::{BodyExt, combinators::UnsyncBoxBody};
 
-use crate::OriginError;
+use crate::{FileBody, OriginError};
 
 /// A message body: nothing, bytes at hand, or a stream.
 #[derive(Debug, Default)]
@@ -19,6 +19,8 @@ pub enum Body {
     Empty,
     /// The whole content, in memory.
     Full(Bytes),
+    /// What lies in a file. Whoever answers with this means it to be sent from there, and not to be stored.
+    File(Box<FileBody>),
     /// Frames as they come.
     Stream(UnsyncBoxBody<Bytes, OriginError>),
 }
@@ -48,6 +50,7 @@ impl HttpBody for Body {
                 *self = Self::Empty;
                 Poll::Ready(Some(Ok(Frame::data(bytes))))
             }
+            Self::File(file) => Pin::new(file).poll_frame(cx),
             Self::Stream(stream) => Pin::new(stream).poll_frame(cx),
         }
     }
@@ -56,6 +59,7 @@ impl HttpBody for Body {
         match self {
             Self::Empty => true,
             Self::Full(_) => false,
+            Self::File(file) => file.is_end_stream(),
             Self::Stream(stream) => stream.is_end_stream(),
         }
     }
@@ -64,6 +68,7 @@ impl HttpBody for Body {
         match self {
             Self::Empty => SizeHint::with_exact(0),
             Self::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Self::File(file) => file.size_hint(),
             Self::Stream(stream) => stream.size_hint(),
         }
     }

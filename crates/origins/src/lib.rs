@@ -8,13 +8,15 @@ pub mod http;
 
 mod body;
 mod error;
+mod file_body;
 mod forms;
 
 use std::{future::Future, pin::Pin};
 
 pub use body::Body;
 pub use error::{Fault, OriginError};
-pub use forms::Forms;
+pub use file_body::{FileBody, FileRegion};
+pub use forms::{FileForms, Forms};
 
 /// A future that stays on its worker's thread.
 pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;

@@ -128,7 +128,8 @@ impl Policy {
                 return Err(if seen.asked.cookie { NotKept::Cookie } else { NotKept::NotStorable(NotStorable::Authorization) });
             }
         }
-        if seen.status == StatusCode::NOT_FOUND && seen.just_purged {
+        // A folder or a blog has just said what it has.
+        if seen.status == StatusCode::NOT_FOUND && seen.just_purged && !self.is_impersonal() {
             return Err(NotKept::JustPurged);
         }
         let shared = directives.public || directives.must_revalidate || directives.s_maxage.is_some();

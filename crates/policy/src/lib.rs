@@ -85,8 +85,8 @@ impl Settings {
             Kind::Generic => (None, None),
             // The blog purges what it changes; a year stands for "until then".
             Kind::Blog => (Some(Duration::from_secs(365 * 86_400)), Some(Duration::from_secs(7 * 86_400))),
-            // Nobody tells us of a changed file, so it is looked at again after a second.
-            Kind::Static => (Some(Duration::from_secs(1)), Some(Duration::from_secs(7 * 86_400))),
+            // The folder says itself how long each answer is true.
+            Kind::Static => (None, Some(Duration::from_secs(7 * 86_400))),
         };
         Self {
             kind,

@@ -1,7 +1,7 @@
 //! From settings to sites: what all workers share of a site is made once, and each worker makes its own origin of it.
 
 use std::{
-    path::PathBuf,
+    path::{Path, PathBuf},
     rc::Rc,
     sync::{
         Arc,
@@ -14,7 +14,7 @@ use anyhow::Context;
 use blog::{Blog, BlogOptions, Change, Watcher};
 use origins::{
     Origin,
-    files::Files,
+    files::{self, Files, FilesOptions},
     http::{Address, Budget, HttpOptions, HttpOrigin, tls_config},
 };
 use pipeline::{Auth, Down, Https, Refill, ResponseFields, Router, Shared};
@@ -47,20 +47,20 @@ pub(crate) struct SitePlan {
 #[derive(Debug)]
 enum SharedSource {
     Http { options: Arc<HttpOptions>, budget: Arc<Budget> },
-    Files(PathBuf),
+    Files { files: Files, watcher: Arc<files::Watcher> },
     Blog { blog: Blog, _watcher: Option<Watcher> },
 }
 
 impl Plan {
-    /// Opens what the settings name.
+    /// Opens what the settings name, unless a folder is the same as `before`: that stays watched without a gap.
     ///
     /// # Errors
     /// When a folder or a certificate file cannot be read.
-    pub(crate) fn new(settings: Settings, numbers: &mut SiteNumbers, shared: &Arc<Shared>) -> anyhow::Result<Self> {
+    pub(crate) fn new(settings: Settings, numbers: &mut SiteNumbers, shared: &Arc<Shared>, before: Option<&Self>) -> anyhow::Result<Self> {
         let sites = settings
             .sites
             .iter()
-            .map(|site| SitePlan::new(site, numbers, shared).with_context(|| format!("site {}", site.name)))
+            .map(|site| SitePlan::new(site, numbers, shared, before).with_context(|| format!("site {}", site.name)))
             .collect::<anyhow::Result<_>>()?;
         Ok(Self { settings, sites })
     }
@@ -78,7 +78,7 @@ impl Plan {
 }
 
 impl SitePlan {
-    fn new(site: &Site, numbers: &mut SiteNumbers, shared: &Arc<Shared>) -> anyhow::Result<Self> {
+    fn new(site: &Site, numbers: &mut SiteNumbers, shared: &Arc<Shared>, before: Option<&Plan>) -> anyhow::Result<Self> {
         // What would be purged when it changes in a running server must not be found after a restart either.
         let print = format!(
             "{:?} {:?} {:?} {:?} {:?} {:?} {:?}",
@@ -94,8 +94,13 @@ impl SitePlan {
                 SharedSource::Http { options: Arc::new(http_options(addresses, &site.origin)?), budget: Arc::new(budget(&site.origin)) }
             }
             Source::Files(folder) => {
-                Files::new(folder).with_context(|| folder.display().to_string())?;
-                SharedSource::Files(folder.clone())
+                let same = before.and_then(|before| before.sites.iter().find(|old| old.id == id && old.site == *site));
+                match same.map(|old| &old.source) {
+                    Some(SharedSource::Files { files, watcher }) => {
+                        SharedSource::Files { files: files.clone(), watcher: Arc::clone(watcher) }
+                    }
+                    _ => open_files(folder, site, id, shared).with_context(|| folder.display().to_string())?,
+                }
             }
             Source::Blog(folder) => open_blog(folder, site, id, shared)?,
         };
@@ -104,7 +109,7 @@ impl SitePlan {
             OriginHost::Name(name) => Some(name.clone()),
             OriginHost::Origin => match &source {
                 SharedSource::Http { options, .. } => options.addresses.first().map(Address::authority),
-                SharedSource::Files(_) | SharedSource::Blog { .. } => None,
+                SharedSource::Files { .. } | SharedSource::Blog { .. } => None,
             },
         };
         // Folders are on a disk already, and a number that was not written down is another site's after a restart.
@@ -124,11 +129,11 @@ impl SitePlan {
     fn for_worker(&self, settings: &Settings) -> anyhow::Result<pipeline::Site> {
         let budget = match &self.source {
             SharedSource::Http { budget, .. } => Some(Arc::clone(budget)),
-            SharedSource::Files(_) | SharedSource::Blog { .. } => None,
+            SharedSource::Files { .. } | SharedSource::Blog { .. } => None,
         };
         let origin: Rc<dyn Origin> = match &self.source {
             SharedSource::Http { options, budget } => Rc::new(HttpOrigin::new(Arc::clone(options), Some(Arc::clone(budget)))?),
-            SharedSource::Files(folder) => Rc::new(Files::new(folder).with_context(|| folder.display().to_string())?),
+            SharedSource::Files { files, .. } => Rc::new(files.clone()),
             SharedSource::Blog { blog, .. } => Rc::new(blog.clone()),
         };
         Ok(pipeline::Site {
@@ -172,7 +177,7 @@ impl SitePlan {
     pub(crate) fn origin_load(&self) -> Option<(usize, usize)> {
         match &self.source {
             SharedSource::Http { budget, .. } => Some((budget.in_flight(), budget.waiting())),
-            SharedSource::Files(_) | SharedSource::Blog { .. } => None,
+            SharedSource::Files { .. } | SharedSource::Blog { .. } => None,
         }
     }
 }
@@ -200,6 +205,34 @@ fn http_options(addresses: Vec<Address>, origin: &OriginSettings) -> anyhow::Res
 
 fn budget(origin: &OriginSettings) -> Budget {
     Budget::new(origin.concurrency, origin.queue, origin.queue_timeout)
+}
+
+fn open_files(folder: &Path, site: &Site, id: u16, shared: &Arc<Shared>) -> anyhow::Result<SharedSource> {
+    let options = FilesOptions { listing: site.files.listing, fallback: site.files.fallback.clone(), whole_max: site.cache.object_max };
+    let files = Files::open(folder, options)?;
+    warn_of(folder, &files.mistakes());
+    let (shared, name) = (Arc::clone(shared), folder.to_owned());
+    let watcher = files.watch(move |change| match change {
+        files::Change::Tags(tags) => {
+            for tag in tags {
+                shared.purge(&Target::Tag { site: id, tag }, Hardness::Hard);
+            }
+        }
+        files::Change::Everything => drop(shared.purge(&Target::Site(id), Hardness::Hard)),
+        files::Change::Replaced(mistakes) => {
+            shared.purge(&Target::Site(id), Hardness::Hard);
+            tracing::info!(folder = %name.display(), "a new version of the folder is served");
+            warn_of(&name, &mistakes);
+        }
+    })?;
+    Ok(SharedSource::Files { files, watcher: Arc::new(watcher) })
+}
+
+/// Lines of `_redirects` and `_headers` that mean nothing. The others hold.
+fn warn_of(folder: &Path, mistakes: &[files::Mistake]) {
+    for mistake in mistakes {
+        tracing::warn!("{}/{mistake}", folder.display());
+    }
 }
 
 fn open_blog(folder: &PathBuf, site: &Site, id: u16, shared: &Arc<Shared>) -> anyhow::Result<SharedSource> {

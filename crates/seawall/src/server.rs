@@ -104,7 +104,7 @@ impl Server {
         let shared = Arc::new(Shared::open(options, disk(&settings), clock));
         shared.purging.allow(settings.purge.allow.clone());
         let mut numbers = shared.store.site_numbers();
-        let plan = Arc::new(Plan::new(settings, &mut numbers, &shared)?);
+        let plan = Arc::new(Plan::new(settings, &mut numbers, &shared, None)?);
         let tls = Tls::new(Certificates::new()).context("cannot make keys for TLS tickets")?;
         let certificates = Arc::new(Files::new(Arc::clone(tls.certificates())));
         certificates.watch(plan.settings.tls.as_ref().map_or(&[], |tls| &tls.certificates))?;
@@ -213,7 +213,7 @@ impl Server {
             (before.settings.cache_disk != settings.cache_disk, "cache.dir and cache.disk"),
             (before.settings.log != settings.log, "log"),
         ];
-        let plan = Arc::new(Plan::new(settings, &mut self.numbers, &self.state.shared)?);
+        let plan = Arc::new(Plan::new(settings, &mut self.numbers, &self.state.shared, Some(&before))?);
         // Whatever can fail fails here, before the first worker has changed.
         plan.router()?;
         self.certificates.watch(plan.settings.tls.as_ref().map_or(&[], |tls| &tls.certificates))?;

@@ -57,13 +57,75 @@ pub(super) fn media_type(path: &Path) -> &'static str {
         "zst" => "application/zstd",
         "wasm" => "application/wasm",
         "rtf" => "application/rtf",
+        "geojson" => "application/geo+json",
+        "gpx" => "application/gpx+xml",
+        "kml" => "application/vnd.google-earth.kml+xml",
+        "opml" => "text/x-opml; charset=utf-8",
+        "yaml" | "yml" => "application/yaml",
+        "toml" => "application/toml",
+        "srt" => "application/x-subrip; charset=utf-8",
+        "m3u8" => "application/vnd.apple.mpegurl",
+        "mpd" => "application/dash+xml",
+        "ts" => "video/mp2t",
+        "mpg" | "mpeg" => "video/mpeg",
+        "mkv" => "video/matroska",
+        "weba" => "audio/webm",
+        "mid" | "midi" => "audio/midi",
+        "cur" => "image/vnd.microsoft.icon",
+        "glb" => "model/gltf-binary",
+        "gltf" => "model/gltf+json",
+        "doc" => "application/msword",
+        "docx" => "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        "xls" => "application/vnd.ms-excel",
+        "xlsx" => "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        "ppt" => "application/vnd.ms-powerpoint",
+        "pptx" => "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+        "odt" => "application/vnd.oasis.opendocument.text",
+        "ods" => "application/vnd.oasis.opendocument.spreadsheet",
+        "odp" => "application/vnd.oasis.opendocument.presentation",
+        "7z" => "application/x-7z-compressed",
+        "tar" => "application/x-tar",
+        "asc" | "sig" => "application/pgp-signature",
         _ => "application/octet-stream",
     }
+}
+
+/// Whether a coding makes such content smaller, as a rule.
+pub(super) fn is_compressible(media_type: &str) -> bool {
+    const OTHERS: [&str; 7] = [
+        "application/wasm",
+        "application/rtf",
+        "font/ttf",
+        "font/otf",
+        "application/vnd.ms-fontobject",
+        "image/vnd.microsoft.icon",
+        "image/bmp",
+    ];
+    let essence = media_type.split(';').next().unwrap_or_default();
+    let ends = |suffixes: &[&str]| suffixes.iter().any(|suffix| essence.ends_with(suffix));
+    essence.starts_with("text/") || ends(&["json", "xml", "yaml", "toml"]) || OTHERS.contains(&essence)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn text_and_what_is_made_of_it_can_be_coded() {
+        for (name, expected) in [
+            ("a.html", true),
+            ("a.svg", true),
+            ("a.json", true),
+            ("a.wasm", true),
+            ("a.ttf", true),
+            ("a.png", false),
+            ("a.woff2", false),
+            ("a.gz", false),
+            ("a", false),
+        ] {
+            assert_eq!(is_compressible(media_type(Path::new(name))), expected, "{name}");
+        }
+    }
 
     #[test]
     fn the_last_extension_decides_in_any_case() {

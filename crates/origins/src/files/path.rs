@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use super::root::is_hidden;
+
 /// The path of a request, taken apart.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Target {
@@ -26,8 +28,7 @@ pub(super) fn target(path: &str) -> Option<Target> {
     let (inner, slash) = inner.strip_suffix('/').map_or((inner, false), |inner| (inner, true));
     for segment in inner.split('/') {
         let name = decode(segment)?;
-        let hidden = name.starts_with('.') && name != ".well-known";
-        if name.is_empty() || hidden || name.contains(['/', '\\']) || name.chars().any(char::is_control) {
+        if name.is_empty() || is_hidden(name.as_ref()) || name.contains(['/', '\\']) || name.chars().any(char::is_control) {
             return None;
         }
         below.push(name);
@@ -36,7 +37,7 @@ pub(super) fn target(path: &str) -> Option<Target> {
 }
 
 /// Percent-decodes once (RFC 3986 §2.1).
-fn decode(segment: &str) -> Option<String> {
+pub(super) fn decode(segment: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(segment.len());
     let mut rest = segment.as_bytes();
     while let [first, tail @ ..] = rest {
@@ -51,6 +52,20 @@ fn decode(segment: &str) -> Option<String> {
         }
     }
     String::from_utf8(bytes).ok()
+}
+
+/// Percent-encodes a name for use in a path (RFC 3986 §3.3: what `pchar` allows stays).
+pub(super) fn encode_segment(name: &[u8], out: &mut String) {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    for &byte in name {
+        if byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push('%');
+            out.push(char::from(HEX[usize::from(byte >> 4)]));
+            out.push(char::from(HEX[usize::from(byte & 15)]));
+        }
+    }
 }
 
 #[cfg(test)]

@@ -51,6 +51,7 @@ impl Outgoing {
         match body {
             Body::Empty => (Self::Whole(Bytes::new()), None),
             Body::Full(bytes) => (Self::Whole(bytes), None),
+            Body::File(file) => Self::new(Body::stream(*file)),
             Body::Stream(body) => {
                 let progress = Arc::new(Progress(Mutex::new(State { taken: Instant::now(), client_pauses: false })));
                 (Self::Upload { body, progress: Arc::clone(&progress) }, Some(progress))

@@ -59,6 +59,8 @@ pub struct File {
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub blog: Blog,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub r#static: Static,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub https: Https,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub headers: Headers,
@@ -264,8 +266,7 @@ pub struct Cache {
     /// own. What the origin forbids to store is not stored, and requests with cookies get what the origin's own lifetime allows. A
     /// purge, or an edit that is noticed, ends it early.
     ///
-    /// Default: none; the response's own lifetime counts. A blog's pages are fresh until it changes; files are looked at again after a
-    /// second. Flag: `--hold`. Environment: `SEAWALL_HOLD`.
+    /// Default: none; the response's own lifetime counts. What is in a folder is fresh until that changes. Flag: `--hold`. Environment: `SEAWALL_HOLD`.
     pub hold: Given<Period>,
 
     /// How long after its end a stored response may stand in while the origin fails (RFC 5861 §4), if it does not say so itself; up to
@@ -384,6 +385,25 @@ pub struct Blog {
     ///
     /// Default: none; from the folder's `blog.toml`, or the host that the client asked for.
     pub base_url: Given<BaseUrl>,
+}
+
+/// `[static]` and `[site.static]`: for a folder of finished files.
+///
+/// What else such a folder can say, by `_redirects`, `_headers` and its own error pages, is in [static.md](static.md). A site takes every key
+/// from `[static]` that it does not set itself in `[site.static]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Static {
+    /// Whether a folder without an `index.html` shows its names, sizes and dates. Dotfiles are never shown.
+    ///
+    /// Default: `false`; such a folder is answered with 404.
+    pub listing: Given<bool>,
+
+    /// The file that answers, with 200, for paths at which nothing is: for sites that find their way in the browser, mostly
+    /// `"index.html"`. A path that ends like a file's name (`/app.js`) is still answered with 404.
+    ///
+    /// Default: none; what is not there is answered with 404.
+    pub fallback: Given<String>,
 }
 
 /// `[https]` and `[site.https]`: what is done so that visitors use https.
@@ -583,6 +603,8 @@ pub struct Site {
     pub origin: Origin,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub blog: Blog,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub r#static: Static,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub https: Https,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]

@@ -6,12 +6,12 @@
 use super::{error::Mistake, suggest::closest};
 
 /// Sections in the order of the manual; the first is the top of the file.
-pub(super) const SECTIONS: [(&str, &[&str]); 15] = [
+pub(super) const SECTIONS: [(&str, &[&str]); 16] = [
     (
         "",
         &[
-            "source", "kind", "server", "tls", "limits", "log", "cache", "origin", "blog", "https", "headers", "auth", "compress", "purge",
-            "refill", "site",
+            "source", "kind", "server", "tls", "limits", "log", "cache", "origin", "blog", "static", "https", "headers", "auth",
+            "compress", "purge", "refill", "site",
         ],
     ),
     ("server", &["listen", "admin", "admin_token_file", "workers", "trusted_proxies", "health_path", "shutdown_timeout"]),
@@ -65,17 +65,23 @@ pub(super) const SECTIONS: [(&str, &[&str]); 15] = [
         ],
     ),
     ("blog", &["title", "base_url"]),
+    ("static", &["listing", "fallback"]),
     ("https", &["redirect", "hsts", "hsts_subdomains", "hsts_preload"]),
     ("headers", &["security", "set", "remove"]),
     ("auth", &["file", "paths", "realm", "forward"]),
     ("compress", &["enabled", "types", "min_size", "exclude", "passed"]),
     ("purge", &["allow", "path"]),
     ("refill", &["concurrency"]),
-    ("site", &["hosts", "source", "kind", "tls", "cache", "origin", "blog", "https", "headers", "auth", "compress"]),
+    ("site", &["hosts", "source", "kind", "tls", "cache", "origin", "blog", "static", "https", "headers", "auth", "compress"]),
 ];
 
 /// What other programs, and other spellings, call our keys.
-const OTHER_NAMES: [(&str, &str, &str); 51] = [
+const OTHER_NAMES: [(&str, &str, &str); 56] = [
+    ("autoindex", "static", "listing"),
+    ("browse", "static", "listing"),
+    ("try_files", "static", "fallback"),
+    ("spa", "static", "fallback"),
+    ("single", "static", "fallback"),
     ("port", "server", "listen"),
     ("bind", "server", "listen"),
     ("address", "server", "listen"),

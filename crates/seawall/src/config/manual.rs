@@ -25,7 +25,7 @@ impl Key {
 
 /// The sections of `file.rs`, in its order.
 pub(super) fn sections() -> Vec<Section> {
-    const NAMES: [(&str, &str); 15] = [
+    const NAMES: [(&str, &str); 16] = [
         ("File", ""),
         ("Server", "server"),
         ("Tls", "tls"),
@@ -34,6 +34,7 @@ pub(super) fn sections() -> Vec<Section> {
         ("Cache", "cache"),
         ("Origin", "origin"),
         ("Blog", "blog"),
+        ("Static", "static"),
         ("Https", "https"),
         ("Headers", "headers"),
         ("Auth", "auth"),
@@ -118,8 +119,10 @@ fn the_page_in_doc_is_made_of_the_comments() {
 fn the_manual_and_the_list_of_keys_are_complete() {
     let sections = sections();
     assert_eq!(sections.len(), SECTIONS.len());
-    let subsections =
-        ["server", "tls", "limits", "log", "cache", "origin", "blog", "https", "headers", "auth", "compress", "purge", "refill", "site"];
+    let subsections = [
+        "server", "tls", "limits", "log", "cache", "origin", "blog", "static", "https", "headers", "auth", "compress", "purge", "refill",
+        "site",
+    ];
     for (section, (name, keys)) in sections.iter().zip(SECTIONS) {
         assert_eq!(section.name, name);
         let listed: Vec<&str> = keys.iter().copied().filter(|key| !subsections.contains(key)).collect();

@@ -161,6 +161,8 @@ pub struct Site {
     pub origin: OriginSettings,
     /// Only for [`Source::Blog`].
     pub blog: BlogSettings,
+    /// Only for [`Source::Files`].
+    pub files: FilesSettings,
     /// Whether visitors over plain http are sent to https.
     pub https_redirect: bool,
     /// What its responses carry beside what the origin sends.
@@ -295,6 +297,15 @@ pub enum OriginHost {
     Origin,
     /// This one.
     Name(String),
+}
+
+/// What a folder of finished files is served with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FilesSettings {
+    /// Whether folders without an index show their names.
+    pub listing: bool,
+    /// What answers for pages that are not there; below the folder.
+    pub fallback: Option<PathBuf>,
 }
 
 /// What the built-in blog cannot find in its folder.

@@ -1,6 +1,10 @@
 //! Sites: which source answers for which hosts, and each site's own values over the common ones.
 
-use std::{collections::HashMap, ops::Range, path::PathBuf};
+use std::{
+    collections::HashMap,
+    ops::Range,
+    path::{Component, Path, PathBuf},
+};
 
 use toml::Spanned;
 
@@ -9,7 +13,7 @@ use super::{
     file::{self, File, Given, Listed},
     overrides::{Overrides, Said},
     resolve::{Resolver, as_usize, seconds},
-    settings::{BlogSettings, Cache, Kind, OriginAddress, OriginHost, OriginSettings, Site, Source},
+    settings::{BlogSettings, Cache, FilesSettings, Kind, OriginAddress, OriginHost, OriginSettings, Site, Source},
     source::{Misfit, find, fit},
     units::{ByteSize, Count, Period},
 };
@@ -31,6 +35,7 @@ struct Written<'a> {
     cache: [&'a file::Cache; 2],
     origin: [&'a file::Origin; 2],
     blog: [&'a file::Blog; 2],
+    files: [&'a file::Static; 2],
     https: [&'a file::Https; 2],
     headers: [&'a file::Headers; 2],
     auth: [&'a file::Auth; 2],
@@ -73,6 +78,7 @@ impl Resolver<'_> {
             cache: [&none.cache, &file.cache],
             origin: [&none.origin, &file.origin],
             blog: [&none.blog, &file.blog],
+            files: [&none.r#static, &file.r#static],
             https: [&none.https, &file.https],
             headers: [&none.headers, &file.headers],
             auth: [&none.auth, &file.auth],
@@ -152,6 +158,7 @@ impl Resolver<'_> {
                 cache: [&site.cache, &file.cache],
                 origin: [&site.origin, &file.origin],
                 blog: [&site.blog, &file.blog],
+                files: [&site.r#static, &file.r#static],
                 https: [&site.https, &file.https],
                 headers: [&site.headers, &file.headers],
                 auth: [&site.auth, &file.auth],
@@ -218,6 +225,11 @@ impl Resolver<'_> {
                 return None;
             }
         };
+        let mut files = FilesSettings::default();
+        if let Source::Files(folder) = &source {
+            files.listing = first(written.files.map(|files| &files.listing)).is_some_and(|listing| *listing.get_ref());
+            files.fallback = first(written.files.map(|files| &files.fallback)).and_then(|name| self.fallback(name, folder));
+        }
         if let Source::Http(addresses) = &mut source {
             self.more_addresses(addresses, written.addresses);
             self.refuse_contradictions(written, addresses, &origin);
@@ -235,7 +247,23 @@ impl Resolver<'_> {
         let headers = self.headers(written.https, written.headers, kind);
         let auth = self.auth(written.auth);
         let compress = self.compress(written.compress);
-        Some(Site { name, hosts: written.hosts.clone(), source, kind, cache, origin, blog, https_redirect, headers, auth, compress })
+        Some(Site { name, hosts: written.hosts.clone(), source, kind, cache, origin, blog, files, https_redirect, headers, auth, compress })
+    }
+
+    /// A plain name below the folder, of a file that is there.
+    fn fallback(&mut self, given: &Spanned<String>, folder: &Path) -> Option<PathBuf> {
+        let name = given.get_ref().trim_start_matches('/');
+        let is_plain =
+            Path::new(name).components().all(|part| matches!(part, Component::Normal(name) if !name.as_encoded_bytes().starts_with(b".")));
+        if is_plain && folder.join(name).is_file() {
+            return Some(name.into());
+        }
+        let mistake = Mistake::new(
+            format!("there is no file \"{name}\" in {}", folder.display()),
+            "fallback names a file in the folder that is served, mostly \"index.html\"",
+        );
+        self.wrong_at(mistake, given.span());
+        None
     }
 
     fn cache(&mut self, written: &Written<'_>, overrides: &Overrides, memory: u64) -> Cache {
@@ -368,7 +396,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// A `[site.origin]` or `[site.blog]` that the site's source cannot use: whoever wrote it expected something of it.
+    /// A `[site.origin]`, `[site.blog]` or `[site.static]` that the site's source cannot use: whoever wrote it expected something of it.
     fn refuse_foreign_sections(&mut self, section: &file::Site, source: &Source) {
         if let Some(span) = first_key_of_origin(&section.origin).filter(|_| !matches!(source, Source::Http(_))) {
             self.wrong_at(Mistake::new("[site.origin] is for a server, and this site's source is a folder", "remove the section"), span);
@@ -376,6 +404,12 @@ impl Resolver<'_> {
         if let Some(span) = first_key_of_blog(&section.blog).filter(|_| !matches!(source, Source::Blog(_))) {
             self.wrong_at(
                 Mistake::new("[site.blog] is for a folder of Markdown, and this site's source is none", "remove the section"),
+                span,
+            );
+        }
+        if let Some(span) = first_key_of_static(&section.r#static).filter(|_| !matches!(source, Source::Files(_))) {
+            self.wrong_at(
+                Mistake::new("[site.static] is for a folder of finished files, and this site's source is none", "remove the section"),
                 span,
             );
         }
@@ -392,6 +426,11 @@ impl Resolver<'_> {
         }
         if let Some(span) = first_key_of_blog(&file.blog).filter(|_| !sites.iter().any(|site| matches!(site.source, Source::Blog(_)))) {
             self.wrong_at(Mistake::new("[blog] is for folders of Markdown, and no source is one", "remove the section"), span);
+        }
+        if let Some(span) =
+            first_key_of_static(&file.r#static).filter(|_| !sites.iter().any(|site| matches!(site.source, Source::Files(_))))
+        {
+            self.wrong_at(Mistake::new("[static] is for folders of finished files, and no source is one", "remove the section"), span);
         }
     }
 
@@ -433,6 +472,10 @@ fn first_key_of_origin(origin: &file::Origin) -> Option<Range<usize>> {
 
 fn first_key_of_blog(file::Blog { title, base_url }: &file::Blog) -> Option<Range<usize>> {
     [span(title), span(base_url)].into_iter().flatten().min_by_key(|span| span.start)
+}
+
+fn first_key_of_static(file::Static { listing, fallback }: &file::Static) -> Option<Range<usize>> {
+    [span(listing), span(fallback)].into_iter().flatten().min_by_key(|span| span.start)
 }
 
 fn span<T>(given: &Given<T>) -> Option<Range<usize>> {

@@ -442,11 +442,28 @@ fn check_reads_the_file_alone() {
     assert!(check(&place.0.path().join("latin1.toml")).expect_err("not UTF-8").to_string().contains("not UTF-8 text (line 2)"));
 }
 
+#[test]
+fn a_folder_of_files_has_its_own_section() {
+    let files = |toml: &str| of_file(toml).map(|settings| settings.sites[0].files.clone());
+    let settings = files("source = \"public\"\n[static]\nlisting = true\nfallback = \"/index.html\"").expect("settings");
+    assert_eq!(settings, settings::FilesSettings { listing: true, fallback: Some("index.html".into()) });
+    for name in ["missing.html", "../ca.pem", ".env", ""] {
+        let error = files(&format!("source = \"public\"\n[static]\nfallback = \"{name}\"")).expect_err(name).to_string();
+        assert!(error.contains("seawall.toml:3") && error.contains("there is no file"), "{error}");
+    }
+    let error = files("source = \"posts\"\n[static]\nlisting = true").expect_err("a blog").to_string();
+    assert!(error.contains("[static] is for folders of finished files"), "{error}");
+}
+
 /// What the manual says a default is, it is: writing it down changes nothing.
 #[test]
 fn documented_defaults_are_the_defaults() {
     for section in manual::sections().into_iter().filter(|section| !matches!(section.name, "" | "site")) {
-        let source = if section.name == "blog" { "source = \"posts\"" } else { "source = \"http://127.0.0.1:2368\"" };
+        let source = match section.name {
+            "blog" => "source = \"posts\"",
+            "static" => "source = \"public\"",
+            _ => "source = \"http://127.0.0.1:2368\"",
+        };
         let place = Folder::new(source);
         let plain = place.load("", &[]).expect("settings");
         for key in &section.keys {

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use testkit::{Req, secs};
+use testkit::Req;
 
 use crate::site::Site;
 
@@ -39,17 +39,6 @@ async fn a_folder_of_files_is_served() {
     site.request(Req::post("/").body("a")).await.status(405);
     // Cookies and credentials mean nothing to a file.
     site.request(Req::get("/").field("cookie", "session=1").field("authorization", "Basic eA==")).await.cache_status("hit");
-}
-
-/// A changed file is seen after a second.
-#[tokio::test]
-async fn a_changed_file_is_looked_at_again() {
-    let (folder, site) = site_of("public", &[("index.html", "old")]);
-    site.get("/").await.body("old");
-    write(&folder.path().join("public/index.html"), "new and longer");
-    site.get("/").await.body("old").cache_status("hit");
-    site.clock.advance(secs(1));
-    site.get("/").await.body("new and longer");
 }
 
 /// A folder of Markdown is a blog.

@@ -1,0 +1,195 @@
+//! Content that lies in a file and is never held whole.
+//!
+//! It goes one of two ways. Who can hand a file to the kernel takes [`FileRegion`]s; everybody else reads pieces, off the worker's loop.
+
+use std::{
+    collections::VecDeque,
+    fs::File,
+    future::Future,
+    io,
+    ops::Range,
+    os::unix::fs::FileExt,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use bytes::Bytes;
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use semantics::range::Part;
+use tokio::task::JoinHandle;
+
+use crate::{Fault, OriginError};
+
+/// How much is read at once: all the memory a download holds.
+const PIECE_BYTES: u64 = 64 * 1024;
+
+/// Bytes of an open file.
+#[derive(Debug, Clone)]
+pub struct FileRegion {
+    /// The file; its position means nothing.
+    pub file: Arc<File>,
+    /// Where the bytes are.
+    pub range: Range<u64>,
+}
+
+/// A file, as long as it was when it was opened, or parts of it with text between them.
+///
+/// One that is cut short meanwhile is an error, since its length was promised; one that grows is not read further.
+#[derive(Debug)]
+pub struct FileBody {
+    file: Arc<File>,
+    parts: VecDeque<Part>,
+    left: u64,
+    /// The front of the first part.
+    reading: Option<JoinHandle<io::Result<Bytes>>>,
+}
+
+impl FileBody {
+    /// The first `length` bytes of `file`.
+    #[must_use]
+    pub fn new(file: Arc<File>, length: u64) -> Self {
+        Self::of_parts(file, [Part::Slice(0..length)])
+    }
+
+    /// These parts of `file`, in order.
+    #[must_use]
+    pub fn of_parts(file: Arc<File>, parts: impl IntoIterator<Item = Part>) -> Self {
+        let parts: VecDeque<_> = parts.into_iter().filter(|part| bytes_in(part) > 0).collect();
+        let left = parts.iter().map(bytes_in).sum();
+        Self { file, parts, left, reading: None }
+    }
+
+    /// The same file, other parts of it.
+    #[must_use]
+    pub fn cut(&self, parts: impl IntoIterator<Item = Part>) -> Self {
+        Self::of_parts(Arc::clone(&self.file), parts)
+    }
+
+    /// Bytes that are still to come.
+    #[must_use]
+    pub const fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Takes what comes next, if that lies in the file: whoever takes it sends it. `None`: the next frame is to be asked for.
+    pub fn take_region(&mut self) -> Option<FileRegion> {
+        // What is being read already comes as a frame.
+        if self.reading.is_some() || !matches!(self.parts.front(), Some(Part::Slice(_))) {
+            return None;
+        }
+        let Some(Part::Slice(range)) = self.parts.pop_front() else { return None };
+        self.left -= range.end - range.start;
+        Some(FileRegion { file: Arc::clone(&self.file), range })
+    }
+
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        let piece = match self.parts.front_mut() {
+            None => return Poll::Ready(None),
+            Some(Part::Text(text)) => Bytes::from(std::mem::take(text)),
+            Some(Part::Slice(range)) => {
+                let (file, next) = (Arc::clone(&self.file), range.start..range.end.min(range.start + PIECE_BYTES));
+                let reading = self.reading.get_or_insert_with(|| tokio::task::spawn_blocking(move || read(&file, &next)));
+                let read = ready!(Pin::new(reading).poll(cx));
+                self.reading = None;
+                match read.map_err(io::Error::other).flatten() {
+                    Ok(piece) => {
+                        range.start += piece.len() as u64;
+                        piece
+                    }
+                    Err(error) => {
+                        self.parts.clear();
+                        self.left = 0;
+                        return Poll::Ready(Some(Err(error)));
+                    }
+                }
+            }
+        };
+        self.left -= piece.len() as u64;
+        if self.parts.front().is_some_and(|part| bytes_in(part) == 0) {
+            self.parts.pop_front();
+        }
+        Poll::Ready(Some(Ok(piece)))
+    }
+}
+
+/// Blocks.
+fn read(file: &File, range: &Range<u64>) -> io::Result<Bytes> {
+    let mut bytes = vec![0; usize::try_from(range.end - range.start).map_err(io::Error::other)?];
+    file.read_exact_at(&mut bytes, range.start)?;
+    Ok(bytes.into())
+}
+
+fn bytes_in(part: &Part) -> u64 {
+    match part {
+        Part::Text(text) => text.len() as u64,
+        Part::Slice(range) => range.end.saturating_sub(range.start),
+    }
+}
+
+impl HttpBody for FileBody {
+    type Data = Bytes;
+    type Error = OriginError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, OriginError>>> {
+        let broken = |e: io::Error| OriginError::new(Fault::ConnectionTerminated, "a file ended before its length").because(e);
+        self.poll_piece(cx).map(|piece| piece.map(|piece| piece.map(Frame::data).map_err(broken)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use http_body_util::BodyExt;
+
+    use super::*;
+
+    fn file_of(content: &[u8]) -> Arc<File> {
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(content).expect("written");
+        Arc::new(file)
+    }
+
+    fn long() -> Vec<u8> {
+        (0..50_000_u32).flat_map(u32::to_le_bytes).collect()
+    }
+
+    #[tokio::test]
+    async fn parts_come_in_order_with_the_text_between_them() {
+        let long = long();
+        let parts =
+            [Part::Text(b"--a\r\n".to_vec()), Part::Slice(3..150_000), Part::Slice(7..7), Part::Text(b"--b".to_vec()), Part::Slice(0..1)];
+        let expected = [b"--a\r\n", &long[3..150_000], b"--b", &long[..1]].concat();
+        let body = FileBody::of_parts(file_of(&long), parts);
+        assert_eq!(body.left(), expected.len() as u64);
+        assert!(body.collect().await.expect("whole").to_bytes() == expected);
+    }
+
+    #[tokio::test]
+    async fn a_region_is_taken_once_and_the_rest_still_comes() {
+        let parts = || [Part::Slice(0..2), Part::Text(b"-".to_vec()), Part::Slice(4..8)];
+        let mut body = FileBody::of_parts(file_of(b"012345678"), parts());
+        assert_eq!(body.take_region().map(|region| region.range), Some(0..2));
+        assert_eq!(body.left(), 5);
+        assert!(body.take_region().is_none(), "text is no region");
+        assert_eq!(body.collect().await.expect("whole").to_bytes(), "-4567");
+    }
+
+    #[tokio::test]
+    async fn a_file_cut_short_is_an_error() {
+        let file = file_of(&long());
+        let body = FileBody::new(Arc::clone(&file), 200_000);
+        file.set_len(100_000).expect("cut");
+        let error = body.collect().await.expect_err("its length was promised");
+        assert_eq!(error.fault, Fault::ConnectionTerminated);
+    }
+}

@@ -1,0 +1,91 @@
+//! What a path stands for.
+//!
+//! | path | answered with | or |
+//! |---|---|---|
+//! | `/about` | the file `about`, then `about.html` | a redirect to `/about/`, if `about/index.html` is there |
+//! | `/about/` | `about/index.html` | a redirect to `/about`, if only `about.html` is there |
+
+use std::{io, path::Path};
+
+use super::{
+    path::Target,
+    root::{Entry, Root},
+    rules::{HEADERS, REDIRECTS},
+};
+
+const INDEX: &str = "index.html";
+
+/// What a path names.
+#[derive(Debug)]
+pub(super) enum Found {
+    /// A file.
+    File(Entry),
+    /// A folder without an index, asked for with its slash.
+    Folder(Entry),
+    /// The same with a slash at its end.
+    WithSlash,
+    /// The same without it.
+    WithoutSlash,
+    /// Something that we may not read.
+    Forbidden,
+    /// Nothing.
+    Nothing,
+}
+
+/// Looks a path up. Blocks. A folder without an index is found only where it is `listed`.
+pub(super) fn find(root: &Root, target: &Target, listed: bool) -> io::Result<Found> {
+    match look(root, target, listed) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(Found::Forbidden),
+        found => found,
+    }
+}
+
+fn look(root: &Root, target: &Target, listed: bool) -> io::Result<Found> {
+    let below = target.below.as_path();
+    if target.slash {
+        if let Some(index) = file(root, &below.join(INDEX))? {
+            return Ok(Found::File(index));
+        }
+        if listed && let Some(folder) = root.find(below)?.filter(|entry| entry.metadata.is_dir()) {
+            return Ok(Found::Folder(folder));
+        }
+        let page = with_html(below);
+        return Ok(if page.is_some_and(|page| matches!(file(root, &page), Ok(Some(_)))) { Found::WithoutSlash } else { Found::Nothing });
+    }
+    let named = root.find(below)?;
+    let is_folder = named.as_ref().is_some_and(|entry| entry.metadata.is_dir());
+    if let Some(entry) = named.filter(|entry| entry.metadata.is_file() && is_public(entry)) {
+        return Ok(Found::File(entry));
+    }
+    if let Some(page) = with_html(below)
+        && let Some(entry) = file(root, &page)?
+    {
+        return Ok(Found::File(entry));
+    }
+    let has_page = is_folder && (listed || file(root, &below.join(INDEX))?.is_some());
+    Ok(if has_page { Found::WithSlash } else { Found::Nothing })
+}
+
+fn file(root: &Root, below: &Path) -> io::Result<Option<Entry>> {
+    Ok(root.find_file(below)?.filter(is_public))
+}
+
+/// The rules are for us, by whatever name they are asked for.
+fn is_public(entry: &Entry) -> bool {
+    entry.real != Path::new(REDIRECTS) && entry.real != Path::new(HEADERS)
+}
+
+fn with_html(below: &Path) -> Option<std::path::PathBuf> {
+    let mut name = below.file_name()?.to_owned();
+    name.push(".html");
+    Some(below.with_file_name(name))
+}
+
+/// The page of this name nearest to `below`, upwards.
+pub(super) fn nearest(root: &Root, below: &Path, name: &str) -> Option<Entry> {
+    below
+        .ancestors()
+        .skip(1)
+        .chain(below.as_os_str().is_empty().then_some(below))
+        .find_map(|folder| file(root, &folder.join(name)).ok().flatten())
+}

@@ -1,0 +1,133 @@
+//! `_redirects` and `_headers`, as static hosts have them: a site that moves from there brings its rules along.
+
+use std::{
+    fmt,
+    io::{self, Read},
+    os::unix::fs::MetadataExt,
+    time::SystemTime,
+};
+
+use super::{headers::FieldRules, redirects::Redirects, root::Root};
+
+pub(super) const REDIRECTS: &str = "_redirects";
+pub(super) const HEADERS: &str = "_headers";
+
+/// A longer file is cut off here.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+/// Rules in one file; further ones are left out. Static hosts allow some two thousand.
+pub(super) const RULES_MAX: usize = 5_000;
+/// A longer line is left out.
+pub(super) const LINE_BYTES_MAX: usize = 2_000;
+/// Mistakes that are remembered of one file.
+const MISTAKES_MAX: usize = 20;
+
+/// A line that means nothing, so that the others hold without it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mistake {
+    /// `_redirects` or `_headers`.
+    pub file: &'static str,
+    /// Counted from 1.
+    pub line: usize,
+    /// What is wrong with it, and what would be right.
+    pub problem: String,
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.file, self.line, self.problem)
+    }
+}
+
+/// The rules of a folder.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Rules {
+    pub(super) redirects: Redirects,
+    pub(super) fields: FieldRules,
+    pub(super) mistakes: Vec<Mistake>,
+}
+
+/// What tells one version of the two files from another: number, length, and date.
+pub(super) type Seen = [Option<(u64, u64, Option<SystemTime>)>; 2];
+
+impl Rules {
+    /// What the files look like now.
+    pub(super) fn seen(root: &Root) -> Seen {
+        [REDIRECTS, HEADERS].map(|name| {
+            let entry = root.find_file(name.as_ref()).ok().flatten()?;
+            Some((entry.metadata.ino(), entry.metadata.len(), entry.metadata.modified().ok()))
+        })
+    }
+
+    /// Reads what the folder has. A file that cannot be read is a mistake like a line that cannot.
+    pub(super) fn read(root: &Root) -> Self {
+        let mut mistakes = Vec::new();
+        let redirects = text(root, REDIRECTS, &mut mistakes);
+        let redirects = Redirects::parse(&redirects, &mut Complain::new(REDIRECTS, &mut mistakes));
+        let fields = text(root, HEADERS, &mut mistakes);
+        let fields = FieldRules::parse(&fields, &mut Complain::new(HEADERS, &mut mistakes));
+        Self { redirects, fields, mistakes }
+    }
+}
+
+fn text(root: &Root, name: &'static str, mistakes: &mut Vec<Mistake>) -> String {
+    let read = || -> io::Result<String> {
+        let Some(entry) = root.find_file(name.as_ref())? else { return Ok(String::new()) };
+        let mut bytes = Vec::new();
+        entry.file.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let mut text = read().unwrap_or_else(|error| {
+        mistakes.push(Mistake { file: name, line: 1, problem: format!("cannot be read: {error}") });
+        String::new()
+    });
+    if text.len() as u64 >= FILE_BYTES_MAX {
+        let cut = text.rfind('\n').unwrap_or(0);
+        text.truncate(cut);
+        mistakes.push(Mistake {
+            file: name,
+            line: text.lines().count() + 1,
+            problem: "from here on left out: the file is longer than 1 MiB".to_owned(),
+        });
+    }
+    text
+}
+
+/// Takes down what is wrong with the lines of one file.
+pub(super) struct Complain<'a> {
+    file: &'static str,
+    mistakes: &'a mut Vec<Mistake>,
+    taken: usize,
+}
+
+impl<'a> Complain<'a> {
+    pub(super) const fn new(file: &'static str, mistakes: &'a mut Vec<Mistake>) -> Self {
+        Self { file, mistakes, taken: 0 }
+    }
+
+    pub(super) fn of(&mut self, line: usize, problem: impl Into<String>) {
+        self.taken += 1;
+        let problem = match self.taken {
+            ..=MISTAKES_MAX => problem.into(),
+            n if n == MISTAKES_MAX + 1 => "and further lines that mean nothing".to_owned(),
+            _ => return,
+        };
+        self.mistakes.push(Mistake { file: self.file, line, problem });
+    }
+}
+
+/// The lines that say something, numbered from 1: trimmed, without empty ones, comments, and those that are too long.
+pub(super) fn lines<'t>(text: &'t str, complain: &mut Complain<'_>) -> Vec<(usize, &'t str)> {
+    let mut lines = Vec::new();
+    for (number, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        if line.len() > LINE_BYTES_MAX {
+            complain.of(number + 1, format!("longer than {LINE_BYTES_MAX} bytes"));
+        } else {
+            lines.push((number + 1, line));
+        }
+    }
+    lines
+}
