@@ -15,7 +15,7 @@ use http_body::{Body, Frame, SizeHint};
 use semantics::{RequestHead, Scheme};
 use tokio::time::Sleep;
 
-use crate::h2::Unread;
+use crate::{h2::Unread, send_file::FileRegion};
 
 /// Who is at the other end of a connection.
 #[derive(Debug, Clone, Copy)]
@@ -104,6 +104,10 @@ pub trait Service: 'static {
         started: Instant,
         interim: Option<Interim>,
     ) -> impl Future<Output = (http::Response<Self::Body>, Self::Note)>;
+
+    /// Takes the next content of `body`, if that lies in a file: whoever takes it sends it, before anything else of the body. Asked for again
+    /// after each piece.
+    fn take_file(body: &mut Self::Body) -> Option<FileRegion>;
 
     /// An exchange has ended.
     fn done(&self, exchange: &Exchange<'_>, note: Self::Note);

@@ -108,6 +108,11 @@ impl Stream {
         }
     }
 
+    /// The socket, where bytes may go to it past us: it is TCP, and nothing lies between.
+    pub(crate) const fn as_plain_tcp(&self) -> Option<&TcpStream> {
+        if let Io::Tcp(stream) = &self.io { Some(stream) } else { None }
+    }
+
     /// Ends our direction.
     pub(crate) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.io {

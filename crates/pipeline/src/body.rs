@@ -9,6 +9,7 @@ use std::{
 
 use bytes::Bytes;
 use http_body::{Body as HttpBody, Frame, SizeHint};
+use origins::FileRegion;
 use store::Reader;
 
 use crate::{Failure, coded_body::CodedBody, disk_body::DiskStream, store_body::StoreBody};
@@ -36,6 +37,14 @@ pub enum Body {
 }
 
 impl Body {
+    /// Takes what comes next, if that lies in a file that may be sent as it is: whoever takes it sends it.
+    pub fn take_file(&mut self) -> Option<FileRegion> {
+        match self {
+            Self::Origin(origins::Body::File(file)) => file.take_region(),
+            _ => None,
+        }
+    }
+
     /// No content.
     #[must_use]
     pub const fn empty() -> Self {

@@ -4,6 +4,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, header};
+use origins::FileBody;
 use semantics::{
     RequestFields, Timestamp,
     cache_status::CacheStatus,
@@ -51,10 +52,11 @@ pub(crate) async fn stored(
     Ok(response)
 }
 
-/// Stored content, ready to be cut.
-enum Source<'a> {
+/// Content, ready to be cut.
+pub(crate) enum Source<'a> {
     Memory(&'a Bytes),
     Disk(OpenBody),
+    File(FileBody),
 }
 
 impl<'a> Source<'a> {
@@ -69,6 +71,7 @@ impl<'a> Source<'a> {
         match self {
             Self::Memory(bytes) => bytes.len() as u64,
             Self::Disk(open) => open.len(),
+            Self::File(file) => file.left(),
         }
     }
 
@@ -76,6 +79,7 @@ impl<'a> Source<'a> {
         match self {
             Self::Memory(bytes) => Body::Full(Bytes::clone(bytes)),
             Self::Disk(open) => Body::Disk(Box::new(DiskStream::of_range(open.clone(), 0..open.len()))),
+            Self::File(file) => of_file(file, [Part::Slice(0..file.left())]),
         }
     }
 
@@ -83,6 +87,7 @@ impl<'a> Source<'a> {
         match self {
             Self::Memory(bytes) => Body::Full(slice(bytes, range)),
             Self::Disk(open) => Body::Disk(Box::new(DiskStream::of_range(open.clone(), range.clone()))),
+            Self::File(file) => of_file(file, [Part::Slice(range.clone())]),
         }
     }
 
@@ -96,8 +101,13 @@ impl<'a> Source<'a> {
                 Body::Pieces(pieces.collect::<VecDeque<_>>())
             }
             Self::Disk(open) => Body::Disk(Box::new(DiskStream::new(open.clone(), parts))),
+            Self::File(file) => of_file(file, parts),
         }
     }
+}
+
+fn of_file(file: &FileBody, parts: impl IntoIterator<Item = Part>) -> Body {
+    Body::Origin(origins::Body::File(Box::new(file.cut(parts))))
 }
 
 /// Preconditions concern representations that would be sent with success (RFC 9110 §13.2.1), in whichever form: `chosen`, unless the client
@@ -180,36 +190,44 @@ fn whole(record: &Record, form: Option<Form>, body: Body) -> Response<Body> {
 }
 
 fn whole_or_part(record: &Record, content: &Source<'_>, fields: &RequestFields<'_>) -> Response<Body> {
-    if !fields.range.is_present() || record.status != StatusCode::OK {
-        return whole(record, None, content.whole());
-    }
-    let headers = record.headers();
-    let date = headers.get(header::DATE).and_then(|value| parse_http_date(value.as_bytes()));
+    cut(whole(record, None, Body::empty()), (record.etag(), record.last_modified), content, fields)
+}
+
+/// Gives a response, of which all but the content is there, what of its content was asked for (RFC 9110 §14.2).
+pub(crate) fn cut(
+    mut response: Response<Body>,
+    (etag, last_modified): (Option<&[u8]>, Option<Timestamp>),
+    content: &Source<'_>,
+    fields: &RequestFields<'_>,
+) -> Response<Body> {
     let length = content.len();
-    match plan(fields, record.etag(), record.last_modified, date, length) {
-        Ranges::Whole => whole(record, None, content.whole()),
+    let date = response.headers().get(header::DATE).and_then(|value| parse_http_date(value.as_bytes()));
+    let ranges = if fields.range.is_present() && response.status() == StatusCode::OK {
+        plan(fields, etag, last_modified, date, length)
+    } else {
+        Ranges::Whole
+    };
+    match ranges {
+        Ranges::Whole => *response.body_mut() = content.whole(),
         Ranges::One(range) => {
-            let mut response = whole(record, None, content.part(&range));
-            let part = range.end - range.start;
-            partial(&mut response, part);
+            partial(&mut response, range.end - range.start);
             set(response.headers_mut(), header::CONTENT_RANGE, &content_range(&range, length));
-            response
+            *response.body_mut() = content.part(&range);
         }
         Ranges::Many(ranges) => {
             let boundary = boundary();
-            let content_type = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+            let content_type = response.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes);
             let (parts, total) = multipart(&ranges, content_type, &boundary, length);
-            let mut response = whole(record, None, content.parts(parts));
             partial(&mut response, total);
             set(response.headers_mut(), header::CONTENT_TYPE, &multipart_content_type(&boundary));
-            response
+            *response.body_mut() = content.parts(parts);
         }
         Ranges::NotSatisfiable => {
-            let mut response = failure::page(StatusCode::RANGE_NOT_SATISFIABLE, "range");
+            response = failure::page(StatusCode::RANGE_NOT_SATISFIABLE, "range");
             set(response.headers_mut(), header::CONTENT_RANGE, &unsatisfied_range(length));
-            response
         }
     }
+    response
 }
 
 fn partial(response: &mut Response<Body>, length: u64) {

@@ -14,7 +14,7 @@ use semantics::{
 use store::{Lead, Reader, Unread, Writer};
 use tokio::{sync::oneshot, time::timeout};
 
-use crate::{Failure, Interim, Pipeline, Record, Stored, ask::Answer, forward, question::Question};
+use crate::{Failure, Interim, Pipeline, Record, Stored, ask::Answer, file::lies_in_a_file, forward, question::Question};
 
 /// How long a key is remembered whose answer could not be shared.
 const UNCACHEABLE: Duration = Duration::from_secs(60);
@@ -113,7 +113,7 @@ impl Pipeline {
         let length = response.body().size_hint().exact().or_else(|| content_length(&response));
         let lead = lead.within(question.site.object_max, question.site.disk_object_max);
         let kept = match self.judge(question, status, response.headers(), (request_time, response_time)) {
-            Ok(_) if length.is_some_and(|length| !lead.keeps(length)) => {
+            Ok(_) if lies_in_a_file(response.body()) || length.is_some_and(|length| !lead.keeps(length)) => {
                 self.refused(question, "too-large", Some(status), response_time);
                 self.release(question, lead);
                 let _ = tell.send(Told::Alone { response, why: "too-large", took });

@@ -18,6 +18,7 @@ mod entry;
 pub mod explain;
 mod failure;
 mod fetch;
+mod file;
 mod forward;
 mod hit;
 mod https;

@@ -34,7 +34,7 @@ use crate::{
     entry::{self, Entry, make_private},
     failure,
     fetch::{STALE_IF_ERROR, Told},
-    forward,
+    file, forward,
     next::{Found, Next},
     popularity::Sampler,
     question::{self, Question},
@@ -321,11 +321,18 @@ impl Pipeline {
             }
             Ok(Told::Alone { response, why, took }) => {
                 let status = CacheStatus { detail: Some(why), ..forwarded_status(forwarded, Some(response.status()), false) };
-                let body = |body| if question.method == Method::HEAD { Body::empty() } else { Body::Origin(body) };
-                let mut response = conditional(question, response.map(body));
+                // What lies in a file goes as it lies there.
+                let in_file = file::lies_in_a_file(response.body());
+                let mut response = if in_file {
+                    file::respond(&question.method, &question.fields(), response)
+                } else {
+                    let body = |body| if question.method == Method::HEAD { Body::empty() } else { Body::Origin(body) };
+                    conditional(question, response.map(body))
+                };
                 policy::remove_dialect(response.headers_mut());
                 deliver::explain(response.headers_mut(), &status);
-                (in_passing(question, question.is_personal(), response), Note { origin_time: Some(took), ..Note::of(status.outcome) })
+                let response = if in_file { response } else { in_passing(question, question.is_personal(), response) };
+                (response, Note { origin_time: Some(took), ..Note::of(status.outcome) })
             }
             Ok(Told::Failed(failure)) => self.failed(question, candidate, &failure, forwarded, false).await,
             Err(_) => self.failed(question, candidate, &Failure::given_up("the fetch was given up"), forwarded, false).await,
@@ -367,6 +374,13 @@ impl Pipeline {
             if status.is_server_error() && self.stands_in(question, &candidate, answer.response_time) {
                 return self.failed(question, Some(candidate), &Failure::of_status(status), forwarded, false).await;
             }
+        }
+        if file::lies_in_a_file(answer.response.body()) {
+            let mut response = file::respond(&question.method, &question.fields(), answer.response);
+            policy::remove_dialect(response.headers_mut());
+            let explained = CacheStatus { detail: Some("too-large"), ..forwarded_status(forwarded, Some(status), false) };
+            deliver::explain(response.headers_mut(), &explained);
+            return (response, Note { origin_time: took, ..Note::of(explained.outcome) });
         }
         let times = (answer.request_time, answer.response_time);
         let (parts, body) = answer.response.into_parts();

@@ -61,6 +61,10 @@ impl edge::Service for SiteService {
         self.pipeline.respond(ip(peer), peer.scheme, request.map(content), interim.map(Interim::new)).await
     }
 
+    fn take_file(body: &mut Body) -> Option<edge::FileRegion> {
+        body.take_file().map(|region| edge::FileRegion { file: region.file, range: region.range })
+    }
+
     fn done(&self, exchange: &Exchange<'_>, note: Note) {
         let counters = self.pipeline.counters();
         counters.responded(exchange.status, exchange.body_bytes, note.outcome, note.collapsed, exchange.complete);

@@ -4,7 +4,7 @@ use std::{
     future::Future,
     io::{self, IoSlice},
     pin::{Pin, pin},
-    task::Poll,
+    task::{Context, Poll, ready},
     time::Instant,
 };
 
@@ -13,9 +13,12 @@ use http::{HeaderMap, Method, StatusCode, header};
 use http_body::Body;
 
 use super::{Call, Connection, connection_fields, head::Reject, interim::Interims};
+#[cfg(target_os = "linux")]
+use crate::send_file::{STEP_BYTES, fetch, is_at_hand, poll_send, try_write_before_more};
 use crate::{
     connection::Phase,
     line::Line,
+    send_file::FileRegion,
     service::{RequestBody, Service},
 };
 
@@ -116,24 +119,25 @@ impl<S: Service> Connection<S> {
             return Ok(keep_alive);
         }
         let mut left = content_length(&parts);
+        let sends_files = framing == Framing::Length && cfg!(target_os = "linux") && self.stream.as_plain_tcp().is_some();
         // The first piece goes out with the head if it is there already; otherwise the head does not wait for it.
-        let first = std::future::poll_fn(|cx| match Pin::new(&mut body).poll_frame(cx) {
+        let first = std::future::poll_fn(|cx| match poll_piece::<S>(&mut body, sends_files, cx) {
             Poll::Pending => Poll::Ready(None),
-            Poll::Ready(frame) => Poll::Ready(Some(frame)),
+            Poll::Ready(piece) => Poll::Ready(Some(piece)),
         })
         .await;
         let mut next = match first {
             None => {
                 self.write_all(&mut [IoSlice::new(&head)]).await?;
                 head.clear();
-                self.next_frame(&mut body).await?
+                self.next_piece(&mut body, sends_files).await?
             }
-            Some(frame) => frame,
+            Some(piece) => piece,
         };
         loop {
-            let data = match next {
+            let piece = match next {
                 None => break,
-                Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
+                Some(Ok(piece)) => piece,
                 Some(Err(error)) => {
                     // The head promised more: only a broken connection tells the client that this is not the end.
                     self.write_all(&mut [IoSlice::new(&head)]).await?;
@@ -141,20 +145,27 @@ impl<S: Service> Connection<S> {
                 }
             };
             if let Some(left) = &mut left {
-                let Some(rest) = left.checked_sub(data.len() as u64) else {
+                let Some(rest) = left.checked_sub(piece.len()) else {
                     return Err(io::Error::other("more content than Content-Length says"));
                 };
                 *left = rest;
             }
-            if !data.is_empty() {
-                self.write_piece(&head, &data, framing).await?;
-                head.clear();
-                *body_bytes += data.len() as u64;
+            match piece {
+                Piece::Bytes(data) if data.is_empty() => {}
+                Piece::Bytes(data) => {
+                    self.write_piece(&head, &data, framing).await?;
+                    head.clear();
+                    *body_bytes += data.len() as u64;
+                }
+                Piece::File(region) => {
+                    self.send_file(&head, region, body_bytes).await?;
+                    head.clear();
+                }
             }
             if body.is_end_stream() {
                 break;
             }
-            next = self.next_frame(&mut body).await?;
+            next = self.next_piece(&mut body, sends_files).await?;
         }
         if left.is_some_and(|left| left > 0) {
             self.write_all(&mut [IoSlice::new(&head)]).await?;
@@ -167,15 +178,50 @@ impl<S: Service> Connection<S> {
         Ok(keep_alive)
     }
 
-    async fn next_frame(&mut self, body: &mut S::Body) -> io::Result<Option<Result<http_body::Frame<Bytes>, <S::Body as Body>::Error>>> {
+    async fn next_piece(&mut self, body: &mut S::Body, sends_files: bool) -> io::Result<NextPiece<S>> {
         self.seat.in_service();
         std::future::poll_fn(|cx| {
-            if let Poll::Ready(frame) = Pin::new(&mut *body).poll_frame(cx) {
-                return Poll::Ready(Ok(frame));
+            if let Poll::Ready(piece) = poll_piece::<S>(body, sends_files, cx) {
+                return Poll::Ready(Ok(piece));
             }
             self.stream.poll_gone(cx).map(|()| Err(io::ErrorKind::ConnectionAborted.into()))
         })
         .await
+    }
+
+    /// Writes `head`, and then what lies in a file. A file that has become shorter than was promised ends the connection.
+    #[cfg(target_os = "linux")]
+    async fn send_file(&mut self, head: &[u8], FileRegion { file, mut range }: FileRegion, body_bytes: &mut u64) -> io::Result<()> {
+        if !head.is_empty() {
+            let written = self.stream.as_plain_tcp().and_then(|socket| try_write_before_more(socket, head).ok()).unwrap_or(0);
+            self.write_all(&mut [IoSlice::new(head.get(written..).unwrap_or_default())]).await?;
+        }
+        while range.start < range.end {
+            let step = range.start..range.end.min(range.start + STEP_BYTES);
+            if !is_at_hand(&file, &step) {
+                self.seat.in_service();
+                fetch(&file, step.clone()).await?;
+            }
+            self.seat.until(Phase::Write, self.front.allowances.write);
+            let sent = std::future::poll_fn(|cx| match self.stream.as_plain_tcp() {
+                Some(socket) => poll_send(socket, cx, &file, &step),
+                None => Poll::Ready(Err(io::ErrorKind::Unsupported.into())),
+            })
+            .await?;
+            if sent == 0 {
+                return Err(io::Error::other("a file ended before its length"));
+            }
+            range.start += sent;
+            *body_bytes += sent;
+            // A client on a fast line could take a whole film without ever making us wait.
+            tokio::task::yield_now().await;
+        }
+        Ok(())
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    async fn send_file(&mut self, _: &[u8], _: FileRegion, _: &mut u64) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     async fn write_piece(&mut self, head: &[u8], data: &Bytes, framing: Framing) -> io::Result<()> {
@@ -186,6 +232,32 @@ impl<S: Service> Connection<S> {
             self.write_all(&mut [IoSlice::new(head), IoSlice::new(data)]).await
         }
     }
+}
+
+/// A piece of content.
+enum Piece {
+    Bytes(Bytes),
+    File(FileRegion),
+}
+
+/// `None`: there are no more.
+type NextPiece<S> = Option<Result<Piece, <<S as Service>::Body as Body>::Error>>;
+
+impl Piece {
+    fn len(&self) -> u64 {
+        match self {
+            Self::Bytes(data) => data.len() as u64,
+            Self::File(region) => region.range.end - region.range.start,
+        }
+    }
+}
+
+fn poll_piece<S: Service>(body: &mut S::Body, sends_files: bool, cx: &mut Context<'_>) -> Poll<NextPiece<S>> {
+    if sends_files && let Some(region) = S::take_file(body) {
+        return Poll::Ready(Some(Ok(Piece::File(region))));
+    }
+    let frame = ready!(Pin::new(body).poll_frame(cx));
+    Poll::Ready(frame.map(|frame| frame.map(|frame| Piece::Bytes(frame.into_data().unwrap_or_default()))))
 }
 
 fn framing(method: &Method, parts: &http::response::Parts, body: &impl Body, minor_version: u8) -> Framing {

@@ -37,6 +37,7 @@ mod sites;
 mod sources;
 mod spool;
 mod stale;
+mod static_files;
 mod targeted;
 mod validation;
 mod vary;
