@@ -5,10 +5,12 @@
 //!
 //! Absent from this room: sockets, async, fields. Which coding a client gets is decided elsewhere ([`semantics::coding`]).
 
+mod dictionary;
 mod stream;
 mod whole;
 mod workshop;
 
+pub use dictionary::{DictionaryHash, dictionary_hash, encode_with_dictionary};
 pub use stream::Stream;
 pub use whole::encode;
 pub use workshop::{Busy, Counts, Workshop};

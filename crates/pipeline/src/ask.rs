@@ -7,7 +7,13 @@ use origins::OriginError;
 use policy::{Kept, NotKept, Seen};
 use semantics::{Timestamp, coding::vary_on_accept_encoding, date::format_http_date, vary::Vary};
 
-use crate::{Failure, Interim, Pipeline, Record, coded::may_have_forms, question::Question, refusals::Refusal};
+use crate::{
+    Failure, Interim, Pipeline, Record,
+    coded::may_have_forms,
+    dictionaries::{AVAILABLE_DICTIONARY, offer},
+    question::Question,
+    refusals::Refusal,
+};
 
 /// After a purge: how long a "not found" is not believed.
 const JUST_PURGED: Duration = Duration::from_secs(5);
@@ -114,12 +120,15 @@ impl Pipeline {
         let mut vary = Vary::of(headers, &question.fields());
         // Without a coding it is for everybody: the others get forms of it.
         if question.asks.coded && !headers.contains_key(header::CONTENT_ENCODING) {
-            vary = vary.without(&header::ACCEPT_ENCODING);
+            vary = vary.without(&header::ACCEPT_ENCODING).without(&AVAILABLE_DICTIONARY);
         }
         let codable = may_have_forms(question, (status, headers), length, ready);
         let mut headers = std::borrow::Cow::Borrowed(headers);
         if codable {
             vary_on_accept_encoding(headers.to_mut());
+            if question.site.policy.settings().compress.dictionaries && status == StatusCode::OK {
+                offer(question.uri.path(), headers.to_mut());
+            }
         }
         let mut record = Record::new(status, &headers, length, kept, vary);
         record.codable = codable;

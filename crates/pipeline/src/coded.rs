@@ -130,7 +130,7 @@ pub(crate) fn in_passing(question: &Question, personal: bool, mut response: Resp
 }
 
 /// Coded anew each time, the bytes may differ, so the tag must not promise that they do not (RFC 9110 §8.8.1).
-fn weaken(headers: &mut HeaderMap) {
+pub(crate) fn weaken(headers: &mut HeaderMap) {
     let Some(tag) = headers.get(header::ETAG).filter(|tag| has_own_tags(tag.as_bytes())) else { return };
     if let Ok(weak) = HeaderValue::from_bytes(&[b"W/", tag.as_bytes()].concat()) {
         headers.insert(header::ETAG, weak);

@@ -44,12 +44,17 @@ pub(crate) async fn stored(
             _ => whole_or_part(record, &Source::of(&stored.body).await?, fields),
         },
     };
+    with_status(&mut response, record, status, now);
+    Ok(response)
+}
+
+/// Adds what is not stored: the age, and what the cache did.
+pub(crate) fn with_status(response: &mut Response<Body>, record: &Record, status: &CacheStatus<'_>, now: Timestamp) {
     let ttl = record.freshness.lifetime.as_secs().cast_signed() - record.freshness.age(now).as_secs().cast_signed();
     let status = CacheStatus { ttl: Some(ttl), ..*status };
     let headers = response.headers_mut();
     headers.insert(header::AGE, HeaderValue::from(record.freshness.age(now).as_secs()));
     explain(headers, &status);
-    Ok(response)
 }
 
 /// Content, ready to be cut.

@@ -259,6 +259,9 @@ impl Pipeline {
         let stored = store.insert(question.hash, &question.key, stored, |held| held.vary.matches(&fields) && held.part() == part);
         if stored.record.codable {
             self.shared.make_form((question.hash, &question.key), &stored, Coding::Gzip);
+            if question.site.policy.settings().compress.dictionaries {
+                self.shared.next_version(question.hash, &stored);
+            }
         }
         stored
     }

@@ -14,6 +14,7 @@ use semantics::{
     cache_status::Outcome,
     coding::{Accepted, Coding},
     conditional::Precondition,
+    dictionary,
 };
 use store::{Found, Page, Purged};
 
@@ -110,6 +111,10 @@ impl Pipeline {
         let record = &stored.record;
         let now = self.shared.clock.at(started);
         if !self.is_fresh(stored, now) || (asked.cookie && !record.for_cookies) || (asked.authorization && !record.for_authorization) {
+            return None;
+        }
+        // Who has the version before gets what has changed, on the long way.
+        if record.codable && site.policy.settings().compress.dictionaries && dictionary::is_mentioned(fields) {
             return None;
         }
         let accepted = if record.codable { Accepted::of(fields) } else { Accepted::IDENTITY };

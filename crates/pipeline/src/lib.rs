@@ -13,6 +13,7 @@ mod coded;
 mod coded_body;
 mod counters;
 mod deliver;
+mod dictionaries;
 mod disk_body;
 mod entry;
 pub mod explain;

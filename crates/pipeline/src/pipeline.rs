@@ -521,6 +521,9 @@ impl Pipeline {
         };
         let now = self.shared.clock.now();
         self.want_best_form(question, stored);
+        if let Some(response) = self.update(question, stored, &status, now) {
+            return (response, Note { collapsed, ..Note::of(outcome) });
+        }
         match deliver::stored(stored, &question.method, &question.fields(), &status, now).await {
             Ok(response) => (response, Note { collapsed, ..Note::of(outcome) }),
             Err(error) => {

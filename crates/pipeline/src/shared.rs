@@ -10,7 +10,8 @@ use semantics::Timestamp;
 use store::{Hardness, Target};
 
 use crate::{
-    Clock, Refilling, Store, entry::Verifying, popularity::Popularity, purge::Purging, refusals::Refusals, store_body::CopyBudget,
+    Clock, Refilling, Store, dictionaries::Dictionaries, entry::Verifying, popularity::Popularity, purge::Purging, refusals::Refusals,
+    store_body::CopyBudget,
 };
 
 /// A worker's front may hold this part of the memory tier,
@@ -31,6 +32,7 @@ pub struct Shared {
     pub refilling: Refilling,
     /// Where forms of stored responses are made.
     pub workshop: Workshop,
+    pub(crate) dictionaries: Dictionaries,
     pub(crate) popularity: Popularity,
     purged_at: AtomicU64,
     pub(crate) refusals: Refusals,
@@ -58,6 +60,7 @@ impl Shared {
             purging: Purging::default(),
             refilling: Refilling::default(),
             workshop: Workshop::default(),
+            dictionaries: Dictionaries::default(),
             popularity: Popularity::new(),
             purged_at: AtomicU64::new(0),
             refusals: Refusals::default(),

@@ -30,6 +30,8 @@ pub struct Compress {
     pub exclude: Vec<String>,
     /// What is done about responses that are not shared.
     pub passed: Passed,
+    /// Whether a page is the dictionary of its next version (RFC 9842).
+    pub dictionaries: bool,
 }
 
 /// The types that shrink, as they are known by default.
@@ -66,7 +68,7 @@ pub const COMPRESS_MAX_SIZE: u64 = 8 << 20;
 impl Default for Compress {
     fn default() -> Self {
         let types = COMPRESS_TYPES.iter().map(ToString::to_string).collect();
-        Self { enabled: true, types, min_size: COMPRESS_MIN_SIZE, exclude: Vec::new(), passed: Passed::default() }
+        Self { enabled: true, types, min_size: COMPRESS_MIN_SIZE, exclude: Vec::new(), passed: Passed::default(), dictionaries: false }
     }
 }
 

@@ -212,6 +212,20 @@ impl Named {
     }
 }
 
+/// Whether a request names a coding of this name, and does not refuse it. `*` does not count: it names nothing that nobody expects.
+pub(crate) fn accepts_token(request: &RequestFields<'_>, name: &[u8]) -> bool {
+    let mut accepted = None;
+    request.lines.for_each("accept-encoding", |line| {
+        for member in members(line) {
+            let end = separator(member, b';');
+            if trim_ows(&member[..end]).eq_ignore_ascii_case(name) {
+                accepted = Some(accepted.unwrap_or(true) && weight(member.get(end + 1..).unwrap_or_default()) > 0);
+            }
+        }
+    });
+    accepted == Some(true)
+}
+
 /// The weight among the parameters of a member, in thousandths: 1000 without any, 0 if it is malformed (RFC 9110 §12.4.2).
 fn weight(parameters: &[u8]) -> u16 {
     let mut weight = 1000;

@@ -10,6 +10,7 @@ pub mod combine;
 pub mod conditional;
 pub mod date;
 pub mod decimal;
+pub mod dictionary;
 pub mod entity_tag;
 pub mod freshness;
 pub mod hop_by_hop;

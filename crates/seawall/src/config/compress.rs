@@ -89,6 +89,7 @@ impl Resolver<'_> {
             min_size,
             exclude: texts(first(exclude)),
             passed: first(layers.map(|layer| &layer.passed)).map_or(preset.passed, |passed| passed.get_ref().0),
+            dictionaries: first(layers.map(|layer| &layer.dictionaries)).is_some_and(|dictionaries| *dictionaries.get_ref()),
         }
     }
 

@@ -534,6 +534,13 @@ pub struct Compress {
     ///
     /// Default: `"safe"`.
     pub passed: Given<PassedWord>,
+
+    /// Whether a page is the dictionary of its next version (RFC 9842): a browser that has the old one is sent little more than what has
+    /// changed, as `dcz`. For browsers that announce it, over https. Worst case in memory: 32 MiB for the last versions, which are mostly those
+    /// that are stored anyway, and 8 MiB for what has changed.
+    ///
+    /// Default: `false`.
+    pub dictionaries: Given<bool>,
 }
 
 /// `[purge]`: purge requests on the sites' own addresses.

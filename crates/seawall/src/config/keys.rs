@@ -69,7 +69,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 16] = [
     ("https", &["redirect", "hsts", "hsts_subdomains", "hsts_preload"]),
     ("headers", &["security", "set", "remove"]),
     ("auth", &["file", "paths", "realm", "forward"]),
-    ("compress", &["enabled", "types", "min_size", "exclude", "passed"]),
+    ("compress", &["enabled", "types", "min_size", "exclude", "passed", "dictionaries"]),
     ("purge", &["allow", "path"]),
     ("refill", &["concurrency"]),
     ("site", &["hosts", "source", "kind", "tls", "cache", "origin", "blog", "static", "https", "headers", "auth", "compress"]),

@@ -379,3 +379,55 @@ async fn what_is_coded_is_counted() {
     site.has_read_all().await;
     assert_eq!(site.server.counted().coded, [0, 1, 0]);
 }
+
+/// RFC 9842: who has the version before is sent what has changed; who has another one, or takes no `dcz`, the whole.
+#[tokio::test]
+async fn the_version_before_is_a_dictionary() {
+    let (origin, site) = site_with("[compress]\ndictionaries = true").await;
+    let version = |name: &str| text("one").replace("paragraph 50", name);
+    let page = |name: &str| {
+        let page = ok(version(name)).field("content-type", "text/html").field("cache-control", "max-age=60");
+        page.field("etag", format!("\"{name}\""))
+    };
+    let has = |before: &str, codings: &str| {
+        let hash = base64(&codings::dictionary_hash(version(before).as_bytes()));
+        Req::get("/post").field("accept-encoding", codings).field("available-dictionary", format!(":{hash}:"))
+    };
+    origin.on(get("/post")).reply(page("old"));
+    let answer = site.get("/post").await.body(version("old")).field("use-as-dictionary", "match=\"/post\"");
+    answer.field("vary", "accept-encoding, available-dictionary");
+    origin.on(get("/post")).reply(page("new"));
+    site.purge(&store::Target::All, store::Hardness::Hard);
+    site.get("/post").await.body(version("new"));
+    site.server.settle_codings();
+
+    let codings = "gzip, br, zstd, dcb, dcz";
+    for _ in 0..4 {
+        let answer = site.request(has("old", codings)).await.status(200).field("content-encoding", "dcz").cache_status("hit");
+        let answer = answer.field("etag", "W/\"new\"").field("vary", "accept-encoding, available-dictionary");
+        // 40 bytes of it are the head that names the dictionary.
+        assert!(answer.content.len() < 120, "{}", answer.content.len());
+        let mut decoded = String::new();
+        let mut decoder =
+            zstd::stream::read::Decoder::with_dictionary(&answer.content[40..], version("old").as_bytes()).expect("a decoder");
+        decoder.read_to_string(&mut decoded).expect("it can be decoded");
+        assert_eq!(decoded, version("new"));
+    }
+    for request in [has("old", "gzip"), has("other", codings), has("new", codings), taking("gzip")] {
+        let answer = site.request(request).await.status(200);
+        assert_ne!(answer.value("content-encoding").as_deref(), Some("dcz"));
+        assert_eq!(decoded(&answer), version("new"));
+        site.server.settle_codings();
+    }
+    site.request(has("old", codings).field("if-none-match", "W/\"new\"")).await.status(304);
+}
+
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let bits = chunk.iter().chain(&[0, 0]).take(3).fold(0_usize, |bits, byte| bits << 8 | usize::from(*byte));
+        text.extend((0..4).map(|at| if at <= chunk.len() { char::from(DIGITS[bits >> (18 - 6 * at) & 63]) } else { '=' }));
+    }
+    text
+}
