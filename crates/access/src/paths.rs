@@ -83,9 +83,18 @@ impl Protected {
     /// Whether a walk along the path comes through a protected one, wherever it ends: one server takes `..` for a way back, the next one
     /// for a name.
     fn is_on_the_way(&self, path: &str) -> bool {
+        let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'-' | b'_' | b'.');
+        if path.bytes().all(is_plain) && !path.contains("//") && !path.contains("./") && !path.contains("/.") && !path.ends_with('.') {
+            return self.is_walked_through(path, Habits::default());
+        }
+        Habits::all().any(|habits| self.is_walked_through(path, habits))
+    }
+
+    fn is_walked_through(&self, path: &str, habits: Habits) -> bool {
         let mut stack: Vec<&str> = Vec::new();
-        for segment in path.split(['/', '\\']) {
-            match named(segment) {
+        let separates = |c| c == '/' || (habits.backslashes && c == '\\');
+        for segment in path.strip_prefix(separates).unwrap_or(path).split(separates) {
+            match habits.read(segment) {
                 Segment::None => {}
                 Segment::Back => drop(stack.pop()),
                 Segment::Name(name) => {
@@ -100,22 +109,42 @@ impl Protected {
     }
 }
 
+/// What a server makes of a path. Together they matter: `/a//../b` is `/b` to one that skips empty segments, and `/a/b` to one that does not.
+#[derive(Debug, Clone, Copy, Default)]
+struct Habits {
+    /// They separate segments.
+    backslashes: bool,
+    /// A segment ends at one of [`ENDS`].
+    ends: bool,
+    /// Dots and spaces around a name are none of it, as on Windows.
+    trims: bool,
+    /// Empty segments are none.
+    merges: bool,
+}
+
 enum Segment<'a> {
     None,
     Back,
     Name(&'a str),
 }
 
-fn named(segment: &str) -> Segment<'_> {
-    let end = segment.find(ENDS).unwrap_or(segment.len());
-    let name = segment[..end].trim_matches(' ');
-    if name == ".." {
-        return Segment::Back;
+impl Habits {
+    fn all() -> impl Iterator<Item = Self> {
+        (0..1 << 4_u8).map(|bits| Self { backslashes: bits & 1 != 0, ends: bits & 2 != 0, trims: bits & 4 != 0, merges: bits & 8 != 0 })
     }
-    // Windows takes no notice of dots and spaces at the end.
-    match name.trim_end_matches(['.', ' ']) {
-        "" => Segment::None,
-        name => Segment::Name(name),
+
+    fn read(self, segment: &str) -> Segment<'_> {
+        let end = if self.ends { segment.find(ENDS).unwrap_or(segment.len()) } else { segment.len() };
+        let name = if self.trims { segment[..end].trim_matches(' ') } else { &segment[..end] };
+        match name {
+            ".." => return Segment::Back,
+            "." => return Segment::None,
+            _ => {}
+        }
+        match if self.trims { name.trim_end_matches(['.', ' ']) } else { name } {
+            "" if self.merges => Segment::None,
+            name => Segment::Name(name),
+        }
     }
 }
 
@@ -141,7 +170,7 @@ fn root(path: &str) -> Result<Vec<String>, BadPath> {
     }
     let mut root = Vec::new();
     for segment in folded(&text).split(['/', '\\']) {
-        match named(segment) {
+        match (Habits { backslashes: true, ends: true, trims: true, merges: true }).read(segment) {
             Segment::None if segment.is_empty() => {}
             Segment::None | Segment::Back => return Err(BadPath::Dots),
             Segment::Name(name) => root.push(name.to_owned()),
@@ -278,6 +307,8 @@ mod tests {
             "/admin%0d%0a",
             "/%7Fadmin",
             "/x/..%20/admin",
+            // What is a way back to one may be a name to the next.
+            "//;\\x/admin",
             // The same file under other names.
             "/admin.html",
             "/admin.htm",
@@ -303,6 +334,16 @@ mod tests {
             "/%25C0%25AFadmin",
         ];
         for path in spellings {
+            assert!(protected.covers(path), "{path}");
+        }
+    }
+
+    /// `..` takes back what this server counts as a segment: an empty one, or one of dots.
+    #[test]
+    fn ways_back_are_counted_in_every_way() {
+        let protected = protected(&["/a/b"]);
+        for path in ["/a//..%2fb", "/a/...%2f..%2fb", "/a/;x%2f..%2fb", "/a/%20%2f..%2fb", "/a\\x%2f..%2f..%2fa%2fb", "/a/x;%5c..%2f..%2fb"]
+        {
             assert!(protected.covers(path), "{path}");
         }
     }

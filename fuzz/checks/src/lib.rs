@@ -18,6 +18,7 @@ mod files_path;
 mod http_date;
 mod input;
 mod origin_response;
+mod protected_path;
 mod query_filter;
 mod range;
 mod rebuild;
@@ -40,6 +41,7 @@ pub use cookies::cookies;
 pub use files_path::files_path;
 pub use http_date::http_date;
 pub use origin_response::origin_response;
+pub use protected_path::protected_path;
 pub use query_filter::query_filter;
 pub use range::range;
 pub use rebuild::rebuild_fields;
@@ -54,7 +56,7 @@ pub use vary::vary;
 pub type Check = fn(&[u8]);
 
 /// Every check, with the name of its target and of its folder of inputs.
-pub const CHECKS: [(&str, Check); 21] = [
+pub const CHECKS: [(&str, Check); 22] = [
     ("accept_class", accept_class),
     ("accept_encoding", accept_encoding),
     ("blog_text", blog_text),
@@ -67,6 +69,7 @@ pub const CHECKS: [(&str, Check); 21] = [
     ("files_path", files_path),
     ("http_date", http_date),
     ("origin_response", origin_response),
+    ("protected_path", protected_path),
     ("query_filter", query_filter),
     ("range", range),
     ("rebuild", rebuild_fields),
