@@ -8,6 +8,7 @@ use std::{
 };
 
 use testkit::{Answer, Req, secs};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::site::Site;
 
@@ -189,4 +190,24 @@ async fn a_large_file_is_sent_in_the_coding_that_lies_beside_it() {
         site.request(again).await.status(304).field("etag", &etag);
         site.request(Req::get("/a.txt").field("accept-encoding", "gzip").field("range", "bytes=4-9")).await.status(206).body("really");
     }
+}
+
+/// RFC 9112 §8: a file that is cut short while it is sent breaks the connection, as its length was promised; nobody waits for the rest.
+#[tokio::test]
+async fn a_file_cut_short_on_its_way_breaks_the_connection() {
+    const PROMISED: u64 = 256 << 20;
+    let (folder, site) = site_of(&[("index.html", "")], "");
+    // A hole: it costs no disk. No socket's buffers hold so much, so what is not read yet is not sent yet.
+    let film = fs::File::create(folder.path().join("public/film.bin")).expect("made");
+    film.set_len(PROMISED).expect("lengthened");
+    let mut stream = tokio::net::TcpStream::connect(site.address()).await.expect("connected");
+    stream.write_all(b"GET /film.bin HTTP/1.1\r\nHost: blog.example\r\n\r\n").await.expect("asked");
+    let mut piece = vec![0; 1 << 16];
+    let begun = stream.read(&mut piece).await.expect("begins");
+    assert!(piece.starts_with(b"HTTP/1.1 200 OK\r\n"), "{}", String::from_utf8_lossy(&piece[..begun.min(200)]));
+    film.set_len(1000).expect("cut");
+    let mut rest = Vec::new();
+    let ended = tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut rest)).await.expect("the connection ends");
+    assert!(ended.is_err() || (rest.len() as u64) < PROMISED);
+    site.get("/film.bin").await.status(200).field("content-length", "1000");
 }
