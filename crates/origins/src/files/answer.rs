@@ -4,9 +4,10 @@ use std::{
     fs::File,
     hash::Hasher as _,
     io::{self, Read as _},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::Arc,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime},
 };
 
 use bytes::Bytes;
@@ -187,7 +188,7 @@ impl Answer<'_> {
     fn listing(&mut self, folder: &Entry) -> io::Result<Response<Body>> {
         self.tags.push(stem::listing_tag(&folder.real));
         self.depends_on(&folder.real);
-        let page = listing::page(folder, self.parts.uri.path(), self.parts.uri.query())?;
+        let page = listing::page(self.root(), folder, self.parts.uri.path(), self.parts.uri.query())?;
         let mut response = whole(StatusCode::OK, "text/html; charset=utf-8", page.into(), None)?;
         response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static(REVALIDATED));
         self.finish(response.headers_mut());
@@ -313,11 +314,13 @@ fn whole(status: StatusCode, media_type: &'static str, content: Bytes, modified:
     Ok(response)
 }
 
-/// A response that is sent from where it lies. Its tag is made of length and date, as nobody has read it: strong for all who do not write
-/// twice within the nanoseconds of a file system's clock.
+/// A response that is sent from where it lies. Nobody has read it, so its tag is made of length, number, and the date of its last change of
+/// whatever kind: not the date of the file, as tools set that, and two builds may have it in common. Strong for all who do not write twice
+/// into the same file within a tick of the file system's clock.
 fn large(status: StatusCode, media_type: &'static str, entry: Entry, siblings: Vec<(Coding, Entry)>) -> io::Result<Response<Body>> {
     let (length, modified) = (entry.metadata.len(), entry.metadata.modified().ok().filter(|_| status == StatusCode::OK));
-    let etag = modified.map(|modified| format!("\"{length:x}-{:x}\"", modified.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()));
+    let (number, seconds, nanos) = (entry.metadata.ino(), entry.metadata.ctime(), entry.metadata.ctime_nsec());
+    let etag = (status == StatusCode::OK).then(|| format!("\"{length:x}-{number:x}-{seconds:x}.{nanos:x}\""));
     let mut response = Response::new(Body::Empty);
     *response.status_mut() = status;
     describe(response.headers_mut(), media_type, length, etag, modified)?;

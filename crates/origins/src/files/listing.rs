@@ -1,12 +1,12 @@
 //! What a folder without an index shows, if the operator wants it: its names, sizes and dates.
 
-use std::{fmt::Write as _, io, time::SystemTime};
+use std::{fmt::Write as _, io, os::unix::fs::MetadataExt, time::SystemTime};
 
 use rustix::fs::{AtFlags, Dir, FileType};
 
 use super::{
     path::encode_segment,
-    root::{Entry, is_hidden},
+    root::{Entry, Root, is_hidden},
     rules::{HEADERS, REDIRECTS},
 };
 
@@ -33,8 +33,8 @@ struct Row {
 
 /// The page of an opened folder at `path`, which is percent-encoded and ends with a slash. `query` says how it is sorted:
 /// `?sort=size&order=desc`.
-pub(super) fn page(folder: &Entry, path: &str, query: Option<&str>) -> io::Result<String> {
-    let (mut rows, more) = rows(folder)?;
+pub(super) fn page(root: &Root, folder: &Entry, path: &str, query: Option<&str>) -> io::Result<String> {
+    let (mut rows, more) = rows(root, folder)?;
     let (sort, descending) = order(query);
     rows.sort_by(|a, b| {
         let by_name = || a.name.to_lowercase().cmp(&b.name.to_lowercase()).then_with(|| a.name.cmp(&b.name));
@@ -49,7 +49,7 @@ pub(super) fn page(folder: &Entry, path: &str, query: Option<&str>) -> io::Resul
     Ok(html(&rows, more, path, sort, descending))
 }
 
-fn rows(folder: &Entry) -> io::Result<(Vec<Row>, bool)> {
+fn rows(root: &Root, folder: &Entry) -> io::Result<(Vec<Row>, bool)> {
     let mut rows = Vec::new();
     for entry in Dir::read_from(&folder.file)? {
         let entry = entry?;
@@ -62,19 +62,25 @@ fn rows(folder: &Entry) -> io::Result<(Vec<Row>, bool)> {
         if rows.len() == NAMES_MAX {
             return Ok((rows, true));
         }
-        let Ok(stat) = rustix::fs::statat(&folder.file, name, AtFlags::empty()) else { continue };
-        let kind = FileType::from_raw_mode(stat.st_mode);
-        if !matches!(kind, FileType::RegularFile | FileType::Directory) {
-            continue;
-        }
-        rows.push(Row {
-            name: name.to_owned(),
-            folder: kind == FileType::Directory,
-            bytes: if kind == FileType::RegularFile { u64::try_from(stat.st_size).unwrap_or(0) } else { 0 },
-            modified: stat.st_mtime,
-        });
+        let Some((kind, bytes, modified)) = look(root, folder, name) else { continue };
+        let is_folder = kind == FileType::Directory;
+        rows.push(Row { name: name.to_owned(), folder: is_folder, bytes: if is_folder { 0 } else { bytes }, modified });
     }
     Ok((rows, false))
+}
+
+/// Kind, bytes and date of a name, if it can be had: a link that leads out of the root is not followed, or it would tell how long a file is
+/// that nobody may read.
+fn look(root: &Root, folder: &Entry, name: &str) -> Option<(FileType, u64, i64)> {
+    let stat = rustix::fs::statat(&folder.file, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    let found = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Symlink => {
+            let metadata = root.find(&folder.real.join(name)).ok()??.metadata;
+            (FileType::from_raw_mode(metadata.mode()), metadata.len(), metadata.mtime())
+        }
+        kind => (kind, u64::try_from(stat.st_size).unwrap_or(0), stat.st_mtime),
+    };
+    matches!(found.0, FileType::RegularFile | FileType::Directory).then_some(found)
 }
 
 fn order(query: Option<&str>) -> (Sort, bool) {
@@ -173,7 +179,6 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::files::root::Root;
 
     fn listed(names: &[(&str, &str)], query: Option<&str>) -> String {
         let folder = tempfile::tempdir().expect("a folder");
@@ -184,7 +189,7 @@ mod tests {
         }
         let root = Root::open(folder.path()).expect("opens");
         let folder = root.find("a b".as_ref()).expect("looked").expect("is there");
-        page(&folder, "/a%20b/", query).expect("a page")
+        page(&root, &folder, "/a%20b/", query).expect("a page")
     }
 
     fn names(page: &str) -> Vec<&str> {

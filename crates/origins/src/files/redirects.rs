@@ -156,7 +156,8 @@ fn check(to: &str, status: StatusCode, from: &Pattern) -> Result<(), String> {
         return Err(format!("\"{to}\" is not percent-encoded as it should be"));
     }
     let host = to.split_once("://").map(|(_, rest)| rest.split('/').next().unwrap_or_default());
-    if host.is_some_and(|host| host.is_empty() || host.starts_with(':') || host.contains(":splat") || host.contains('@')) {
+    let captured = |piece: &str| from.captures(piece.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default());
+    if host.is_some_and(|host| host.is_empty() || host.starts_with(':') || host.contains('@') || host.split(':').skip(1).any(captured)) {
         return Err(format!("\"{to}\" takes its host from the request, or has none"));
     }
     for name in to.split("/:").skip(1) {
@@ -226,10 +227,10 @@ mod tests {
 
     #[test]
     fn a_bad_line_is_named_and_the_others_hold() {
-        let text = "# comment\n\n/a /b\nb /c\n/c\n/d /e 999\n/d /e 999x\n/f /g 301 Country=au\n/g id=:id /h/:id\nhttps://a.example/* /x\n/p/* https://api.example/:splat 200\n/q/* https://:splat/\n/r /s/:nothing\n/t //evil.example\n/z /y\n";
+        let text = "# comment\n\n/a /b\nb /c\n/c\n/d /e 999\n/d /e 999x\n/f /g 301 Country=au\n/g id=:id /h/:id\nhttps://a.example/* /x\n/p/* https://api.example/:splat 200\n/q/* https://:splat/\n/r /s/:nothing\n/t //evil.example\n/u/:v https://example.org:v/\n/z /y\n";
         let (redirects, mistakes) = parse(text);
         assert_eq!(redirects.0.len(), 2);
-        assert_eq!(mistakes.iter().map(|mistake| mistake.line).collect::<Vec<_>>(), [4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
+        assert_eq!(mistakes.iter().map(|mistake| mistake.line).collect::<Vec<_>>(), [4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]);
         assert_eq!(mistakes[0].to_string(), "_redirects:4: \"b\" does not begin with a slash");
         assert_eq!(mistakes[2].problem, "the status 999 is none of 200, 301, 302, 303, 307, 308, 404, 410");
         assert_eq!(mistakes[4].problem, "conditions such as \"Country=au\" are not supported");

@@ -17,6 +17,11 @@ const PUBLIC: &str = "public ";
 
 /// A site in `DIR/site`, with secrets beside it.
 fn site() -> (tempfile::TempDir, Site) {
+    site_with("", "")
+}
+
+/// The same with `_redirects` and settings.
+fn site_with(redirects: &str, settings: &str) -> (tempfile::TempDir, Site) {
     let place = tempfile::tempdir().expect("a folder");
     let root = place.path().join("site");
     for (name, _) in HARD_NAMES {
@@ -77,9 +82,11 @@ fn site() -> (tempfile::TempDir, Site) {
     ] {
         symlink(to, root.join(name)).expect("linked");
     }
+    write(&root, "_redirects", redirects);
+    write(&root, "_headers", "/*\n  X-Note: public\n");
     // Reading it would wait for somebody to speak.
     UnixListener::bind(root.join("socket.txt")).expect("a socket");
-    let site = Site::start(&format!("source = \"{}\"", root.display()));
+    let site = Site::start(&format!("source = \"{}\"\n{settings}", root.display()));
     (place, site)
 }
 
@@ -241,6 +248,14 @@ const REFUSED: &[&str] = &[
     "/.../index.html",
     "/..secret.txt",
     "/%2e.secret.txt",
+    // What the folder says to us alone.
+    "/_redirects",
+    "/_headers",
+    "/%5fredirects",
+    "/%5Fheaders",
+    "/./_headers",
+    "/sub/../_headers",
+    "/_headers/",
     // Links that lead out, or to a dotfile, or nowhere.
     "/out.txt",
     "/out.html",
@@ -498,6 +513,129 @@ async fn nothing_leaks_by_whatever_name() {
         }
     }
     assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), targets.len() * 6, failures.join("\n---\n"));
+}
+
+/// A folder's own rules lead nowhere that a request could not go by itself.
+#[tokio::test]
+async fn no_rule_leads_to_a_secret() {
+    let rules = "\
+        /up /../secret.txt 200\n\
+        /encoded /%2e%2e/secret.txt 200\n\
+        /slash /..%2fsecret.txt 200\n\
+        /dot /.env 200\n\
+        /link /out.txt 200\n\
+        /disk /disk/etc/passwd 200\n\
+        /self /_redirects 200\n\
+        /missing /.env 404\n\
+        /gone /out.txt 410!\n\
+        /name/:name /:name 200\n\
+        /inner/:name/x /sub/:name/secret.txt 200\n\
+        /to/* /:splat 200\n\
+        /sub/* /:splat 200\n\
+        /away/* /:splat 302\n\
+        /beside/* /:splat/../../secret.txt 200!\n";
+    let (place, site) = site_with(rules, "");
+    let mut targets: Vec<Vec<u8>> = ["/up", "/encoded", "/slash", "/dot", "/link", "/disk", "/self", "/missing", "/gone"]
+        .map(|target| target.as_bytes().to_vec())
+        .into();
+    for target in corpus(place.path()).into_iter().filter(|target| target.starts_with(b"/")) {
+        for rule in ["/to", "/name", "/away", "/inner", "/sub", "/beside"] {
+            targets.push([rule.as_bytes(), &target, if rule == "/inner" { b"/x" } else { b"" }].concat());
+        }
+    }
+    let mut failures = Vec::new();
+    for target in &targets {
+        let answer = ask(&site, "GET", target, "").await;
+        let mut wrong = indiscretion(&answer, place.path());
+        if let Some(location) = location(&answer) {
+            // Another host, or what a browser takes for one (`/\\host`), is nobody's to choose who writes a link.
+            if !location.starts_with('/') || location.starts_with("//") || location.starts_with("/\\") {
+                wrong = Some("it leads to another host");
+            }
+        } else if code(&answer) == 200 && !holds(&answer, &format!("\r\n\r\n{PUBLIC}")) {
+            wrong = Some("it is no public file");
+        }
+        if let Some(wrong) = wrong {
+            failures.push(format!("{}: {wrong}\n{}", String::from_utf8_lossy(target), String::from_utf8_lossy(&answer)));
+        }
+    }
+    assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), targets.len(), failures.join("\n---\n"));
+}
+
+fn location(answer: &[u8]) -> Option<String> {
+    let head = String::from_utf8_lossy(answer);
+    head.lines().find_map(|line| line.to_ascii_lowercase().starts_with("location: ").then(|| line[10..].to_owned()))
+}
+
+/// A listing names what can be had, by addresses that lead there, and nothing else: not how long a secret is to which a link leads.
+#[tokio::test]
+async fn a_listing_shows_nothing_that_is_not_served() {
+    let (place, site) = site_with("", "[static]\nlisting = true");
+    let list = place.path().join("site/list");
+    let names = [
+        "a.txt",
+        "a b.txt",
+        "<b>.txt",
+        "\"quoted\".txt",
+        "it's & so.txt",
+        "100%.txt",
+        "%2e%2e",
+        "javascript:alert(1)",
+        "#x?y",
+        "sub2/x.txt",
+    ];
+    for name in names {
+        write(&list, name, &format!("{PUBLIC}{name}"));
+    }
+    for name in [".env", ".git/config"] {
+        write(&list, name, SECRET);
+    }
+    for (to, name) in [
+        ("../../secret.txt", "out"),
+        ("../..", "above"),
+        ("../../site-secret", "beside"),
+        ("/etc", "etc"),
+        ("../.env", "env"),
+        ("gone", "gone"),
+    ] {
+        symlink(to, list.join(name)).expect("linked");
+    }
+    symlink("a.txt", list.join("inside.txt")).expect("linked");
+    let answer = ask(&site, "GET", b"/list/", "").await;
+    assert_eq!((code(&answer), indiscretion(&answer, place.path())), (200, None), "{}", String::from_utf8_lossy(&answer));
+    let page = String::from_utf8(answer).expect("text");
+    assert!(!page.contains("<b>") && !page.contains("it's & so"), "names are text: {page}");
+    let mut found = 0;
+    for link in page.split("href=\"").skip(1).map(|rest| rest.split('"').next().expect("one at least")) {
+        let link = link.replace("&amp;", "&").replace("&#39;", "'").replace("&#x27;", "'");
+        assert!(!link.split('/').next().expect("one at least").contains(':'), "{link} is an address of another kind");
+        if link.starts_with('?') || link.starts_with("..") || link == "/" {
+            continue;
+        }
+        let link = link.strip_prefix("./").unwrap_or(&link);
+        let target = if link.starts_with('/') { link.to_owned() } else { format!("/list/{link}") };
+        let answer = ask(&site, "GET", target.as_bytes(), "").await;
+        let shown = code(&answer) == 200 && (holds(&answer, PUBLIC) || target.ends_with("/"));
+        assert!(shown, "{target} is listed and answered {}", String::from_utf8_lossy(&answer));
+        assert_eq!(indiscretion(&answer, place.path()), None, "{target}");
+        found += 1;
+    }
+    assert_eq!(found, names.len() + 1, "{page}");
+}
+
+/// What stands in for a path that is nothing is a public file as well.
+#[tokio::test]
+async fn a_fallback_is_no_way_out() {
+    let (place, site) = site();
+    for file in ["out.txt", ".env", "up/secret.txt", "../secret.txt", "/etc/passwd"] {
+        let settings = format!("source = \"{}\"\n[static]\nfallback = \"{file}\"", place.path().join("site").display());
+        // Refused at once, or never served.
+        if site.settings(&settings).is_ok() {
+            let site = Site::start(&settings);
+            let answer = ask(&site, "GET", b"/any/where", "").await;
+            assert_eq!((code(&answer), indiscretion(&answer, place.path())), (404, None), "{file}");
+        }
+    }
 }
 
 /// Other spellings of what is public name the same file, and say nothing of a secret either.
