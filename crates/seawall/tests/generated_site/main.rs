@@ -9,3 +9,4 @@ mod hugo;
 mod random;
 mod reader;
 mod server;
+mod swap;

@@ -6,6 +6,8 @@ use std::{
     time::Duration,
 };
 
+use flate2::read::GzDecoder;
+
 /// How long a reader waits for the next byte before it calls that a failure.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -25,6 +27,17 @@ impl Answer {
     pub(crate) fn value(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
+
+    /// With its content as it was before it was coded, if it was: with gzip, or this panics.
+    pub(crate) fn decoded(mut self) -> Self {
+        if let Some(coding) = self.value("content-encoding") {
+            assert_eq!(coding, "gzip");
+            let mut content = Vec::new();
+            GzDecoder::new(&self.content[..]).read_to_end(&mut content).expect("gzip");
+            self.content = content;
+        }
+        self
+    }
 }
 
 impl Reader {
@@ -42,8 +55,12 @@ impl Reader {
     pub(crate) fn get(&mut self, path: &str, fields: &str) -> Answer {
         self.send(path, fields);
         let mut answer = self.head(path);
-        let length = self.length(&answer, path);
-        answer.content = self.take(length, path);
+        if answer.value("transfer-encoding") == Some("chunked") {
+            answer.content = self.chunks(path);
+        } else {
+            let length = self.length(&answer, path);
+            answer.content = self.take(length, path);
+        }
         answer
     }
 
@@ -67,7 +84,7 @@ impl Reader {
         }
     }
 
-    /// How long the content is. A folder's answers have a length; one in chunks would be found here.
+    /// How long the content is, of what is not coded on its way.
     pub(crate) fn length(&self, answer: &Answer, path: &str) -> usize {
         if answer.status == 304 {
             return 0;
@@ -80,6 +97,19 @@ impl Reader {
         let mut content = vec![0; length];
         self.stream.read_exact(&mut content).unwrap_or_else(|error| panic!("GET {path}: cut short: {error}"));
         content
+    }
+
+    fn chunks(&mut self, path: &str) -> Vec<u8> {
+        let mut content = Vec::new();
+        loop {
+            let size = self.line(path);
+            let size = usize::from_str_radix(&size, 16).unwrap_or_else(|_| panic!("GET {path}: the chunk size {size:?}"));
+            content.extend(self.take(size, path));
+            assert_eq!(self.line(path), "", "GET {path}: behind a chunk");
+            if size == 0 {
+                return content;
+            }
+        }
     }
 
     fn line(&mut self, path: &str) -> String {
