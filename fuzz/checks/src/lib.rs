@@ -15,6 +15,7 @@ mod conditional;
 mod config_toml;
 mod cookies;
 mod files_path;
+mod files_rules;
 mod http_date;
 mod input;
 mod origin_response;
@@ -39,6 +40,7 @@ pub use conditional::conditional;
 pub use config_toml::config_toml;
 pub use cookies::cookies;
 pub use files_path::files_path;
+pub use files_rules::files_rules;
 pub use http_date::http_date;
 pub use origin_response::origin_response;
 pub use protected_path::protected_path;
@@ -67,6 +69,7 @@ pub const CHECKS: [(&str, Check); 22] = [
     ("config_toml", config_toml),
     ("cookies", cookies),
     ("files_path", files_path),
+    ("files_rules", files_rules),
     ("http_date", http_date),
     ("origin_response", origin_response),
     ("protected_path", protected_path),
