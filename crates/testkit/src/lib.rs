@@ -48,7 +48,10 @@ use std::time::Duration;
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Awaits `event` for at most [`PATIENCE`]; a test that hangs says what it hung on instead of running into the harness's own limit.
-pub(crate) async fn patiently<T>(what: &str, event: impl Future<Output = T>) -> T {
+///
+/// # Panics
+/// If it does not come.
+pub async fn patiently<T>(what: &str, event: impl Future<Output = T>) -> T {
     match tokio::time::timeout(PATIENCE, event).await {
         Ok(value) => value,
         Err(_) => panic!("waited {} s in vain: {what}", PATIENCE.as_secs()),

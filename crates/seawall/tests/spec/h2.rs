@@ -1,0 +1,282 @@
+//! HTTP/2: RFC 9113; a client of its own (h2) for what is well-formed, raw frames for what is not.
+
+use std::thread;
+
+use bytes::Bytes;
+use h2::client::SendRequest;
+use http::{Request, Response};
+use rustls::version::TLS13;
+use testkit::{Gate, get, ok, patiently, post, secs};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+use tokio_rustls::client::TlsStream;
+
+use crate::{
+    site::{HOST, Site},
+    tls::{Authority, connect, site},
+};
+
+async fn raw(authority: &Authority, site: &Site) -> TlsStream<TcpStream> {
+    connect(site, &authority.client(&[&TLS13], "h2")).await.expect("a handshake")
+}
+
+/// A client whose windows are this large.
+#[expect(clippy::disallowed_methods, reason = "it ends with its connection")]
+async fn client(authority: &Authority, site: &Site, window: u32) -> (SendRequest<Bytes>, tokio::task::JoinHandle<Result<(), h2::Error>>) {
+    let stream = raw(authority, site).await;
+    let (send, connection) = h2::client::Builder::new().initial_window_size(window).handshake(stream).await.expect("a preface");
+    (send, tokio::spawn(connection))
+}
+
+fn request(method: &str, path: &str, fields: &[(&str, &str)]) -> Request<()> {
+    let mut request = Request::builder().method(method).uri(format!("https://{HOST}{path}"));
+    for (name, value) in fields {
+        request = request.header(*name, *value);
+    }
+    request.body(()).expect("a request")
+}
+
+async fn answer(send: &mut SendRequest<Bytes>, request: Request<()>, body: &'static str) -> (Response<()>, String) {
+    let mut ready = send.clone().ready().await.expect("room for a stream");
+    let (response, mut stream) = ready.send_request(request, body.is_empty()).expect("sent");
+    if !body.is_empty() {
+        stream.send_data(Bytes::from_static(body.as_bytes()), true).expect("sent");
+    }
+    let (parts, mut incoming) = patiently("for a response", response).await.expect("a response").into_parts();
+    let mut content = Vec::new();
+    while let Some(data) = patiently("for content", incoming.data()).await {
+        let data = data.expect("content");
+        let _ = incoming.flow_control().release_capacity(data.len());
+        content.extend_from_slice(&data);
+    }
+    (Response::from_parts(parts, ()), String::from_utf8(content).expect("text"))
+}
+
+/// The same pipeline: a miss, then a hit; and the origin gets a request as HTTP/1 has it.
+#[tokio::test]
+async fn a_request_is_what_it_would_be_in_http_1() {
+    let authority = Authority::new();
+    let (origin, site) = site(&authority, "");
+    origin.on(get("/post")).reply(ok("text").field("cache-control", "max-age=60"));
+    origin.on(post("/form")).reply_with(|seen| ok(seen.text().to_uppercase()));
+    let (mut send, _connection) = client(&authority, &site, 65_535).await;
+    for status in ["uri-miss", "hit"] {
+        let (response, content) = answer(&mut send, request("GET", "/post", &[]), "").await;
+        assert_eq!((response.status().as_u16(), content.as_str()), (200, "text"));
+        assert!(response.headers()["cache-status"].to_str().expect("text").contains(status), "{response:?}");
+    }
+    let (response, content) = answer(&mut send, request("HEAD", "/post", &[]), "").await;
+    assert_eq!((response.headers()["content-length"].as_bytes(), content.as_str()), (&b"4"[..], ""));
+
+    let fields = [("cookie", "a=1"), ("cookie", "b=2"), ("te", "trailers"), ("content-length", "5")];
+    let (response, content) = answer(&mut send, request("POST", "/form", &fields), "hello").await;
+    assert_eq!((response.status().as_u16(), content.as_str()), (200, "HELLO"));
+    let requests = origin.requests();
+    let seen = requests.iter().find(|seen| seen.method == "POST").expect("it came");
+    let field = |name| seen.field(name).unwrap_or_default();
+    assert_eq!([field("cookie"), field("host"), field("x-forwarded-proto"), field("te")], ["a=1; b=2", HOST, "https", ""]);
+    assert_eq!(field("via"), "2 seawall");
+}
+
+/// RFC 9113 §5.2: a page goes out as the client's window allows, a stored one too.
+#[tokio::test]
+async fn small_windows_get_everything_in_small_pieces() {
+    let authority = Authority::new();
+    let (origin, site) = site(&authority, "");
+    let page = "0123456789abcdef".repeat(1 << 13);
+    origin.on(get("/large")).reply(ok(page.clone()).field("cache-control", "max-age=60"));
+    let (mut send, _connection) = client(&authority, &site, 1_000).await;
+    for _ in 0..2 {
+        let (_, content) = answer(&mut send, request("GET", "/large", &[]), "").await;
+        assert_eq!(content.len(), page.len());
+    }
+    assert_eq!(origin.requests().len(), 1);
+}
+
+/// A client that opens no window keeps its stream for the time that it may take nothing, and no longer.
+#[tokio::test]
+async fn a_window_that_stays_shut_is_not_waited_for() {
+    let authority = Authority::new();
+    let (origin, site) = site(&authority, "[limits]\nwrite_timeout = \"100ms\"\n");
+    origin.on(get("/post")).reply(ok("text").field("cache-control", "max-age=60"));
+    site.get("/post").await;
+    let (mut send, _connection) = client(&authority, &site, 0).await;
+    let mut other = send.clone().ready().await.expect("room");
+    let (response, _) = other.send_request(request("GET", "/post", &[]), true).expect("sent");
+    let mut incoming = patiently("for a head", response).await.expect("a head").into_body();
+    let reset = patiently("for a reset", incoming.data()).await.expect("an end").expect_err("no content fits");
+    assert_eq!(reset.reason(), Some(h2::Reason::CANCEL));
+    let (response, _) = answer(&mut send, request("HEAD", "/post", &[]), "").await;
+    assert_eq!(response.status().as_u16(), 200, "the connection goes on");
+}
+
+/// RFC 9113 §6.8: a stop lets requests under way end, and says so.
+#[tokio::test]
+async fn a_stop_says_goodbye() {
+    let authority = Authority::new();
+    let (origin, site) = site(&authority, "");
+    let gate = Gate::new();
+    origin.on(get("/slow")).reply(ok("slow").gate(&gate));
+    let (send, connection) = client(&authority, &site, 65_535).await;
+    let (_idle, idle_connection) = client(&authority, &site, 65_535).await;
+    let mut ready = send.ready().await.expect("room");
+    let (response, _) = ready.send_request(request("GET", "/slow", &[]), true).expect("sent");
+    gate.arrived().await;
+    let stopping = thread::spawn(move || site.stop(secs(30)));
+    patiently("for the end of the idle one", idle_connection).await.expect("no panic").expect("GOAWAY without an error");
+    gate.open();
+    let mut incoming = patiently("for the response", response).await.expect("a response").into_body();
+    assert_eq!(incoming.data().await.expect("content").expect("content"), "slow");
+    drop(incoming);
+    patiently("for the end", connection).await.expect("no panic").expect("GOAWAY without an error");
+    stopping.join().expect("stopped");
+}
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00";
+
+fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(payload.len()).expect("a short frame").to_be_bytes();
+    [&[0, length[0], length[1], kind, flags, 0, 0, 0, stream], payload].concat()
+}
+
+/// Fields without compression (RFC 7541 §6.2.2), so that anything can be said.
+fn block(fields: &[(&str, &str)]) -> Vec<u8> {
+    let mut whole = Vec::new();
+    for (name, value) in fields {
+        // "Literal, not indexed, with a new name".
+        whole.push(0);
+        for text in [name, value] {
+            whole.push(u8::try_from(text.len()).expect("under 127"));
+            whole.extend_from_slice(text.as_bytes());
+        }
+    }
+    whole
+}
+
+const GET: [(&str, &str); 4] = [(":method", "GET"), (":scheme", "https"), (":path", "/bad"), (":authority", HOST)];
+const POST: [(&str, &str); 4] = [(":method", "POST"), (":scheme", "https"), (":path", "/bad"), (":authority", HOST)];
+
+/// What becomes of the first stream: its status from the first HEADERS, or nothing if it was reset or the connection was closed.
+async fn outcome(stream: &mut TlsStream<TcpStream>) -> Option<Vec<u8>> {
+    let mut head = [0_u8; 9];
+    loop {
+        if patiently("for a frame", stream.read_exact(&mut head)).await.is_err() {
+            return None;
+        }
+        let length = usize::from(head[1]) << 8 | usize::from(head[2]);
+        let mut payload = vec![0; length];
+        if stream.read_exact(&mut payload).await.is_err() {
+            return None;
+        }
+        match (head[3], head[8]) {
+            (1, 1) => return Some(payload),
+            (3, 1) | (7, _) => return None,
+            _ => {}
+        }
+    }
+}
+
+/// RFC 9113 §8.1.1, §8.2, §8.3, §10.3, §10.5: what is malformed is reset or refused, and no origin hears of it. None is answered 200, whose HPACK
+/// form is one byte, 0x88 (RFC 7541 appendix A).
+#[tokio::test]
+async fn no_malformed_request_reaches_the_origin() {
+    let authority = Authority::new();
+    let (origin, site) = site(&authority, "");
+    let with = |base: &[(&'static str, &'static str)], more: &[(&'static str, &'static str)]| block(&[base, more].concat());
+    let get = |more: &[(&'static str, &'static str)]| vec![frame(1, 5, 1, &with(&GET, more))];
+    let only = |fields: &[(&'static str, &'static str)]| vec![frame(1, 5, 1, &block(fields))];
+    let upload = |more: &[(&'static str, &'static str)], body: &[u8]| vec![frame(1, 4, 1, &with(&POST, more)), frame(0, 1, 1, body)];
+    let many = vec![("a", "b"); 120];
+    let rows: Vec<(&str, Vec<Vec<u8>>)> = vec![
+        ("CR LF in a value", get(&[("x", "a\r\ntransfer-encoding: chunked")])),
+        ("LF in a value", get(&[("x", "a\nb: c")])),
+        ("NUL in a value", get(&[("x", "a\0b")])),
+        ("a blank before a value", get(&[("x", " a")])),
+        ("a blank after a value", get(&[("x", "a ")])),
+        ("a name in capitals", get(&[("X-Name", "a")])),
+        ("a colon in a name", get(&[("x:y", "a")])),
+        ("a line end in a name", get(&[("x\r\ny", "a")])),
+        ("a name that is empty", get(&[("", "a")])),
+        ("connection", get(&[("connection", "close")])),
+        ("transfer-encoding", upload(&[("transfer-encoding", "chunked")], b"0\r\n\r\n")),
+        ("upgrade", get(&[("upgrade", "h2c")])),
+        ("keep-alive", get(&[("keep-alive", "1")])),
+        ("proxy-connection", get(&[("proxy-connection", "close")])),
+        ("te other than trailers", get(&[("te", "gzip")])),
+        ("more content than its length", upload(&[("content-length", "1")], b"hello")),
+        ("less content than its length", upload(&[("content-length", "9")], b"hello")),
+        ("two lengths", upload(&[("content-length", "5"), ("content-length", "6")], b"hello")),
+        ("a length with a sign", upload(&[("content-length", "+5")], b"hello")),
+        ("a host that differs", get(&[("host", "other.example")])),
+        ("two hosts", get(&[("host", HOST), ("host", HOST)])),
+        ("more fields than allowed", get(&many)),
+        ("an unknown pseudo-field", get(&[(":x", "a")])),
+        ("a pseudo-field of responses", get(&[(":status", "200")])),
+        ("two methods", get(&[(":method", "GET")])),
+        ("two paths", get(&[(":path", "/")])),
+        ("a pseudo-field after a field", only(&[("x", "a"), GET[0], GET[1], GET[2], GET[3]])),
+        ("no method", only(&GET[1..])),
+        ("no scheme", only(&[GET[0], GET[2], GET[3]])),
+        ("no path", only(&[GET[0], GET[1], GET[3]])),
+        ("no authority", only(&GET[..3])),
+        ("an empty path", only(&[GET[0], GET[1], (":path", ""), GET[3]])),
+        ("a path without a slash", only(&[GET[0], GET[1], (":path", "bad"), GET[3]])),
+        ("a blank in the path", only(&[GET[0], GET[1], (":path", "/bad HTTP/1.1"), GET[3]])),
+        ("a line end in the path", only(&[GET[0], GET[1], (":path", "/bad\r\nx: y"), GET[3]])),
+        ("a line end in the method", only(&[(":method", "GET / HTTP/1.1\r\nx: y"), GET[1], GET[2], GET[3]])),
+        ("a method in small letters", only(&[(":method", "get"), GET[1], GET[2], GET[3]])),
+        ("a user in the authority", only(&[GET[0], GET[1], GET[2], (":authority", "u@blog.example")])),
+        ("a path in the authority", only(&[GET[0], GET[1], GET[2], (":authority", "blog.example/x")])),
+        ("CONNECT", only(&[(":method", "CONNECT"), (":authority", "blog.example:443")])),
+        ("an asterisk for GET", only(&[GET[0], GET[1], (":path", "*"), GET[3]])),
+        ("content before its head", vec![frame(0, 1, 1, b"hello")]),
+        ("a stream of the server's", vec![frame(1, 5, 2, &block(&GET))]),
+        ("a head that depends on itself", vec![frame(1, 0x25, 1, &[&[0, 0, 0, 1, 0][..], &block(&GET)].concat())]),
+        ("an index that is not in the table", vec![frame(1, 5, 1, &[0xff, 0xff, 0x7f])]),
+        ("a frame between head and continuation", vec![frame(1, 1, 1, &block(&GET)), frame(6, 0, 0, &[0; 8])]),
+    ];
+    let mut failures = Vec::new();
+    for (name, frames) in rows {
+        let mut stream = raw(&authority, &site).await;
+        stream.write_all(&[PREFACE, &frames.concat()].concat()).await.expect("sent");
+        let answered = outcome(&mut stream).await;
+        if answered.as_ref().is_some_and(|head| head.first() == Some(&0x88)) {
+            failures.push(format!("{name}: {answered:x?}"));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!(origin.requests().is_empty(), "{:#?}", origin.requests());
+}
+
+/// CVE-2019-9512, -9515, -9518, CVE-2023-44487, CVE-2024-27316: who only keeps us busy is cut off, and others are served.
+#[tokio::test]
+async fn floods_are_cut_off() {
+    let authority = Authority::new();
+    let (origin, site) = site(&authority, "");
+    origin.on(get("/post")).reply(ok("text"));
+    let ping = frame(6, 0, 0, &[0; 8]);
+    let settings = frame(4, 0, 0, &[]);
+    let empty = [frame(1, 4, 1, &block(&POST)), frame(0, 0, 1, &[]).repeat(100)].concat();
+    let continuation = [frame(1, 0, 1, &block(&GET)), frame(9, 0, 1, &block(&[("a", "b")])).repeat(100)].concat();
+    for (name, flood) in [("ping", ping), ("settings", settings), ("empty data", empty), ("continuation", continuation)] {
+        let mut stream = raw(&authority, &site).await;
+        stream.write_all(PREFACE).await.expect("sent");
+        let (mut reading, mut writing) = tokio::io::split(stream);
+        let sent = async {
+            let mut frames = 0;
+            while frames < 100_000 && writing.write_all(&flood).await.is_ok() {
+                frames += 1;
+            }
+            frames
+        };
+        let drained = async {
+            let mut sink = [0; 4096];
+            while reading.read(&mut sink).await.is_ok_and(|n| n > 0) {}
+        };
+        let (frames, ()) = patiently(name, async { tokio::join!(sent, drained) }).await;
+        assert!(frames < 100_000, "{name}");
+    }
+    site.get("/post").await.status(200);
+}
