@@ -39,6 +39,8 @@ pub struct Shared {
     pub trusted_proxies: Vec<IpNet>,
     /// For listeners that speak it.
     pub tls: Option<Tls>,
+    /// Whether HTTP/2 is spoken without TLS to clients that begin with it (RFC 9113 §3.3).
+    pub h2c: bool,
 }
 
 impl Shared {

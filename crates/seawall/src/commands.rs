@@ -170,9 +170,12 @@ fn env(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
+/// What is written unless told otherwise. The library that speaks HTTP/2 warns of what any stranger may send.
+const DIAGNOSTICS: &str = "info,h2=error";
+
 /// Diagnostics go to standard error, so that the access log may have standard output. `SEAWALL_LOG` chooses how much.
 fn start_diagnostics() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("SEAWALL_LOG").unwrap_or_else(|_| "info".into());
+    let filter = tracing_subscriber::EnvFilter::try_from_env("SEAWALL_LOG").unwrap_or_else(|_| DIAGNOSTICS.into());
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)

@@ -334,6 +334,7 @@ fn front(plan: &Plan, state: &State) -> edge::Shared {
         gauges: Arc::clone(&state.gauges),
         trusted_proxies: plan.settings.server.trusted_proxies.clone(),
         tls: Some(state.tls.clone()),
+        h2c: plan.settings.server.h2c,
     }
 }
 

@@ -20,11 +20,12 @@ use std::{
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version};
-use semantics::{RequestFields, RequestHead};
+use semantics::{RequestFields, RequestHead, Scheme};
 
 use crate::{
     accept::Share,
     connection::{Phase, Seat},
+    h2,
     line::{self, Line},
     service::{Exchange, HitOf, Peer, RequestBody, Service},
     stream::Stream,
@@ -43,6 +44,8 @@ struct Connection<S: Service> {
     seat: Seat,
     /// Bytes read and not yet consumed: empty, and without an allocation, while idle.
     pending: Vec<u8>,
+    /// Something of it was taken for HTTP/1.
+    used: bool,
     /// Made when a request first has to wait for its answer.
     interims: Option<Box<Interims>>,
     _share: Share,
@@ -86,11 +89,15 @@ struct Call {
 pub(crate) async fn serve<S: Service>(worker: Rc<Worker<S>>, front: Rc<Front>, stream: Stream, peer: Peer, seat: Seat, share: Share) {
     // The first request has to come within the time for a head; only later ones may be waited for.
     seat.until(Phase::Head, front.allowances.header);
-    let mut connection = Connection { worker, front, stream, peer, seat, pending: Vec::new(), interims: None, _share: share };
+    let mut connection = Connection { worker, front, stream, peer, seat, pending: Vec::new(), used: false, interims: None, _share: share };
     loop {
         match std::future::poll_fn(|cx| connection.poll_step(cx)).await {
             Step::Gone => return,
             Step::Close => return,
+            Step::Refuse(_) if connection.begins_http2() => {
+                let Connection { worker, front, stream, peer, seat, pending, _share, .. } = connection;
+                return Box::pin(h2::serve(worker, front, stream, peer, seat, _share, pending)).await;
+            }
             Step::Refuse(reject) => return Box::pin(connection.refuse(reject)).await,
             Step::HandOff => return Box::pin(handoff::serve(connection)).await,
             Step::Unfinished(unfinished) => {
@@ -111,6 +118,11 @@ pub(crate) async fn serve<S: Service>(worker: Rc<Worker<S>>, front: Rc<Front>, s
 }
 
 impl<S: Service> Connection<S> {
+    /// Whether the client takes it for granted that HTTP/2 is spoken (RFC 9113 §3.3), and it is. The preface was made to be no HTTP/1.
+    fn begins_http2(&self) -> bool {
+        self.front.h2c && !self.used && self.peer.scheme == Scheme::Http && self.pending.starts_with(b"PRI * HTTP/2.0\r\n")
+    }
+
     /// Reads and answers as long as that needs no waiting.
     fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<Step<S>> {
         let worker = Rc::clone(&self.worker);
@@ -122,6 +134,7 @@ impl<S: Service> Connection<S> {
                     Ok(n) => n,
                 };
                 let (consumed, step) = self.answer_all(&worker, &buffer[..n]);
+                self.used |= consumed > 0;
                 self.pending.extend_from_slice(&buffer[consumed..n]);
                 if let Some(step) = step {
                     return Poll::Ready(step);
@@ -129,6 +142,7 @@ impl<S: Service> Connection<S> {
             } else {
                 let mut pending = std::mem::take(&mut self.pending);
                 let (consumed, step) = self.answer_all(&worker, &pending);
+                self.used |= consumed > 0;
                 pending.drain(..consumed);
                 // An idle connection holds no buffer.
                 self.pending = if pending.is_empty() { Vec::new() } else { pending };

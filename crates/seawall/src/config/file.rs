@@ -103,6 +103,12 @@ pub struct Server {
     /// Default: none; then one for each processor core. Flag: `--workers`. Environment: `SEAWALL_WORKERS`.
     pub workers: Given<Count>,
 
+    /// Whether HTTP/2 is spoken without TLS too, on `listen`, to clients that begin with it (RFC 9113 §3.3, "prior knowledge"). For proxies of
+    /// your own; browsers never do.
+    ///
+    /// Default: `false`.
+    pub h2c: Given<bool>,
+
     /// Networks of your own proxies (a load balancer, a CDN), such as `"10.0.0.0/8"`. What they say about the client (`X-Forwarded-For`,
     /// `X-Forwarded-Proto`) is believed; what anybody else says is removed. `"private"` stands for every private network and this machine: right
     /// where nobody but the proxy can reach Seawall, as on a platform that gives a `PORT`, or in a network of containers.

@@ -14,7 +14,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 16] = [
             "compress", "purge", "refill", "site",
         ],
     ),
-    ("server", &["listen", "admin", "admin_token_file", "workers", "trusted_proxies", "health_path", "shutdown_timeout"]),
+    ("server", &["listen", "admin", "admin_token_file", "workers", "h2c", "trusted_proxies", "health_path", "shutdown_timeout"]),
     ("tls", &["listen", "cert", "key"]),
     (
         "limits",

@@ -77,6 +77,8 @@ pub struct Server {
     pub admin_token_file: PathBuf,
     /// Threads, at least one.
     pub workers: usize,
+    /// Whether HTTP/2 is spoken without TLS.
+    pub h2c: bool,
     /// Peers whose `X-Forwarded-*` fields are believed.
     pub trusted_proxies: Vec<IpNet>,
     /// Where visitors' addresses answer health checks. None: nowhere.
