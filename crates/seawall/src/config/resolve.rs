@@ -122,6 +122,7 @@ impl<'a> Resolver<'a> {
             admin,
             admin_token_file: self.token_file(file, env),
             workers: as_usize(self.within("workers", workers, cores, Count(1)..=Count(1024)).0),
+            h2c: file.h2c.as_ref().is_some_and(|h2c| *h2c.get_ref()),
             trusted_proxies,
             health_path: file.health_path.as_ref().map(|path| path.get_ref().0.clone()),
             shutdown_timeout: self.within("shutdown_timeout", shutdown_timeout, seconds(30), seconds(0)..=seconds(3_600)).0,

@@ -376,7 +376,7 @@ error: `lisen` is no key of [server]
 4 | lisen = [\"0.0.0.0:80\"]
   | ^^^^^ did you mean `listen`?
   |
-  = keys here: listen, admin, admin_token_file, workers, trusted_proxies, health_path, shutdown_timeout
+  = keys here: listen, admin, admin_token_file, workers, h2c, trusted_proxies, health_path, shutdown_timeout
 
 error: \"10mb\" is no size
  --> seawall.toml:7:10
@@ -508,6 +508,56 @@ fn a_purge_finds_the_admin_api() {
 }
 
 /// What a platform's start command says: no file, a few flags or variables.
+/// A folder with a certificate for `blog.example`, and its key.
+fn with_certificate(toml: &str) -> Folder {
+    let place = Folder::new(toml);
+    let made = rcgen::generate_simple_self_signed(vec!["blog.example".to_owned()]).expect("a certificate");
+    fs::write(place.0.path().join("cert.pem"), made.cert.pem()).expect("written");
+    fs::write(place.0.path().join("key.pem"), made.signing_key.serialize_pem()).expect("written");
+    place
+}
+
+#[test]
+fn a_certificate_is_enough_for_https() {
+    let place = with_certificate(SOURCE);
+    let tls = |arguments: &str, variables| place.load(arguments, variables).expect(arguments).tls;
+    assert_eq!(tls("", &[]), None);
+    let by_default = tls("--tls-cert cert.pem --tls-key key.pem", &[]).expect("TLS");
+    assert_eq!(by_default.listen, ["127.0.0.1:8443".parse().expect("an address")]);
+    assert_eq!(by_default.certificates.len(), 1);
+    assert!(by_default.certificates[0].is_default);
+    let variables = &[("SEAWALL_TLS_LISTEN", "0.0.0.0:1,0.0.0.0:2"), ("SEAWALL_TLS_CERT", "cert.pem"), ("SEAWALL_TLS_KEY", "key.pem")];
+    assert_eq!(tls("", variables).expect("TLS").listen.len(), 2);
+    let domain = place.load("--domain Blog.example --tls-cert cert.pem --tls-key key.pem", &[]).expect("a domain");
+    assert_eq!((domain.sites[0].hosts[0].as_str(), domain.server.listen), ("blog.example", vec![tcp("0.0.0.0:80")]));
+    assert_eq!(domain.tls.expect("TLS").listen, ["0.0.0.0:443".parse().expect("an address")]);
+
+    let sites = "[[site]]\nhosts = [\"a.example\"]\nsource = \"public\"\ntls = { cert = \"cert.pem\", key = \"key.pem\" }\n";
+    let tls = with_certificate(sites).load("", &[]).expect("a site's own").tls.expect("TLS");
+    assert!(!tls.certificates[0].is_default);
+}
+
+#[test]
+fn https_that_cannot_be_is_told_with_its_place() {
+    let cases = [
+        ("[tls]\nlisten = [\"127.0.0.1:8443\"]", "HTTPS needs a certificate"),
+        ("[tls]\nkey = \"key.pem\"", "a key without its certificate"),
+        ("[tls]\ncert = \"none.pem\"\nkey = \"key.pem\"", "none.pem cannot be read"),
+        ("[tls]\ncert = \"cert.pem\"", "cert.pem holds no private key"),
+        ("[tls]\ncert = \"key.pem\"\nkey = \"key.pem\"", "key.pem holds no certificate"),
+        ("[tls]\nlisten = [\"127.0.0.1:8080\"]\ncert = \"cert.pem\"\nkey = \"key.pem\"", "is where plain HTTP is spoken"),
+        ("[tls]\nlisten = [\"127.0.0.1:9180\"]\ncert = \"cert.pem\"\nkey = \"key.pem\"", "is where the admin API listens"),
+        ("[tls]\nlisten = [\"unix:/run/a.sock\"]\ncert = \"cert.pem\"\nkey = \"key.pem\"", "TLS is not spoken on a Unix socket"),
+        ("[tls]\nlisten = [\"[::1]:1\", \"[::1]:1\"]\ncert = \"cert.pem\"\nkey = \"key.pem\"", "is taken by an address before it"),
+    ];
+    for (section, expected) in cases {
+        let errors = with_certificate(&format!("{SOURCE}{section}")).load("", &[]).expect_err(section).to_string();
+        assert!(errors.contains(expected) && errors.contains("seawall.toml:"), "{section}\n{errors}");
+    }
+    let errors = Folder::new(SOURCE).load("--tls-cert none.pem", &[]).expect_err("no such file").to_string();
+    assert!(errors.contains("--tls-cert none.pem"), "{errors}");
+}
+
 #[test]
 fn a_platform_needs_no_file() {
     let folder = Folder::without_file();

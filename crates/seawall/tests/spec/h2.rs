@@ -14,7 +14,7 @@ use tokio::{
 use tokio_rustls::client::TlsStream;
 
 use crate::{
-    site::{HOST, Site},
+    site::{HOST, Site, site_with},
     tls::{Authority, connect, site},
 };
 
@@ -132,6 +132,29 @@ async fn a_stop_says_goodbye() {
     drop(incoming);
     patiently("for the end", connection).await.expect("no panic").expect("GOAWAY without an error");
     stopping.join().expect("stopped");
+}
+
+/// RFC 9113 §3.3: without TLS to those who begin with it, if that is wanted; never in the middle of a connection.
+#[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "it ends with its connection")]
+async fn without_tls_to_those_who_know_if_it_is_wanted() {
+    let (origin, site) = site_with("[server]\nh2c = true\n").await;
+    origin.on(get("/post")).reply_with(|seen| ok(seen.field("x-forwarded-proto").unwrap_or_default()));
+    let stream = TcpStream::connect(site.address()).await.expect("connected");
+    let (mut send, connection) = h2::client::handshake(stream).await.expect("a preface");
+    tokio::spawn(connection);
+    let (response, content) = answer(&mut send, request("GET", "/post", &[]), "").await;
+    assert_eq!((response.status().as_u16(), content.as_str()), (200, "http"));
+    site.get("/post").await.status(200).body("http");
+
+    let mut used = site.client().await;
+    used.get("/post").await.status(200);
+    used.send_raw(PREFACE).await;
+    used.read_answer().await.status(505);
+    let (_origin, site) = site_with("").await;
+    let mut client = site.client().await;
+    client.send_raw(PREFACE).await;
+    client.read_answer().await.status(505);
 }
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00";
