@@ -13,7 +13,7 @@ use std::{
 
 use http::Method;
 use pipeline::{Clock, Down, Https, Pipeline, Refill, ResponseFields, Router, Shared, Site};
-use policy::{Kind, Policy, Settings, Verdict};
+use policy::{Compress, Kind, Policy, Settings, Verdict};
 use proptest::prelude::*;
 use semantics::{RequestFields, RequestHead, Scheme};
 use store::{DiskOptions, DiskState, Hardness, StoreOptions, Target};
@@ -192,7 +192,8 @@ impl<'a> World<'a> {
             Step::Ask { worker, asked, repeat } => (0..*repeat).for_each(|_| self.ask(*worker, asked.clone())),
             Step::AskAgain { worker } => {
                 let last = self.got.borrow().last().and_then(|got| {
-                    let tag = got.headers.get(http::header::ETAG)?.to_str().ok()?.to_owned();
+                    let tag =
+                        got.headers.get(reader::TAG_AS_SENT).or_else(|| got.headers.get(http::header::ETAG))?.to_str().ok()?.to_owned();
                     Some(Asked { if_none_match: Some(tag), range: None, ..got.asked.clone() })
                 });
                 if let Some(asked) = last {
@@ -249,6 +250,8 @@ impl<'a> World<'a> {
             }
         }
         self.judged = got.len();
+        // Forms are added by other threads.
+        self.shared.workshop.wait_until_idle();
         let usage = self.shared.store.usage();
         let held: u64 =
             self.keys().filter_map(|key| self.shared.store.get(self.shared.store.hash(&key), &key)).map(|held| held.weight()).sum();
@@ -295,12 +298,17 @@ fn process(memory: u64, disk: Option<&Path>, server: &Server, now: &Arc<AtomicU6
     (shared, workers)
 }
 
+/// The pages of this site are short, and of no type.
+fn everything() -> Compress {
+    Compress { types: vec!["*".to_owned()], min_size: 0, ..Compress::default() }
+}
+
 fn site(server: &Server) -> Site {
     Site {
         id: 0,
         name: "site".to_owned(),
         hosts: Vec::new(),
-        policy: Policy::new(Settings::preset(Kind::Generic)),
+        policy: Policy::new(Settings { compress: everything(), ..Settings::preset(Kind::Generic) }),
         origin: Rc::new(server.clone()),
         origin_host: None,
         object_max: 64 << 10,

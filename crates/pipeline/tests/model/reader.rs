@@ -1,12 +1,15 @@
 //! Those who read the site, and what they got.
 
-use std::{cell::RefCell, net::Ipv4Addr, rc::Rc, time::Instant};
+use std::{cell::RefCell, io::Read, net::Ipv4Addr, rc::Rc, time::Instant};
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method, Request, StatusCode, header};
 use http_body_util::BodyExt;
 use pipeline::Pipeline;
 use semantics::{RequestFields, RequestHead, Scheme};
+
+/// Where the tag is kept that a coded response came with.
+pub(crate) const TAG_AS_SENT: &str = "tag-as-sent";
 
 /// What a request says of what it wants from caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +52,8 @@ pub(crate) async fn ask(pipeline: Rc<Pipeline>, asked: Asked, (at, order): (u64,
     let headers = asked.fields();
     let uri = format!("/{}", asked.page);
     let peer = Some(Ipv4Addr::LOCALHOST.into());
-    if let Some((status, headers, content)) = hit(&pipeline, &asked, &headers, &uri) {
+    if let Some((status, mut headers, content)) = hit(&pipeline, &asked, &headers, &uri) {
+        let content = decoded(&mut headers, content);
         got.borrow_mut().push(Got { asked, at, order, status, headers, content, broken: false });
         return;
     }
@@ -71,7 +75,33 @@ pub(crate) async fn ask(pipeline: Rc<Pipeline>, asked: Asked, (at, order): (u64,
             }
         }
     }
-    got.borrow_mut().push(Got { asked, at, order, status: parts.status, headers: parts.headers, content: content.freeze(), broken });
+    let (status, mut headers) = (parts.status, parts.headers);
+    let content = decoded(&mut headers, content.freeze());
+    got.borrow_mut().push(Got { asked, at, order, status, headers, content, broken });
+}
+
+/// What the judge is shown: the representation itself, whatever form of it was sent. Of content that broke off, as much as came.
+fn decoded(headers: &mut HeaderMap, content: Bytes) -> Bytes {
+    let tag = headers.get(header::ETAG).and_then(|tag| tag.to_str().ok()).unwrap_or_default().to_owned();
+    let identity = ["-gzip\"", "-zstd\""].iter().find_map(|end| tag.strip_suffix(end)).map(|bare| format!("{bare}\""));
+    let identity = identity.unwrap_or_else(|| tag.clone());
+    let identity = identity.trim_start_matches("W/");
+    if identity != tag {
+        headers.insert(TAG_AS_SENT, tag.parse().expect("a field value"));
+        headers.insert(header::ETAG, identity.parse().expect("a field value"));
+    }
+    let Some(coding) = headers.remove(header::CONTENT_ENCODING) else { return content };
+    headers.remove(header::CONTENT_LENGTH);
+    let mut decoder: Box<dyn Read + '_> = match coding.as_bytes() {
+        b"gzip" => Box::new(flate2::read::GzDecoder::new(&content[..])),
+        b"zstd" => Box::new(zstd::stream::read::Decoder::new(&content[..]).expect("a decoder")),
+        other => panic!("a coding that was not asked for: {}", String::from_utf8_lossy(other)),
+    };
+    let (mut decoded, mut piece) = (BytesMut::new(), [0; 512]);
+    while let Ok(length @ 1..) = decoder.read(&mut piece) {
+        decoded.extend_from_slice(&piece[..length]);
+    }
+    decoded.freeze()
 }
 
 fn hit(pipeline: &Pipeline, asked: &Asked, headers: &HeaderMap, path: &str) -> Option<(StatusCode, HeaderMap, Bytes)> {
@@ -112,6 +142,10 @@ impl Asked {
             Wish::OnlyIfCached => drop(add(header::CACHE_CONTROL, "only-if-cached".to_owned())),
             Wish::MaxAge(age) => drop(add(header::CACHE_CONTROL, format!("max-age={age}"))),
             Wish::MaxStale => drop(add(header::CACHE_CONTROL, "max-stale".to_owned())),
+        }
+        // Half of the pages are read by those who take codings.
+        if self.page.is_multiple_of(2) {
+            add(header::ACCEPT_ENCODING, "gzip, zstd".to_owned());
         }
         if let Some((first, last)) = self.range {
             add(header::RANGE, format!("bytes={first}-{last}"));
