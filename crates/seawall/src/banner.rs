@@ -89,6 +89,11 @@ pub(crate) fn print(settings: &Settings, listening: &[Socket], admin: Option<Soc
     eprintln!("{text}");
 }
 
+/// Something more to know, before the first line of the log.
+pub(crate) fn add(text: &str) {
+    eprintln!("{text}");
+}
+
 /// An address that one can type: the unspecified one is every address, so also this machine's own.
 fn local(address: SocketAddr) -> SocketAddr {
     match address {

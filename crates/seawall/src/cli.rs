@@ -143,6 +143,14 @@ pub struct Check {
     /// The file to check [default: ./seawall.toml]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
+
+    /// Also look at what certificates depend on: the names' DNS, ports, CAA records, the clock, the authority
+    #[arg(long)]
+    pub acme: bool,
+
+    /// With --acme: names that you would give to `seawall serve`, if there is no file yet; can be given several times
+    #[arg(long, value_name = "NAME", requires = "acme")]
+    pub domain: Vec<String>,
 }
 
 /// Write an example blog.

@@ -13,7 +13,7 @@ use clap::Parser;
 
 use crate::{
     admin_client::AdminClient,
-    banner,
+    automatic, banner,
     cli::{Access, Check, Cli, Command, Explain, Health, New, Purge, PurgeMode, PurgeTarget, Serve, Warm},
     config::{self, ConfigErrors},
     explain, purge, signals,
@@ -55,7 +55,26 @@ fn serve(serve: &Serve) -> anyhow::Result<ExitCode> {
     signals::serve_until_stopped(settings, || config::load(serve, env))
 }
 
+/// What certificates depend on; in the environment of `seawall serve`, which decides where they are kept.
+fn check_acme(check: &Check) -> anyhow::Result<ExitCode> {
+    let mut serve = Serve { config: check.config.clone(), domain: check.domain.clone(), ..Serve::default() };
+    if check.config.is_none() && !check.domain.is_empty() {
+        // What is served is of no matter here.
+        serve.source = Some("http://127.0.0.1".to_owned());
+    }
+    let settings = match config::load(&serve, env) {
+        Ok(settings) => settings,
+        Err(errors) => return Ok(show(&errors)),
+    };
+    let (text, is_well) = automatic::check(&settings)?;
+    say(&text)?;
+    Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
 fn check(check: &Check) -> anyhow::Result<ExitCode> {
+    if check.acme {
+        return check_acme(check);
+    }
     let path = check.config.as_deref().unwrap_or_else(|| Path::new(config::DEFAULT_FILE));
     match config::check(path) {
         Ok(settings) => {

@@ -12,7 +12,7 @@ use admin::{
 use edge::Socket;
 use http::Uri;
 use pipeline::OUTCOMES;
-use semantics::{Scheme, target::host_without_port};
+use semantics::{Scheme, Timestamp, target::host_without_port};
 use store::{Hardness, Target};
 
 use crate::{explain, plan::SitePlan, server::State};
@@ -129,6 +129,7 @@ impl Console for ServerConsole {
         let labelled = |label: &'static str, names: &[&'static str], values: &[u64]| {
             names.iter().zip(values).map(|(name, value)| Sample::labelled(label, *name, *value)).collect::<Vec<_>>()
         };
+        let certificates = state.keeper.as_ref().map(|keeper| keeper.status(state.shared.clock.now())).unwrap_or_default();
         let one = |value: u64| vec![Sample::plain(value)];
         let loads: Vec<(&str, (usize, usize))> = plan.sites.iter().filter_map(|site| Some((site.name(), site.origin_load()?))).collect();
         let counter = MetricKind::Counter;
@@ -247,6 +248,18 @@ impl Console for ServerConsole {
                 "Forms that were put off because too many waited to be compressed",
                 counter,
                 one(codings.refused),
+            ),
+            Metric::new(
+                "seawall_certificate_end_seconds",
+                "When certificates that come by themselves end, in seconds since 1970; 0: there is none",
+                gauge,
+                certificates.iter().map(|of| Sample::labelled("name", &of.name, of.not_after.map_or(0, Timestamp::as_secs))).collect(),
+            ),
+            Metric::new(
+                "seawall_certificate_failures",
+                "Failed attempts to get them since the last success; why is in the log",
+                gauge,
+                certificates.iter().map(|of| Sample::labelled("name", &of.name, u64::from(of.failures))).collect(),
             ),
             Metric::new("seawall_log_lost_total", "Access log lines lost because the disk did not keep up", counter, one(counted.log_lost)),
         ]

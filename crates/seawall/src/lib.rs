@@ -4,6 +4,7 @@
 
 mod access_log;
 pub mod admin_client;
+mod automatic;
 mod banner;
 mod certificates;
 pub mod cli;

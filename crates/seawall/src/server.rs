@@ -10,6 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use acme::Challenges;
 use anyhow::Context;
 use arc_swap::ArcSwap;
 use edge::{
@@ -25,6 +26,7 @@ use tokio::{
 
 use crate::{
     access_log::AccessLog,
+    automatic::Automatic,
     certificates::Files,
     config::settings::{AccessLog as LogDestination, Listen, Settings, Source},
     console::ServerConsole,
@@ -53,6 +55,7 @@ pub struct Server {
     workers: Vec<WorkerHandle>,
     log: Option<(LogSink, JoinHandle<()>)>,
     certificates: Arc<Files>,
+    automatic: Option<Automatic>,
     /// Ends when it is dropped.
     _looking: std::sync::mpsc::SyncSender<()>,
 }
@@ -64,6 +67,10 @@ pub(crate) struct State {
     pub(crate) gauges: Arc<Gauges>,
     /// One for the whole life of the process: tickets are good as long as it is.
     pub(crate) tls: Tls,
+    /// What certificate authorities look for on the plain port.
+    pub(crate) challenges: Challenges,
+    /// Certificates that come by themselves.
+    pub(crate) keeper: Option<Arc<acme::Keeper>>,
     pub(crate) plan: ArcSwap<Plan>,
     pub(crate) counters: Vec<Arc<Counters>>,
     pub(crate) began: Instant,
@@ -109,6 +116,10 @@ impl Server {
         let certificates = Arc::new(Files::new(Arc::clone(tls.certificates())));
         certificates.watch(plan.settings.tls.as_ref().map_or(&[], |tls| &tls.certificates))?;
         let (mut listeners, listening) = bind_all(&plan.settings, workers)?;
+        let challenges = Challenges::default();
+        let clock = shared.clock.clone();
+        let automatic = plan.settings.tls.as_ref().and_then(|tls| tls.acme.as_ref());
+        let automatic = automatic.map(|acme| Automatic::start(acme, tls.certificates(), challenges.clone(), clock)).transpose()?;
         let looking = Arc::clone(&certificates).keep_looking()?;
         let log = start_log(&plan.settings)?;
         let (questions, asked): (Vec<_>, Vec<_>) = (0..workers).map(|_| mpsc::channel(QUESTIONS)).unzip();
@@ -116,6 +127,8 @@ impl Server {
             shared,
             gauges: Arc::default(),
             tls,
+            challenges,
+            keeper: automatic.as_ref().map(|automatic| Arc::clone(automatic.keeper())),
             plan: ArcSwap::new(Arc::clone(&plan)),
             counters: (0..workers).map(|_| Arc::default()).collect(),
             began: Instant::now(),
@@ -125,7 +138,7 @@ impl Server {
         });
         let (stop, stopped) = watch::channel(None);
         let handles = Vec::with_capacity(workers);
-        let mut server = Self { state, listening, numbers, stop, workers: handles, log, certificates, _looking: looking };
+        let mut server = Self { state, listening, numbers, stop, workers: handles, log, certificates, automatic, _looking: looking };
         for (number, asked) in asked.into_iter().enumerate() {
             let listeners = listeners.iter_mut().filter_map(Vec::pop).collect();
             server.start_worker(number, listeners, asked, &plan, stopped.clone())?;
@@ -207,6 +220,7 @@ impl Server {
         let fixed = [
             (before.settings.server.listen != settings.server.listen, "server.listen"),
             (tls_listen(&before.settings) != tls_listen(&settings), "tls.listen"),
+            (acme_options(&before.settings) != acme_options(&settings), "acme"),
             (before.settings.server.workers != settings.server.workers, "server.workers"),
             (before.settings.server.admin != settings.server.admin, "server.admin"),
             (before.settings.cache_memory != settings.cache_memory, "cache.memory"),
@@ -217,6 +231,9 @@ impl Server {
         // Whatever can fail fails here, before the first worker has changed.
         plan.router()?;
         self.certificates.watch(plan.settings.tls.as_ref().map_or(&[], |tls| &tls.certificates))?;
+        if let (Some(automatic), Some(acme)) = (&self.automatic, plan.settings.tls.as_ref().and_then(|tls| tls.acme.as_ref())) {
+            automatic.want(acme, self.state.tls.certificates());
+        }
         for worker in &self.workers {
             worker.reload.blocking_send(Arc::clone(&plan)).context("a worker has ended")?;
         }
@@ -288,7 +305,7 @@ async fn work(
     let is_first = state.counters.first().is_some_and(|first| Arc::ptr_eq(first, pipeline.counters()));
     let refilling = std::rc::Rc::clone(&pipeline);
     let mut refilling = std::pin::pin!(async move { if is_first { refilling.refill().await } else { std::future::pending().await } });
-    let service = SiteService::new(pipeline, log);
+    let service = SiteService::new(pipeline, Arc::clone(&state), log);
     let worker = Worker::new(service, front(&plan, &state));
     // The plan that is in force is the state's, or a worker's copy would keep a removed site's folder watched.
     drop(plan);
@@ -356,6 +373,10 @@ fn disk(settings: &Settings) -> Option<DiskOptions> {
 
 fn tls_listen(settings: &Settings) -> &[SocketAddr] {
     settings.tls.as_ref().map_or(&[], |tls| &tls.listen)
+}
+
+fn acme_options(settings: &Settings) -> Option<&acme::Options> {
+    settings.tls.as_ref()?.acme.as_ref().map(|acme| &acme.options)
 }
 
 fn bind_all(settings: &Settings, workers: usize) -> anyhow::Result<(Vec<Vec<Listener>>, Vec<Socket>)> {

@@ -1,31 +1,54 @@
 //! Between the front and the pipeline: one worker's service.
 
-use std::{cell::RefCell, net::IpAddr, rc::Rc, time::Instant};
+use std::{cell::RefCell, net::IpAddr, rc::Rc, sync::Arc, time::Instant};
 
+use bytes::Bytes;
 use edge::{Exchange, HitOf, Peer, RequestBody, RequestBodyError};
-use http::{Request, Response};
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use origins::{Fault, OriginError};
 use pipeline::{Body, Content, Interim, Known, Note, Pipeline};
-use semantics::RequestHead;
+use semantics::{RequestHead, Scheme, target::host_without_port};
 
-use crate::access_log::AccessLog;
+use crate::{access_log::AccessLog, server::State};
 
 /// What one worker answers with.
 #[derive(Debug)]
 pub(crate) struct SiteService {
     pipeline: Rc<Pipeline>,
+    state: Arc<State>,
     log: RefCell<Option<AccessLog>>,
 }
 
 impl SiteService {
-    pub(crate) fn new(pipeline: Rc<Pipeline>, log: Option<AccessLog>) -> Self {
-        Self { pipeline, log: RefCell::new(log) }
+    pub(crate) fn new(pipeline: Rc<Pipeline>, state: Arc<State>, log: Option<AccessLog>) -> Self {
+        Self { pipeline, state, log: RefCell::new(log) }
     }
 
     pub(crate) const fn pipeline(&self) -> &Rc<Pipeline> {
         &self.pipeline
+    }
+
+    /// Who comes to `www.example.org` where the site is `example.org`, or the other way round, is sent there: no site has that host.
+    fn redirect_twin(&self, peer: Peer, request: &Request<RequestBody>) -> Option<Response<Body>> {
+        let plan = self.state.plan.load();
+        let twins = &plan.settings.tls.as_ref()?.acme.as_ref()?.twins;
+        let authority = request.headers().get(header::HOST)?.to_str().ok()?;
+        let host = host_without_port(authority);
+        let (_, main) = twins.iter().find(|(twin, _)| twin.eq_ignore_ascii_case(host))?;
+        let scheme = if peer.scheme == Scheme::Https { "https" } else { "http" };
+        let port = authority.get(host.len()..).unwrap_or_default();
+        let location = format!("{scheme}://{main}{port}{}", request.uri().path_and_query().map_or("/", |target| target.as_str()));
+        let mut response = Response::new(Body::Full(Bytes::from_static(b"This site has another name.\n")));
+        // A 301 lets clients make a GET of a POST (RFC 9110 §15.4.2).
+        let is_read = [Method::GET, Method::HEAD].contains(request.method());
+        *response.status_mut() = if is_read { StatusCode::MOVED_PERMANENTLY } else { StatusCode::PERMANENT_REDIRECT };
+        let fields = response.headers_mut();
+        fields.insert(header::LOCATION, HeaderValue::from_str(&location).ok()?);
+        fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+        fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, max-age=3600"));
+        Some(response)
     }
 
     /// What is due several times a second: hands on the log lines that have not filled a piece yet, and frees what need not be kept.
@@ -58,6 +81,12 @@ impl edge::Service for SiteService {
         _started: Instant,
         interim: Option<edge::Interim>,
     ) -> (Response<Body>, Note) {
+        if let Some(content) = self.state.challenges.content(request.uri().path()) {
+            return (challenge(&content), Note::default());
+        }
+        if let Some(redirect) = self.redirect_twin(peer, &request) {
+            return (redirect, Note::default());
+        }
         self.pipeline.respond(ip(peer), peer.scheme, request.map(content), interim.map(Interim::new)).await
     }
 
@@ -83,6 +112,15 @@ impl edge::Service for SiteService {
         self.pipeline.counters().refused(status);
         tracing::debug!(peer = ?peer.address, status, reason, "refused");
     }
+}
+
+/// The answer to a certificate authority (RFC 8555 §8.3); before redirects, passwords and sites, as it follows none and has none.
+fn challenge(content: &str) -> Response<Body> {
+    let mut response = Response::new(Body::Full(Bytes::copy_from_slice(content.as_bytes())));
+    let fields = response.headers_mut();
+    fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+    fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
 }
 
 fn hit(hit: pipeline::Hit) -> HitOf<SiteService> {

@@ -20,7 +20,7 @@ use tokio::{
 };
 
 use crate::{
-    banner,
+    automatic, banner,
     config::{ConfigErrors, settings::Settings},
     server::Server,
 };
@@ -36,6 +36,9 @@ pub(crate) fn serve_until_stopped(settings: Settings, reload: impl Fn() -> Resul
     let (stop_admin, admin_stopped) = oneshot::channel();
     let admin = start_admin(&runtime, &settings, &server, admin_stopped)?;
     banner::print(&settings, server.listening(), admin, &origins);
+    if let Some(instructions) = automatic::trust(&settings) {
+        banner::add(&instructions);
+    }
     let mut settings = settings;
     let signals = Signals::listen(&runtime)?;
     while let Signal::Reload = signals.next() {

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, HashMap},
     fmt,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
 };
 
 use arc_swap::ArcSwap;
@@ -36,7 +36,11 @@ pub struct Certificates {
     bundles: Mutex<BTreeMap<String, Bundle>>,
     table: ArcSwap<Table>,
     challenges: ArcSwap<HashMap<String, Arc<CertifiedKey>>>,
+    missed: OnceLock<Missed>,
 }
+
+/// Is told a name that somebody asked for, in lower case, and for which there is no certificate.
+pub type Missed = Box<dyn Fn(&str) + Send + Sync>;
 
 /// What a handshake looks into.
 #[derive(Debug, Default)]
@@ -81,6 +85,11 @@ impl Certificates {
         self.table.load().named(name).is_some()
     }
 
+    /// From now on `missed` is told names for which there is none, from within handshakes: it must return at once. Only the first call counts.
+    pub fn when_missed(&self, missed: Missed) {
+        let _ = self.missed.set(missed);
+    }
+
     /// Answers the challenge for `name` with a self-signed certificate (RFC 8737 §3), to those who ask by `acme-tls/1` alone.
     pub fn answer_challenge(&self, name: &str, key: Arc<CertifiedKey>) {
         self.challenges.rcu(|challenges| {
@@ -113,7 +122,11 @@ impl Certificates {
             return self.challenges.load().get(name?).cloned();
         }
         let table = self.table.load();
-        let keys = name.and_then(|name| table.named(name)).unwrap_or(&table.default);
+        let named = name.and_then(|name| table.named(name));
+        if let (None, Some(name), Some(missed)) = (named, name, self.missed.get()) {
+            missed(name);
+        }
+        let keys = named.unwrap_or(&table.default);
         keys.iter().find(|key| can_read(key)).or_else(|| keys.first()).cloned()
     }
 }
@@ -255,5 +268,17 @@ mod tests {
         assert_same(asked(None, true), None);
         certificates.end_challenge("a.example");
         assert_same(asked(Some("a.example"), true), None);
+    }
+
+    #[test]
+    fn a_name_without_a_certificate_is_told() {
+        let certificates = Certificates::new();
+        let (told, names) = std::sync::mpsc::sync_channel(4);
+        certificates.when_missed(Box::new(move |name| told.try_send(name.to_owned()).expect("room")));
+        certificates.put("1", bundle(&["a.example"], &key(&PKCS_ECDSA_P256_SHA256), true));
+        for name in [Some("a.example"), Some("b.example"), None] {
+            assert!(shown(&certificates, name).is_some());
+        }
+        assert_eq!(names.try_iter().collect::<Vec<_>>(), ["b.example"]);
     }
 }

@@ -13,7 +13,7 @@ use rustls::{
     server::NoServerSessionStorage,
 };
 
-pub use certificates::{Bundle, Certificates};
+pub use certificates::{Bundle, Certificates, Missed};
 pub(crate) use handshake::{HandshakeError, Protocol, Turnstile, shake};
 pub use pair::{CertificateError, certified_key, names_of, read_pair};
 pub(crate) use session::Session;

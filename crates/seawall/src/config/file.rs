@@ -49,6 +49,8 @@ pub struct File {
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub tls: Tls,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub acme: Acme,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub limits: Limits,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub log: Log,
@@ -151,6 +153,86 @@ pub struct Tls {
     ///
     /// Default: none; then it is in the file of `cert`. Flag: `--tls-key`. Environment: `SEAWALL_TLS_KEY`.
     pub key: Given<String>,
+}
+
+/// `[acme]`: certificates that come by themselves.
+///
+/// Where TLS is spoken, each host of each site gets a certificate and keeps it: by ACME (RFC 8555) from Let's Encrypt, to whose terms of
+/// service you agree with it, or from a root of this machine's own for local names (`localhost`, `nas.local`, `192.168.1.2`). The names must lead
+/// here, and ports 80 and 443 must be reachable from outside; `seawall check --acme` says what is not so. While there is no certificate, a site
+/// is served over plain HTTP.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Acme {
+    /// Whether certificates are got.
+    ///
+    /// Default: `true`; with `cert` in `[tls]`, `false`.
+    pub enabled: Given<bool>,
+
+    /// The authority: `"letsencrypt"`, `"letsencrypt-staging"` (a rehearsal: certificates that no browser trusts, and generous limits), or the
+    /// address of another's directory.
+    ///
+    /// Default: `"letsencrypt"`.
+    pub directory: Given<String>,
+
+    /// Where the authority may write to.
+    ///
+    /// Default: none.
+    pub email: Given<String>,
+
+    /// A kind of certificate, if the authority has several, such as Let's Encrypt's `"shortlived"`: six days.
+    ///
+    /// Default: none; the authority's own.
+    pub profile: Given<String>,
+
+    /// The folder for account, keys and certificates, for Seawall's user alone. Keep it over restarts and in containers: who orders anew each
+    /// time is soon refused, for a week. Several Seawalls may share it; one of them orders.
+    ///
+    /// Default: none; then it is `seawall/acme` in the XDG state folder (`$XDG_STATE_HOME`, or `~/.local/state`), and `/var/lib/seawall/acme`
+    /// for a user without a home.
+    pub dir: Given<String>,
+
+    /// Certificates (PEM) that are trusted besides the system's when the authority is connected to: for one of your own.
+    ///
+    /// Default: none.
+    pub ca_file: Given<String>,
+
+    /// Whether `www.example.org` gets a certificate with `example.org`, and the other way round, if it leads to the same place.
+    ///
+    /// Default: `true`.
+    pub www: Given<bool>,
+
+    /// A program that writes DNS records, for wildcards and for machines that cannot be reached from outside (DNS-01). It is run as
+    /// `PROGRAM present _acme-challenge.example.org VALUE`, returns 0 when the TXT record can be seen, and is run with `cleanup` afterwards.
+    ///
+    /// Default: none.
+    pub dns_hook: Given<String>,
+
+    /// How long it may take; up to 1h.
+    ///
+    /// Default: `"2m"`.
+    pub dns_hook_timeout: Given<Period>,
+
+    /// For authorities that want an account from their web site (ZeroSSL, Google): its key's id.
+    ///
+    /// Default: none.
+    pub eab_key_id: Given<String>,
+
+    /// The file with that key, base64url as the authority gave it.
+    ///
+    /// Default: none.
+    pub eab_key_file: Given<String>,
+
+    /// Whether a name gets its certificate when somebody first connects to it: those below a host such as `"*.example.org"`, and those that `ask`
+    /// approves of. The first connection is refused, and a few seconds later the name works. At most 20 new names an hour, 1000 in all.
+    ///
+    /// Default: `false`.
+    pub on_demand: Given<bool>,
+
+    /// An address that is asked about other names, with `?domain=NAME` added: 200 means yes.
+    ///
+    /// Default: none.
+    pub ask: Given<String>,
 }
 
 /// `[limits]`: what one client, and all of them together, may take.

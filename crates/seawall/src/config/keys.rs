@@ -6,16 +6,34 @@
 use super::{error::Mistake, suggest::closest};
 
 /// Sections in the order of the manual; the first is the top of the file.
-pub(super) const SECTIONS: [(&str, &[&str]); 16] = [
+pub(super) const SECTIONS: [(&str, &[&str]); 17] = [
     (
         "",
         &[
-            "source", "kind", "server", "tls", "limits", "log", "cache", "origin", "blog", "static", "https", "headers", "auth",
+            "source", "kind", "server", "tls", "acme", "limits", "log", "cache", "origin", "blog", "static", "https", "headers", "auth",
             "compress", "purge", "refill", "site",
         ],
     ),
     ("server", &["listen", "admin", "admin_token_file", "workers", "h2c", "trusted_proxies", "health_path", "shutdown_timeout"]),
     ("tls", &["listen", "cert", "key"]),
+    (
+        "acme",
+        &[
+            "enabled",
+            "directory",
+            "email",
+            "profile",
+            "dir",
+            "ca_file",
+            "www",
+            "dns_hook",
+            "dns_hook_timeout",
+            "eab_key_id",
+            "eab_key_file",
+            "on_demand",
+            "ask",
+        ],
+    ),
     (
         "limits",
         &[

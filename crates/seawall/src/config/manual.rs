@@ -25,10 +25,11 @@ impl Key {
 
 /// The sections of `file.rs`, in its order.
 pub(super) fn sections() -> Vec<Section> {
-    const NAMES: [(&str, &str); 16] = [
+    const NAMES: [(&str, &str); 17] = [
         ("File", ""),
         ("Server", "server"),
         ("Tls", "tls"),
+        ("Acme", "acme"),
         ("Limits", "limits"),
         ("Log", "log"),
         ("Cache", "cache"),
@@ -120,8 +121,8 @@ fn the_manual_and_the_list_of_keys_are_complete() {
     let sections = sections();
     assert_eq!(sections.len(), SECTIONS.len());
     let subsections = [
-        "server", "tls", "limits", "log", "cache", "origin", "blog", "static", "https", "headers", "auth", "compress", "purge", "refill",
-        "site",
+        "server", "tls", "acme", "limits", "log", "cache", "origin", "blog", "static", "https", "headers", "auth", "compress", "purge",
+        "refill", "site",
     ];
     for (section, (name, keys)) in sections.iter().zip(SECTIONS) {
         assert_eq!(section.name, name);

@@ -4,7 +4,8 @@
 //! this module checks a setting again. All errors are collected and shown together, each with its line and its remedy. The environment
 //! is an argument, so that tests need none; the file system is looked at for sources and named files, and nothing is written.
 
-pub mod addresses;
+pub mod acme;
+mod addresses;
 pub mod auth;
 pub mod compress;
 pub mod error;

@@ -66,7 +66,7 @@ impl<'a> Resolver<'a> {
     /// None when nothing is to be served; then there is an error.
     pub(super) fn settings(&mut self, file: &File, overrides: &Overrides, env: &impl Fn(&str) -> Option<String>) -> Option<Settings> {
         let server = self.server(&file.server, overrides, env);
-        let tls = self.tls(file, overrides, &server);
+        let tls = self.tls(file, overrides, &server, env);
         let limits = self.limits(&file.limits);
         let log = self.log(&file.log, overrides);
         let memory = self.pick(overrides.memory.clone(), &file.cache.memory);
@@ -329,7 +329,7 @@ impl Resolver<'_> {
 }
 
 /// The folder in this variable, or this one at home. By the XDG rules, a relative path is to be ignored.
-fn xdg(env: &impl Fn(&str) -> Option<String>, variable: &str, at_home: &str) -> Option<PathBuf> {
+pub(super) fn xdg(env: &impl Fn(&str) -> Option<String>, variable: &str, at_home: &str) -> Option<PathBuf> {
     let folder = |name: &str| env(name).map(PathBuf::from).filter(|path| path.is_absolute());
     folder(variable).or_else(|| folder("HOME").map(|home| home.join(at_home)))
 }

@@ -92,8 +92,23 @@ pub struct Server {
 pub struct Tls {
     /// At least one, none twice.
     pub listen: Vec<SocketAddr>,
-    /// At least one, none twice.
+    /// None twice; at least one, if none come by themselves.
     pub certificates: Vec<CertificateFiles>,
+    /// Those that come by themselves.
+    pub acme: Option<Acme>,
+}
+
+/// Certificates that come by themselves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Acme {
+    /// From whom, and how.
+    pub options: acme::Options,
+    /// Certificates (PEM) that are trusted besides the system's, of the authority itself.
+    pub ca_file: Option<PathBuf>,
+    /// For these, unless there are files for them.
+    pub names: Vec<String>,
+    /// Other forms of these, if they lead here: the twin, and the name.
+    pub twins: Vec<(String, String)>,
 }
 
 /// A certificate in files.

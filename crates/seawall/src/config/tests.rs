@@ -587,3 +587,48 @@ fn a_platform_needs_no_file() {
     let in_vain = folder.load("public --https-redirect", &[]).expect("settings");
     assert!(in_vain.warnings[0].contains("trusted_proxies"), "{:?}", in_vain.warnings);
 }
+
+#[test]
+fn a_domain_gets_its_certificate_by_itself() {
+    let place = Folder::without_file();
+    let settings = place.load("http://127.0.0.1:2368 --domain example.org", &[("HOME", "/home/ada")]).expect("settings");
+    assert_eq!(settings.server.listen, [tcp("0.0.0.0:80")]);
+    let tls = settings.tls.expect("TLS");
+    assert_eq!(tls.listen, ["0.0.0.0:443".parse::<SocketAddr>().expect("an address")]);
+    let acme = tls.acme.expect("certificates that come by themselves");
+    assert_eq!(acme.names, ["example.org"]);
+    assert_eq!(acme.twins, [("www.example.org".to_owned(), "example.org".to_owned())]);
+    assert_eq!(acme.options.directory, "https://acme-v02.api.letsencrypt.org/directory");
+    assert_eq!(acme.options.folder, Path::new("/home/ada/.local/state/seawall/acme"));
+    assert_eq!(acme.options.methods, [::acme::Method::Http01, ::acme::Method::TlsAlpn01]);
+}
+
+#[test]
+fn certificates_come_for_all_hosts_but_not_where_they_are_off() {
+    let hosts =
+        "[tls]\nlisten = [\"127.0.0.1:8443\"]\n[[site]]\nhosts = [\"a.example.org\", \"b.example.org\"]\nsource = \"http://127.0.0.1:1\"\n";
+    let settings = of_file(&format!("{hosts}[[site]]\nhosts = [\"c.example.org\"]\nsource = \"http://127.0.0.1:2\"\n")).expect("settings");
+    let acme = settings.tls.expect("TLS").acme.expect("certificates");
+    assert_eq!(acme.names, ["a.example.org", "b.example.org", "c.example.org"]);
+    assert_eq!(acme.twins, []);
+    let errors = of_file(&format!("[acme]\nenabled = false\n{hosts}")).expect_err("no certificate at all").to_string();
+    assert!(errors.contains("HTTPS needs a certificate"), "{errors}");
+}
+
+#[test]
+fn mistakes_about_certificates_are_told_with_their_remedy() {
+    let hosts = "[tls]\nlisten = [\"127.0.0.1:8443\"]\n[[site]]\nhosts = [\"a.example.org\"]\nsource = \"http://127.0.0.1:1\"\n";
+    for (keys, expected) in [
+        ("directory = \"zerossl\"", "\"zerossl\" is no certificate authority"),
+        ("email = \"me\"", "\"me\" is no e-mail address"),
+        ("eab_key_id = \"kid-1\"", "eab_key_id and eab_key_file belong together"),
+        ("eab_key_id = \"kid-1\"\neab_key_file = \"ca.pem\"", "holds no key"),
+        ("dns_hook = \"absent\"", "there is no file"),
+        ("on_demand = true", "somebody must say for which names"),
+        ("on_demand = true\nask = \"localhost\"", "\"localhost\" cannot be asked"),
+        ("dns_hook_timeout = \"2h\"", "too much for dns_hook_timeout"),
+    ] {
+        let errors = of_file(&format!("[acme]\n{keys}\n{hosts}")).expect_err(keys).to_string();
+        assert!(errors.contains(expected), "{keys}: {errors}");
+    }
+}

@@ -18,7 +18,13 @@ const DOMAIN_ADDRESS: ([u8; 4], u16) = ([0, 0, 0, 0], 443);
 
 impl Resolver<'_> {
     /// None where nothing asks for it.
-    pub(super) fn tls(&mut self, file: &File, overrides: &Overrides, server: &Server) -> Option<Tls> {
+    pub(super) fn tls(
+        &mut self,
+        file: &File,
+        overrides: &Overrides,
+        server: &Server,
+        env: &impl Fn(&str) -> Option<String>,
+    ) -> Option<Tls> {
         let common = (self.pick(overrides.tls_cert.clone(), &file.tls.cert), self.pick(overrides.tls_key.clone(), &file.tls.key));
         let mut certificates: Vec<CertificateFiles> = self.pair(common, true).into_iter().collect();
         for site in &file.site {
@@ -29,15 +35,16 @@ impl Resolver<'_> {
         }
         let listen = self.tls_addresses(&file.tls, overrides, !certificates.is_empty());
         let first = listen.first()?;
-        if certificates.is_empty() {
+        let acme = self.acme(file, overrides, !certificates.is_empty(), env);
+        if certificates.is_empty() && acme.is_none() {
             let place = overrides.domain.first().filter(|_| first.place == Place::Default).map_or(&first.place, |domain| &domain.place);
             if !self.has_errors() {
-                let remedy = "name its files: cert and key in [tls], or --tls-cert FILE --tls-key FILE";
+                let remedy = "name the site's hosts, or --domain NAME, and it comes by itself; or its files: cert and key in [tls], or --tls-cert FILE";
                 self.wrong(Mistake::new("HTTPS needs a certificate", remedy), place.clone());
             }
             return None;
         }
-        Some(Tls { listen: self.tls_listen(listen, server), certificates })
+        Some(Tls { listen: self.tls_listen(listen, server), certificates, acme })
     }
 
     fn tls_addresses(&self, file: &file::Tls, overrides: &Overrides, has_certificate: bool) -> Vec<Said<Listen>> {

@@ -3,6 +3,7 @@
 //! One file per subject. A test reads as what the origin says and what the client sees, side by side; time is a clock that moves when it
 //! is told, and events are ordered by gates.
 
+mod acme;
 mod again;
 mod auth;
 mod codings;

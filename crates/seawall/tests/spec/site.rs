@@ -109,7 +109,7 @@ impl Site {
 
 /// What `toml` means, with what all tests have in common: port 0, one worker, neither admin API nor access log, and nothing on the disk
 /// unless the test names a folder for it.
-fn settings(folder: &Path, toml: &str) -> Result<Settings, ConfigErrors> {
+pub(crate) fn settings(folder: &Path, toml: &str) -> Result<Settings, ConfigErrors> {
     let toml = toml.replace("FOLDER", folder.to_str().expect("a path in UTF-8"));
     let mut table: Table = toml.parse().expect("TOML");
     let mut default = |section: &str, key: &str, value: Value| {

@@ -1,0 +1,146 @@
+//! Certificates that come by themselves: the keeper of `acme`, its thread, and where its certificates are shown.
+
+use std::{
+    sync::Arc,
+    thread::{self, JoinHandle},
+};
+
+use acme::{Challenges, Checker, Finding, Https, Issuer, Keeper, Severity, Sink, issuer, trust_instructions};
+use anyhow::Context;
+use edge::tls::{Bundle, Certificates};
+use pipeline::Clock;
+use rustls::sign::CertifiedKey;
+use semantics::Timestamp;
+use tokio::{runtime::Builder, sync::oneshot};
+
+use crate::config::settings::{Acme, Listen, Settings};
+
+/// Certificates that come by themselves. Dropping it ends its thread; what is shown stays.
+#[derive(Debug)]
+pub(crate) struct Automatic {
+    keeper: Arc<Keeper>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Automatic {
+    /// Shows what is on the disk, and gets what is missing.
+    pub(crate) fn start(acme: &Acme, certificates: &Arc<Certificates>, challenges: Challenges, clock: Clock) -> anyhow::Result<Self> {
+        let keeper = Arc::new(Keeper::open(acme.options.clone(), transport(acme)?, challenges, Arc::new(Shown(Arc::clone(certificates))))?);
+        want(&keeper, acme, certificates);
+        if acme.options.demand.is_some() {
+            let keeper = Arc::clone(&keeper);
+            certificates.when_missed(Box::new(move |name| keeper.missed(name)));
+        }
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let (stop, stopped) = oneshot::channel();
+        let working = Arc::clone(&keeper);
+        let thread = thread::Builder::new().name("acme".to_owned()).spawn(move || {
+            runtime.block_on(working.run(|| wall(&clock), async { drop(stopped.await) }));
+        })?;
+        Ok(Self { keeper, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// Other names, after a reload.
+    pub(crate) fn want(&self, acme: &Acme, certificates: &Certificates) {
+        want(&self.keeper, acme, certificates);
+    }
+
+    pub(crate) const fn keeper(&self) -> &Arc<Keeper> {
+        &self.keeper
+    }
+}
+
+impl Drop for Automatic {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Names for which there are files need no other certificate.
+fn want(keeper: &Keeper, acme: &Acme, certificates: &Certificates) {
+    let by_file = |name: &str| {
+        let files = certificates.all().into_iter().filter(|(id, _)| !id.starts_with(ID));
+        files.into_iter().any(|(_, bundle)| bundle.names.iter().any(|own| own == name))
+    };
+    let names: Vec<String> = acme.names.iter().filter(|name| !by_file(name)).cloned().collect();
+    keeper.want(&names, &acme.twins);
+}
+
+/// The wall clock itself: a certificate ends by it, however the machine slept or its clock was set.
+#[expect(clippy::disallowed_methods, reason = "certificates begin and end by the wall clock, also after it was set")]
+fn wall(clock: &Clock) -> Timestamp {
+    match clock {
+        Clock::System { .. } => std::time::SystemTime::now().into(),
+        Clock::Simulated(_) => clock.now(),
+    }
+}
+
+fn transport(acme: &Acme) -> anyhow::Result<Arc<Https>> {
+    let tls = origins::http::tls_config(acme.ca_file.as_deref()).context("whom to trust as a certificate authority")?;
+    Ok(Arc::new(Https::new(&tls)))
+}
+
+/// What brings certificates has ids of its own.
+const ID: &str = "acme:";
+
+struct Shown(Arc<Certificates>);
+
+impl Sink for Shown {
+    fn show(&self, name: &str, names: Vec<String>, key: Arc<CertifiedKey>) {
+        self.0.put(&format!("{ID}{name}"), Bundle { names, key, is_default: false });
+    }
+
+    fn withdraw(&self, name: &str) {
+        self.0.remove(&format!("{ID}{name}"));
+    }
+
+    fn answer_challenge(&self, name: &str, key: Arc<CertifiedKey>) {
+        self.0.answer_challenge(name, key);
+    }
+
+    fn end_challenge(&self, name: &str) {
+        self.0.end_challenge(name);
+    }
+}
+
+/// How to trust the certificates of local names, if there are any.
+pub(crate) fn trust(settings: &Settings) -> Option<String> {
+    let acme = settings.tls.as_ref()?.acme.as_ref()?;
+    acme.names.iter().any(|name| issuer(name) == Issuer::Local).then(|| trust_instructions(&acme.options.folder.join("local-root.pem")))
+}
+
+/// Looks at what orders depend on; the text to show, and whether all may succeed.
+pub(crate) fn check(settings: &Settings) -> anyhow::Result<(String, bool)> {
+    let Some((tls, acme)) = settings.tls.as_ref().and_then(|tls| Some((tls, tls.acme.as_ref()?))) else {
+        return Ok(("No certificate is got by itself here: name a domain (--domain), or see [acme].\n".to_owned(), false));
+    };
+    let plain = settings.server.listen.iter().filter_map(|listen| match listen {
+        Listen::Tcp(address) => Some(*address),
+        Listen::Unix(_) => None,
+    });
+    let checker = Checker::new(acme.options.clone(), transport(acme)?, plain.collect(), tls.listen.clone());
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let found = runtime.block_on(checker.check(&acme.names, wall(&Clock::system())));
+    let is_well = found.iter().flat_map(|(_, findings)| findings).all(|finding| finding.severity != Severity::Wrong);
+    Ok((text(&found), is_well))
+}
+
+fn text(found: &[(String, Vec<Finding>)]) -> String {
+    let mut text = String::new();
+    for (name, findings) in found {
+        text.push_str(&format!("\n{}\n", if name.is_empty() { "This machine" } else { name }));
+        for Finding { severity, text: what } in findings {
+            let word = match severity {
+                Severity::Fine => "ok",
+                Severity::Doubt => "look",
+                Severity::Wrong => "WRONG",
+            };
+            text.push_str(&format!("  {word:<6} {what}\n"));
+        }
+    }
+    text
+}
