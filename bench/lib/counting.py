@@ -68,7 +68,9 @@ def user_instructions(server, site, core, name, count, prepare, ask):
             machine.say(f"  {server.title} does not run under valgrind: {str(why).splitlines()[0]}")
             return None
         try:
-            ask(running.port, prepare(running.port), count * times)
+            prepared = prepare(running.port)
+            machine.rest(running.pids())
+            ask(running.port, prepared, count * times)
         except (OSError, ValueError) as why:
             machine.say(f"  {server.title} under valgrind: {why}")
             return None
@@ -92,6 +94,7 @@ def memory(server, site, core, idle_connections):
         measured = []
         def note():
             time.sleep(1)  # allocators and background threads come to rest
+            machine.rest(running.pids())
             measured.append(machine.memory_bytes(running.pids()))
         note()
         if server.name == "floor":

@@ -14,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 BENCH = pathlib.Path(__file__).resolve().parent.parent
 ROOT = BENCH.parent
@@ -125,6 +126,18 @@ def cpu_seconds(pids):
             continue
         ticks += int(fields[11]) + int(fields[12])
     return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def rest(pids, seconds=60):
+    """Waits until the processes do nothing any more: what some do behind an answer (compressing it, say) is not part of the next one."""
+    end, used, since = time.monotonic() + seconds, -1.0, 0.0
+    while time.monotonic() < end:
+        now, before = cpu_seconds(pids), used
+        if now - before > 0.02:
+            used, since = now, time.monotonic()
+        elif time.monotonic() - since > 0.5:
+            return
+        time.sleep(0.1)
 
 
 def core_seconds(core):

@@ -3,8 +3,10 @@
 //! A coding is a form of a representation. Every form has a strong tag of its own where the representation has one: ours is that of the
 //! identity with the coding's name in it, `"abc"` and `"abc-gzip"`, as people know it from other servers. A weak tag stands for all forms.
 
+use std::borrow::Cow;
+
 use http::{
-    HeaderMap, HeaderValue, Method, StatusCode,
+    HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
     header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, VARY},
 };
 use smallvec::SmallVec;
@@ -332,13 +334,20 @@ pub fn evaluate_forms(
 pub fn may_be_coded(status: StatusCode, response: &HeaderMap) -> bool {
     let whole =
         !matches!(status, StatusCode::PARTIAL_CONTENT | StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) && !status.is_informational();
-    whole
-        && ![CONTENT_ENCODING.as_str(), CONTENT_RANGE.as_str()].iter().chain(&DIGESTS).any(|name| response.contains_key(*name))
-        && !forbids_transformation(response)
+    // Looking at the names that are there is cheaper than looking each of six up.
+    whole && !response.keys().any(|name| BOUND_TO_BYTES.contains(name)) && !forbids_transformation(response)
 }
 
-/// Digests of content as it is sent (RFC 9530, and what came before it).
-const DIGESTS: [&str; 4] = ["content-digest", "repr-digest", "digest", "content-md5"];
+/// Fields that would be wrong with other bytes: a coding or a part there is already, and digests of content as it is sent (RFC 9530, and what
+/// came before it).
+const BOUND_TO_BYTES: [HeaderName; 6] = [
+    CONTENT_ENCODING,
+    CONTENT_RANGE,
+    HeaderName::from_static("content-digest"),
+    HeaderName::from_static("repr-digest"),
+    HeaderName::from_static("digest"),
+    HeaderName::from_static("content-md5"),
+];
 
 /// `no-transform` in any line of `Cache-Control`.
 fn forbids_transformation(response: &HeaderMap) -> bool {
@@ -348,9 +357,10 @@ fn forbids_transformation(response: &HeaderMap) -> bool {
 
 /// The media type of a response without its parameters, in lower case; empty if it has none.
 #[must_use]
-pub fn media_type(response: &HeaderMap) -> String {
+pub fn media_type(response: &HeaderMap) -> Cow<'_, str> {
     let value = response.get(CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
-    String::from_utf8_lossy(trim_ows(&value[..separator(value, b';')])).to_ascii_lowercase()
+    let name = String::from_utf8_lossy(trim_ows(&value[..separator(value, b';')]));
+    if name.bytes().any(|b| b.is_ascii_uppercase()) { name.to_ascii_lowercase().into() } else { name }
 }
 
 /// Adds `Accept-Encoding` to `Vary`, unless it is there or `Vary` is `*`.

@@ -103,8 +103,8 @@ pub(super) fn read(buffer: &mut BytesMut, options: &HttpOptions) -> Result<Optio
     Ok(Some(Head { status, version, fields }))
 }
 
-/// `Cache-Status` and what else is added on the way to the client: the map need not grow for them.
-const FIELDS_OF_OURS: usize = 2;
+/// `Cache-Status`, `X-Cache` and `Vary`, which are added on the way to the client: the map need not grow for them.
+const FIELDS_OF_OURS: usize = 3;
 
 fn parse<'b>(bytes: &'b [u8], table: &mut [MaybeUninit<httparse::Header<'b>>]) -> Result<Option<Parsed>, Refused> {
     let mut response = httparse::Response::new(&mut []);
