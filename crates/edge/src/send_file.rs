@@ -14,8 +14,8 @@ pub struct FileRegion {
     pub range: Range<u64>,
 }
 
-/// Bytes that are handed over at once, so that other connections have their turn.
-pub(crate) const STEP_BYTES: u64 = 512 * 1024;
+/// Bytes after which other connections have their turn: a millisecond's work.
+pub(crate) const STEP_BYTES: u64 = 2 << 20;
 
 #[cfg(target_os = "linux")]
 mod linux {

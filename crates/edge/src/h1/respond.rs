@@ -196,11 +196,14 @@ impl<S: Service> Connection<S> {
             let written = self.stream.as_plain_tcp().and_then(|socket| try_write_before_more(socket, head).ok()).unwrap_or(0);
             self.write_all(&mut [IoSlice::new(head.get(written..).unwrap_or_default())]).await?;
         }
+        let mut step = range.start..range.start;
         while range.start < range.end {
-            let step = range.start..range.end.min(range.start + STEP_BYTES);
-            if !is_at_hand(&file, &step) {
-                self.seat.in_service();
-                fetch(&file, step.clone()).await?;
+            if step.is_empty() {
+                step.end = range.end.min(range.start + STEP_BYTES);
+                if !is_at_hand(&file, &step) {
+                    self.seat.in_service();
+                    fetch(&file, step.clone()).await?;
+                }
             }
             self.seat.until(Phase::Write, self.front.allowances.write);
             let sent = std::future::poll_fn(|cx| match self.stream.as_plain_tcp() {
@@ -212,9 +215,12 @@ impl<S: Service> Connection<S> {
                 return Err(io::Error::other("a file ended before its length"));
             }
             range.start += sent;
+            step.start = range.start;
             *body_bytes += sent;
             // A client on a fast line could take a whole film without ever making us wait.
-            tokio::task::yield_now().await;
+            if step.is_empty() && range.start < range.end {
+                tokio::task::yield_now().await;
+            }
         }
         Ok(())
     }

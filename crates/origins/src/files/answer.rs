@@ -47,6 +47,11 @@ const SURROGATE_KEY: HeaderName = HeaderName::from_static("surrogate-key");
 const UNTIL_CHANGED: HeaderValue = HeaderValue::from_static("max-age=31536000");
 const ONE_SECOND: HeaderValue = HeaderValue::from_static("max-age=1");
 
+/// Whether we would notice if an answer with these fields were not true any more.
+pub(super) fn is_true_until_changed(fields: &HeaderMap) -> bool {
+    fields.get(SEAWALL_CACHE_CONTROL) == Some(&UNTIL_CHANGED)
+}
+
 /// The page for what goes wrong with the disk.
 const TROUBLE: [&str; 2] = ["50x.html", "500.html"];
 

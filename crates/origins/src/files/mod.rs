@@ -13,6 +13,7 @@ mod lifetime;
 mod listing;
 mod lookup;
 mod mime;
+mod opened;
 mod path;
 mod pattern;
 mod redirects;
@@ -70,6 +71,7 @@ struct Shared {
     watched: AtomicBool,
     /// Folders that responses were made of: if such a name goes away, so does all that was below it.
     folders: Mutex<stem::Seen>,
+    opened: Mutex<opened::Opened>,
 }
 
 impl Shared {
@@ -121,7 +123,16 @@ impl Files {
     pub fn open(root: impl AsRef<Path>, options: FilesOptions) -> io::Result<Self> {
         let given = root.as_ref().to_owned();
         let version = RwLock::new(Arc::new(Version::open(&given)?));
-        Ok(Self { shared: Arc::new(Shared { given, options, version, watched: AtomicBool::new(false), folders: Mutex::default() }) })
+        Ok(Self {
+            shared: Arc::new(Shared {
+                given,
+                options,
+                version,
+                watched: AtomicBool::new(false),
+                folders: Mutex::default(),
+                opened: Mutex::default(),
+            }),
+        })
     }
 
     /// What is wrong with the `_redirects` and `_headers` that are in force.
@@ -136,12 +147,20 @@ impl Files {
             response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
             return Ok(response);
         }
+        if let Some(response) = self.shared.opened.lock().answer(request.uri().path()) {
+            return Ok(response);
+        }
         let shared = Arc::clone(&self.shared);
         let (parts, _) = request.into_parts();
         let uri = parts.uri.clone();
         let answered = tokio::task::spawn_blocking(move || {
+            let generation = shared.opened.lock().generation();
             let (version, watched) = shared.current();
-            answer::answer(&version, &shared, &parts, watched)
+            let response = answer::answer(&version, &shared, &parts, watched)?;
+            if answer::is_true_until_changed(response.headers()) {
+                shared.opened.lock().keep(generation, parts.uri.path(), &response);
+            }
+            Ok::<_, io::Error>(response)
         });
         answered
             .await

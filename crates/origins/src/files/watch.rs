@@ -206,10 +206,15 @@ impl<F: Fn(Change)> Keeper<F> {
             return self.reread();
         }
         if batch.everything || batch.tags.len() > TAGS_MAX {
-            (self.on_change)(Change::Everything);
+            self.changed(Change::Everything);
         } else if !batch.tags.is_empty() {
-            (self.on_change)(Change::Tags(batch.tags.into_iter().collect()));
+            self.changed(Change::Tags(batch.tags.into_iter().collect()));
         }
+    }
+
+    fn changed(&self, change: Change) {
+        self.shared.opened.lock().forget();
+        (self.on_change)(change);
     }
 
     /// Another folder stands where the root was.
@@ -238,7 +243,7 @@ impl<F: Fn(Change)> Keeper<F> {
             self.shared.watched.store(false, Release);
         }
         self.shared.folders.lock().forget();
-        (self.on_change)(Change::Replaced(mistakes));
+        self.changed(Change::Replaced(mistakes));
         drop(current);
     }
 

@@ -1,0 +1,107 @@
+//! Large files that were asked for lately, kept open with what is said about them: looking one up costs more than sending a part of it,
+//! and whoever watches a film asks for parts of it all the time.
+//!
+//! Whatever changes in the folder ends them all. Where nobody tells of changes, none is kept.
+
+use std::collections::VecDeque;
+
+use http::{HeaderMap, Response, StatusCode};
+use semantics::range::Part;
+
+use crate::{Body, FileBody, FileForms};
+
+/// Files kept open, with their siblings at most four times as many descriptors; the one that was found first goes first.
+const OPEN_MAX: usize = 64;
+
+/// The open files of a site.
+#[derive(Debug, Default)]
+pub(super) struct Opened {
+    /// Raised by every change: what was looked up before one must not come in after it.
+    generation: u64,
+    files: VecDeque<Open>,
+}
+
+#[derive(Debug)]
+struct Open {
+    path: Box<str>,
+    fields: HeaderMap,
+    content: FileBody,
+    forms: Option<FileForms>,
+}
+
+impl Opened {
+    /// To be asked before a file is looked up, and handed to [`Opened::keep`].
+    pub(super) const fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Something has changed.
+    pub(super) fn forget(&mut self) {
+        self.generation += 1;
+        self.files.clear();
+    }
+
+    /// The answer for a path, if it is a large file's and known.
+    pub(super) fn answer(&self, path: &str) -> Option<Response<Body>> {
+        let open = self.files.iter().find(|open| *open.path == *path)?;
+        let mut response = Response::new(Body::File(Box::new(open.content.cut([Part::Slice(0..open.content.left())]))));
+        *response.headers_mut() = open.fields.clone();
+        if let Some(forms) = &open.forms {
+            response.extensions_mut().insert(forms.clone());
+        }
+        Some(response)
+    }
+
+    /// Keeps an answer, if it is a large file's and nothing has changed since `generation`.
+    pub(super) fn keep(&mut self, generation: u64, path: &str, response: &Response<Body>) {
+        let Body::File(content) = response.body() else { return };
+        let is_known = self.files.iter().any(|open| *open.path == *path);
+        if generation != self.generation || response.status() != StatusCode::OK || is_known {
+            return;
+        }
+        if self.files.len() == OPEN_MAX {
+            self.files.pop_front();
+        }
+        let content = content.cut([Part::Slice(0..content.left())]);
+        let forms = response.extensions().get().cloned();
+        self.files.push_back(Open { path: path.into(), fields: response.headers().clone(), content, forms });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn large() -> Response<Body> {
+        Response::new(Body::File(Box::new(FileBody::new(Arc::new(tempfile::tempfile().expect("a file")), 5))))
+    }
+
+    #[test]
+    fn what_was_looked_up_before_a_change_does_not_come_in_after_it() {
+        let mut opened = Opened::default();
+        let before = opened.generation();
+        opened.keep(before, "/film", &large());
+        assert!(opened.answer("/film").is_some() && opened.answer("/other").is_none());
+        opened.forget();
+        assert!(opened.answer("/film").is_none());
+        opened.keep(before, "/film", &large());
+        assert!(opened.answer("/film").is_none());
+        opened.keep(opened.generation(), "/film", &large());
+        assert!(opened.answer("/film").is_some());
+    }
+
+    #[test]
+    fn only_so_many_are_kept_and_nothing_but_files() {
+        let mut opened = Opened::default();
+        opened.keep(0, "/page", &Response::new(Body::Empty));
+        assert!(opened.answer("/page").is_none());
+        for number in 0..=OPEN_MAX {
+            opened.keep(0, &number.to_string(), &large());
+            opened.keep(0, &number.to_string(), &large());
+        }
+        assert_eq!(opened.files.len(), OPEN_MAX);
+        assert!(opened.answer("0").is_none() && opened.answer("1").is_some());
+    }
+}
