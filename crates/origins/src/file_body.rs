@@ -66,6 +66,11 @@ impl FileBody {
         Self::of_parts(Arc::clone(&self.file), parts)
     }
 
+    /// Where its bytes are.
+    pub(crate) fn file(&self) -> &File {
+        &self.file
+    }
+
     /// Bytes that are still to come.
     #[must_use]
     pub const fn left(&self) -> u64 {

@@ -1,9 +1,10 @@
 //! Large files that were asked for lately, kept open with what is said about them: looking one up costs more than sending a part of it,
 //! and whoever watches a film asks for parts of it all the time.
 //!
-//! Whatever changes in the folder ends them all. Where nobody tells of changes, none is kept.
+//! Whatever changes in the folder ends them all, and a file itself is looked at each time: one that was written to since is looked up anew
+//! also if nobody has told yet. Where nobody tells of changes, none is kept.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, fs::File, os::unix::fs::MetadataExt};
 
 use http::{HeaderMap, Response, StatusCode};
 use semantics::range::Part;
@@ -24,9 +25,17 @@ pub(super) struct Opened {
 #[derive(Debug)]
 struct Open {
     path: Box<str>,
+    was: State,
     fields: HeaderMap,
     content: FileBody,
     forms: Option<FileForms>,
+}
+
+/// Length and last change of whatever kind, in seconds and nanoseconds.
+type State = (u64, i64, i64);
+
+fn state(file: &File) -> Option<State> {
+    file.metadata().ok().map(|now| (now.len(), now.ctime(), now.ctime_nsec()))
 }
 
 impl Opened {
@@ -43,7 +52,7 @@ impl Opened {
 
     /// The answer for a path, if it is a large file's and known.
     pub(super) fn answer(&self, path: &str) -> Option<Response<Body>> {
-        let open = self.files.iter().find(|open| *open.path == *path)?;
+        let open = self.files.iter().find(|open| *open.path == *path).filter(|open| state(open.content.file()) == Some(open.was))?;
         let mut response = Response::new(Body::File(Box::new(open.content.cut([Part::Slice(0..open.content.left())]))));
         *response.headers_mut() = open.fields.clone();
         if let Some(forms) = &open.forms {
@@ -55,16 +64,17 @@ impl Opened {
     /// Keeps an answer, if it is a large file's and nothing has changed since `generation`.
     pub(super) fn keep(&mut self, generation: u64, path: &str, response: &Response<Body>) {
         let Body::File(content) = response.body() else { return };
-        let is_known = self.files.iter().any(|open| *open.path == *path);
-        if generation != self.generation || response.status() != StatusCode::OK || is_known {
+        let Some(was) = state(content.file()).filter(|was| was.0 == content.left()) else { return };
+        if generation != self.generation || response.status() != StatusCode::OK {
             return;
         }
+        self.files.retain(|open| *open.path != *path);
         if self.files.len() == OPEN_MAX {
             self.files.pop_front();
         }
         let content = content.cut([Part::Slice(0..content.left())]);
         let forms = response.extensions().get().cloned();
-        self.files.push_back(Open { path: path.into(), fields: response.headers().clone(), content, forms });
+        self.files.push_back(Open { path: path.into(), was, fields: response.headers().clone(), content, forms });
     }
 }
 
@@ -74,8 +84,30 @@ mod tests {
 
     use super::*;
 
+    fn of(file: &File) -> Response<Body> {
+        let file = file.try_clone().expect("cloned");
+        Response::new(Body::File(Box::new(FileBody::new(Arc::new(file), 5))))
+    }
+
+    fn film() -> File {
+        let file = tempfile::tempfile().expect("a file");
+        file.set_len(5).expect("lengthened");
+        file
+    }
+
     fn large() -> Response<Body> {
-        Response::new(Body::File(Box::new(FileBody::new(Arc::new(tempfile::tempfile().expect("a file")), 5))))
+        of(&film())
+    }
+
+    #[test]
+    fn a_file_that_was_written_to_is_not_answered_from() {
+        let (mut opened, film) = (Opened::default(), film());
+        opened.keep(0, "/film", &of(&film));
+        assert!(opened.answer("/film").is_some());
+        film.set_len(4).expect("cut");
+        assert!(opened.answer("/film").is_none());
+        opened.keep(0, "/film", &of(&film));
+        assert!(opened.answer("/film").is_none(), "its length was looked up before it was cut");
     }
 
     #[test]
