@@ -155,7 +155,8 @@ fn check(to: &str, status: StatusCode, from: &Pattern) -> Result<(), String> {
     if !status.is_redirection() && decode(to).is_none() {
         return Err(format!("\"{to}\" is not percent-encoded as it should be"));
     }
-    let host = to.split_once("://").map(|(_, rest)| rest.split('/').next().unwrap_or_default());
+    // What ends an authority for browsers too (RFC 3986 §3.2, and a backslash).
+    let host = to.split_once("://").map(|(_, rest)| rest.split(['/', '?', '#', '\\']).next().unwrap_or_default());
     let captured = |piece: &str| from.captures(piece.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default());
     if host.is_some_and(|host| host.is_empty() || host.starts_with(':') || host.contains('@') || host.split(':').skip(1).any(captured)) {
         return Err(format!("\"{to}\" takes its host from the request, or has none"));
@@ -234,6 +235,14 @@ mod tests {
         assert_eq!(mistakes[0].to_string(), "_redirects:4: \"b\" does not begin with a slash");
         assert_eq!(mistakes[2].problem, "the status 999 is none of 200, 301, 302, 303, 307, 308, 404, 410");
         assert_eq!(mistakes[4].problem, "conditions such as \"Country=au\" are not supported");
+    }
+
+    #[test]
+    fn a_target_without_a_host_leads_nowhere() {
+        for to in ["https://", "https:///x", "https://#a", "https://?a=b", "https://\\x", "http://#t:splat"] {
+            let (redirects, mistakes) = parse(&format!("/a {to} 302\n"));
+            assert_eq!((redirects.0.len(), mistakes.len()), (0, 1), "{to}");
+        }
     }
 
     #[test]
