@@ -8,6 +8,7 @@ mod accept;
 mod connection;
 mod h1;
 mod h2;
+mod hpack;
 mod inspect;
 mod limits;
 mod line;
@@ -19,6 +20,7 @@ pub mod tls;
 mod worker;
 
 pub use accept::Gauges;
+pub use hpack::InspectedHpack;
 pub use inspect::{Inspected, InspectedContent, InspectedHead, inspect};
 pub use limits::Limits;
 pub use listen::{BindError, Listener, Socket, bind};

@@ -1,0 +1,202 @@
+//! The static table (RFC 7541, appendix A), and which names are in it.
+
+use super::Field;
+
+/// Entry 1 comes first.
+const ENTRIES: [(&[u8], &[u8]); 61] = [
+    (b":authority", b""),
+    (b":method", b"GET"),
+    (b":method", b"POST"),
+    (b":path", b"/"),
+    (b":path", b"/index.html"),
+    (b":scheme", b"http"),
+    (b":scheme", b"https"),
+    (b":status", b"200"),
+    (b":status", b"204"),
+    (b":status", b"206"),
+    (b":status", b"304"),
+    (b":status", b"400"),
+    (b":status", b"404"),
+    (b":status", b"500"),
+    (b"accept-charset", b""),
+    (b"accept-encoding", b"gzip, deflate"),
+    (b"accept-language", b""),
+    (b"accept-ranges", b""),
+    (b"accept", b""),
+    (b"access-control-allow-origin", b""),
+    (b"age", b""),
+    (b"allow", b""),
+    (b"authorization", b""),
+    (b"cache-control", b""),
+    (b"content-disposition", b""),
+    (b"content-encoding", b""),
+    (b"content-language", b""),
+    (b"content-length", b""),
+    (b"content-location", b""),
+    (b"content-range", b""),
+    (b"content-type", b""),
+    (b"cookie", b""),
+    (b"date", b""),
+    (b"etag", b""),
+    (b"expect", b""),
+    (b"expires", b""),
+    (b"from", b""),
+    (b"host", b""),
+    (b"if-match", b""),
+    (b"if-modified-since", b""),
+    (b"if-none-match", b""),
+    (b"if-range", b""),
+    (b"if-unmodified-since", b""),
+    (b"last-modified", b""),
+    (b"link", b""),
+    (b"location", b""),
+    (b"max-forwards", b""),
+    (b"proxy-authenticate", b""),
+    (b"proxy-authorization", b""),
+    (b"range", b""),
+    (b"referer", b""),
+    (b"refresh", b""),
+    (b"retry-after", b""),
+    (b"server", b""),
+    (b"set-cookie", b""),
+    (b"strict-transport-security", b""),
+    (b"transfer-encoding", b""),
+    (b"user-agent", b""),
+    (b"vary", b""),
+    (b"via", b""),
+    (b"www-authenticate", b""),
+];
+
+/// How many entries there are: the dynamic table's indices follow.
+pub(super) const LEN: usize = ENTRIES.len();
+
+/// The indices of some names, for whoever looks at them one by one. A name with several entries has the first one's.
+#[allow(dead_code, reason = "for whoever matches Field::index")]
+pub(crate) mod index {
+    pub(crate) const AUTHORITY: u8 = 1;
+    pub(crate) const METHOD: u8 = 2;
+    pub(crate) const PATH: u8 = 4;
+    pub(crate) const SCHEME: u8 = 6;
+    pub(crate) const STATUS: u8 = 8;
+    pub(crate) const CONTENT_LENGTH: u8 = 28;
+    pub(crate) const COOKIE: u8 = 32;
+    pub(crate) const EXPECT: u8 = 35;
+    pub(crate) const HOST: u8 = 38;
+    pub(crate) const TRANSFER_ENCODING: u8 = 57;
+}
+
+/// An entry.
+#[inline]
+pub(super) fn get(index: usize) -> Option<Field<'static>> {
+    let (name, value) = ENTRIES.get(index.wrapping_sub(1))?;
+    Some(Field { name, value, index: Some(FIRST[index & 63]) })
+}
+
+/// The index of a name, in lower case.
+#[inline]
+pub(super) fn index_of(name: &[u8]) -> Option<u8> {
+    let index = candidate(name);
+    let (entry, _) = ENTRIES.get(usize::from(index).wrapping_sub(1))?;
+    (*entry == name).then_some(index)
+}
+
+/// The index of a name, in any case.
+#[inline]
+pub(super) fn index_of_any_case(name: &[u8]) -> Option<u8> {
+    let index = candidate(name);
+    let (entry, _) = ENTRIES.get(usize::from(index).wrapping_sub(1))?;
+    entry.eq_ignore_ascii_case(name).then_some(index)
+}
+
+/// The only index that this name can have; 0: it has none.
+#[inline]
+fn candidate(name: &[u8]) -> u8 {
+    if name.is_empty() { 0 } else { BY_NAME[slot(name)] }
+}
+
+/// Length, first and last byte tell all names apart. The factors were found by trying: with them they do so in eight bits.
+const fn slot(name: &[u8]) -> usize {
+    (name.len() + (name[0] | 0x20) as usize * 10 + (name[name.len() - 1] | 0x20) as usize * 4) & 0xff
+}
+
+/// For each slot, the first index of its name.
+#[expect(clippy::cast_possible_truncation, reason = "there are 61 entries")]
+const BY_NAME: [u8; 256] = {
+    let mut slots = [0; 256];
+    let mut index = 1;
+    while index <= LEN {
+        if FIRST[index] as usize == index {
+            let slot = slot(ENTRIES[index - 1].0);
+            assert!(slots[slot] == 0, "two names in one slot");
+            slots[slot] = index as u8;
+        }
+        index += 1;
+    }
+    slots
+};
+
+/// For each index, the first one with the same name; names that are the same follow each other.
+#[expect(clippy::cast_possible_truncation, reason = "there are 61 entries")]
+const FIRST: [u8; 64] = {
+    let mut first = [0; 64];
+    let mut index = 1;
+    while index <= LEN {
+        first[index] = if index > 1 && same(ENTRIES[index - 1].0, ENTRIES[index - 2].0) { first[index - 1] } else { index as u8 };
+        index += 1;
+    }
+    first
+};
+
+const fn same(a: &[u8], b: &[u8]) -> bool {
+    if a.len() != b.len() {
+        return false;
+    }
+    let mut i = 0;
+    while i < a.len() {
+        if a[i] != b[i] {
+            return false;
+        }
+        i += 1;
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_has_the_index_of_its_first_entry() {
+        for index in 1..=LEN {
+            let Field { name, index: first, .. } = get(index).expect("an entry");
+            let expected = ENTRIES.iter().position(|(other, _)| *other == name).expect("it is there") + 1;
+            assert_eq!(first.map(usize::from), Some(expected));
+            assert_eq!(index_of(name), first);
+            assert_eq!(index_of_any_case(&name.to_ascii_uppercase()), first);
+            assert_eq!(index_of(&[name, b"x"].concat()), None);
+        }
+        for name in [&b""[..], b"Host", b"x-cache", b"hest", b":"] {
+            assert_eq!(index_of(name), None);
+        }
+        assert_eq!((get(0), get(62), get(usize::MAX)), (None, None, None));
+    }
+
+    #[test]
+    fn the_indices_are_those_of_their_names() {
+        let named = [
+            (index::AUTHORITY, ":authority"),
+            (index::METHOD, ":method"),
+            (index::PATH, ":path"),
+            (index::SCHEME, ":scheme"),
+            (index::STATUS, ":status"),
+            (index::CONTENT_LENGTH, "content-length"),
+            (index::COOKIE, "cookie"),
+            (index::EXPECT, "expect"),
+            (index::HOST, "host"),
+            (index::TRANSFER_ENCODING, "transfer-encoding"),
+        ];
+        for (index, name) in named {
+            assert_eq!(index_of(name.as_bytes()), Some(index), "{name}");
+        }
+    }
+}
