@@ -8,6 +8,7 @@ mod accept;
 mod connection;
 mod h1;
 mod h2;
+mod head;
 mod hpack;
 mod inspect;
 mod limits;

@@ -15,7 +15,7 @@ use http_body::{Body, Frame, SizeHint};
 use semantics::{RequestHead, Scheme};
 use tokio::time::Sleep;
 
-use crate::{h2::Unread, send_file::FileRegion};
+use crate::{h2::Content, send_file::FileRegion};
 
 /// Who is at the other end of a connection.
 #[derive(Debug, Clone, Copy)]
@@ -134,21 +134,21 @@ struct Limited {
 pub(crate) enum Incoming {
     Http1(hyper::body::Incoming),
     /// And its length, if the head says it: the protocol sees to it that it is so.
-    Http2(Unread, Option<u64>),
+    Http2(Content, Option<u64>),
 }
 
 impl Incoming {
     fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         match self {
             Self::Http1(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
-            Self::Http2(unread, _) => unread.poll_data(cx).map(|data| data.map(|data| Ok(Frame::data(data?)))),
+            Self::Http2(content, _) => content.poll_data(cx).map(|data| data.map(|data| Ok(Frame::data(data?)))),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Http1(body) => body.is_end_stream(),
-            Self::Http2(unread, _) => unread.is_end_stream(),
+            Self::Http2(content, _) => content.is_end_stream(),
         }
     }
 

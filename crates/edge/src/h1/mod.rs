@@ -400,7 +400,7 @@ const fn connection_fields(minor_version: u8, keep_alive: bool) -> &'static [u8]
 }
 
 /// A request that outlives its buffer: URI in origin-form, authority in `Host` (RFC 9112 §3.2.2: an absolute-form target replaces it).
-fn owned_request(head: &Head<'_>, fields: &RequestFields<'_>) -> Option<http::Request<RequestBody>> {
+pub(crate) fn owned_request(head: &Head<'_>, fields: &RequestFields<'_>) -> Option<http::Request<RequestBody>> {
     let semantics::FieldLines::Raw(lines) = fields.lines else { return None };
     let mut headers = HeaderMap::with_capacity(lines.len() + 1);
     // All values share one allocation.

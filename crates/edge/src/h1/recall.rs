@@ -61,7 +61,7 @@ impl<'a> Said<'a> {
     }
 
     /// For when the buffer is gone.
-    pub(super) fn keep(&self) -> Line {
+    pub(crate) fn keep(&self) -> Line {
         Line::new(self.method.clone(), line::version(self.minor_version), self.target, [self.host, self.referer, self.user_agent])
     }
 }

@@ -1,73 +1,66 @@
 //! HTTP/2 (RFC 9113): one connection, and all its streams in one task.
 //!
-//! Frames, windows and header compression are the library's. Here is what a request may be, how it is answered, and how long a client may
-//! take. A hit is answered where its request is taken up; everything else is a future of its own beside the others, without a task. All that
-//! is ready leaves together, when every stream has had its turn.
+//! Our own layer, as a hit is to cost little here, too: `core.rs` is the protocol without a socket; here bytes are read and written, hits
+//! answered where their request is taken up, and everything else is a future of its own beside the others, without a task. All that is ready
+//! leaves together, when every stream has had its turn.
 
+mod content;
+mod core;
+mod frame;
 mod guard;
-mod head;
-mod io;
+mod output;
 mod piece;
+mod priority;
 mod respond;
-mod unread;
+mod tunnel;
 
 use std::{
+    cell::RefCell,
     future::{Future, poll_fn},
+    io::{self, IoSlice},
     pin::{Pin, pin},
     rc::Rc,
-    task::{Context, Poll},
-    time::Instant,
+    task::{Context, Poll, ready},
+    time::{Duration, Instant},
 };
 
-use ::h2::{
-    RecvStream,
-    server::{Builder, Connection, SendResponse},
-};
 use futures_util::{Stream as _, stream::FuturesUnordered};
-use http::{Method, Request};
+use http::{Method, StatusCode, Version, header};
 use semantics::{RequestFields, RequestHead};
+use tokio::time::Sleep;
 
+use self::core::{Core, Event, Fault, OUTPUT_MAX};
 use crate::{
     accept::Share,
     connection::{Phase, Seat},
-    h1::head::Reject,
-    limits::Limits,
-    line::Line,
-    service::{Exchange, Incoming, Peer, RequestBody, Service},
+    h1::{
+        head::{Framing, Head, Parsed, Reject, field_table, parse},
+        owned_request,
+        recall::Said,
+    },
+    head::Nature,
+    service::{Exchange, HitOf, Incoming, Peer, RequestBody, Service},
     stream::Stream,
     worker::{Front, Worker},
 };
-use io::Io;
-use piece::Piece;
-pub(crate) use unread::Unread;
+pub(crate) use content::Content;
+use output::SLICES;
+use respond::Handle;
 
-/// Streams that a client may have at once.
-const STREAMS_MAX: u32 = 128;
-
-/// What a client may send of contents before they are read: for a stream, and for all of them together.
-const STREAM_WINDOW: u32 = 64 * 1024;
-const CONNECTION_WINDOW: u32 = 256 * 1024;
-
-/// What a stream may have waiting for its window, beyond stored pages, which wait where they are.
-const SEND_BUFFER: usize = 64 * 1024;
-
-/// What is remembered of streams that were reset: by us, and by the client before we looked at them.
-const RESETS_MAX: usize = 64;
-
-/// Malformed streams of one client, before it is cut off.
-const MALFORMED_MAX: usize = 128;
-
-type Sending<S> = SendResponse<Piece<<S as Service>::Stored>>;
+/// Streams that wait for their client are looked at this often at least, and at most.
+const LOOK_MIN: Duration = Duration::from_millis(10);
+const LOOK_MAX: Duration = Duration::from_secs(1);
 
 /// What all streams of a connection share.
 struct Shared<S: Service> {
     worker: Rc<Worker<S>>,
     front: Rc<Front>,
     peer: Peer,
-    io: Io,
+    core: RefCell<Core<S::Stored>>,
 }
 
-/// Serves one connection until either side has had enough. `share` is given back then.
+/// Serves one connection until either side has had enough. `share` is given back then. `begun`: bytes that were read before it was known that
+/// HTTP/2 is spoken.
 pub(crate) async fn serve<S: Service>(
     worker: Rc<Worker<S>>,
     front: Rc<Front>,
@@ -77,21 +70,27 @@ pub(crate) async fn serve<S: Service>(
     _share: Share,
     begun: Vec<u8>,
 ) {
-    let io = Io::new(stream, begun);
     seat.until(Phase::Head, front.allowances.header);
     let table = Rc::clone(&worker.table);
     let mut drained = pin!(table.drained());
     drained.as_mut().enable();
-    let shared = Rc::new(Shared { worker, front, peer, io: io.clone() });
-    let mut handshake = builder(&shared.front.limits).handshake(io.clone());
-    let begun = poll_fn(|cx| {
-        let begun = Pin::new(&mut handshake).poll(cx);
-        let _ = io.poll_flush(cx);
-        begun
-    });
-    let Ok(connection) = begun.await else { return };
-    let mut driver =
-        Driver { connection, streams: FuturesUnordered::new(), shared, seat, phase: Waiting::Service, written: 0, ticked: Instant::now() };
+    let now = Instant::now();
+    let core = RefCell::new(Core::new(front.limits.clone(), now));
+    let shared = Rc::new(Shared { worker, front, peer, core });
+    let mut driver = Driver {
+        stream,
+        begun,
+        pending: Vec::new(),
+        answers: FuturesUnordered::new(),
+        shared: Rc::clone(&shared),
+        seat,
+        phase: None,
+        written: 0,
+        seen: 0,
+        ticked: now,
+        look: None,
+        fault: None,
+    };
     let mut leaving = table.is_draining();
     if leaving {
         driver.leave();
@@ -104,25 +103,12 @@ pub(crate) async fn serve<S: Service>(
         driver.poll(cx, leaving)
     })
     .await;
-    let shared = &driver.shared;
-    if shared.io.is_flooded() {
-        tracing::debug!(peer = ?peer.address, "a flood of frames; closed");
-        shared.worker.service.refused(peer, 0, "a flood of frames");
+    if let Some(fault) = driver.fault {
+        tracing::debug!(peer = ?peer.address, reason = fault.reason, "connection ended");
+        if fault.is_flood {
+            shared.worker.service.refused(peer, 0, fault.reason);
+        }
     }
-}
-
-fn builder(limits: &Limits) -> Builder {
-    let mut builder = Builder::new();
-    builder
-        .max_concurrent_streams(STREAMS_MAX)
-        .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
-        .initial_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_send_buffer_size(SEND_BUFFER)
-        .max_concurrent_reset_streams(RESETS_MAX)
-        .max_pending_accept_reset_streams(RESETS_MAX)
-        .max_local_error_reset_streams(Some(MALFORMED_MAX));
-    builder
 }
 
 /// What the connection's deadline is for.
@@ -133,61 +119,256 @@ enum Waiting {
     Client,
 }
 
-struct Driver<S: Service, F> {
-    connection: Connection<Io, Piece<S::Stored>>,
-    streams: FuturesUnordered<F>,
+type Answer = Pin<Box<dyn Future<Output = ()>>>;
+
+struct Driver<S: Service> {
+    stream: Stream,
+    /// Read before the connection was ours.
+    begun: Vec<u8>,
+    /// Part of a frame: empty, and without an allocation, while idle.
+    pending: Vec<u8>,
+    answers: FuturesUnordered<Answer>,
     shared: Rc<Shared<S>>,
     seat: Seat,
-    phase: Waiting,
-    /// Bytes written when the client was last seen to take any.
+    phase: Option<Waiting>,
+    /// Bytes written, and how many there were when the client was last seen to take any.
     written: u64,
+    seen: u64,
     ticked: Instant,
+    /// When streams that wait for their client are looked at.
+    look: Option<Pin<Box<Sleep>>>,
+    fault: Option<Fault>,
 }
 
-impl<S: Service> Driver<S, Pin<Box<dyn Future<Output = ()>>>> {
+impl<S: Service> Driver<S> {
     /// Does what can be done now. Ready when the connection is over.
     fn poll(&mut self, cx: &mut Context<'_>, leaving: bool) -> Poll<()> {
-        let seconds = self.ticked.elapsed().as_secs();
-        if seconds > 0 {
-            self.ticked = Instant::now();
-            self.shared.io.tick(u32::try_from(seconds).unwrap_or(u32::MAX));
+        if !self.begun.is_empty() {
+            let begun = std::mem::take(&mut self.begun);
+            let taken = self.take_up(cx, &begun);
+            self.pending.extend_from_slice(&begun[taken..]);
         }
-        let over = loop {
-            while let Poll::Ready(Some(())) = Pin::new(&mut self.streams).poll_next(cx) {}
-            match self.connection.poll_accept(cx) {
-                Poll::Ready(Some(Ok((request, sending)))) => self.begin(request, sending),
-                Poll::Ready(Some(Err(error))) => {
-                    tracing::debug!(peer = ?self.shared.peer.address, %error, "connection ended");
-                    break true;
+        let flushed = loop {
+            self.tell_time();
+            while let Poll::Ready(Some(())) = Pin::new(&mut self.answers).poll_next(cx) {}
+            self.shared.core.borrow_mut().collect();
+            let flushed = match self.poll_write(cx) {
+                Poll::Ready(Ok(())) => Poll::Ready(()),
+                Poll::Ready(Err(_)) => return Poll::Ready(()),
+                Poll::Pending => Poll::Pending,
+            };
+            if self.fault.is_some() || self.shared.core.borrow().is_finished() && self.answers.is_empty() {
+                if flushed.is_ready() {
+                    return self.stream.poll_shutdown(cx).map(drop);
                 }
-                Poll::Ready(None) => break true,
-                Poll::Pending => break false,
+                break flushed;
+            }
+            // A client that does not read what it asked for is not asked for more.
+            if self.shared.core.borrow().output.len() >= OUTPUT_MAX {
+                break flushed;
+            }
+            match self.poll_read(cx) {
+                Poll::Ready(Ok(true)) => {}
+                Poll::Ready(Ok(false) | Err(_)) => return Poll::Ready(()),
+                Poll::Pending => break flushed,
             }
         };
-        let flushed = self.shared.io.poll_flush(cx);
-        if over || matches!(flushed, Poll::Ready(Err(_))) {
-            return Poll::Ready(());
-        }
+        self.look_at_waiting(cx);
         self.keep_time(flushed.is_pending(), leaving);
         Poll::Pending
     }
 
+    fn tell_time(&mut self) {
+        let now = Instant::now();
+        let mut core = self.shared.core.borrow_mut();
+        core.now = now;
+        let seconds = now.duration_since(self.ticked).as_secs();
+        if seconds > 0 {
+            self.ticked = now;
+            core.tick(u32::try_from(seconds).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// Writes what is ready, as long as the socket takes it.
+    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut core = self.shared.core.borrow_mut();
+        loop {
+            core.pump();
+            if core.output.is_empty() {
+                return self.stream.poll_flush(cx);
+            }
+            let mut slices = [IoSlice::new(&[]); SLICES];
+            let filled = core.output.slices(&mut slices);
+            let sent = ready!(self.stream.poll_keep(cx, &slices[..filled]))?;
+            if sent == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.written = self.written.wrapping_add(sent as u64);
+            core.left(sent);
+        }
+    }
+
+    /// Reads once, and takes up what came. `false`: the client has gone.
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        let worker = Rc::clone(&self.shared.worker);
+        let mut buffer = worker.read_buffer.borrow_mut();
+        if self.pending.is_empty() {
+            let read = ready!(self.stream.poll_read(cx, &mut buffer))?;
+            let taken = self.take_up(cx, &buffer[..read]);
+            self.pending.extend_from_slice(&buffer[taken..read]);
+            return Poll::Ready(Ok(read > 0));
+        }
+        let read = ready!(self.stream.poll_read(cx, &mut buffer))?;
+        self.pending.extend_from_slice(&buffer[..read]);
+        let mut pending = std::mem::take(&mut self.pending);
+        let taken = self.take_up(cx, &pending);
+        pending.drain(..taken);
+        if !pending.is_empty() {
+            self.pending = pending;
+        }
+        Poll::Ready(Ok(read > 0))
+    }
+
+    /// Takes up every frame that is there. Returns how many bytes that were.
+    fn take_up(&mut self, cx: &Context<'_>, bytes: &[u8]) -> usize {
+        let mut at = 0;
+        while self.fault.is_none() {
+            let taken = self.shared.core.borrow_mut().next(&bytes[at..]);
+            match taken {
+                Ok((0, _)) => break,
+                Ok((length, event)) => {
+                    at += length;
+                    if let Some(event) = event
+                        && let Err(fault) = self.begin(cx, event)
+                    {
+                        self.fail(fault);
+                    }
+                }
+                Err(fault) => self.fail(fault),
+            }
+        }
+        at
+    }
+
+    fn fail(&mut self, fault: Fault) {
+        self.shared.core.borrow_mut().fail(fault);
+        self.fault = Some(fault);
+    }
+
+    fn begin(&mut self, cx: &Context<'_>, event: Event) -> Result<(), Fault> {
+        match event {
+            Event::Refuse { stream, reject } => {
+                self.shared.refuse(stream, reject);
+                Ok(())
+            }
+            Event::Request { stream, ends, nature } => {
+                let text = self.shared.core.borrow_mut().lend_text();
+                let begun = self.begin_request(cx, text.bytes(), stream, ends, nature);
+                self.shared.core.borrow_mut().give_back(text);
+                begun
+            }
+        }
+    }
+
+    fn begin_request(&mut self, cx: &Context<'_>, text: &[u8], id: u32, ends: bool, nature: Nature) -> Result<(), Fault> {
+        let shared = &self.shared;
+        let started = shared.core.borrow().now;
+        let is_plain = ends && !nature.is_websocket;
+        if is_plain && let Some(rest) = shared.hit_again(id, text, started) {
+            self.answers.extend(rest);
+            return Ok(());
+        }
+        let known_host = shared.worker.known_host();
+        let mut table = field_table();
+        let (head, fields) = match parse(text, &mut table, &known_host, &shared.front.limits) {
+            Ok(Parsed::Complete(head, fields)) => (head, fields),
+            Ok(Parsed::Partial) => {
+                shared.refuse(id, Reject { status: 400, reason: "malformed head" });
+                return Ok(());
+            }
+            Err(reject) => {
+                shared.refuse(id, reject);
+                return Ok(());
+            }
+        };
+        if *known_host != *head.authority {
+            shared.worker.remember_host(head.authority);
+        }
+        let announces = fields.content_length.is_present();
+        let is_read = matches!(head.method, Method::GET | Method::HEAD) && !announces && !head.negotiates;
+        if is_plain
+            && is_read
+            && let Some(rest) = shared.hit(id, text, &head, &fields, started)
+        {
+            self.answers.extend(rest);
+            return Ok(());
+        }
+        let expected = match head.framing {
+            Framing::Length(length) => Some(length),
+            _ => announces.then_some(0),
+        };
+        if ends && expected.is_some_and(|expected| expected > 0) {
+            return shared.core.borrow_mut().refuse_malformed(id);
+        }
+        let Some(mut request) = owned_request(&head, &fields) else {
+            shared.refuse(id, Reject { status: 400, reason: "malformed request-target" });
+            return Ok(());
+        };
+        *request.version_mut() = Version::HTTP_2;
+        let expects = request.headers_mut().remove(header::EXPECT).is_some();
+        let handle = Handle::new(Rc::clone(shared), id);
+        if nature.is_websocket {
+            let (feed, content) = content::content(cx.waker().clone());
+            shared.core.borrow_mut().receive(id, feed, None);
+            self.answers.push(Box::pin(tunnel::open(handle, request, content, started)));
+            return Ok(());
+        }
+        if !ends {
+            let (feed, content) = content::content(cx.waker().clone());
+            shared.core.borrow_mut().receive(id, feed, expected);
+            let limits = &shared.front.limits;
+            *request.body_mut() = RequestBody::limited(Incoming::Http2(content, expected), limits.body_bytes, limits.body_timeout);
+        }
+        self.answers.push(Box::pin(respond::answer(handle, request, started, expects && !ends)));
+        Ok(())
+    }
+
+    /// Gives up streams whose client takes nothing.
+    fn look_at_waiting(&mut self, cx: &mut Context<'_>) {
+        if !self.shared.core.borrow().has_waiting() {
+            self.look = None;
+            return;
+        }
+        let patience = self.shared.front.limits.write_timeout;
+        let look = self.look.get_or_insert_with(|| Box::pin(tokio::time::sleep((patience / 4).clamp(LOOK_MIN, LOOK_MAX))));
+        if look.as_mut().poll(cx).is_ready() {
+            self.look = None;
+            self.tell_time();
+            self.shared.core.borrow_mut().expire(patience);
+            cx.waker().wake_by_ref();
+        }
+    }
+
     fn keep_time(&mut self, blocked: bool, leaving: bool) {
+        let mut core = self.shared.core.borrow_mut();
+        if !core.has_begun() {
+            return;
+        }
         let allowances = &self.shared.front.allowances;
         let waiting = if blocked {
             Waiting::Client
-        } else if self.streams.is_empty() && !self.connection.has_streams() {
+        } else if self.answers.is_empty() && core.is_idle() {
+            core.output.shrink();
             Waiting::Request
         } else {
             Waiting::Service
         };
-        let written = self.shared.io.written();
-        let moves = written != self.written;
-        self.written = written;
-        if waiting == self.phase && !(waiting == Waiting::Client && moves) {
+        let moves = self.written != self.seen;
+        self.seen = self.written;
+        if Some(waiting) == self.phase && !(moves && waiting != Waiting::Service) {
             return;
         }
-        self.phase = waiting;
+        self.phase = Some(waiting);
         match waiting {
             Waiting::Request if leaving => self.seat.until(Phase::Quiet, allowances.linger),
             Waiting::Request => self.seat.until(Phase::Quiet, allowances.idle),
@@ -198,128 +379,95 @@ impl<S: Service> Driver<S, Pin<Box<dyn Future<Output = ()>>>> {
 
     /// Says goodbye (RFC 9113 §6.8): requests under way are answered, and the client sends its next ones elsewhere.
     fn leave(&mut self) {
-        self.connection.graceful_shutdown();
-        if self.phase == Waiting::Request {
+        self.shared.core.borrow_mut().leave();
+        if self.phase == Some(Waiting::Request) {
             self.seat.until(Phase::Quiet, self.shared.front.allowances.linger);
         }
     }
-
-    fn begin(&mut self, request: Request<RecvStream>, mut sending: Sending<S>) {
-        let started = Instant::now();
-        let shared = &self.shared;
-        let (mut parts, body) = request.into_parts();
-        let judged = match head::judge(&mut parts, &shared.front.limits) {
-            Ok(judged) => judged,
-            Err(reject) => return shared.refuse(&mut sending, reject),
-        };
-        let is_read = parts.method == Method::GET || parts.method == Method::HEAD;
-        if is_read && body.is_end_stream() {
-            match shared.hit(&parts, sending, started) {
-                Ok(None) => return,
-                Ok(Some(rest)) => return self.streams.push(Box::pin(rest)),
-                Err(unanswered) => sending = unanswered,
-            }
-        }
-        let limits = &shared.front.limits;
-        let (body, left) = Unread::new(body);
-        let body = RequestBody::limited(Incoming::Http2(body, judged.length), limits.body_bytes, limits.body_timeout);
-        let request = Request::from_parts(parts, body);
-        self.streams.push(Box::pin(Rc::clone(shared).answer(request, sending, started, (judged.expects, left))));
-    }
-}
-
-/// What the log wants to know of a request.
-fn said(parts: &http::request::Parts) -> (String, [&[u8]; 3]) {
-    let logged = [http::header::HOST, http::header::REFERER, http::header::USER_AGENT];
-    let logged = logged.map(|name| parts.headers.get(name).map(http::HeaderValue::as_bytes).unwrap_or_default());
-    (parts.uri.to_string(), logged)
 }
 
 impl<S: Service> Shared<S> {
-    fn refuse(&self, sending: &mut Sending<S>, reject: Reject) {
+    fn refuse(&self, id: u32, reject: Reject) {
         self.worker.service.refused(self.peer, reject.status, reject.reason);
         let body = format!("{} {}\n", reject.status, reject.reason);
-        let response = http::Response::builder()
-            .status(reject.status)
-            .header(http::header::CONTENT_TYPE, "text/plain; charset=utf-8")
-            .header(http::header::CONTENT_LENGTH, body.len())
-            .body(());
-        if let Ok(response) = response
-            && let Ok(mut stream) = sending.send_response(response, false)
-        {
-            let _ = stream.send_data(Piece::Bytes(body.into()), true);
-        }
+        let mut fields = http::HeaderMap::with_capacity(2);
+        fields.insert(header::CONTENT_TYPE, http::HeaderValue::from_static("text/plain; charset=utf-8"));
+        fields.insert(header::CONTENT_LENGTH, body.len().into());
+        let status = StatusCode::from_u16(reject.status).unwrap_or(StatusCode::BAD_REQUEST);
+        let mut core = self.core.borrow_mut();
+        core.send_head(id, status, &fields, false);
+        core.send(id, Some(piece::Piece::Bytes(body.into())), true);
     }
 
-    /// Answers from the store, if that can be done at once; then gives back what is left to send when the client's window is too small for
-    /// all of it.
-    fn hit(
-        self: &Rc<Self>,
-        parts: &http::request::Parts,
-        mut sending: Sending<S>,
-        started: Instant,
-    ) -> Result<Option<impl Future<Output = ()> + use<S>>, Sending<S>> {
-        let fields = RequestFields::from_map(&parts.headers);
-        let authority = parts.headers.get(http::header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-        let head = RequestHead {
-            method: &parts.method,
-            scheme: self.peer.scheme,
-            authority,
-            path: parts.uri.path(),
-            query: parts.uri.query(),
-            fields: &fields,
-        };
-        let service = &self.worker.service;
-        let mut out = self.worker.head_buffer.borrow_mut();
+    /// Answers a head that was a hit before, byte for byte. `None`: it is to be read.
+    fn hit_again(self: &Rc<Self>, id: u32, text: &[u8], started: Instant) -> Option<Option<Answer>> {
+        let worker = &self.worker;
+        let recall = worker.recall.borrow();
+        let repeated = recall.find(&self.front, self.peer.scheme, text)?;
+        let mut out = worker.head_buffer.borrow_mut();
         out.clear();
-        let Some(hit) = service.hit(self.peer, &head, started, &mut out) else { return Err(sending) };
-        let response = respond::head_of(hit.status, &out);
-        drop(out);
-        let Some(body) = hit.body else {
-            let complete = sending.send_response(response, true).is_ok();
-            self.done(parts, hit.status, 0, started, complete, hit.note);
-            return Ok(None);
-        };
-        let len = body.as_ref().len();
-        let Ok(mut stream) = sending.send_response(response, len == 0) else {
-            self.done(parts, hit.status, 0, started, false, hit.note);
-            return Ok(None);
-        };
-        stream.reserve_capacity(len);
-        if stream.capacity() >= len {
-            let complete = len == 0 || stream.send_data(Piece::Stored(body, 0), true).is_ok();
-            self.done(parts, hit.status, len as u64, started, complete, hit.note);
-            return Ok(None);
-        }
-        let (target, logged) = said(parts);
-        let line = Line::new(parts.method.clone(), http::Version::HTTP_2, &target, logged);
-        let (shared, note, status) = (Rc::clone(self), hit.note, hit.status);
-        Ok(Some(async move {
-            let body = Rc::new(body);
-            let (sent, result) = respond::send_stored(&mut stream, &body, shared.front.limits.write_timeout).await;
-            shared.io.answered();
-            shared.worker.service.done(&line.exchange(shared.peer, status, sent, started, result), note);
-        }))
+        let hit = worker.service.again(self.peer, repeated.known(), started, &mut out)?;
+        Some(self.send_hit(id, &out, hit, &repeated.said(), started))
     }
 
-    /// A request has been answered at once.
-    fn done(&self, parts: &http::request::Parts, status: u16, body_bytes: u64, started: Instant, complete: bool, note: S::Note) {
-        self.io.answered();
-        let (target, [host, referer, user_agent]) = said(parts);
+    /// Answers from the store, if that can be done at once.
+    fn hit(self: &Rc<Self>, id: u32, text: &[u8], head: &Head<'_>, fields: &RequestFields<'_>, started: Instant) -> Option<Option<Answer>> {
+        let worker = &self.worker;
+        let request = RequestHead {
+            method: &head.method,
+            scheme: self.peer.scheme,
+            authority: head.authority,
+            path: head.path,
+            query: head.query,
+            fields,
+        };
+        let mut out = worker.head_buffer.borrow_mut();
+        out.clear();
+        let mut hit = worker.service.hit(self.peer, &request, started, &mut out)?;
+        let said = Said::of(head, fields);
+        if let Some(known) = hit.known.take() {
+            worker.recall.borrow_mut().remember(&self.front, self.peer.scheme, text, &said, true, known);
+        }
+        Some(self.send_hit(id, &out, hit, &said, started))
+    }
+
+    /// Sends a hit; what is left to do when the client's window is too small for all of it.
+    fn send_hit(self: &Rc<Self>, id: u32, text: &[u8], hit: HitOf<S>, said: &Said<'_>, started: Instant) -> Option<Answer> {
+        let (status, note) = (hit.status, hit.note);
+        let body_bytes = {
+            let mut core = self.core.borrow_mut();
+            let body = hit.body.filter(|body| !body.as_ref().is_empty());
+            core.send_stored_head(id, status, text, body.is_none());
+            let len = body.as_ref().map_or(0, |body| body.as_ref().len() as u64);
+            if let Some(body) = body {
+                core.hold(id);
+                if !core.send_stored(id, body) {
+                    drop(core);
+                    let handle = Handle::new(Rc::clone(self), id);
+                    let mut line = said.keep();
+                    line.version = Version::HTTP_2;
+                    return Some(Box::pin(respond::finish(handle, line, status, note, started)));
+                }
+                core.release(id);
+            }
+            core.answered();
+            len
+        };
         let exchange = Exchange {
             peer: self.peer,
-            method: parts.method.as_str(),
-            target: &target,
-            version: http::Version::HTTP_2,
-            host,
-            referer,
-            user_agent,
+            method: said.method.as_str(),
+            target: said.target,
+            version: Version::HTTP_2,
+            host: said.host,
+            referer: said.referer,
+            user_agent: said.user_agent,
             status,
             body_bytes,
             started,
             ended: Instant::now(),
-            complete,
+            complete: true,
         };
         self.worker.service.done(&exchange, note);
+        None
     }
 }

@@ -5,12 +5,32 @@ use std::rc::Rc;
 use bytes::{Buf, Bytes};
 
 /// A piece of content.
+#[derive(Debug)]
 pub(super) enum Piece<H> {
     /// A stored page, from here to its end.
     Stored(H, usize),
     /// A part of one: from here to there.
     Part(Rc<H>, usize, usize),
     Bytes(Bytes),
+}
+
+impl<H: AsRef<[u8]>> Piece<H> {
+    /// Takes off what fits into `room`; `true`: that was all of it.
+    pub(super) fn take(&mut self, room: usize) -> (Self, bool) {
+        let is_whole = self.remaining() <= room;
+        let taken = match self {
+            Self::Part(page, from, to) => {
+                let cut = (*from + room).min(*to);
+                let taken = Self::Part(Rc::clone(page), *from, cut);
+                *from = cut;
+                taken
+            }
+            Self::Bytes(bytes) => Self::Bytes(bytes.split_to(room.min(bytes.len()))),
+            // Only whole ones are sent so.
+            Self::Stored(_, _) => Self::Bytes(Bytes::new()),
+        };
+        (taken, is_whole)
+    }
 }
 
 impl<H: AsRef<[u8]>> Buf for Piece<H> {
@@ -20,7 +40,7 @@ impl<H: AsRef<[u8]>> Buf for Piece<H> {
 
     fn chunk(&self) -> &[u8] {
         match self {
-            Self::Stored(page, from) => page.as_ref().as_ref().get(*from..),
+            Self::Stored(page, from) => page.as_ref().get(*from..),
             Self::Part(page, from, to) => (**page).as_ref().get(*from..*to),
             Self::Bytes(bytes) => Some(bytes.as_ref()),
         }

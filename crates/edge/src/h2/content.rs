@@ -1,0 +1,132 @@
+//! The content of a request, from the connection that reads it to whoever takes it.
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker},
+};
+
+use bytes::Bytes;
+
+/// What came and was not taken yet: bounded by the window that the client was given.
+#[derive(Debug)]
+struct Inbox {
+    pieces: VecDeque<Bytes>,
+    /// The last piece has come.
+    ended: bool,
+    /// The stream or the connection ended before.
+    broken: bool,
+    /// Taken since the connection last looked.
+    taken: usize,
+    /// Nobody wants the rest.
+    abandoned: bool,
+    reader: Option<Waker>,
+    connection: Waker,
+}
+
+/// Not two threads: what goes on to an origin has to be `Send` for the library that sends it.
+type Both = Arc<Mutex<Inbox>>;
+
+fn lock(both: &Both) -> MutexGuard<'_, Inbox> {
+    both.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The reader's end.
+#[derive(Debug)]
+pub(crate) struct Content(Both);
+
+/// The connection's end.
+#[derive(Debug)]
+pub(super) struct Feed(Both);
+
+/// The client took its request back, or went.
+#[derive(Debug)]
+pub(crate) struct BrokenOff;
+
+impl fmt::Display for BrokenOff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the client broke off its request")
+    }
+}
+
+impl std::error::Error for BrokenOff {}
+
+/// Both ends. `connection` is woken when something was taken.
+pub(super) fn content(connection: Waker) -> (Feed, Content) {
+    let inbox = Inbox { pieces: VecDeque::new(), ended: false, broken: false, taken: 0, abandoned: false, reader: None, connection };
+    let both = Arc::new(Mutex::new(inbox));
+    (Feed(Arc::clone(&both)), Content(both))
+}
+
+/// What became of content at its reader.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// Bytes since this was last asked.
+    pub(super) bytes: usize,
+    /// There will be no more of them.
+    pub(super) abandoned: bool,
+}
+
+impl Feed {
+    pub(super) fn push(&self, data: &[u8], ends: bool) {
+        let mut inbox = lock(&self.0);
+        if inbox.abandoned {
+            inbox.taken += data.len();
+        } else if !data.is_empty() {
+            inbox.pieces.push_back(Bytes::copy_from_slice(data));
+        }
+        inbox.ended |= ends;
+        if let Some(reader) = inbox.reader.take() {
+            reader.wake();
+        }
+    }
+
+    pub(super) fn taken(&self) -> Taken {
+        let mut inbox = lock(&self.0);
+        Taken { bytes: std::mem::take(&mut inbox.taken), abandoned: inbox.abandoned }
+    }
+}
+
+impl Drop for Feed {
+    fn drop(&mut self) {
+        let mut inbox = lock(&self.0);
+        inbox.broken |= !inbox.ended;
+        if let Some(reader) = inbox.reader.take() {
+            reader.wake();
+        }
+    }
+}
+
+impl Content {
+    pub(crate) fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BrokenOff>>> {
+        let mut inbox = lock(&self.0);
+        if let Some(piece) = inbox.pieces.pop_front() {
+            inbox.taken += piece.len();
+            inbox.connection.wake_by_ref();
+            return Poll::Ready(Some(Ok(piece)));
+        }
+        if inbox.ended {
+            return Poll::Ready(None);
+        }
+        if inbox.broken {
+            return Poll::Ready(Some(Err(BrokenOff)));
+        }
+        inbox.reader = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    pub(crate) fn is_end_stream(&self) -> bool {
+        let inbox = lock(&self.0);
+        inbox.ended && inbox.pieces.is_empty()
+    }
+}
+
+impl Drop for Content {
+    fn drop(&mut self) {
+        let mut inbox = lock(&self.0);
+        inbox.abandoned = true;
+        inbox.taken += inbox.pieces.drain(..).map(|piece| piece.len()).sum::<usize>();
+        inbox.connection.wake_by_ref();
+    }
+}

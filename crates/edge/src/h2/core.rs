@@ -1,0 +1,1012 @@
+//! What both sides of a connection have said: frames in, frames out, windows and streams (RFC 9113). No socket, no task, no service.
+//!
+//! [`Core::next`] takes bytes as they come and says what they ask for; what is answered is put into the [`Output`], in the order that
+//! priorities and windows allow. Every request is in `streams` until both its sides have ended and nobody holds it.
+
+use std::{
+    collections::VecDeque,
+    ops::ControlFlow,
+    rc::Rc,
+    task::Waker,
+    time::{Duration, Instant},
+};
+
+use bytes::{Buf as _, Bytes};
+use http::{HeaderMap, StatusCode};
+
+use super::{
+    content::{Feed, Taken},
+    frame::{self, Code, Head, PAYLOAD_MAX, PREFACE, flag, kind, setting},
+    guard::Guard,
+    output::Output,
+    piece::Piece,
+    priority::{self, Priority},
+};
+use crate::{
+    h1::head::Reject,
+    head::{Gathering, Nature, Said, Text},
+    hpack::{Decoder, Encoder},
+    limits::Limits,
+};
+
+/// Streams that a client may have at once.
+pub(super) const STREAMS_MAX: usize = 128;
+
+/// What a client may send of contents before they are read: for a stream, and for all of them together.
+const STREAM_WINDOW: u32 = 64 * 1024;
+const CONNECTION_WINDOW: u32 = 256 * 1024;
+
+/// The window that everybody has at first (RFC 9113 §6.9.2), and the largest (§6.9.1).
+const FIRST_WINDOW: i64 = 65_535;
+const WINDOW_MAX: i64 = 0x7fff_ffff;
+
+/// Bytes that wait for the socket. Stored pages among them lie where they are; everything else is ours.
+pub(super) const OUTPUT_MAX: usize = 64 * 1024;
+
+/// What a stream may have waiting for its window, beyond stored pages.
+const QUEUE_MAX: usize = 64 * 1024;
+
+/// Bytes of a head on its way in, still coded: a code may be longer than what it stands for (RFC 7541 §5.2), but not for text.
+const BLOCK_FACTOR: usize = 2;
+
+/// The dynamic tables of both directions (RFC 7541 §4.2), in bytes.
+const TABLE_BYTES: usize = 4096;
+
+/// Malformed requests of one client, before it is cut off.
+const MALFORMED_MAX: usize = 128;
+
+/// Streams that are remembered after their end, so that what was under way then is told from what is wrong.
+const ENDED_MAX: usize = 64;
+
+/// What a client may still send when its request is answered, and for how long.
+const LEFT_MAX: usize = 256 * 1024;
+const LEFT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The ping between the two goodbyes (RFC 9113 §6.8).
+const GOODBYE: [u8; 8] = *b"goodbye.";
+
+/// Why the connection is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fault {
+    pub(super) code: Code,
+    pub(super) reason: &'static str,
+    /// It was not wrong, but too much: counted.
+    pub(super) is_flood: bool,
+}
+
+const fn wrong(code: Code, reason: &'static str) -> Fault {
+    Fault { code, reason, is_flood: false }
+}
+
+const fn flood(reason: &'static str) -> Fault {
+    Fault { code: Code::ENHANCE_YOUR_CALM, reason, is_flood: true }
+}
+
+/// What bytes asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Event {
+    /// A request, whose text [`Core::lend_text`] has; `ends`: it has no content.
+    Request { stream: u32, ends: bool, nature: Nature },
+    /// A request that is not let through.
+    Refuse { stream: u32, reject: Reject },
+}
+
+/// How far a stream has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Over {
+    /// Everything that was to be sent is in the output.
+    Complete,
+    /// Reset, by whichever side.
+    Reset,
+}
+
+#[derive(Debug)]
+struct Stream<H> {
+    id: u32,
+    /// The client has sent END_STREAM.
+    incoming_ended: bool,
+    /// Who wants its content.
+    feed: Option<Feed>,
+    /// The length that its head announced, and what came.
+    expected: Option<u64>,
+    received: u64,
+    /// What the client may still send, and what it may be allowed again.
+    receive_window: i64,
+    credit: u32,
+    /// What came after the answer: nobody wants it.
+    left: usize,
+    send_window: i64,
+    queue: VecDeque<Piece<H>>,
+    queued: usize,
+    /// END_STREAM follows the queue.
+    ends: bool,
+    over: Option<Over>,
+    /// Somebody answers it: it stays here until that has seen its end.
+    held: bool,
+    waker: Option<Waker>,
+    priority: Priority,
+    /// When it was last its turn among its equals.
+    turn: u64,
+    /// When something of it last left, or its window was opened.
+    moved: Instant,
+    sent: u64,
+}
+
+impl<H: AsRef<[u8]>> Stream<H> {
+    /// Whether something of it could leave, as far as its own window goes.
+    fn is_ready(&self) -> bool {
+        self.over.is_none() && (self.queue.is_empty() && self.ends || !self.queue.is_empty() && self.send_window > 0)
+    }
+
+    fn wake(&mut self) {
+        if let Some(waker) = self.waker.take() {
+            waker.wake();
+        }
+    }
+
+    const fn is_waiting(&self) -> bool {
+        self.over.is_none() && (self.queued > 0 || self.ends)
+    }
+}
+
+/// A header block that goes on in CONTINUATION frames.
+#[derive(Debug)]
+struct Block {
+    stream: u32,
+    ends: bool,
+    depends_on_itself: bool,
+    bytes: Vec<u8>,
+}
+
+/// How far the connection's beginning has come (RFC 9113 §3.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Began {
+    No,
+    Preface,
+    Yes,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Leaving {
+    No,
+    /// The client has been told, and a ping is on its way: requests that were sent before it came are still taken.
+    Told,
+    /// What comes now is not taken.
+    Yes,
+}
+
+/// Numbers of the last streams that ended, as a ring.
+#[derive(Debug)]
+struct Ended([u32; ENDED_MAX], usize);
+
+impl Ended {
+    const fn push(&mut self, stream: u32) {
+        self.0[self.1 % ENDED_MAX] = stream;
+        self.1 += 1;
+    }
+
+    fn contains(&self, stream: u32) -> bool {
+        self.0.contains(&stream)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Core<H> {
+    limits: Limits,
+    decoder: Decoder,
+    encoder: Encoder,
+    text: Text,
+    guard: Guard,
+    /// In the order of their numbers.
+    streams: Vec<Stream<H>>,
+    /// The client's last.
+    last: u32,
+    ended: Ended,
+    /// Those that ended because we reset them: their frames may still be under way.
+    reset: Ended,
+    began: Began,
+    block: Option<Box<Block>>,
+    /// What the client takes at first on a stream, in a frame, and for the whole connection.
+    client_window: i64,
+    client_frame: usize,
+    send_window: i64,
+    receive_window: i64,
+    credit: u32,
+    malformed: usize,
+    /// Streams with something in their queues.
+    waiting: usize,
+    turns: u64,
+    leaving: Leaving,
+    client_left: bool,
+    /// The time of this turn.
+    pub(super) now: Instant,
+    pub(super) output: Output<H>,
+}
+
+impl<H: AsRef<[u8]>> Core<H> {
+    /// A connection of which nothing is known; our half of the preface is in its output.
+    pub(super) fn new(limits: Limits, now: Instant) -> Self {
+        let mut output = Output::new();
+        let list_max = u32::try_from(limits.header_bytes).unwrap_or(u32::MAX);
+        let settings = [
+            (setting::MAX_CONCURRENT_STREAMS, u32::try_from(STREAMS_MAX).unwrap_or(u32::MAX)),
+            (setting::INITIAL_WINDOW_SIZE, STREAM_WINDOW),
+            (setting::MAX_HEADER_LIST_SIZE, list_max),
+            (setting::ENABLE_CONNECT_PROTOCOL, 1),
+            (setting::NO_RFC7540_PRIORITIES, 1),
+        ];
+        output.write(|out| {
+            frame::write_settings(&settings, out);
+            frame::write_window_update(0, CONNECTION_WINDOW - 65_535, out);
+        });
+        Self {
+            limits,
+            decoder: Decoder::new(TABLE_BYTES),
+            encoder: Encoder::new(),
+            text: Text::default(),
+            guard: Guard::new(),
+            streams: Vec::new(),
+            last: 0,
+            ended: Ended([0; ENDED_MAX], 0),
+            reset: Ended([0; ENDED_MAX], 0),
+            began: Began::No,
+            block: None,
+            client_window: FIRST_WINDOW,
+            client_frame: PAYLOAD_MAX,
+            send_window: FIRST_WINDOW,
+            receive_window: i64::from(CONNECTION_WINDOW),
+            credit: 0,
+            malformed: 0,
+            waiting: 0,
+            turns: 0,
+            leaving: Leaving::No,
+            client_left: false,
+            now,
+            output,
+        }
+    }
+
+    /// Lends the head of the request that came last, so that it can be answered while it is read.
+    pub(super) fn lend_text(&mut self) -> Text {
+        std::mem::take(&mut self.text)
+    }
+
+    pub(super) fn give_back(&mut self, text: Text) {
+        self.text = text;
+    }
+
+    /// Whether the client has begun as it must.
+    pub(super) fn has_begun(&self) -> bool {
+        self.began == Began::Yes
+    }
+
+    /// A request has been answered to its end: its client is worth some patience.
+    pub(super) fn answered(&mut self) {
+        self.guard.answered();
+    }
+
+    pub(super) fn tick(&mut self, seconds: u32) {
+        self.guard.tick(seconds);
+    }
+
+    pub(super) fn left(&mut self, bytes: usize) {
+        self.output.advance(bytes);
+        self.guard.sent(bytes);
+    }
+
+    pub(super) const fn is_idle(&self) -> bool {
+        self.streams.is_empty()
+    }
+
+    /// Whether there is nothing left to do, after either side has said goodbye.
+    pub(super) fn is_finished(&self) -> bool {
+        (self.client_left || self.leaving == Leaving::Yes) && self.streams.is_empty()
+    }
+
+    // --- what the client says ---
+
+    /// Takes one frame, or the preface, from the beginning of `bytes`. Returns how many bytes that was (0: it is not all there) and what it
+    /// asks for.
+    ///
+    /// # Errors
+    /// When the connection is over; [`Core::fail`] is to be told.
+    pub(super) fn next(&mut self, bytes: &[u8]) -> Result<(usize, Option<Event>), Fault> {
+        if self.began == Began::No {
+            let here = bytes.len().min(PREFACE.len());
+            if bytes[..here] != PREFACE[..here] {
+                return Err(wrong(Code::PROTOCOL_ERROR, "not the preface"));
+            }
+            if here < PREFACE.len() {
+                return Ok((0, None));
+            }
+            self.began = Began::Preface;
+            return Ok((PREFACE.len(), None));
+        }
+        let Some(head) = Head::read(bytes) else { return Ok((0, None)) };
+        if head.length > PAYLOAD_MAX {
+            return Err(wrong(Code::FRAME_SIZE_ERROR, "a frame that is too long"));
+        }
+        let Some(payload) = bytes.get(frame::HEAD..frame::HEAD + head.length) else { return Ok((0, None)) };
+        if !self.guard.passes(head) {
+            return Err(flood("a flood of frames"));
+        }
+        let event = self.take(head, payload)?;
+        Ok((frame::HEAD + head.length, event))
+    }
+
+    fn take(&mut self, head: Head, payload: &[u8]) -> Result<Option<Event>, Fault> {
+        if self.began == Began::Preface {
+            if head.kind != kind::SETTINGS || head.has(flag::ACK) {
+                return Err(wrong(Code::PROTOCOL_ERROR, "no settings at first"));
+            }
+            self.began = Began::Yes;
+        }
+        if let Some(block) = &self.block
+            && (head.kind != kind::CONTINUATION || head.stream != block.stream)
+        {
+            return Err(wrong(Code::PROTOCOL_ERROR, "a frame within a head"));
+        }
+        match head.kind {
+            kind::DATA => self.take_data(head, payload).map(|()| None),
+            kind::HEADERS => self.take_headers(head, payload),
+            kind::CONTINUATION => self.take_continuation(head, payload),
+            kind::PRIORITY => self.take_priority(head, payload).map(|()| None),
+            kind::RST_STREAM => self.take_reset(head, payload).map(|()| None),
+            kind::SETTINGS => self.take_settings(head, payload).map(|()| None),
+            kind::PUSH_PROMISE => Err(wrong(Code::PROTOCOL_ERROR, "a push from a client")),
+            kind::PING => self.take_ping(head, payload).map(|()| None),
+            kind::GOAWAY if head.stream != 0 => Err(wrong(Code::PROTOCOL_ERROR, "a goodbye on a stream")),
+            kind::GOAWAY if payload.len() < 8 => Err(wrong(Code::FRAME_SIZE_ERROR, "a short goodbye")),
+            kind::GOAWAY => {
+                self.client_left = true;
+                Ok(None)
+            }
+            kind::WINDOW_UPDATE => self.take_window_update(head, payload).map(|()| None),
+            kind::PRIORITY_UPDATE => self.take_priority_update(head, payload).map(|()| None),
+            // RFC 9113 §4.1: what nobody knows is left alone.
+            _ => Ok(None),
+        }
+    }
+
+    fn find(&self, stream: u32) -> Option<usize> {
+        // Nearly always the last one.
+        match self.streams.last() {
+            Some(last) if last.id == stream => Some(self.streams.len() - 1),
+            _ => self.streams.binary_search_by_key(&stream, |stream| stream.id).ok(),
+        }
+    }
+
+    /// Where a stream is that has not been reset.
+    fn find_whole(&self, stream: u32) -> Option<usize> {
+        self.find(stream).filter(|&at| self.streams[at].over != Some(Over::Reset))
+    }
+
+    /// The stream of a frame that may come late: `None`, where it has ended already.
+    fn known(&self, head: Head) -> Result<Option<usize>, Fault> {
+        if head.stream == 0 {
+            return Err(wrong(Code::PROTOCOL_ERROR, "a frame without a stream"));
+        }
+        if head.stream > self.last || head.stream.is_multiple_of(2) {
+            return Err(wrong(Code::PROTOCOL_ERROR, "a frame of a stream that has not begun"));
+        }
+        Ok(self.find_whole(head.stream))
+    }
+
+    fn take_data(&mut self, head: Head, payload: &[u8]) -> Result<(), Fault> {
+        let at = self.known(head)?;
+        let data = frame::unpadded(head, payload).ok_or(wrong(Code::PROTOCOL_ERROR, "more padding than frame"))?;
+        let flow = payload.len() as i64;
+        self.receive_window -= flow;
+        if self.receive_window < 0 {
+            return Err(wrong(Code::FLOW_CONTROL_ERROR, "more content than the connection has room for"));
+        }
+        let Some(at) = at else {
+            self.allow_connection(payload.len());
+            // What we reset, the client may not know of yet (§5.1).
+            if self.reset.contains(head.stream) {
+                return Ok(());
+            }
+            return Err(wrong(Code::STREAM_CLOSED, "content after its end"));
+        };
+        let stream = &mut self.streams[at];
+        if stream.incoming_ended {
+            self.allow_connection(payload.len());
+            self.end_by_reset(at, Code::STREAM_CLOSED);
+            return Ok(());
+        }
+        stream.receive_window -= flow;
+        stream.received += data.len() as u64;
+        let ends = head.has(flag::END_STREAM);
+        if stream.receive_window < 0 {
+            self.allow_connection(payload.len());
+            self.end_by_reset(at, Code::FLOW_CONTROL_ERROR);
+            return Ok(());
+        }
+        // §8.1.1: the sum must be what the head said.
+        if stream.expected.is_some_and(|expected| stream.received > expected || ends && stream.received != expected) {
+            self.allow_connection(payload.len());
+            return self.malformed(at);
+        }
+        let unread = if let Some(feed) = &stream.feed {
+            feed.push(data, ends);
+            payload.len() - data.len()
+        } else {
+            stream.left += data.len();
+            payload.len()
+        };
+        self.allow_connection(unread);
+        self.allow(at, unread);
+        if ends {
+            self.end_incoming(at);
+        } else if self.streams[at].left > LEFT_MAX {
+            self.end_by_reset(at, Code::NO_ERROR);
+        }
+        Ok(())
+    }
+
+    fn take_headers(&mut self, head: Head, payload: &[u8]) -> Result<Option<Event>, Fault> {
+        if head.stream == 0 || head.stream.is_multiple_of(2) {
+            return Err(wrong(Code::PROTOCOL_ERROR, "a head on a stream that is not the client's"));
+        }
+        let mut fragment = frame::unpadded(head, payload).ok_or(wrong(Code::PROTOCOL_ERROR, "more padding than frame"))?;
+        let mut depends_on_itself = false;
+        if head.has(flag::PRIORITY) {
+            let Some((priority, rest)) = fragment.split_at_checked(5) else {
+                return Err(wrong(Code::FRAME_SIZE_ERROR, "a head without its priority"));
+            };
+            depends_on_itself = frame::u32_of(priority).is_some_and(|on| on & 0x7fff_ffff == head.stream);
+            fragment = rest;
+        }
+        if head.stream <= self.last && self.find_whole(head.stream).is_none() && !self.reset.contains(head.stream) {
+            let was_there = self.ended.contains(head.stream) || self.find(head.stream).is_some();
+            let code = if was_there { Code::STREAM_CLOSED } else { Code::PROTOCOL_ERROR };
+            return Err(wrong(code, "a head on a stream that has ended"));
+        }
+        let ends = head.has(flag::END_STREAM);
+        if head.has(flag::END_HEADERS) {
+            return self.take_block(head.stream, fragment, ends, depends_on_itself);
+        }
+        self.block = Some(Box::new(Block { stream: head.stream, ends, depends_on_itself, bytes: fragment.to_vec() }));
+        Ok(None)
+    }
+
+    fn take_continuation(&mut self, head: Head, payload: &[u8]) -> Result<Option<Event>, Fault> {
+        let Some(mut block) = self.block.take() else {
+            return Err(wrong(Code::PROTOCOL_ERROR, "the rest of no head"));
+        };
+        if block.bytes.len() + payload.len() > self.limits.header_bytes.saturating_mul(BLOCK_FACTOR) {
+            return Err(flood("a head without end"));
+        }
+        block.bytes.extend_from_slice(payload);
+        if head.has(flag::END_HEADERS) {
+            return self.take_block(block.stream, &block.bytes, block.ends, block.depends_on_itself);
+        }
+        self.block = Some(block);
+        Ok(None)
+    }
+
+    /// A whole header block. It is decoded whatever becomes of it: the table must stay the client's (§4.3).
+    fn take_block(&mut self, id: u32, block: &[u8], ends: bool, depends_on_itself: bool) -> Result<Option<Event>, Fault> {
+        let is_new = id > self.last;
+        let mut gathering = Gathering::new(&mut self.text, &self.limits, !is_new);
+        let decoded = self.decoder.decode(block, |field| {
+            gathering.take(field.name, field.value, field.index.is_some());
+            if gathering.has_failed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        let (said, nature) = gathering.end();
+        decoded.map_err(|_| wrong(Code::COMPRESSION_ERROR, "a head that cannot be decoded"))?;
+        if !is_new {
+            return self.take_trailers(id, &said, ends).map(|()| None);
+        }
+        self.last = id;
+        if self.leaving == Leaving::Yes {
+            // §6.8: it was told that nobody looks at it.
+            return Ok(None);
+        }
+        if self.streams.len() >= STREAMS_MAX {
+            self.reset.push(id);
+            self.output.write(|out| frame::write_reset(id, Code::REFUSED_STREAM, out));
+            return Ok(None);
+        }
+        self.streams.push(Stream {
+            id,
+            incoming_ended: ends,
+            feed: None,
+            expected: None,
+            received: 0,
+            receive_window: i64::from(STREAM_WINDOW),
+            credit: 0,
+            left: 0,
+            send_window: self.client_window,
+            queue: VecDeque::new(),
+            queued: 0,
+            ends: false,
+            over: None,
+            held: false,
+            waker: None,
+            priority: priority::of(self.text.priority()),
+            turn: 0,
+            moved: self.now,
+            sent: 0,
+        });
+        let at = self.streams.len() - 1;
+        if depends_on_itself {
+            return self.malformed(at).map(|()| None);
+        }
+        match said {
+            Said::Request => Ok(Some(Event::Request { stream: id, ends, nature })),
+            Said::Refused(reject) => Ok(Some(Event::Refuse { stream: id, reject })),
+            Said::Malformed(_) | Said::Trailers => self.malformed(at).map(|()| None),
+        }
+    }
+
+    fn take_trailers(&mut self, id: u32, said: &Said, ends: bool) -> Result<(), Fault> {
+        let Some(at) = self.find_whole(id) else { return Ok(()) };
+        let stream = &mut self.streams[at];
+        if stream.incoming_ended {
+            self.end_by_reset(at, Code::STREAM_CLOSED);
+            return Ok(());
+        }
+        let is_short = stream.expected.is_some_and(|expected| expected != stream.received);
+        if !ends || is_short || !matches!(said, Said::Trailers) {
+            return self.malformed(at);
+        }
+        if let Some(feed) = &stream.feed {
+            feed.push(&[], true);
+        }
+        self.end_incoming(at);
+        Ok(())
+    }
+
+    /// RFC 9113 §5.3.2: not heeded, but it has to be right.
+    fn take_priority(&mut self, head: Head, payload: &[u8]) -> Result<(), Fault> {
+        if head.stream == 0 {
+            return Err(wrong(Code::PROTOCOL_ERROR, "a priority without a stream"));
+        }
+        let on = frame::u32_of(payload).map(|on| on & 0x7fff_ffff);
+        let code = if payload.len() == 5 { Code::PROTOCOL_ERROR } else { Code::FRAME_SIZE_ERROR };
+        if payload.len() != 5 || on == Some(head.stream) {
+            match self.find_whole(head.stream) {
+                Some(at) => self.end_by_reset(at, code),
+                None => self.output.write(|out| frame::write_reset(head.stream, code, out)),
+            }
+        }
+        Ok(())
+    }
+
+    /// RFC 9218 §7.1.
+    fn take_priority_update(&mut self, head: Head, payload: &[u8]) -> Result<(), Fault> {
+        if head.stream != 0 {
+            return Err(wrong(Code::PROTOCOL_ERROR, "an update of a priority on a stream"));
+        }
+        let (Some(id), Some(value)) = (frame::u32_of(payload), payload.get(4..)) else {
+            return Err(wrong(Code::FRAME_SIZE_ERROR, "a short update of a priority"));
+        };
+        if id & 0x7fff_ffff == 0 {
+            return Err(wrong(Code::PROTOCOL_ERROR, "an update of the priority of no stream"));
+        }
+        // Those that have not begun are not remembered: their field says it again.
+        if let Some(at) = self.find(id & 0x7fff_ffff) {
+            self.streams[at].priority = priority::of(value);
+        }
+        Ok(())
+    }
+
+    fn take_reset(&mut self, head: Head, payload: &[u8]) -> Result<(), Fault> {
+        let at = self.known(head)?;
+        if payload.len() != 4 {
+            return Err(wrong(Code::FRAME_SIZE_ERROR, "a reset of the wrong length"));
+        }
+        if let Some(at) = at {
+            self.end(at, Over::Reset);
+        }
+        Ok(())
+    }
+
+    fn take_settings(&mut self, head: Head, payload: &[u8]) -> Result<(), Fault> {
+        if head.stream != 0 {
+            return Err(wrong(Code::PROTOCOL_ERROR, "settings of a stream"));
+        }
+        if !payload.len().is_multiple_of(6) || head.has(flag::ACK) && !payload.is_empty() {
+            return Err(wrong(Code::FRAME_SIZE_ERROR, "settings of the wrong length"));
+        }
+        if head.has(flag::ACK) {
+            return Ok(());
+        }
+        for (name, value) in frame::settings(payload) {
+            match name {
+                setting::HEADER_TABLE_SIZE => self.encoder.set_max_size(TABLE_BYTES.min(value as usize)),
+                setting::ENABLE_PUSH if value > 1 => return Err(wrong(Code::PROTOCOL_ERROR, "neither push nor no push")),
+                setting::INITIAL_WINDOW_SIZE => self.set_client_window(i64::from(value))?,
+                setting::MAX_FRAME_SIZE if !(16_384..=16_777_215).contains(&value) => {
+                    return Err(wrong(Code::PROTOCOL_ERROR, "a frame size out of bounds"));
+                }
+                setting::MAX_FRAME_SIZE => self.client_frame = (value as usize).min(PAYLOAD_MAX),
+                _ => {}
+            }
+        }
+        self.output.write(frame::write_settings_ack);
+        Ok(())
+    }
+
+    /// §6.9.2: it holds for the streams that there are, too.
+    fn set_client_window(&mut self, window: i64) -> Result<(), Fault> {
+        if window > WINDOW_MAX {
+            return Err(wrong(Code::FLOW_CONTROL_ERROR, "a window out of bounds"));
+        }
+        let more = window - self.client_window;
+        self.client_window = window;
+        for stream in &mut self.streams {
+            stream.send_window += more;
+            if stream.send_window > WINDOW_MAX {
+                return Err(wrong(Code::FLOW_CONTROL_ERROR, "a window out of bounds"));
+            }
+        }
+        Ok(())
+    }
+
+    fn take_ping(&mut self, head: Head, payload: &[u8]) -> Result<(), Fault> {
+        if head.stream != 0 {
+            return Err(wrong(Code::PROTOCOL_ERROR, "a ping on a stream"));
+        }
+        if payload.len() != 8 {
+            return Err(wrong(Code::FRAME_SIZE_ERROR, "a ping of the wrong length"));
+        }
+        if !head.has(flag::ACK) {
+            self.output.write(|out| frame::write_ping(flag::ACK, payload, out));
+        } else if self.leaving == Leaving::Told && payload == GOODBYE {
+            self.leaving = Leaving::Yes;
+            self.output.write(|out| frame::write_goaway(self.last, Code::NO_ERROR, out));
+        }
+        Ok(())
+    }
+
+    fn take_window_update(&mut self, head: Head, payload: &[u8]) -> Result<(), Fault> {
+        if payload.len() != 4 {
+            return Err(wrong(Code::FRAME_SIZE_ERROR, "a window update of the wrong length"));
+        }
+        let more = i64::from(frame::u32_of(payload).unwrap_or_default() & 0x7fff_ffff);
+        if head.stream == 0 {
+            if more == 0 {
+                return Err(wrong(Code::PROTOCOL_ERROR, "a window update of nothing"));
+            }
+            self.send_window += more;
+            if self.send_window > WINDOW_MAX {
+                return Err(wrong(Code::FLOW_CONTROL_ERROR, "a window out of bounds"));
+            }
+            return Ok(());
+        }
+        let Some(at) = self.known(head)? else { return Ok(()) };
+        let stream = &mut self.streams[at];
+        stream.send_window += more;
+        if more == 0 {
+            self.end_by_reset(at, Code::PROTOCOL_ERROR);
+        } else if stream.send_window > WINDOW_MAX {
+            self.end_by_reset(at, Code::FLOW_CONTROL_ERROR);
+        }
+        Ok(())
+    }
+
+    // --- ends ---
+
+    /// §8.1.1: such a stream is reset; too many of them, and the connection is over.
+    fn malformed(&mut self, at: usize) -> Result<(), Fault> {
+        self.malformed += 1;
+        if self.malformed > MALFORMED_MAX {
+            return Err(flood("a flood of malformed requests"));
+        }
+        self.end_by_reset(at, Code::PROTOCOL_ERROR);
+        Ok(())
+    }
+
+    fn end_by_reset(&mut self, at: usize, code: Code) {
+        let id = self.streams[at].id;
+        self.reset.push(id);
+        self.output.write(|out| frame::write_reset(id, code, out));
+        self.end(at, Over::Reset);
+    }
+
+    fn end_incoming(&mut self, at: usize) {
+        self.streams[at].incoming_ended = true;
+        self.streams[at].feed = None;
+        self.remove_if_done(at);
+    }
+
+    /// Our side has ended, or both. What had all left stays so.
+    fn end(&mut self, at: usize, over: Over) {
+        let stream = &mut self.streams[at];
+        self.waiting -= usize::from(stream.is_waiting());
+        stream.over.get_or_insert(over);
+        stream.queue = VecDeque::new();
+        stream.queued = 0;
+        stream.moved = self.now;
+        if over == Over::Reset {
+            stream.incoming_ended = true;
+            stream.feed = None;
+        }
+        stream.wake();
+        self.remove_if_done(at);
+    }
+
+    fn remove_if_done(&mut self, at: usize) {
+        let stream = &self.streams[at];
+        if stream.over.is_some() && stream.incoming_ended && !stream.held {
+            self.ended.push(stream.id);
+            self.streams.remove(at);
+        }
+    }
+
+    /// The connection is over because of what the client did.
+    pub(super) fn fail(&mut self, fault: Fault) {
+        self.output.write(|out| frame::write_goaway(self.last, fault.code, out));
+    }
+
+    /// Says goodbye (§6.8): first so that nothing on its way is lost, and, when the client has surely heard it, for good.
+    pub(super) fn leave(&mut self) {
+        if self.leaving == Leaving::No {
+            self.leaving = Leaving::Told;
+            self.output.write(|out| {
+                frame::write_goaway(0x7fff_ffff, Code::NO_ERROR, out);
+                frame::write_ping(0, &GOODBYE, out);
+            });
+        }
+    }
+
+    // --- what the client may send ---
+
+    fn allow_connection(&mut self, bytes: usize) {
+        self.credit = self.credit.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));
+        if self.credit >= CONNECTION_WINDOW / 2 {
+            self.receive_window += i64::from(self.credit);
+            let more = std::mem::take(&mut self.credit);
+            self.output.write(|out| frame::write_window_update(0, more, out));
+        }
+    }
+
+    fn allow(&mut self, at: usize, bytes: usize) {
+        let Some(stream) = self.streams.get_mut(at) else { return };
+        stream.credit = stream.credit.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));
+        if !stream.incoming_ended && stream.credit >= STREAM_WINDOW / 2 {
+            stream.receive_window += i64::from(stream.credit);
+            let (id, more) = (stream.id, std::mem::take(&mut stream.credit));
+            self.output.write(|out| frame::write_window_update(id, more, out));
+        }
+    }
+
+    /// Makes room for what the readers of contents have taken.
+    pub(super) fn collect(&mut self) {
+        for at in 0..self.streams.len() {
+            let Some(feed) = &self.streams[at].feed else { continue };
+            let Taken { bytes, abandoned } = feed.taken();
+            if bytes > 0 {
+                self.allow_connection(bytes);
+                self.allow(at, bytes);
+            }
+            if abandoned {
+                let stream = &mut self.streams[at];
+                stream.feed = None;
+                stream.left += bytes;
+                stream.moved = self.now;
+            }
+        }
+    }
+
+    /// Has the content of a request go to `feed`. `expected`: its length, if its head says it.
+    pub(super) fn receive(&mut self, id: u32, feed: Feed, expected: Option<u64>) {
+        if let Some(at) = self.find(id) {
+            self.streams[at].expected = expected;
+            self.streams[at].feed = Some(feed);
+        }
+    }
+
+    /// A request without content, whose head announced one (§8.1.1).
+    pub(super) fn refuse_malformed(&mut self, id: u32) -> Result<(), Fault> {
+        self.find(id).map_or(Ok(()), |at| self.malformed(at))
+    }
+
+    // --- what is answered ---
+
+    /// Somebody answers this request until [`Core::release`].
+    pub(super) fn hold(&mut self, id: u32) {
+        if let Some(at) = self.find(id) {
+            self.streams[at].held = true;
+        }
+    }
+
+    pub(super) fn release(&mut self, id: u32) {
+        let Some(at) = self.find(id) else { return };
+        self.streams[at].held = false;
+        if self.streams[at].over.is_none() && !self.streams[at].ends {
+            // Its answer was given up.
+            return self.end_by_reset(at, Code::INTERNAL_ERROR);
+        }
+        self.remove_if_done(at);
+    }
+
+    /// What became of a stream, and how many bytes of content left. A stream that nobody knows any more has been reset.
+    pub(super) fn state(&self, id: u32) -> (Option<Over>, u64) {
+        self.find(id).map_or((Some(Over::Reset), 0), |at| (self.streams[at].over, self.streams[at].sent))
+    }
+
+    /// `waker` is woken when the stream has ended or has room.
+    pub(super) fn watch(&mut self, id: u32, waker: &Waker) {
+        if let Some(at) = self.find(id) {
+            match &mut self.streams[at].waker {
+                Some(known) if known.will_wake(waker) => {}
+                place => *place = Some(waker.clone()),
+            }
+        }
+    }
+
+    /// Bytes that may be queued now.
+    pub(super) fn room(&self, id: u32) -> usize {
+        self.find(id).map_or(0, |at| QUEUE_MAX.saturating_sub(self.streams[at].queued))
+    }
+
+    /// Sends an interim or the final head, with the fields of a map.
+    pub(super) fn send_head(&mut self, id: u32, status: StatusCode, fields: &HeaderMap, ends: bool) {
+        self.write_head(id, status.as_u16(), ends, |encoder, out| {
+            for (name, value) in fields {
+                if !is_of_the_connection(name.as_str().as_bytes()) {
+                    encoder.field(name.as_str().as_bytes(), value.as_bytes(), out);
+                }
+            }
+        });
+    }
+
+    /// Sends a head that is kept as HTTP/1 writes it.
+    pub(super) fn send_stored_head(&mut self, id: u32, status: u16, text: &[u8], ends: bool) {
+        self.write_head(id, status, ends, |encoder, out| {
+            // Past the status line.
+            let mut rest = text;
+            let mut is_field = false;
+            while let Some(end) = memchr::memchr(b'\n', rest) {
+                let line = &rest[..end];
+                rest = &rest[end + 1..];
+                let line = line.strip_suffix(b"\r").unwrap_or(line);
+                if std::mem::replace(&mut is_field, true)
+                    && let Some(colon) = memchr::memchr(b':', line)
+                    && !is_of_the_connection(&line[..colon])
+                {
+                    encoder.field(&line[..colon], line[colon + 1..].trim_ascii(), out);
+                }
+            }
+        });
+    }
+
+    fn write_head(&mut self, id: u32, status: u16, ends: bool, fields: impl FnOnce(&mut Encoder, &mut Vec<u8>)) {
+        let Some(at) = self.find(id).filter(|&at| self.streams[at].over.is_none()) else { return };
+        let (encoder, frame_max) = (&mut self.encoder, self.client_frame);
+        self.output.write(|out| {
+            let begin = out.len();
+            out.extend_from_slice(&[0; frame::HEAD]);
+            encoder.begin(out);
+            encoder.status(status, out);
+            fields(encoder, out);
+            frame::enclose_block(out, begin, id, if ends { flag::END_STREAM } else { 0 }, frame_max);
+        });
+        if ends {
+            self.end(at, Over::Complete);
+        }
+    }
+
+    /// Queues content; `ends`: it is the last.
+    pub(super) fn send(&mut self, id: u32, piece: Option<Piece<H>>, ends: bool) {
+        let Some(at) = self.find(id).filter(|&at| self.streams[at].over.is_none()) else { return };
+        let stream = &mut self.streams[at];
+        let was_waiting = stream.is_waiting();
+        if let Some(piece) = piece.filter(|piece| piece.has_remaining()) {
+            if stream.queue.is_empty() {
+                stream.moved = self.now;
+            }
+            stream.queued += piece.remaining();
+            stream.queue.push_back(piece);
+        }
+        stream.ends |= ends;
+        self.waiting = self.waiting + usize::from(stream.is_waiting()) - usize::from(was_waiting);
+    }
+
+    /// Sends a whole stored page as content. `true`: it is all in the output.
+    pub(super) fn send_stored(&mut self, id: u32, page: H) -> bool {
+        let len = page.as_ref().len();
+        let Some(at) = self.find(id) else { return false };
+        let stream = &self.streams[at];
+        let fits = len <= self.client_frame && len as i64 <= stream.send_window.min(self.send_window);
+        if fits && self.waiting == 0 && self.output.len() < OUTPUT_MAX {
+            self.emit(at, Piece::Stored(page, 0), true);
+            return true;
+        }
+        self.send(id, Some(Piece::Part(Rc::new(page), 0, len)), true);
+        false
+    }
+
+    /// Ends a stream without having said all.
+    pub(super) fn reset(&mut self, id: u32, code: Code) {
+        if let Some(at) = self.find(id).filter(|&at| self.streams[at].over.is_none()) {
+            self.end_by_reset(at, code);
+        }
+    }
+
+    /// Moves what the windows allow into the output, as long as that has room.
+    pub(super) fn pump(&mut self) {
+        while self.waiting > 0 && self.output.len() < OUTPUT_MAX {
+            let Some(at) = self.pick() else { return };
+            let room =
+                usize::try_from(self.streams[at].send_window.min(self.send_window).max(0)).unwrap_or(usize::MAX).min(self.client_frame);
+            let stream = &mut self.streams[at];
+            stream.turn = self.turns;
+            self.turns += 1;
+            let Some(front) = stream.queue.front_mut() else {
+                self.emit(at, Piece::Bytes(Bytes::new()), true);
+                continue;
+            };
+            let (piece, is_whole) = front.take(room);
+            if is_whole {
+                stream.queue.pop_front();
+            }
+            let ends = stream.ends && stream.queue.is_empty();
+            self.emit(at, piece, ends);
+        }
+    }
+
+    /// Whose turn it is (RFC 9218 §10): the most urgent first; among equals those that are of use only when they are whole, one after the
+    /// other; then the others by turns.
+    fn pick(&self) -> Option<usize> {
+        let has_window = self.send_window > 0;
+        let ready = self.streams.iter().enumerate().filter(|(_, stream)| stream.is_ready() && (has_window || stream.queue.is_empty()));
+        let (at, _) = ready.min_by_key(|(_, stream)| {
+            let Priority { urgency, incremental } = stream.priority;
+            (urgency, incremental, if incremental { stream.turn } else { 0 }, stream.id)
+        })?;
+        Some(at)
+    }
+
+    /// A DATA frame.
+    fn emit(&mut self, at: usize, piece: Piece<H>, ends: bool) {
+        let stream = &mut self.streams[at];
+        let length = piece.remaining();
+        let was_waiting = stream.is_waiting();
+        let flags = if ends { flag::END_STREAM } else { 0 };
+        let head = Head { length, kind: kind::DATA, flags, stream: stream.id };
+        self.output.write(|out| head.write(out));
+        if length > 0 {
+            self.output.piece(piece);
+        }
+        self.send_window -= length as i64;
+        stream.send_window -= length as i64;
+        stream.sent += length as u64;
+        stream.queued = stream.queued.saturating_sub(length);
+        stream.moved = self.now;
+        if ends {
+            return self.end(at, Over::Complete);
+        }
+        self.waiting = self.waiting + usize::from(stream.is_waiting()) - usize::from(was_waiting);
+        if stream.queued < QUEUE_MAX {
+            stream.wake();
+        }
+    }
+
+    /// Whether a stream waits for its client: for a window, or for the rest of a content that nobody wants.
+    pub(super) fn has_waiting(&self) -> bool {
+        self.waiting > 0 || self.streams.iter().any(|stream| stream.over.is_some() && !stream.held)
+    }
+
+    /// Ends the streams that have waited for their client longer than `patience`.
+    pub(super) fn expire(&mut self, patience: Duration) {
+        for at in (0..self.streams.len()).rev() {
+            let stream = &self.streams[at];
+            let idle = self.now.saturating_duration_since(stream.moved);
+            if stream.is_waiting() && idle >= patience {
+                self.end_by_reset(at, Code::CANCEL);
+            } else if stream.over == Some(Over::Complete) && !stream.held && idle >= LEFT_TIMEOUT {
+                self.end_by_reset(at, Code::NO_ERROR);
+            }
+        }
+    }
+}
+
+/// Of HTTP/1 alone (RFC 9113 §8.2.2).
+fn is_of_the_connection(name: &[u8]) -> bool {
+    const NAMES: [&[u8]; 5] = [b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"];
+    matches!(name.len(), 7 | 10 | 16 | 17) && NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
+}

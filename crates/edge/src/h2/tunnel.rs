@@ -1,0 +1,99 @@
+//! WebSocket over HTTP/2 (RFC 8441): a stream is joined to a connection that the origin has upgraded.
+
+use std::{
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Instant,
+};
+
+use bytes::{Buf as _, Bytes};
+use http::{HeaderValue, Request, StatusCode, header};
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::{
+    content::Content,
+    respond::{self, Handle},
+};
+use crate::service::{RequestBody, Service};
+
+/// An origin that speaks HTTP/1 wants a key, of which it makes a proof that it understood. No client sees the proof: its own handshake has
+/// neither (§5.1). So the key need not be secret, nor differ.
+const KEY: &str = "c2Vhd2FsbCBodHRwLzIhIQ==";
+
+/// Asks the origin for the upgrade, and carries bytes both ways if it agrees. Anything else that it says is the answer.
+pub(super) async fn open<S: Service>(handle: Handle<S>, mut request: Request<RequestBody>, content: Content, started: Instant) {
+    let line = respond::line(&request);
+    let fields = request.headers_mut();
+    fields.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
+    fields.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
+    fields.insert(header::SEC_WEBSOCKET_KEY, HeaderValue::from_static(KEY));
+    let interim = respond::telling(&handle);
+    let Some((mut response, note)) = respond::ask(&handle, request, &line, started, interim).await else { return };
+    let upgrade = response.extensions_mut().remove::<OnUpgrade>();
+    let Some(upgrade) = upgrade.filter(|_| response.status() == StatusCode::SWITCHING_PROTOCOLS) else {
+        drop(content);
+        return respond::respond(handle, response, note, &line, started).await;
+    };
+    response.headers_mut().remove(header::SEC_WEBSOCKET_ACCEPT);
+    response.headers_mut().remove(header::CONTENT_LENGTH);
+    handle.head(StatusCode::OK, response.headers(), false);
+    let mut ends = Ends { handle, content, rest: Bytes::new() };
+    let carried = match upgrade.await {
+        Ok(origin) => tokio::io::copy_bidirectional(&mut ends, &mut TokioIo::new(origin)).await,
+        Err(error) => Err(io::Error::other(error)),
+    };
+    if let Err(error) = &carried {
+        tracing::debug!(%error, "tunnel ended");
+        ends.handle.reset(super::frame::Code::CONNECT_ERROR);
+    }
+    let shared = &ends.handle.shared;
+    let sent = carried.as_ref().map_or(0, |(_, sent)| *sent);
+    shared.worker.service.done(&line.exchange(shared.peer, 200, sent, started, carried.is_ok()), note);
+}
+
+/// The client's side of a tunnel as a byte stream.
+struct Ends<S: Service> {
+    handle: Handle<S>,
+    content: Content,
+    /// Of a piece that did not fit into what the reader offered.
+    rest: Bytes,
+}
+
+impl<S: Service> Unpin for Ends<S> {}
+
+impl<S: Service> AsyncRead for Ends<S> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if self.rest.is_empty() {
+            match ready!(self.content.poll_data(cx)) {
+                None => return Poll::Ready(Ok(())),
+                Some(Ok(data)) => self.rest = data,
+                Some(Err(error)) => return Poll::Ready(Err(io::Error::new(io::ErrorKind::ConnectionReset, error))),
+            }
+        }
+        let here = self.rest.len().min(buf.remaining());
+        buf.put_slice(&self.rest[..here]);
+        self.rest.advance(here);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: Service> AsyncWrite for Ends<S> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
+        let Some(room) = ready!(self.handle.poll_room(cx)) else { return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())) };
+        let here = room.min(data.len());
+        self.handle.send(Bytes::copy_from_slice(&data[..here]));
+        Poll::Ready(Ok(here))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.handle.end();
+        Poll::Ready(Ok(()))
+    }
+}

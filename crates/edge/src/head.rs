@@ -1,0 +1,363 @@
+//! The head of a request that came as fields: it becomes the text of an HTTP/1 head (RFC 9113 §8, RFC 9114 §4).
+//!
+//! So what is malformed, ambiguous or too much is judged in one place for all versions (`h1/head.rs`), and a head that comes again is known by
+//! the same bytes (`h1/recall.rs`). Here is what only HTTP/2 and 3 have: pseudo-fields, names in small letters, cookies in crumbs, fields that
+//! would belong to a connection. A text that is made here has no line end within a line: every name and value is looked at first.
+
+use std::ops::Range;
+
+use crate::{h1::head::Reject, limits::Limits};
+
+/// What a head turned out to be.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// A request, whose text is in [`Text::bytes`].
+    Request,
+    /// The end of a request's content. What it says is not passed on.
+    Trailers,
+    /// A request that is answered by us.
+    Refused(Reject),
+    /// No request at all: its stream is reset (RFC 9113 §8.1.1).
+    Malformed(&'static str),
+}
+
+/// The fields that begin with a colon, as far as they have come.
+#[derive(Debug, Default)]
+struct Pseudo {
+    method: Option<Range<usize>>,
+    scheme: Option<Range<usize>>,
+    path: Option<Range<usize>>,
+    authority: Option<Range<usize>>,
+    protocol: Option<Range<usize>>,
+}
+
+/// Reads heads, one after the other, into buffers that it keeps.
+#[derive(Debug, Default)]
+pub(crate) struct Text {
+    /// The head as HTTP/1 writes it.
+    text: Vec<u8>,
+    /// Values of pseudo-fields.
+    pseudo: Vec<u8>,
+    /// Clients send cookies in crumbs for the sake of compression (§8.2.3); here they are put together again.
+    cookies: Vec<u8>,
+    /// RFC 9218's field, for this connection to look at.
+    priority: Vec<u8>,
+}
+
+impl Text {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.text
+    }
+
+    pub(crate) fn priority(&self) -> &[u8] {
+        &self.priority
+    }
+}
+
+/// What the request is, beside its text.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Nature {
+    /// RFC 8441: it asks for a tunnel, which its text asks for with `Upgrade`.
+    pub(crate) is_websocket: bool,
+}
+
+/// A head on its way: every field is taken in order, then [`Gathering::end`] says what it was.
+#[derive(Debug)]
+pub(crate) struct Gathering<'t> {
+    into: &'t mut Text,
+    limits: &'t Limits,
+    pseudo: Pseudo,
+    is_trailers: bool,
+    /// The request line is written: no pseudo-field may follow.
+    begun: bool,
+    nature: Nature,
+    host_seen: bool,
+    fields: usize,
+    bytes: usize,
+    fault: Option<Said>,
+}
+
+const fn bad(reason: &'static str) -> Said {
+    Said::Refused(Reject { status: 400, reason })
+}
+
+/// Letters that a field name may have (RFC 9110 §5.6.2), capitals left out (RFC 9113 §8.2.1).
+const fn name_bytes() -> [bool; 256] {
+    let mut allowed = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        #[expect(clippy::cast_possible_truncation, reason = "less than 256")]
+        let letter = byte as u8;
+        allowed[byte] = matches!(letter, b'a'..=b'z' | b'0'..=b'9' | b'!' | b'#' | b'$' | b'%' | b'&' | b'\'' | b'*' | b'+' | b'-' | b'.' | b'^' | b'_' | b'`' | b'|' | b'~');
+        byte += 1;
+    }
+    allowed
+}
+
+static NAME_BYTES: [bool; 256] = name_bytes();
+
+/// What may stand in a value (RFC 9110 §5.5).
+fn is_value(value: &[u8]) -> bool {
+    // Without an early exit this is a few vector instructions.
+    !value.iter().fold(false, |found, &byte| found | (byte < b' ' && byte != b'\t') | (byte == 0x7f))
+}
+
+/// What may stand in a request line between its blanks.
+fn is_word(value: &[u8]) -> bool {
+    !value.iter().fold(value.is_empty(), |found, &byte| found | (byte <= b' ') | (byte == 0x7f))
+}
+
+impl<'t> Gathering<'t> {
+    /// Begins a head, or the trailers behind a content, in `into`.
+    pub(crate) fn new(into: &'t mut Text, limits: &'t Limits, is_trailers: bool) -> Self {
+        for buffer in [&mut into.text, &mut into.pseudo, &mut into.cookies, &mut into.priority] {
+            buffer.clear();
+        }
+        Self {
+            into,
+            limits,
+            pseudo: Pseudo::default(),
+            is_trailers,
+            begun: false,
+            nature: Nature::default(),
+            host_seen: false,
+            fields: 0,
+            bytes: 0,
+            fault: None,
+        }
+    }
+
+    /// Takes the next field. `is_known`: its name stands in the table of the RFC. After a fault nothing more is looked at.
+    pub(crate) fn take(&mut self, name: &[u8], value: &[u8], is_known: bool) {
+        if self.fault.is_none() {
+            self.fault = self.judge(name, value, is_known).err();
+        }
+    }
+
+    fn judge(&mut self, name: &[u8], value: &[u8], is_known: bool) -> Result<(), Said> {
+        self.bytes += name.len() + value.len();
+        self.fields += 1;
+        if self.bytes > self.limits.header_bytes {
+            return Err(Said::Refused(Reject { status: 431, reason: "the head is larger than allowed" }));
+        }
+        // Five are no fields.
+        if self.fields > self.limits.header_fields.saturating_add(5) {
+            return Err(Said::Refused(Reject { status: 431, reason: "more field lines than allowed" }));
+        }
+        if !is_value(value) {
+            return Err(Said::Malformed("malformed field value"));
+        }
+        if name.first() == Some(&b':') {
+            return self.take_pseudo(name, value);
+        }
+        if !is_known && (name.is_empty() || !name.iter().all(|&byte| NAME_BYTES[usize::from(byte)])) {
+            return Err(Said::Malformed("malformed field name"));
+        }
+        if value.first().is_some_and(|byte| matches!(byte, b' ' | b'\t')) || value.last().is_some_and(|byte| matches!(byte, b' ' | b'\t')) {
+            return Err(bad("malformed field value"));
+        }
+        if self.is_trailers {
+            return Ok(());
+        }
+        if !self.begun {
+            self.begin()?;
+        }
+        self.take_field(name, value)
+    }
+
+    fn take_pseudo(&mut self, name: &[u8], value: &[u8]) -> Result<(), Said> {
+        if self.begun || self.is_trailers {
+            return Err(Said::Malformed("a pseudo-field in the wrong place"));
+        }
+        let place = match name {
+            b":method" => &mut self.pseudo.method,
+            b":scheme" => &mut self.pseudo.scheme,
+            b":path" => &mut self.pseudo.path,
+            b":authority" => &mut self.pseudo.authority,
+            b":protocol" => &mut self.pseudo.protocol,
+            _ => return Err(Said::Malformed("an unknown pseudo-field")),
+        };
+        let from = self.into.pseudo.len();
+        self.into.pseudo.extend_from_slice(value);
+        if place.replace(from..from + value.len()).is_some() {
+            return Err(Said::Malformed("a pseudo-field twice"));
+        }
+        Ok(())
+    }
+
+    /// Writes the request line and `Host` (§8.3.1).
+    fn begin(&mut self) -> Result<(), Said> {
+        self.begun = true;
+        let part = |range: &Option<Range<usize>>| range.clone().and_then(|range| self.into.pseudo.get(range));
+        let Pseudo { method, scheme, path, authority, protocol } = &self.pseudo;
+        let (Some(method), authority) = (part(method), part(authority)) else { return Err(Said::Malformed("no :method")) };
+        let mut method = method;
+        if method == b"CONNECT" {
+            match part(protocol) {
+                None if part(path).is_none() && part(scheme).is_none() => {
+                    return Err(Said::Refused(Reject { status: 405, reason: "this is not a tunnel" }));
+                }
+                None => return Err(Said::Malformed("a CONNECT with a path")),
+                Some(b"websocket") => {
+                    self.nature.is_websocket = true;
+                    method = b"GET";
+                }
+                Some(_) => return Err(Said::Refused(Reject { status: 501, reason: "the only protocol of tunnels is websocket" })),
+            }
+        } else if protocol.is_some() {
+            return Err(Said::Malformed("a :protocol without CONNECT"));
+        }
+        let (Some(path), Some(scheme)) = (part(path), part(scheme)) else { return Err(Said::Malformed("a pseudo-field is missing")) };
+        if path.is_empty() || scheme.is_empty() {
+            return Err(Said::Malformed("a pseudo-field is empty"));
+        }
+        if !is_word(method) {
+            return Err(Said::Malformed("malformed method"));
+        }
+        if !is_word(path) || !(path[0] == b'/' || path == b"*") {
+            return Err(bad("malformed request-target"));
+        }
+        let text = &mut self.into.text;
+        for part in [method, b" ", path, b" HTTP/1.1\r\n"] {
+            text.extend_from_slice(part);
+        }
+        if let Some(authority) = authority {
+            if authority.is_empty() {
+                return Err(bad("malformed :authority"));
+            }
+            for part in [b"host: ", authority, b"\r\n"] {
+                text.extend_from_slice(part);
+            }
+        }
+        Ok(())
+    }
+
+    fn take_field(&mut self, name: &[u8], value: &[u8]) -> Result<(), Said> {
+        match name {
+            // Says something of this connection alone (RFC 9110 §10.1.4).
+            b"te" if value.eq_ignore_ascii_case(b"trailers") => return Ok(()),
+            b"te" => return Err(Said::Malformed("a TE other than trailers")),
+            b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding" | b"upgrade" => {
+                return Err(Said::Malformed("a field of HTTP/1 connections"));
+            }
+            // It stands there already, if there is an :authority; then both must agree (§8.3.1).
+            b"host" => {
+                if let Some(authority) = self.pseudo.authority.clone() {
+                    let agrees = self.into.pseudo.get(authority) == Some(value) && !self.host_seen;
+                    self.host_seen = true;
+                    return if agrees { Ok(()) } else { Err(bad("Host is not what :authority says")) };
+                }
+            }
+            b"cookie" => {
+                if !self.into.cookies.is_empty() {
+                    self.into.cookies.extend_from_slice(b"; ");
+                }
+                self.into.cookies.extend_from_slice(value);
+                return Ok(());
+            }
+            b"priority" => self.into.priority.extend_from_slice(value),
+            _ => {}
+        }
+        self.line(name, value);
+        Ok(())
+    }
+
+    fn line(&mut self, name: &[u8], value: &[u8]) {
+        let text = &mut self.into.text;
+        text.reserve(name.len() + value.len() + 4);
+        text.extend_from_slice(name);
+        text.extend_from_slice(b": ");
+        text.extend_from_slice(value);
+        text.extend_from_slice(b"\r\n");
+    }
+
+    /// Nothing more has to be looked at.
+    pub(crate) const fn has_failed(&self) -> bool {
+        self.fault.is_some()
+    }
+
+    /// There are no more fields.
+    pub(crate) fn end(mut self) -> (Said, Nature) {
+        if self.fault.is_none() && !self.begun && !self.is_trailers {
+            self.fault = self.begin().err();
+        }
+        if let Some(fault) = self.fault {
+            return (fault, self.nature);
+        }
+        if self.is_trailers {
+            return (Said::Trailers, self.nature);
+        }
+        if !self.into.cookies.is_empty() {
+            let cookies = std::mem::take(&mut self.into.cookies);
+            self.line(b"cookie", &cookies);
+            self.into.cookies = cookies;
+        }
+        self.into.text.extend_from_slice(b"\r\n");
+        (Said::Request, self.nature)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Lines<'a> = &'a [(&'static str, &'a str)];
+
+    fn said(fields: Lines<'_>) -> (Said, String, bool) {
+        let mut text = Text::default();
+        let limits = Limits::default();
+        let mut gathering = Gathering::new(&mut text, &limits, false);
+        for (name, value) in fields {
+            gathering.take(name.as_bytes(), value.as_bytes(), false);
+        }
+        let (said, nature) = gathering.end();
+        (said, String::from_utf8(text.bytes().to_vec()).expect("text"), nature.is_websocket)
+    }
+
+    const GET: [(&str, &str); 4] = [(":method", "GET"), (":scheme", "https"), (":path", "/a?b"), (":authority", "blog.example:8443")];
+
+    /// RFC 9113 §8.2.3, §8.3.1; RFC 9110 §10.1.4.
+    #[test]
+    fn what_passes_is_as_http_1_would_have_it() {
+        let more = [("cookie", "a=1"), ("te", "trailers"), ("accept", "*/*"), ("host", "blog.example:8443"), ("cookie", "b=2")];
+        let text = "GET /a?b HTTP/1.1\r\nhost: blog.example:8443\r\naccept: */*\r\ncookie: a=1; b=2\r\n\r\n";
+        assert_eq!(said(&[&GET[..], &more].concat()), (Said::Request, text.to_owned(), false));
+        assert_eq!(said(&GET), (Said::Request, "GET /a?b HTTP/1.1\r\nhost: blog.example:8443\r\n\r\n".to_owned(), false));
+        let text = "GET /a?b HTTP/1.1\r\nhost: a\r\n\r\n";
+        assert_eq!(said(&[&GET[..3], &[("host", "a")]].concat()), (Said::Request, text.to_owned(), false));
+    }
+
+    /// RFC 8441 §4.
+    #[test]
+    fn an_extended_connect_asks_for_a_tunnel() {
+        let connect = [(":method", "CONNECT"), (":protocol", "websocket"), GET[1], GET[2], GET[3]];
+        let (head, text, is_websocket) = said(&connect);
+        assert_eq!((head, is_websocket), (Said::Request, true));
+        assert!(text.starts_with("GET /a?b HTTP/1.1\r\n"), "{text}");
+        assert!(matches!(
+            said(&[connect[0], (":protocol", "connect-udp"), GET[1], GET[2], GET[3]]).0,
+            Said::Refused(Reject { status: 501, .. })
+        ));
+        assert!(matches!(said(&[connect[0], (":authority", "a:443")]).0, Said::Refused(Reject { status: 405, .. })));
+        assert!(matches!(said(&[connect[0], GET[1], GET[2], GET[3]]).0, Said::Malformed(_)));
+        assert!(matches!(said(&[&GET[..], &[(":protocol", "websocket")]].concat()).0, Said::Malformed(_)));
+    }
+
+    /// RFC 9113 §8.2.1: a value cannot become a line, nor a path a version.
+    #[test]
+    fn no_text_has_more_lines_than_fields() {
+        for (name, value) in [
+            (":path", "/ HTTP/1.1\r\nx: y"),
+            (":method", "GET /\r\n"),
+            (":authority", "a\r\nx: y"),
+            ("x", "a\r\ny: z"),
+            ("x\r\ny", "z"),
+            ("x: y", "z"),
+        ] {
+            let mut fields = GET.to_vec();
+            fields.retain(|(kept, _)| *kept != name);
+            fields.push((name, value));
+            assert!(matches!(said(&fields).0, Said::Malformed(_) | Said::Refused(_)), "{name} {value:?}");
+        }
+    }
+}
