@@ -84,6 +84,11 @@ impl<'a> Reader<'a> {
         self.0.split_off_first().copied().unwrap_or_default()
     }
 
+    /// As many bytes as that, or what is left.
+    pub(crate) fn bytes(&mut self, len: usize) -> &'a [u8] {
+        self.0.split_off(..len.min(self.0.len())).unwrap_or_default()
+    }
+
     /// A number below `bound`, which is not zero.
     pub(crate) fn below(&mut self, bound: u8) -> u8 {
         self.byte() % bound

@@ -16,6 +16,7 @@ mod config_toml;
 mod cookies;
 mod files_path;
 mod files_rules;
+mod hpack;
 mod http_date;
 mod input;
 mod origin_response;
@@ -41,6 +42,7 @@ pub use config_toml::config_toml;
 pub use cookies::cookies;
 pub use files_path::files_path;
 pub use files_rules::files_rules;
+pub use hpack::hpack;
 pub use http_date::http_date;
 pub use origin_response::origin_response;
 pub use protected_path::protected_path;
@@ -58,7 +60,7 @@ pub use vary::vary;
 pub type Check = fn(&[u8]);
 
 /// Every check, with the name of its target and of its folder of inputs.
-pub const CHECKS: [(&str, Check); 23] = [
+pub const CHECKS: [(&str, Check); 24] = [
     ("accept_class", accept_class),
     ("accept_encoding", accept_encoding),
     ("blog_text", blog_text),
@@ -70,6 +72,7 @@ pub const CHECKS: [(&str, Check); 23] = [
     ("cookies", cookies),
     ("files_path", files_path),
     ("files_rules", files_rules),
+    ("hpack", hpack),
     ("http_date", http_date),
     ("origin_response", origin_response),
     ("protected_path", protected_path),

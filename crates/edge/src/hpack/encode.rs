@@ -3,8 +3,11 @@
 //! What all responses of a connection say alike (`server`, `content-type`, ...) becomes an entry of the table at once, and one byte from then
 //! on. Anything else is spelled out the first time and becomes an entry the second time it is said: an `etag` or a `content-length` seldom
 //! is, and would only drive out what is. What may be a secret is never an entry (§7.1). An entry is found by a hash of name and value, then
-//! compared: no scan, and nothing is believed of a hash. Strings are Huffman coded where they become entries, which is once; what is spelled
-//! out goes as it is: coding it would cost more of our time than the few bytes are worth.
+//! compared: no scan, and nothing is believed of a hash.
+//!
+//! Measured (`examples/hpack.rs`, instructions): a response of twelve fields costs 2,100 when all of them repeat, in 13 bytes; 3,500 when five
+//! have values of their own. Strings are Huffman coded where they become entries: 2,500 for 27 bytes less, once. What is spelled out goes as
+//! it is: it would be coded anew in each response.
 
 use super::{
     Field, huffman, integer, statics,
@@ -223,31 +226,28 @@ fn code(string: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Eight bytes at a time. Two fields that share it cost a comparison each time, no more.
+/// Of both lengths, the name's end, and the value's two ends: enough to tell what occurs apart, as two fields that share a hash are compared.
 #[inline]
 fn hash(name: &[u8], value: &[u8]) -> u32 {
-    let state = mix(SEED, (name.len() as u64) << 32 | value.len() as u64);
-    (string(string(state, name), value) >> 32) as u32
+    let (_, name_end) = ends(name);
+    let (value_begin, value_end) = ends(value);
+    let lens = (name.len() as u64) << 32 | value.len() as u64;
+    (mix(mix(lens ^ name_end.rotate_left(17), value_begin), value_end) >> 32) as u32
 }
 
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// The first and the last eight bytes, which overlap where there are fewer than sixteen.
 #[inline]
-fn string(mut state: u64, bytes: &[u8]) -> u64 {
-    let mut rest = bytes;
-    while let Some((eight, behind)) = rest.split_first_chunk::<8>() {
-        state = mix(state, u64::from_le_bytes(*eight));
-        rest = behind;
+fn ends(bytes: &[u8]) -> (u64, u64) {
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
+        (u64::from_le_bytes(*first), u64::from_le_bytes(*last))
+    } else if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        (u64::from(u32::from_le_bytes(*first)), u64::from(u32::from_le_bytes(*last)))
+    } else {
+        let [first, middle, last] = [0, bytes.len() / 2, bytes.len().wrapping_sub(1)].map(|at| bytes.get(at).copied().map_or(0, u64::from));
+        (first << 8 | middle, last)
     }
-    if rest.is_empty() {
-        return state;
-    }
-    let tail = match bytes.last_chunk::<8>() {
-        // Some bytes a second time.
-        Some(eight) => u64::from_le_bytes(*eight),
-        None => rest.iter().fold(0, |word, &byte| word << 8 | u64::from(byte)),
-    };
-    mix(state, tail)
 }
 
 /// Both halves of a product.

@@ -123,63 +123,117 @@ const SORTED: [u16; 257] = {
 ///
 /// # Errors
 /// An end of string, or an end that is no padding.
-pub(super) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
+pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
     let start = out.len();
-    out.resize(start + coded.len() * 8 / 5, 0);
+    // With room for one more step than can be filled.
+    out.resize(start + coded.len() * 8 / 5 + STEP, 0);
+    let mut symbols = Symbols { rest: coded, window: 0, held: 0 };
     let mut len = start;
-    // The next bits, the first of them on top, and how many of them are there; below them come ones, which is how a string is padded.
-    let (mut window, mut held) = (0_u64, 0_u32);
-    let mut rest = coded;
-    loop {
-        if held < 32 {
-            if let Some((four, behind)) = rest.split_first_chunk::<4>() {
-                window |= u64::from(u32::from_be_bytes(*four)) << (32 - held);
-                held += 32;
-                rest = behind;
-            } else {
-                while let Some((&byte, behind)) = rest.split_first()
-                    && held <= 56
+    while symbols.refill() {
+        let mut taken = 0;
+        for place in &mut out[len..len + STEP] {
+            let (length, symbol) = SHORT[(symbols.window >> 56) as usize];
+            if length == 0 {
+                break;
+            }
+            *place = symbol;
+            symbols.take(u32::from(length));
+            taken += 1;
+        }
+        len += taken;
+        if taken < STEP {
+            let (length, symbol) = long(symbols.window)?;
+            if length > symbols.held {
+                // Its end is not there yet: more follows, so the next round has it.
+                continue;
+            }
+            out[len] = symbol.ok_or(HpackError::Huffman)?;
+            symbols.take(length);
+            len += 1;
+        }
+    }
+    let decoded = symbols.last(out, &mut len);
+    out.truncate(len);
+    decoded
+}
+
+/// Short codes that are certainly there after a refill.
+const STEP: usize = 7;
+
+/// Where in a string we are.
+struct Symbols<'a> {
+    rest: &'a [u8],
+    /// The next bits, the first of them on top. Below those that are held there may be some of those that follow, or zeros.
+    window: u64,
+    held: u32,
+}
+
+impl Symbols<'_> {
+    /// Fills the window, with at least 56 bits. `false` near the end, where the bytes have to be looked at one by one.
+    #[inline]
+    fn refill(&mut self) -> bool {
+        let Some(eight) = self.rest.first_chunk::<8>() else { return false };
+        self.window |= u64::from_be_bytes(*eight) >> self.held;
+        let bytes = (63 - self.held) / 8;
+        self.rest = &self.rest[bytes as usize..];
+        self.held += bytes * 8;
+        true
+    }
+
+    #[inline]
+    fn take(&mut self, length: u32) {
+        self.window <<= length;
+        self.held -= length;
+    }
+
+    /// The last few symbols, and the padding.
+    fn last(self, out: &mut [u8], len: &mut usize) -> Result<(), HpackError> {
+        let Self { mut rest, window, mut held } = self;
+        // All bits turned over: zeros come from below, and mean that padding goes on without end. What is left is a symbol then, or the
+        // beginning of one.
+        let mut turned = !window & !u64::MAX.checked_shr(held).unwrap_or(0);
+        loop {
+            if held < 32 {
+                while held <= 56
+                    && let Some((&byte, behind)) = rest.split_first()
                 {
-                    window |= u64::from(byte) << (56 - held);
+                    turned |= u64::from(!byte) << (56 - held);
                     held += 8;
                     rest = behind;
                 }
             }
-        }
-        let padded = window | u64::MAX.checked_shr(held).unwrap_or(0);
-        let (mut length, mut symbol) = SHORT[(padded >> 56) as usize];
-        if length == 0 {
-            let code = padded >> 32;
-            let long = LONG.iter().find(|length| code < length.end).ok_or(HpackError::Huffman)?;
-            let nth = (code >> (32 - long.bits)) as u32 - long.first;
-            length = long.bits as u8;
-            match u8::try_from(SORTED[long.sorted + nth as usize]) {
-                Ok(found) => symbol = found,
-                Err(_) if held >= u32::from(length) => return Err(HpackError::Huffman),
-                Err(_) => {}
+            let (length, symbol) = match SHORT[(!turned >> 56) as usize] {
+                (0, _) => long(!turned)?,
+                (length, symbol) => (u32::from(length), Some(symbol)),
+            };
+            if length > held {
+                let is_padding = held < 8 && turned == 0;
+                return if is_padding { Ok(()) } else { Err(HpackError::Huffman) };
             }
+            out[*len] = symbol.ok_or(HpackError::Huffman)?;
+            *len += 1;
+            turned <<= length;
+            held -= length;
         }
-        let length = u32::from(length);
-        if length > held {
-            // What is left is the beginning of a code. Fewer than eight ones are the padding.
-            let is_padding = held < 8 && padded == u64::MAX;
-            out.truncate(len);
-            return if is_padding { Ok(()) } else { Err(HpackError::Huffman) };
-        }
-        out[len] = symbol;
-        len += 1;
-        window <<= length;
-        held -= length;
     }
 }
 
+/// The length of the code of nine bits or more that `window` begins with, and its symbol; the end of string is none.
+fn long(window: u64) -> Result<(u32, Option<u8>), HpackError> {
+    let code = window >> 32;
+    let length = LONG.iter().find(|length| code < length.end).ok_or(HpackError::Huffman)?;
+    let nth = (code >> (32 - length.bits)) as u32 - length.first;
+    let symbol = SORTED.get(length.sorted + nth as usize).ok_or(HpackError::Huffman)?;
+    Ok((length.bits, u8::try_from(*symbol).ok()))
+}
+
 /// The length of `string` when it is coded, in bytes.
-pub(super) fn encoded_len(string: &[u8]) -> usize {
+pub(crate) fn encoded_len(string: &[u8]) -> usize {
     string.iter().map(|&byte| usize::from(LENGTHS[usize::from(byte)])).sum::<usize>().div_ceil(8)
 }
 
 /// Appends `string`, coded.
-pub(super) fn encode(string: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn encode(string: &[u8], out: &mut Vec<u8>) {
     let (mut bits, mut held) = (0_u64, 0_u32);
     for &byte in string {
         let length = u32::from(LENGTHS[usize::from(byte)]);

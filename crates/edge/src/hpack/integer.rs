@@ -10,7 +10,7 @@ const FOLLOWING_MAX: u32 = 4;
 /// # Errors
 /// `Truncated` or `Integer`.
 #[inline]
-pub(super) fn read(rest: &mut &[u8], prefix: u32) -> Result<usize, HpackError> {
+pub(crate) fn read(rest: &mut &[u8], prefix: u32) -> Result<usize, HpackError> {
     let (&first, behind) = rest.split_first().ok_or(HpackError::Truncated)?;
     *rest = behind;
     let mask = 0xff_u8 >> (8 - prefix);
@@ -32,7 +32,7 @@ fn read_following(rest: &mut &[u8], mut value: usize) -> Result<usize, HpackErro
 
 /// Writes `value` into the low `prefix` bits (1 to 8) of a byte whose other bits are `pattern`, and as many more as it takes.
 #[inline]
-pub(super) fn write(pattern: u8, prefix: u32, value: usize, out: &mut Vec<u8>) {
+pub(crate) fn write(pattern: u8, prefix: u32, value: usize, out: &mut Vec<u8>) {
     let mask = 0xff_u8 >> (8 - prefix);
     match u8::try_from(value) {
         Ok(value) if value < mask => out.push(pattern | value),

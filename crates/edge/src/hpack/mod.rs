@@ -6,11 +6,13 @@
 
 mod decode;
 mod encode;
-mod huffman;
+pub(crate) mod huffman;
 mod inspect;
-mod integer;
+pub(crate) mod integer;
 mod statics;
 mod table;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use decode::Decoder;
 pub(crate) use encode::Encoder;

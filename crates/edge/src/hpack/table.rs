@@ -10,6 +10,10 @@ pub(super) const OVERHEAD: usize = 32;
 /// The largest table there can be here, whatever is asked for: lengths in it are 16 bits wide.
 const SIZE_CEILING: usize = 32 * 1024;
 
+/// What is taken with the first entry.
+const BYTES_AT_FIRST: usize = 1024;
+const ENTRIES_AT_FIRST: usize = 24;
+
 /// One table. It takes memory as it fills: at most twice its size for the bytes, and 16 bytes for each 32 of its size.
 #[derive(Debug)]
 pub(super) struct Table {
@@ -83,6 +87,11 @@ impl Table {
         // Positions are modulo 2^32 by design.
         #[expect(clippy::cast_possible_truncation)]
         let start = self.moved.wrapping_add(self.bytes.len() as u32);
+        if self.bytes.capacity() == 0 {
+            // What a browser's requests come to, at once.
+            self.bytes.reserve(BYTES_AT_FIRST.min(self.size_max));
+            self.entries.reserve(ENTRIES_AT_FIRST);
+        }
         self.entries.push_back(Entry { start, name_len, value_len, index });
         self.bytes.extend_from_slice(name);
         self.bytes.extend_from_slice(value);
