@@ -20,7 +20,7 @@ use std::{
     io::{self, IoSlice},
     pin::{Pin, pin},
     rc::Rc,
-    task::{Context, Poll, ready},
+    task::{Context, Poll, Waker, ready},
     time::{Duration, Instant},
 };
 
@@ -57,6 +57,8 @@ struct Shared<S: Service> {
     front: Rc<Front>,
     peer: Peer,
     core: RefCell<Core<S::Stored>>,
+    /// The connection's: for what is said to it from another task.
+    waker: RefCell<Waker>,
 }
 
 /// Serves one connection until either side has had enough. `share` is given back then. `begun`: bytes that were read before it was known that
@@ -76,7 +78,7 @@ pub(crate) async fn serve<S: Service>(
     drained.as_mut().enable();
     let now = Instant::now();
     let core = RefCell::new(Core::new(front.limits.clone(), now));
-    let shared = Rc::new(Shared { worker, front, peer, core });
+    let shared = Rc::new(Shared { worker, front, peer, core, waker: RefCell::new(Waker::noop().clone()) });
     let mut driver = Driver {
         stream,
         begun,
@@ -143,6 +145,7 @@ struct Driver<S: Service> {
 impl<S: Service> Driver<S> {
     /// Does what can be done now. Ready when the connection is over.
     fn poll(&mut self, cx: &mut Context<'_>, leaving: bool) -> Poll<()> {
+        self.shared.waker.borrow_mut().clone_from(cx.waker());
         if !self.begun.is_empty() {
             let begun = std::mem::take(&mut self.begun);
             let taken = self.take_up(cx, &begun);

@@ -220,6 +220,7 @@ pub(super) fn telling<S: Service>(handle: &Handle<S>) -> Interim {
         {
             left.set(left.get() - 1);
             core.send_head(id, status, fields, false);
+            shared.waker.borrow().wake_by_ref();
         }
     })
 }

@@ -1,12 +1,12 @@
 //! HTTP/2: RFC 9113; a client of its own (h2) for what is well-formed, raw frames for what is not.
 
-use std::thread;
+use std::{future::poll_fn, thread};
 
 use bytes::Bytes;
 use h2::client::SendRequest;
 use http::{Request, Response};
 use rustls::version::TLS13;
-use testkit::{Gate, get, ok, patiently, post, secs};
+use testkit::{Gate, get, ok, patiently, post, secs, status};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -155,6 +155,113 @@ async fn without_tls_to_those_who_know_if_it_is_wanted() {
     let mut client = site.client().await;
     client.send_raw(PREFACE).await;
     client.read_answer().await.status(505);
+}
+
+/// RFC 8441: a stream becomes a tunnel to an origin that speaks HTTP/1 (here one that echoes); others go on beside it.
+#[tokio::test]
+async fn a_websocket_is_carried_by_a_stream() {
+    let authority = Authority::new();
+    let (origin, site) = site(&authority, "");
+    origin.on(get("/live")).upgrade_echo("websocket");
+    origin.on(get("/post")).reply(ok("text"));
+    let (mut send, _connection) = client(&authority, &site, 65_535).await;
+    answer(&mut send, request("GET", "/post", &[]), "").await;
+    assert!(send.is_extended_connect_protocol_enabled());
+    let mut connect = request("CONNECT", "/live", &[("sec-websocket-version", "13")]);
+    connect.extensions_mut().insert(h2::ext::Protocol::from_static("websocket"));
+    let mut ready = send.clone().ready().await.expect("room for a stream");
+    let (response, mut out) = ready.send_request(connect, false).expect("sent");
+    let response = patiently("for the tunnel", response).await.expect("a response");
+    assert_eq!(response.status().as_u16(), 200);
+    let mut incoming = response.into_body();
+    for message in ["one", "two"] {
+        out.send_data(Bytes::from_static(message.as_bytes()), false).expect("sent");
+        assert_eq!(patiently("for the echo", incoming.data()).await.expect("content").expect("content"), message);
+        answer(&mut send, request("GET", "/post", &[]), "").await;
+    }
+    out.send_data(Bytes::new(), true).expect("sent");
+    assert!(patiently("for the end", incoming.data()).await.is_none_or(|data| data.is_ok_and(|data| data.is_empty())));
+    let seen = origin.requests().into_iter().find(|seen| seen.target == "/live").expect("it came");
+    let field = |name| seen.field(name).unwrap_or_default();
+    assert_eq!([seen.method.as_str(), &field("upgrade"), &field("sec-websocket-version")], ["GET", "websocket", "13"]);
+    assert_eq!(field("sec-websocket-key").len(), 24, "16 bytes in base64 (RFC 6455 §4.1)");
+}
+
+/// RFC 8441 §5: an origin that will have none of it is asked as always, and what it says is the answer.
+#[tokio::test]
+async fn a_declined_websocket_is_an_ordinary_answer() {
+    let authority = Authority::new();
+    let (origin, site) = site(&authority, "");
+    origin.on(get("/live")).reply(status(403).body("no"));
+    let (mut send, _connection) = client(&authority, &site, 65_535).await;
+    let mut connect = request("CONNECT", "/live", &[]);
+    // What the server can, it says in its settings: known once an answer has come.
+    answer(&mut send, request("GET", "/live", &[]), "").await;
+    connect.extensions_mut().insert(h2::ext::Protocol::from_static("websocket"));
+    let mut ready = send.ready().await.expect("room for a stream");
+    let (response, _out) = ready.send_request(connect, false).expect("sent");
+    let mut response = patiently("for the answer", response).await.expect("a response");
+    assert_eq!(response.status().as_u16(), 403);
+    assert_eq!(response.body_mut().data().await.expect("content").expect("content"), "no");
+}
+
+/// RFC 8297: hints come before the page is there.
+#[tokio::test]
+async fn interim_responses_come_before_the_answer() {
+    let authority = Authority::new();
+    let (origin, site) = site(&authority, "");
+    let gate = Gate::new();
+    let hints = [("link", "</style.css>; rel=preload; as=style")];
+    origin.on(get("/post")).reply(ok("text").interim(103, &hints).gate(&gate));
+    let (send, _connection) = client(&authority, &site, 65_535).await;
+    let mut ready = send.ready().await.expect("room for a stream");
+    let (mut response, _) = ready.send_request(request("GET", "/post", &[]), true).expect("sent");
+    let interim = patiently("for the hints", poll_fn(|cx| response.poll_informational(cx))).await.expect("hints").expect("hints");
+    assert_eq!((interim.status().as_u16(), interim.headers()["link"].as_bytes()), (103, hints[0].1.as_bytes()));
+    gate.open();
+    assert_eq!(patiently("for the answer", response).await.expect("a response").status().as_u16(), 200);
+}
+
+/// RFC 9218 §10: what is urgent leaves first, whatever was asked for first; what is only of use when it is whole is not mixed with others.
+#[tokio::test]
+async fn urgent_pages_leave_first() {
+    let authority = Authority::new();
+    let (origin, site) = site(&authority, "");
+    let (mut send, _connection) = client(&authority, &site, 65_535).await;
+    for page in ["/later", "/first", "/second", "/third"] {
+        origin.on(get(page)).reply(ok("x".repeat(40_000)).field("cache-control", "max-age=60"));
+        answer(&mut send, request("GET", page, &[]), "").await;
+    }
+    let ask = |stream: u8, path: &'static str, priority: &'static str| {
+        frame(1, 5, stream, &block(&[GET[0], GET[1], (":path", path), GET[3], ("priority", priority)]))
+    };
+    let asked = [ask(1, "/later", "u=5"), ask(3, "/second", ""), ask(5, "/third", "u=3"), ask(7, "/first", "u=0")].concat();
+    let mut stream = raw(&authority, &site).await;
+    // The window of the connection stays as it is at first: not even two pages fit (RFC 9113 §6.9.2).
+    stream.write_all(&[PREFACE, &asked].concat()).await.expect("sent");
+    let mut order = contents(&mut stream, 65_535).await;
+    // A change of mind (RFC 9218 §7.1): now the last is the most urgent.
+    let more = [frame(16, 0, 0, b"\0\0\0\x01u=1"), frame(8, 0, 0, &200_000_u32.to_be_bytes())].concat();
+    stream.write_all(&more).await.expect("sent");
+    order.extend(contents(&mut stream, 4 * 40_000 - 65_535).await);
+    order.dedup();
+    assert_eq!(order, [7, 3, 1, 3, 5]);
+}
+
+/// Whose content came, frame by frame, until there were this many bytes.
+async fn contents(stream: &mut TlsStream<TcpStream>, mut bytes: usize) -> Vec<u8> {
+    let mut streams = Vec::new();
+    while bytes > 0 {
+        let mut head = [0_u8; 9];
+        patiently("for a frame", stream.read_exact(&mut head)).await.expect("a frame");
+        let mut payload = vec![0; usize::from(head[1]) << 8 | usize::from(head[2])];
+        patiently("for its payload", stream.read_exact(&mut payload)).await.expect("a payload");
+        if head[3] == 0 {
+            streams.push(head[8]);
+            bytes -= payload.len();
+        }
+    }
+    streams
 }
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00";
