@@ -5,6 +5,7 @@
 
 mod accept;
 mod compress;
+mod hints;
 mod keep;
 mod purge;
 mod query;
@@ -17,6 +18,7 @@ use std::time::Duration;
 
 pub use accept::AcceptClass;
 pub use compress::{COMPRESS_MAX_SIZE, COMPRESS_MIN_SIZE, COMPRESS_TYPES, Compress, Passed};
+pub use hints::{EarlyHints, HINTS_BYTES_MAX, HINTS_MAX, HINTS_PAGE_BYTES_MAX, Hint, hints, link_field};
 pub use keep::{Kept, NotKept, Seen};
 pub use purge::{Dialect, KEYS_MAX, Misunderstood, PurgeRequest, PurgeWhat};
 pub use query::QueryFilter;
@@ -75,6 +77,8 @@ pub struct Settings {
     pub purge_path: Option<String>,
     /// Which responses get a content coding here.
     pub compress: Compress,
+    /// Who is told what a page will need while the origin is asked for it (RFC 8297).
+    pub early_hints: EarlyHints,
 }
 
 impl Settings {
@@ -100,6 +104,8 @@ impl Settings {
             store_set_cookie: false,
             purge_path: None,
             compress: Compress::default(),
+            // For what lies on a disk nobody waits.
+            early_hints: if kind == Kind::Generic { EarlyHints::On } else { EarlyHints::Off },
         }
     }
 }

@@ -15,6 +15,7 @@ pub mod entity_tag;
 pub mod freshness;
 pub mod hop_by_hop;
 pub mod invalidation;
+pub mod link;
 pub mod list;
 pub mod omitted;
 pub mod range;

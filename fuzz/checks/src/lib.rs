@@ -14,6 +14,7 @@ mod collapsing;
 mod conditional;
 mod config_toml;
 mod cookies;
+mod early_hints;
 mod files_path;
 mod files_rules;
 mod hpack;
@@ -40,6 +41,7 @@ pub use collapsing::collapsing;
 pub use conditional::conditional;
 pub use config_toml::config_toml;
 pub use cookies::cookies;
+pub use early_hints::early_hints;
 pub use files_path::files_path;
 pub use files_rules::files_rules;
 pub use hpack::hpack;
@@ -70,6 +72,7 @@ pub const CHECKS: [(&str, Check); 24] = [
     ("conditional", conditional),
     ("config_toml", config_toml),
     ("cookies", cookies),
+    ("early_hints", early_hints),
     ("files_path", files_path),
     ("files_rules", files_rules),
     ("hpack", hpack),
