@@ -39,7 +39,15 @@ impl Pipeline {
         let began = Instant::now();
         let request_time = self.shared.clock.at(began);
         let answered = match interim {
-            Some(interim) => question.site.origin.fetch_with_interim(request, interim.tell()).await,
+            Some(interim) => {
+                let tell = |status: StatusCode, fields: &HeaderMap| {
+                    if status == StatusCode::EARLY_HINTS {
+                        self.origin_hinted(question);
+                    }
+                    (interim.tell())(status, fields);
+                };
+                question.site.origin.fetch_with_interim(request, &tell).await
+            }
             None => question.site.origin.fetch(request).await,
         };
         let ended = Instant::now();

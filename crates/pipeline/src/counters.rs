@@ -26,6 +26,7 @@ pub struct Counters {
     origin_millis: AtomicU64,
     log_lost: AtomicU64,
     coded: [AtomicU64; 3],
+    hinted: AtomicU64,
 }
 
 /// The sum of several workers' counters.
@@ -51,6 +52,8 @@ pub struct Snapshot {
     pub log_lost: u64,
     /// Responses by their content coding: gzip, br, zstd.
     pub coded: [u64; 3],
+    /// Requests whose browser was told early what the page will need.
+    pub hinted: u64,
 }
 
 fn add(counter: &AtomicU64, n: u64) {
@@ -74,6 +77,10 @@ impl Counters {
     /// A response had this content coding.
     pub fn coded(&self, coding: Coding) {
         add(&self.coded[coding as usize], 1);
+    }
+
+    pub(crate) fn hinted(&self) {
+        add(&self.hinted, 1);
     }
 
     /// A message was refused before it was a request.
@@ -107,6 +114,7 @@ impl Counters {
         sum.origin_failures += self.origin_failures.load(Relaxed);
         sum.origin_millis += self.origin_millis.load(Relaxed);
         sum.log_lost += self.log_lost.load(Relaxed);
+        sum.hinted += self.hinted.load(Relaxed);
         for (to, from) in sum.coded.iter_mut().zip(&self.coded) {
             *to += from.load(Relaxed);
         }

@@ -257,6 +257,7 @@ impl Pipeline {
         let part = stored.record.part();
         let store = &self.shared.store;
         let stored = store.insert(question.hash, &question.key, stored, |held| held.vary.matches(&fields) && held.part() == part);
+        self.learn_hints(question, &stored);
         if stored.record.codable {
             self.shared.make_form((question.hash, &question.key), &stored, Coding::Gzip);
             if question.site.policy.settings().compress.dictionaries {

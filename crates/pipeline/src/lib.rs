@@ -15,6 +15,7 @@ mod counters;
 mod deliver;
 mod dictionaries;
 mod disk_body;
+mod early_hints;
 mod entry;
 pub mod explain;
 mod failure;

@@ -245,7 +245,7 @@ impl Pipeline {
             self.shared.popularity.asked(question.hash, &question.key);
         }
         let mut collapsed = false;
-        for _ in 0..ATTEMPTS {
+        for attempt in 0..ATTEMPTS {
             let now = self.shared.clock.now();
             let mut found = self.find(&question, now);
             if matches!(found, Found::Nothing(_)) && self.shared.store.may_be_on_disk(question.hash) {
@@ -260,6 +260,9 @@ impl Pipeline {
                 Next::OnlyIfCached => return only_if_cached(),
                 Next::Ask(candidate, forwarded) => (candidate, forwarded),
             };
+            if attempt == 0 {
+                self.tell_hints(&question);
+            }
             let Some(fetched) = self.shared_fetch(&question, candidate.as_deref(), now) else {
                 return self.alone(&question, candidate, forwarded).await;
             };
@@ -410,6 +413,7 @@ impl Pipeline {
         let forwarded = passed_because(rule);
         let fetching = self.shared.store.begin();
         let begun = fetching.begun();
+        self.tell_hints(&question);
         let answer = match self.ask(&question, forward::passed(&question, body), question.interim.as_ref()).await {
             Ok(answer) => answer,
             Err(failure) => return self.failed_plainly(&failure, forwarded, false),

@@ -10,8 +10,8 @@ use semantics::Timestamp;
 use store::{Hardness, Target};
 
 use crate::{
-    Clock, Refilling, Store, dictionaries::Dictionaries, entry::Verifying, popularity::Popularity, purge::Purging, refusals::Refusals,
-    store_body::CopyBudget,
+    Clock, Refilling, Store, dictionaries::Dictionaries, early_hints::EarlyHints, entry::Verifying, popularity::Popularity,
+    purge::Purging, refusals::Refusals, store_body::CopyBudget,
 };
 
 /// A worker's front may hold this part of the memory tier,
@@ -33,6 +33,7 @@ pub struct Shared {
     /// Where forms of stored responses are made.
     pub workshop: Workshop,
     pub(crate) dictionaries: Dictionaries,
+    pub(crate) early_hints: EarlyHints,
     pub(crate) popularity: Popularity,
     purged_at: AtomicU64,
     pub(crate) refusals: Refusals,
@@ -61,6 +62,7 @@ impl Shared {
             refilling: Refilling::default(),
             workshop: Workshop::default(),
             dictionaries: Dictionaries::default(),
+            early_hints: EarlyHints::default(),
             popularity: Popularity::new(),
             purged_at: AtomicU64::new(0),
             refusals: Refusals::default(),

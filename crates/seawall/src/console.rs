@@ -232,6 +232,12 @@ impl Console for ServerConsole {
                 labelled("coding", &["gzip", "br", "zstd"], &counted.coded),
             ),
             Metric::new(
+                "seawall_early_hints_total",
+                "Requests whose browser was told what the page will need while the origin was asked for it",
+                counter,
+                one(counted.hinted),
+            ),
+            Metric::new(
                 "seawall_codings_waiting",
                 "Forms of stored responses that are being compressed, or wait for it",
                 gauge,

@@ -18,7 +18,7 @@ use origins::{
     http::{Address, Budget, HttpOptions, HttpOrigin, tls_config},
 };
 use pipeline::{Auth, Down, Https, Refill, ResponseFields, Router, Shared};
-use policy::Policy;
+use policy::{EarlyHints, Policy};
 use store::{Hardness, SiteNumber, SiteNumbers, Target};
 
 use crate::config::settings::{self, Cache, Headers, Kind, OriginHost, OriginSettings, Settings, Site, Source};
@@ -271,6 +271,11 @@ fn policy_settings(kind: Kind, cache: &Cache) -> policy::Settings {
         keep_query: cache.keep_query.clone(),
         honour_request_directives: cache.honour_request_directives,
         store_set_cookie: cache.store_set_cookie,
+        early_hints: match (cache.early_hints, cache.early_hints_http1) {
+            (false, _) => EarlyHints::Off,
+            (true, false) => EarlyHints::On,
+            (true, true) => EarlyHints::Http1,
+        },
         ..preset
     }
 }

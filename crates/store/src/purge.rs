@@ -279,6 +279,11 @@ impl PurgeTable {
         purged
     }
 
+    /// Whether a purge since `begun` covers a scope, softly or hard.
+    pub(crate) fn is_purged(&self, scope: &Scope, begun: Generation) -> bool {
+        begun < self.generation() && self.mark(&self.lines.read(), scope).verdict(begun) != Purged::No
+    }
+
     /// The kinds of targets in the table that cover a response, with the hardness that each comes to for it.
     pub(crate) fn covering<R>(&self, stored: &Stored<R>) -> Vec<(&'static str, Hardness)> {
         let mut covering = Vec::new();

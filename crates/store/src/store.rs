@@ -150,6 +150,11 @@ impl<R: Record, E: Failure> Store<R, E> {
         self.memory.iter().map(|(_, resource)| resource)
     }
 
+    /// Whether a purge since `begun` covers `scope`: for what was learnt from a response and outlives it.
+    pub fn is_purged(&self, scope: &Scope, begun: Generation) -> bool {
+        self.purges.is_purged(scope, begun)
+    }
+
     /// The purges that cover this response, by the kind of their target.
     pub fn purged_by(&self, stored: &Stored<R>) -> Vec<(&'static str, Hardness)> {
         self.purges.covering(stored)

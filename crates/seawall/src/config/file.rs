@@ -400,6 +400,21 @@ pub struct Cache {
     ///
     /// Default: `false`.
     pub store_set_cookie: Given<bool>,
+
+    /// Whether a browser that has to wait for a page is told meanwhile what the page will need (103 Early Hints, RFC 8297): style sheets, fonts,
+    /// scripts that hold it up, and hosts to connect to, as the stored pages named them last. It fetches those while the origin works. Told to
+    /// browsers that open a page over HTTP/2 or 3, and only when the origin has to be asked. What was learnt from a page goes when that is
+    /// purged, and after a day at the latest: until then, a page whose style sheet got another name without a purge costs its next visitor a
+    /// download in vain. An origin that sends hints itself is left to it.
+    ///
+    /// Default: `true`; for a folder or a blog `false`, as nobody waits for those.
+    pub early_hints: Given<bool>,
+
+    /// Whether they are told over HTTP/1.1 as well. Software between, such as a proxy before Seawall, may take the first response that it sees
+    /// for the answer; try it.
+    ///
+    /// Default: `false`.
+    pub early_hints_http1: Given<bool>,
 }
 
 /// `[origin]` and `[site.origin]`: how the server behind the cache is treated.

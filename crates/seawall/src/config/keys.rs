@@ -66,6 +66,8 @@ pub(super) const SECTIONS: [(&str, &[&str]); 17] = [
             "keep_query",
             "honour_request_directives",
             "store_set_cookie",
+            "early_hints",
+            "early_hints_http1",
         ],
     ),
     (

@@ -282,6 +282,10 @@ pub struct Cache {
     pub honour_request_directives: bool,
     /// Whether responses with `Set-Cookie` are stored (RFC 9111 §7.3). Dangerous.
     pub store_set_cookie: bool,
+    /// Whether browsers are told early what a page will need (RFC 8297). Unless it was set: only for servers.
+    pub early_hints: bool,
+    /// Over HTTP/1.1 too.
+    pub early_hints_http1: bool,
 }
 
 /// How an origin server is treated.

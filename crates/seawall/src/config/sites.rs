@@ -238,6 +238,8 @@ impl Resolver<'_> {
         cache.honour_request_directives &=
             kind == Kind::Generic || first(written.cache.map(|cache| &cache.honour_request_directives)).is_some();
         // What comes from a disk need not be written to one.
+        // For what lies on a disk nobody waits.
+        cache.early_hints &= kind == Kind::Generic || first(written.cache.map(|cache| &cache.early_hints)).is_some();
         if !matches!(source, Source::Http(_)) && first(written.cache.map(|cache| &cache.disk_object_max)).is_none() {
             cache.disk_object_max = 0;
         }
@@ -312,6 +314,8 @@ impl Resolver<'_> {
     fn hold(&mut self, hold: Said<Period>) -> std::time::Duration {
         let value = hold.value;
         if value.0.is_zero() {
+            early_hints: first(cache.map(|cache| &cache.early_hints)).is_none_or(|hints| *hints.get_ref()),
+            early_hints_http1: first(cache.map(|cache| &cache.early_hints_http1)).is_some_and(|hints| *hints.get_ref()),
             let remedy = "leave hold out to keep responses as long as they say themselves, or write at least \"1ms\"";
             self.wrong(Mistake::new("a hold of nothing would keep nothing", remedy), hold.place);
         } else if value > YEAR {

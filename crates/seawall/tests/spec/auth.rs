@@ -10,12 +10,12 @@ use crate::site::{Site, site, site_with};
 const SHA: &str = "{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=";
 const BCRYPT: &str = "$2y$04$ZOlm2gmsD9P0G0L60nZfAe99.npf49SEJ3E5lflgNgrneDy.suZba";
 /// "ada:secret", "bob:secret", "ada:wrong".
-const ADA: &str = "Basic YWRhOnNlY3JldA==";
+pub(crate) const ADA: &str = "Basic YWRhOnNlY3JldA==";
 const BOB: &str = "Basic Ym9iOnNlY3JldA==";
 const WRONG: &str = "Basic YWRhOndyb25n";
 
 /// A site that asks for passwords, and its origin; ada's is "secret".
-async fn guarded(toml: &str) -> (testkit::Origin, Site) {
+pub(crate) async fn guarded(toml: &str) -> (testkit::Origin, Site) {
     let (origin, mut site) = site().await;
     fs::write(site.folder().join("users"), format!("ada:{BCRYPT}\n")).expect("written");
     site.reload(&format!("source = \"{}\"\n[auth]\nfile = \"users\"\n{toml}", origin.url())).expect("reloaded");

@@ -11,6 +11,7 @@ mod collapse;
 mod conditional;
 mod directives;
 mod disk;
+mod early_hints;
 mod errors;
 mod escapes;
 mod explain;
