@@ -54,6 +54,22 @@ pub struct BindError {
     pub source: io::Error,
 }
 
+impl BindError {
+    /// Whether the machine has no addresses of this family at all: its IPv6 is off.
+    #[must_use]
+    pub fn lacks_family(&self) -> bool {
+        let no_family = self.source.raw_os_error() == Some(rustix::io::Errno::AFNOSUPPORT.raw_os_error());
+        no_family || self.source.kind() == io::ErrorKind::AddrNotAvailable && is_every_address(&self.socket)
+    }
+}
+
+const fn is_every_address(socket: &Socket) -> bool {
+    match socket {
+        Socket::Tcp(address) | Socket::Tls(address) => address.ip().is_unspecified(),
+        Socket::Unix(_) => false,
+    }
+}
+
 fn hint(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => "another program listens there already".to_owned(),
@@ -142,4 +158,21 @@ fn is_stale(path: &PathBuf) -> bool {
     use std::os::unix::fs::FileTypeExt;
     std::fs::metadata(path).is_ok_and(|meta| meta.file_type().is_socket())
         && std::os::unix::net::UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::io::Errno;
+
+    use super::*;
+
+    #[test]
+    fn a_machine_without_ipv6_is_told_from_a_wrong_address() {
+        let lacks = |address: &str, errno: Errno| {
+            let socket = Socket::Tcp(address.parse().expect("an address"));
+            BindError { socket, source: errno.into() }.lacks_family()
+        };
+        assert!(lacks("[::]:80", Errno::AFNOSUPPORT) && lacks("[::]:80", Errno::ADDRNOTAVAIL));
+        assert!(!lacks("[::]:80", Errno::ADDRINUSE) && !lacks("[2001:db8::1]:80", Errno::ADDRNOTAVAIL));
+    }
 }

@@ -24,7 +24,7 @@ use semantics::{RequestFields, RequestHead, Scheme, cache_control::ResponseDirec
 use tokio::{sync::Semaphore, time::timeout};
 
 use crate::{
-    Body, Client, Pipeline, Site, failure,
+    Body, Client, Pipeline, Redirect, Site, failure,
     pipeline::{Config, authority},
     question,
 };
@@ -94,7 +94,7 @@ impl Pipeline {
     pub(crate) async fn enter(&self, config: &Config, client: &Client, parts: &mut Parts) -> Entry {
         let authority = authority(&parts.headers);
         let Some(site) = config.router.site(authority).map(Rc::clone) else { return Entry::Open };
-        if let Some(redirect) = site.https.redirect(client, parts, authority) {
+        if let Some(redirect) = site.https.redirect(client, parts, authority, |host| self.shared.is_certified(host)) {
             return Entry::Answered(Box::new(redirect));
         }
         let Some(auth) = &site.auth else { return Entry::Open };
@@ -191,13 +191,14 @@ pub(crate) fn healthy() -> Response<Body> {
 
 /// Tells `trace` what a request would meet before it is judged, and goes on as if the right password had come with it.
 pub(crate) fn explained(site: &Site, scheme: Scheme, parts: &mut Parts, trace: &mut impl Trace) {
-    if site.https.redirect && scheme == Scheme::Http {
+    if site.https.redirect != Redirect::Never && scheme == Scheme::Http {
+        let once = if site.https.redirect == Redirect::OnceCertified { ", once there is a certificate for the host" } else { "" };
         let who = if site.https.own_port.is_some() {
             "who came here without TLS"
         } else {
             "of whom a trusted proxy says that they came over http"
         };
-        trace.notes("https", || format!("visitors {who} are sent to https; what follows is for the others"));
+        trace.notes("https", || format!("visitors {who} are sent to https{once}; what follows is for the others"));
     }
     let Some(auth) = &site.auth else { return };
     let is_protected = normal_path(parts.uri.path()).is_ok_and(|path| auth.paths.covers(&path));

@@ -19,11 +19,23 @@ const ACME: &str = "/.well-known/acme-challenge/";
 /// Private, as a cache between that knows one scheme only would answer https with it; short, as it may be switched off again.
 const REDIRECT_CACHE_CONTROL: HeaderValue = HeaderValue::from_static("private, max-age=3600");
 
+/// Whether visitors who came over plain http are sent to https.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Redirect {
+    /// They are served as they came.
+    #[default]
+    Never,
+    /// They are.
+    Always,
+    /// As soon as there is a certificate for the host that they ask for; see [`Shared::tell_certified`](crate::Shared::tell_certified).
+    OnceCertified,
+}
+
 /// What a site does about requests that came over plain http.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Https {
     /// Whether they are sent to https.
-    pub redirect: bool,
+    pub redirect: Redirect,
     /// The port on which this server itself speaks TLS. `None`: only a proxy in front may, and only what it says counts.
     pub own_port: Option<u16>,
 }
@@ -31,7 +43,7 @@ pub struct Https {
 impl Https {
     /// Whether a request is to be redirected, its path and fields aside.
     pub(crate) fn concerns(self, client: Option<&Client>, scheme: Scheme) -> bool {
-        self.redirect
+        self.redirect != Redirect::Never
             && scheme == Scheme::Http
             && match client {
                 Some(client) => client.said_http || (self.own_port.is_some() && !client.trusted),
@@ -39,9 +51,18 @@ impl Https {
             }
     }
 
-    /// The redirect, if there is to be one.
-    pub(crate) fn redirect(self, client: &Client, parts: &Parts, authority: &str) -> Option<Response<Body>> {
+    /// The redirect, if there is to be one. `is_certified`: whether we have a certificate for a host.
+    pub(crate) fn redirect(
+        self,
+        client: &Client,
+        parts: &Parts,
+        authority: &str,
+        is_certified: impl Fn(&str) -> bool,
+    ) -> Option<Response<Body>> {
         if !self.concerns(Some(client), client.scheme) || authority.is_empty() || came_encrypted(&parts.headers) {
+            return None;
+        }
+        if self.redirect == Redirect::OnceCertified && !is_certified(host_without_port(authority)) {
             return None;
         }
         let target = parts.uri.path_and_query()?;
@@ -79,8 +100,8 @@ mod tests {
     const PROXY: Client = Client { peer: None, trusted: true, address: None, scheme: Scheme::Http, said_http: true };
     const SILENT: Client = Client { said_http: false, ..PROXY };
     const STRANGER: Client = Client { trusted: false, ..SILENT };
-    const BEHIND: Https = Https { redirect: true, own_port: None };
-    const BESIDE: Https = Https { redirect: true, own_port: Some(8443) };
+    const BEHIND: Https = Https { redirect: Redirect::Always, own_port: None };
+    const BESIDE: Https = Https { redirect: Redirect::Always, own_port: Some(8443) };
 
     fn location(https: Https, client: Client, method: &str, target: &str, host: &str, fields: &[(&'static str, &str)]) -> Option<String> {
         let mut request = Request::builder().method(method).uri(target);
@@ -88,7 +109,7 @@ mod tests {
             request = request.header(*name, *value);
         }
         let (parts, ()) = request.body(()).expect("a request").into_parts();
-        let response = https.redirect(&client, &parts, host)?;
+        let response = https.redirect(&client, &parts, host, |host| host == "certified.example")?;
         Some(format!("{} {}", response.status().as_u16(), response.headers()[header::LOCATION].to_str().expect("text")))
     }
 
@@ -101,8 +122,17 @@ mod tests {
         assert!(asks(BESIDE, PROXY) && !asks(BESIDE, SILENT) && asks(BESIDE, STRANGER));
         for client in [PROXY, SILENT, STRANGER] {
             assert!(!asks(BESIDE, Client { scheme: Scheme::Https, ..client }));
-            assert!(!asks(Https { redirect: false, ..BESIDE }, client));
+            assert!(!asks(Https { redirect: Redirect::Never, ..BESIDE }, client));
         }
+    }
+
+    /// A redirect to a warning of the browser would be worse than none.
+    #[test]
+    fn nobody_is_sent_to_a_host_without_a_certificate_yet() {
+        let https = Https { redirect: Redirect::OnceCertified, ..BESIDE };
+        let to = |host| location(https, STRANGER, "GET", "/", host, &[]);
+        assert_eq!(to("a.example"), None);
+        assert_eq!(to("certified.example:80").as_deref(), Some("301 https://certified.example:8443/"));
     }
 
     #[test]

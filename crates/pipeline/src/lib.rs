@@ -49,7 +49,7 @@ pub use entry::Auth;
 pub use explain::Explanation;
 pub use failure::Failure;
 pub use hit::{Content, Hit, Known};
-pub use https::Https;
+pub use https::{Https, Redirect};
 pub use interim::Interim;
 pub use inventory::{Inventory, StoredPage};
 pub use note::Note;

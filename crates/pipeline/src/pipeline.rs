@@ -27,7 +27,7 @@ use store::{Front, Generation, Joined};
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    Body, Client, Counters, Failure, Interim, Note, Record, Resource, Router, Shared, Site, Stored,
+    Body, Client, Counters, Failure, Interim, Note, Record, Redirect, Resource, Router, Shared, Site, Stored,
     ask::Answer,
     coded::{best, in_passing},
     deliver,
@@ -73,7 +73,7 @@ pub(crate) struct Config {
 
 impl Config {
     fn new(router: Router, trusted_proxies: Vec<IpNet>) -> Self {
-        let guarded = router.sites().any(|site| site.https.redirect || site.auth.is_some());
+        let guarded = router.sites().any(|site| site.https.redirect != Redirect::Never || site.auth.is_some());
         Self { router, trusted_proxies, guarded }
     }
 }

@@ -1,8 +1,11 @@
 //! What all workers share.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    fmt,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use codings::Workshop;
@@ -10,8 +13,8 @@ use semantics::Timestamp;
 use store::{Hardness, Target};
 
 use crate::{
-    Clock, Refilling, Store, dictionaries::Dictionaries, early_hints::EarlyHints, entry::Verifying, popularity::Popularity,
-    purge::Purging, refusals::Refusals, store_body::CopyBudget,
+    Clock, Refilling, Store, dictionaries::Dictionaries, early_hints::EarlyHints, entry::Verifying, popularity::Popularity, purge::Purging,
+    refusals::Refusals, store_body::CopyBudget,
 };
 
 /// A worker's front may hold this part of the memory tier,
@@ -20,7 +23,6 @@ const FRONT_SHARE: u64 = 16;
 const FRONT_BYTES_MAX: u64 = 16 << 20;
 
 /// What all workers share.
-#[derive(Debug)]
 pub struct Shared {
     /// The stored responses.
     pub store: Store,
@@ -41,7 +43,11 @@ pub struct Shared {
     pub(crate) front_bytes: u64,
     pub(crate) copying: Arc<CopyBudget>,
     pub(crate) verifying: Verifying,
+    certified: OnceLock<Certified>,
 }
+
+/// Whether there is a certificate for a host.
+type Certified = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
 impl Shared {
     /// An empty store, in memory alone.
@@ -69,7 +75,17 @@ impl Shared {
             front_bytes,
             copying,
             verifying: Verifying::default(),
+            certified: OnceLock::new(),
         }
+    }
+
+    /// Says how to find out whether there is a certificate for a host. Asked for requests over plain http. Only the first call counts.
+    pub fn tell_certified(&self, certified: Certified) {
+        let _ = self.certified.set(certified);
+    }
+
+    pub(crate) fn is_certified(&self, host: &str) -> bool {
+        self.certified.get().is_some_and(|certified| certified(host))
     }
 
     /// Purges, and remembers when.
@@ -83,5 +99,11 @@ impl Shared {
     /// When something was purged last; the epoch if never.
     pub(crate) fn purged_at(&self) -> Timestamp {
         Timestamp::from_millis(self.purged_at.load(Ordering::Relaxed))
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("store", &self.store).field("early_hints", &self.early_hints).finish_non_exhaustive()
     }
 }

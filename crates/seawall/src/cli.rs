@@ -75,7 +75,7 @@ pub struct Serve {
     #[arg(long, value_name = "ADDR")]
     pub listen: Vec<String>,
 
-    /// The public name of the site; can be given several times. Listens on ports 80 and 443 of every IPv4 address, unless --listen and --tls-listen say otherwise
+    /// The public name of the site; can be given several times. Listens on ports 80 and 443 of every address, unless --listen and --tls-listen say otherwise, and sends visitors to https once there is a certificate
     #[arg(long, value_name = "NAME")]
     pub domain: Vec<String>,
 

@@ -116,6 +116,8 @@ impl Server {
         let certificates = Arc::new(Files::new(Arc::clone(tls.certificates())));
         certificates.watch(plan.settings.tls.as_ref().map_or(&[], |tls| &tls.certificates))?;
         let (mut listeners, listening) = bind_all(&plan.settings, workers)?;
+        let shown = Arc::clone(tls.certificates());
+        shared.tell_certified(Box::new(move |host| shown.covers(&host.to_ascii_lowercase())));
         let challenges = Challenges::default();
         let clock = shared.clock.clone();
         let automatic = plan.settings.tls.as_ref().and_then(|tls| tls.acme.as_ref());
@@ -387,11 +389,29 @@ fn bind_all(settings: &Settings, workers: usize) -> anyhow::Result<(Vec<Vec<List
         Listen::Unix(path) => Socket::Unix(path.clone()),
     });
     for socket in plain.chain(tls_listen(settings).iter().copied().map(Socket::Tls)) {
-        let listeners = edge::bind(&socket, workers)?;
+        let listeners = match edge::bind(&socket, workers) {
+            Err(error) if error.lacks_family() && beside_ipv4(&socket, settings) => {
+                tracing::warn!("IPv6 is off on this machine, so {socket} is left out: visitors reach it over IPv4 alone");
+                continue;
+            }
+            listeners => listeners?,
+        };
         listening.push(listeners.first().and_then(Listener::socket).unwrap_or(socket));
         all.push(listeners);
     }
     Ok((all, listening))
+}
+
+/// Whether every IPv4 address is listened on at the same port.
+fn beside_ipv4(socket: &Socket, settings: &Settings) -> bool {
+    let is_beside = |other: &SocketAddr, port: u16| other.is_ipv4() && other.ip().is_unspecified() && other.port() == port;
+    match socket {
+        Socket::Tcp(address) => {
+            settings.server.listen.iter().any(|other| matches!(other, Listen::Tcp(other) if is_beside(other, address.port())))
+        }
+        Socket::Tls(address) => tls_listen(settings).iter().any(|other| is_beside(other, address.port())),
+        Socket::Unix(_) => false,
+    }
 }
 
 fn start_log(settings: &Settings) -> anyhow::Result<Option<(LogSink, JoinHandle<()>)>> {

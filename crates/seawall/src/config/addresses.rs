@@ -55,7 +55,7 @@ fn socket_address(text: &str, port: &str) -> Result<SocketAddr, Mistake> {
     }
     let mistake = Mistake::new(
         format!("\"{text}\" is no address to listen on"),
-        "write an IP address and a port: \"127.0.0.1:8080\" (this machine only), \"0.0.0.0:8080\" (every IPv4 address) or \"[::]:8080\" (every address)",
+        "write an IP address and a port: \"127.0.0.1:8080\" (this machine only), \"0.0.0.0:8080\" (every IPv4 address) or \"[::]:8080\" (every IPv6 address)",
     );
     let bare = text.split_once("://").map_or(text, |(_, rest)| rest).trim_end_matches('/');
     let guess = match bare.rsplit_once(':') {

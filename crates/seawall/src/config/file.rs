@@ -139,7 +139,7 @@ pub struct Server {
 pub struct Tls {
     /// Addresses with a port, where TLS is spoken. Only in `[tls]`.
     ///
-    /// Default: none; with a certificate, `["127.0.0.1:8443"]`, and with `--domain`, `["0.0.0.0:443"]`. Flag: `--tls-listen`, repeatable.
+    /// Default: none; with a certificate, `["127.0.0.1:8443"]`, and with `--domain`, `["0.0.0.0:443", "[::]:443"]`. Flag: `--tls-listen`, repeatable.
     /// Environment: `SEAWALL_TLS_LISTEN`, separated by commas.
     pub listen: Listed<Listen>,
 
@@ -519,7 +519,8 @@ pub struct Https {
     /// front, such as the router of a platform, only its word counts: it must be in `trusted_proxies` and say `X-Forwarded-Proto: http`. A
     /// request about which nothing is said is served as it came, so that there is never a loop. `/.well-known/acme-challenge/` is excepted.
     ///
-    /// Default: `false`. Flag: `--https-redirect`, for all sites. Environment: `SEAWALL_HTTPS_REDIRECT`.
+    /// Default: `false`; with `--domain`, `true` for each name from the moment when there is a certificate for it, and until then it is served
+    /// as it is asked for. Flag: `--https-redirect`, for all sites. Environment: `SEAWALL_HTTPS_REDIRECT`.
     pub redirect: Given<bool>,
 
     /// How long browsers shall use nothing but https for this site (`Strict-Transport-Security`, RFC 6797); up to 730d. Sent over https alone, and

@@ -3,7 +3,7 @@
 
 use std::{
     fmt::Display,
-    net::SocketAddr,
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
     num::NonZero,
     ops::{Range, RangeInclusive},
     path::{Path, PathBuf},
@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use pipeline::Redirect;
 use toml::Spanned;
 
 use super::{
@@ -31,8 +32,8 @@ const WAIT: RangeInclusive<Period> = Period(Duration::from_millis(1))..=Period(D
 
 const ADMIN_ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 9180);
 const LISTEN_ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 8080);
-/// A domain is for everybody.
-const DOMAIN_ADDRESS: ([u8; 4], u16) = ([0, 0, 0, 0], 80);
+/// Where a domain is reached.
+const DOMAIN_PORT: u16 = 80;
 
 /// Turns values into settings and notes every error on the way.
 pub(super) struct Resolver<'a> {
@@ -75,7 +76,11 @@ impl<'a> Resolver<'a> {
         let cache_disk = self.disk(&file.cache, overrides, env);
         let sites = self.sites(file, overrides, cache_memory);
         let listens_for_tcp_alone = !server.listen.iter().any(|listen| matches!(listen, Listen::Unix(_)));
-        if sites.iter().any(|site| site.https_redirect) && server.trusted_proxies.is_empty() && listens_for_tcp_alone && tls.is_none() {
+        if sites.iter().any(|site| site.https_redirect == Redirect::Always)
+            && server.trusted_proxies.is_empty()
+            && listens_for_tcp_alone
+            && tls.is_none()
+        {
             self.warnings.push(
                 "nobody is sent to https, as nobody is trusted to say who came over http: name the proxy in front in trusted_proxies"
                     .to_owned(),
@@ -163,7 +168,7 @@ impl<'a> Resolver<'a> {
                 Vec::new()
             }
             Some(list) => list.get_ref().iter().map(|listen| self.said_of(listen)).collect(),
-            None if !overrides.domain.is_empty() => vec![Said { value: Listen::Tcp(DOMAIN_ADDRESS.into()), place: Place::Default }],
+            None if !overrides.domain.is_empty() => every_address(DOMAIN_PORT),
             None => vec![Said { value: Listen::Tcp(LISTEN_ADDRESS.into()), place: Place::Default }],
         };
         let mut listen: Vec<Listen> = Vec::with_capacity(said.len());
@@ -341,6 +346,12 @@ pub(super) const fn seconds(seconds: u64) -> Period {
 /// Lossless for everything that its bounds let through; a value beyond them is an error anyway.
 pub(super) fn as_usize(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// A domain is for everybody, whether its record is A or AAAA: every address of this machine.
+pub(super) fn every_address(port: u16) -> Vec<Said<Listen>> {
+    let addresses = [SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)), SocketAddr::from((Ipv6Addr::UNSPECIFIED, port))];
+    addresses.map(|address| Said { value: Listen::Tcp(address), place: Place::Default }).into()
 }
 
 /// Whether both cannot be listened on: the same address, or one of them is every address. The system gives port 0 a new meaning each time.

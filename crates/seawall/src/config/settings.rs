@@ -181,7 +181,7 @@ pub struct Site {
     /// Only for [`Source::Files`].
     pub files: FilesSettings,
     /// Whether visitors over plain http are sent to https.
-    pub https_redirect: bool,
+    pub https_redirect: pipeline::Redirect,
     /// What its responses carry beside what the origin sends.
     pub headers: Headers,
     /// Where a password is asked for.

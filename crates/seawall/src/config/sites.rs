@@ -6,6 +6,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
+use pipeline::Redirect;
 use toml::Spanned;
 
 use super::{
@@ -237,15 +238,20 @@ impl Resolver<'_> {
         // A folder has no newer answer than the one that is stored until the folder changes.
         cache.honour_request_directives &=
             kind == Kind::Generic || first(written.cache.map(|cache| &cache.honour_request_directives)).is_some();
-        // What comes from a disk need not be written to one.
         // For what lies on a disk nobody waits.
         cache.early_hints &= kind == Kind::Generic || first(written.cache.map(|cache| &cache.early_hints)).is_some();
+        // What comes from a disk need not be written to one.
         if !matches!(source, Source::Http(_)) && first(written.cache.map(|cache| &cache.disk_object_max)).is_none() {
             cache.disk_object_max = 0;
         }
         let name = written.hosts.first().map_or("default", String::as_str).to_owned();
-        let https_redirect = first(written.https.map(|https| &https.redirect)).is_some_and(|redirect| *redirect.get_ref());
-        let https_redirect = overrides.https_redirect.unwrap_or(https_redirect);
+        let redirect =
+            overrides.https_redirect.or_else(|| first(written.https.map(|https| &https.redirect)).map(|redirect| *redirect.get_ref()));
+        let https_redirect = match redirect {
+            Some(true) => Redirect::Always,
+            None if !overrides.domain.is_empty() => Redirect::OnceCertified,
+            Some(false) | None => Redirect::Never,
+        };
         let headers = self.headers(written.https, written.headers, kind);
         let auth = self.auth(written.auth);
         let compress = self.compress(written.compress);
@@ -308,14 +314,14 @@ impl Resolver<'_> {
             keep_query: texts(kept),
             honour_request_directives: first(cache.map(|cache| &cache.honour_request_directives)).is_none_or(|honour| *honour.get_ref()),
             store_set_cookie: first(cache.map(|cache| &cache.store_set_cookie)).is_some_and(|store| *store.get_ref()),
+            early_hints: first(cache.map(|cache| &cache.early_hints)).is_none_or(|hints| *hints.get_ref()),
+            early_hints_http1: first(cache.map(|cache| &cache.early_hints_http1)).is_some_and(|hints| *hints.get_ref()),
         }
     }
 
     fn hold(&mut self, hold: Said<Period>) -> std::time::Duration {
         let value = hold.value;
         if value.0.is_zero() {
-            early_hints: first(cache.map(|cache| &cache.early_hints)).is_none_or(|hints| *hints.get_ref()),
-            early_hints_http1: first(cache.map(|cache| &cache.early_hints_http1)).is_some_and(|hints| *hints.get_ref()),
             let remedy = "leave hold out to keep responses as long as they say themselves, or write at least \"1ms\"";
             self.wrong(Mistake::new("a hold of nothing would keep nothing", remedy), hold.place);
         } else if value > YEAR {

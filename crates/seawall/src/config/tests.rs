@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, time::Duration};
 
 use clap::Parser;
+use pipeline::Redirect;
 
 use super::{
     settings::{AccessLog, Kind, Listen, LogFormat, OriginAddress, OriginHost, Source},
@@ -529,8 +530,8 @@ fn a_certificate_is_enough_for_https() {
     let variables = &[("SEAWALL_TLS_LISTEN", "0.0.0.0:1,0.0.0.0:2"), ("SEAWALL_TLS_CERT", "cert.pem"), ("SEAWALL_TLS_KEY", "key.pem")];
     assert_eq!(tls("", variables).expect("TLS").listen.len(), 2);
     let domain = place.load("--domain Blog.example --tls-cert cert.pem --tls-key key.pem", &[]).expect("a domain");
-    assert_eq!((domain.sites[0].hosts[0].as_str(), domain.server.listen), ("blog.example", vec![tcp("0.0.0.0:80")]));
-    assert_eq!(domain.tls.expect("TLS").listen, ["0.0.0.0:443".parse().expect("an address")]);
+    assert_eq!((domain.sites[0].hosts[0].as_str(), domain.server.listen), ("blog.example", vec![tcp("0.0.0.0:80"), tcp("[::]:80")]));
+    assert_eq!(domain.tls.expect("TLS").listen, ["0.0.0.0:443", "[::]:443"].map(|address| address.parse().expect("an address")));
 
     let sites = "[[site]]\nhosts = [\"a.example\"]\nsource = \"public\"\ntls = { cert = \"cert.pem\", key = \"key.pem\" }\n";
     let tls = with_certificate(sites).load("", &[]).expect("a site's own").tls.expect("TLS");
@@ -566,7 +567,7 @@ fn a_platform_needs_no_file() {
         folder.load("public", &[("PORT", "3000"), ("SEAWALL_TRUSTED_PROXIES", "private"), ("SEAWALL_HTTPS_REDIRECT", "true")]);
     assert_eq!(by_variables.as_ref(), Ok(&by_flags));
     assert_eq!(by_flags.server.listen, [tcp("0.0.0.0:3000")]);
-    assert!(by_flags.sites[0].https_redirect && by_flags.warnings.is_empty());
+    assert!(by_flags.sites[0].https_redirect == Redirect::Always && by_flags.warnings.is_empty());
     assert!(
         by_flags
             .server
@@ -579,7 +580,7 @@ fn a_platform_needs_no_file() {
     let overridden =
         of_file.load("--trusted-proxies 192.0.2.7/32,198.51.100.0/24", &[("SEAWALL_HTTPS_REDIRECT", "off")]).expect("settings");
     assert_eq!(overridden.server.trusted_proxies.len(), 2);
-    assert!(!overridden.sites[0].https_redirect);
+    assert_eq!(overridden.sites[0].https_redirect, Redirect::Never);
 
     let errors = folder.load("public --trusted-proxies 10.0.0.1", &[("SEAWALL_HTTPS_REDIRECT", "maybe")]).expect_err("slips").to_string();
     assert!(errors.contains("did you mean \"10.0.0.1/32\"?") && errors.contains("neither true nor false"), "{errors}");
@@ -592,15 +593,29 @@ fn a_platform_needs_no_file() {
 fn a_domain_gets_its_certificate_by_itself() {
     let place = Folder::without_file();
     let settings = place.load("http://127.0.0.1:2368 --domain example.org", &[("HOME", "/home/ada")]).expect("settings");
-    assert_eq!(settings.server.listen, [tcp("0.0.0.0:80")]);
+    assert_eq!(settings.server.listen, [tcp("0.0.0.0:80"), tcp("[::]:80")]);
+    assert_eq!(settings.sites[0].https_redirect, Redirect::OnceCertified);
     let tls = settings.tls.expect("TLS");
-    assert_eq!(tls.listen, ["0.0.0.0:443".parse::<SocketAddr>().expect("an address")]);
+    assert_eq!(tls.listen, ["0.0.0.0:443", "[::]:443"].map(|address| address.parse::<SocketAddr>().expect("an address")));
     let acme = tls.acme.expect("certificates that come by themselves");
     assert_eq!(acme.names, ["example.org"]);
     assert_eq!(acme.twins, [("www.example.org".to_owned(), "example.org".to_owned())]);
     assert_eq!(acme.options.directory, "https://acme-v02.api.letsencrypt.org/directory");
     assert_eq!(acme.options.folder, Path::new("/home/ada/.local/state/seawall/acme"));
     assert_eq!(acme.options.methods, [::acme::Method::Http01, ::acme::Method::TlsAlpn01]);
+}
+
+#[test]
+fn a_domain_brings_the_way_to_https_unless_somebody_says_otherwise() {
+    for (redirect, expected) in
+        [("", Redirect::OnceCertified), ("redirect = false", Redirect::Never), ("redirect = true", Redirect::Always)]
+    {
+        let place = Folder::new(&format!("source = \"http://127.0.0.1:2368\"\n[https]\n{redirect}"));
+        let settings = place.load("--domain example.org", &[("HOME", "/home/ada")]).expect("settings");
+        assert_eq!(settings.sites[0].https_redirect, expected, "{redirect}");
+    }
+    let off = Folder::without_file().load("public --domain example.org", &[("HOME", "/home/ada"), ("SEAWALL_HTTPS_REDIRECT", "off")]);
+    assert_eq!(off.expect("settings").sites[0].https_redirect, Redirect::Never);
 }
 
 #[test]

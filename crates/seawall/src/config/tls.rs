@@ -8,13 +8,13 @@ use super::{
     error::{Mistake, Place},
     file::{self, File},
     overrides::{Overrides, Said},
-    resolve::{Resolver, collide},
+    resolve::{Resolver, collide, every_address},
     settings::{CertificateFiles, Listen, Server, Tls},
 };
 
 const LISTEN_ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 8443);
-/// A domain is for everybody.
-const DOMAIN_ADDRESS: ([u8; 4], u16) = ([0, 0, 0, 0], 443);
+/// Where a domain is reached.
+const DOMAIN_PORT: u16 = 443;
 
 impl Resolver<'_> {
     /// None where nothing asks for it.
@@ -48,12 +48,11 @@ impl Resolver<'_> {
     }
 
     fn tls_addresses(&self, file: &file::Tls, overrides: &Overrides, has_certificate: bool) -> Vec<Said<Listen>> {
-        let default = |address: ([u8; 4], u16)| vec![Said { value: Listen::Tcp(address.into()), place: Place::Default }];
         match &file.listen {
             _ if !overrides.tls_listen.is_empty() => overrides.tls_listen.clone(),
             Some(list) => list.get_ref().iter().map(|listen| self.said_of(listen)).collect(),
-            None if !overrides.domain.is_empty() => default(DOMAIN_ADDRESS),
-            None if has_certificate => default(LISTEN_ADDRESS),
+            None if !overrides.domain.is_empty() => every_address(DOMAIN_PORT),
+            None if has_certificate => vec![Said { value: Listen::Tcp(LISTEN_ADDRESS.into()), place: Place::Default }],
             None => Vec::new(),
         }
     }
