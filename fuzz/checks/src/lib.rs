@@ -62,7 +62,7 @@ pub use vary::vary;
 pub type Check = fn(&[u8]);
 
 /// Every check, with the name of its target and of its folder of inputs.
-pub const CHECKS: [(&str, Check); 24] = [
+pub const CHECKS: [(&str, Check); 25] = [
     ("accept_class", accept_class),
     ("accept_encoding", accept_encoding),
     ("blog_text", blog_text),
