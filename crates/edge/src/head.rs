@@ -8,6 +8,9 @@ use std::ops::Range;
 
 use crate::{h1::head::Reject, limits::Limits};
 
+/// What may be kept of buffers while a connection is idle, in bytes.
+const KEPT: usize = 1024;
+
 /// What a head turned out to be.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Said {
@@ -47,6 +50,14 @@ pub(crate) struct Text {
 impl Text {
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.text
+    }
+
+    /// Gives back what a long head needed.
+    pub(crate) fn shrink(&mut self) {
+        let buffers = [&mut self.text, &mut self.pseudo, &mut self.cookies, &mut self.priority];
+        if buffers.iter().map(|buffer| buffer.capacity()).sum::<usize>() > KEPT {
+            *self = Self::default();
+        }
     }
 
     pub(crate) fn priority(&self) -> &[u8] {

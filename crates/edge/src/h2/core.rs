@@ -52,8 +52,8 @@ const BLOCK_FACTOR: usize = 2;
 /// The dynamic tables of both directions (RFC 7541 §4.2), in bytes.
 const TABLE_BYTES: usize = 4096;
 
-/// Malformed requests of one client, before it is cut off.
-const MALFORMED_MAX: usize = 128;
+/// Streams that one client may make us reset before it is cut off.
+const MISBEHAVIOURS_MAX: usize = 128;
 
 /// Streams that are remembered after their end, so that what was under way then is told from what is wrong.
 const ENDED_MAX: usize = 64;
@@ -212,7 +212,7 @@ pub(super) struct Core<H> {
     send_window: i64,
     receive_window: i64,
     credit: u32,
-    malformed: usize,
+    misbehaviours: usize,
     /// Streams with something in their queues.
     waiting: usize,
     turns: u64,
@@ -256,7 +256,7 @@ impl<H: AsRef<[u8]>> Core<H> {
             send_window: FIRST_WINDOW,
             receive_window: i64::from(CONNECTION_WINDOW),
             credit: 0,
-            malformed: 0,
+            misbehaviours: 0,
             waiting: 0,
             turns: 0,
             leaving: Leaving::No,
@@ -273,6 +273,17 @@ impl<H: AsRef<[u8]>> Core<H> {
 
     pub(super) fn give_back(&mut self, text: Text) {
         self.text = text;
+    }
+
+    /// Gives back memory that is not needed while nothing happens.
+    pub(super) fn shrink(&mut self) {
+        self.output.shrink();
+        self.text.shrink();
+    }
+
+    /// Whether part of a head has come.
+    pub(super) const fn is_within_head(&self) -> bool {
+        self.block.is_some()
     }
 
     /// Whether the client has begun as it must.
@@ -411,21 +422,19 @@ impl<H: AsRef<[u8]>> Core<H> {
         let stream = &mut self.streams[at];
         if stream.incoming_ended {
             self.allow_connection(payload.len());
-            self.end_by_reset(at, Code::STREAM_CLOSED);
-            return Ok(());
+            return self.misbehaved(at, Code::STREAM_CLOSED);
         }
         stream.receive_window -= flow;
         stream.received += data.len() as u64;
         let ends = head.has(flag::END_STREAM);
         if stream.receive_window < 0 {
             self.allow_connection(payload.len());
-            self.end_by_reset(at, Code::FLOW_CONTROL_ERROR);
-            return Ok(());
+            return self.misbehaved(at, Code::FLOW_CONTROL_ERROR);
         }
         // §8.1.1: the sum must be what the head said.
         if stream.expected.is_some_and(|expected| stream.received > expected || ends && stream.received != expected) {
             self.allow_connection(payload.len());
-            return self.malformed(at);
+            return self.misbehaved(at, Code::PROTOCOL_ERROR);
         }
         let unread = if let Some(feed) = &stream.feed {
             feed.push(data, ends);
@@ -531,12 +540,12 @@ impl<H: AsRef<[u8]>> Core<H> {
         });
         let at = self.streams.len() - 1;
         if depends_on_itself {
-            return self.malformed(at).map(|()| None);
+            return self.misbehaved(at, Code::PROTOCOL_ERROR).map(|()| None);
         }
         match said {
             Said::Request => Ok(Some(Event::Request { stream: id, ends, nature })),
             Said::Refused(reject) => Ok(Some(Event::Refuse { stream: id, reject })),
-            Said::Malformed(_) | Said::Trailers => self.malformed(at).map(|()| None),
+            Said::Malformed(_) | Said::Trailers => self.misbehaved(at, Code::PROTOCOL_ERROR).map(|()| None),
         }
     }
 
@@ -544,12 +553,11 @@ impl<H: AsRef<[u8]>> Core<H> {
         let Some(at) = self.find_whole(id) else { return Ok(()) };
         let stream = &mut self.streams[at];
         if stream.incoming_ended {
-            self.end_by_reset(at, Code::STREAM_CLOSED);
-            return Ok(());
+            return self.misbehaved(at, Code::STREAM_CLOSED);
         }
         let is_short = stream.expected.is_some_and(|expected| expected != stream.received);
         if !ends || is_short || !matches!(said, Said::Trailers) {
-            return self.malformed(at);
+            return self.misbehaved(at, Code::PROTOCOL_ERROR);
         }
         if let Some(feed) = &stream.feed {
             feed.push(&[], true);
@@ -567,7 +575,7 @@ impl<H: AsRef<[u8]>> Core<H> {
         let code = if payload.len() == 5 { Code::PROTOCOL_ERROR } else { Code::FRAME_SIZE_ERROR };
         if payload.len() != 5 || on == Some(head.stream) {
             match self.find_whole(head.stream) {
-                Some(at) => self.end_by_reset(at, code),
+                Some(at) => return self.misbehaved(at, code),
                 None => self.output.write(|out| frame::write_reset(head.stream, code, out)),
             }
         }
@@ -680,22 +688,24 @@ impl<H: AsRef<[u8]>> Core<H> {
         let stream = &mut self.streams[at];
         stream.send_window += more;
         if more == 0 {
-            self.end_by_reset(at, Code::PROTOCOL_ERROR);
-        } else if stream.send_window > WINDOW_MAX {
-            self.end_by_reset(at, Code::FLOW_CONTROL_ERROR);
+            return self.misbehaved(at, Code::PROTOCOL_ERROR);
+        }
+        if stream.send_window > WINDOW_MAX {
+            return self.misbehaved(at, Code::FLOW_CONTROL_ERROR);
         }
         Ok(())
     }
 
     // --- ends ---
 
-    /// §8.1.1: such a stream is reset; too many of them, and the connection is over.
-    fn malformed(&mut self, at: usize) -> Result<(), Fault> {
-        self.malformed += 1;
-        if self.malformed > MALFORMED_MAX {
+    /// Resets a stream because of what the client did (§5.4.2, §8.1.1). Each such reset leaves a request behind that was begun for nothing
+    /// (CVE-2025-8671), so too many of them are the connection's end.
+    fn misbehaved(&mut self, at: usize, code: Code) -> Result<(), Fault> {
+        self.misbehaviours += 1;
+        if self.misbehaviours > MISBEHAVIOURS_MAX {
             return Err(flood("a flood of malformed requests"));
         }
-        self.end_by_reset(at, Code::PROTOCOL_ERROR);
+        self.end_by_reset(at, code);
         Ok(())
     }
 
@@ -733,6 +743,13 @@ impl<H: AsRef<[u8]>> Core<H> {
         if stream.over.is_some() && stream.incoming_ended && !stream.held {
             self.ended.push(stream.id);
             self.streams.remove(at);
+        }
+    }
+
+    /// The client has gone: whoever answers it is told.
+    pub(super) fn abandon(&mut self) {
+        for at in (0..self.streams.len()).rev() {
+            self.end(at, Over::Reset);
         }
     }
 
@@ -801,7 +818,7 @@ impl<H: AsRef<[u8]>> Core<H> {
 
     /// A request without content, whose head announced one (§8.1.1).
     pub(super) fn refuse_malformed(&mut self, id: u32) -> Result<(), Fault> {
-        self.find(id).map_or(Ok(()), |at| self.malformed(at))
+        self.find(id).map_or(Ok(()), |at| self.misbehaved(at, Code::PROTOCOL_ERROR))
     }
 
     // --- what is answered ---

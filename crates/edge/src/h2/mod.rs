@@ -102,7 +102,11 @@ pub(crate) async fn serve<S: Service>(
             leaving = true;
             driver.leave();
         }
-        driver.poll(cx, leaving)
+        let over = driver.poll(cx, leaving);
+        if over.is_ready() {
+            driver.abandon(cx);
+        }
+        over
     })
     .await;
     if let Some(fault) = driver.fault {
@@ -117,6 +121,8 @@ pub(crate) async fn serve<S: Service>(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waiting {
     Request,
+    /// The rest of a head, or of another frame.
+    Head,
     Service,
     Client,
 }
@@ -253,6 +259,12 @@ impl<S: Service> Driver<S> {
         at
     }
 
+    /// Has all answers that are under way tell their end.
+    fn abandon(&mut self, cx: &mut Context<'_>) {
+        self.shared.core.borrow_mut().abandon();
+        while let Poll::Ready(Some(())) = Pin::new(&mut self.answers).poll_next(cx) {}
+    }
+
     fn fail(&mut self, fault: Fault) {
         self.shared.core.borrow_mut().fail(fault);
         self.fault = Some(fault);
@@ -361,20 +373,21 @@ impl<S: Service> Driver<S> {
         let waiting = if blocked {
             Waiting::Client
         } else if self.answers.is_empty() && core.is_idle() {
-            core.output.shrink();
-            Waiting::Request
+            core.shrink();
+            if core.is_within_head() || !self.pending.is_empty() { Waiting::Head } else { Waiting::Request }
         } else {
             Waiting::Service
         };
         let moves = self.written != self.seen;
         self.seen = self.written;
-        if Some(waiting) == self.phase && !(moves && waiting != Waiting::Service) {
+        if Some(waiting) == self.phase && !(moves && matches!(waiting, Waiting::Request | Waiting::Client)) {
             return;
         }
         self.phase = Some(waiting);
         match waiting {
             Waiting::Request if leaving => self.seat.until(Phase::Quiet, allowances.linger),
             Waiting::Request => self.seat.until(Phase::Quiet, allowances.idle),
+            Waiting::Head => self.seat.until(Phase::Head, allowances.header),
             Waiting::Service => self.seat.in_service(),
             Waiting::Client => self.seat.until(Phase::Write, allowances.write),
         }

@@ -410,3 +410,54 @@ async fn floods_are_cut_off() {
     }
     site.get("/post").await.status(200);
 }
+
+/// CVE-2025-8671: requests that a client makes us reset cost as much as those that it resets. Enough of them, and it is told to calm down.
+#[tokio::test]
+async fn who_makes_us_reset_is_cut_off() {
+    let authority = Authority::new();
+    let (origin, site) = site(&authority, "");
+    origin.on(get("/bad")).reply(ok("text"));
+    let mut stream = raw(&authority, &site).await;
+    let mut flood = PREFACE.to_vec();
+    for id in (1..800_u16).step_by(2) {
+        for mut frame in [frame(1, 5, 0, &block(&GET)), frame(8, 0, 0, &[0; 4])] {
+            frame[7..9].copy_from_slice(&id.to_be_bytes());
+            flood.extend(frame);
+        }
+    }
+    stream.write_all(&flood).await.expect("sent");
+    let mut head = [0_u8; 9];
+    let code = loop {
+        patiently("for a frame", stream.read_exact(&mut head)).await.expect("a goodbye comes first");
+        let mut payload = vec![0; usize::from(head[1]) << 8 | usize::from(head[2])];
+        stream.read_exact(&mut payload).await.expect("a payload");
+        if head[3] == 7 {
+            break payload[4..8].to_vec();
+        }
+    };
+    assert_eq!(code, [0, 0, 0, 11], "ENHANCE_YOUR_CALM");
+    assert!(patiently("for the end", stream.read_exact(&mut head)).await.is_err());
+}
+
+/// A client that goes while it is answered stands in the log as one that went.
+#[tokio::test]
+async fn who_goes_is_logged_as_gone() {
+    let authority = Authority::new();
+    let (origin, site) = site(&authority, "[log]\naccess = \"./access.log\"\n");
+    let gate = Gate::new();
+    origin.on(get("/slow")).reply(ok("slow").field("cache-control", "no-store").gate(&gate));
+    let (mut send, connection) = client(&authority, &site, 65_535).await;
+    let (_response, _) = send.send_request(request("GET", "/slow", &[]), true).expect("sent");
+    gate.arrived().await;
+    connection.abort();
+    assert!(connection.await.expect_err("it was ended").is_cancelled());
+    let is_logged =
+        || std::fs::read_to_string(site.folder().join("access.log")).is_ok_and(|log| log.contains("\"GET /slow HTTP/2.0\" 499 "));
+    patiently("for its line", async {
+        while !is_logged() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    gate.open();
+}
