@@ -17,7 +17,7 @@ use http::{HeaderMap, StatusCode};
 use super::{
     content::{Feed, Taken},
     frame::{self, Code, Head, PAYLOAD_MAX, PREFACE, flag, kind, setting},
-    guard::Guard,
+    guard::{Guard, name_of_flood},
     output::Output,
     piece::Piece,
     priority::{self, Priority},
@@ -339,7 +339,7 @@ impl<H: AsRef<[u8]>> Core<H> {
         }
         let Some(payload) = bytes.get(frame::HEAD..frame::HEAD + head.length) else { return Ok((0, None)) };
         if !self.guard.passes(head) {
-            return Err(flood("a flood of frames"));
+            return Err(flood(name_of_flood(head)));
         }
         let event = self.take(head, payload)?;
         Ok((frame::HEAD + head.length, event))
@@ -874,18 +874,12 @@ impl<H: AsRef<[u8]>> Core<H> {
     /// Sends a head that is kept as HTTP/1 writes it.
     pub(super) fn send_stored_head(&mut self, id: u32, status: u16, text: &[u8], ends: bool) {
         self.write_head(id, status, ends, |encoder, out| {
-            // Past the status line.
-            let mut rest = text;
-            let mut is_field = false;
-            while let Some(end) = memchr::memchr(b'\n', rest) {
-                let line = &rest[..end];
-                rest = &rest[end + 1..];
-                let line = line.strip_suffix(b"\r").unwrap_or(line);
-                if std::mem::replace(&mut is_field, true)
-                    && let Some(colon) = memchr::memchr(b':', line)
-                    && !is_of_the_connection(&line[..colon])
-                {
-                    encoder.field(&line[..colon], line[colon + 1..].trim_ascii(), out);
+            let mut from = None;
+            for end in memchr::memchr_iter(b'\n', text) {
+                // The first line is the status line.
+                if let Some(from) = from.replace(end + 1) {
+                    let line = &text[from..end];
+                    encoder.line(line.strip_suffix(b"\r").unwrap_or(line), |name| !is_of_the_connection(name), out);
                 }
             }
         });

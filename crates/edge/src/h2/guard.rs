@@ -50,6 +50,19 @@ impl Guard {
     }
 }
 
+/// What a purse was emptied by, for the counters.
+pub(super) const fn name_of_flood(head: Head) -> &'static str {
+    match head.kind {
+        kind::DATA => "a flood of empty frames",
+        kind::RST_STREAM => "a flood of resets",
+        kind::SETTINGS => "a flood of settings",
+        kind::PING => "a flood of pings",
+        kind::CONTINUATION => "a flood of continuations",
+        kind::WINDOW_UPDATE => "a flood of window updates",
+        _ => "a flood of frames",
+    }
+}
+
 /// RFC 9113 §6. A reset is the dearest: a request was begun for it.
 const fn price(head: Head) -> u32 {
     match head.kind {

@@ -12,6 +12,9 @@ pub(super) const SLICES: usize = 32;
 /// Sent bytes that are kept before what follows them moves up.
 const SENT_MAX: usize = 32 * 1024;
 
+/// What heads of a few responses take.
+const AT_FIRST: usize = 2048;
+
 /// A buffer that an idle connection may keep.
 const KEPT: usize = 1024;
 
@@ -49,6 +52,9 @@ impl<H: AsRef<[u8]>> Output<H> {
     /// Appends what `write` appends to the buffer that it is given.
     pub(super) fn write<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         let before = self.bytes.len();
+        if before == 0 {
+            self.bytes.reserve(AT_FIRST);
+        }
         let written = write(&mut self.bytes);
         let more = self.bytes.len() - before;
         self.len += more;

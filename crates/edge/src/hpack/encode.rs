@@ -24,14 +24,19 @@ const ENTRY_SHARE: usize = 4;
 const PLACES: usize = 64;
 const PROBES: usize = 4;
 
+/// Places for lines that were found to be entries.
+const LINES: usize = 64;
+
 /// One direction of one connection: its table, which the peer's decoder mirrors.
 ///
-/// In memory: the table's (at most 8 KiB, and 2 KiB), and half a kilobyte.
+/// In memory: the table's (at most 8 KiB, and 2 KiB), and a kilobyte.
 #[derive(Debug)]
 pub(crate) struct Encoder {
     /// Names as they came, in whatever case, and values.
     table: Table,
     places: [Place; PLACES],
+    /// Lines that are entries.
+    lines: [Place; LINES],
     /// Entries that ever were made, modulo 2^32.
     made: u32,
     /// What the peer was told of the table's size.
@@ -50,7 +55,7 @@ struct Place {
 
 /// What is known of a field.
 enum Known {
-    /// It is the entry with this index.
+    /// It is an entry: so many were made since.
     Entry(usize),
     /// It was spelled out before.
     Said,
@@ -73,7 +78,7 @@ enum Manner {
 impl Encoder {
     pub(crate) const fn new() -> Self {
         let places = [Place { hash: 0, made: 0 }; PLACES];
-        Self { table: Table::new(SIZE_MAX), places, made: 0, told: SIZE_MAX, least: SIZE_MAX }
+        Self { table: Table::new(SIZE_MAX), places, lines: [Place { hash: 0, made: 0 }; LINES], made: 0, told: SIZE_MAX, least: SIZE_MAX }
     }
 
     /// The peer's SETTINGS_HEADER_TABLE_SIZE, as soon as it is acknowledged.
@@ -114,13 +119,47 @@ impl Encoder {
         out.push(0x80 | index);
     }
 
+    /// A field as HTTP/1 writes it, without the line's end, if `wanted` has nothing against its name. What was an entry the last time, and
+    /// most lines of a response were, is not taken apart.
+    #[inline]
+    pub(crate) fn line(&mut self, line: &[u8], wanted: impl FnOnce(&[u8]) -> bool, out: &mut Vec<u8>) {
+        let (begin, end) = ends(line);
+        #[expect(clippy::cast_possible_truncation, reason = "some of its bits")]
+        let hash = mix(begin ^ line.len() as u64, end) as u32;
+        let at = hash as usize % LINES;
+        let place = self.lines[at];
+        if place.hash == hash {
+            let age = self.made.wrapping_sub(place.made) as usize;
+            if let Some(entry) = self.table.get(age)
+                && let Some(value) = line.strip_prefix(entry.name)
+                && value.strip_prefix(b": ") == Some(entry.value)
+            {
+                integer::write(0x80, 7, statics::LEN + 1 + age, out);
+                return;
+            }
+        }
+        let Some(colon) = line.iter().position(|&byte| byte == b':') else { return };
+        let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
+        if wanted(name)
+            && let Some(made) = self.say(name, value, out)
+        {
+            self.lines[at] = Place { hash, made };
+        }
+    }
+
     /// One field. The name is written in lower case, the value as it is.
     pub(crate) fn field(&mut self, name: &[u8], value: &[u8], out: &mut Vec<u8>) {
+        self.say(name, value, out);
+    }
+
+    /// Returns the count of entries when the one was made that this field is, or has become.
+    fn say(&mut self, name: &[u8], value: &[u8], out: &mut Vec<u8>) -> Option<u32> {
         let hash = hash(name, value);
         let known = self.look_up(hash, name, value);
-        if let Known::Entry(index) = known {
-            integer::write(0x80, 7, index, out);
-            return;
+        if let Known::Entry(age) = known {
+            integer::write(0x80, 7, statics::LEN + 1 + age, out);
+            #[expect(clippy::cast_possible_truncation, reason = "there are far fewer entries")]
+            return Some(self.made.wrapping_sub(age as u32));
         }
         let index = statics::index_of_any_case(name);
         let manner = match manner(index) {
@@ -139,6 +178,7 @@ impl Encoder {
                 self.made = self.made.wrapping_add(1);
                 self.table.insert(Field { name, value, index });
                 self.remember(hash, self.made);
+                return Some(self.made);
             }
             (manner, _) => {
                 if manner == Manner::Again {
@@ -152,6 +192,7 @@ impl Encoder {
                 out.extend_from_slice(value);
             }
         }
+        None
     }
 
     #[inline]
@@ -163,7 +204,7 @@ impl Encoder {
                 let age = self.made.wrapping_sub(place.made) as usize;
                 match self.table.get(age) {
                     Some(entry) if entry.name == name && entry.value == value => {
-                        return Known::Entry(statics::LEN + 1 + age);
+                        return Known::Entry(age);
                     }
                     _ => known = Known::Said,
                 }
@@ -280,6 +321,33 @@ mod tests {
         ("X-Cache", "HIT"),
         ("Via", "1.1 seawall"),
     ];
+
+    /// Lines and fields are the same: once taken apart, once whole.
+    #[test]
+    fn a_line_is_its_field() {
+        let (mut of_lines, mut of_fields) = (Encoder::new(), Encoder::new());
+        let mut decoder = Decoder::new(4096);
+        for round in 0..40 {
+            // Every other one with less room, so that entries go.
+            for encoder in [&mut of_lines, &mut of_fields] {
+                encoder.set_max_size(if round % 5 == 4 { 200 } else { 4096 });
+            }
+            let (mut lines, mut fields) = (Vec::new(), Vec::new());
+            of_lines.begin(&mut lines);
+            of_fields.begin(&mut fields);
+            for (name, value) in HEAD {
+                let value = if name == "Age" { round.to_string() } else { value.to_owned() };
+                of_lines.line(format!("{name}: {value}").as_bytes(), |name| name != b"X-Cache", &mut lines);
+                if name != "X-Cache" {
+                    of_fields.field(name.as_bytes(), value.as_bytes(), &mut fields);
+                }
+            }
+            assert_eq!(lines, fields, "round {round}");
+            let expected: Vec<String> = HEAD.iter().map(|(name, _)| name.to_ascii_lowercase()).filter(|name| name != "x-cache").collect();
+            let seen: Vec<String> = decoded(&mut decoder, &lines).into_iter().map(|(name, _)| name).collect();
+            assert_eq!(seen, expected, "round {round}");
+        }
+    }
 
     fn response(encoder: &mut Encoder, lines: &[(&str, &str)]) -> Vec<u8> {
         let mut out = Vec::new();
