@@ -26,7 +26,7 @@ PACKAGES = {
     "gcc": "gcc libc6-dev", "wrk": "wrk", "ab": "apache2-utils", "nginx": "nginx-light", "varnishd": "varnish", "haproxy": "haproxy", "h2o": "h2o",
     "taskset": "util-linux", "perf": "linux-perf", "valgrind": "valgrind", "strace": "strace",
     "gzip": "gzip", "brotli": "brotli", "zstd": "zstd",
-    "apache2": "apache2-bin", "squid": "squid", "traffic_server": "trafficserver", "git": "git",
+    "apache2": "apache2-bin", "squid": "squid", "traffic_server": "trafficserver", "git": "git", "openssl": "openssl",
 }
 
 
