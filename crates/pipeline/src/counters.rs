@@ -3,8 +3,12 @@
 //! A counter has one writer, so it is read and written, not added to atomically: a shared cache line per request is the classic way to
 //! make many cores slower than one.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+};
 
+use parking_lot::Mutex;
 use semantics::{
     cache_status::{Forwarded, Outcome},
     coding::Coding,
@@ -27,6 +31,8 @@ pub struct Counters {
     log_lost: AtomicU64,
     coded: [AtomicU64; 3],
     hinted: AtomicU64,
+    /// Refusals are rare, and a reader comes once in a while: the lock is free.
+    refusals: Mutex<BTreeMap<&'static str, u64>>,
 }
 
 /// The sum of several workers' counters.
@@ -54,6 +60,8 @@ pub struct Snapshot {
     pub coded: [u64; 3],
     /// Requests whose browser was told early what the page will need.
     pub hinted: u64,
+    /// Messages and connections that were refused, by reason: as many entries as the program has reasons.
+    pub refusals: BTreeMap<&'static str, u64>,
 }
 
 fn add(counter: &AtomicU64, n: u64) {
@@ -83,10 +91,11 @@ impl Counters {
         add(&self.hinted, 1);
     }
 
-    /// A message was refused before it was a request.
-    pub fn refused(&self, status: u16) {
+    /// A message was refused before it was a request, or a connection ended for what came on it.
+    pub fn refused(&self, status: u16, reason: &'static str) {
         add(&self.responses[usize::from(status / 100).min(5)], 1);
         add(&self.outcomes[7], 1);
+        *self.refusals.lock().entry(reason).or_default() += 1;
     }
 
     /// Log lines were lost.
@@ -114,6 +123,9 @@ impl Counters {
         sum.origin_failures += self.origin_failures.load(Relaxed);
         sum.origin_millis += self.origin_millis.load(Relaxed);
         sum.log_lost += self.log_lost.load(Relaxed);
+        for (reason, count) in &*self.refusals.lock() {
+            *sum.refusals.entry(reason).or_default() += count;
+        }
         sum.hinted += self.hinted.load(Relaxed);
         for (to, from) in sum.coded.iter_mut().zip(&self.coded) {
             *to += from.load(Relaxed);
@@ -136,6 +148,18 @@ const fn index(outcome: Outcome) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn refusals_of_all_workers_are_summed_up_by_reason() {
+        let workers = [Counters::default(), Counters::default()];
+        workers[0].refused(0, "a flood");
+        workers[1].refused(0, "a flood");
+        workers[1].refused(400, "no host");
+        let mut sum = Snapshot::default();
+        workers.iter().for_each(|worker| worker.add_to(&mut sum));
+        assert_eq!(sum.refusals, BTreeMap::from([("a flood", 2), ("no host", 1)]));
+        assert_eq!((sum.outcomes[7], sum.responses[0], sum.responses[4]), (3, 2, 1));
+    }
 
     #[test]
     fn outcomes_have_the_names_of_x_cache() {

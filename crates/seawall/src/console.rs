@@ -147,6 +147,12 @@ impl Console for ServerConsole {
                 counter,
                 labelled("cache", &OUTCOMES, &counted.outcomes),
             ),
+            Metric::new(
+                "seawall_refused_total",
+                "Messages and connections refused before they were a request, by reason",
+                counter,
+                counted.refusals.iter().map(|(reason, count)| Sample::labelled("reason", *reason, *count)).collect(),
+            ),
             Metric::new("seawall_response_body_bytes_total", "Content bytes sent", counter, one(counted.body_bytes)),
             Metric::new("seawall_collapsed_total", "Requests that shared another's way to the origin", counter, one(counted.collapsed)),
             Metric::new("seawall_aborted_total", "Responses whose client left before their end", counter, one(counted.aborted)),

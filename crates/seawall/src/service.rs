@@ -109,7 +109,7 @@ impl edge::Service for SiteService {
     }
 
     fn refused(&self, peer: Peer, status: u16, reason: &'static str) {
-        self.pipeline.counters().refused(status);
+        self.pipeline.counters().refused(status, reason);
         tracing::debug!(peer = ?peer.address, status, reason, "refused");
     }
 }
