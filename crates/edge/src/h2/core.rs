@@ -43,8 +43,11 @@ const WINDOW_MAX: i64 = 0x7fff_ffff;
 /// Bytes that wait for the socket. Stored pages among them lie where they are; everything else is ours.
 pub(super) const OUTPUT_MAX: usize = 64 * 1024;
 
-/// What a stream may have waiting for its window, beyond stored pages.
+/// What a stream may have waiting for its window, beyond stored pages; what all of them may; and what each may in any case, so that those whose
+/// client takes nothing do not hold up the others.
 const QUEUE_MAX: usize = 64 * 1024;
+const QUEUES_MAX: usize = 512 * 1024;
+const QUEUE_MIN: usize = 4 * 1024;
 
 /// Bytes of a head on its way in, still coded: a code may be longer than what it stands for (RFC 7541 §5.2), but not for text.
 const BLOCK_FACTOR: usize = 2;
@@ -215,6 +218,8 @@ pub(super) struct Core<H> {
     misbehaviours: usize,
     /// Streams with something in their queues.
     waiting: usize,
+    /// Bytes in all queues, beyond stored pages.
+    queued: usize,
     turns: u64,
     leaving: Leaving,
     client_left: bool,
@@ -258,6 +263,7 @@ impl<H: AsRef<[u8]>> Core<H> {
             credit: 0,
             misbehaviours: 0,
             waiting: 0,
+            queued: 0,
             turns: 0,
             leaving: Leaving::No,
             client_left: false,
@@ -727,6 +733,7 @@ impl<H: AsRef<[u8]>> Core<H> {
         let stream = &mut self.streams[at];
         self.waiting -= usize::from(stream.is_waiting());
         stream.over.get_or_insert(over);
+        self.queued -= stream.queue.iter().map(Piece::own_len).sum::<usize>();
         stream.queue = VecDeque::new();
         stream.queued = 0;
         stream.moved = self.now;
@@ -857,7 +864,10 @@ impl<H: AsRef<[u8]>> Core<H> {
 
     /// Bytes that may be queued now.
     pub(super) fn room(&self, id: u32) -> usize {
-        self.find(id).map_or(0, |at| QUEUE_MAX.saturating_sub(self.streams[at].queued))
+        let Some(at) = self.find(id) else { return 0 };
+        let queued = self.streams[at].queued;
+        let shared = QUEUE_MAX.saturating_sub(queued).min(QUEUES_MAX.saturating_sub(self.queued));
+        shared.max(QUEUE_MIN.saturating_sub(queued))
     }
 
     /// Sends an interim or the final head, with the fields of a map.
@@ -911,6 +921,7 @@ impl<H: AsRef<[u8]>> Core<H> {
                 stream.moved = self.now;
             }
             stream.queued += piece.remaining();
+            self.queued += piece.own_len();
             stream.queue.push_back(piece);
         }
         stream.ends |= ends;
@@ -952,6 +963,12 @@ impl<H: AsRef<[u8]>> Core<H> {
                 continue;
             };
             let (piece, is_whole) = front.take(room);
+            let was_full = self.queued >= QUEUES_MAX;
+            self.queued -= piece.own_len();
+            if was_full && self.queued < QUEUES_MAX {
+                self.streams.iter_mut().for_each(Stream::wake);
+            }
+            let stream = &mut self.streams[at];
             if is_whole {
                 stream.queue.pop_front();
             }
@@ -1097,7 +1114,7 @@ mod tests {
     }
 
     fn resets(core: &mut Core<Vec<u8>>) -> Vec<(u32, Code)> {
-        let is_reset = |(head, payload): (Head, Vec<u8>)| (head.kind == kind::RST_STREAM).then(|| (head.stream, payload));
+        let is_reset = |(head, payload): (Head, Vec<u8>)| (head.kind == kind::RST_STREAM).then_some((head.stream, payload));
         sent(core)
             .into_iter()
             .filter_map(is_reset)

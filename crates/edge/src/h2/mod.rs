@@ -51,6 +51,9 @@ use respond::Handle;
 const LOOK_MIN: Duration = Duration::from_millis(10);
 const LOOK_MAX: Duration = Duration::from_secs(1);
 
+/// Reads at one go: then it is the other connections' turn.
+const READS_MAX: usize = 2;
+
 /// What all streams of a connection share.
 struct Shared<S: Service> {
     worker: Rc<Worker<S>>,
@@ -157,6 +160,7 @@ impl<S: Service> Driver<S> {
             let taken = self.take_up(cx, &begun);
             self.pending.extend_from_slice(&begun[taken..]);
         }
+        let mut reads = 0;
         let flushed = loop {
             self.tell_time();
             while let Poll::Ready(Some(())) = Pin::new(&mut self.answers).poll_next(cx) {}
@@ -176,6 +180,11 @@ impl<S: Service> Driver<S> {
             if self.shared.core.borrow().output.len() >= OUTPUT_MAX {
                 break flushed;
             }
+            if reads == READS_MAX {
+                cx.waker().wake_by_ref();
+                break flushed;
+            }
+            reads += 1;
             match self.poll_read(cx) {
                 Poll::Ready(Ok(true)) => {}
                 Poll::Ready(Ok(false) | Err(_)) => return Poll::Ready(()),

@@ -15,6 +15,11 @@ pub(super) enum Piece<H> {
 }
 
 impl<H: AsRef<[u8]>> Piece<H> {
+    /// Bytes that are here and nowhere else.
+    pub(super) fn own_len(&self) -> usize {
+        if let Self::Bytes(bytes) = self { bytes.len() } else { 0 }
+    }
+
     /// Takes off what fits into `room`; `true`: that was all of it.
     pub(super) fn take(&mut self, room: usize) -> (Self, bool) {
         let is_whole = self.remaining() <= room;

@@ -126,7 +126,10 @@ pub(super) async fn ask<S: Service>(
 ) -> Option<(Response<S::Body>, S::Note)> {
     let shared = &handle.shared;
     let service = &shared.worker.service;
-    let answered = {
+    // A request that was taken back within the read that brought it asks nobody.
+    let answered = if handle.over().is_some() {
+        None
+    } else {
         let mut answer = pin!(service.call(shared.peer, request, started, Some(interim)));
         poll_fn(|cx| match answer.as_mut().poll(cx) {
             Poll::Ready(answer) => Poll::Ready(Some(answer)),
