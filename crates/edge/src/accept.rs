@@ -55,6 +55,10 @@ impl Gauges {
     pub fn refused(&self) -> usize {
         self.refused.load(Ordering::Relaxed)
     }
+
+    pub(crate) fn count_refused(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// A connection's share of the limits, given back on drop.
@@ -65,7 +69,7 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    fn take(shared: &Shared, address: Option<IpAddr>) -> Option<Self> {
+    pub(crate) fn take(shared: &Shared, address: Option<IpAddr>) -> Option<Self> {
         let gauges = &shared.gauges;
         let limits = &shared.limits;
         if gauges.open.fetch_add(1, Ordering::Relaxed) >= limits.connections {
@@ -143,6 +147,8 @@ impl Acceptor {
             Listener::Tcp(listener) => Self::Tcp(TcpListener::from_std(listener)?),
             Listener::Tls(listener) => Self::Tls(TcpListener::from_std(listener)?),
             Listener::Unix(listener) => Self::Unix(UnixListener::from_std(listener)?),
+            // Not accepted here, but in `h3`.
+            Listener::Quic(_) => return Err(io::ErrorKind::Unsupported.into()),
         })
     }
 
@@ -185,7 +191,7 @@ async fn pause(error: &io::Error) {
 fn spawn<S: Service>(worker: &Rc<Worker<S>>, accepted: Accepted, peer: Peer) {
     let front = worker.front();
     let Some(share) = Share::take(&front, peer.address.map(|address| address.ip())) else {
-        front.gauges.refused.fetch_add(1, Ordering::Relaxed);
+        front.gauges.count_refused();
         worker.service.refused(peer, 503, "too many connections");
         // Whoever has no session yet could not read it.
         if let Accepted::Plain(mut stream) = accepted {

@@ -1,4 +1,4 @@
-//! Bytes to one request and back: listeners, connections, TLS, HTTP/1.1 and 2.
+//! Bytes to one request and back: listeners, connections, TLS, HTTP/1.1, 2 and 3.
 //!
 //! Absent from this room: sites, caching, routing. A [`Service`] answers; this room only speaks the protocol, keeps the limits and lets
 //! nothing ambiguous through. Two ways lead to the service: [`Service::hit`], called without leaving the read that brought the request, and
@@ -8,6 +8,7 @@ mod accept;
 mod connection;
 mod h1;
 mod h2;
+mod h3;
 mod head;
 mod hpack;
 mod inspect;
@@ -21,6 +22,7 @@ pub mod tls;
 mod worker;
 
 pub use accept::Gauges;
+pub use h3::endpoint::Quic;
 pub use hpack::InspectedHpack;
 pub use inspect::{Inspected, InspectedContent, InspectedHead, inspect};
 pub use limits::Limits;

@@ -9,6 +9,8 @@ use std::{
 
 use socket2::{Domain, Protocol, Type};
 
+use crate::h3::endpoint::{self, Quic};
+
 /// How many connections may wait to be accepted on each listener.
 const BACKLOG: i32 = 4096;
 
@@ -19,6 +21,8 @@ pub enum Socket {
     Tcp(SocketAddr),
     /// The same, and TLS spoken there.
     Tls(SocketAddr),
+    /// The same over UDP, where HTTP/3 is spoken.
+    Quic(SocketAddr),
     /// A path.
     Unix(PathBuf),
 }
@@ -27,6 +31,7 @@ impl fmt::Display for Socket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp(address) | Self::Tls(address) => write!(f, "{address}"),
+            Self::Quic(address) => write!(f, "{address} (UDP)"),
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }
@@ -39,6 +44,8 @@ pub enum Listener {
     Tcp(TcpListener),
     /// TCP, for TLS.
     Tls(TcpListener),
+    /// UDP, for QUIC.
+    Quic(Quic),
     /// Unix.
     Unix(UnixListener),
 }
@@ -65,7 +72,7 @@ impl BindError {
 
 const fn is_every_address(socket: &Socket) -> bool {
     match socket {
-        Socket::Tcp(address) | Socket::Tls(address) => address.ip().is_unspecified(),
+        Socket::Tcp(address) | Socket::Tls(address) | Socket::Quic(address) => address.ip().is_unspecified(),
         Socket::Unix(_) => false,
     }
 }
@@ -86,6 +93,7 @@ impl Listener {
         match self {
             Self::Tcp(listener) => listener.local_addr().ok().map(Socket::Tcp),
             Self::Tls(listener) => listener.local_addr().ok().map(Socket::Tls),
+            Self::Quic(quic) => Some(Socket::Quic(quic.address())),
             Self::Unix(listener) => listener.local_addr().ok()?.as_pathname().map(|path| Socket::Unix(path.to_owned())),
         }
     }
@@ -102,6 +110,7 @@ pub fn bind(socket: &Socket, workers: usize) -> Result<Vec<Listener>, BindError>
     let listeners = match socket {
         Socket::Tcp(address) => bind_tcp(*address, workers, Listener::Tcp),
         Socket::Tls(address) => bind_tcp(*address, workers, Listener::Tls),
+        Socket::Quic(address) => endpoint::bind(*address, workers).map(|parts| parts.into_iter().map(Listener::Quic).collect()),
         Socket::Unix(path) => bind_unix(path, workers),
     };
     listeners.map_err(|source| BindError { socket: socket.clone(), source })

@@ -15,7 +15,7 @@ use http_body::{Body, Frame, SizeHint};
 use semantics::{RequestHead, Scheme};
 use tokio::time::Sleep;
 
-use crate::{h2::Content, send_file::FileRegion};
+use crate::{h2, h3, send_file::FileRegion};
 
 /// Who is at the other end of a connection.
 #[derive(Debug, Clone, Copy)]
@@ -105,6 +105,9 @@ pub trait Service: 'static {
         interim: Option<Interim>,
     ) -> impl Future<Output = (http::Response<Self::Body>, Self::Note)>;
 
+    /// The same content, for whoever keeps it until it has arrived at the client: a reference, not a copy.
+    fn share(stored: &Self::Stored) -> Bytes;
+
     /// Takes the next content of `body`, if that lies in a file: whoever takes it sends it, before anything else of the body. Asked for again
     /// after each piece.
     fn take_file(body: &mut Self::Body) -> Option<FileRegion>;
@@ -134,7 +137,9 @@ struct Limited {
 pub(crate) enum Incoming {
     Http1(hyper::body::Incoming),
     /// And its length, if the head says it: the protocol sees to it that it is so.
-    Http2(Content, Option<u64>),
+    Http2(h2::Content, Option<u64>),
+    /// The same.
+    Http3(h3::Content, Option<u64>),
 }
 
 impl Incoming {
@@ -142,6 +147,7 @@ impl Incoming {
         match self {
             Self::Http1(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
             Self::Http2(content, _) => content.poll_data(cx).map(|data| data.map(|data| Ok(Frame::data(data?)))),
+            Self::Http3(content, _) => content.poll_data(cx).map(|data| data.map(|data| Ok(Frame::data(data?)))),
         }
     }
 
@@ -149,13 +155,14 @@ impl Incoming {
         match self {
             Self::Http1(body) => body.is_end_stream(),
             Self::Http2(content, _) => content.is_end_stream(),
+            Self::Http3(content, _) => content.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Http1(body) => body.size_hint(),
-            Self::Http2(_, length) => length.map_or_else(SizeHint::default, SizeHint::with_exact),
+            Self::Http2(_, length) | Self::Http3(_, length) => length.map_or_else(SizeHint::default, SizeHint::with_exact),
         }
     }
 }

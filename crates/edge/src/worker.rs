@@ -14,12 +14,14 @@ use tokio::{
     sync::{Notify, watch},
     task::JoinSet,
 };
+use tokio_util::task::TaskTracker;
 
 use crate::{
     Listener,
     accept::{self, Gauges},
     connection::Table,
     h1::recall::Recall,
+    h3,
     limits::{Allowances, Limits},
     service::Service,
     tls::{Tls, Turnstile},
@@ -55,12 +57,15 @@ impl Shared {
 pub(crate) struct Front {
     shared: Shared,
     pub(crate) allowances: Allowances,
+    /// How QUIC is spoken.
+    pub(crate) quic: Option<Arc<quinn::ServerConfig>>,
 }
 
 impl Front {
     pub(crate) fn new(shared: Shared) -> Rc<Self> {
         let allowances = shared.limits.allowances();
-        Rc::new(Self { shared, allowances })
+        let quic = h3::config(&shared);
+        Rc::new(Self { shared, allowances, quic })
     }
 }
 
@@ -108,8 +113,13 @@ impl<S: Service> Worker<S> {
     pub async fn run(self: Rc<Self>, listeners: Vec<Listener>, mut stop: watch::Receiver<Option<Duration>>) {
         let mut accepting = JoinSet::new();
         let stop_accepting = Rc::new(Notify::new());
+        let mut doors = JoinSet::new();
         for listener in listeners {
-            accepting.spawn_local(accept::accept(Rc::clone(&self), listener, Rc::clone(&stop_accepting)));
+            let (worker, stop) = (Rc::clone(&self), Rc::clone(&stop_accepting));
+            match listener {
+                Listener::Quic(quic) => drop(doors.spawn_local(h3::accept(worker, quic, stop))),
+                listener => drop(accepting.spawn_local(accept::accept(worker, listener, stop))),
+            }
         }
         let mut sweep = tokio::time::interval(self.front().limits.sweep_interval());
         sweep.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -126,11 +136,17 @@ impl<S: Service> Worker<S> {
         self.table.drain();
         stop_accepting.notify_waiters();
         while accepting.join_next().await.is_some() {}
+        let drivers: Vec<TaskTracker> = doors.join_all().await.into_iter().filter_map(Result::ok).collect();
         let end = tokio::time::Instant::now() + grace;
         let mut step = tokio::time::interval(Duration::from_millis(10));
         while self.table.len() > 0 && tokio::time::Instant::now() < end {
             step.tick().await;
             self.table.sweep(Instant::now());
+        }
+        // The other workers' connections need this one's socket, if it has one, until they have said goodbye.
+        for drivers in drivers {
+            drivers.close();
+            let _ = tokio::time::timeout_at(end, drivers.wait()).await;
         }
     }
 

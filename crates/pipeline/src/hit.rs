@@ -7,6 +7,7 @@ use std::{
     time::Instant,
 };
 
+use bytes::Bytes;
 use http::{Method, StatusCode};
 use policy::Verdict;
 use semantics::{
@@ -41,14 +42,25 @@ pub struct Content {
     coding: Option<Coding>,
 }
 
-impl AsRef<[u8]> for Content {
-    fn as_ref(&self) -> &[u8] {
-        let Some(stored) = self.found.resource().variants().get(self.variant) else { return &[] };
-        let bytes = match self.coding {
+impl Content {
+    fn bytes(&self) -> Option<&Bytes> {
+        let stored = self.found.resource().variants().get(self.variant)?;
+        match self.coding {
             None => stored.body.memory(),
             Some(coding) => stored.forms().get(coding as usize),
-        };
-        bytes.map_or(&[], AsRef::as_ref)
+        }
+    }
+
+    /// The same content, for those who keep it until it has arrived at its client.
+    #[must_use]
+    pub fn share(&self) -> Bytes {
+        self.bytes().cloned().unwrap_or_default()
+    }
+}
+
+impl AsRef<[u8]> for Content {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes().map_or(&[], AsRef::as_ref)
     }
 }
 

@@ -104,6 +104,7 @@ fn combined(out: &mut Vec<u8>, exchange: &Exchange<'_>, note: &Note) {
     out.extend_from_slice(match exchange.version {
         Version::HTTP_10 => b" HTTP/1.0\" ",
         Version::HTTP_2 => b" HTTP/2.0\" ",
+        Version::HTTP_3 => b" HTTP/3.0\" ",
         _ => b" HTTP/1.1\" ",
     });
     decimal::write(u64::from(exchange.status), out);
@@ -152,6 +153,7 @@ fn json(out: &mut Vec<u8>, exchange: &Exchange<'_>, note: &Note) {
     out.extend_from_slice(match exchange.version {
         Version::HTTP_10 => b"\",\"version\":\"1.0\",\"status\":",
         Version::HTTP_2 => b"\",\"version\":\"2.0\",\"status\":",
+        Version::HTTP_3 => b"\",\"version\":\"3.0\",\"status\":",
         _ => b"\",\"version\":\"1.1\",\"status\":",
     });
     decimal::write(u64::from(exchange.status), out);

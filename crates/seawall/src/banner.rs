@@ -55,6 +55,7 @@ pub(crate) fn print(settings: &Settings, listening: &[Socket], admin: Option<Soc
         match socket {
             Socket::Tcp(address) => line(&mut text, "listening", &format!("http://{address}/")),
             Socket::Tls(address) => line(&mut text, "listening", &format!("https://{address}/")),
+            Socket::Quic(address) => line(&mut text, "listening", &format!("https://{address}/ (HTTP/3, over UDP)")),
             Socket::Unix(path) => line(&mut text, "listening", &format!("unix:{}", path.display())),
         }
     }
@@ -73,7 +74,7 @@ pub(crate) fn print(settings: &Settings, listening: &[Socket], admin: Option<Soc
     }
     if let Some(address) = listening.iter().find_map(|socket| match socket {
         Socket::Tcp(address) => Some(local(*address)),
-        Socket::Tls(_) | Socket::Unix(_) => None,
+        Socket::Tls(_) | Socket::Quic(_) | Socket::Unix(_) => None,
     }) {
         text.push_str("\nTry next:\n");
         let mut hint = |command: String, what: &str| {

@@ -91,6 +91,10 @@ pub struct Serve {
     #[arg(long, value_name = "FILE")]
     pub tls_key: Option<String>,
 
+    /// Speak HTTP/3 too, over UDP at the addresses of --tls-listen
+    #[arg(long)]
+    pub http3: bool,
+
     /// The configuration file [default: ./seawall.toml, if there is one and no SOURCE is given]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,

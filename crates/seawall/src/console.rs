@@ -71,6 +71,7 @@ impl ServerConsole {
 fn socket_name(socket: &Socket) -> String {
     match socket {
         Socket::Tcp(address) | Socket::Tls(address) => address.to_string(),
+        Socket::Quic(address) => format!("udp:{address}"),
         Socket::Unix(path) => format!("unix:{}", path.display()),
     }
 }

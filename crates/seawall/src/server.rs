@@ -17,6 +17,7 @@ use edge::{
     Gauges, Listener, Socket, Worker,
     tls::{Certificates, Tls},
 };
+use http::HeaderValue;
 use pipeline::{Clock, Counters, Pipeline, Shared, Snapshot};
 use store::{DiskOptions, DiskTrouble, Hardness, SiteNumbers, StoreOptions, Target};
 use tokio::{
@@ -28,7 +29,7 @@ use crate::{
     access_log::AccessLog,
     automatic::Automatic,
     certificates::Files,
-    config::settings::{AccessLog as LogDestination, Listen, Settings, Source},
+    config::settings::{AccessLog as LogDestination, Http3, Listen, Settings, Source},
     console::ServerConsole,
     explain::Asking,
     log_writer::{self, LogSink},
@@ -223,6 +224,7 @@ impl Server {
             (before.settings.server.listen != settings.server.listen, "server.listen"),
             (tls_listen(&before.settings) != tls_listen(&settings), "tls.listen"),
             (acme_options(&before.settings) != acme_options(&settings), "acme"),
+            (http3(&before.settings).is_some() != http3(&settings).is_some(), "server.http3"),
             (before.settings.server.workers != settings.server.workers, "server.workers"),
             (before.settings.server.admin != settings.server.admin, "server.admin"),
             (before.settings.cache_memory != settings.cache_memory, "cache.memory"),
@@ -308,6 +310,7 @@ async fn work(
     let refilling = std::rc::Rc::clone(&pipeline);
     let mut refilling = std::pin::pin!(async move { if is_first { refilling.refill().await } else { std::future::pending().await } });
     let service = SiteService::new(pipeline, Arc::clone(&state), log);
+    service.tell_of(alt_svc(&plan.settings, &state.listening));
     let worker = Worker::new(service, front(&plan, &state));
     // The plan that is in force is the state's, or a worker's copy would keep a removed site's folder watched.
     drop(plan);
@@ -326,6 +329,7 @@ async fn work(
             Some(plan) = reloads.recv() => match plan.router() {
                 Ok(router) => {
                     worker.service().pipeline().reconfigure(router, plan.settings.server.trusted_proxies.clone());
+                    worker.service().tell_of(alt_svc(&plan.settings, &state.listening));
                     worker.reconfigure(front(&plan, &state));
                 }
                 Err(error) => tracing::error!("a worker keeps its old configuration: {error:#}"),
@@ -377,6 +381,17 @@ fn tls_listen(settings: &Settings) -> &[SocketAddr] {
     settings.tls.as_ref().map_or(&[], |tls| &tls.listen)
 }
 
+fn http3(settings: &Settings) -> Option<&Http3> {
+    settings.tls.as_ref()?.http3.as_ref()
+}
+
+/// Where the same is to be had over HTTP/3 (RFC 7838 §3), if it is.
+fn alt_svc(settings: &Settings, listening: &[Socket]) -> Option<HeaderValue> {
+    let http3 = http3(settings)?;
+    let own = listening.iter().find_map(|socket| if let Socket::Quic(address) = socket { Some(address.port()) } else { None })?;
+    HeaderValue::from_str(&format!("h3=\":{}\"; ma=86400", http3.port.unwrap_or(own))).ok()
+}
+
 fn acme_options(settings: &Settings) -> Option<&acme::Options> {
     settings.tls.as_ref()?.acme.as_ref().map(|acme| &acme.options)
 }
@@ -396,8 +411,15 @@ fn bind_all(settings: &Settings, workers: usize) -> anyhow::Result<(Vec<Vec<List
             }
             listeners => listeners?,
         };
-        listening.push(listeners.first().and_then(Listener::socket).unwrap_or(socket));
+        let bound = listeners.first().and_then(Listener::socket).unwrap_or(socket);
         all.push(listeners);
+        listening.push(bound.clone());
+        // At the same port, also where the system chose that.
+        if let (Socket::Tls(address), Some(_)) = (bound, http3(settings)) {
+            let socket = Socket::Quic(address);
+            all.push(edge::bind(&socket, workers)?);
+            listening.push(socket);
+        }
     }
     Ok((all, listening))
 }
@@ -410,7 +432,7 @@ fn beside_ipv4(socket: &Socket, settings: &Settings) -> bool {
             settings.server.listen.iter().any(|other| matches!(other, Listen::Tcp(other) if is_beside(other, address.port())))
         }
         Socket::Tls(address) => tls_listen(settings).iter().any(|other| is_beside(other, address.port())),
-        Socket::Unix(_) => false,
+        Socket::Quic(_) | Socket::Unix(_) => false,
     }
 }
 

@@ -19,15 +19,30 @@ pub(crate) struct SiteService {
     pipeline: Rc<Pipeline>,
     state: Arc<State>,
     log: RefCell<Option<AccessLog>>,
+    /// Said on every response over https, never stored: as a line, and as a value.
+    alt_svc: RefCell<Option<(Vec<u8>, HeaderValue)>>,
 }
 
 impl SiteService {
     pub(crate) fn new(pipeline: Rc<Pipeline>, state: Arc<State>, log: Option<AccessLog>) -> Self {
-        Self { pipeline, state, log: RefCell::new(log) }
+        Self { pipeline, state, log: RefCell::new(log), alt_svc: RefCell::default() }
     }
 
     pub(crate) const fn pipeline(&self) -> &Rc<Pipeline> {
         &self.pipeline
+    }
+
+    /// Tells clients from now on where else to come (RFC 7838 §3), or nothing of the kind.
+    pub(crate) fn tell_of(&self, alt_svc: Option<HeaderValue>) {
+        let line = |value: HeaderValue| ([b"Alt-Svc: ", value.as_bytes(), b"\r\n"].concat(), value);
+        *self.alt_svc.borrow_mut() = alt_svc.map(line);
+    }
+
+    /// Adds what is told to the head of a stored response.
+    fn finish_head(&self, peer: Peer, out: &mut Vec<u8>) {
+        if let Some((line, _)) = self.alt_svc.borrow().as_ref().filter(|_| peer.scheme == Scheme::Https) {
+            out.extend_from_slice(line);
+        }
     }
 
     /// Who comes to `www.example.org` where the site is `example.org`, or the other way round, is sent there: no site has that host.
@@ -67,11 +82,15 @@ impl edge::Service for SiteService {
     type Known = Known;
 
     fn hit(&self, peer: Peer, head: &RequestHead<'_>, started: Instant, out: &mut Vec<u8>) -> Option<HitOf<Self>> {
-        self.pipeline.hit(ip(peer), head, started, out).map(hit)
+        let found = self.pipeline.hit(ip(peer), head, started, out)?;
+        self.finish_head(peer, out);
+        Some(hit(found))
     }
 
     fn again(&self, peer: Peer, known: &Known, started: Instant, out: &mut Vec<u8>) -> Option<HitOf<Self>> {
-        self.pipeline.again(ip(peer), known, started, out).map(hit)
+        let found = self.pipeline.again(ip(peer), known, started, out)?;
+        self.finish_head(peer, out);
+        Some(hit(found))
     }
 
     async fn call(
@@ -84,10 +103,18 @@ impl edge::Service for SiteService {
         if let Some(content) = self.state.challenges.content(request.uri().path()) {
             return (challenge(&content), Note::default());
         }
-        if let Some(redirect) = self.redirect_twin(peer, &request) {
-            return (redirect, Note::default());
+        let (mut response, note) = match self.redirect_twin(peer, &request) {
+            Some(redirect) => (redirect, Note::default()),
+            None => self.pipeline.respond(ip(peer), peer.scheme, request.map(content), interim.map(Interim::new)).await,
+        };
+        if let Some((_, value)) = self.alt_svc.borrow().as_ref().filter(|_| peer.scheme == Scheme::Https) {
+            response.headers_mut().insert(header::ALT_SVC, value.clone());
         }
-        self.pipeline.respond(ip(peer), peer.scheme, request.map(content), interim.map(Interim::new)).await
+        (response, note)
+    }
+
+    fn share(stored: &Content) -> Bytes {
+        stored.share()
     }
 
     fn take_file(body: &mut Body) -> Option<edge::FileRegion> {

@@ -61,7 +61,8 @@ pub const END_TO_END: [&str; 44] = [
     "x-real-ip",
 ];
 
-/// Whether a field concerns the connection alone, whatever `Connection` says.
+/// Whether a field concerns the connection alone, whatever `Connection` says. `Alt-Svc` does: it names ports of the server that said it
+/// (RFC 7838 §3), which are not those of whoever stands in front.
 #[must_use]
 pub fn is_hop_by_hop(name: &HeaderName) -> bool {
     *name == CONNECTION
@@ -71,7 +72,7 @@ pub fn is_hop_by_hop(name: &HeaderName) -> bool {
         || *name == TRAILER
         || *name == PROXY_AUTHENTICATE
         || *name == PROXY_AUTHORIZATION
-        || matches!(name.as_str(), "keep-alive" | "proxy-connection" | "proxy-authentication-info")
+        || matches!(name.as_str(), "alt-svc" | "keep-alive" | "proxy-connection" | "proxy-authentication-info")
 }
 
 /// The fields that `Connection` nominates, those of [`END_TO_END`] left out. Members that cannot name a field are ignored.
@@ -120,6 +121,7 @@ mod tests {
             (&[("connection", "x-a"), ("connection", ", x-b ,"), ("x-a", "1"), ("x-b", "1"), ("x-b", "2"), ("x-c", "3")], &[("x-c", "3")]),
             (
                 &[
+                    ("alt-svc", "h3=\":443\""),
                     ("te", "trailers"),
                     ("trailer", "x"),
                     ("transfer-encoding", "chunked"),
@@ -154,6 +156,7 @@ mod tests {
     fn the_predicate_and_the_removal_agree() {
         let mut fields = map(&[
             ("connection", "x"),
+            ("alt-svc", "x"),
             ("keep-alive", "x"),
             ("proxy-connection", "x"),
             ("proxy-authenticate", "x"),

@@ -7,6 +7,7 @@ mod session;
 
 use std::{fmt, sync::Arc};
 
+use quinn::crypto::rustls::QuicServerConfig;
 use rustls::{
     ServerConfig,
     crypto::{CryptoProvider, aws_lc_rs},
@@ -23,6 +24,7 @@ pub(crate) use session::Session;
 pub struct Tls {
     config: Arc<ServerConfig>,
     certificates: Arc<Certificates>,
+    quic: quinn::ServerConfig,
 }
 
 impl Tls {
@@ -39,13 +41,19 @@ impl Tls {
         config.ticketer = aws_lc_rs::Ticketer::new()?;
         // Tickets keep the sessions with the clients; a second store would only serve those who understand none.
         config.session_storage = Arc::new(NoServerSessionStorage {});
-        Ok(Self { config: Arc::new(config), certificates })
+        let quic = quic(config.clone())?;
+        Ok(Self { config: Arc::new(config), certificates, quic })
     }
 
     /// Its certificates.
     #[must_use]
     pub const fn certificates(&self) -> &Arc<Certificates> {
         &self.certificates
+    }
+
+    /// The same over QUIC: the same tickets, and the keys of address validation, for as long as this is kept.
+    pub(crate) const fn quic(&self) -> &quinn::ServerConfig {
+        &self.quic
     }
 
     pub(crate) const fn config(&self) -> &Arc<ServerConfig> {
@@ -57,6 +65,14 @@ impl fmt::Debug for Tls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Tls").field("certificates", &self.certificates).finish_non_exhaustive()
     }
+}
+
+/// TLS within QUIC (RFC 9001): 1.3 alone, for HTTP/3 alone. No early data: it could be replayed.
+fn quic(mut config: ServerConfig) -> Result<quinn::ServerConfig, rustls::Error> {
+    config.alpn_protocols = vec![b"h3".to_vec()];
+    config.max_early_data_size = 0;
+    let crypto = QuicServerConfig::try_from(config).map_err(|error| rustls::Error::General(error.to_string()))?;
+    Ok(quinn::ServerConfig::with_crypto(Arc::new(crypto)))
 }
 
 /// The one crypto library, with the hybrid key exchange first: what is recorded today is not to be read by tomorrow's machines.

@@ -111,6 +111,18 @@ pub struct Server {
     /// Default: `false`.
     pub h2c: Given<bool>,
 
+    /// Whether HTTP/3 is spoken too: over UDP, at each address where TLS is spoken and with the same certificates. Visitors are told of it with
+    /// `Alt-Svc`, and come over it the next time. UDP has to get through to the same port: a firewall or a container that only lets TCP in keeps
+    /// everybody on HTTP/2.
+    ///
+    /// Default: `false`. Flag: `--http3`. Environment: `SEAWALL_HTTP3`.
+    pub http3: Given<bool>,
+
+    /// The UDP port that visitors are told of, where it is not the one that Seawall listens on, as behind a port that is forwarded; 1 to 65535.
+    ///
+    /// Default: none; then it is the port of the first address in `[tls] listen`.
+    pub http3_port: Given<Count>,
+
     /// Networks of your own proxies (a load balancer, a CDN), such as `"10.0.0.0/8"`. What they say about the client (`X-Forwarded-For`,
     /// `X-Forwarded-Proto`) is believed; what anybody else says is removed. `"private"` stands for every private network and this machine: right
     /// where nobody but the proxy can reach Seawall, as on a platform that gives a `PORT`, or in a network of containers.

@@ -14,7 +14,21 @@ pub(super) const SECTIONS: [(&str, &[&str]); 17] = [
             "compress", "purge", "refill", "site",
         ],
     ),
-    ("server", &["listen", "admin", "admin_token_file", "workers", "h2c", "trusted_proxies", "health_path", "shutdown_timeout"]),
+    (
+        "server",
+        &[
+            "listen",
+            "admin",
+            "admin_token_file",
+            "workers",
+            "h2c",
+            "http3",
+            "http3_port",
+            "trusted_proxies",
+            "health_path",
+            "shutdown_timeout",
+        ],
+    ),
     ("tls", &["listen", "cert", "key"]),
     (
         "acme",

@@ -37,6 +37,7 @@ pub(super) struct Overrides {
     pub(super) hold: Option<Said<Period>>,
     pub(super) trusted_proxies: Vec<Said<TrustedProxy>>,
     pub(super) https_redirect: Option<bool>,
+    pub(super) http3: Option<Said<bool>>,
 }
 
 /// Reads them all, noting every error.
@@ -58,7 +59,8 @@ pub(super) fn gather(flags: &Serve, env: impl Fn(&str) -> Option<String>, errors
         log_format: sayings.one("--log-format", flags.log_format.as_deref(), "SEAWALL_LOG_FORMAT"),
         hold: sayings.one("--hold", flags.hold.as_deref(), "SEAWALL_HOLD"),
         trusted_proxies: sayings.list("--trusted-proxies", &flags.trusted_proxies, "SEAWALL_TRUSTED_PROXIES"),
-        https_redirect: sayings.flag(flags.https_redirect, "SEAWALL_HTTPS_REDIRECT"),
+        https_redirect: sayings.flag("--https-redirect", flags.https_redirect, "SEAWALL_HTTPS_REDIRECT").map(|said| said.value),
+        http3: sayings.flag("--http3", flags.http3, "SEAWALL_HTTP3"),
     }
 }
 
@@ -97,13 +99,14 @@ impl<E: Fn(&str) -> Option<String>> Sayings<'_, E> {
     }
 
     /// A flag that needs no value; the variable does.
-    fn flag(&mut self, flag: bool, variable: &'static str) -> Option<bool> {
+    fn flag(&mut self, name: &'static str, flag: bool, variable: &'static str) -> Option<Said<bool>> {
         if flag {
-            return Some(true);
+            return Some(Said { value: true, place: Place::Flag(name, String::new()) });
         }
+        let said = |value, text: &str| Some(Said { value, place: Place::Environment(variable, text.to_owned()) });
         match self.variable(variable)?.as_str() {
-            "true" | "1" | "yes" | "on" => Some(true),
-            "false" | "0" | "no" | "off" => Some(false),
+            text @ ("true" | "1" | "yes" | "on") => said(true, text),
+            text @ ("false" | "0" | "no" | "off") => said(false, text),
             other => {
                 let mistake = Mistake::new(format!("\"{other}\" is neither true nor false"), "write true or false");
                 self.errors.push(mistake.at(Place::Environment(variable, other.to_owned())));

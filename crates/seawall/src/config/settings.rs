@@ -96,6 +96,15 @@ pub struct Tls {
     pub certificates: Vec<CertificateFiles>,
     /// Those that come by themselves.
     pub acme: Option<Acme>,
+    /// HTTP/3 at the same addresses. None: not spoken.
+    pub http3: Option<Http3>,
+}
+
+/// HTTP/3.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Http3 {
+    /// The port that visitors are told of. None: the one that is listened on.
+    pub port: Option<u16>,
 }
 
 /// Certificates that come by themselves.

@@ -377,7 +377,7 @@ error: `lisen` is no key of [server]
 4 | lisen = [\"0.0.0.0:80\"]
   | ^^^^^ did you mean `listen`?
   |
-  = keys here: listen, admin, admin_token_file, workers, h2c, trusted_proxies, health_path, shutdown_timeout
+  = keys here: listen, admin, admin_token_file, workers, h2c, http3, http3_port, trusted_proxies, health_path, shutdown_timeout
 
 error: \"10mb\" is no size
  --> seawall.toml:7:10

@@ -9,7 +9,8 @@ use super::{
     file::{self, File},
     overrides::{Overrides, Said},
     resolve::{Resolver, collide, every_address},
-    settings::{CertificateFiles, Listen, Server, Tls},
+    settings::{CertificateFiles, Http3, Listen, Server, Tls},
+    units::Count,
 };
 
 const LISTEN_ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 8443);
@@ -17,7 +18,7 @@ const LISTEN_ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 8443);
 const DOMAIN_PORT: u16 = 443;
 
 impl Resolver<'_> {
-    /// None where nothing asks for it.
+    /// HTTPS, and HTTP/3 with it. None where nothing asks for it.
     pub(super) fn tls(
         &mut self,
         file: &File,
@@ -25,6 +26,22 @@ impl Resolver<'_> {
         server: &Server,
         env: &impl Fn(&str) -> Option<String>,
     ) -> Option<Tls> {
+        let mut tls = self.https(file, overrides, server, env);
+        let wanted = self.pick(overrides.http3.clone(), &file.server.http3).filter(|wanted| wanted.value);
+        let port = self.said(&file.server.http3_port);
+        let port = port.map(|said| self.within("http3_port", Some(said), Count(443), Count(1)..=Count(65_535)));
+        match (&mut tls, wanted) {
+            (Some(tls), Some(_)) => tls.http3 = Some(Http3 { port: port.and_then(|port| u16::try_from(port.0).ok()) }),
+            (None, Some(wanted)) if !self.has_errors() => {
+                let remedy = "name the site's domain (--domain NAME), and a certificate comes by itself; or a certificate's files: cert and key in [tls], or --tls-cert FILE";
+                self.wrong(Mistake::new("HTTP/3 is always encrypted, and nothing here speaks HTTPS", remedy), wanted.place);
+            }
+            _ => {}
+        }
+        tls
+    }
+
+    fn https(&mut self, file: &File, overrides: &Overrides, server: &Server, env: &impl Fn(&str) -> Option<String>) -> Option<Tls> {
         let common = (self.pick(overrides.tls_cert.clone(), &file.tls.cert), self.pick(overrides.tls_key.clone(), &file.tls.key));
         let mut certificates: Vec<CertificateFiles> = self.pair(common, true).into_iter().collect();
         for site in &file.site {
@@ -44,7 +61,7 @@ impl Resolver<'_> {
             }
             return None;
         }
-        Some(Tls { listen: self.tls_listen(listen, server), certificates, acme })
+        Some(Tls { listen: self.tls_listen(listen, server), certificates, acme, http3: None })
     }
 
     fn tls_addresses(&self, file: &file::Tls, overrides: &Overrides, has_certificate: bool) -> Vec<Said<Listen>> {

@@ -44,7 +44,7 @@ fn start(folder: &Path, toml: &str) -> Server {
 fn tls_address(server: &Server) -> std::net::SocketAddr {
     let tls = server.listening().iter().find_map(|socket| match socket {
         Socket::Tls(address) => Some(*address),
-        Socket::Tcp(_) | Socket::Unix(_) => None,
+        Socket::Tcp(_) | Socket::Quic(_) | Socket::Unix(_) => None,
     });
     tls.expect("a TLS listener")
 }

@@ -19,6 +19,7 @@ mod forwarding;
 mod freshness;
 mod h1;
 mod h2;
+mod http3;
 mod https;
 mod interim;
 mod invalidation;

@@ -49,7 +49,7 @@ impl Site {
     pub(crate) fn address(&self) -> SocketAddr {
         match &self.server.listening()[0] {
             Socket::Tcp(address) => *address,
-            Socket::Tls(address) => panic!("{address} speaks TLS"),
+            Socket::Tls(address) | Socket::Quic(address) => panic!("{address} speaks TLS"),
             Socket::Unix(path) => panic!("{} is no TCP listener", path.display()),
         }
     }

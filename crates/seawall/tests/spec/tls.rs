@@ -9,7 +9,7 @@ use rustls::{
     version::{TLS12, TLS13},
 };
 use tempfile::TempDir;
-use testkit::{Origin, get, ok, post};
+use testkit::{Origin, ok, post};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -81,6 +81,12 @@ async fn exchange(stream: &mut TlsStream<TcpStream>, request: &str) -> String {
     String::from_utf8(answer).expect("text")
 }
 
+/// What is answered over HTTP/1.1 and TLS.
+pub(crate) async fn get(site: &Site, authority: &Authority, path: &str) -> String {
+    let mut stream = connect(site, &authority.client(&[&TLS13], "http/1.1")).await.expect("a handshake");
+    exchange(&mut stream, &request("GET", path, "\r\n")).await
+}
+
 fn request(method: &str, path: &str, more: &str) -> String {
     format!("{method} {path} HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\n{more}")
 }
@@ -90,7 +96,9 @@ fn request(method: &str, path: &str, more: &str) -> String {
 async fn a_page_over_tls_is_a_page_of_its_own() {
     let authority = Authority::new();
     let (origin, site) = site(&authority, "");
-    origin.on(get("/post")).reply_with(|seen| ok(seen.field("x-forwarded-proto").unwrap_or_default()).field("cache-control", "max-age=60"));
+    origin
+        .on(testkit::get("/post"))
+        .reply_with(|seen| ok(seen.field("x-forwarded-proto").unwrap_or_default()).field("cache-control", "max-age=60"));
     for version in [&TLS13, &TLS12] {
         let config = authority.client(&[version], "http/1.1");
         let mut stream = connect(&site, &config).await.expect("a handshake");
@@ -107,7 +115,7 @@ async fn contents_pass_whole() {
     let authority = Authority::new();
     let (origin, site) = site(&authority, "");
     let page = "0123456789abcdef".repeat(1 << 17);
-    origin.on(get("/large")).reply(ok(page.clone()).field("cache-control", "max-age=60"));
+    origin.on(testkit::get("/large")).reply(ok(page.clone()).field("cache-control", "max-age=60"));
     origin.on(post("/form")).reply_with(|seen| ok(seen.text().to_uppercase()));
     let config = authority.client(&[&TLS13], "http/1.1");
     for _ in 0..2 {
@@ -126,7 +134,7 @@ async fn contents_pass_whole() {
 async fn tickets_outlive_a_reload_and_certificates_are_swapped_by_it() {
     let mut authority = Authority::new();
     let (origin, mut site) = site(&authority, "[server]\nworkers = 2\n");
-    origin.on(get("/")).reply(ok("hello"));
+    origin.on(testkit::get("/")).reply(ok("hello"));
     let config = authority.client(&[&TLS13], "http/1.1");
     let mut kinds = Vec::new();
     for round in 0..6 {

@@ -1,0 +1,213 @@
+//! Where QUIC is spoken (RFC 9000): one socket for each address, and all workers behind it.
+//!
+//! A connection may move from one address of its client to another, so the kernel cannot tell by addresses whose it is, as it does for TCP.
+//! One worker reads the socket and looks no further than at the ids in packets; connections are handed to the worker that has fewest, which
+//! shakes hands, encrypts and sends by itself.
+
+use std::{
+    future::Future,
+    io,
+    net::{SocketAddr, UdpSocket},
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
+
+use quinn::{
+    AsyncTimer, AsyncUdpSocket, Endpoint, EndpointConfig, IdleTimeout, Incoming, Runtime, ServerConfig, TokioRuntime, TransportConfig,
+};
+use socket2::{Domain, Protocol, Type};
+use tokio::sync::mpsc;
+use tokio_util::task::TaskTracker;
+
+use super::{CONNECTION_WINDOW, SEND_WINDOW, STREAM_WINDOW, STREAMS_MAX, UNIDIRECTIONAL_MAX};
+use crate::limits::Limits;
+
+/// Connections that may wait for each worker to take them up.
+const ARRIVALS: usize = 256;
+
+/// Handshakes under way, of all workers together, from which on a client has to show that it is where it says before anything is computed for
+/// it (RFC 9000 §8.1.2): one round trip more for those who come, and nothing to be had for those who only pretend.
+const RETRY_FROM: usize = 64;
+
+/// Those beyond, for each worker, are turned away.
+const HANDSHAKES_MAX: usize = 512;
+
+/// What the socket may hold in either direction while its worker does something else, if the system allows as much.
+const SOCKET_BUFFER: usize = 4 << 20;
+
+/// Packets of connections that have not been taken up: of one, and of all.
+const EARLY_BYTES: u64 = 32 << 10;
+const EARLY_BYTES_ALL: u64 = 4 << 20;
+
+/// Runs what drives connections, so that it is known when all of them have ended.
+#[derive(Debug, Clone, Default)]
+struct Drivers(TaskTracker);
+
+impl Runtime for Drivers {
+    fn new_timer(&self, at: Instant) -> Pin<Box<dyn AsyncTimer>> {
+        TokioRuntime.new_timer(at)
+    }
+
+    fn spawn(&self, future: Pin<Box<dyn Future<Output = ()> + Send>>) {
+        self.0.spawn(future);
+    }
+
+    fn wrap_udp_socket(&self, socket: UdpSocket) -> io::Result<Arc<dyn AsyncUdpSocket>> {
+        TokioRuntime.wrap_udp_socket(socket)
+    }
+}
+
+/// One worker's part of an address where QUIC is spoken.
+#[derive(Debug)]
+pub struct Quic {
+    address: SocketAddr,
+    pub(super) arrivals: mpsc::Receiver<Arrival>,
+    pub(super) door: Option<Door>,
+    drivers: Drivers,
+}
+
+impl Quic {
+    /// Where.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What to wait for in the end.
+    pub(super) fn drivers(&self) -> TaskTracker {
+        self.drivers.0.clone()
+    }
+}
+
+/// Binds `address` for so many workers; one of them gets the socket with its part.
+///
+/// # Errors
+/// When the address is taken, not ours, or not permitted.
+pub(crate) fn bind(address: SocketAddr, workers: usize) -> io::Result<Vec<Quic>> {
+    let socket = socket2::Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    // As much as there is: with less, it is slower.
+    let _ = socket.set_recv_buffer_size(SOCKET_BUFFER);
+    let _ = socket.set_send_buffer_size(SOCKET_BUFFER);
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    let socket: UdpSocket = socket.into();
+    let address = socket.local_addr()?;
+    let drivers = Drivers::default();
+    let (desks, arrivals): (Vec<_>, Vec<_>) = (0..workers)
+        .map(|_| {
+            let (sender, arrivals) = mpsc::channel(ARRIVALS);
+            (Desk { sender, connections: Arc::default() }, arrivals)
+        })
+        .unzip();
+    let mut door = Some(Door { socket, desks, handshakes: Arc::default(), drivers: drivers.clone() });
+    let part = |arrivals| Quic { address, arrivals, door: door.take(), drivers: drivers.clone() };
+    Ok(arrivals.into_iter().map(part).collect())
+}
+
+/// The socket, and whom its connections are handed to.
+#[derive(Debug)]
+pub(super) struct Door {
+    socket: UdpSocket,
+    desks: Vec<Desk>,
+    handshakes: Arc<AtomicUsize>,
+    drivers: Drivers,
+}
+
+/// One worker, as seen from the door.
+#[derive(Debug)]
+struct Desk {
+    sender: mpsc::Sender<Arrival>,
+    connections: Arc<AtomicUsize>,
+}
+
+/// Counted while it lives.
+#[derive(Debug)]
+pub(super) struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Relaxed);
+        Self(Arc::clone(count))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+/// A connection that a worker is to take up. Dropped, it is refused.
+#[derive(Debug)]
+pub(super) struct Arrival {
+    pub(super) incoming: Incoming,
+    /// Until hands are shaken.
+    pub(super) handshake: Counted,
+    /// For as long as the worker has it.
+    pub(super) connection: Counted,
+}
+
+impl Door {
+    /// Lets clients in until it is dropped. Connections go on afterwards.
+    pub(super) async fn open(self, config: ServerConfig) -> io::Result<()> {
+        let Self { socket, desks, handshakes, drivers } = self;
+        let handshakes_max = HANDSHAKES_MAX * desks.len();
+        let endpoint = Opened(Endpoint::new(EndpointConfig::default(), Some(config), socket, Arc::new(drivers))?);
+        while let Some(incoming) = endpoint.0.accept().await {
+            let under_way = handshakes.load(Relaxed);
+            if under_way >= RETRY_FROM && !incoming.remote_address_validated() {
+                // It may always, as it has not been validated.
+                let _ = incoming.retry();
+            } else if under_way >= handshakes_max {
+                incoming.refuse();
+            } else if let Some(desk) = desks.iter().min_by_key(|desk| desk.connections.load(Relaxed)) {
+                let (handshake, connection) = (Counted::new(&handshakes), Counted::new(&desk.connections));
+                // A worker that has fewest and takes none up is stuck: whoever is turned away tries again.
+                drop(desk.sender.try_send(Arrival { incoming, handshake, connection }));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An endpoint; dropped, it lets nobody in any more.
+struct Opened(Endpoint);
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        self.0.set_server_config(None);
+    }
+}
+
+/// How QUIC is spoken under these limits.
+pub(super) fn config(base: &ServerConfig, limits: &Limits) -> ServerConfig {
+    let mut transport = TransportConfig::default();
+    transport
+        .max_concurrent_bidi_streams(STREAMS_MAX.into())
+        .max_concurrent_uni_streams(UNIDIRECTIONAL_MAX.into())
+        .stream_receive_window(STREAM_WINDOW.into())
+        .receive_window(CONNECTION_WINDOW.into())
+        .send_window(SEND_WINDOW)
+        .datagram_receive_buffer_size(None)
+        .max_idle_timeout(IdleTimeout::try_from(silence_max(limits)).ok());
+    let mut config = base.clone();
+    config
+        .transport_config(Arc::new(transport))
+        .max_incoming(ARRIVALS)
+        .incoming_buffer_size(EARLY_BYTES)
+        .incoming_buffer_size_total(EARLY_BYTES_ALL);
+    config
+}
+
+/// A client that says nothing at all for so long is gone. One that waits for an answer says nothing either: so it is longer than a connection
+/// without requests is kept.
+fn silence_max(limits: &Limits) -> Duration {
+    limits.idle_timeout.max(limits.write_timeout) + limits.write_timeout
+}

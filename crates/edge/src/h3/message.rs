@@ -1,0 +1,272 @@
+//! A request as it comes on its stream (RFC 9114 §4.1): its head, its content, and what may stand around them.
+
+use std::{
+    fmt,
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Instant,
+};
+
+use bytes::{Buf, Bytes};
+
+use super::{
+    code::{Code, Fault},
+    frame::{self, Partial},
+    purse::{self, Purse},
+    qpack,
+};
+
+/// Where the bytes of a stream come from. The transport, or a test.
+pub(super) trait Source {
+    /// The next bytes, in order; nothing at the end.
+    fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Fault>>;
+}
+
+impl Source for quinn::RecvStream {
+    fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Fault>> {
+        // The future holds nothing but the stream, so it may be made anew each time. What is read leaves the window at once.
+        let chunk = ready!(pin!(self.read_chunk(usize::MAX, true)).poll(cx));
+        Poll::Ready(chunk.map(|chunk| chunk.map(|chunk| chunk.bytes)).map_err(|_| Fault::Gone))
+    }
+}
+
+/// A stream of frames.
+#[derive(Debug)]
+pub(super) struct Frames<R> {
+    source: R,
+    /// Read, and not looked at yet.
+    chunk: Bytes,
+    partial: Partial,
+    /// Bytes of the frame at hand that are still to come.
+    left: u64,
+}
+
+impl<R: Source> Frames<R> {
+    pub(super) fn new(source: R) -> Self {
+        Self { source, chunk: Bytes::new(), partial: Partial::default(), left: 0 }
+    }
+
+    pub(super) const fn source(&mut self) -> &mut R {
+        &mut self.source
+    }
+
+    /// Whether there is something in `chunk`, or the stream has ended.
+    fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Fault>> {
+        while self.chunk.is_empty() {
+            match ready!(self.source.poll_bytes(cx))? {
+                Some(bytes) => self.chunk = bytes,
+                None => return Poll::Ready(Ok(false)),
+            }
+        }
+        Poll::Ready(Ok(true))
+    }
+
+    /// The head of the next frame, once the one before it has been read to its end; nothing at the end of the stream.
+    pub(super) fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<frame::FrameHead>, Fault>> {
+        debug_assert_eq!(self.left, 0, "the frame before has been read");
+        loop {
+            if let Some(head) = self.partial.take(&mut self.chunk) {
+                self.left = head.length;
+                return Poll::Ready(Ok(Some(head)));
+            }
+            if !ready!(self.poll_fill(cx))? {
+                // RFC 9114 §7.1.
+                return Poll::Ready(if self.partial.is_empty() { Ok(None) } else { Err(Fault::Connection(Code::FrameError)) });
+            }
+        }
+    }
+
+    /// The next bytes of the frame at hand; nothing at its end.
+    pub(super) fn poll_payload(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Fault>> {
+        if self.left == 0 {
+            return Poll::Ready(Ok(None));
+        }
+        if !ready!(self.poll_fill(cx))? {
+            return Poll::Ready(Err(Fault::Connection(Code::FrameError)));
+        }
+        let len = usize::try_from(self.left).unwrap_or(usize::MAX).min(self.chunk.len());
+        self.left -= len as u64;
+        Poll::Ready(Ok(Some(self.chunk.split_to(len))))
+    }
+
+    /// The whole of the frame at hand, added to `whole`. It is known to be short.
+    pub(super) fn poll_whole(&mut self, cx: &mut Context<'_>, whole: &mut Vec<u8>) -> Poll<Result<(), Fault>> {
+        while let Some(bytes) = ready!(self.poll_payload(cx))? {
+            whole.extend_from_slice(&bytes);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Reads the frame at hand away.
+    pub(super) fn poll_skip(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        while ready!(self.poll_payload(cx))?.is_some() {}
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Where in a message its stream is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// Between frames, before the head or after it.
+    Between,
+    /// In a HEADERS frame.
+    Section,
+    /// In a DATA frame.
+    Data,
+    /// In a frame that nobody knows.
+    Unknown,
+    End,
+}
+
+/// What a message has come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Seen {
+    Nothing,
+    Head,
+    Trailers,
+}
+
+/// A request on its stream.
+pub(super) struct Message<R> {
+    frames: Frames<R>,
+    purse: Arc<Purse>,
+    part: Part,
+    seen: Seen,
+    /// A field section, as far as it has come: at most `section_max` bytes.
+    section: Vec<u8>,
+    section_max: usize,
+    /// Content that the head promised and that has not come; nothing, if it promised none.
+    promised: Option<u64>,
+    /// Content that was looked at before somebody wanted it.
+    peeked: Option<Bytes>,
+}
+
+impl<R> fmt::Debug for Message<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Message").field("part", &self.part).field("seen", &self.seen).finish_non_exhaustive()
+    }
+}
+
+impl<R: Source> Message<R> {
+    /// A message whose field sections have at most `section_max` bytes, packed as they come.
+    pub(super) fn new(source: R, purse: Arc<Purse>, section_max: usize) -> Self {
+        let frames = Frames::new(source);
+        Self { frames, purse, part: Part::Between, seen: Seen::Nothing, section: Vec::new(), section_max, promised: None, peeked: None }
+    }
+
+    pub(super) const fn source(&mut self) -> &mut R {
+        self.frames.source()
+    }
+
+    /// The packed head, as it came. `None`: it is larger than allowed, and has not been read.
+    pub(super) fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Vec<u8>>, Fault>> {
+        loop {
+            match self.part {
+                Part::Section => {
+                    if self.frames.left > self.section_max as u64 && self.section.is_empty() {
+                        return Poll::Ready(Ok(None));
+                    }
+                    ready!(self.frames.poll_whole(cx, &mut self.section))?;
+                    (self.part, self.seen) = (Part::Between, Seen::Head);
+                    return Poll::Ready(Ok(Some(std::mem::take(&mut self.section))));
+                }
+                // RFC 9114 §4.1: content before its head.
+                Part::Data => return Poll::Ready(Err(Fault::Connection(Code::FrameUnexpected))),
+                Part::End => return Poll::Ready(Err(Fault::Stream(Code::RequestIncomplete))),
+                Part::Between | Part::Unknown => ready!(self.poll_next(cx))?,
+            }
+        }
+    }
+
+    /// From now on, just so much content is expected.
+    pub(super) const fn promise(&mut self, length: Option<u64>) {
+        self.promised = length;
+    }
+
+    /// Whether the message ends here, without (more) content. Waits until that is known.
+    pub(super) fn poll_ends(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Fault>> {
+        if self.peeked.is_none() {
+            self.peeked = ready!(self.poll_data(cx))?;
+        }
+        Poll::Ready(Ok(self.peeked.is_none()))
+    }
+
+    /// Whether it is known to have ended.
+    pub(super) const fn has_ended(&self) -> bool {
+        matches!(self.part, Part::End) && self.peeked.is_none()
+    }
+
+    /// The next content, after the head; nothing at its end.
+    pub(super) fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Fault>> {
+        if let Some(peeked) = self.peeked.take() {
+            return Poll::Ready(Ok(Some(peeked)));
+        }
+        loop {
+            match self.part {
+                Part::End => return Poll::Ready(Ok(None)),
+                Part::Data => match ready!(self.frames.poll_payload(cx))? {
+                    Some(data) => {
+                        // RFC 9114 §4.1.2: neither more content than promised, nor less.
+                        if let Some(promised) = &mut self.promised {
+                            *promised = promised.checked_sub(data.remaining() as u64).ok_or(Fault::Stream(Code::MessageError))?;
+                        }
+                        return Poll::Ready(Ok(Some(data)));
+                    }
+                    None => self.part = Part::Between,
+                },
+                Part::Section => {
+                    if self.frames.left > self.section_max as u64 {
+                        return Poll::Ready(Err(Fault::Stream(Code::ExcessiveLoad)));
+                    }
+                    ready!(self.frames.poll_whole(cx, &mut self.section))?;
+                    (self.part, self.seen) = (Part::Between, Seen::Trailers);
+                    let trailers = std::mem::take(&mut self.section);
+                    let mut has_pseudo = false;
+                    let readable = qpack::decode(&trailers, |name, _, _| has_pseudo |= name.first() == Some(&b':'));
+                    readable.map_err(|_| Fault::Connection(Code::DecompressionFailed))?;
+                    // RFC 9114 §4.3. Nobody is told of trailers otherwise.
+                    if has_pseudo {
+                        return Poll::Ready(Err(Fault::Stream(Code::MessageError)));
+                    }
+                }
+                Part::Between | Part::Unknown => ready!(self.poll_next(cx))?,
+            }
+        }
+    }
+
+    /// Goes on to the next frame, which may be the end.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        if self.part == Part::Unknown {
+            ready!(self.frames.poll_skip(cx))?;
+            self.part = Part::Between;
+        }
+        let Some(head) = ready!(self.frames.poll_head(cx))? else {
+            self.part = Part::End;
+            let is_short = self.promised.is_some_and(|promised| promised > 0);
+            return Poll::Ready(if is_short { Err(Fault::Stream(Code::MessageError)) } else { Ok(()) });
+        };
+        self.part = match head.kind {
+            frame::HEADERS if self.seen < Seen::Trailers => Part::Section,
+            frame::DATA if self.seen < Seen::Trailers => Part::Data,
+            // RFC 9114 §7.2: of the control stream, of servers, of HTTP/2, or after the end.
+            frame::HEADERS
+            | frame::DATA
+            | frame::CANCEL_PUSH
+            | frame::SETTINGS
+            | frame::PUSH_PROMISE
+            | frame::GOAWAY
+            | frame::MAX_PUSH_ID => {
+                return Poll::Ready(Err(Fault::Connection(Code::FrameUnexpected)));
+            }
+            kind if frame::is_of_http2(kind) => return Poll::Ready(Err(Fault::Connection(Code::FrameUnexpected))),
+            // RFC 9114 §9: what nobody knows is left out.
+            _ => Part::Unknown,
+        };
+        let says_nothing = self.part == Part::Unknown || head.length == 0;
+        if says_nothing && !self.purse.pay(purse::EMPTY_FRAME, Instant::now()) {
+            return Poll::Ready(Err(Fault::Connection(Code::ExcessiveLoad)));
+        }
+        Poll::Ready(Ok(()))
+    }
+}

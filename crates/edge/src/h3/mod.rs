@@ -1,0 +1,312 @@
+//! HTTP/3 (RFC 9114): one connection, and all its streams in one task.
+//!
+//! QUIC itself (RFC 9000) is the library's: packets, loss, windows, encryption. Here are its endpoints (`endpoint.rs`), what is said on the
+//! streams (`frame.rs`, `qpack`, `message.rs`, `control.rs`), and how requests are answered. A client has no hold on memory beyond its windows:
+//! frames are read as they are wanted, field sections are bounded before they are read, and there is no dynamic table. Not here: server push,
+//! datagrams, early data.
+
+mod code;
+mod content;
+mod control;
+pub(crate) mod endpoint;
+mod frame;
+mod message;
+mod purse;
+mod qpack;
+mod request;
+mod sending;
+
+use std::{
+    cell::RefCell,
+    future::poll_fn,
+    io,
+    pin::{Pin, pin},
+    rc::Rc,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use futures_util::{StreamExt, stream::FuturesUnordered};
+use semantics::Scheme;
+use tokio::sync::Notify;
+use tokio_util::task::TaskTracker;
+
+use crate::{
+    accept::Share,
+    connection::{Phase, Seat},
+    head::Text,
+    service::{Peer, Service},
+    worker::{Front, Worker},
+};
+use code::{Code, Fault};
+pub(crate) use content::Content;
+use endpoint::{Arrival, Quic};
+use purse::Purse;
+
+/// Requests that a client may have under way at once.
+const STREAMS_MAX: u32 = 128;
+
+/// Streams in one direction: three that HTTP/3 needs, and some that nobody knows.
+const UNIDIRECTIONAL_MAX: u32 = 8;
+
+/// What a client may send of contents before they are read: for a stream, and for all of them together.
+const STREAM_WINDOW: u32 = 64 * 1024;
+const CONNECTION_WINDOW: u32 = 256 * 1024;
+
+/// What may be on its way to a client, or lost, and is kept until it has come: a stored page is shared, not copied. With 100 ms there and back,
+/// this is 80 Mbit/s.
+const SEND_WINDOW: u64 = 1 << 20;
+
+/// For the client to hear a goodbye, and us to hear what it sent before it did: so many round trips, within bounds.
+const GOODBYE_ROUND_TRIPS: u32 = 3;
+const GOODBYE_MIN: Duration = Duration::from_millis(20);
+const GOODBYE_MAX: Duration = Duration::from_secs(2);
+
+/// How QUIC is spoken under the limits of `shared`, if TLS is spoken at all.
+pub(crate) fn config(shared: &crate::worker::Shared) -> Option<Arc<quinn::ServerConfig>> {
+    shared.tls.as_ref().map(|tls| Arc::new(endpoint::config(tls.quic(), &shared.limits)))
+}
+
+/// Takes connections up until `stop`, with the door, if this worker has it. Returns what drives connections to their end.
+pub(crate) async fn accept<S: Service>(worker: Rc<Worker<S>>, quic: Quic, stop: Rc<Notify>) -> io::Result<TaskTracker> {
+    let drivers = quic.drivers();
+    let Quic { mut arrivals, door, .. } = quic;
+    let config = worker.front().quic.as_deref().cloned();
+    let mut open = pin!(async {
+        match door.zip(config) {
+            Some((door, config)) => door.open(config).await,
+            None => std::future::pending().await,
+        }
+    });
+    let mut stopped = pin!(stop.notified());
+    loop {
+        tokio::select! {
+            () = &mut stopped => break,
+            failed = &mut open => return failed.map(|()| drivers),
+            Some(arrival) = arrivals.recv() => spawn(&worker, arrival),
+        }
+    }
+    Ok(drivers)
+}
+
+fn spawn<S: Service>(worker: &Rc<Worker<S>>, arrival: Arrival) {
+    let front = worker.front();
+    let address = arrival.incoming.remote_address();
+    let peer = Peer { address: Some(address), scheme: Scheme::Https };
+    let Some(share) = Share::take(&front, Some(address.ip())) else {
+        front.gauges.count_refused();
+        worker.service.refused(peer, 0, "too many connections");
+        return;
+    };
+    let seat = worker.table.enter();
+    let watch = Arc::clone(seat.watch());
+    let task = tokio::task::spawn_local(serve(Rc::clone(worker), front, arrival, peer, seat, share));
+    watch.belongs_to(task.abort_handle());
+}
+
+/// What all streams of a connection share.
+struct Shared<S: Service> {
+    worker: Rc<Worker<S>>,
+    front: Rc<Front>,
+    peer: Peer,
+    connection: Connection,
+    purse: Arc<Purse>,
+    /// Where heads become text. Given up while the connection is idle.
+    text: RefCell<Text>,
+}
+
+/// A connection that is not left open.
+#[derive(Debug)]
+struct Connection(quinn::Connection);
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.0.close(Code::NoError.into(), b"");
+    }
+}
+
+impl<S: Service> Shared<S> {
+    /// Ends what has to end. `true`: only a stream.
+    fn fail(&self, fault: Fault) {
+        match fault {
+            Fault::Connection(code) => self.close(code),
+            Fault::Gone | Fault::Stream(_) => {
+                if !self.purse.pay(purse::ABANDONED, Instant::now()) {
+                    self.close(Code::ExcessiveLoad);
+                }
+            }
+        }
+    }
+
+    fn close(&self, code: Code) {
+        if self.connection.0.close_reason().is_some() {
+            return;
+        }
+        tracing::debug!(peer = ?self.peer.address, ?code, "the client breaks the protocol; closed");
+        if code == Code::ExcessiveLoad {
+            self.worker.service.refused(self.peer, 0, "a flood of frames");
+        }
+        self.connection.0.close(code.into(), b"");
+    }
+}
+
+/// Shakes hands.
+async fn shake(arrival: Arrival, front: &Front) -> Result<(quinn::Connection, endpoint::Counted), quinn::ConnectionError> {
+    let Arrival { incoming, handshake, connection } = arrival;
+    let Some(config) = front.quic.clone() else { return Err(quinn::ConnectionError::LocallyClosed) };
+    let shaken = incoming.accept_with(config)?.await?;
+    drop(handshake);
+    Ok((shaken, connection))
+}
+
+/// Serves one connection until either side has had enough. `share` is given back then.
+async fn serve<S: Service>(worker: Rc<Worker<S>>, front: Rc<Front>, arrival: Arrival, peer: Peer, seat: Seat, _share: Share) {
+    seat.until(Phase::Head, front.allowances.header);
+    let (connection, _counted) = match shake(arrival, &front).await {
+        Ok(shaken) => shaken,
+        Err(error) => {
+            tracing::debug!(peer = ?peer.address, %error, "no handshake");
+            if matches!(error, quinn::ConnectionError::TransportError(_)) {
+                worker.service.refused(peer, 0, "TLS handshake failed");
+            }
+            return;
+        }
+    };
+    let table = Rc::clone(&worker.table);
+    let mut drained = pin!(table.drained());
+    drained.as_mut().enable();
+    let purse = Arc::new(Purse::new(Instant::now()));
+    let shared = Rc::new(Shared { worker, front, peer, connection: Connection(connection.clone()), purse, text: RefCell::default() });
+    let mut driver = Driver {
+        shared,
+        seat,
+        requests: FuturesUnordered::new(),
+        controls: FuturesUnordered::new(),
+        opened: Rc::default(),
+        control: None,
+        next_id: 0,
+        is_idle: None,
+        leaving: table.is_draining(),
+    };
+    let mut opening = pin!(open_control(&connection, driver.shared.front.limits.header_bytes));
+    let (mut bidirectional, mut unidirectional) = (pin!(connection.accept_bi()), pin!(connection.accept_uni()));
+    let mut opens = true;
+    // When everything has been said.
+    let mut goodbye = pin!(tokio::time::sleep(GOODBYE_MAX));
+    if driver.leaving {
+        goodbye.as_mut().reset(tokio::time::Instant::now() + goodbye_time(&connection));
+    }
+    loop {
+        driver.keep_time();
+        tokio::select! {
+            biased;
+            Some(()) = driver.requests.next(), if !driver.requests.is_empty() => {}
+            accepted = &mut bidirectional => {
+                let Ok((send, receive)) = accepted else { break };
+                bidirectional.set(connection.accept_bi());
+                driver.begin(send, receive);
+            }
+            Some(()) = driver.controls.next(), if !driver.controls.is_empty() => {}
+            accepted = &mut unidirectional => {
+                let Ok(receive) = accepted else { break };
+                unidirectional.set(connection.accept_uni());
+                driver.listen(receive);
+            }
+            control = &mut opening, if opens => {
+                opens = false;
+                driver.control = control;
+                if driver.leaving { driver.say_goodbye().await; }
+            }
+            () = &mut drained, if !driver.leaving => {
+                driver.leaving = true;
+                driver.say_goodbye().await;
+                goodbye.as_mut().reset(tokio::time::Instant::now() + goodbye_time(&connection));
+            }
+            () = &mut goodbye, if driver.leaving && driver.requests.is_empty() => break,
+        }
+    }
+    // Those who answer find out that nobody listens, and tell the log.
+    driver.seat.until(Phase::Write, driver.shared.front.allowances.linger);
+    while driver.requests.next().await.is_some() {}
+    drop(driver);
+    // Whoever drives the connection has to run once more, for the client to hear of its end.
+    tokio::task::yield_now().await;
+}
+
+fn goodbye_time(connection: &quinn::Connection) -> Duration {
+    (connection.rtt() * GOODBYE_ROUND_TRIPS).clamp(GOODBYE_MIN, GOODBYE_MAX)
+}
+
+/// Opens our control stream. `None`: the client is gone, or lets us open none, which is its own loss.
+async fn open_control(connection: &quinn::Connection, field_section_max: usize) -> Option<quinn::SendStream> {
+    let mut control = connection.open_uni().await.ok()?;
+    control.write_all(&control::opening(field_section_max)).await.ok()?;
+    Some(control)
+}
+
+type Task = Pin<Box<dyn Future<Output = ()>>>;
+
+struct Driver<S: Service> {
+    shared: Rc<Shared<S>>,
+    seat: Seat,
+    requests: FuturesUnordered<Task>,
+    /// Streams in one direction that are listened to: at most [`UNIDIRECTIONAL_MAX`].
+    controls: FuturesUnordered<Task>,
+    opened: Rc<control::Opened>,
+    /// Ours: it stays open for as long as the connection.
+    control: Option<quinn::SendStream>,
+    /// The id after the last request that was taken up.
+    next_id: u64,
+    is_idle: Option<bool>,
+    leaving: bool,
+}
+
+impl<S: Service> Driver<S> {
+    fn begin(&mut self, mut send: quinn::SendStream, mut receive: quinn::RecvStream) {
+        if self.leaving {
+            // RFC 9114 §5.2: it may be sent again elsewhere.
+            let _ = (receive.stop(Code::RequestRejected.into()), send.reset(Code::RequestRejected.into()));
+            return;
+        }
+        self.next_id = self.next_id.max(u64::from(quinn::VarInt::from(send.id())) + 4);
+        self.requests.push(Box::pin(request::serve(Rc::clone(&self.shared), send, receive)));
+    }
+
+    fn listen(&mut self, receive: quinn::RecvStream) {
+        if !self.shared.purse.pay(purse::STREAM, Instant::now()) {
+            return self.shared.close(Code::ExcessiveLoad);
+        }
+        let (shared, opened) = (Rc::clone(&self.shared), Rc::clone(&self.opened));
+        self.controls.push(Box::pin(async move {
+            let (mut receive, heard) = control::listen(receive, &opened, Arc::clone(&shared.purse)).await;
+            match heard {
+                Ok(()) => drop(receive.stop(Code::StreamCreationError.into())),
+                Err(fault) => shared.fail(fault),
+            }
+        }));
+    }
+
+    /// Requests under way are answered; the client sends its next ones elsewhere (RFC 9114 §5.2).
+    async fn say_goodbye(&mut self) {
+        let Some(control) = &mut self.control else { return };
+        let goaway = control::goaway(self.next_id);
+        // A few bytes, for which there is room unless the client leaves none; then it is not told.
+        let mut write = pin!(control.write_all(&goaway));
+        poll_fn(|cx| std::task::Poll::Ready(write.as_mut().poll(cx).is_ready())).await;
+    }
+
+    fn keep_time(&mut self) {
+        let is_idle = self.requests.is_empty();
+        if self.is_idle == Some(is_idle) {
+            return;
+        }
+        self.is_idle = Some(is_idle);
+        if is_idle {
+            self.shared.text.take();
+            self.seat.until(Phase::Quiet, self.shared.front.allowances.idle);
+        } else {
+            // Each request has deadlines of its own.
+            self.seat.in_service();
+        }
+    }
+}

@@ -1,0 +1,416 @@
+//! One request, from its first byte to the last one of its answer.
+
+use std::{
+    cell::{Cell, RefCell},
+    future::{Future, poll_fn},
+    pin::{Pin, pin},
+    rc::Rc,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+    time::{Duration, Instant},
+};
+
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, header};
+use http_body::Body as _;
+use semantics::RequestHead;
+
+use super::{
+    Shared,
+    code::{Code, Fault},
+    content::Content,
+    message::Message,
+    qpack,
+    sending::{Sending, stored_head},
+};
+use crate::{
+    h1::{
+        head::{Framing, Parsed, Reject, field_table, parse},
+        owned_request,
+        recall::Said,
+    },
+    head::{self, Gathering},
+    line::Line,
+    service::{Exchange, HitOf, Incoming, Interim, RequestBody, Service},
+};
+
+/// Interim responses that a client gets for one request.
+const INTERIMS_MAX: usize = 16;
+
+/// What a head led to.
+enum Begun<N> {
+    /// It is answered.
+    Done,
+    /// A stored page is on its way.
+    Hit(Unfinished<N>),
+    /// Somebody has to be asked.
+    Call(Box<Call>),
+    Refused(Reject),
+}
+
+/// A hit that the transport did not take at once.
+struct Unfinished<N> {
+    line: Line,
+    status: u16,
+    note: N,
+    started: Instant,
+}
+
+/// A request for the service to answer in its own time.
+struct Call {
+    request: Request<RequestBody>,
+    /// The length of its content, if that is known.
+    expected: Option<u64>,
+    /// The client waits for a 100 before it sends its content.
+    expects: bool,
+    started: Instant,
+}
+
+/// `None`: it took too long.
+async fn within<T>(time: Duration, future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
+    // Nearly always it is there at once, and a timer would be for nothing.
+    if let Poll::Ready(value) = poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await {
+        return Some(value);
+    }
+    tokio::time::timeout(time, future).await.ok()
+}
+
+/// Serves a request.
+pub(super) async fn serve<S: Service>(shared: Rc<Shared<S>>, send: quinn::SendStream, receive: quinn::RecvStream) {
+    let mut sending = Sending::new(send);
+    let mut message = Message::new(receive, Arc::clone(&shared.purse), shared.front.limits.header_bytes);
+    match take_up(&shared, &mut sending, &mut message).await {
+        Ok(Begun::Done) => {}
+        Ok(Begun::Hit(rest)) => shared.finish_hit(&mut sending, rest).await,
+        // In a box of its own: what only some need would make all requests larger.
+        Ok(Begun::Call(call)) => return Box::pin(answer(shared, sending, message, *call)).await,
+        Ok(Begun::Refused(reject)) => shared.refuse(&mut sending, reject).await,
+        Err(fault) => {
+            if let Fault::Stream(code) = fault {
+                sending.reset(code);
+                let _ = message.source().stop(code.into());
+                shared.worker.service.refused(shared.peer, 0, "a malformed message");
+            }
+            return shared.fail(fault);
+        }
+    }
+    if !message.has_ended() {
+        let _ = message.source().stop(Code::NoError.into());
+    }
+    shared.delivered(&sending).await;
+}
+
+/// Reads the head, judges it, and answers it if that can be done at once.
+async fn take_up<S: Service>(
+    shared: &Shared<S>,
+    sending: &mut Sending,
+    message: &mut Message<quinn::RecvStream>,
+) -> Result<Begun<S::Note>, Fault> {
+    const TOO_SLOW: Reject = Reject { status: 408, reason: "the request's head did not come in time" };
+    const TOO_LARGE: Reject = Reject { status: 431, reason: "the head is larger than allowed" };
+    let limits = &shared.front.limits;
+    let Some(section) = within(limits.header_timeout, poll_fn(|cx| message.poll_head(cx))).await else {
+        return Ok(Begun::Refused(TOO_SLOW));
+    };
+    let Some(section) = section? else { return Ok(Begun::Refused(TOO_LARGE)) };
+    let started = Instant::now();
+    let mut text = shared.text.take();
+    let mut gathering = Gathering::new(&mut text, limits, false);
+    let readable = qpack::decode(&section, |name, value, is_known| gathering.take(name, value, is_known));
+    let (said, nature) = gathering.end();
+    readable.map_err(|_| Fault::Connection(Code::DecompressionFailed))?;
+    match said {
+        head::Said::Request if !nature.is_websocket => {}
+        head::Said::Refused(reject) => return Ok(Begun::Refused(reject)),
+        head::Said::Request | head::Said::Trailers | head::Said::Malformed(_) => return Err(Fault::Stream(Code::MessageError)),
+    }
+    // Whether content follows is known when it does, or when the stream ends: which may be a packet later.
+    let is_read = text.bytes().starts_with(b"GET ") || text.bytes().starts_with(b"HEAD ");
+    let ends = if is_read {
+        match within(limits.header_timeout, poll_fn(|cx| message.poll_ends(cx))).await {
+            Some(ends) => ends?,
+            None => return Ok(Begun::Refused(TOO_SLOW)),
+        }
+    } else {
+        match poll_fn(|cx| Poll::Ready(message.poll_ends(cx))).await {
+            Poll::Ready(ends) => ends?,
+            Poll::Pending => false,
+        }
+    };
+    let begun = poll_fn(|cx| Poll::Ready(shared.begin(cx, sending, text.bytes(), ends, started))).await;
+    shared.text.replace(text);
+    begun
+}
+
+impl<S: Service> Shared<S> {
+    /// Judges a head, and answers from the store what can be answered so.
+    fn begin(
+        &self,
+        cx: &mut Context<'_>,
+        sending: &mut Sending,
+        text: &[u8],
+        ends: bool,
+        started: Instant,
+    ) -> Result<Begun<S::Note>, Fault> {
+        let worker = &self.worker;
+        if ends {
+            let recall = worker.recall.borrow();
+            if let Some(repeated) = recall.find(&self.front, self.peer.scheme, text) {
+                let mut out = worker.head_buffer.borrow_mut();
+                out.clear();
+                if let Some(hit) = worker.service.again(self.peer, repeated.known(), started, &mut out) {
+                    return Ok(self.send_hit(cx, sending, &out, hit, &repeated.said(), started));
+                }
+            }
+        }
+        let known_host = worker.known_host();
+        let mut table = field_table();
+        let (head, fields) = match parse(text, &mut table, &known_host, &self.front.limits) {
+            Ok(Parsed::Complete(head, fields)) => (head, fields),
+            Ok(Parsed::Partial) => return Ok(Begun::Refused(Reject { status: 400, reason: "malformed head" })),
+            Err(reject) => return Ok(Begun::Refused(reject)),
+        };
+        if *known_host != *head.authority {
+            worker.remember_host(head.authority);
+        }
+        let announces = fields.content_length.is_present();
+        let expected = match head.framing {
+            Framing::Length(length) => Some(length),
+            Framing::None | Framing::Chunked => announces.then_some(0),
+        };
+        if ends && expected.is_some_and(|expected| expected > 0) {
+            return Err(Fault::Stream(Code::MessageError));
+        }
+        if ends && matches!(head.method, Method::GET | Method::HEAD) && !announces && !head.negotiates {
+            let request = RequestHead {
+                method: &head.method,
+                scheme: self.peer.scheme,
+                authority: head.authority,
+                path: head.path,
+                query: head.query,
+                fields: &fields,
+            };
+            let mut out = worker.head_buffer.borrow_mut();
+            out.clear();
+            if let Some(mut hit) = worker.service.hit(self.peer, &request, started, &mut out) {
+                let said = Said::of(&head, &fields);
+                if let Some(known) = hit.known.take() {
+                    worker.recall.borrow_mut().remember(&self.front, self.peer.scheme, text, &said, true, known);
+                }
+                return Ok(self.send_hit(cx, sending, &out, hit, &said, started));
+            }
+        }
+        let Some(mut request) = owned_request(&head, &fields) else {
+            return Ok(Begun::Refused(Reject { status: 400, reason: "malformed request-target" }));
+        };
+        *request.version_mut() = Version::HTTP_3;
+        let expects = request.headers_mut().remove(header::EXPECT).is_some() && !ends;
+        Ok(Begun::Call(Box::new(Call { request, expected, expects, started })))
+    }
+
+    /// Sends a stored page; mostly the transport takes all of it at once.
+    fn send_hit(
+        &self,
+        cx: &mut Context<'_>,
+        sending: &mut Sending,
+        text: &[u8],
+        hit: HitOf<S>,
+        said: &Said<'_>,
+        started: Instant,
+    ) -> Begun<S::Note> {
+        let (status, note) = (hit.status, hit.note);
+        let content = hit.body.as_ref().map(S::share).unwrap_or_default();
+        let body_bytes = content.len() as u64;
+        sending.put(stored_head(status, text, content.len()), content);
+        let complete = match sending.poll_flush(cx) {
+            Poll::Pending => return Begun::Hit(Unfinished { line: said.keep(), status, note, started }),
+            Poll::Ready(flushed) => flushed.is_ok() && sending.finish(),
+        };
+        let exchange = Exchange {
+            peer: self.peer,
+            method: said.method.as_str(),
+            target: said.target,
+            version: Version::HTTP_3,
+            host: said.host,
+            referer: said.referer,
+            user_agent: said.user_agent,
+            status,
+            body_bytes: if complete { body_bytes } else { sending.content_taken() },
+            started,
+            ended: Instant::now(),
+            complete,
+        };
+        self.purse.answered();
+        self.worker.service.done(&exchange, note);
+        Begun::Done
+    }
+
+    /// Waits for the rest of a hit to be taken.
+    async fn finish_hit(&self, sending: &mut Sending, rest: Unfinished<S::Note>) {
+        let Unfinished { line, status, note, started } = rest;
+        let complete = sending.flush(self.front.limits.write_timeout).await.is_ok() && sending.finish();
+        self.done(sending, &line, status, note, started, complete);
+    }
+
+    fn done(&self, sending: &Sending, line: &Line, status: u16, note: S::Note, started: Instant, complete: bool) {
+        if complete {
+            self.purse.answered();
+        }
+        self.worker.service.done(&line.exchange(self.peer, status, sending.content_taken(), started, complete), note);
+    }
+
+    /// Says why. A refusal is an answer as good as any, and costs as much.
+    async fn refuse(&self, sending: &mut Sending, reject: Reject) {
+        self.worker.service.refused(self.peer, reject.status, reject.reason);
+        self.fail(Fault::Stream(Code::NoError));
+        let body = format!("{} {}\n", reject.status, reject.reason);
+        let mut fields = HeaderMap::with_capacity(2);
+        fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+        fields.insert(header::CONTENT_LENGTH, body.len().into());
+        sending.put_head(StatusCode::from_u16(reject.status).unwrap_or(StatusCode::BAD_REQUEST), &fields);
+        if sending.flush(self.front.limits.write_timeout).await.is_ok() {
+            sending.put_content(body.into());
+            if sending.flush(self.front.limits.write_timeout).await.is_ok() {
+                sending.finish();
+            }
+        }
+    }
+
+    /// Waits until the client has it: a connection that is left before loses what is on its way.
+    async fn delivered(&self, sending: &Sending) {
+        let _ = tokio::time::timeout(self.front.limits.write_timeout, sending.stopped()).await;
+    }
+}
+
+/// What the log wants to know of a request.
+fn line(request: &Request<RequestBody>) -> Line {
+    let logged = [header::HOST, header::REFERER, header::USER_AGENT];
+    let logged = logged.map(|name| request.headers().get(name).map(HeaderValue::as_bytes).unwrap_or_default());
+    Line::new(request.method().clone(), Version::HTTP_3, &request.uri().to_string(), logged)
+}
+
+/// Has the service answer, and sends what it says.
+async fn answer<S: Service>(shared: Rc<Shared<S>>, mut sending: Sending, mut message: Message<quinn::RecvStream>, call: Call) {
+    let Call { mut request, expected, expects, started } = call;
+    let line = line(&request);
+    message.promise(expected);
+    if !message.has_ended() {
+        let limits = &shared.front.limits;
+        let content = Incoming::Http3(Content::new(message, shared.connection.0.clone()), expected);
+        *request.body_mut() = RequestBody::limited(content, limits.body_bytes, limits.body_timeout);
+    }
+    let interims = Rc::<Interims>::default();
+    if expects {
+        interims.tell(StatusCode::CONTINUE, &HeaderMap::new());
+    }
+    let mut stopped = pin!(sending.stopped());
+    let answered = {
+        let mut answer = pin!(shared.worker.service.call(shared.peer, request, started, Some(interims.door())));
+        poll_fn(|cx| {
+            let answered = answer.as_mut().poll(cx);
+            interims.put(&mut sending, cx);
+            if let Poll::Ready(answer) = answered {
+                return Poll::Ready(Some(answer));
+            }
+            // Whether that fails will show: the stream is stopped then.
+            let _ = sending.poll_flush(cx);
+            stopped.as_mut().poll(cx).map(|()| None)
+        })
+        .await
+    };
+    let Some((response, note)) = answered else {
+        shared.fail(Fault::Gone);
+        sending.reset(Code::RequestCancelled);
+        return shared.worker.service.done(&line.exchange(shared.peer, 499, 0, started, false), S::Note::default());
+    };
+    let status = response.status().as_u16();
+    let sent = send::<S>(&mut sending, response, &line.method, shared.front.limits.write_timeout, stopped).await;
+    if let Err(Fault::Stream(code) | Fault::Connection(code)) = sent {
+        sending.reset(code);
+    }
+    let complete = sent.is_ok() && sending.finish();
+    shared.done(&sending, &line, status, note, started, complete);
+    shared.delivered(&sending).await;
+}
+
+/// Sends a response, but not its end.
+async fn send<S: Service>(
+    sending: &mut Sending,
+    response: Response<S::Body>,
+    method: &Method,
+    patience: Duration,
+    mut stopped: Pin<&mut impl Future<Output = ()>>,
+) -> Result<(), Fault> {
+    /// The head promised more, or less: a reset tells the client that this is not the end.
+    const BROKEN: Fault = Fault::Stream(Code::InternalError);
+    let (mut parts, mut body) = response.into_parts();
+    if parts.status == StatusCode::SWITCHING_PROTOCOLS {
+        // Nobody asked for it: there is no such thing here (RFC 9114 §4.5).
+        return Err(BROKEN);
+    }
+    let no_content = *method == Method::HEAD || parts.status == StatusCode::NO_CONTENT || parts.status == StatusCode::NOT_MODIFIED;
+    if let Some(exact) = body.size_hint().exact().filter(|_| !no_content && !parts.headers.contains_key(header::CONTENT_LENGTH)) {
+        parts.headers.insert(header::CONTENT_LENGTH, exact.into());
+    }
+    let length: Option<u64> = parts.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    sending.put_head(parts.status, &parts.headers);
+    sending.flush(patience).await?;
+    if no_content {
+        return Ok(());
+    }
+    let mut left = length;
+    while !body.is_end_stream() {
+        let frame = poll_fn(|cx| match Pin::new(&mut body).poll_frame(cx) {
+            Poll::Ready(frame) => Poll::Ready(Ok(frame)),
+            Poll::Pending => stopped.as_mut().poll(cx).map(|()| Err(Fault::Gone)),
+        });
+        let data = match frame.await? {
+            None => break,
+            Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
+            Some(Err(_)) => return Err(BROKEN),
+        };
+        if let Some(left) = &mut left {
+            *left = left.checked_sub(data.len() as u64).ok_or(BROKEN)?;
+        }
+        if !data.is_empty() {
+            sending.put_content(data);
+            sending.flush(patience).await?;
+        }
+    }
+    if left.is_some_and(|left| left > 0) { Err(BROKEN) } else { Ok(()) }
+}
+
+/// Interim responses on their way from the service to the stream. What is beyond the limit is left out: they are hints.
+#[derive(Debug, Default)]
+struct Interims {
+    waiting: RefCell<Vec<(StatusCode, HeaderMap)>>,
+    told: Cell<usize>,
+    /// They may be told from another task than the connection's.
+    connection: RefCell<Option<Waker>>,
+}
+
+impl Interims {
+    fn tell(&self, status: StatusCode, fields: &HeaderMap) {
+        if self.told.get() < INTERIMS_MAX {
+            self.told.set(self.told.get() + 1);
+            self.waiting.borrow_mut().push((status, fields.clone()));
+            if let Some(connection) = self.connection.take() {
+                connection.wake();
+            }
+        }
+    }
+
+    /// For the service.
+    fn door(self: &Rc<Self>) -> Interim {
+        let this = Rc::clone(self);
+        Rc::new(move |status, fields| this.tell(status, fields))
+    }
+
+    /// Puts those in line that wait, and has the connection woken for the next one.
+    fn put(&self, sending: &mut Sending, cx: &Context<'_>) {
+        for (status, fields) in self.waiting.borrow_mut().drain(..) {
+            sending.put_head(status, &fields);
+        }
+        self.connection.borrow_mut().get_or_insert_with(|| cx.waker().clone());
+    }
+}

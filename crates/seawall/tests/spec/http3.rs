@@ -1,0 +1,358 @@
+//! HTTP/3: RFC 9114, 9204 and 9000; a client of its own (quinn and h3) for what is well-formed, raw frames for what is not.
+
+use std::{net::SocketAddr, sync::Arc, thread};
+
+use bytes::{Buf, Bytes};
+use edge::Socket;
+use h3::client::SendRequest;
+use http::{Request, Response};
+use quinn::{ClientConfig, Connection, ConnectionError, Endpoint, crypto::rustls::QuicClientConfig};
+use rustls::version::TLS13;
+use testkit::{Gate, Origin, get, ok, patiently, post, secs};
+use tokio::task::JoinHandle;
+
+use crate::{
+    site::{HOST, Site},
+    tls::{self, Authority},
+};
+
+/// A site that speaks HTTP/3; `more` stands behind `[server]`.
+fn site(authority: &Authority, more: &str) -> (Origin, Site) {
+    tls::site(authority, &format!("[server]\nhttp3 = true\n{more}"))
+}
+
+/// Where it is spoken.
+fn address(site: &Site) -> SocketAddr {
+    let quic = site.server.listening().iter().find_map(|socket| if let Socket::Quic(address) = socket { Some(*address) } else { None });
+    quic.expect("a QUIC listener")
+}
+
+fn config(authority: &Authority, protocol: &str) -> ClientConfig {
+    let tls = authority.client(&[&TLS13], protocol);
+    ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls).expect("TLS 1.3")))
+}
+
+fn endpoint() -> Endpoint {
+    Endpoint::client(([127, 0, 0, 1], 0).into()).expect("a socket")
+}
+
+async fn connect(authority: &Authority, site: &Site) -> Connection {
+    let connecting = endpoint().connect_with(config(authority, "h3"), address(site), HOST).expect("a valid address");
+    patiently("for a handshake", connecting).await.expect("a handshake")
+}
+
+type Send = SendRequest<h3_quinn::OpenStreams, Bytes>;
+
+/// A client, and what becomes of its connection.
+#[expect(clippy::disallowed_methods, reason = "it ends with its connection")]
+async fn client(authority: &Authority, site: &Site) -> (Send, JoinHandle<h3::error::ConnectionError>) {
+    let connection = h3_quinn::Connection::new(connect(authority, site).await);
+    let (mut driver, send) = h3::client::new(connection).await.expect("a control stream");
+    (send, tokio::spawn(async move { std::future::poll_fn(|cx| driver.poll_close(cx)).await }))
+}
+
+fn request(method: &str, path: &str, fields: &[(&str, &str)]) -> Request<()> {
+    let mut request = Request::builder().method(method).uri(format!("https://{HOST}{path}"));
+    for (name, value) in fields {
+        request = request.header(*name, *value);
+    }
+    request.body(()).expect("a request")
+}
+
+async fn answer(send: &mut Send, request: Request<()>, body: impl Into<Bytes>) -> (Response<()>, String) {
+    let mut stream = send.send_request(request).await.expect("sent");
+    let body = body.into();
+    if !body.is_empty() {
+        stream.send_data(body).await.expect("sent");
+    }
+    stream.finish().await.expect("sent");
+    let response = patiently("for a response", stream.recv_response()).await.expect("a response");
+    let mut content = Vec::new();
+    while let Some(data) = patiently("for content", stream.recv_data()).await.expect("content") {
+        content.extend_from_slice(data.chunk());
+    }
+    (response, String::from_utf8(content).expect("text"))
+}
+
+/// The same pipeline: a miss, then a hit, a 304; and the origin gets a request as HTTP/1 has it.
+#[tokio::test]
+async fn a_request_is_what_it_would_be_in_http_1() {
+    let authority = Authority::new();
+    let (origin, site) = site(&authority, "");
+    origin.on(get("/post")).reply(ok("text").field("cache-control", "max-age=60").field("etag", "\"a\""));
+    origin.on(post("/form")).reply_with(|seen| ok(seen.text().to_uppercase()));
+    let (mut send, _connection) = client(&authority, &site).await;
+    for status in ["uri-miss", "hit", "hit"] {
+        let (response, content) = answer(&mut send, request("GET", "/post", &[]), "").await;
+        assert_eq!((response.status().as_u16(), content.as_str()), (200, "text"));
+        assert!(response.headers()["cache-status"].to_str().expect("text").contains(status), "{response:?}");
+    }
+    let (response, content) = answer(&mut send, request("HEAD", "/post", &[]), "").await;
+    assert_eq!((response.headers()["content-length"].as_bytes(), content.as_str()), (&b"4"[..], ""));
+    let (response, content) = answer(&mut send, request("GET", "/post", &[("if-none-match", "\"a\"")]), "").await;
+    assert_eq!((response.status().as_u16(), content.as_str()), (304, ""));
+
+    let fields = [("cookie", "a=1"), ("cookie", "b=2"), ("te", "trailers"), ("content-length", "5")];
+    let (response, content) = answer(&mut send, request("POST", "/form", &fields), "hello").await;
+    assert_eq!((response.status().as_u16(), content.as_str()), (200, "HELLO"));
+    let requests = origin.requests();
+    let seen = requests.iter().find(|seen| seen.method == "POST").expect("it came");
+    let field = |name| seen.field(name).unwrap_or_default();
+    assert_eq!([field("cookie"), field("host"), field("x-forwarded-proto"), field("te")], ["a=1; b=2", HOST, "https", ""]);
+    assert_eq!(field("via"), "3 seawall");
+}
+
+/// RFC 9000 §4: larger than any window, in both directions and several at once, from the origin and from what is stored.
+#[tokio::test]
+async fn contents_pass_whole() {
+    let authority = Authority::new();
+    let (origin, site) = site(&authority, "");
+    let page = "0123456789abcdef".repeat(1 << 18);
+    origin.on(get("/large")).reply(ok(page.clone()).field("cache-control", "max-age=60"));
+    origin.on(post("/upload")).reply_with(|seen| ok(seen.body.len().to_string()));
+    let (mut send, _connection) = client(&authority, &site).await;
+    let (_, first) = answer(&mut send, request("GET", "/large", &[]), "").await;
+    assert!(first == page, "{} bytes", first.len());
+    let (mut one, mut other) = (send.clone(), send.clone());
+    let get = |send: &mut Send| {
+        let mut send = send.clone();
+        async move { answer(&mut send, request("GET", "/large", &[]), "").await.1.len() }
+    };
+    let upload = answer(&mut send, request("POST", "/upload", &[]), page.clone());
+    let (one, other, (_, uploaded)) = tokio::join!(get(&mut one), get(&mut other), upload);
+    assert_eq!((one, other, uploaded), (page.len(), page.len(), page.len().to_string()));
+    assert_eq!(origin.requests().iter().filter(|seen| seen.method == "GET").count(), 1);
+}
+
+/// RFC 9110 §15.5.14: said or not, content beyond the limit goes no further.
+#[tokio::test]
+async fn too_much_content_is_refused() {
+    let authority = Authority::new();
+    let (origin, site) = site(&authority, "[limits]\nbody_bytes = 1000\n");
+    origin.on(post("/upload")).reply(ok("thanks"));
+    let (mut send, _connection) = client(&authority, &site).await;
+    let long = "x".repeat(2_000);
+    for fields in [&[("content-length", "2000")][..], &[]] {
+        let mut stream = send.send_request(request("POST", "/upload", fields)).await.expect("sent");
+        // It may be told before everything was sent (RFC 9114 §4.1).
+        let _ = stream.send_data(long.clone().into()).await;
+        let _ = stream.finish().await;
+        let response = patiently("for a response", stream.recv_response()).await.expect("a response");
+        assert_eq!(response.status().as_u16(), 413);
+    }
+    let (response, _) = answer(&mut send, request("POST", "/upload", &[]), "short").await;
+    assert_eq!(response.status().as_u16(), 200, "the connection goes on");
+}
+
+/// RFC 7838 §3: over TLS and nowhere else, with the port that clients can reach; not a part of what is stored; and no longer than it is wanted.
+#[tokio::test]
+async fn clients_are_told_where_else_to_come() {
+    let authority = Authority::new();
+    let (origin, mut site) = site(&authority, "");
+    origin.on(get("/post")).reply(ok("text").field("cache-control", "max-age=60").field("alt-svc", "h3=\":9\""));
+    let told = format!("h3=\":{}\"; ma=86400", address(&site).port());
+    let (mut send, _connection) = client(&authority, &site).await;
+    let https = async |site: &Site| tls::get(site, &authority, "/post").await.to_ascii_lowercase();
+    for _ in 0..3 {
+        let page = https(&site).await;
+        assert!(page.contains(&format!("\r\nalt-svc: {told}\r\n")) && !page.contains("h3=\":9\""), "{page}");
+        let (response, _) = answer(&mut send, request("GET", "/post", &[]), "").await;
+        let fields: Vec<_> = response.headers().get_all("alt-svc").iter().collect();
+        assert_eq!(fields, [told.as_str()]);
+    }
+    site.get("/post").await.no_field("alt-svc");
+    let toml = |server: &str| format!("source = \"{}\"\n{}[server]\n{server}", origin.url(), authority.section());
+    assert_eq!(site.reload(&toml("http3 = true\nhttp3_port = 443\n")), Ok(vec![]));
+    assert!(https(&site).await.contains("\r\nalt-svc: h3=\":443\"; ma=86400\r\n"));
+    assert_eq!(site.reload(&toml("")), Ok(vec!["server.http3"]));
+    assert!(!https(&site).await.contains("alt-svc"), "{}", https(&site).await);
+    let (response, _) = answer(&mut send, request("GET", "/post", &[]), "").await;
+    assert_eq!(response.status().as_u16(), 200, "what stands goes on");
+}
+
+/// RFC 9114 §5.2: a stop lets requests under way end, and says so; nobody else is let in.
+#[tokio::test]
+async fn a_stop_says_goodbye() {
+    let authority = Authority::new();
+    let (origin, site) = site(&authority, "workers = 2\n");
+    let gate = Gate::new();
+    let page = "0123456789abcdef".repeat(1 << 16);
+    origin.on(get("/slow")).reply(ok(page.clone()).gate(&gate));
+    let (mut send, connection) = client(&authority, &site).await;
+    let (_idle, idle_connection) = client(&authority, &site).await;
+    let mut stream = send.send_request(request("GET", "/slow", &[])).await.expect("sent");
+    stream.finish().await.expect("sent");
+    gate.arrived().await;
+    let address = address(&site);
+    let stopping = thread::spawn(move || site.stop(secs(30)));
+    let end = patiently("for the end of the idle one", idle_connection).await.expect("no panic");
+    assert!(end.is_h3_no_error(), "{end:?}");
+    assert!(!stopping.is_finished());
+    gate.open();
+    patiently("for the response", stream.recv_response()).await.expect("a response");
+    let mut length = 0;
+    while let Some(data) = patiently("for content", stream.recv_data()).await.expect("content") {
+        length += data.remaining();
+    }
+    assert_eq!(length, page.len());
+    drop(stream);
+    let end = patiently("for the end", connection).await.expect("no panic");
+    assert!(end.is_h3_no_error(), "{end:?}");
+    stopping.join().expect("stopped");
+    assert!(std::net::UdpSocket::bind(address).is_ok(), "nobody is there any more");
+}
+
+/// Fields without compression (RFC 9204 §4.5.6), so that anything can be said.
+fn section(fields: &[(&str, &str)]) -> Vec<u8> {
+    let mut whole = vec![0, 0];
+    for (name, value) in fields {
+        match u8::try_from(name.len()).expect("a short name") {
+            length @ ..7 => whole.push(0x20 | length),
+            length => whole.extend([0x27, length - 7]),
+        }
+        whole.extend_from_slice(name.as_bytes());
+        whole.push(u8::try_from(value.len()).expect("under 127"));
+        whole.extend_from_slice(value.as_bytes());
+    }
+    whole
+}
+
+/// RFC 9114 §7.1; a length in two bytes.
+fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(payload.len()).expect("a short frame") | 0x4000;
+    [&[kind][..], &length.to_be_bytes(), payload].concat()
+}
+
+const GET: [(&str, &str); 4] = [(":method", "GET"), (":scheme", "https"), (":path", "/bad"), (":authority", HOST)];
+const POST: [(&str, &str); 4] = [(":method", "POST"), (":scheme", "https"), (":path", "/bad"), (":authority", HOST)];
+
+/// What becomes of a stream: the first HEADERS that answer it, or the code with which it or the connection ended.
+async fn outcome(connection: &Connection, bytes: &[u8]) -> Result<Vec<u8>, u64> {
+    let (mut send, mut receive) = connection.open_bi().await.expect("room");
+    // It may be refused before it was all sent.
+    let _ = send.write_all(bytes).await;
+    let _ = send.finish();
+    let answer = patiently("for an answer", receive.read_to_end(1 << 20)).await;
+    match answer {
+        Ok(answer) => Ok(answer),
+        Err(quinn::ReadToEndError::Read(quinn::ReadError::Reset(code))) => Err(code.into_inner()),
+        Err(quinn::ReadToEndError::Read(quinn::ReadError::ConnectionLost(ConnectionError::ApplicationClosed(close)))) => {
+            Err(close.error_code.into_inner())
+        }
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+/// RFC 9114 §8.1.
+const REQUEST_CANCELLED: u64 = 0x10c;
+const FRAME_UNEXPECTED: u64 = 0x105;
+const FRAME_ERROR: u64 = 0x106;
+const REQUEST_INCOMPLETE: u64 = 0x10d;
+const MESSAGE_ERROR: u64 = 0x10e;
+const DECOMPRESSION_FAILED: u64 = 0x200;
+
+/// A client that takes nothing is waited for as long as it may, and no longer.
+#[tokio::test]
+async fn a_window_that_stays_shut_is_not_waited_for() {
+    let authority = Authority::new();
+    let (origin, site) = site(&authority, "[limits]\nwrite_timeout = \"100ms\"\n");
+    let page = "0123456789abcdef".repeat(1 << 18);
+    origin.on(get("/large")).reply(ok(page).field("cache-control", "max-age=60"));
+    let connection = connect(&authority, &site).await;
+    let large = [GET[0], GET[1], (":path", "/large"), GET[3]];
+    for _ in 0..2 {
+        let (mut send, mut receive) = connection.open_bi().await.expect("room");
+        send.write_all(&frame(1, &section(&large))).await.expect("sent");
+        send.finish().expect("once");
+        let reset = patiently("for a reset", receive.received_reset()).await.expect("the connection goes on");
+        assert_eq!(reset, Some(REQUEST_CANCELLED.try_into().expect("a code")));
+    }
+    let head = [(":method", "HEAD"), GET[1], large[2], GET[3]];
+    let answer = outcome(&connection, &frame(1, &section(&head))).await.expect("an answer");
+    assert_eq!(answer[..2], [1, 0x80], "HEADERS, as the connection goes on");
+    assert_eq!(origin.requests().len(), 1);
+}
+
+/// RFC 9114 §4.1.2, §4.2, §4.3, §7.1, §7.2, §10.3: what is malformed is reset or refused, and no origin hears of it.
+#[tokio::test]
+async fn no_malformed_request_reaches_the_origin() {
+    let authority = Authority::new();
+    let (origin, site) = site(&authority, "");
+    let with = |base: &[(&'static str, &'static str)], more: &[(&'static str, &'static str)]| section(&[base, more].concat());
+    let get = |more: &[(&'static str, &'static str)]| frame(1, &with(&GET, more));
+    let only = |fields: &[(&'static str, &'static str)]| frame(1, &section(fields));
+    let upload = |more: &[(&'static str, &'static str)], body: &[u8]| [frame(1, &with(&POST, more)), frame(0, body)].concat();
+    let many = vec![("a", "b"); 120];
+    let malformed = Some(MESSAGE_ERROR);
+    // `None`: answered with an error.
+    let rows: Vec<(&str, Vec<u8>, Option<u64>)> = vec![
+        ("CR LF in a value", get(&[("x", "a\r\ntransfer-encoding: chunked")]), malformed),
+        ("LF in a value", get(&[("x", "a\nb: c")]), malformed),
+        ("NUL in a value", get(&[("x", "a\0b")]), malformed),
+        ("a blank before a value", get(&[("x", " a")]), None),
+        ("a blank after a value", get(&[("x", "a ")]), None),
+        ("a name in capitals", get(&[("X-Name", "a")]), malformed),
+        ("a colon in a name", get(&[("x:y", "a")]), malformed),
+        ("a line end in a name", get(&[("x\r\ny", "a")]), malformed),
+        ("a name that is empty", get(&[("", "a")]), malformed),
+        ("connection", get(&[("connection", "close")]), malformed),
+        ("transfer-encoding", upload(&[("transfer-encoding", "chunked")], b"0\r\n\r\n"), malformed),
+        ("upgrade", get(&[("upgrade", "h2c")]), malformed),
+        ("keep-alive", get(&[("keep-alive", "1")]), malformed),
+        ("proxy-connection", get(&[("proxy-connection", "close")]), malformed),
+        ("te other than trailers", get(&[("te", "gzip")]), malformed),
+        ("two lengths", upload(&[("content-length", "5"), ("content-length", "6")], b"hello"), None),
+        ("a length with a sign", upload(&[("content-length", "+5")], b"hello"), None),
+        ("a length and nothing else", frame(1, &with(&POST, &[("content-length", "5")])), malformed),
+        ("a host that differs", get(&[("host", "other.example")]), None),
+        ("two hosts", get(&[("host", HOST), ("host", HOST)]), None),
+        ("more fields than allowed", get(&many), None),
+        ("an unknown pseudo-field", get(&[(":x", "a")]), malformed),
+        ("a pseudo-field of responses", get(&[(":status", "200")]), malformed),
+        ("two methods", get(&[(":method", "GET")]), malformed),
+        ("two paths", get(&[(":path", "/")]), malformed),
+        ("a pseudo-field after a field", only(&[("x", "a"), GET[0], GET[1], GET[2], GET[3]]), malformed),
+        ("no method", only(&GET[1..]), malformed),
+        ("no scheme", only(&[GET[0], GET[2], GET[3]]), malformed),
+        ("no path", only(&[GET[0], GET[1], GET[3]]), malformed),
+        ("no authority", only(&GET[..3]), None),
+        ("an empty path", only(&[GET[0], GET[1], (":path", ""), GET[3]]), malformed),
+        ("a path without a slash", only(&[GET[0], GET[1], (":path", "bad"), GET[3]]), None),
+        ("a blank in the path", only(&[GET[0], GET[1], (":path", "/bad HTTP/1.1"), GET[3]]), None),
+        ("a line end in the path", only(&[GET[0], GET[1], (":path", "/bad\r\nx: y"), GET[3]]), malformed),
+        ("a method in small letters", only(&[(":method", "get"), GET[1], GET[2], GET[3]]), None),
+        ("a user in the authority", only(&[GET[0], GET[1], GET[2], (":authority", "u@blog.example")]), None),
+        ("a path in the authority", only(&[GET[0], GET[1], GET[2], (":authority", "blog.example/x")]), None),
+        ("CONNECT", only(&[(":method", "CONNECT"), (":authority", "blog.example:443")]), None),
+        ("an extended CONNECT", only(&[(":method", "CONNECT"), (":protocol", "websocket"), GET[1], GET[2], GET[3]]), malformed),
+        ("an asterisk for GET", only(&[GET[0], GET[1], (":path", "*"), GET[3]]), None),
+        ("nothing at all", vec![], Some(REQUEST_INCOMPLETE)),
+        ("half a frame", frame(1, &section(&GET))[..20].to_vec(), Some(FRAME_ERROR)),
+        ("half a frame's head", vec![0x01, 0x40], Some(FRAME_ERROR)),
+        ("content before its head", frame(0, b"hello"), Some(FRAME_UNEXPECTED)),
+        ("settings", [get(&[]), frame(4, &[])].concat(), Some(FRAME_UNEXPECTED)),
+        ("a push promise", [get(&[]), frame(5, &[0])].concat(), Some(FRAME_UNEXPECTED)),
+        ("a ping of HTTP/2", [get(&[]), frame(6, &[0; 8])].concat(), Some(FRAME_UNEXPECTED)),
+        ("a section that is none", frame(1, &[0, 0, 0x51]), Some(DECOMPRESSION_FAILED)),
+        ("a table that is not there", frame(1, &[1, 0, 0x80]), Some(DECOMPRESSION_FAILED)),
+        ("a head of a gigabyte", vec![0x01, 0xc0, 0, 0, 0, 0x40, 0, 0, 0], None),
+    ];
+    let mut failures = Vec::new();
+    for (name, bytes, expected) in rows {
+        let connection = connect(&authority, &site).await;
+        let outcome = outcome(&connection, &bytes).await;
+        let as_expected = match &outcome {
+            Ok(answer) => {
+                // HEADERS, and a section that begins with a status: 200 would be 0xd9 (RFC 9204 appendix A).
+                let has_status = answer.first() == Some(&1) && answer.get(7).is_some_and(|&status| status != 0xd9);
+                has_status && expected.is_none()
+            }
+            Err(code) => expected == Some(*code),
+        };
+        if !as_expected {
+            failures.push(format!("{name}: {outcome:x?}"));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    assert!(origin.requests().is_empty());
+}
