@@ -356,3 +356,291 @@ async fn no_malformed_request_reaches_the_origin() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     assert!(origin.requests().is_empty());
 }
+
+/// RFC 8446 §2.2, RFC 9001 §4.6: a ticket is good for the next connection, also after a reload, and none of them is for early data; a new
+/// certificate is shown to those who come without one, and connections that stand go on.
+#[tokio::test]
+async fn tickets_outlive_a_reload_and_certificates_are_swapped_by_it() {
+    let mut authority = Authority::new();
+    let (origin, mut site) = site(&authority, "");
+    origin.on(get("/post")).reply(ok("text").field("cache-control", "max-age=60"));
+    origin.on(get("/bad")).reply(ok("text"));
+    let known = config(&authority, "h3");
+    let endpoint = endpoint();
+    let (mut standing, _connection) = client(&authority, &site).await;
+    for round in 0..4 {
+        let connecting = endpoint.connect_with(known.clone(), address(&site), HOST).expect("a valid address");
+        match connecting.into_0rtt() {
+            Ok(_) => panic!("early data is not taken"),
+            Err(connecting) => {
+                let connected = patiently("for a handshake", connecting).await;
+                let connection = connected.unwrap_or_else(|error| panic!("round {round}: {error}"));
+                // Tickets come with the first answer.
+                outcome(&connection, &frame(1, &section(&GET))).await.expect("an answer");
+            }
+        }
+        if round == 1 {
+            authority.renew();
+            let toml = format!("source = \"{}\"\n{}[server]\nhttp3 = true\n", origin.url(), authority.section());
+            assert_eq!(site.reload(&toml), Ok(vec![]));
+        }
+    }
+    // Who knows only the old one gets no further without a ticket; who knows the new one does.
+    connect(&authority, &site).await;
+    let (response, _) = answer(&mut standing, request("GET", "/post", &[]), "").await;
+    assert_eq!(response.status().as_u16(), 200);
+}
+
+/// RFC 7301 §3.2, RFC 9114 §3.1: nothing but `h3` is spoken, and nobody is shown a certificate for a name that is not theirs.
+#[tokio::test]
+async fn those_who_want_something_else_are_let_go() {
+    let authority = Authority::new();
+    let (_origin, site) = site(&authority, "");
+    for protocol in ["h2", "hq-interop"] {
+        let connecting = endpoint().connect_with(config(&authority, protocol), address(&site), HOST).expect("a valid address");
+        let error = patiently("for an end", connecting).await.expect_err("no protocol in common");
+        // no_application_protocol, 120, as QUIC carries alerts (RFC 9001 §4.8).
+        assert!(matches!(&error, ConnectionError::ConnectionClosed(close) if u64::from(close.error_code) == 0x178), "{error:?}");
+    }
+}
+
+/// Takes what clients send to it to `server`, and brings nothing back. Counts, in datagrams and bytes: there, and what came back.
+struct OneWay {
+    address: SocketAddr,
+    counted: Arc<[std::sync::atomic::AtomicUsize; 2]>,
+    _task: tokio_util::task::AbortOnDropHandle<()>,
+}
+
+impl OneWay {
+    #[expect(clippy::disallowed_methods, reason = "it ends with its handle")]
+    async fn to(server: SocketAddr) -> Self {
+        let front = tokio::net::UdpSocket::bind("127.0.0.1:0").await.expect("a socket");
+        let back = tokio::net::UdpSocket::bind("127.0.0.1:0").await.expect("a socket");
+        let (address, counted) = (front.local_addr().expect("bound"), Arc::<[std::sync::atomic::AtomicUsize; 2]>::default());
+        let there = Arc::clone(&counted);
+        let task = tokio::spawn(async move {
+            let (mut one, mut other) = ([0; 2048], [0; 2048]);
+            let add = |at: usize, bytes: usize| there[at].fetch_add(bytes, std::sync::atomic::Ordering::Relaxed);
+            loop {
+                tokio::select! {
+                    Ok(bytes) = front.recv(&mut one) => {
+                        add(0, bytes);
+                        back.send_to(&one[..bytes], server).await.expect("sent");
+                    }
+                    Ok(bytes) = back.recv(&mut other) => { add(1, bytes); }
+                }
+            }
+        });
+        Self { address, counted, _task: tokio_util::task::AbortOnDropHandle::new(task) }
+    }
+
+    /// Bytes to the server, and bytes from it.
+    fn counted(&self) -> (usize, usize) {
+        let [there, back] = &*self.counted;
+        (there.load(std::sync::atomic::Ordering::Relaxed), back.load(std::sync::atomic::Ordering::Relaxed))
+    }
+}
+
+/// The type of the packet with which a client's first one is answered (RFC 9000 §17.2). The bit that RFC 9287 lets vary is left out.
+async fn first_answer(authority: &Authority, server: SocketAddr) -> u8 {
+    let socket = tokio::net::UdpSocket::bind("127.0.0.1:0").await.expect("a socket");
+    let endpoint = endpoint();
+    let connecting = endpoint.connect_with(config(authority, "h3"), socket.local_addr().expect("bound"), HOST).expect("a valid address");
+    let mut datagram = [0; 2048];
+    loop {
+        let (length, from) = patiently("for a datagram", socket.recv_from(&mut datagram)).await.expect("a datagram");
+        if from == server {
+            drop(connecting);
+            return datagram[0] >> 4 & 0b1011;
+        }
+        socket.send_to(&datagram[..length], server).await.expect("sent");
+    }
+}
+
+/// RFC 9000 §8.1: an address that never answers is sent at most three times what came from it; and with many such handshakes under way, the
+/// next client has to show that it is where it says, and is served then.
+#[tokio::test]
+async fn those_who_only_pretend_get_little_and_others_are_served_meanwhile() {
+    const PRETENDERS: usize = 80;
+    const INITIAL: u8 = 0b1000;
+    const RETRY: u8 = 0b1011;
+    let authority = Authority::new();
+    let (origin, site) = site(&authority, "[limits]\nheader_timeout = \"30s\"\n");
+    origin.on(get("/post")).reply(ok("text"));
+    assert_eq!(first_answer(&authority, address(&site)).await, INITIAL);
+    let one_way = OneWay::to(address(&site)).await;
+    let (endpoint, config) = (endpoint(), config(&authority, "h3"));
+    let connect_one = |_| endpoint.connect_with(config.clone(), one_way.address, HOST).expect("a valid address");
+    let pretenders: Vec<_> = (0..PRETENDERS).map(connect_one).collect();
+    let asked = async { while first_answer(&authority, address(&site)).await != RETRY {} };
+    patiently("for a Retry", asked).await;
+    let connection = connect(&authority, &site).await;
+    let answer = outcome(&connection, &frame(1, &section(&[GET[0], GET[1], (":path", "/post"), GET[3]]))).await.expect("an answer");
+    assert_eq!(answer[7], 0xd9, "200");
+    let (there, back) = one_way.counted();
+    assert!(there >= PRETENDERS * 1_200 && back > 0 && back <= 3 * there, "{there} bytes there, {back} back");
+    drop(pretenders);
+}
+
+/// RFC 9110 §15.2, §10.1.1: what is told before the answer comes before the answer.
+#[tokio::test]
+async fn interim_responses_arrive_before_the_final_one() {
+    let authority = Authority::new();
+    let (origin, site) = site(&authority, "");
+    let gate = Gate::new();
+    origin.on(get("/post")).reply(ok("text").interim(103, &[("link", "</style.css>; rel=preload")]).gate(&gate));
+    origin.on(post("/form")).reply_with(|seen| ok(seen.text().to_uppercase()));
+    let connection = connect(&authority, &site).await;
+    let (mut send, mut receive) = connection.open_bi().await.expect("room");
+    send.write_all(&frame(1, &section(&[GET[0], GET[1], (":path", "/post"), GET[3]]))).await.expect("sent");
+    send.finish().expect("once");
+    // HEADERS with a length in four bytes, no table, and a status: 103 is 0xd8, 100 is 0xff 0x00, 200 is 0xd9 (RFC 9204 appendix A).
+    let mut head = [0; 8];
+    patiently("for hints", receive.read_exact(&mut head)).await.expect("hints");
+    assert_eq!((head[0], head[7]), (1, 0xd8), "{head:x?}");
+    gate.open();
+    let rest = patiently("for the rest", receive.read_to_end(4_096)).await.expect("a response");
+    assert!(rest.ends_with(b"\0\x04text"), "{rest:x?}");
+
+    let (mut send, mut receive) = connection.open_bi().await.expect("room");
+    let expecting = [POST[0], POST[1], (":path", "/form"), POST[3], ("content-length", "5"), ("expect", "100-continue")];
+    send.write_all(&frame(1, &section(&expecting))).await.expect("sent");
+    let mut head = [0; 9];
+    patiently("for a 100", receive.read_exact(&mut head)).await.expect("a 100");
+    assert_eq!(head[7..], [0xff, 0x00], "{head:x?}");
+    send.write_all(&frame(0, b"hello")).await.expect("sent");
+    send.finish().expect("once");
+    let rest = patiently("for the rest", receive.read_to_end(4_096)).await.expect("a response");
+    assert!(rest[7] == 0xd9 && rest.ends_with(b"\0\x05HELLO"), "{rest:x?}");
+}
+
+/// RFC 9114 §4.1: what comes around the content is left out, what comes behind a request's end is not waited for, and a client that takes its
+/// request back costs the origin no more.
+#[tokio::test]
+async fn messages_end_where_they_end() {
+    let authority = Authority::new();
+    let (origin, site) = site(&authority, "");
+    let gate = Gate::new();
+    origin.on(get("/slow")).reply(ok("slow").gate(&gate));
+    origin.on(post("/form")).reply_with(|seen| ok(seen.text()));
+    let connection = connect(&authority, &site).await;
+    let form = section(&[POST[0], POST[1], (":path", "/form"), POST[3]]);
+    let unknown = frame(0x21, b"what nobody knows");
+    let whole =
+        [&unknown, &frame(1, &form), &unknown, &frame(0, b"a"), &unknown, &frame(0, b"b"), &frame(1, &section(&[("x", "y")])), &unknown];
+    let answer = outcome(&connection, &whole.map(Vec::as_slice).concat()).await.expect("an answer");
+    assert!(answer.ends_with(b"\0\x02ab"), "{answer:x?}");
+    let pseudo_in_trailers = [frame(1, &form), frame(0, b"a"), frame(1, &section(&[(":path", "/")]))].concat();
+    let refused = outcome(&connection, &pseudo_in_trailers).await;
+    assert!(refused.as_ref().is_ok_and(|answer| answer[7] != 0xd9), "{refused:x?}");
+
+    let (mut send, mut receive) = connection.open_bi().await.expect("room");
+    send.write_all(&frame(1, &section(&[GET[0], GET[1], (":path", "/slow"), GET[3]]))).await.expect("sent");
+    send.finish().expect("once");
+    gate.arrived().await;
+    receive.stop(0x10c_u32.into()).expect("once");
+    // What is given back is a stream: with all of them taken, the next one waits for it.
+    let answer = outcome(&connection, &frame(1, &section(&[GET[0], GET[1], (":path", "*"), GET[3]]))).await.expect("an answer");
+    assert_ne!(answer[7], 0xd9);
+    gate.open();
+}
+
+/// The limits are those of all connections: in number, in time, and for heads.
+#[tokio::test]
+async fn limits_are_kept() {
+    let authority = Authority::new();
+    let (origin, site) = site(&authority, "[limits]\nconnections = 2\nheader_timeout = \"100ms\"\nidle_timeout = \"300ms\"\n");
+    let gate = Gate::new();
+    origin.on(get("/slow")).reply(ok("slow").gate(&gate));
+    origin.on(get("/bad")).reply(ok("text"));
+    let slow = frame(1, &section(&[GET[0], GET[1], (":path", "/slow"), GET[3]]));
+    let first = connect(&authority, &site).await;
+    let (mut send, mut receive) = first.open_bi().await.expect("room");
+    send.write_all(&frame(1, &section(&GET))[..20]).await.expect("sent");
+    let answer = patiently("for a 408", receive.read_to_end(4_096)).await.expect("an answer");
+    // A literal status with the name at 24 (RFC 9204 §4.5.4).
+    assert_eq!(answer[7..13], *b"\x5f\x09\x03408", "{answer:x?}");
+    let second = connect(&authority, &site).await;
+    // While they wait for answers, neither is idle.
+    let waiting = [&first, &second].map(|connection| outcome(connection, &slow));
+    let waiting = futures_util::future::join_all(waiting);
+    let third = endpoint().connect_with(config(&authority, "h3"), address(&site), HOST).expect("a valid address");
+    let refused = async {
+        gate.arrived().await;
+        let refused = patiently("to be refused", third).await.expect_err("one too many");
+        gate.open();
+        refused
+    };
+    let (answers, refused) = tokio::join!(waiting, refused);
+    assert!(answers.iter().flatten().all(|answer| answer[7] == 0xd9), "{answers:x?}");
+    // CONNECTION_REFUSED (RFC 9000 §20.1).
+    assert!(matches!(&refused, ConnectionError::ConnectionClosed(close) if u64::from(close.error_code) == 0x2), "{refused:?}");
+    for idle in [first, second] {
+        match patiently("for an idle connection to be closed", idle.closed()).await {
+            ConnectionError::ApplicationClosed(close) => assert_eq!(u64::from(close.error_code), 0x100, "H3_NO_ERROR"),
+            other => panic!("{other:?}"),
+        }
+    }
+    let third = connect(&authority, &site).await;
+    assert!(outcome(&third, &frame(1, &section(&GET))).await.is_ok_and(|answer| answer[7] == 0xd9));
+}
+
+/// RFC 9114 §6.2, §10.5: streams that are opened for nothing are counted, and whoever opens too many is cut off; others are served.
+#[tokio::test]
+async fn floods_are_cut_off() {
+    const EXCESSIVE_LOAD: u64 = 0x107;
+    let authority = Authority::new();
+    let (origin, site) = site(&authority, "");
+    origin.on(get("/post")).reply(ok("text"));
+    let flood = async |connection: &Connection, what: &str| -> Option<()> {
+        match what {
+            "requests that are given up" => {
+                let (mut send, mut receive) = connection.open_bi().await.ok()?;
+                send.write_all(&frame(1, &section(&GET))[..10]).await.ok()?;
+                send.reset(0x10c_u32.into()).ok()?;
+                receive.stop(0x10c_u32.into()).ok()?;
+            }
+            "malformed requests" => {
+                let (mut send, mut receive) = connection.open_bi().await.ok()?;
+                send.write_all(&frame(1, &section(&GET[..1]))).await.ok()?;
+                send.finish().ok()?;
+                let _ = receive.read_to_end(10).await;
+            }
+            "streams that nobody knows" => {
+                let mut send = connection.open_uni().await.ok()?;
+                send.write_all(&[0x21]).await.ok()?;
+                let _ = send.stopped().await;
+            }
+            _ => {
+                let (mut send, _receive) = connection.open_bi().await.ok()?;
+                send.write_all(&frame(1, &section(&POST))).await.ok()?;
+                for _ in 0..200 {
+                    send.write_all(&frame(0, b"").repeat(50)).await.ok()?;
+                }
+            }
+        }
+        Some(())
+    };
+    for what in ["requests that are given up", "malformed requests", "streams that nobody knows", "content of nothing"] {
+        let connection = connect(&authority, &site).await;
+        let flooding = async { while flood(&connection, what).await.is_some() {} };
+        patiently(what, flooding).await;
+        match patiently(what, connection.closed()).await {
+            ConnectionError::ApplicationClosed(close) => assert_eq!(u64::from(close.error_code), EXCESSIVE_LOAD, "{what}"),
+            other => panic!("{what}: {other:?}"),
+        }
+    }
+    let (mut send, _connection) = client(&authority, &site).await;
+    let (response, _) = answer(&mut send, request("GET", "/post", &[]), "").await;
+    assert_eq!(response.status().as_u16(), 200);
+}
+
+/// HTTP/3 is always encrypted: without anything that brings a certificate, the start fails and says what to do.
+#[test]
+fn without_https_there_is_none() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let errors =
+        crate::site::settings(folder.path(), "source = \"http://127.0.0.1:9\"\n[server]\nhttp3 = true\n").expect_err("no certificate");
+    let errors = errors.to_string();
+    assert!(errors.contains("HTTP/3 is always encrypted") && errors.contains("--domain NAME"), "{errors}");
+}

@@ -31,6 +31,11 @@ impl Authority {
         Self { folder, certificate }
     }
 
+    /// Another certificate and key in the same files.
+    pub(crate) fn renew(&mut self) {
+        self.certificate = write_pair(self.folder.path());
+    }
+
     /// The section that has the server listen.
     pub(crate) fn section(&self) -> String {
         let folder = self.folder.path().display();
@@ -143,7 +148,7 @@ async fn tickets_outlive_a_reload_and_certificates_are_swapped_by_it() {
         exchange(&mut stream, &request("GET", "/", "\r\n")).await;
         if round == 2 {
             let toml = format!("source = \"{}\"\n{}[server]\nworkers = 2\n", origin.url(), authority.section());
-            authority.certificate = write_pair(authority.folder.path());
+            authority.renew();
             assert_eq!(site.reload(&toml), Ok(vec![]));
         }
     }
