@@ -12,7 +12,7 @@ use bytes::Bytes;
 /// What came and was not taken yet: bounded by the window that the client was given.
 #[derive(Debug)]
 struct Inbox {
-    pieces: VecDeque<Bytes>,
+    pieces: VecDeque<Vec<u8>>,
     /// The last piece has come.
     ended: bool,
     /// The stream or the connection ended before.
@@ -23,6 +23,22 @@ struct Inbox {
     abandoned: bool,
     reader: Option<Waker>,
     connection: Waker,
+}
+
+/// Room that a piece has at least: content that comes in crumbs must not cost more than its bytes.
+const PIECE_MIN: usize = 512;
+
+impl Inbox {
+    fn keep(&mut self, data: &[u8]) {
+        match self.pieces.back_mut() {
+            Some(last) if last.capacity() - last.len() >= data.len() => last.extend_from_slice(data),
+            _ => {
+                let mut piece = Vec::with_capacity(data.len().max(PIECE_MIN));
+                piece.extend_from_slice(data);
+                self.pieces.push_back(piece);
+            }
+        }
+    }
 }
 
 /// Not two threads: what goes on to an origin has to be `Send` for the library that sends it.
@@ -74,7 +90,7 @@ impl Feed {
         if inbox.abandoned {
             inbox.taken += data.len();
         } else if !data.is_empty() {
-            inbox.pieces.push_back(Bytes::copy_from_slice(data));
+            inbox.keep(data);
         }
         inbox.ended |= ends;
         if let Some(reader) = inbox.reader.take() {
@@ -104,7 +120,7 @@ impl Content {
         if let Some(piece) = inbox.pieces.pop_front() {
             inbox.taken += piece.len();
             inbox.connection.wake_by_ref();
-            return Poll::Ready(Some(Ok(piece)));
+            return Poll::Ready(Some(Ok(piece.into())));
         }
         if inbox.ended {
             return Poll::Ready(None);
