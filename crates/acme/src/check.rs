@@ -14,6 +14,7 @@ use http::{
 };
 use semantics::Timestamp;
 use serde::Deserialize;
+use socket2::{Domain, Protocol, Socket, Type};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, UdpSocket},
@@ -30,6 +31,12 @@ use crate::{
 
 /// By how much the machine's clock may be wrong: certificates are dated an hour back for such clocks.
 const CLOCK_MAX: Duration = Duration::from_secs(30 * 60);
+
+/// Where authorities ask (RFC 8555 §8.3), whatever is listened on behind it.
+const HTTP_PORT: u16 = 80;
+
+/// Addresses of one name that are looked at.
+const ADDRESSES_MAX: usize = 8;
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,7 +106,7 @@ impl Checker {
     pub async fn check(&self, names: &[String], now: Timestamp) -> Vec<(String, Vec<Finding>)> {
         let (mut common, meta) = self.authority(now).await;
         common.push(self.folder());
-        let listening = self.ports(&mut common).await;
+        let listening = self.ports(&mut common);
         let mut all = vec![(String::new(), common)];
         for name in names {
             all.push((name.clone(), self.name(name, &meta).await));
@@ -155,7 +162,7 @@ impl Checker {
     }
 
     /// Listens where nobody does yet, so that whoever looks from outside finds somebody; as long as what is returned lives.
-    async fn ports(&self, findings: &mut Vec<Finding>) -> Vec<tokio::task::JoinSet<()>> {
+    fn ports(&self, findings: &mut Vec<Finding>) -> Vec<tokio::task::JoinSet<()>> {
         let mut held = Vec::new();
         for (addresses, method) in self.listen.iter().zip([Method::Http01, Method::TlsAlpn01]) {
             if !self.options.methods.contains(&method) {
@@ -164,8 +171,12 @@ impl Checker {
             if addresses.is_empty() {
                 findings.push(Finding::new(Severity::Doubt, format!("nothing listens for {}", method.as_str())));
             }
+            if method == Method::Http01 && !addresses.is_empty() && addresses.iter().all(|address| address.port() != HTTP_PORT) {
+                let text = format!("authorities ask at port {HTTP_PORT}, and that is not listened on: something must forward it");
+                findings.push(Finding::new(Severity::Doubt, text));
+            }
             for address in addresses {
-                match TcpListener::bind(address).await {
+                match listen(*address) {
                     Ok(listener) if method == Method::Http01 => held.push(answer_probes(listener)),
                     Ok(_) => {}
                     Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
@@ -178,6 +189,9 @@ impl Checker {
                              sudo setcap cap_net_bind_service=+ep $(command -v seawall)"
                         );
                         findings.push(Finding::new(Severity::Wrong, text));
+                    }
+                    Err(_) if address.is_ipv6() && address.ip().is_unspecified() => {
+                        findings.push(Finding::new(Severity::Doubt, format!("IPv6 is off on this machine: {address} is left out")));
                     }
                     Err(error) => findings.push(Finding::new(Severity::Wrong, format!("{address} cannot be listened on: {error}"))),
                 }
@@ -197,24 +211,7 @@ impl Checker {
             findings.push(Finding::new(Severity::Wrong, "a wildcard needs acme.dns_hook, a program that writes TXT records"));
         }
         let bare = name.strip_prefix("*.").unwrap_or(name);
-        match self.dns.caa(bare).await {
-            Ok((holder, properties)) => {
-                match forbids(&properties, &meta.caa_identities, is_wildcard).filter(|_| !meta.caa_identities.is_empty()) {
-                    Some(why) => {
-                        let names = meta.caa_identities.join(", ");
-                        let text = format!(
-                            "the CAA record of {holder} forbids this authority ({names}): {why}. Add one: {holder} CAA 0 issue \"{names}\""
-                        );
-                        findings.push(Finding::new(Severity::Wrong, text));
-                    }
-                    None => findings.push(Finding::new(Severity::Fine, "no CAA record forbids it")),
-                }
-            }
-            Err(error) => {
-                let text = format!("CAA records cannot be looked up, and then authorities refuse: {error}");
-                findings.push(Finding::new(Severity::Wrong, text));
-            }
-        }
+        findings.push(self.caa(bare, meta, is_wildcard).await);
         if by_dns {
             return findings;
         }
@@ -225,40 +222,83 @@ impl Checker {
                     "it has neither an A nor an AAAA record; add one with this machine's public address",
                 ));
             }
-            Ok(addresses) => {
-                findings.extend(leads_here(&addresses).await);
-                findings.push(self.probe(bare).await);
+            Ok(mut addresses) => {
+                addresses.truncate(ADDRESSES_MAX);
+                for address in addresses {
+                    findings.push(self.address(bare, address).await);
+                }
             }
-            Err(error) => findings.push(Finding::new(Severity::Wrong, format!("it cannot be looked up: {error}"))),
+            // The authority asks others than we do.
+            Err(error) => findings.push(Finding::new(Severity::Doubt, format!("its addresses cannot be looked up from here: {error}"))),
         }
         findings
     }
 
-    /// Asks the name itself who is there.
-    async fn probe(&self, name: &str) -> Finding {
-        let port = self.listen[0].first().map_or(80, SocketAddr::port);
-        let authority = if port == 80 { name.to_owned() } else { format!("{name}:{port}") };
-        let shown = format!("http://{authority}{PROBE_PATH}");
-        let request = Request::get(&shown).header(HOST, authority).body(Bytes::new());
+    async fn caa(&self, name: &str, meta: &Meta, is_wildcard: bool) -> Finding {
+        let (holder, properties) = match self.dns.caa(name).await {
+            Ok(found) => found,
+            // Where the authority gets no answer either, it refuses (RFC 8659 §3); ours may be another reason.
+            Err(error) => {
+                let text = format!("CAA records cannot be looked up from here: {error}. If the authority cannot either, it refuses");
+                return Finding::new(Severity::Doubt, text);
+            }
+        };
+        let Some(own) = meta.caa_identities.first() else {
+            let shown = if properties.is_empty() { "there is no CAA record" } else { "there is a CAA record, of" };
+            if properties.is_empty() {
+                return Finding::new(Severity::Fine, shown);
+            }
+            return Finding::new(
+                Severity::Doubt,
+                format!("{shown} {holder}, and the authority does not say by which name it may be allowed there"),
+            );
+        };
+        match forbids(&properties, &meta.caa_identities, is_wildcard) {
+            Some(why) => {
+                let tag = if is_wildcard { "issuewild" } else { "issue" };
+                let text =
+                    format!("the CAA record of {holder} forbids this authority ({own}): {why}. Add one: {holder} CAA 0 {tag} \"{own}\"");
+                Finding::new(Severity::Wrong, text)
+            }
+            None => Finding::new(Severity::Fine, "no CAA record forbids it"),
+        }
+    }
+
+    /// Asks who is there, at one address of a name. By the address: this machine may know the name by another (`/etc/hosts`).
+    async fn address(&self, name: &str, address: IpAddr) -> Finding {
+        let (record, host) = match address {
+            IpAddr::V4(address) => ("A", address.to_string()),
+            IpAddr::V6(address) => ("AAAA", format!("[{address}]")),
+        };
+        let request = Request::get(format!("http://{host}{PROBE_PATH}")).header(HOST, name).body(Bytes::new());
         let answer = match request {
             Ok(request) => self.transport.send(request).await,
             Err(error) => return Finding::new(Severity::Wrong, error.to_string()),
         };
+        let first = if address.is_ipv6() { ". Authorities try IPv6 first" } else { "" };
         match answer {
             Ok(answer) if answer.body().starts_with(PROBE_ANSWER.as_bytes()) => {
-                Finding::new(Severity::Fine, format!("{shown} leads to Seawall"))
+                Finding::new(Severity::Fine, format!("its {record} record ({address}) leads to Seawall"))
             }
             Ok(answer) => {
                 let text = format!(
-                    "{shown} is answered by somebody else (status {}): another server, a CDN, or a router's own page. It must lead to this machine",
+                    "its {record} record ({address}) leads elsewhere: somebody else answers there (status {}), another server, a CDN, or a router's \
+                     own page. Correct the record, or remove it{first}",
                     answer.status()
+                );
+                Finding::new(Severity::Wrong, text)
+            }
+            Err(error) if is_ours(address).await => {
+                let text = format!(
+                    "its {record} record ({address}) is an address of this machine, but nobody answers at port {HTTP_PORT} there: {error}. \
+                     Listen there{first}"
                 );
                 Finding::new(Severity::Wrong, text)
             }
             Err(error) => {
                 let text = format!(
-                    "{shown} cannot be reached from here: {error}. Many routers do not let a machine reach itself by its public address; \
-                     from outside it must work: open and forward port {port}"
+                    "its {record} record ({address}) is no address of this machine, and nobody there can be reached from here: {error}. Fine behind a \
+                     router that forwards port {HTTP_PORT} for others alone, wrong otherwise{first}"
                 );
                 Finding::new(Severity::Doubt, text)
             }
@@ -275,6 +315,19 @@ impl std::fmt::Debug for Checker {
 /// What a Seawall answers to [`PROBE_PATH`].
 pub(crate) const PROBE_ANSWER: &str = "seawall";
 
+/// As the server does: IPv6 apart from IPv4, so that both have the port.
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(16)?;
+    TcpListener::from_std(socket.into())
+}
+
 fn answer_probes(listener: TcpListener) -> tokio::task::JoinSet<()> {
     let mut server = tokio::task::JoinSet::new();
     server.spawn(async move {
@@ -288,29 +341,6 @@ fn answer_probes(listener: TcpListener) -> tokio::task::JoinSet<()> {
         }
     });
     server
-}
-
-/// Whether the addresses are this machine's own. Behind a router or a load balancer they are not, and all is well.
-async fn leads_here(addresses: &[IpAddr]) -> Vec<Finding> {
-    let mut ours = Vec::new();
-    let mut others = Vec::new();
-    for address in addresses {
-        if is_ours(*address).await { ours.push(*address) } else { others.push(*address) }
-    }
-    let list = |addresses: &[IpAddr]| addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    if others.is_empty() {
-        return vec![Finding::new(Severity::Fine, format!("it leads to this machine: {}", list(&ours)))];
-    }
-    let lost_v6 = others.iter().any(IpAddr::is_ipv6) && ours.iter().any(IpAddr::is_ipv4);
-    let text = if lost_v6 {
-        format!("its AAAA record ({}) leads elsewhere, and authorities try IPv6 first: correct it, or remove it", list(&others))
-    } else {
-        format!(
-            "it leads to {}, which is no address of this machine: fine behind a router that forwards the ports, wrong if it is another server",
-            list(&others)
-        )
-    };
-    vec![Finding::new(if lost_v6 { Severity::Wrong } else { Severity::Doubt }, text)]
 }
 
 /// The kernel would send from the very address that it sends to. Nothing is sent.

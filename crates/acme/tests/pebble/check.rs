@@ -2,32 +2,56 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use acme::{Checker, Method, Severity};
+use acme::{Answer, Checker, Method, Severity, Transport, TransportError};
 use bytes::Bytes;
-use http::Response;
+use http::{Request, Response};
 use semantics::Timestamp;
 
-use crate::stage::{DAY, Stage, now};
+use crate::stage::{Between, DAY, Stage, now};
 
 const NAME: &str = "blog.example.org";
 
+/// Who answers at port 80 of an address. `None`: nobody.
+type AtPort80 = fn(&str) -> Option<&'static str>;
+
+const SEAWALL: AtPort80 = |_| Some("seawall");
+
+/// The world as it is seen from this machine.
+struct World {
+    between: Between,
+    at_port_80: AtPort80,
+}
+
+impl Transport for World {
+    fn send(&self, request: Request<Bytes>) -> Answer {
+        if request.uri().path() != "/.well-known/acme-challenge/seawall" {
+            return self.between.send(request);
+        }
+        assert_eq!((request.uri().port_u16(), request.headers()["host"].as_bytes()), (None, NAME.as_bytes()));
+        let answer = (self.at_port_80)(request.uri().host().unwrap_or_default());
+        let answer = answer.map(|answer| Response::new(Bytes::from_static(answer.as_bytes())));
+        Box::pin(async move { answer.ok_or_else(|| TransportError("connection refused".to_owned())) })
+    }
+}
+
 /// All that is wrong with `NAME`, or doubtful.
-async fn found(stage: &Stage, at: Timestamp) -> Vec<(Severity, String)> {
+async fn found(stage: &Stage, at_port_80: AtPort80, at: Timestamp) -> Vec<(Severity, String)> {
+    found_by(stage, at_port_80, at, vec![stage.pebble.dns()]).await
+}
+
+async fn found_by(stage: &Stage, at_port_80: AtPort80, at: Timestamp, name_servers: Vec<SocketAddr>) -> Vec<(Severity, String)> {
     let plain: SocketAddr = "127.0.0.1:80".parse().expect("an address");
-    let checker = Checker::new(stage.options.clone(), Arc::new(stage.between.clone()), vec![plain], Vec::new());
-    let checker = checker.with_name_servers(vec![stage.pebble.dns()]);
+    let world = World { between: stage.between.clone(), at_port_80 };
+    let checker = Checker::new(stage.options.clone(), Arc::new(world), vec![plain], Vec::new()).with_name_servers(name_servers);
     let all = checker.check(&[NAME.to_owned()], at).await.into_iter().flat_map(|(_, findings)| findings);
     all.filter(|finding| finding.severity != Severity::Fine).map(|finding| (finding.severity, finding.text)).collect()
 }
 
-/// A stage where the ports are somebody else's business, and who answers at the name is told.
-async fn stage(answer: &'static str) -> Stage {
+/// A stage where the ports are somebody else's business, and the name has one address: 127.0.0.1.
+async fn stage() -> Stage {
     let mut stage = Stage::new().await;
     stage.options.methods = Vec::new();
-    stage.between.elsewhere(move |request| match (request.uri().host(), request.uri().path()) {
-        (Some(NAME), "/.well-known/acme-challenge/seawall") => Some(Response::new(Bytes::from_static(answer.as_bytes()))),
-        _ => None,
-    });
+    stage.pebble.tell_dns("/set-default-ipv6", r#"{"ip": ""}"#);
     stage
 }
 
@@ -38,70 +62,85 @@ fn assert_only(found: &[(Severity, String)], severity: Severity, text: &str) {
 
 #[tokio::test]
 async fn all_is_well() {
-    assert_eq!(found(&stage("seawall").await, now()).await, []);
+    assert_eq!(found(&stage().await, SEAWALL, now()).await, []);
 }
 
 #[tokio::test]
 async fn a_name_without_an_address() {
-    let stage = stage("seawall").await;
+    let stage = stage().await;
     stage.pebble.tell_dns("/set-default-ipv4", r#"{"ip": ""}"#);
-    assert_only(&found(&stage, now()).await, Severity::Wrong, "neither an A nor an AAAA record");
+    assert_only(&found(&stage, SEAWALL, now()).await, Severity::Wrong, "neither an A nor an AAAA record");
 }
 
-/// Authorities try IPv6 first; the machine was moved, and its AAAA record was forgotten.
+/// Authorities try IPv6 first; the machine was moved, and its AAAA record was forgotten. Each address is asked for itself.
 #[tokio::test]
 async fn a_forgotten_aaaa_record() {
-    let stage = stage("seawall").await;
+    let stage = stage().await;
     stage.pebble.tell_dns("/add-aaaa", r#"{"host": "blog.example.org.", "addresses": ["2001:db8::1"]}"#);
-    assert_only(&found(&stage, now()).await, Severity::Wrong, "AAAA record (2001:db8::1) leads elsewhere");
+    let old_machine: AtPort80 = |host| Some(if host == "[2001:db8::1]" { "It works!" } else { "seawall" });
+    assert_only(&found(&stage, old_machine, now()).await, Severity::Wrong, "its AAAA record (2001:db8::1) leads elsewhere");
+    // An authority may get there, or go on with the A record.
+    let unreachable: AtPort80 = |host| (host != "[2001:db8::1]").then_some("seawall");
+    assert_only(&found(&stage, unreachable, now()).await, Severity::Doubt, "its AAAA record (2001:db8::1) is no address of this machine");
 }
 
+/// Behind a router that forwards, the address is the router's; many do not let a machine reach itself by it.
 #[tokio::test]
 async fn an_address_of_another_machine() {
-    let stage = stage("seawall").await;
+    let stage = stage().await;
     stage.pebble.tell_dns("/add-a", r#"{"host": "blog.example.org.", "addresses": ["192.0.2.1"]}"#);
-    assert_only(&found(&stage, now()).await, Severity::Doubt, "no address of this machine");
+    assert_only(&found(&stage, |_| None, now()).await, Severity::Doubt, "its A record (192.0.2.1) is no address of this machine");
+    assert_eq!(found(&stage, SEAWALL, now()).await, []);
 }
 
 #[tokio::test]
-async fn somebody_else_answers() {
-    assert_only(&found(&stage("It works!").await, now()).await, Severity::Wrong, "answered by somebody else");
+async fn nobody_answers_or_somebody_else_does() {
+    let stage = stage().await;
+    assert_only(&found(&stage, |_| None, now()).await, Severity::Wrong, "nobody answers at port 80");
+    assert_only(&found(&stage, |_| Some("It works!"), now()).await, Severity::Wrong, "its A record (127.0.0.1) leads elsewhere");
+}
+
+/// What this machine cannot look up, the authority may.
+#[tokio::test]
+async fn a_machine_without_a_name_server() {
+    let found = found_by(&stage().await, SEAWALL, now(), Vec::new()).await;
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found.iter().all(|(severity, text)| *severity == Severity::Doubt && text.contains("looked up from here")), "{found:?}");
 }
 
 /// RFC 8659: also one of a name above it.
 #[tokio::test]
 async fn a_caa_record_that_names_another_authority() {
-    let stage = stage("seawall").await;
-    stage.between.elsewhere(|request| {
-        let body = match request.uri().path() {
-            "/dir" => r#"{"meta": {"caaIdentities": ["authority.example"]}}"#,
-            _ => "seawall",
-        };
-        Some(Response::new(Bytes::from_static(body.as_bytes())))
-    });
-    assert_eq!(found(&stage, now()).await, []);
+    let stage = stage().await;
     let policies = |value: &str| format!(r#"{{"host": "example.org.", "policies": [{{"tag": "issue", "value": "{value}"}}]}}"#);
     stage.pebble.tell_dns("/add-caa", &policies("another.example"));
-    assert_only(&found(&stage, now()).await, Severity::Wrong, "the CAA record of example.org forbids this authority");
+    // Pebble does not say by which name it goes.
+    assert_only(&found(&stage, SEAWALL, now()).await, Severity::Doubt, "does not say by which name");
+    stage.between.elsewhere(|request| {
+        let directory = r#"{"meta": {"caaIdentities": ["authority.example", "also.example"]}}"#;
+        (request.uri().path() == "/dir").then(|| Response::new(Bytes::from_static(directory.as_bytes())))
+    });
+    assert_only(&found(&stage, SEAWALL, now()).await, Severity::Wrong, "CAA 0 issue \"authority.example\"");
+    assert_only(&found(&stage, SEAWALL, now()).await, Severity::Wrong, "the CAA record of example.org forbids this authority");
     stage.pebble.tell_dns("/add-caa", &policies("authority.example"));
-    assert_eq!(found(&stage, now()).await, []);
+    assert_eq!(found(&stage, SEAWALL, now()).await, []);
 }
 
 #[tokio::test]
 async fn a_clock_that_is_wrong() {
-    let stage = stage("seawall").await;
-    assert_only(&found(&stage, now() + DAY).await, Severity::Wrong, "the clock of this machine is 14");
+    let stage = stage().await;
+    assert_only(&found(&stage, SEAWALL, now() + DAY).await, Severity::Wrong, "the clock of this machine is 14");
 }
 
 #[tokio::test]
 async fn an_authority_that_is_not_there_or_wants_more() {
-    let mut unbound = stage("seawall").await;
+    let mut unbound = stage().await;
     unbound.options.profile = Some("shortlived".to_owned());
     unbound.options.methods = vec![Method::Dns01];
-    assert_only(&found(&unbound, now()).await, Severity::Wrong, "no profile \"shortlived\"");
+    assert_only(&found(&unbound, SEAWALL, now()).await, Severity::Wrong, "no profile \"shortlived\"");
     unbound.options.profile = None;
     unbound.options.directory.push_str("ectory");
-    assert_only(&found(&unbound, now()).await, Severity::Wrong, "no ACME directory");
+    assert_only(&found(&unbound, SEAWALL, now()).await, Severity::Wrong, "no ACME directory");
     unbound.pebble.stop();
-    assert_only(&found(&unbound, now()).await, Severity::Wrong, "the authority cannot be reached");
+    assert_only(&found(&unbound, SEAWALL, now()).await, Severity::Wrong, "the authority cannot be reached");
 }
