@@ -90,6 +90,13 @@ impl fmt::Debug for Certificate {
     }
 }
 
+/// Until when a certificate is valid (DER). `None`: it cannot be read.
+#[must_use]
+pub fn not_after(certificate: &[u8]) -> Option<Timestamp> {
+    let (_, parsed) = parse_x509_certificate(certificate).ok()?;
+    Some(timestamp(parsed.validity().not_after))
+}
+
 fn general_name(name: &GeneralName<'_>) -> Option<String> {
     match name {
         GeneralName::DNSName(name) => Some(name.to_ascii_lowercase()),

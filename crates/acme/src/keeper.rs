@@ -12,13 +12,13 @@ use std::{
 };
 
 use bytes::Bytes;
-use futures_util::{StreamExt as _, stream};
+use futures_util::{StreamExt as _, stream, stream::FuturesUnordered};
 use http::{Request, StatusCode};
 use instant_acme::{AccountCredentials, ExternalAccountKey, NewAccount, RevocationReason, RevocationRequest};
 use parking_lot::Mutex;
 use rustls::sign::CertifiedKey;
 use semantics::Timestamp;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::{
     certificate::Certificate,
@@ -32,6 +32,7 @@ use crate::{
     order::Ordering,
     schedule::{Schedule, Window, ask_again},
     transport::{AcmeClient, Heard, Transport, system_time},
+    waiting::Waiting,
 };
 
 /// Let's Encrypt.
@@ -51,8 +52,8 @@ const ARI_LATER: Duration = Duration::from_secs(6 * 60 * 60);
 const RATE_LIMIT: Duration = Duration::from_secs(60 * 60);
 /// A twin whose name does not lead here is looked at again after this.
 const TWIN_LATER: Duration = Duration::from_secs(60 * 60);
-/// Names on demand that may wait for the keeper; one more is dropped, and its client comes again.
-const DEMANDS: usize = 64;
+/// Names on demand, and certificates to be replaced, that may wait for the keeper. One more is refused.
+const ERRANDS: usize = 64;
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
 /// How a name is proven to be ours.
@@ -131,6 +132,8 @@ pub struct Status {
     pub failures: u32,
     /// When the next attempt is due.
     pub next: Timestamp,
+    /// Who certifies it.
+    pub issuer: Issuer,
 }
 
 /// Keeps certificates.
@@ -146,8 +149,18 @@ pub struct Keeper {
     /// One registers, the others wait for the account.
     registering: tokio::sync::Mutex<()>,
     demand: Option<Demand>,
-    demanded: (mpsc::Sender<String>, tokio::sync::Mutex<mpsc::Receiver<String>>),
+    errands: (mpsc::Sender<Errand>, tokio::sync::Mutex<mpsc::Receiver<Errand>>),
+    waiting: Waiting,
     changed: Notify,
+}
+
+/// What others ask of a keeper that runs.
+#[derive(Debug)]
+enum Errand {
+    /// Somebody connects to this name.
+    Demand(String),
+    /// The certificate for this name is to be replaced and revoked.
+    Replace(String, oneshot::Sender<Result<(), Failure>>),
 }
 
 #[derive(Debug)]
@@ -180,7 +193,7 @@ impl Keeper {
     pub fn open(options: Options, transport: Arc<dyn Transport>, challenges: Challenges, sink: Arc<dyn Sink>) -> Result<Self, FolderError> {
         let folder = Folder::open(&options.folder, &options.directory)?;
         let root = LocalRoot::new(folder.root_file("local-root.pem"), folder.root_file("local-root.key"));
-        let (sender, receiver) = mpsc::channel(DEMANDS);
+        let (sender, receiver) = mpsc::channel(ERRANDS);
         Ok(Self {
             seed: folder.seed(),
             folder,
@@ -191,10 +204,17 @@ impl Keeper {
             entries: Mutex::default(),
             registering: tokio::sync::Mutex::default(),
             demand: options.demand.clone().map(Demand::new),
-            demanded: (sender, tokio::sync::Mutex::new(receiver)),
+            errands: (sender, tokio::sync::Mutex::new(receiver)),
+            waiting: Waiting::default(),
             changed: Notify::new(),
             options,
         })
+    }
+
+    /// The authority's directory.
+    #[must_use]
+    pub fn directory(&self) -> &str {
+        &self.options.directory
     }
 
     /// The root that certifies local names.
@@ -282,6 +302,7 @@ impl Keeper {
             last_error: entry.schedule.history.last_error.clone(),
             failures: entry.schedule.failures(),
             next: entry.due(now),
+            issuer: issuer(name),
         };
         // A twin that leads elsewhere is nobody's trouble.
         entries.iter().filter(|(_, entry)| entry.twin_of.is_none() || entry.certificate.is_some()).map(status).collect()
@@ -289,34 +310,83 @@ impl Keeper {
 
     /// Works until `stop` is ready. Orders under way are given up then; what they had is kept.
     pub async fn run(&self, now: impl Fn() -> Timestamp, stop: impl Future<Output = ()>) {
-        let work = async {
-            let mut demanded = self.demanded.1.lock().await;
+        let now = &now;
+        let renewals = async {
             loop {
                 let next = self.step(now()).await;
                 let pause = next.since(now()).clamp(Duration::from_secs(1), LOOK_AT_LEAST);
                 tokio::select! {
                     () = tokio::time::sleep(pause) => {}
                     () = self.changed.notified() => {}
-                    Some(name) = demanded.recv() => {
-                        if let Err(refused) = self.demand(&name, now()).await {
-                            tracing::debug!("no certificate for {name} on demand: {refused}");
-                        }
-                    }
+                }
+            }
+        };
+        // Beside them, as somebody waits.
+        let errands = async {
+            let mut errands = self.errands.1.lock().await;
+            let mut under_way = FuturesUnordered::new();
+            loop {
+                tokio::select! {
+                    Some(errand) = errands.recv(), if under_way.len() < ORDERS => under_way.push(self.run_errand(errand, now())),
+                    Some(()) = under_way.next() => self.changed.notify_one(),
                 }
             }
         };
         tokio::select! {
-            () = work => {}
+            () = renewals => {}
+            () = errands => {}
             () = stop => {}
         }
     }
 
-    /// Somebody connects to a name that has no certificate; called from a handshake, and returns at once.
-    pub fn missed(&self, name: &str) {
-        if self.demand.is_some() && !self.entries.lock().contains_key(name) {
-            // Dropped when there are too many: the client comes again.
-            let _ = self.demanded.0.try_send(name.to_owned());
+    async fn run_errand(&self, errand: Errand, now: Timestamp) {
+        match errand {
+            Errand::Demand(name) => {
+                if let Err(refused) = self.demand(&name, now).await {
+                    tracing::debug!("no certificate for {name} on demand: {refused}");
+                }
+                self.waiting.decided(&name);
+            }
+            Errand::Replace(name, done) => {
+                let outcome = self.revoke_and_replace(&name, now).await;
+                match &outcome {
+                    Ok(()) => tracing::info!("the certificate for {name} was replaced, and the one before it revoked"),
+                    Err(failure) => tracing::error!("the certificate for {name} was to be replaced and revoked: {failure}"),
+                }
+                // Whoever asked may have gone.
+                let _ = done.send(outcome);
+            }
         }
+    }
+
+    /// Somebody connects to a name that has no certificate; called from a handshake, and returns at once. If there may be one soon, the
+    /// receiver says when that is decided, one way or the other. Nobody waits where it was refused or has failed.
+    pub fn missed(&self, name: &str) -> Option<oneshot::Receiver<()>> {
+        let entries = self.entries.lock();
+        match entries.get(name) {
+            // Before the lock is given back: whoever ends the order takes it first, and tells those who wait then.
+            Some(entry) => (entry.busy && entry.certificate.is_none()).then(|| self.waiting.join(name))?.map(|(told, _)| told),
+            None if self.demand.is_some() && is_host_name(name) && issuer(name) == Issuer::Acme => {
+                let (told, is_first) = self.waiting.join(name)?;
+                if is_first && self.errands.0.try_send(Errand::Demand(name.to_owned())).is_err() {
+                    self.waiting.decided(name);
+                    return None;
+                }
+                Some(told)
+            }
+            None => None,
+        }
+    }
+
+    /// Has a keeper that runs do as [`Keeper::revoke_and_replace`] does.
+    ///
+    /// # Errors
+    /// As there; and when too much waits to be done, or the keeper has ended.
+    pub async fn replace(&self, name: &str) -> Result<(), Failure> {
+        let (done, is_done) = oneshot::channel();
+        let busy = |_| Failure::ours("too many certificates are being ordered").hint("try again in a minute");
+        self.errands.0.try_send(Errand::Replace(name.to_owned(), done)).map_err(busy)?;
+        is_done.await.unwrap_or_else(|_| Err(Failure::ours("nothing is ordered any more: Seawall is stopping")))
     }
 
     /// Does what is due at `now`; when something is due again.
@@ -546,7 +616,15 @@ impl Keeper {
     pub async fn revoke_and_replace(&self, name: &str, now: Timestamp) -> Result<(), Failure> {
         let old = self.entries.lock().get(name).and_then(|entry| entry.certificate.clone());
         let old = old.ok_or_else(|| Failure::ours(format!("there is no certificate for {name}")))?;
+        if !self.folder.is_ours() {
+            let hint = "revoke it by the Seawall that has the folder";
+            return Err(Failure::ours("another Seawall orders the certificates of this folder").hint(hint));
+        }
         self.obtain(name, now).await?;
+        if issuer(name) == Issuer::Local {
+            // Nobody keeps a list for a root of one's own.
+            return Ok(());
+        }
         let heard = Heard::default();
         let account = self.account(&heard).await?;
         let Some(leaf) = old.key.cert.first() else { return Ok(()) };
@@ -625,6 +703,7 @@ impl Drop for Busy<'_> {
         if let Some(entry) = self.keeper.entries.lock().get_mut(self.name) {
             entry.busy = false;
         }
+        self.keeper.waiting.decided(self.name);
     }
 }
 

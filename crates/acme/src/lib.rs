@@ -24,8 +24,9 @@ mod name;
 mod order;
 mod schedule;
 mod transport;
+mod waiting;
 
-pub use certificate::{Certificate, CertificateError};
+pub use certificate::{Certificate, CertificateError, not_after};
 pub use challenges::{CHALLENGE_PATH, Challenges};
 
 pub use check::{Checker, Finding, Severity};

@@ -211,9 +211,9 @@ fn spawn<S: Service>(worker: &Rc<Worker<S>>, accepted: Accepted, peer: Peer) {
 
 /// Shakes hands, and serves in the protocol that was agreed on.
 async fn encrypted<S: Service>(worker: Rc<Worker<S>>, front: Rc<Front>, stream: TcpStream, peer: Peer, seat: Seat, share: Share) {
-    let Some(config) = front.tls.as_ref().map(|tls| Arc::clone(tls.config())) else { return };
+    let Some(tls) = front.tls.clone() else { return };
     seat.until(Phase::Head, front.allowances.header);
-    match Box::pin(tls::shake(stream, &config, &worker.turnstile)).await {
+    match Box::pin(tls::shake(stream, &tls, &worker.turnstile)).await {
         Ok((session, Protocol::Http1)) => h1::serve(worker, front, Stream::tls(session), peer, seat, share).await,
         Ok((session, Protocol::Http2)) => h2::serve(worker, front, Stream::tls(session), peer, seat, share, Vec::new()).await,
         Ok((_, Protocol::Challenge)) => tracing::debug!(peer = ?peer.address, "a certificate authority has looked at its challenge"),

@@ -28,10 +28,8 @@ impl Automatic {
     pub(crate) fn start(acme: &Acme, certificates: &Arc<Certificates>, challenges: Challenges, clock: Clock) -> anyhow::Result<Self> {
         let keeper = Arc::new(Keeper::open(acme.options.clone(), transport(acme)?, challenges, Arc::new(Shown(Arc::clone(certificates))))?);
         want(&keeper, acme, certificates);
-        if acme.options.demand.is_some() {
-            let keeper = Arc::clone(&keeper);
-            certificates.when_missed(Box::new(move |name| keeper.missed(name)));
-        }
+        let asked = Arc::clone(&keeper);
+        certificates.when_missed(Some(Box::new(move |name| asked.missed(name))));
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel();
         let working = Arc::clone(&keeper);

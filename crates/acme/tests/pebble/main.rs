@@ -417,3 +417,53 @@ async fn on_demand_names_are_limited() {
     assert_eq!(outcomes, [Ok(()), Ok(()), Err(Refused::TooMany)]);
     assert_eq!(stage.between.asked("/order-plz").len(), 2);
 }
+
+/// RFC 8446 knows no "come back later": whoever is refused sees an error page. All who wait are told, and there is one order for them.
+#[tokio::test]
+async fn who_connects_to_a_new_name_waits_for_its_certificate() {
+    let mut stage = Stage::new().await;
+    let patterns = vec!["*.example.org".to_owned()];
+    let ask = Some("http://127.0.0.1:9999/ask".to_owned());
+    stage.options.demand = Some(DemandOptions { patterns, ask, names_max: 10, names_an_hour: 10 });
+    stage.between.elsewhere(|request| {
+        let asks = request.uri().host() == Some("127.0.0.1") && request.uri().path() == "/ask";
+        asks.then(|| Response::builder().status(404).body(Bytes::new()).expect("a response"))
+    });
+    let keeper = stage.keeper(&["blog.example.org"]);
+    let now = now();
+    let clients = async {
+        // A stranger's name is decided as well.
+        let names = ["a.example.org", "a.example.org", "stranger.example.net"];
+        let told = names.map(|name| keeper.missed(name).expect("a place among those who wait"));
+        for told in told {
+            told.await.expect("decided");
+        }
+        assert!(stage.shown.of("a.example.org").is_some() && stage.shown.of("stranger.example.net").is_none());
+        for nobody in ["192.0.2.1", "*.example.org", "example"] {
+            assert!(keeper.missed(nobody).is_none(), "{nobody}");
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), keeper.run(|| now, clients)).await.expect("in time");
+    assert_eq!(stage.between.asked("/ask").len(), 1);
+    let of_a = keeper.status(now).into_iter().find(|status| status.name == "a.example.org").expect("known");
+    assert_eq!((of_a.failures, of_a.last_error), (0, None));
+}
+
+/// The key was copied by somebody.
+#[tokio::test]
+async fn a_running_keeper_replaces_and_revokes() {
+    let stage = Stage::new().await;
+    let keeper = stage.keeper(&["blog.example.org"]);
+    let now = now();
+    keeper.step(now).await;
+    let old = stage.shown.of("blog.example.org").expect("shown");
+    let commands = async {
+        keeper.replace("blog.example.org").await.expect("replaced");
+        let nothing = keeper.replace("other.example.org").await.expect_err("there is none");
+        assert!(nothing.to_string().contains("no certificate for other.example.org"), "{nothing}");
+    };
+    tokio::time::timeout(Duration::from_secs(60), keeper.run(|| now, commands)).await.expect("in time");
+    let new = stage.shown.of("blog.example.org").expect("shown");
+    assert_ne!(serial(&old), serial(&new));
+    assert_eq!((stage.status_at_authority(&old).await, stage.status_at_authority(&new).await), ("Revoked".to_owned(), "Valid".to_owned()));
+}

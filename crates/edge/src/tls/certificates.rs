@@ -3,15 +3,16 @@
 use std::{
     collections::{BTreeMap, HashMap},
     fmt,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use rustls::{
     SignatureAlgorithm,
     server::{ClientHello, ResolvesServerCert},
     sign::CertifiedKey,
 };
+use tokio::sync::oneshot;
 
 /// The protocol in which a certificate authority looks for its challenge (RFC 8737 §4).
 pub(crate) const ACME_TLS: &[u8] = b"acme-tls/1";
@@ -36,11 +37,12 @@ pub struct Certificates {
     bundles: Mutex<BTreeMap<String, Bundle>>,
     table: ArcSwap<Table>,
     challenges: ArcSwap<HashMap<String, Arc<CertifiedKey>>>,
-    missed: OnceLock<Missed>,
+    missed: ArcSwapOption<Missed>,
 }
 
-/// Is told a name that somebody asked for, in lower case, and for which there is no certificate.
-pub type Missed = Box<dyn Fn(&str) + Send + Sync>;
+/// Is told a name that somebody asks for, in lower case, and for which there is no certificate. If one may come soon, it says when that is
+/// decided, one way or the other; whoever asked waits for it. It must return at once, and bounds how many wait.
+pub type Missed = Box<dyn Fn(&str) -> Option<oneshot::Receiver<()>> + Send + Sync>;
 
 /// What a handshake looks into.
 #[derive(Debug, Default)]
@@ -85,9 +87,21 @@ impl Certificates {
         self.table.load().named(name).is_some()
     }
 
-    /// From now on `missed` is told names for which there is none, from within handshakes: it must return at once. Only the first call counts.
-    pub fn when_missed(&self, missed: Missed) {
-        let _ = self.missed.set(missed);
+    /// From now on `missed` is told names for which there is none.
+    pub fn when_missed(&self, missed: Option<Missed>) {
+        self.missed.store(missed.map(Arc::new));
+    }
+
+    /// What a client that says this waits for before its handshake goes on: nearly always nothing.
+    pub(super) fn awaited(&self, hello: &ClientHello<'_>) -> Option<oneshot::Receiver<()>> {
+        if is_challenge(hello) { None } else { self.awaited_for(hello.server_name()?) }
+    }
+
+    fn awaited_for(&self, name: &str) -> Option<oneshot::Receiver<()>> {
+        let missed = self.missed.load();
+        let missed = missed.as_deref()?;
+        let name = name.to_ascii_lowercase();
+        if self.covers(&name) { None } else { missed(&name) }
     }
 
     /// Answers the challenge for `name` with a self-signed certificate (RFC 8737 §3), to those who ask by `acme-tls/1` alone.
@@ -123,9 +137,6 @@ impl Certificates {
         }
         let table = self.table.load();
         let named = name.and_then(|name| table.named(name));
-        if let (None, Some(name), Some(missed)) = (named, name, self.missed.get()) {
-            missed(name);
-        }
         let keys = named.unwrap_or(&table.default);
         keys.iter().find(|key| can_read(key)).or_else(|| keys.first()).cloned()
     }
@@ -165,10 +176,13 @@ fn cost(key: &CertifiedKey) -> u8 {
 
 impl ResolvesServerCert for Certificates {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        // A certificate authority offers nothing else (RFC 8737 §3).
-        let is_challenge = hello.alpn().is_some_and(|mut offered| offered.next() == Some(ACME_TLS) && offered.next().is_none());
-        self.choose(hello.server_name(), is_challenge, |key| key.key.choose_scheme(hello.signature_schemes()).is_some())
+        self.choose(hello.server_name(), is_challenge(&hello), |key| key.key.choose_scheme(hello.signature_schemes()).is_some())
     }
+}
+
+/// A certificate authority offers nothing else (RFC 8737 §3).
+fn is_challenge(hello: &ClientHello<'_>) -> bool {
+    hello.alpn().is_some_and(|mut offered| offered.next() == Some(ACME_TLS) && offered.next().is_none())
 }
 
 impl fmt::Debug for Certificates {
@@ -271,14 +285,20 @@ mod tests {
     }
 
     #[test]
-    fn a_name_without_a_certificate_is_told() {
+    fn a_name_without_a_certificate_is_told_and_may_be_waited_for() {
         let certificates = Certificates::new();
         let (told, names) = std::sync::mpsc::sync_channel(4);
-        certificates.when_missed(Box::new(move |name| told.try_send(name.to_owned()).expect("room")));
+        let missed = move |name: &str| {
+            told.try_send(name.to_owned()).expect("room");
+            (name == "soon.example").then(|| oneshot::channel().1)
+        };
+        assert!(certificates.awaited_for("soon.example").is_none());
+        certificates.when_missed(Some(Box::new(missed)));
         certificates.put("1", bundle(&["a.example"], &key(&PKCS_ECDSA_P256_SHA256), true));
-        for name in [Some("a.example"), Some("b.example"), None] {
-            assert!(shown(&certificates, name).is_some());
-        }
-        assert_eq!(names.try_iter().collect::<Vec<_>>(), ["b.example"]);
+        let awaited = ["a.example", "b.example", "SOON.example"].map(|name| certificates.awaited_for(name).is_some());
+        assert_eq!(awaited, [false, false, true]);
+        assert_eq!(names.try_iter().collect::<Vec<_>>(), ["b.example", "soon.example"]);
+        certificates.when_missed(None);
+        assert!(certificates.awaited_for("soon.example").is_none());
     }
 }

@@ -1,15 +1,16 @@
 //! From a TCP connection to a session. A handshake costs as much as a hundred hits, so a worker does one at a time and looks after its other
 //! connections in between.
 
-use std::{cell::Cell, future::poll_fn, io, sync::Arc, task::Poll};
+use std::{cell::Cell, future::poll_fn, io, sync::Arc, task::Poll, time::Duration};
 
 use rustls::{
-    ServerConfig, ServerConnection,
+    ServerConnection,
     server::{Accepted, AcceptedAlert, Acceptor},
 };
 use tokio::{net::TcpStream, sync::Semaphore};
 
 use super::{
+    Tls,
     certificates::ACME_TLS,
     session::{Last, Session, Socket},
 };
@@ -21,6 +22,9 @@ const HELLO_MAX: usize = 16 * 1024;
 /// Clients of one worker that may wait for their turn; those beyond are turned away at once, while there is still time to serve the others.
 /// With [`HELLO_MAX`], 8 MiB at worst.
 const WAITING_MAX: usize = 512;
+
+/// How long a client waits for a certificate that is being ordered. Its handshake's own deadline may be sooner.
+const AWAITED_MAX: Duration = Duration::from_secs(9);
 
 /// Why there is no session.
 #[derive(Debug, thiserror::Error)]
@@ -91,14 +95,15 @@ impl Drop for Waiting<'_> {
 }
 
 /// Shakes hands. Who keeps the time is the caller.
-pub(crate) async fn shake(
-    mut io: TcpStream,
-    config: &Arc<ServerConfig>,
-    turnstile: &Turnstile,
-) -> Result<(Session, Protocol), HandshakeError> {
+pub(crate) async fn shake(mut io: TcpStream, tls: &Tls, turnstile: &Turnstile) -> Result<(Session, Protocol), HandshakeError> {
     let mut received = 0;
     let accepted = hello(&mut io, &mut received).await?;
-    let begun = turnstile.pass(|| accepted.into_connection(Arc::clone(config))).await?;
+    let awaited = tls.certificates().awaited(&accepted.client_hello());
+    if let Some(decided) = awaited {
+        // Before it is its turn, so that nobody waits with it. What became of it is seen when the certificate is chosen.
+        let _ = tokio::time::timeout(AWAITED_MAX, decided).await;
+    }
+    let begun = turnstile.pass(|| accepted.into_connection(Arc::clone(tls.config()))).await?;
     let mut tls = begun.map_err(|(error, alert)| refuse(&io, error, alert))?;
     loop {
         flush(&mut io, &mut tls).await?;

@@ -236,7 +236,8 @@ pub struct Acme {
     pub eab_key_file: Given<String>,
 
     /// Whether a name gets its certificate when somebody first connects to it: those below a host such as `"*.example.org"`, and those that `ask`
-    /// approves of. The first connection is refused, and a few seconds later the name works. At most 20 new names an hour, 1000 in all.
+    /// approves of. Who connects first waits for it, nine seconds at most, and up to 64 at a time; others do not wait with them. At most 20 new
+    /// names an hour, 1000 in all.
     ///
     /// Default: `false`.
     pub on_demand: Given<bool>,
