@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::explain::{ExplainCommand, ExplainRefused, StoredCommand};
+use crate::{
+    certificates::{CertificateState, RevokeRefused},
+    explain::{ExplainCommand, ExplainRefused, StoredCommand},
+};
 
 /// The running server, as the admin API sees it. Calls come from the admin listener's thread and should take microseconds: read counters,
 /// leave a command, return.
@@ -30,6 +33,15 @@ pub trait Console: Send + Sync + 'static {
 
     /// Lists what is stored and no longer fresh, likewise.
     fn stored(&self, command: &StoredCommand) -> serde_json::Value;
+
+    /// Lists the certificates, by name.
+    fn certificates(&self) -> Vec<CertificateState>;
+
+    /// Gets another certificate for a name, and has the one that was there revoked. Called on a thread that may wait: for most of a minute.
+    ///
+    /// # Errors
+    /// When there is none, the authority refuses, or it takes longer; then it goes on.
+    fn revoke(&self, name: &str) -> Result<CertificateState, RevokeRefused>;
 }
 
 /// One metric: its meaning, and a value for each set of labels.

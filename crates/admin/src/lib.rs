@@ -15,6 +15,7 @@
 //!
 //! Errors are `{"error": what is wrong, "remedy": what to do}`.
 
+mod certificates;
 mod connections;
 mod console;
 mod explain;
@@ -27,6 +28,7 @@ mod routes;
 mod tests;
 mod token;
 
+pub use certificates::{BadRevocation, CertificateState, RevokeCommand, RevokeRefused};
 pub use connections::{CONNECTIONS_MAX, serve};
 pub use console::{Console, Health, Metric, MetricKind, PurgeCommand, PurgeDone, PurgeRefused, PurgeTarget, Sample, SiteHealth, Value};
 pub use explain::{BadQuestion, ExplainCommand, ExplainRefused, StoredCommand};

@@ -14,6 +14,7 @@ use axum::{
 use serde::Serialize;
 
 use crate::{
+    certificates::{BadRevocation, RevokeRefused},
     console::PurgeRefused,
     explain::{BadQuestion, ExplainRefused},
     purge::BadCommand,
@@ -92,6 +93,23 @@ impl From<ExplainRefused> for Refusal {
             ExplainRefused::Bad(_) => StatusCode::BAD_REQUEST,
             ExplainRefused::NoSite { .. } => StatusCode::MISDIRECTED_REQUEST,
             ExplainRefused::Busy => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::new(status, error.to_string(), error.remedy())
+    }
+}
+
+impl From<BadRevocation> for Refusal {
+    fn from(error: BadRevocation) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, error.to_string(), error.remedy())
+    }
+}
+
+impl From<RevokeRefused> for Refusal {
+    fn from(error: RevokeRefused) -> Self {
+        let status = match error {
+            RevokeRefused::Unknown(_) => StatusCode::NOT_FOUND,
+            RevokeRefused::Failed(_) => StatusCode::BAD_GATEWAY,
+            RevokeRefused::Slow => StatusCode::GATEWAY_TIMEOUT,
         };
         Self::new(status, error.to_string(), error.remedy())
     }

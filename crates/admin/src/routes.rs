@@ -17,6 +17,7 @@ use axum::{
 use serde::Serialize;
 
 use crate::{
+    certificates::{CertificateState, RevokeCommand, RevokeRefused},
     console::{Console, Health, Metric, PurgeCommand, PurgeDone, SiteHealth},
     explain::{ExplainCommand, ExplainRefused, StoredCommand},
     exposition,
@@ -37,6 +38,8 @@ POST /explain   {\"url\": \"…\", \"fields\": [[\"name\", \"value\"]]}: how a r
 POST /stored    {}: what is stored and no longer fresh
 POST /purge     {\"url\": \"…\"}, {\"prefix\": \"…\"}, {\"host\": \"…\"}, {\"tag\": \"…\"} or {\"all\": true};
                 \"hard\": false marks stale
+GET  /certificates         names, who certifies them, until when, when they are renewed
+POST /certificates/revoke  {\"name\": \"…\"}: gets another one, and has this one revoked
 POST needs Authorization: Bearer TOKEN
 ";
 
@@ -52,6 +55,8 @@ pub(crate) fn router(console: Arc<dyn Console>, guard: Guard, body_timeout: Dura
         .route("/explain", post(move |console: Shared, request: Request| explain(console, request, body_timeout)))
         .route("/stored", post(move |console: Shared, request: Request| stored(console, request, body_timeout)))
         .route("/purge", post(move |console: Shared, request: Request| purge(console, request, body_timeout)))
+        .route("/certificates", get(certificates))
+        .route("/certificates/revoke", post(move |console: Shared, request: Request| revoke(console, request, body_timeout)))
         .method_not_allowed_fallback(async || Refusal::method())
         .fallback(async || Refusal::no_such_route())
         .layer(DefaultBodyLimit::max(BODY_MAX))
@@ -143,4 +148,14 @@ async fn stored(State(console): Shared, request: Request, body_timeout: Duration
     // A walk through everything that is stored.
     let listed = tokio::task::spawn_blocking(move || console.stored(&command)).await;
     Ok(Json(listed.map_err(|_| ExplainRefused::Busy)?))
+}
+
+async fn certificates(State(console): Shared) -> Json<Vec<CertificateState>> {
+    Json(console.certificates())
+}
+
+async fn revoke(State(console): Shared, request: Request, body_timeout: Duration) -> Result<Json<CertificateState>, Refusal> {
+    let command = RevokeCommand::from_json(&body(request, body_timeout).await?)?;
+    let revoked = tokio::task::spawn_blocking(move || console.revoke(&command.name)).await;
+    Ok(Json(revoked.unwrap_or(Err(RevokeRefused::Slow))?))
 }

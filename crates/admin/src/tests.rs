@@ -15,8 +15,8 @@ use serde_json::{Value as Json, json};
 use tokio::sync::oneshot;
 
 use crate::{
-    Console, ExplainCommand, ExplainRefused, Health, Metric, MetricKind, PurgeCommand, PurgeDone, PurgeRefused, PurgeTarget, Sample,
-    SiteHealth, StoredCommand, Token,
+    CertificateState, Console, ExplainCommand, ExplainRefused, Health, Metric, MetricKind, PurgeCommand, PurgeDone, PurgeRefused,
+    PurgeTarget, RevokeRefused, Sample, SiteHealth, StoredCommand, Token,
     connections::{Bounds, serve_within},
 };
 
@@ -71,6 +71,23 @@ impl Console for Fake {
     fn stored(&self, command: &StoredCommand) -> Json {
         json!({"host": command.host})
     }
+
+    fn certificates(&self) -> Vec<CertificateState> {
+        vec![certificate("a.example", Some(7))]
+    }
+
+    fn revoke(&self, name: &str) -> Result<CertificateState, RevokeRefused> {
+        match name {
+            "a.example" => Ok(certificate(name, Some(8))),
+            "slow.example" => Err(RevokeRefused::Slow),
+            "failed.example" => Err(RevokeRefused::Failed("the authority refuses".to_owned())),
+            _ => Err(RevokeRefused::Unknown(name.to_owned())),
+        }
+    }
+}
+
+fn certificate(name: &str, not_after: Option<u64>) -> CertificateState {
+    CertificateState { name: name.to_owned(), authority: "https://a/dir".to_owned(), not_after, next: Some(5), last_error: None }
 }
 
 struct Running {
@@ -181,6 +198,9 @@ fn every_route_with_and_without_the_token() {
         ("POST /explain", r#"{"url": "http://a/"}"#, [401, 401, 200], [401, 401, 200]),
         ("GET /explain", "", [405, 405, 405], [401, 401, 405]),
         ("POST /stored", "{}", [401, 401, 200], [401, 401, 200]),
+        ("GET /certificates", "", [200, 200, 200], [401, 401, 200]),
+        ("POST /certificates/revoke", r#"{"name": "a.example"}"#, [401, 401, 200], [401, 401, 200]),
+        ("GET /certificates/revoke", "", [405, 405, 405], [401, 401, 405]),
         ("GET /nothing", "", [404, 404, 404], [401, 401, 404]),
         ("OPTIONS /purge", "", [405, 405, 405], [401, 401, 405]),
         ("POST /purge", all, [401, 401, 200], [401, 401, 200]),
@@ -214,6 +234,27 @@ fn every_route_with_and_without_the_token() {
     }
     let everything = PurgeCommand { target: PurgeTarget::All, hard: true };
     assert_eq!((local.purges(), open.purges()), (vec![everything.clone()], vec![everything]));
+}
+
+#[test]
+fn certificates_are_listed_and_revoked() {
+    let server = Running::start();
+    let listed = server.ask("GET /certificates HTTP/1.1|HOST", "");
+    let state = json!({"name": "a.example", "authority": "https://a/dir", "not_after": 7, "next": 5, "last_error": null});
+    assert_eq!((listed.status, listed.json()), (200, json!([state])));
+    let revoke = |body| server.ask("POST /certificates/revoke HTTP/1.1|HOST|Authorization: Bearer TOKEN", body);
+    assert_eq!(revoke(r#"{"name": "a.example"}"#).json()["not_after"], 8);
+    for (body, status, error) in [
+        (r#"{"name": "b.example"}"#, 404, "no certificate for b.example"),
+        (r#"{"name": "failed.example"}"#, 502, "the authority refuses"),
+        (r#"{"name": "slow.example"}"#, 504, "still being ordered"),
+        (r#"{"name": "a.example", "reason": 1}"#, 400, "unknown field `reason`"),
+        ("{}", 400, "missing field `name`"),
+    ] {
+        let answer = revoke(body);
+        assert_eq!(answer.status, status, "{body}");
+        assert!(answer.json()["error"].as_str().is_some_and(|said| said.contains(error)), "{answer:?}");
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::{
 };
 
 use acme::{Challenges, Checker, Finding, Https, Issuer, Keeper, Severity, Sink, issuer, trust_instructions};
+use admin::CertificateState;
 use anyhow::Context;
 use edge::tls::{Bundle, Certificates};
 use pipeline::Clock;
@@ -80,6 +81,45 @@ fn wall(clock: &Clock) -> Timestamp {
 fn transport(acme: &Acme) -> anyhow::Result<Arc<Https>> {
     let tls = origins::http::tls_config(acme.ca_file.as_deref()).context("whom to trust as a certificate authority")?;
     Ok(Arc::new(Https::new(&tls)))
+}
+
+/// The certificates that it keeps, and those that it has not got yet.
+pub(crate) fn kept(keeper: &Keeper, now: Timestamp) -> Vec<CertificateState> {
+    let state = |status: acme::Status| CertificateState {
+        authority: match status.issuer {
+            Issuer::Acme => keeper.directory().to_owned(),
+            Issuer::Local => "this machine's own root".to_owned(),
+        },
+        name: status.name,
+        not_after: status.not_after.map(Timestamp::as_secs),
+        next: Some(status.next.as_secs()),
+        last_error: status.last_error,
+    };
+    keeper.status(now).into_iter().map(state).collect()
+}
+
+/// Those that are read from files.
+pub(crate) fn of_files(certificates: &Certificates) -> Vec<CertificateState> {
+    let of_file = |(id, bundle): (String, Bundle)| {
+        let file = id.strip_prefix("file:")?.to_owned();
+        let not_after = bundle.key.cert.first().and_then(|leaf| acme::not_after(leaf)).map(Timestamp::as_secs);
+        let state =
+            |name: &String| CertificateState { name: name.clone(), authority: file.clone(), not_after, next: None, last_error: None };
+        Some(bundle.names.iter().map(state).collect::<Vec<_>>())
+    };
+    certificates.all().into_iter().filter_map(of_file).flatten().collect()
+}
+
+/// Takes away what is shown for other names than these.
+pub(crate) fn withdraw_others(certificates: &Certificates, acme: Option<&Acme>) {
+    let is_wanted = |name: &str| {
+        acme.is_some_and(|acme| acme.names.iter().any(|wanted| wanted == name) || acme.twins.iter().any(|(twin, _)| twin == name))
+    };
+    for (id, _) in certificates.all() {
+        if id.strip_prefix(ID).is_some_and(|name| !is_wanted(name)) {
+            certificates.remove(&id);
+        }
+    }
 }
 
 /// What brings certificates has ids of its own.

@@ -30,6 +30,8 @@ pub enum Command {
     Explain(Explain),
     /// Fill the cache before readers come
     Warm(Warm),
+    /// List the certificates of a running Seawall, or have one replaced and revoked
+    Certificates(Certificates),
     /// Ask a running Seawall whether it is well; for containers and monitors
     Health(Health),
 }
@@ -308,6 +310,46 @@ fn rate(text: &str) -> Result<f64, String> {
     number.filter(|rate| (0.001..=10_000.0).contains(rate)).ok_or_else(|| "write a number of requests a second, 0.001 to 10000".to_owned())
 }
 
+const CERTIFICATES_EXAMPLES: &str = "\
+Examples:
+  seawall certificates
+      Each name: until when its certificate is valid, when it is renewed, who certifies it, and what went wrong.
+
+  seawall certificates revoke blog.example.org
+      When somebody else may have the key: gets a certificate with a new key, shows that, and has the old one revoked.";
+
+/// List certificates.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(after_help = CERTIFICATES_EXAMPLES, args_conflicts_with_subcommands = true)]
+pub struct Certificates {
+    /// Write JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+
+    /// The running Seawall.
+    #[command(flatten)]
+    pub access: Access,
+
+    /// What to do with one.
+    #[command(subcommand)]
+    pub action: Option<CertificateAction>,
+}
+
+/// What can be done with a certificate.
+#[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
+pub enum CertificateAction {
+    /// Get another certificate for a name, and have the one that is there revoked: its key may be known to somebody else
+    Revoke {
+        /// The name
+        #[arg(value_name = "NAME")]
+        name: String,
+
+        /// The running Seawall.
+        #[command(flatten)]
+        access: Access,
+    },
+}
+
 /// Ask a running Seawall whether it is well: exit code 0 if it serves, 1 if it does not.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
@@ -447,6 +489,18 @@ mod tests {
         for wrong in ["--concurrency 0", "--concurrency 65", "--rate 0", "--rate fast", "--rate NaN"] {
             assert!(parse(&format!("seawall warm {wrong}")).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn certificates_are_listed_unless_one_is_to_be_revoked() {
+        let Ok(Command::Certificates(list)) = parse("seawall certificates --json --admin 127.0.0.1:1") else { panic!("a list") };
+        assert_eq!((list.json, list.access.admin.as_deref(), list.action), (true, Some("127.0.0.1:1"), None));
+        let Ok(Command::Certificates(revoke)) = parse("seawall certificates revoke a.example --admin 127.0.0.1:1") else {
+            panic!("revoke")
+        };
+        let access = Access { admin: Some("127.0.0.1:1".to_owned()), ..Access::default() };
+        assert_eq!(revoke.action, Some(CertificateAction::Revoke { name: "a.example".to_owned(), access }));
+        assert!(parse("seawall certificates revoke").is_err());
     }
 
     #[test]

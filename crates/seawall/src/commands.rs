@@ -13,8 +13,8 @@ use clap::Parser;
 
 use crate::{
     admin_client::AdminClient,
-    automatic, banner,
-    cli::{Access, Check, Cli, Command, Explain, Health, New, Purge, PurgeMode, PurgeTarget, Serve, Warm},
+    automatic, banner, certificate_list,
+    cli::{Access, CertificateAction, Certificates, Check, Cli, Command, Explain, Health, New, Purge, PurgeMode, PurgeTarget, Serve, Warm},
     config::{self, ConfigErrors},
     explain, purge, signals,
     terminal::has_colour,
@@ -36,6 +36,7 @@ pub fn run() -> ExitCode {
         Command::Purge(purge) => self::purge(&purge),
         Command::Explain(explain) => self::explain(&explain),
         Command::Warm(warm) => self::warm(&warm),
+        Command::Certificates(certificates) => self::certificates(&certificates),
         Command::Health(health) => self::health(&health),
     };
     match done {
@@ -162,6 +163,26 @@ fn warm(warm: &Warm) -> anyhow::Result<ExitCode> {
     progress.end();
     say(&format!("\n{}", summary.table(has_colour(&io::stdout()))))?;
     Ok(if summary.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn certificates(certificates: &Certificates) -> anyhow::Result<ExitCode> {
+    let access = match &certificates.action {
+        Some(CertificateAction::Revoke { access, .. }) => access,
+        None => &certificates.access,
+    };
+    let client = match admin_client(access)? {
+        Ok(client) => client,
+        Err(errors) => return Ok(show(&errors)),
+    };
+    match &certificates.action {
+        Some(CertificateAction::Revoke { name, .. }) => say(&certificate_list::revoke(client, name)?)?,
+        None if certificates.json => {
+            let all: serde_json::Value = client.get("/certificates")?;
+            say(&format!("{}\n", serde_json::to_string_pretty(&all)?))?;
+        }
+        None => say(&certificate_list::list(&client)?)?,
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// For containers and monitors: they look at the exit code.

@@ -3,11 +3,12 @@
 use std::{
     net::{IpAddr, Ipv4Addr},
     sync::{Arc, atomic::Ordering},
+    time::Duration,
 };
 
 use admin::{
-    Console, ExplainCommand, ExplainRefused, Health, Metric, MetricKind, PurgeCommand, PurgeDone, PurgeRefused, PurgeTarget, Sample,
-    SiteHealth, StoredCommand,
+    CertificateState, Console, ExplainCommand, ExplainRefused, Health, Metric, MetricKind, PurgeCommand, PurgeDone, PurgeRefused,
+    PurgeTarget, RevokeRefused, Sample, SiteHealth, StoredCommand,
 };
 use edge::Socket;
 use http::Uri;
@@ -15,10 +16,15 @@ use pipeline::OUTCOMES;
 use semantics::{Scheme, Timestamp, target::host_without_port};
 use store::{Hardness, Target};
 
-use crate::{explain, plan::SitePlan, server::State};
+use tokio::runtime::Builder;
+
+use crate::{automatic, explain, plan::SitePlan, server::State};
 
 /// Stored responses in one list: some 10 MB of JSON.
 const STORED_MAX: usize = 50_000;
+
+/// How long a new certificate is waited for; the admin listener ends its connections after a minute.
+const REVOKE_WAIT: Duration = Duration::from_secs(50);
 
 /// The console of a running server.
 #[derive(Debug)]
@@ -130,7 +136,7 @@ impl Console for ServerConsole {
         let labelled = |label: &'static str, names: &[&'static str], values: &[u64]| {
             names.iter().zip(values).map(|(name, value)| Sample::labelled(label, *name, *value)).collect::<Vec<_>>()
         };
-        let certificates = state.keeper.as_ref().map(|keeper| keeper.status(state.shared.clock.now())).unwrap_or_default();
+        let certificates = state.keeper.load().as_ref().map(|keeper| keeper.status(state.shared.clock.now())).unwrap_or_default();
         let one = |value: u64| vec![Sample::plain(value)];
         let loads: Vec<(&str, (usize, usize))> = plan.sites.iter().filter_map(|site| Some((site.name(), site.origin_load()?))).collect();
         let counter = MetricKind::Counter;
@@ -314,6 +320,26 @@ impl Console for ServerConsole {
         let host = command.host.as_deref().map(str::to_ascii_lowercase);
         let wanted = |key: &policy::ShownKey| host.as_deref().is_none_or(|host| key.host == host || host_without_port(&key.host) == host);
         serde_json::to_value(self.0.shared.stale(STORED_MAX, wanted)).unwrap_or_default()
+    }
+
+    fn certificates(&self) -> Vec<CertificateState> {
+        let of_files = automatic::of_files(self.0.tls.certificates());
+        let kept = self.0.keeper.load_full().map(|keeper| automatic::kept(&keeper, self.0.shared.clock.now())).unwrap_or_default();
+        let mut all: Vec<CertificateState> = kept.into_iter().chain(of_files).collect();
+        all.sort_by(|one, other| one.name.cmp(&other.name));
+        all
+    }
+
+    fn revoke(&self, name: &str) -> Result<CertificateState, RevokeRefused> {
+        let unknown = || RevokeRefused::Unknown(name.to_owned());
+        let name = name.to_ascii_lowercase();
+        let keeper = self.0.keeper.load_full().ok_or_else(unknown)?;
+        let state = || automatic::kept(&keeper, self.0.shared.clock.now()).into_iter().find(|state| state.name == name);
+        state().filter(|state| state.not_after.is_some()).ok_or_else(unknown)?;
+        let runtime = Builder::new_current_thread().enable_time().build().map_err(|error| RevokeRefused::Failed(error.to_string()))?;
+        let replaced = runtime.block_on(async { tokio::time::timeout(REVOKE_WAIT, keeper.replace(&name)).await });
+        replaced.map_err(|_| RevokeRefused::Slow)?.map_err(|failure| RevokeRefused::Failed(failure.to_string()))?;
+        state().ok_or_else(unknown)
     }
 }
 

@@ -6,6 +6,7 @@ mod access_log;
 pub mod admin_client;
 mod automatic;
 mod banner;
+mod certificate_list;
 mod certificates;
 pub mod cli;
 mod commands;

@@ -12,7 +12,7 @@ use std::{
 
 use acme::Challenges;
 use anyhow::Context;
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use edge::{
     Gauges, Listener, Socket, Worker,
     tls::{Certificates, Tls},
@@ -27,9 +27,9 @@ use tokio::{
 
 use crate::{
     access_log::AccessLog,
-    automatic::Automatic,
+    automatic::{self, Automatic},
     certificates::Files,
-    config::settings::{AccessLog as LogDestination, Http3, Listen, Settings, Source},
+    config::settings::{AccessLog as LogDestination, Acme, Http3, Listen, Settings, Source},
     console::ServerConsole,
     explain::Asking,
     log_writer::{self, LogSink},
@@ -71,7 +71,7 @@ pub(crate) struct State {
     /// What certificate authorities look for on the plain port.
     pub(crate) challenges: Challenges,
     /// Certificates that come by themselves.
-    pub(crate) keeper: Option<Arc<acme::Keeper>>,
+    pub(crate) keeper: ArcSwapOption<acme::Keeper>,
     pub(crate) plan: ArcSwap<Plan>,
     pub(crate) counters: Vec<Arc<Counters>>,
     pub(crate) began: Instant,
@@ -121,8 +121,8 @@ impl Server {
         shared.tell_certified(Box::new(move |host| shown.covers(&host.to_ascii_lowercase())));
         let challenges = Challenges::default();
         let clock = shared.clock.clone();
-        let automatic = plan.settings.tls.as_ref().and_then(|tls| tls.acme.as_ref());
-        let automatic = automatic.map(|acme| Automatic::start(acme, tls.certificates(), challenges.clone(), clock)).transpose()?;
+        let automatic =
+            acme_in_force(&plan.settings).map(|acme| Automatic::start(acme, tls.certificates(), challenges.clone(), clock)).transpose()?;
         let looking = Arc::clone(&certificates).keep_looking()?;
         let log = start_log(&plan.settings)?;
         let (questions, asked): (Vec<_>, Vec<_>) = (0..workers).map(|_| mpsc::channel(QUESTIONS)).unzip();
@@ -131,7 +131,7 @@ impl Server {
             gauges: Arc::default(),
             tls,
             challenges,
-            keeper: automatic.as_ref().map(|automatic| Arc::clone(automatic.keeper())),
+            keeper: ArcSwapOption::new(automatic.as_ref().map(|automatic| Arc::clone(automatic.keeper()))),
             plan: ArcSwap::new(Arc::clone(&plan)),
             counters: (0..workers).map(|_| Arc::default()).collect(),
             began: Instant::now(),
@@ -217,13 +217,13 @@ impl Server {
     ///
     /// # Errors
     /// When the new settings name what cannot be read; the old ones stay.
-    pub fn reload(&mut self, settings: Settings) -> anyhow::Result<Vec<&'static str>> {
+    pub fn reload(&mut self, mut settings: Settings) -> anyhow::Result<Vec<&'static str>> {
         warn(&settings);
         let before = self.state.plan.load_full();
         let fixed = [
             (before.settings.server.listen != settings.server.listen, "server.listen"),
             (tls_listen(&before.settings) != tls_listen(&settings), "tls.listen"),
-            (acme_options(&before.settings) != acme_options(&settings), "acme"),
+            (tls_listen(&before.settings).is_empty() && settings.tls.as_ref().is_some_and(|tls| tls.acme.is_some()), "acme"),
             (http3(&before.settings).is_some() != http3(&settings).is_some(), "server.http3"),
             (before.settings.server.workers != settings.server.workers, "server.workers"),
             (before.settings.server.admin != settings.server.admin, "server.admin"),
@@ -231,13 +231,15 @@ impl Server {
             (before.settings.cache_disk != settings.cache_disk, "cache.dir and cache.disk"),
             (before.settings.log != settings.log, "log"),
         ];
+        // Nobody is sent to https where it is not spoken.
+        if let Some(tls) = &mut settings.tls {
+            tls.listen = tls_listen(&before.settings).to_vec();
+        }
         let plan = Arc::new(Plan::new(settings, &mut self.numbers, &self.state.shared, Some(&before))?);
         // Whatever can fail fails here, before the first worker has changed.
         plan.router()?;
         self.certificates.watch(plan.settings.tls.as_ref().map_or(&[], |tls| &tls.certificates))?;
-        if let (Some(automatic), Some(acme)) = (&self.automatic, plan.settings.tls.as_ref().and_then(|tls| tls.acme.as_ref())) {
-            automatic.want(acme, self.state.tls.certificates());
-        }
+        self.keep_certificates(acme_in_force(&before.settings), acme_in_force(&plan.settings))?;
         for worker in &self.workers {
             worker.reload.blocking_send(Arc::clone(&plan)).context("a worker has ended")?;
         }
@@ -250,6 +252,37 @@ impl Server {
             sink.reopen();
         }
         Ok(fixed.into_iter().filter_map(|(changed, name)| changed.then_some(name)).collect())
+    }
+
+    /// Certificates come by themselves as these settings say, no longer as those before. If that cannot be, it stays as it was.
+    fn keep_certificates(&mut self, before: Option<&Acme>, acme: Option<&Acme>) -> anyhow::Result<()> {
+        let certificates = self.state.tls.certificates();
+        let is_same = |before: &Acme, acme: &Acme| before.options == acme.options && before.ca_file == acme.ca_file;
+        if let (Some(automatic), Some(before), Some(acme)) = (&self.automatic, before, acme)
+            && is_same(before, acme)
+        {
+            automatic.want(acme, certificates);
+            return Ok(());
+        }
+        // One after the other: the folder may be the same, and it has one owner.
+        certificates.when_missed(None);
+        self.state.keeper.store(None);
+        self.automatic = None;
+        let start = |acme: &Acme| {
+            let clock = self.state.shared.clock.clone();
+            Automatic::start(acme, certificates, self.state.challenges.clone(), clock)
+        };
+        let started = acme.map(start).transpose();
+        let (automatic, outcome) = match started {
+            Ok(automatic) => {
+                automatic::withdraw_others(certificates, acme);
+                (automatic, Ok(()))
+            }
+            Err(error) => (before.and_then(|before| start(before).ok()), Err(error)),
+        };
+        self.state.keeper.store(automatic.as_ref().map(|automatic| Arc::clone(automatic.keeper())));
+        self.automatic = automatic;
+        outcome
     }
 
     /// Accepts no more, lets requests under way end for at most `grace`, and returns when all is done.
@@ -392,8 +425,9 @@ fn alt_svc(settings: &Settings, listening: &[Socket]) -> Option<HeaderValue> {
     HeaderValue::from_str(&format!("h3=\":{}\"; ma=86400", http3.port.unwrap_or(own))).ok()
 }
 
-fn acme_options(settings: &Settings) -> Option<&acme::Options> {
-    settings.tls.as_ref()?.acme.as_ref().map(|acme| &acme.options)
+/// Where nothing speaks TLS, no certificate is of use.
+fn acme_in_force(settings: &Settings) -> Option<&Acme> {
+    settings.tls.as_ref().filter(|tls| !tls.listen.is_empty())?.acme.as_ref()
 }
 
 fn bind_all(settings: &Settings, workers: usize) -> anyhow::Result<(Vec<Vec<Listener>>, Vec<Socket>)> {

@@ -42,6 +42,11 @@ impl Authority {
         format!("[tls]\nlisten = [\"127.0.0.1:0\"]\ncert = \"{folder}/cert.pem\"\nkey = \"{folder}/key.pem\"\n")
     }
 
+    /// The file with the certificate.
+    pub(crate) fn certificate_file(&self) -> String {
+        self.folder.path().join("cert.pem").display().to_string()
+    }
+
     pub(crate) fn client(&self, versions: &[&'static SupportedProtocolVersion], protocol: &str) -> Arc<ClientConfig> {
         let mut roots = RootCertStore::empty();
         roots.add(self.certificate.clone()).expect("a root");

@@ -1,0 +1,84 @@
+//! Certificates: which there are, and that one is to be replaced and revoked.
+//!
+//! `{"name": "blog.example.org"}` revokes. Nothing but the name: of the reasons that authorities know, a key that somebody else may have is
+//! the one for which there is a hurry.
+
+use serde::{Deserialize, Serialize};
+
+/// How it stands with the certificate for one name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CertificateState {
+    /// The name.
+    pub name: String,
+    /// Who certifies it: an authority's directory, a root of this machine's own, or a file.
+    pub authority: String,
+    /// Until when it is valid, in seconds since 1970. `None`: there is none yet.
+    pub not_after: Option<u64>,
+    /// When the next attempt to get or renew it is due, in seconds since 1970. `None`: whoever writes the file renews it.
+    pub next: Option<u64>,
+    /// What went wrong the last time.
+    pub last_error: Option<String>,
+}
+
+/// Which certificate to replace and revoke.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RevokeCommand {
+    /// The name.
+    pub name: String,
+}
+
+impl RevokeCommand {
+    /// Reads a command.
+    ///
+    /// # Errors
+    /// When it is not JSON, or has other keys.
+    pub fn from_json(json: &[u8]) -> Result<Self, BadRevocation> {
+        Ok(serde_json::from_slice(json)?)
+    }
+
+    /// Writes what [`from_json`](Self::from_json) reads.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("a string is always JSON")
+    }
+}
+
+/// A text that names no certificate.
+#[derive(Debug, thiserror::Error)]
+#[error("the body names no certificate: {0}")]
+pub struct BadRevocation(#[from] serde_json::Error);
+
+impl BadRevocation {
+    /// What to do about it.
+    #[must_use]
+    pub const fn remedy(&self) -> &'static str {
+        "send {\"name\": \"blog.example.org\"}; GET /certificates lists the names"
+    }
+}
+
+/// Why a certificate was not replaced and revoked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RevokeRefused {
+    /// There is none for the name that comes by itself.
+    #[error("there is no certificate for {0} that came by itself")]
+    Unknown(String),
+    /// It was tried.
+    #[error("{0}")]
+    Failed(String),
+    /// It is not done yet.
+    #[error("the authority takes its time: a new certificate is still being ordered")]
+    Slow,
+}
+
+impl RevokeRefused {
+    /// What to do about it.
+    #[must_use]
+    pub const fn remedy(&self) -> &'static str {
+        match self {
+            Self::Unknown(_) => "GET /certificates lists the names; a certificate from a file is revoked by whoever got it",
+            Self::Failed(_) => "the certificate that was there is still shown; try again when the reason is gone",
+            Self::Slow => "it goes on; GET /certificates, or `seawall certificates`, shows when the new one is there",
+        }
+    }
+}
