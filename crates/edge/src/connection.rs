@@ -138,21 +138,21 @@ impl Table {
         Seat { table: Rc::clone(self), watch, at }
     }
 
-    /// Gives up every connection whose deadline has passed; returns how many.
+    /// Gives up every connection whose deadline has passed; returns how many of them had not said what they want.
     pub(crate) fn sweep(&self, now: Instant) -> usize {
         let now = u64::try_from(now.duration_since(self.began).as_millis()).unwrap_or(u64::MAX - 1);
         self.now.store(now, Relaxed);
-        let mut given_up = 0;
+        let mut speechless = 0;
         for watch in self.watches.borrow().iter().flatten() {
             let idle_while_draining = self.draining.get() && watch.phase() == Phase::Idle;
             if (watch.deadline.load(Relaxed) <= now || idle_while_draining)
                 && let Some(task) = watch.task.get()
             {
                 task.abort();
-                given_up += 1;
+                speechless += usize::from(watch.phase() == Phase::Head);
             }
         }
-        given_up
+        speechless
     }
 
     /// From now on no connection is kept alive.
@@ -199,5 +199,29 @@ impl Drop for Seat {
     fn drop(&mut self) {
         self.table.watches.borrow_mut()[self.at] = None;
         self.table.free.borrow_mut().push(self.at);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::task::JoinSet;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_has_not_said_in_time_what_it_wants_is_counted() {
+        let table = Table::new();
+        let mut tasks = JoinSet::new();
+        let allowance = Allowance::new(Duration::ZERO, Duration::ZERO);
+        let seats = [Phase::Head, Phase::Idle, Phase::Write, Phase::Quiet, Phase::Head].map(|phase| {
+            let seat = table.enter();
+            seat.watch().belongs_to(tasks.spawn(std::future::pending::<()>()));
+            seat.until(phase, allowance);
+            seat
+        });
+        seats[4].in_service();
+        assert_eq!(table.sweep(Instant::now()), 1);
+        drop(seats);
+        assert_eq!(table.sweep(Instant::now()), 0);
     }
 }

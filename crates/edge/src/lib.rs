@@ -22,6 +22,7 @@ pub mod tls;
 mod worker;
 
 pub use accept::Gauges;
+pub use h2::{InspectedEvent, InspectedHttp2};
 pub use h3::endpoint::Quic;
 pub use hpack::InspectedHpack;
 pub use inspect::{Inspected, InspectedContent, InspectedHead, inspect};

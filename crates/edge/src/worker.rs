@@ -10,6 +10,7 @@ use std::{
 };
 
 use ipnet::IpNet;
+use semantics::Scheme;
 use tokio::{
     sync::{Notify, watch},
     task::JoinSet,
@@ -23,7 +24,7 @@ use crate::{
     h1::recall::Recall,
     h3,
     limits::{Allowances, Limits},
-    service::Service,
+    service::{Peer, Service},
     tls::{Tls, Turnstile},
 };
 
@@ -125,7 +126,7 @@ impl<S: Service> Worker<S> {
         sweep.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let grace = loop {
             tokio::select! {
-                _ = sweep.tick() => { self.table.sweep(Instant::now()); }
+                _ = sweep.tick() => self.sweep(),
                 changed = stop.changed() => {
                     if changed.is_err() { break Duration::ZERO; }
                     let now = *stop.borrow_and_update();
@@ -141,12 +142,19 @@ impl<S: Service> Worker<S> {
         let mut step = tokio::time::interval(Duration::from_millis(10));
         while self.table.len() > 0 && tokio::time::Instant::now() < end {
             step.tick().await;
-            self.table.sweep(Instant::now());
+            self.sweep();
         }
         // The other workers' connections need this one's socket, if it has one, until they have said goodbye.
         for drivers in drivers {
             drivers.close();
             let _ = tokio::time::timeout_at(end, drivers.wait()).await;
+        }
+    }
+
+    /// Gives up whoever is too slow; who never came to a request is counted here, as nobody else is left to do it.
+    fn sweep(&self) {
+        for _ in 0..self.table.sweep(Instant::now()) {
+            self.service.refused(Peer { address: None, scheme: Scheme::Http }, 0, "no whole head in time");
         }
     }
 

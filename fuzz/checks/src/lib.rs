@@ -17,6 +17,7 @@ mod cookies;
 mod early_hints;
 mod files_path;
 mod files_rules;
+mod h2_frames;
 mod hpack;
 mod http_date;
 mod input;
@@ -44,6 +45,7 @@ pub use cookies::cookies;
 pub use early_hints::early_hints;
 pub use files_path::files_path;
 pub use files_rules::files_rules;
+pub use h2_frames::h2_frames;
 pub use hpack::hpack;
 pub use http_date::http_date;
 pub use origin_response::origin_response;
@@ -62,7 +64,7 @@ pub use vary::vary;
 pub type Check = fn(&[u8]);
 
 /// Every check, with the name of its target and of its folder of inputs.
-pub const CHECKS: [(&str, Check); 25] = [
+pub const CHECKS: [(&str, Check); 26] = [
     ("accept_class", accept_class),
     ("accept_encoding", accept_encoding),
     ("blog_text", blog_text),
@@ -75,6 +77,7 @@ pub const CHECKS: [(&str, Check); 25] = [
     ("early_hints", early_hints),
     ("files_path", files_path),
     ("files_rules", files_rules),
+    ("h2_frames", h2_frames),
     ("hpack", hpack),
     ("http_date", http_date),
     ("origin_response", origin_response),

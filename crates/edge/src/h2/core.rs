@@ -582,7 +582,8 @@ impl<H: AsRef<[u8]>> Core<H> {
         if payload.len() != 5 || on == Some(head.stream) {
             match self.find_whole(head.stream) {
                 Some(at) => return self.misbehaved(at, code),
-                None => self.output.write(|out| frame::write_reset(head.stream, code, out)),
+                // A stream that has not begun cannot be reset (§5.1), so all of the connection is at fault (§5.4.1).
+                None => return Err(wrong(code, "a malformed priority")),
             }
         }
         Ok(())

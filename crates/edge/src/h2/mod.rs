@@ -8,6 +8,7 @@ mod content;
 mod core;
 mod frame;
 mod guard;
+mod inspect;
 mod output;
 mod piece;
 mod priority;
@@ -44,6 +45,7 @@ use crate::{
     worker::{Front, Worker},
 };
 pub(crate) use content::Content;
+pub use inspect::{InspectedEvent, InspectedHttp2};
 use output::SLICES;
 use respond::Handle;
 
