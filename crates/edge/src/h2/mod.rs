@@ -1,6 +1,6 @@
 //! HTTP/2 (RFC 9113): one connection, and all its streams in one task.
 //!
-//! Our own layer, as a hit is to cost little here, too: `core.rs` is the protocol without a socket; here bytes are read and written, hits
+//! Our own layer, as a hit is to cost little here, too: `core` is the protocol without a socket; here bytes are read and written, hits
 //! answered where their request is taken up, and everything else is a future of its own beside the others, without a task. All that is ready
 //! leaves together, when every stream has had its turn.
 
