@@ -1,7 +1,7 @@
 # `make` alone lists what there is. What takes part in `make test` here is what `.ci/run` runs there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check spec fuzz bench bench-bytes bench-crowd bench-ghost bench-paas bench-restart bench-store conformance docs release deb tools hugo pebble deny
+.PHONY: help run test check spec fuzz bench bench-attacks bench-bytes bench-crowd bench-ghost bench-paas bench-restart bench-store conformance docs release deb tools hugo pebble deny
 
 CARGO ?= cargo
 # What `make run` serves, and where.
@@ -49,6 +49,10 @@ fuzz: tools ## fuzz every target for SECONDS_EACH seconds (60); needs the nightl
 bench: tools ## measure beside nginx, h2o, HAProxy and Varnish; writes BENCHMARKING.md; SECTIONS="run static" for some of it
 	$(CARGO) build --release --locked --package seawall
 	@set -e; for section in $(SECTIONS); do echo "bench/$$section"; SEAWALL_BIN='$(abspath $(BINARY))' "bench/$$section"; done
+
+bench-attacks: tools ## known attacks on a server of its own, while an honest client reads on
+	$(CARGO) build --release --locked --package seawall
+	SEAWALL_BIN='$(abspath $(BINARY))' bench/attacks
 
 bench-bytes: tools ## bytes on the wire beside nginx; with a Ghost's front page: see bench/bytes --help
 	$(CARGO) build --release --locked --package seawall
