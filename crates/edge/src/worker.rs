@@ -15,7 +15,6 @@ use tokio::{
     sync::{Notify, watch},
     task::JoinSet,
 };
-use tokio_util::task::TaskTracker;
 
 use crate::{
     Listener,
@@ -137,7 +136,7 @@ impl<S: Service> Worker<S> {
         self.table.drain();
         stop_accepting.notify_waiters();
         while accepting.join_next().await.is_some() {}
-        let drivers: Vec<TaskTracker> = doors.join_all().await.into_iter().filter_map(Result::ok).collect();
+        let drivers = doors.join_all().await;
         let end = tokio::time::Instant::now() + grace;
         let mut step = tokio::time::interval(Duration::from_millis(10));
         while self.table.len() > 0 && tokio::time::Instant::now() < end {

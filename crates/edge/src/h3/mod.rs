@@ -68,8 +68,8 @@ pub(crate) fn config(shared: &crate::worker::Shared) -> Option<Arc<quinn::Server
 }
 
 /// Takes connections up until `stop`, with the door, if this worker has it. Returns what drives connections to their end.
-pub(crate) async fn accept<S: Service>(worker: Rc<Worker<S>>, quic: Quic, stop: Rc<Notify>) -> io::Result<TaskTracker> {
-    let drivers = quic.drivers();
+pub(crate) async fn accept<S: Service>(worker: Rc<Worker<S>>, quic: Quic, stop: Rc<Notify>) -> TaskTracker {
+    let (address, drivers) = (quic.address(), quic.drivers());
     let Quic { mut arrivals, door, .. } = quic;
     let config = worker.front().quic.as_deref().cloned();
     let mut open = pin!(async {
@@ -79,14 +79,19 @@ pub(crate) async fn accept<S: Service>(worker: Rc<Worker<S>>, quic: Quic, stop: 
         }
     });
     let mut stopped = pin!(stop.notified());
+    let mut is_open = true;
     loop {
         tokio::select! {
-            () = &mut stopped => break,
-            failed = &mut open => return failed.map(|()| drivers),
+            () = &mut stopped => return drivers,
+            failed = &mut open, if is_open => {
+                is_open = false;
+                // Clients that were told of it come over TCP again.
+                let error = failed.err().unwrap_or_else(|| io::ErrorKind::BrokenPipe.into());
+                tracing::error!(%address, %error, "HTTP/3 is not spoken any more");
+            }
             Some(arrival) = arrivals.recv() => spawn(&worker, arrival),
         }
     }
-    Ok(drivers)
 }
 
 fn spawn<S: Service>(worker: &Rc<Worker<S>>, arrival: Arrival) {
