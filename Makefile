@@ -1,14 +1,14 @@
 # `make` alone lists what there is. What takes part in `make test` here is what `.ci/run` runs there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check spec fuzz bench bench-attacks bench-bytes bench-crowd bench-ghost bench-paas bench-restart bench-store conformance docs release deb tools hugo pebble deny
+.PHONY: help run test check spec fuzz bench bench-attacks bench-bytes bench-crowd bench-ghost bench-paas bench-reload bench-restart bench-store clients conformance docs release deb tools hugo pebble deny
 
 CARGO ?= cargo
 # What `make run` serves, and where.
 SOURCE ?= examples/blog
 LISTEN ?= 127.0.0.1:8080
 # What `make bench` measures: scripts in bench/.
-SECTIONS ?= run static
+SECTIONS ?= run static tls
 # Seconds that `make fuzz` gives each target.
 SECONDS_EACH ?= 60
 
@@ -46,7 +46,7 @@ fuzz: tools ## fuzz every target for SECONDS_EACH seconds (60); needs the nightl
 	@$(CARGO) fuzz --version >/dev/null 2>&1 || $(CARGO) install cargo-fuzz --locked
 	fuzz/run $(SECONDS_EACH)
 
-bench: tools ## measure beside nginx, h2o, HAProxy and Varnish; writes BENCHMARKING.md; SECTIONS="run static" for some of it
+bench: tools ## measure beside nginx, h2o, HAProxy and Varnish; writes BENCHMARKING.md; SECTIONS="run static tls" for some of it
 	$(CARGO) build --release --locked --package seawall
 	@set -e; for section in $(SECTIONS); do echo "bench/$$section"; SEAWALL_BIN='$(abspath $(BINARY))' "bench/$$section"; done
 
@@ -77,6 +77,14 @@ bench-restart: tools ## 100,000 stored pages, kill -9, and a start without the o
 bench-store: tools ## the memory tier's hit ratio beside an LRU's, and what many cores cost each other on one page
 	$(CARGO) run --release --locked --package store --example hit_ratio
 	$(CARGO) run --release --locked --package store --example contention
+
+bench-reload: tools ## reloads and changes of certificates under load: no request fails, no connection is lost
+	$(CARGO) build --release --locked --package seawall
+	SEAWALL_BIN='$(abspath $(BINARY))' bench/reload
+
+clients: tools ## curl, nghttp, Go, Node, OpenSSL, Chromium, h2spec and testssl.sh over TLS; writes doc/clients.md
+	$(CARGO) build --release --locked --package seawall
+	SEAWALL_BIN='$(abspath $(BINARY))' bench/clients
 
 conformance: tools ## the public HTTP cache test suite, beside six other caches; writes doc/conformance.md; needs Node.js
 	$(CARGO) build --release --locked --package seawall

@@ -2,17 +2,29 @@
 
 import re
 import socket
+import ssl
 import sys
 
-from servers import PAGES, PAGE_BYTES
+from servers import PAGES, PAGE_BYTES, SecurePort
+
+# The certificates of a measurement are made for it, and nobody else is on the loopback address.
+TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+TLS.check_hostname = False
+TLS.verify_mode = ssl.CERT_NONE
+
+
+def url(port, path):
+    return f"{'https' if isinstance(port, SecurePort) else 'http'}://127.0.0.1:{port}{path}"
 
 
 class Connection:
     """One keep-alive connection; a request is sent, then its answer is read to its end."""
 
     def __init__(self, port, timeout=60):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout)
+        self.socket = socket.create_connection(("127.0.0.1", int(port)), timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if isinstance(port, SecurePort):
+            self.socket = TLS.wrap_socket(self.socket)
         self.host = f"127.0.0.1:{port}"
         self.buffer = b""
 

@@ -40,43 +40,58 @@ def syscalls(running, name, ask, count):
     return (sum(calls.values()), calls) if calls else None
 
 
-def collected(folder):
-    """The instructions that all callgrind files of a run add up to."""
-    total = 0
-    for file in folder.glob("callgrind.out.*"):
-        found = re.search(r"^(?:summary|totals): (\d+)", file.read_text(errors="replace"), re.M)
-        total += int(found[1]) if found else 0
+def dump(running, folder, name):
+    """Has callgrind write down what was counted since it did so last, and returns the sum over the server's processes."""
+    for pid in running.pids():
+        # "-d" wakes a server that waits, and returns before the file is written.
+        subprocess.run(["callgrind_control", f"--dump={name}", str(pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    total, end = 0, time.monotonic() + 60
+    for pid in running.pids():
+        while not (found := summary(folder, pid, name)) and time.monotonic() < end:
+            time.sleep(0.1)
+        total += found or 0
     return total
+
+
+def summary(folder, pid, name):
+    for file in folder.glob(f"callgrind.out.{pid}.*"):
+        text = file.read_text(errors="replace")
+        found = re.search(r"^(?:summary|totals): (\d+)", text, re.M)
+        if found and f"Trigger: dump {name}\n" in text:
+            return int(found[1])
+    return None
 
 
 def user_instructions(server, site, core, name, count, prepare, ask):
     """User-space instructions per request; None where valgrind cannot run the server.
 
-    Two runs, with `count` and with twice as many requests: start-up, filling and shutting down are in both and cancel out. `prepare(port)` brings the
-    server into the state that is measured, and what it returns goes to `ask(port, prepared, count)`.
+    Two passes in one run, with `count` requests and with twice as many: what is done once in a pass (connections are made, handshakes shaken, a timer goes off) is
+    in both and cancels out. `prepare(port)` brings the server into the state that is measured, and what it returns goes to `ask(port, prepared, count)`.
     """
     if not server.callgrind:
         return None
-    totals = []
-    for times in (1, 2):
-        folder = site.folder / f"callgrind-{server.name}-{name}-{times}"
-        folder.mkdir()
-        wrap = ["valgrind", "-q", "--tool=callgrind", "--trace-children=yes", f"--callgrind-out-file={folder}/callgrind.out.%p"]
-        try:
-            running = server.start(site, core, wrap=wrap, single=True, seconds=60)
-        except SystemExit as why:
-            machine.say(f"  {server.title} does not run under valgrind: {str(why).splitlines()[0]}")
-            return None
-        try:
-            prepared = prepare(running.port)
-            machine.rest(running.pids())
+    folder = site.folder / f"callgrind-{server.name}-{name}"
+    folder.mkdir()
+    wrap = ["valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={folder}/callgrind.out.%p"]
+    try:
+        running = server.start(site, core, wrap=wrap, single=True, seconds=60)
+    except SystemExit as why:
+        machine.say(f"  {server.title} does not run under valgrind: {str(why).splitlines()[0]}")
+        return None
+    try:
+        prepared = prepare(running.port)
+        machine.rest(running.pids())
+        dump(running, folder, "prepared")
+        totals = []
+        for times in (1, 2):
             ask(running.port, prepared, count * times)
-        except (OSError, ValueError) as why:
-            machine.say(f"  {server.title} under valgrind: {why}")
-            return None
-        finally:
-            running.stop(60)
-        totals.append(collected(folder))
+            machine.rest(running.pids())
+            totals.append(dump(running, folder, f"pass-{times}"))
+    except (OSError, ValueError) as why:
+        machine.say(f"  {server.title} under valgrind: {why}")
+        return None
+    finally:
+        running.stop(60)
     once, twice = totals
     return (twice - once) / count if 0 < once < twice else None
 

@@ -49,13 +49,13 @@ class Cell:
     faults: list = dataclasses.field(default_factory=list)
 
 
-def wrk(port, path, connections, seconds, core, arguments, threads=1, script="pages.lua"):
+def wrk(port, path, connections, seconds, core, arguments, threads=1, script="pages.lua", environment=None):
     """Runs wrk and returns what the script's done() printed."""
     command = ["wrk", "-t", str(threads), "-c", str(connections), "-d", f"{seconds}s", "--timeout", "10s", "--latency",
-               "-s", str(machine.BENCH / "wrk" / script), f"http://127.0.0.1:{port}{path}", "--", *map(str, arguments)]
+               "-s", str(machine.BENCH / "wrk" / script), client.url(port, path), "--", *map(str, arguments)]
     if core is not None:
         command = ["taskset", "-c", str(core), *command]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
     line = re.search(r"^@@ (.*)$", done.stdout, re.M)
     if not line:
         sys.exit(f"wrk failed: {' '.join(command)}\n{done.stdout}{done.stderr}")

@@ -23,7 +23,7 @@ OUT = BENCH / "out"
 SEAWALL = pathlib.Path(os.environ.get("SEAWALL_BIN") or pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target") / "release/seawall")
 
 PACKAGES = {
-    "gcc": "gcc libc6-dev", "wrk": "wrk", "ab": "apache2-utils", "nginx": "nginx-light", "varnishd": "varnish", "haproxy": "haproxy", "h2o": "h2o",
+    "gcc": "gcc libc6-dev", "openssl": "openssl libssl-dev", "h2load": "nghttp2-client", "wrk": "wrk", "ab": "apache2-utils", "nginx": "nginx-light", "varnishd": "varnish", "haproxy": "haproxy", "h2o": "h2o",
     "taskset": "util-linux", "perf": "linux-perf", "valgrind": "valgrind", "strace": "strace",
     "gzip": "gzip", "brotli": "brotli", "zstd": "zstd",
     "apache2": "apache2-bin", "squid": "squid", "traffic_server": "trafficserver", "git": "git", "openssl": "openssl",
@@ -74,12 +74,12 @@ def need(tools):
         sys.exit(f"still missing after the installation: {', '.join(still)}")
 
 
-def compile_c(name):
-    """bench/c/NAME.c -> bench/out/NAME, when the source is newer."""
+def compile_c(name, *libraries):
+    """bench/c/NAME.c -> bench/out/NAME, when the source is newer; `libraries` as gcc takes them."""
     source, program = BENCH / f"c/{name}.c", OUT / name
     OUT.mkdir(exist_ok=True)
     if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
-        subprocess.run(["gcc", "-O2", "-Wall", "-o", program, source], check=True)
+        subprocess.run(["gcc", "-O2", "-Wall", "-o", program, source, *libraries], check=True)
     return program
 
 
@@ -128,12 +128,24 @@ def cpu_seconds(pids):
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
+def awake(pids):
+    """Whether one of their threads works, or would if it had a core: on a busy machine that can be a while."""
+    for pid in pids:
+        for stat in pathlib.Path(f"/proc/{pid}/task").glob("*/stat"):
+            try:
+                if stat.read_text().rpartition(")")[2].split()[0] in "RD":
+                    return True
+            except OSError:
+                continue  # ended meanwhile
+    return False
+
+
 def rest(pids, seconds=60):
     """Waits until the processes do nothing any more: what some do behind an answer (compressing it, say) is not part of the next one."""
     end, used, since = time.monotonic() + seconds, -1.0, 0.0
     while time.monotonic() < end:
         now, before = cpu_seconds(pids), used
-        if now - before > 0.02:
+        if now - before > 0.02 or awake(pids):
             used, since = now, time.monotonic()
         elif time.monotonic() - since > 0.5:
             return
@@ -184,6 +196,8 @@ def versions():
         "Varnish": first_line(["varnishd", "-V"], r"varnish-(\S+)"),
         "Seawall": first_line([SEAWALL, "--version"], r"(\d\S*)") if SEAWALL.exists() else "not built",
         "wrk": first_line(["wrk", "-v"], r"wrk (\S+)"),
+        "h2load": first_line(["h2load", "--version"], r"nghttp2/(\S+)"),
+        "OpenSSL": first_line(["openssl", "version"], r"OpenSSL (\S+)"),
     }
 
 

@@ -3,24 +3,33 @@
 import pathlib
 import re
 import statistics
+import sys
 
 TOP = """# Benchmarks
 
 Measured, not promised: every table below was written by a script in `bench/`, which says what it ran and where. Run them yourself:
 `make bench`, `bench/crowd`, `bench/ghost`. What the scripts do is told in [bench/README.md](bench/README.md).
 """
-ORDER = ("servers", "static", "bytes", "paas", "crowd", "ghost")
+ORDER = ("servers", "static", "tls", "bytes", "paas", "crowd", "ghost", "ghost-https", "blog-https")
 
 
 def write_section(path, name, text):
     """Replaces the section `name` of the file at `path`, or adds it in its place."""
     path = pathlib.Path(path)
     old = path.read_text() if path.exists() else ""
-    sections = dict(re.findall(r"<!-- begin (\w+) -->\n(.*?)<!-- end \1 -->", old, re.S))
+    sections = dict(re.findall(r"<!-- begin ([\w-]+) -->\n(.*?)<!-- end \1 -->", old, re.S))
     sections[name] = text.rstrip() + "\n"
     names = [known for known in ORDER if known in sections] + [other for other in sections if other not in ORDER]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(TOP + "".join(f"\n<!-- begin {one} -->\n{sections[one]}<!-- end {one} -->\n" for one in names))
+
+
+def replaced(text, name, section):
+    """A document with the section between its marks replaced."""
+    begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->"
+    if begin not in text or end not in text:
+        sys.exit(f"the marks of the section {name} are missing in the document")
+    return text[:text.index(begin) + len(begin)] + section + text[text.index(end):]
 
 
 def table(head, rows):

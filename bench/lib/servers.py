@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 import machine
@@ -18,6 +19,10 @@ import machine
 PAGES = 1000
 PAGE_BYTES = 8192
 KINDS = ("hit", "304", "miss", "pass")
+
+
+class SecurePort(int):
+    """A port behind which TLS is spoken: whoever connects must know."""
 
 
 def pinned(core):
@@ -42,7 +47,7 @@ def wait_for_port(port, process, seconds, log, pause):
         if process.poll() is not None:
             break
         with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
+            if probe.connect_ex(("127.0.0.1", int(port))) == 0:
                 return
         time.sleep(pause)
     sys.exit(f"{process.args[0]} does not listen on {port} after {seconds} s; its words:\n{log.read_text()[-2000:]}")
@@ -121,7 +126,7 @@ class Server:
     caches: bool = True
 
     def start(self, site, core, wrap=(), single=False, seconds=15):
-        port = machine.free_port()
+        port = SecurePort(machine.free_port()) if site.tls else machine.free_port()
         folder = site.new_folder(self.name)
         command = [*wrap, *self.command(site, port, folder, single)]
         # Seawall's disk tier goes where XDG says; into the folder that is thrown away.
@@ -130,18 +135,17 @@ class Server:
 
 @dataclasses.dataclass
 class Site:
-    """What all servers of one measurement share: the temporary folder, the origin's port, the pages as files."""
+    """What all servers of one measurement share: the temporary folder, the origin's port, the pages as files; and where TLS is spoken, the certificate."""
 
     folder: pathlib.Path
     origin: int
     files: int
-    made: int = 0
     page: pathlib.Path = None
+    tls: object = None
 
     def new_folder(self, name):
-        self.made += 1
-        folder = self.folder / f"{self.made:03}-{name}"
-        folder.mkdir()
+        folder = pathlib.Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self.folder))
+        folder.chmod(0o755)
         return folder
 
     def write_pages(self):
@@ -155,13 +159,25 @@ class Site:
             os.utime(pages / str(number), (1_767_225_600, 1_767_225_600))
 
 
+def tls_settings(pair, kind):
+    """What a peer's configuration says about TLS: beside the port, and about the certificate. Nothing where plain HTTP is spoken."""
+    if not pair:
+        return "", ""
+    if kind == "h2o":
+        # Its default keeps the keys in a process of their own, which costs two system calls a signature and more.
+        return "", f"ssl: {{ certificate-file: {pair.certificate}, key-file: {pair.key}, minimum-version: TLSv1.2, neverbleed: OFF }}"
+    # Tickets are on by default and keep the sessions with the clients; a store of them besides would cost every handshake.
+    return " ssl http2", f"ssl_certificate {pair.certificate}; ssl_certificate_key {pair.key}; ssl_protocols TLSv1.2 TLSv1.3;"
+
+
 def configured(site, port, folder, template):
     """Writes a peer's configuration into its folder with the names in @...@ filled in."""
     root = os.geteuid() == 0
     kind = "h2o" if template.startswith("h2o") else "nginx"
     user = "" if not root else ("user: root" if kind == "h2o" else "user root;")
     text = (machine.BENCH / "peers" / template).read_text()
-    values = {"USER": user, "FILES": site.files, "DIR": folder, "PORT": port, "ORIGIN": site.origin, "PAGES": site.folder / "pages"}
+    listen, certificate = tls_settings(site.tls, kind)
+    values = {"TLS": listen, "CERTIFICATE": certificate, "USER": user, "FILES": site.files, "DIR": folder, "PORT": port, "ORIGIN": site.origin, "PAGES": site.folder / "pages"}
     for name, value in values.items():
         text = text.replace(f"@{name}@", str(value))
     target = folder / template
@@ -200,8 +216,14 @@ def seawall(site, port, folder, single):
     settings = folder / "seawall.toml"
     hold = f'[cache]\nhold = "{site.hold}"\n' if getattr(site, "hold", None) else ""
     settings.write_text(f"{hold}[origin]\nconcurrency = 2000\nqueue = 2000\n")
-    return [machine.SEAWALL, "serve", "--config", settings, f"http://127.0.0.1:{site.origin}", "--listen", f"127.0.0.1:{port}", "--admin", "off", "--workers", "1",
+    return [machine.SEAWALL, "serve", "--config", settings, f"http://127.0.0.1:{site.origin}", *seawall_listens(site, port), "--admin", "off", "--workers", "1",
             "--access-log", folder / "access.log", "--log-format", "combined"]
+
+
+def seawall_listens(site, port):
+    if not site.tls:
+        return ["--listen", f"127.0.0.1:{port}"]
+    return ["--tls-listen", f"127.0.0.1:{port}", "--tls-cert", site.tls.certificate, "--tls-key", site.tls.key, "--listen", "127.0.0.1:0"]
 
 
 def floor(mode):
