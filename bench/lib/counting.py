@@ -13,6 +13,8 @@ import client
 import machine
 
 CONNECTIONS = 8
+# A thousand pages are compressed behind the requests that brought them, thirty times slower than without valgrind.
+REST_SECONDS = 300
 
 
 def syscalls(running, name, ask, count):
@@ -80,12 +82,12 @@ def user_instructions(server, site, core, name, count, prepare, ask):
         return None
     try:
         prepared = prepare(running.port)
-        machine.rest(running.pids())
+        machine.rest(running.pids(), REST_SECONDS)
         dump(running, folder, "prepared")
         totals = []
         for times in (1, 2):
             ask(running.port, prepared, count * times)
-            machine.rest(running.pids())
+            machine.rest(running.pids(), REST_SECONDS)
             totals.append(dump(running, folder, f"pass-{times}"))
     except (OSError, ValueError) as why:
         machine.say(f"  {server.title} under valgrind: {why}")

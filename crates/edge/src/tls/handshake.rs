@@ -103,7 +103,8 @@ pub(crate) async fn shake(mut io: TcpStream, tls: &Tls, turnstile: &Turnstile) -
         // Before it is its turn, so that nobody waits with it. What became of it is seen when the certificate is chosen.
         let _ = tokio::time::timeout(AWAITED_MAX, decided).await;
     }
-    let begun = turnstile.pass(|| accepted.into_connection(Arc::clone(tls.config()))).await?;
+    let config = Arc::clone(tls.config_for(&accepted.client_hello()));
+    let begun = turnstile.pass(|| accepted.into_connection(config)).await?;
     let mut tls = begun.map_err(|(error, alert)| refuse(&io, error, alert))?;
     loop {
         flush(&mut io, &mut tls).await?;

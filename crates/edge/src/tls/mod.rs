@@ -9,9 +9,9 @@ use std::{fmt, sync::Arc};
 
 use quinn::crypto::rustls::QuicServerConfig;
 use rustls::{
-    ServerConfig,
+    CipherSuite, ServerConfig,
     crypto::{CryptoProvider, aws_lc_rs},
-    server::NoServerSessionStorage,
+    server::{ClientHello, NoServerSessionStorage},
 };
 
 pub use certificates::{Bundle, Certificates, Missed};
@@ -23,6 +23,8 @@ pub(crate) use session::Session;
 #[derive(Clone)]
 pub struct Tls {
     config: Arc<ServerConfig>,
+    /// The same for clients that cannot do AES in hardware.
+    without_aes: Arc<ServerConfig>,
     certificates: Arc<Certificates>,
     quic: quinn::ServerConfig,
 }
@@ -33,16 +35,22 @@ impl Tls {
     /// # Errors
     /// When the system has no randomness to make keys for tickets of.
     pub fn new(certificates: Arc<Certificates>) -> Result<Self, rustls::Error> {
-        let mut config = ServerConfig::builder_with_provider(provider())
-            .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])?
-            .with_no_client_auth()
-            .with_cert_resolver(Arc::clone(&certificates) as _);
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec(), certificates::ACME_TLS.to_vec()];
-        config.ticketer = aws_lc_rs::Ticketer::new()?;
-        // Tickets keep the sessions with the clients; a second store would only serve those who understand none.
-        config.session_storage = Arc::new(NoServerSessionStorage {});
+        let ticketer = aws_lc_rs::Ticketer::new()?;
+        let config = |first| {
+            let mut config = ServerConfig::builder_with_provider(suites_from(first))
+                .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])?
+                .with_no_client_auth()
+                .with_cert_resolver(Arc::clone(&certificates) as _);
+            config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec(), certificates::ACME_TLS.to_vec()];
+            config.ticketer = Arc::clone(&ticketer);
+            // Tickets keep the sessions with the clients; a second store would only serve those who understand none.
+            config.session_storage = Arc::new(NoServerSessionStorage {});
+            config.ignore_client_order = true;
+            Ok::<_, rustls::Error>(config)
+        };
+        let (config, without_aes) = (config(Cipher::Aes128)?, config(Cipher::ChaCha20)?);
         let quic = quic(config.clone())?;
-        Ok(Self { config: Arc::new(config), certificates, quic })
+        Ok(Self { config: Arc::new(config), without_aes: Arc::new(without_aes), certificates, quic })
     }
 
     /// Its certificates.
@@ -56,8 +64,11 @@ impl Tls {
         &self.quic
     }
 
-    pub(crate) const fn config(&self) -> &Arc<ServerConfig> {
-        &self.config
+    /// For this client. Who puts ChaCha20 first says with it that AES is slow there; in all else the order is ours.
+    pub(crate) fn config_for(&self, hello: &ClientHello<'_>) -> &Arc<ServerConfig> {
+        // Some begin with a value that means nothing (RFC 8701 §2).
+        let first = hello.cipher_suites().iter().find(|suite| !is_grease(u16::from(**suite)));
+        if first.is_some_and(|suite| Cipher::of(*suite) == Cipher::ChaCha20) { &self.without_aes } else { &self.config }
     }
 }
 
@@ -71,6 +82,8 @@ impl fmt::Debug for Tls {
 fn quic(mut config: ServerConfig) -> Result<quinn::ServerConfig, rustls::Error> {
     config.alpn_protocols = vec![b"h3".to_vec()];
     config.max_early_data_size = 0;
+    // There is but one configuration here, and who has no hardware for AES must not be made to use it.
+    config.ignore_client_order = false;
     let crypto = QuicServerConfig::try_from(config).map_err(|error| rustls::Error::General(error.to_string()))?;
     Ok(quinn::ServerConfig::with_crypto(Arc::new(crypto)))
 }
@@ -80,4 +93,63 @@ pub(crate) fn provider() -> Arc<CryptoProvider> {
     use aws_lc_rs::kx_group::{SECP256R1, SECP384R1, X25519, X25519MLKEM768};
     let kx_groups = vec![X25519MLKEM768, X25519, SECP256R1, SECP384R1];
     Arc::new(CryptoProvider { kx_groups, ..aws_lc_rs::default_provider() })
+}
+
+/// What encrypts, in the order in which we would have it: each step costs servers and clients with AES in hardware about a third more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Cipher {
+    Aes128,
+    Aes256,
+    ChaCha20,
+}
+
+impl Cipher {
+    const fn of(suite: CipherSuite) -> Self {
+        use CipherSuite as S;
+        match suite {
+            S::TLS13_AES_128_GCM_SHA256 | S::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256 | S::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 => {
+                Self::Aes128
+            }
+            S::TLS13_CHACHA20_POLY1305_SHA256
+            | S::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256
+            | S::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256 => Self::ChaCha20,
+            _ => Self::Aes256,
+        }
+    }
+}
+
+fn suites_from(first: Cipher) -> Arc<CryptoProvider> {
+    let mut provider = CryptoProvider::clone(&provider());
+    provider.cipher_suites.sort_by_key(|suite| (Cipher::of(suite.suite()) != first, Cipher::of(suite.suite())));
+    Arc::new(provider)
+}
+
+const fn is_grease(value: u16) -> bool {
+    value & 0x0f0f == 0x0a0a && value >> 8 == value & 0xff
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_means_nothing_is_known() {
+        // RFC 8701 §2.
+        for value in [0x0a0a, 0x1a1a, 0x9a9a, 0xfafa] {
+            assert!(is_grease(value), "{value:04x}");
+        }
+        // Real ones: TLS_AES_128_GCM_SHA256, TLS_CHACHA20_POLY1305_SHA256, and two that look alike.
+        for value in [0x1301, 0x1303, 0x0a1a, 0x0b0b] {
+            assert!(!is_grease(value), "{value:04x}");
+        }
+    }
+
+    #[test]
+    fn only_the_order_of_the_suites_is_changed() {
+        for first in [Cipher::Aes128, Cipher::ChaCha20] {
+            let ordered = suites_from(first);
+            assert_eq!(ordered.cipher_suites.len(), provider().cipher_suites.len());
+            assert_eq!(ordered.cipher_suites.first().map(|suite| Cipher::of(suite.suite())), Some(first));
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::Path, sync::Arc};
 
 use edge::Socket;
 use rustls::{
-    ClientConfig, HandshakeKind, ProtocolVersion, RootCertStore, SupportedProtocolVersion,
+    CipherSuite, ClientConfig, HandshakeKind, ProtocolVersion, RootCertStore, SupportedProtocolVersion,
     pki_types::{CertificateDer, ServerName},
     version::{TLS12, TLS13},
 };
@@ -48,10 +48,19 @@ impl Authority {
     }
 
     pub(crate) fn client(&self, versions: &[&'static SupportedProtocolVersion], protocol: &str) -> Arc<ClientConfig> {
+        self.client_with(versions, protocol, &[])
+    }
+
+    /// A client that offers these cipher suites in this order; all it has, if there are none.
+    fn client_with(&self, versions: &[&'static SupportedProtocolVersion], protocol: &str, suites: &[CipherSuite]) -> Arc<ClientConfig> {
         let mut roots = RootCertStore::empty();
         roots.add(self.certificate.clone()).expect("a root");
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let config = ClientConfig::builder_with_provider(provider).with_protocol_versions(versions).expect("versions");
+        let mut provider = rustls::crypto::aws_lc_rs::default_provider();
+        if !suites.is_empty() {
+            provider.cipher_suites.retain(|suite| suites.contains(&suite.suite()));
+            provider.cipher_suites.sort_by_key(|suite| suites.iter().position(|wanted| *wanted == suite.suite()));
+        }
+        let config = ClientConfig::builder_with_provider(Arc::new(provider)).with_protocol_versions(versions).expect("versions");
         let mut config = config.with_root_certificates(roots).with_no_client_auth();
         config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
         Arc::new(config)
@@ -161,6 +170,36 @@ async fn tickets_outlive_a_reload_and_certificates_are_swapped_by_it() {
     assert_eq!(kinds[1..], [resumed; 5]);
     let stranger = authority.client(&[&TLS13], "http/1.1");
     connect(&site, &stranger).await.expect("the new certificate");
+}
+
+/// RFC 8446 §4.1.1: the choice is the server's. AES with the short key, whatever the client prefers; ChaCha20 to those who put it first, as
+/// they have no hardware for AES.
+#[tokio::test]
+async fn the_cipher_is_chosen_by_what_it_costs_both() {
+    use CipherSuite::*;
+    let authority = Authority::new();
+    let (_origin, site) = site(&authority, "");
+    let cases = [
+        (&TLS13, vec![TLS13_AES_256_GCM_SHA384, TLS13_AES_128_GCM_SHA256, TLS13_CHACHA20_POLY1305_SHA256], TLS13_AES_128_GCM_SHA256),
+        (&TLS13, vec![TLS13_AES_256_GCM_SHA384, TLS13_CHACHA20_POLY1305_SHA256], TLS13_AES_256_GCM_SHA384),
+        (&TLS13, vec![TLS13_CHACHA20_POLY1305_SHA256, TLS13_AES_128_GCM_SHA256], TLS13_CHACHA20_POLY1305_SHA256),
+        (
+            &TLS12,
+            vec![TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256],
+            TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+        ),
+        (
+            &TLS12,
+            vec![TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256],
+            TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+        ),
+    ];
+    for (version, offered, expected) in cases {
+        let config = authority.client_with(&[version], "http/1.1", &offered);
+        let stream = connect(&site, &config).await.expect("a handshake");
+        let suite = stream.get_ref().1.negotiated_cipher_suite().map(|suite| suite.suite());
+        assert_eq!(suite, Some(expected), "{offered:?}");
+    }
 }
 
 /// Who does not speak TLS, says nothing, or wants a name that nobody has, is not waited for.
