@@ -24,13 +24,17 @@ async fn raw(authority: &Authority, site: &Site) -> TlsStream<TcpStream> {
 
 /// A client whose windows are this large.
 #[expect(clippy::disallowed_methods, reason = "it ends with its connection")]
-async fn client(authority: &Authority, site: &Site, window: u32) -> (SendRequest<Bytes>, tokio::task::JoinHandle<Result<(), h2::Error>>) {
+pub(crate) async fn client(
+    authority: &Authority,
+    site: &Site,
+    window: u32,
+) -> (SendRequest<Bytes>, tokio::task::JoinHandle<Result<(), h2::Error>>) {
     let stream = raw(authority, site).await;
     let (send, connection) = h2::client::Builder::new().initial_window_size(window).handshake(stream).await.expect("a preface");
     (send, tokio::spawn(connection))
 }
 
-fn request(method: &str, path: &str, fields: &[(&str, &str)]) -> Request<()> {
+pub(crate) fn request(method: &str, path: &str, fields: &[(&str, &str)]) -> Request<()> {
     let mut request = Request::builder().method(method).uri(format!("https://{HOST}{path}"));
     for (name, value) in fields {
         request = request.header(*name, *value);
@@ -38,7 +42,7 @@ fn request(method: &str, path: &str, fields: &[(&str, &str)]) -> Request<()> {
     request.body(()).expect("a request")
 }
 
-async fn answer(send: &mut SendRequest<Bytes>, request: Request<()>, body: &'static str) -> (Response<()>, String) {
+pub(crate) async fn answer(send: &mut SendRequest<Bytes>, request: Request<()>, body: &'static str) -> (Response<()>, String) {
     let mut ready = send.clone().ready().await.expect("room for a stream");
     let (response, mut stream) = ready.send_request(request, body.is_empty()).expect("sent");
     if !body.is_empty() {

@@ -1,6 +1,6 @@
 //! HTTPS: RFC 8446, RFC 9110 §4.2.2; with a client of its own (rustls), and HTTP/2 over it in `h2.rs`.
 
-use std::{net::SocketAddr, path::Path, sync::Arc};
+use std::{cell::Cell, net::SocketAddr, path::Path, sync::Arc};
 
 use edge::Socket;
 use rustls::{
@@ -16,7 +16,10 @@ use tokio::{
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use crate::site::{HOST, Site};
+use crate::{
+    h2,
+    site::{HOST, Site},
+};
 
 /// A certificate for [`HOST`] in a folder, and what trusts it.
 pub(crate) struct Authority {
@@ -170,6 +173,61 @@ async fn tickets_outlive_a_reload_and_certificates_are_swapped_by_it() {
     assert_eq!(kinds[1..], [resumed; 5]);
     let stranger = authority.client(&[&TLS13], "http/1.1");
     connect(&site, &stranger).await.expect("the new certificate");
+}
+
+/// Readers in both protocols keep their connections while settings and certificates change; who comes anew sees the new certificate.
+#[tokio::test]
+async fn reloads_and_new_certificates_cost_no_request_and_no_connection() {
+    let mut authority = Authority::new();
+    let (origin, mut site) = site(&authority, "");
+    origin.on(get("/post")).reply(ok("text").field("cache-control", "max-age=600"));
+    let config = authority.client(&[&TLS13], "http/1.1");
+    let (one, two) = (connect(&site, &config).await.expect("a handshake"), connect(&site, &config).await.expect("a handshake"));
+    let (mut streams, _connection) = h2::client(&authority, &site, 65_535).await;
+
+    let over = Cell::new(false);
+    let in_http_2 = async {
+        let mut answers = 0;
+        while !over.get() {
+            let (response, content) = h2::answer(&mut streams, h2::request("GET", "/post", &[]), "").await;
+            assert_eq!((response.status().as_u16(), content.as_str()), (200, "text"));
+            answers += 1;
+        }
+        answers
+    };
+    let changes = async {
+        for round in 1..=10 {
+            authority.certificate = write_pair(authority.folder.path());
+            let toml = format!("source = \"{}\"\n{}[cache]\nhold = \"{round}m\"\n", origin.url(), authority.section());
+            // On a thread of its own, so that the readers go on meanwhile.
+            let reloading = tokio::task::spawn_blocking(move || (site.reload(&toml), site));
+            let reloaded;
+            (reloaded, site) = reloading.await.expect("no panic");
+            assert_eq!(reloaded, Ok(vec![]));
+            let mut stream = connect(&site, &authority.client(&[&TLS13], "http/1.1")).await.expect("the new certificate");
+            assert!(exchange(&mut stream, &request("GET", "/post", "\r\n")).await.ends_with("\r\n\r\ntext"));
+        }
+        over.set(true);
+        site
+    };
+    let (first, second, third, _site) = tokio::join!(read_on(one, &over), read_on(two, &over), in_http_2, changes);
+    assert!(first.min(second).min(third) > 10, "{first}, {second} and {third} answers: the test would prove nothing");
+}
+
+/// Asks again and again on one connection, until it is `over`. How many answers there were.
+async fn read_on(mut stream: TlsStream<TcpStream>, over: &Cell<bool>) -> usize {
+    let mut answers = 0;
+    while !over.get() {
+        stream.write_all(format!("GET /post HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes()).await.expect("sent");
+        let mut answer = Vec::new();
+        while !answer.ends_with(b"\r\n\r\ntext") {
+            let n = testkit::patiently("for an answer", stream.read_buf(&mut answer)).await.expect("a connection");
+            assert_ne!(n, 0, "closed after {answers} answers");
+        }
+        assert!(answer.starts_with(b"HTTP/1.1 200 "), "{}", String::from_utf8_lossy(&answer));
+        answers += 1;
+    }
+    answers
 }
 
 /// RFC 8446 §4.1.1: the choice is the server's. AES with the short key, whatever the client prefers; ChaCha20 to those who put it first, as
