@@ -63,6 +63,27 @@ def wrk(port, path, connections, seconds, core, arguments, threads=1, script="pa
     return dict(zip(names, (int(word) for word in line[1].split()), strict=True))
 
 
+def ab(port, connections, requests, core, environment=None):
+    """({requests/s, failed, not 2xx, p50, p99, longest}, why there is none) of ab on the front page, in ms; a connection for each request, as it is published."""
+    command = ["taskset", "-c", str(core), "ab", "-q", "-s", "120", "-c", str(connections), "-n", str(requests), client.url(port, "/")]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if done.returncode:
+        return None, done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "ab failed"
+    def find(pattern):
+        found = re.search(pattern, done.stdout)
+        return float(found[1]) if found else 0.0
+    return {"requests_per_s": find(r"Requests per second:\s+([\d.]+)"), "failed": find(r"Failed requests:\s+(\d+)"), "not_2xx": find(r"Non-2xx responses:\s+(\d+)"),
+            "p50": find(r"\n\s+50%\s+(\d+)"), "p99": find(r"\n\s+99%\s+(\d+)"), "longest": find(r"\n\s+100%\s+(\d+)")}, None
+
+
+def one_page(port, path, connections, seconds, core, environment=None):
+    """The same of wrk with two threads on one page."""
+    told = wrk(port, path, connections, seconds, core, ("one",), threads=2, environment=environment)
+    return {"requests_per_s": told["requests"] / told["duration_us"] * 1e6, "not_2xx": told["status"],
+            "failed": sum(told[name] for name in ("connect", "read", "write", "timeout")),
+            "p50": told["p50_us"] / 1000, "p99": told["p99_us"] / 1000, "longest": told["max_us"] / 1000}
+
+
 class Instructions:
     """perf counting user and kernel instructions of some processes while the block runs."""
 

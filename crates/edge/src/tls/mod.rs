@@ -95,7 +95,8 @@ pub(crate) fn provider() -> Arc<CryptoProvider> {
     Arc::new(CryptoProvider { kx_groups, ..aws_lc_rs::default_provider() })
 }
 
-/// What encrypts, in the order in which we would have it: each step costs servers and clients with AES in hardware about a third more.
+/// What encrypts, in the order in which we would have it: of 8 KiB pieces a core with AES in hardware does 2.7, 2.6 and 2.0 GB/s
+/// (`openssl speed -bytes 8192 -evp`, on an EPYC).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Cipher {
     Aes128,
