@@ -43,6 +43,8 @@ impl Tls {
                 .with_cert_resolver(Arc::clone(&certificates) as _);
             config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec(), certificates::ACME_TLS.to_vec()];
             config.ticketer = Arc::clone(&ticketer);
+            // One: every connection brings the next one's, and each costs 2 % of a full handshake, 4 % of a resumed one (callgrind).
+            config.send_tls13_tickets = 1;
             // Tickets keep the sessions with the clients; a second store would only serve those who understand none.
             config.session_storage = Arc::new(NoServerSessionStorage {});
             config.ignore_client_order = true;

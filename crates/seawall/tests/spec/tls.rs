@@ -180,7 +180,7 @@ async fn tickets_outlive_a_reload_and_certificates_are_swapped_by_it() {
 async fn reloads_and_new_certificates_cost_no_request_and_no_connection() {
     let mut authority = Authority::new();
     let (origin, mut site) = site(&authority, "");
-    origin.on(get("/post")).reply(ok("text").field("cache-control", "max-age=600"));
+    origin.on(testkit::get("/post")).reply(ok("text").field("cache-control", "max-age=600"));
     let config = authority.client(&[&TLS13], "http/1.1");
     let (one, two) = (connect(&site, &config).await.expect("a handshake"), connect(&site, &config).await.expect("a handshake"));
     let (mut streams, _connection) = h2::client(&authority, &site, 65_535).await;
