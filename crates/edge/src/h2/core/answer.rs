@@ -110,7 +110,7 @@ impl<H: AsRef<[u8]>> Core<H> {
     /// Sends a whole stored page as content. `true`: it is all in the output.
     pub(in crate::h2) fn send_stored(&mut self, id: u32, page: H) -> bool {
         let len = page.as_ref().len();
-        let Some(at) = self.find(id) else { return false };
+        let Some(at) = self.find(id).filter(|&at| self.streams[at].over.is_none()) else { return false };
         let stream = &self.streams[at];
         let fits = len <= self.client_frame && len as i64 <= stream.send_window.min(self.send_window);
         if fits && self.waiting == 0 && self.output.len() < OUTPUT_MAX {
