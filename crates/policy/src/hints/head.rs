@@ -6,8 +6,11 @@
 
 use std::borrow::Cow;
 
-use memchr::memchr;
+use memchr::{memchr, memchr_iter};
 use smallvec::SmallVec;
+
+/// Tags, comments and the like that are looked at: some times what the longest heads have. A page of angle brackets costs no more.
+const MARKUP_MAX: usize = 512;
 
 /// Attributes of one tag that are read; those behind them are left out.
 const ATTRIBUTES_MAX: usize = 32;
@@ -16,6 +19,8 @@ const ATTRIBUTES_MAX: usize = 32;
 #[derive(Debug, Clone)]
 pub(super) struct Head<'a> {
     rest: &'a [u8],
+    /// How much more markup is looked at.
+    left: usize,
 }
 
 /// One start tag.
@@ -40,7 +45,7 @@ pub(super) enum Name {
 
 impl<'a> Head<'a> {
     pub(super) const fn of(page: &'a [u8]) -> Self {
-        Self { rest: page }
+        Self { rest: page, left: MARKUP_MAX }
     }
 
     /// Goes on behind the next of these bytes; at the end, if there is none.
@@ -57,28 +62,22 @@ impl<'a> Head<'a> {
                 return;
             }
         }
-        while let Some(at) = memchr(b'-', self.rest) {
-            self.rest = &self.rest[at + 1..];
-            let end = [&b"->"[..], b"-!>"].into_iter().find_map(|end| self.rest.strip_prefix(end));
-            if let Some(rest) = end {
-                self.rest = rest;
-                return;
-            }
-        }
-        self.rest = &[];
+        let text = self.rest;
+        let end = |at: usize| [&b"-->"[..], b"--!>"].into_iter().find_map(|end| text[at..].strip_prefix(end));
+        self.rest = memchr_iter(b'-', text).find_map(end).unwrap_or_default();
     }
 
     /// Behind the start tag of an element whose content is no markup: to its end tag.
     fn skip_content(&mut self, name: &[u8]) {
-        while let Some(at) = memchr(b'<', self.rest) {
-            self.rest = &self.rest[at + 1..];
-            let Some(after) = self.rest.strip_prefix(b"/").and_then(|rest| rest.split_at_checked(name.len())) else { continue };
-            if after.0.eq_ignore_ascii_case(name) && after.1.first().is_some_and(|byte| is_space(*byte) || matches!(byte, b'/' | b'>')) {
-                self.skip_past(b'>');
-                return;
-            }
-        }
-        self.rest = &[];
+        let text = self.rest;
+        let is_end = |at: &usize| {
+            let after = text[at + 1..].strip_prefix(b"/").and_then(|rest| rest.split_at_checked(name.len()));
+            after.is_some_and(|(own, rest)| {
+                own.eq_ignore_ascii_case(name) && rest.first().is_some_and(|byte| is_space(*byte) || matches!(byte, b'/' | b'>'))
+            })
+        };
+        self.rest = memchr_iter(b'<', text).find(is_end).map_or(&[], |at| &text[at..]);
+        self.skip_past(b'>');
     }
 
     /// The attributes of a tag, behind its name (HTML §13.2.5.32 and following). `None`: the tag does not end.
@@ -131,7 +130,8 @@ impl<'a> Iterator for Head<'a> {
     type Item = Tag<'a>;
 
     fn next(&mut self) -> Option<Tag<'a>> {
-        loop {
+        while self.left > 0 {
+            self.left -= 1;
             self.skip_past(b'<');
             match *self.rest.first()? {
                 b'!' => match self.rest.strip_prefix(b"!--") {
@@ -175,6 +175,7 @@ impl<'a> Iterator for Head<'a> {
                 _ => {}
             }
         }
+        None
     }
 }
 

@@ -94,8 +94,13 @@ pub fn hints(authority: &str, target: &str, fields: &HeaderMap, content: &[u8]) 
         found.add(of_link(&link));
     }
     let content = &content[..content.len().min(HINTS_PAGE_BYTES_MAX)];
-    if !Head::of(content).any(|tag| tag.name == Name::Base && tag.has("href")) {
-        for tag in Head::of(content) {
+    let of_fields = found.hints.len();
+    for tag in Head::of(content) {
+        if tag.name == Name::Base && tag.has("href") {
+            found.hints.truncate(of_fields);
+            break;
+        }
+        if found.hints.len() < HINTS_MAX {
             found.add(of_tag(&tag));
         }
     }
@@ -393,6 +398,8 @@ mod tests {
         let long: String = (0..100).map(|n| format!("<link rel=stylesheet href=/{n}{}>", "x".repeat(900))).collect();
         let total: usize = of_page(&long).iter().map(String::len).sum();
         assert!(total > HINTS_BYTES_MAX / 2 && total <= HINTS_BYTES_MAX, "{total}");
+        let deep = format!("{}<link rel=stylesheet href=/a.css>", "<meta>".repeat(2_000));
+        assert!(of_page(&deep).is_empty());
         let late = format!("<!--{}--><link rel=stylesheet href=/a.css>", "x".repeat(HINTS_PAGE_BYTES_MAX));
         assert!(of_page(&late).is_empty());
     }
