@@ -377,6 +377,10 @@ impl Pipeline {
                 if candidate.as_deref().is_some_and(|stored| self.stands_in(question, stored, now)) {
                     words.push("Should the origin fail, what is stored is served.".to_owned());
                 }
+                if let Some(link) = self.hints_for(question) {
+                    let links = String::from_utf8_lossy(link.as_bytes());
+                    words.push(format!("A browser that opens the page over HTTP/2 or 3 is told meanwhile what it will need: {links}."));
+                }
                 said(forwarded_status(*forwarded, None, false), words)
             }
         }

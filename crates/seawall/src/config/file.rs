@@ -418,7 +418,7 @@ pub struct Cache {
     /// scripts that hold it up, and hosts to connect to, as the stored pages named them last. It fetches those while the origin works. Told to
     /// browsers that open a page over HTTP/2 or 3, and only when the origin has to be asked. What was learnt from a page goes when that is
     /// purged, and after a day at the latest: until then, a page whose style sheet got another name without a purge costs its next visitor a
-    /// download in vain. An origin that sends hints itself is left to it.
+    /// download in vain; and what browsers may not keep (`no-store`) is fetched twice. An origin that sends hints itself is left to it.
     ///
     /// Default: `true`; for a folder or a blog `false`, as nobody waits for those.
     pub early_hints: Given<bool>,

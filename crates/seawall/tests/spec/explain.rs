@@ -386,3 +386,17 @@ async fn a_password_is_told_of() {
     assert_eq!((detail("/drafts/one", "authorization"), detail("/post", "authorization")), ("none".to_owned(), "present".to_owned()));
     assert!(detail("/post", "https").contains("over http"));
 }
+
+/// RFC 8297: who waits for the page is told what it needed last time.
+#[tokio::test]
+async fn hints_are_told_where_the_origin_is_asked() {
+    let (origin, site) = site().await;
+    let operator = Operator::of(&site);
+    let page = "<link rel=stylesheet href=/a.css>";
+    origin.on(get("/post")).reply(ok(page).field("content-type", "text/html").field("cache-control", "max-age=60"));
+    site.get("/post").await.status(200);
+    let words = || ask(&operator, "GET", "/post", &[]).now.words.join(" ");
+    assert!(!words().contains("/a.css"), "{}", words());
+    site.clock.advance(secs(61));
+    assert!(words().contains("</a.css>; rel=preload; as=style"), "{}", words());
+}
