@@ -112,7 +112,7 @@ impl Encoder {
             500 => 14,
             _ => {
                 let digit = |unit: u16| b'0' + (status / unit % 10) as u8;
-                out.extend_from_slice(&[statics::index::STATUS, 3, digit(100), digit(10), digit(1)]);
+                out.extend_from_slice(&[statics::STATUS, 3, digit(100), digit(10), digit(1)]);
                 return;
             }
         };

@@ -17,8 +17,6 @@ mod tests;
 pub(crate) use decode::Decoder;
 pub(crate) use encode::Encoder;
 pub use inspect::InspectedHpack;
-#[allow(unused_imports, reason = "for whoever matches Field::index")]
-pub(crate) use statics::index;
 
 /// One field of a block. The slices live for the call only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

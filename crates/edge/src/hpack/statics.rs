@@ -70,20 +70,8 @@ const ENTRIES: [(&[u8], &[u8]); 61] = [
 /// How many entries there are: the dynamic table's indices follow.
 pub(super) const LEN: usize = ENTRIES.len();
 
-/// The indices of some names, for whoever looks at them one by one. A name with several entries has the first one's.
-#[allow(dead_code, reason = "for whoever matches Field::index")]
-pub(crate) mod index {
-    pub(crate) const AUTHORITY: u8 = 1;
-    pub(crate) const METHOD: u8 = 2;
-    pub(crate) const PATH: u8 = 4;
-    pub(crate) const SCHEME: u8 = 6;
-    pub(crate) const STATUS: u8 = 8;
-    pub(crate) const CONTENT_LENGTH: u8 = 28;
-    pub(crate) const COOKIE: u8 = 32;
-    pub(crate) const EXPECT: u8 = 35;
-    pub(crate) const HOST: u8 = 38;
-    pub(crate) const TRANSFER_ENCODING: u8 = 57;
-}
+/// The index of `:status`.
+pub(super) const STATUS: u8 = 8;
 
 /// An entry.
 #[inline]
@@ -178,25 +166,7 @@ mod tests {
         for name in [&b""[..], b"Host", b"x-cache", b"hest", b":"] {
             assert_eq!(index_of(name), None);
         }
+        assert_eq!(index_of(b":status"), Some(STATUS));
         assert_eq!((get(0), get(62), get(usize::MAX)), (None, None, None));
-    }
-
-    #[test]
-    fn the_indices_are_those_of_their_names() {
-        let named = [
-            (index::AUTHORITY, ":authority"),
-            (index::METHOD, ":method"),
-            (index::PATH, ":path"),
-            (index::SCHEME, ":scheme"),
-            (index::STATUS, ":status"),
-            (index::CONTENT_LENGTH, "content-length"),
-            (index::COOKIE, "cookie"),
-            (index::EXPECT, "expect"),
-            (index::HOST, "host"),
-            (index::TRANSFER_ENCODING, "transfer-encoding"),
-        ];
-        for (index, name) in named {
-            assert_eq!(index_of(name.as_bytes()), Some(index), "{name}");
-        }
     }
 }

@@ -14,7 +14,7 @@ const SIZE_CEILING: usize = 32 * 1024;
 const BYTES_AT_FIRST: usize = 1024;
 const ENTRIES_AT_FIRST: usize = 24;
 
-/// One table. It takes memory as it fills: at most twice its size for the bytes, and 16 bytes for each 32 of its size.
+/// One table. It takes memory as it fills: at most twice its size for the bytes, and 20 bytes for each 32 of its size.
 #[derive(Debug)]
 pub(super) struct Table {
     /// Names and values, oldest first, and before them those of evicted entries: they are moved away once they are the larger part.
