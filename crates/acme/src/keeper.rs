@@ -350,6 +350,7 @@ impl Keeper {
             Errand::Replace(name, done) => {
                 let outcome = self.revoke_and_replace(&name, now).await;
                 match &outcome {
+                    Ok(()) if issuer(&name) == Issuer::Local => tracing::info!("the certificate for {name} was replaced"),
                     Ok(()) => tracing::info!("the certificate for {name} was replaced, and the one before it revoked"),
                     Err(failure) => tracing::error!("the certificate for {name} was to be replaced and revoked: {failure}"),
                 }

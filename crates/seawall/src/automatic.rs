@@ -83,12 +83,15 @@ fn transport(acme: &Acme) -> anyhow::Result<Arc<Https>> {
     Ok(Arc::new(Https::new(&tls)))
 }
 
+/// Who certifies local names.
+pub(crate) const OWN_ROOT: &str = "this machine's own root";
+
 /// The certificates that it keeps, and those that it has not got yet.
 pub(crate) fn kept(keeper: &Keeper, now: Timestamp) -> Vec<CertificateState> {
     let state = |status: acme::Status| CertificateState {
         authority: match status.issuer {
             Issuer::Acme => keeper.directory().to_owned(),
-            Issuer::Local => "this machine's own root".to_owned(),
+            Issuer::Local => OWN_ROOT.to_owned(),
         },
         name: status.name,
         not_after: status.not_after.map(Timestamp::as_secs),

@@ -5,7 +5,10 @@ use std::time::Duration;
 use admin::{CertificateState, RevokeCommand};
 use semantics::{Timestamp, date::format_http_date};
 
-use crate::admin_client::{AdminClient, AdminError};
+use crate::{
+    admin_client::{AdminClient, AdminError},
+    automatic::OWN_ROOT,
+};
 
 /// For an order at an authority; the server waits a little less.
 const REVOKE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -25,7 +28,11 @@ pub(crate) fn list(client: &AdminClient) -> Result<String, AdminError> {
 pub(crate) fn revoke(client: AdminClient, name: &str) -> Result<String, AdminError> {
     let command = RevokeCommand { name: name.to_owned() };
     let state: CertificateState = client.within(REVOKE_TIMEOUT).post("/certificates/revoke", &command.to_json())?;
-    Ok(format!("Replaced, and the old one is revoked.\n\n{}", table(&[state])))
+    let said = match state.authority.as_str() {
+        OWN_ROOT => "Replaced. The old one cannot be revoked: a root of one's own keeps no list of what it takes back.",
+        _ => "Replaced, and the old one is revoked.",
+    };
+    Ok(format!("{said}\n\n{}", table(&[state])))
 }
 
 fn table(certificates: &[CertificateState]) -> String {

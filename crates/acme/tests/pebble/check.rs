@@ -144,3 +144,15 @@ async fn an_authority_that_is_not_there_or_wants_more() {
     unbound.pebble.stop();
     assert_only(&found(&unbound, SEAWALL, now()).await, Severity::Wrong, "the authority cannot be reached");
 }
+
+/// Nobody is asked for a local name, so nobody need be there.
+#[tokio::test]
+async fn local_names_need_no_authority() {
+    let stage = stage().await;
+    stage.pebble.tell_dns("/set-default-ipv4", r#"{"ip": ""}"#);
+    let mut options = stage.options.clone();
+    options.directory.push_str("ectory");
+    let checker = Checker::new(options, Arc::new(stage.between.clone()), Vec::new(), Vec::new());
+    let found = checker.check(&["localhost".to_owned()], now()).await;
+    assert!(found.iter().flat_map(|(_, findings)| findings).all(|finding| finding.severity == Severity::Fine), "{found:?}");
+}
