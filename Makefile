@@ -1,7 +1,7 @@
 # `make` alone lists what there is. What takes part in `make test` here is what `.ci/run` runs there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check spec fuzz bench bench-attacks bench-bytes bench-crowd bench-ghost bench-paas bench-reload bench-restart bench-store clients conformance docs release deb tools hugo pebble deny
+.PHONY: help run test check spec fuzz bench bench-attacks bench-bytes bench-crowd bench-ghost bench-http3 bench-paas bench-reload bench-restart bench-store clients conformance docs release deb tools hugo pebble deny
 
 CARGO ?= cargo
 # What `make run` serves, and where.
@@ -69,6 +69,10 @@ bench-ghost: tools ## beside nginx, in front of a Ghost that runs already; needs
 bench-paas: tools ## a folder behind a platform's router, beside nginx: ab -c 100 -n 5000
 	$(CARGO) build --release --locked --package seawall
 	SEAWALL_BIN='$(abspath $(BINARY))' bench/paas
+
+bench-http3: tools ## hits over HTTP/3 beside Caddy, which it builds; needs Go
+	$(CARGO) build --release --locked --package seawall
+	SEAWALL_BIN='$(abspath $(BINARY))' bench/http3
 
 bench-restart: tools ## 100,000 stored pages, kill -9, and a start without the origin
 	$(CARGO) build --release --locked --package seawall

@@ -23,7 +23,10 @@ mod worker;
 
 pub use accept::Gauges;
 pub use h2::{InspectedEvent, InspectedHttp2};
-pub use h3::endpoint::Quic;
+pub use h3::{
+    endpoint::Quic,
+    inspect::{InspectedStream, inspect_section, write_section},
+};
 pub use hpack::InspectedHpack;
 pub use inspect::{Inspected, InspectedContent, InspectedHead, inspect};
 pub use limits::Limits;

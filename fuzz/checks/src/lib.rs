@@ -18,6 +18,7 @@ mod early_hints;
 mod files_path;
 mod files_rules;
 mod h2_frames;
+mod h3_streams;
 mod hpack;
 mod http_date;
 mod input;
@@ -46,6 +47,7 @@ pub use early_hints::early_hints;
 pub use files_path::files_path;
 pub use files_rules::files_rules;
 pub use h2_frames::h2_frames;
+pub use h3_streams::h3_streams;
 pub use hpack::hpack;
 pub use http_date::http_date;
 pub use origin_response::origin_response;
@@ -64,7 +66,7 @@ pub use vary::vary;
 pub type Check = fn(&[u8]);
 
 /// Every check, with the name of its target and of its folder of inputs.
-pub const CHECKS: [(&str, Check); 26] = [
+pub const CHECKS: [(&str, Check); 27] = [
     ("accept_class", accept_class),
     ("accept_encoding", accept_encoding),
     ("blog_text", blog_text),
@@ -78,6 +80,7 @@ pub const CHECKS: [(&str, Check); 26] = [
     ("files_path", files_path),
     ("files_rules", files_rules),
     ("h2_frames", h2_frames),
+    ("h3_streams", h3_streams),
     ("hpack", hpack),
     ("http_date", http_date),
     ("origin_response", origin_response),

@@ -10,6 +10,7 @@ mod content;
 mod control;
 pub(crate) mod endpoint;
 mod frame;
+pub(crate) mod inspect;
 mod message;
 mod purse;
 mod qpack;

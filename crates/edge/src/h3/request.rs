@@ -28,7 +28,8 @@ use crate::{
         owned_request,
         recall::Said,
     },
-    head::{self, Gathering},
+    head::{self, Gathering, Text},
+    limits::Limits,
     line::Line,
     service::{Exchange, HitOf, Incoming, Interim, RequestBody, Service},
 };
@@ -115,14 +116,8 @@ async fn take_up<S: Service>(
     let Some(section) = section? else { return Ok(Begun::Refused(TOO_LARGE)) };
     let started = Instant::now();
     let mut text = shared.text.take();
-    let mut gathering = Gathering::new(&mut text, limits, false);
-    let readable = qpack::decode(&section, |name, value, is_known| gathering.take(name, value, is_known));
-    let (said, nature) = gathering.end();
-    readable.map_err(|_| Fault::Connection(Code::DecompressionFailed))?;
-    match said {
-        head::Said::Request if !nature.is_websocket => {}
-        head::Said::Refused(reject) => return Ok(Begun::Refused(reject)),
-        head::Said::Request | head::Said::Trailers | head::Said::Malformed(_) => return Err(Fault::Stream(Code::MessageError)),
+    if let Some(reject) = spell(&section, &mut text, limits)? {
+        return Ok(Begun::Refused(reject));
     }
     // Whether content follows is known when it does, or when the stream ends: which may be a packet later.
     let is_read = text.bytes().starts_with(b"GET ") || text.bytes().starts_with(b"HEAD ");
@@ -140,6 +135,20 @@ async fn take_up<S: Service>(
     let begun = poll_fn(|cx| Poll::Ready(shared.begin(cx, sending, text.bytes(), ends, started))).await;
     shared.text.replace(text);
     begun
+}
+
+/// Makes the text of an HTTP/1 head of a field section. `Some`: the request is answered by us.
+pub(super) fn spell(section: &[u8], text: &mut Text, limits: &Limits) -> Result<Option<Reject>, Fault> {
+    let mut gathering = Gathering::new(text, limits, false);
+    let readable = qpack::decode(section, |name, value, is_known| gathering.take(name, value, is_known));
+    let (said, nature) = gathering.end();
+    readable.map_err(|_| Fault::Connection(Code::DecompressionFailed))?;
+    match said {
+        // Tunnels are not offered (RFC 9220).
+        head::Said::Request if !nature.is_websocket => Ok(None),
+        head::Said::Refused(reject) => Ok(Some(reject)),
+        head::Said::Request | head::Said::Trailers | head::Said::Malformed(_) => Err(Fault::Stream(Code::MessageError)),
+    }
 }
 
 impl<S: Service> Shared<S> {

@@ -1,0 +1,45 @@
+"""The clients of HTTP/3: quic-go's in bench/go, aioquic in a virtual environment. Both are made once, into bench/out."""
+
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+
+import machine
+
+CADDY = "github.com/caddyserver/caddy/v2/cmd/caddy@v2"
+AIOQUIC = "aioquic==1.7.2"
+
+
+def run(words, folder, **environment):
+    done = subprocess.run([str(word) for word in words], cwd=folder, env=dict(os.environ, **environment), capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{shlex.join(map(str, words))} failed:\n{done.stderr[-2000:]}")
+
+
+def quic_go():
+    """The path of the client of bench/go."""
+    built = machine.OUT / "bin" / "h3"
+    run(["go", "build", "-o", built, "."], machine.BENCH / "go")
+    return built
+
+
+def caddy():
+    """CADDY_BIN, or the last Caddy 2 there is."""
+    if given := os.environ.get("CADDY_BIN"):
+        return pathlib.Path(given)
+    built = machine.OUT / "bin" / "caddy"
+    if not built.exists():
+        machine.say("building Caddy (minutes)")
+        run(["go", "install", CADDY], machine.ROOT, GOFLAGS="-mod=mod", GOBIN=str(built.parent))
+    return built
+
+
+def aioquic():
+    """A Python that has aioquic."""
+    python = machine.OUT / "aioquic" / "bin" / "python"
+    if not python.exists():
+        run([sys.executable, "-m", "venv", python.parents[1]], machine.ROOT)
+        run([python, "-m", "pip", "install", "--quiet", AIOQUIC], machine.ROOT)
+    return python
