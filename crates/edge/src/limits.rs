@@ -65,7 +65,7 @@ pub(crate) struct Allowances {
 }
 
 const LINGER: Duration = Duration::from_secs(2);
-const TUNNEL_IDLE: Duration = Duration::from_hours(1);
+pub(crate) const TUNNEL_IDLE: Duration = Duration::from_hours(1);
 
 impl Limits {
     /// Often enough that the shortest timeout is kept to within a quarter.

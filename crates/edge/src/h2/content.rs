@@ -98,6 +98,12 @@ impl Feed {
         }
     }
 
+    /// Bytes for which there has to be room again when nobody asks [`Feed::taken`] any more: those that were taken, and those that never were.
+    pub(super) fn settle(&self) -> usize {
+        let mut inbox = lock(&self.0);
+        std::mem::take(&mut inbox.taken) + inbox.pieces.iter().map(Vec::len).sum::<usize>()
+    }
+
     pub(super) fn taken(&self) -> Taken {
         let mut inbox = lock(&self.0);
         Taken { bytes: std::mem::take(&mut inbox.taken), abandoned: inbox.abandoned }

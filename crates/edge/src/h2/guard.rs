@@ -17,6 +17,9 @@ const PER_ANSWER: u32 = 10;
 const PER_PIECE: u32 = 2;
 const BYTES_PER_COIN: usize = 2048;
 
+/// What may be padding and nothing else: with its length (RFC 9113 §6.1).
+const PADDING_MAX: usize = 256;
+
 /// One connection's purse.
 #[derive(Debug)]
 pub(super) struct Guard {
@@ -67,7 +70,7 @@ pub(super) const fn name_of_flood(head: Head) -> &'static str {
 const fn price(head: Head) -> u32 {
     match head.kind {
         // Empty and not the end says nothing.
-        kind::DATA if head.length == 0 && !head.has(flag::END_STREAM) => 5,
+        kind::DATA if (head.length == 0 || head.has(flag::PADDED) && head.length <= PADDING_MAX) && !head.has(flag::END_STREAM) => 5,
         // These are requests: bounded elsewhere.
         kind::DATA | kind::HEADERS => 0,
         kind::RST_STREAM => 4,
@@ -88,8 +91,13 @@ mod tests {
     #[test]
     fn every_flood_is_cut_off_and_honest_clients_are_not() {
         let floods = [("ping", frame(6, 0, 8)), ("settings", frame(4, 0, 0)), ("reset", frame(3, 0, 4)), ("window", frame(8, 0, 4))];
-        let more =
-            [("priority", frame(2, 0, 5)), ("empty data", frame(0, 0, 0)), ("continuation", frame(9, 0, 1)), ("unknown", frame(99, 0, 0))];
+        let more = [
+            ("priority", frame(2, 0, 5)),
+            ("empty data", frame(0, 0, 0)),
+            ("padding", frame(0, 8, 256)),
+            ("continuation", frame(9, 0, 1)),
+            ("unknown", frame(99, 0, 0)),
+        ];
         for (name, frame) in floods.into_iter().chain(more) {
             let mut guard = Guard::new();
             let passed = (0..10_000).take_while(|_| guard.passes(frame)).count();

@@ -16,7 +16,7 @@ mod respond;
 mod tunnel;
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     future::{Future, poll_fn},
     io::{self, IoSlice},
     pin::{Pin, pin},
@@ -53,6 +53,9 @@ use respond::Handle;
 const LOOK_MIN: Duration = Duration::from_millis(10);
 const LOOK_MAX: Duration = Duration::from_secs(1);
 
+/// Tunnels of one connection: each holds a connection to the origin.
+const TUNNELS_MAX: usize = 16;
+
 /// Reads at one go: then it is the other connections' turn.
 const READS_MAX: usize = 2;
 
@@ -62,6 +65,7 @@ struct Shared<S: Service> {
     front: Rc<Front>,
     peer: Peer,
     core: RefCell<Core<S::Stored>>,
+    tunnels: Cell<usize>,
     /// The connection's: for what is said to it from another task.
     waker: RefCell<Waker>,
 }
@@ -83,20 +87,23 @@ pub(crate) async fn serve<S: Service>(
     drained.as_mut().enable();
     let now = Instant::now();
     let core = RefCell::new(Core::new(front.limits.clone(), now));
-    let shared = Rc::new(Shared { worker, front, peer, core, waker: RefCell::new(Waker::noop().clone()) });
+    let shared = Rc::new(Shared { worker, front, peer, core, tunnels: Cell::new(0), waker: RefCell::new(Waker::noop().clone()) });
     let mut driver = Driver {
         stream,
         begun,
         pending: Vec::new(),
+        backlog: false,
         answers: FuturesUnordered::new(),
         shared: Rc::clone(&shared),
         seat,
         phase: None,
         written: 0,
-        seen: 0,
+        requests: 0,
+        seen: (0, 0),
         ticked: now,
         look: None,
         fault: None,
+        ends: false,
     };
     let mut leaving = table.is_draining();
     if leaving {
@@ -140,17 +147,22 @@ struct Driver<S: Service> {
     begun: Vec<u8>,
     /// Part of a frame: empty, and without an allocation, while idle.
     pending: Vec<u8>,
+    /// There may be whole frames among them: more output was ready than is kept.
+    backlog: bool,
     answers: FuturesUnordered<Answer>,
     shared: Rc<Shared<S>>,
     seat: Seat,
     phase: Option<Waiting>,
-    /// Bytes written, and how many there were when the client was last seen to take any.
+    /// Bytes written and requests begun, and how many there were at the last look at the time: what moves has time again.
     written: u64,
-    seen: u64,
+    requests: u64,
+    seen: (u64, u64),
     ticked: Instant,
     /// When streams that wait for their client are looked at.
     look: Option<Pin<Box<Sleep>>>,
     fault: Option<Fault>,
+    /// Our last word is on its way.
+    ends: bool,
 }
 
 impl<S: Service> Driver<S> {
@@ -174,9 +186,16 @@ impl<S: Service> Driver<S> {
             };
             if self.fault.is_some() || self.shared.core.borrow().is_finished() && self.answers.is_empty() {
                 if flushed.is_ready() {
-                    return self.stream.poll_shutdown(cx).map(drop);
+                    if !std::mem::replace(&mut self.ends, true) {
+                        self.seat.until(Phase::Write, self.shared.front.allowances.linger);
+                    }
+                    return self.poll_end(cx);
                 }
                 break flushed;
+            }
+            if self.backlog && self.shared.core.borrow().output.len() < OUTPUT_MAX {
+                self.take_up_pending(cx);
+                continue;
             }
             // A client that does not read what it asked for is not asked for more.
             if self.shared.core.borrow().output.len() >= OUTPUT_MAX {
@@ -207,6 +226,24 @@ impl<S: Service> Driver<S> {
             self.ticked = now;
             core.tick(u32::try_from(seconds).unwrap_or(u32::MAX));
         }
+    }
+
+    /// Ends our direction, and waits for the client to end its own, as long as its seat allows: with bytes of its left unread, the kernel would
+    /// take our last ones back.
+    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        // A client that was cut off is not listened to any more.
+        if ready!(self.stream.poll_shutdown(cx)).is_err() || self.fault.is_some_and(|fault| fault.is_flood) {
+            return Poll::Ready(());
+        }
+        let worker = Rc::clone(&self.shared.worker);
+        let mut buffer = worker.read_buffer.borrow_mut();
+        for _ in 0..READS_MAX {
+            if !matches!(ready!(self.stream.poll_read(cx, &mut buffer)), Ok(read) if read > 0) {
+                return Poll::Ready(());
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 
     /// Writes what is ready, as long as the socket takes it.
@@ -240,20 +277,32 @@ impl<S: Service> Driver<S> {
         }
         let read = ready!(self.stream.poll_read(cx, &mut buffer))?;
         self.pending.extend_from_slice(&buffer[..read]);
+        self.take_up_pending(cx);
+        Poll::Ready(Ok(read > 0))
+    }
+
+    fn take_up_pending(&mut self, cx: &Context<'_>) {
         let mut pending = std::mem::take(&mut self.pending);
         let taken = self.take_up(cx, &pending);
         pending.drain(..taken);
         if !pending.is_empty() {
             self.pending = pending;
         }
-        Poll::Ready(Ok(read > 0))
     }
 
     /// Takes up every frame that is there. Returns how many bytes that were.
     fn take_up(&mut self, cx: &Context<'_>, bytes: &[u8]) -> usize {
         let mut at = 0;
         while self.fault.is_none() {
-            let taken = self.shared.core.borrow_mut().next(&bytes[at..]);
+            let taken = {
+                let mut core = self.shared.core.borrow_mut();
+                // What is answered at once is limited by nothing else.
+                self.backlog = core.output.len() >= OUTPUT_MAX;
+                if self.backlog {
+                    break;
+                }
+                core.next(&bytes[at..])
+            };
             match taken {
                 Ok((0, _)) => break,
                 Ok((length, event)) => {
@@ -282,6 +331,7 @@ impl<S: Service> Driver<S> {
     }
 
     fn begin(&mut self, cx: &Context<'_>, event: Event) -> Result<(), Fault> {
+        self.requests = self.requests.wrapping_add(1);
         match event {
             Event::Refuse { stream, reject } => {
                 self.shared.refuse(stream, reject);
@@ -333,7 +383,8 @@ impl<S: Service> Driver<S> {
             Framing::Length(length) => Some(length),
             _ => announces.then_some(0),
         };
-        if ends && expected.is_some_and(|expected| expected > 0) {
+        // Nor has a tunnel a length (RFC 8441 §5): whoever read on would take what follows for content.
+        if ends && expected.is_some_and(|expected| expected > 0) || nature.is_websocket && announces {
             return shared.core.borrow_mut().refuse_malformed(id);
         }
         let Some(mut request) = owned_request(&head, &fields) else {
@@ -344,6 +395,10 @@ impl<S: Service> Driver<S> {
         let expects = request.headers_mut().remove(header::EXPECT).is_some();
         let handle = Handle::new(Rc::clone(shared), id);
         if nature.is_websocket {
+            if shared.tunnels.get() >= TUNNELS_MAX {
+                handle.refuse(Reject { status: 503, reason: "more tunnels than a connection may have" });
+                return Ok(());
+            }
             let (feed, content) = content::content(cx.waker().clone());
             shared.core.borrow_mut().receive(id, feed, None);
             self.answers.push(Box::pin(tunnel::open(handle, request, content, started)));
@@ -389,9 +444,15 @@ impl<S: Service> Driver<S> {
         } else {
             Waiting::Service
         };
-        let moves = self.written != self.seen;
-        self.seen = self.written;
-        if Some(waiting) == self.phase && !(moves && matches!(waiting, Waiting::Request | Waiting::Client)) {
+        let now = (self.written, self.requests);
+        let moves = match waiting {
+            Waiting::Request | Waiting::Client => now.0 != self.seen.0,
+            // Not by frames: a head may come in very many of them.
+            Waiting::Head => now.1 != self.seen.1,
+            Waiting::Service => false,
+        };
+        self.seen = now;
+        if Some(waiting) == self.phase && !moves {
             return;
         }
         self.phase = Some(waiting);
@@ -466,16 +527,14 @@ impl<S: Service> Shared<S> {
             let body = hit.body.filter(|body| !body.as_ref().is_empty());
             core.send_stored_head(id, status, text, body.is_none());
             let len = body.as_ref().map_or(0, |body| body.as_ref().len() as u64);
-            if let Some(body) = body {
-                core.hold(id);
-                if !core.send_stored(id, body) {
-                    drop(core);
-                    let handle = Handle::new(Rc::clone(self), id);
-                    let mut line = said.keep();
-                    line.version = Version::HTTP_2;
-                    return Some(Box::pin(respond::finish(handle, line, status, note, started)));
-                }
-                core.release(id);
+            if let Some(body) = body
+                && !core.send_stored(id, body)
+            {
+                drop(core);
+                let handle = Handle::new(Rc::clone(self), id);
+                let mut line = said.keep();
+                line.version = Version::HTTP_2;
+                return Some(Box::pin(respond::finish(handle, line, status, note, started)));
             }
             core.answered();
             len

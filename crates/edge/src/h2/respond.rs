@@ -15,6 +15,7 @@ use http_body::Body as _;
 
 use super::{Shared, core::Over, frame::Code, piece::Piece};
 use crate::{
+    h1::head::Reject,
     line::Line,
     service::{Interim, RequestBody, Service},
 };
@@ -90,6 +91,18 @@ impl<S: Service> Handle<S> {
         self.shared.core.borrow_mut().send(self.id, None, true);
     }
 
+    pub(super) fn refuse(&self, reject: Reject) {
+        self.shared.refuse(self.id, reject);
+    }
+
+    /// The exchange has ended. Only a response that was read to its end is worth patience.
+    pub(super) fn done(&self, line: &Line, status: u16, started: Instant, complete: bool, note: S::Note) {
+        if complete {
+            self.shared.core.borrow_mut().answered();
+        }
+        self.shared.worker.service.done(&line.exchange(self.shared.peer, status, self.sent(), started, complete), note);
+    }
+
     pub(super) fn reset(&self, code: Code) {
         self.shared.core.borrow_mut().reset(self.id, code);
     }
@@ -111,9 +124,7 @@ pub(super) fn line(request: &Request<RequestBody>) -> Line {
 /// Waits for the end of a stored page that is on its way.
 pub(super) async fn finish<S: Service>(handle: Handle<S>, line: Line, status: u16, note: S::Note, started: Instant) {
     let complete = poll_fn(|cx| handle.poll_over(cx)).await;
-    let shared = &handle.shared;
-    shared.core.borrow_mut().answered();
-    shared.worker.service.done(&line.exchange(shared.peer, status, handle.sent(), started, complete), note);
+    handle.done(&line, status, started, complete, note);
 }
 
 /// The service's answer, or `None` if the client went first: that is then told.
@@ -159,9 +170,7 @@ pub(super) async fn respond<S: Service>(handle: Handle<S>, response: Response<S:
     let status = response.status().as_u16();
     send(&handle, response, &line.method).await;
     let complete = poll_fn(|cx| handle.poll_over(cx)).await;
-    let shared = &handle.shared;
-    shared.core.borrow_mut().answered();
-    shared.worker.service.done(&line.exchange(shared.peer, status, handle.sent(), started, complete), note);
+    handle.done(line, status, started, complete, note);
 }
 
 /// Sends a response; afterwards its end is on its way, or its stream has been reset.

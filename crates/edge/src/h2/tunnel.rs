@@ -1,8 +1,10 @@
 //! WebSocket over HTTP/2 (RFC 8441): a stream is joined to a connection that the origin has upgraded.
 
 use std::{
+    cell::Cell,
     io,
     pin::Pin,
+    rc::Rc,
     task::{Context, Poll, ready},
     time::Instant,
 };
@@ -14,10 +16,15 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::{
+    Shared,
     content::Content,
     respond::{self, Handle},
 };
-use crate::service::{RequestBody, Service};
+use crate::{
+    h1::head::Reject,
+    limits::TUNNEL_IDLE,
+    service::{RequestBody, Service},
+};
 
 /// An origin that speaks HTTP/1 wants a key, of which it makes a proof that it understood. No client sees the proof: its own handshake has
 /// neither (§5.1). So the key need not be secret, nor differ.
@@ -26,6 +33,7 @@ const KEY: &str = "c2Vhd2FsbCBodHRwLzIhIQ==";
 /// Asks the origin for the upgrade, and carries bytes both ways if it agrees. Anything else that it says is the answer.
 pub(super) async fn open<S: Service>(handle: Handle<S>, mut request: Request<RequestBody>, content: Content, started: Instant) {
     let line = respond::line(&request);
+    let _place = Place::new(&handle.shared);
     let fields = request.headers_mut();
     fields.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
     fields.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
@@ -35,23 +43,56 @@ pub(super) async fn open<S: Service>(handle: Handle<S>, mut request: Request<Req
     let upgrade = response.extensions_mut().remove::<OnUpgrade>();
     let Some(upgrade) = upgrade.filter(|_| response.status() == StatusCode::SWITCHING_PROTOCOLS) else {
         drop(content);
+        if response.status().is_success() || response.status() == StatusCode::SWITCHING_PROTOCOLS {
+            // To a client this would be the tunnel (§5), and the page what comes out of it.
+            handle.refuse(Reject { status: 502, reason: "the server has not opened a tunnel" });
+            return handle.done(&line, 502, started, true, note);
+        }
         return respond::respond(handle, response, note, &line, started).await;
     };
     response.headers_mut().remove(header::SEC_WEBSOCKET_ACCEPT);
     response.headers_mut().remove(header::CONTENT_LENGTH);
     handle.head(StatusCode::OK, response.headers(), false);
-    let mut ends = Ends { handle, content, rest: Bytes::new() };
+    let mut ends = Ends { handle, content, rest: Bytes::new(), moved: Rc::new(Cell::new(true)) };
+    let moved = Rc::clone(&ends.moved);
     let carried = match upgrade.await {
-        Ok(origin) => tokio::io::copy_bidirectional(&mut ends, &mut TokioIo::new(origin)).await,
+        Ok(origin) => {
+            let mut origin = TokioIo::new(origin);
+            tokio::select! {
+                carried = tokio::io::copy_bidirectional(&mut ends, &mut origin) => carried,
+                () = silence(&moved) => Err(io::ErrorKind::TimedOut.into()),
+            }
+        }
         Err(error) => Err(io::Error::other(error)),
     };
     if let Err(error) = &carried {
         tracing::debug!(%error, "tunnel ended");
         ends.handle.reset(super::frame::Code::CONNECT_ERROR);
     }
-    let shared = &ends.handle.shared;
-    let sent = carried.as_ref().map_or(0, |(_, sent)| *sent);
-    shared.worker.service.done(&line.exchange(shared.peer, 200, sent, started, carried.is_ok()), note);
+    ends.handle.done(&line, 200, started, carried.is_ok(), note);
+}
+
+/// Resolves when nothing has come or gone for as long as a tunnel may be silent.
+async fn silence(moved: &Cell<bool>) {
+    while moved.replace(false) {
+        tokio::time::sleep(TUNNEL_IDLE).await;
+    }
+}
+
+/// A tunnel's place among those of its connection.
+struct Place<S: Service>(Rc<Shared<S>>);
+
+impl<S: Service> Place<S> {
+    fn new(shared: &Rc<Shared<S>>) -> Self {
+        shared.tunnels.set(shared.tunnels.get() + 1);
+        Self(Rc::clone(shared))
+    }
+}
+
+impl<S: Service> Drop for Place<S> {
+    fn drop(&mut self) {
+        self.0.tunnels.set(self.0.tunnels.get() - 1);
+    }
 }
 
 /// The client's side of a tunnel as a byte stream.
@@ -60,6 +101,8 @@ struct Ends<S: Service> {
     content: Content,
     /// Of a piece that did not fit into what the reader offered.
     rest: Bytes,
+    /// Something has come or gone since this was last looked at.
+    moved: Rc<Cell<bool>>,
 }
 
 impl<S: Service> Unpin for Ends<S> {}
@@ -73,6 +116,7 @@ impl<S: Service> AsyncRead for Ends<S> {
                 Some(Err(error)) => return Poll::Ready(Err(io::Error::new(io::ErrorKind::ConnectionReset, error))),
             }
         }
+        self.moved.set(true);
         let here = self.rest.len().min(buf.remaining());
         buf.put_slice(&self.rest[..here]);
         self.rest.advance(here);
@@ -84,6 +128,7 @@ impl<S: Service> AsyncWrite for Ends<S> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
         let Some(room) = ready!(self.handle.poll_room(cx)) else { return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())) };
         let here = room.min(data.len());
+        self.moved.set(true);
         self.handle.send(Bytes::copy_from_slice(&data[..here]));
         Poll::Ready(Ok(here))
     }

@@ -209,6 +209,28 @@ async fn a_declined_websocket_is_an_ordinary_answer() {
     assert_eq!(response.body_mut().data().await.expect("content").expect("content"), "no");
 }
 
+/// RFC 8441 §5: a 200 to a CONNECT is the tunnel. A page that an origin sends instead must not come out of one; nor has a tunnel a length, by
+/// which an origin would take the next request for content.
+#[tokio::test]
+async fn no_page_is_taken_for_a_tunnel_and_no_request_for_content() {
+    let authority = Authority::new();
+    let (origin, site) = site(&authority, "");
+    origin.on(get("/page")).reply(ok("text").field("cache-control", "max-age=60"));
+    let (mut send, _connection) = client(&authority, &site, 65_535).await;
+    answer(&mut send, request("GET", "/page", &[]), "").await;
+    let mut connect = request("CONNECT", "/page", &[]);
+    connect.extensions_mut().insert(h2::ext::Protocol::from_static("websocket"));
+    let mut ready = send.clone().ready().await.expect("room for a stream");
+    let (response, _out) = ready.send_request(connect, false).expect("sent");
+    assert_eq!(patiently("for the answer", response).await.expect("a response").status().as_u16(), 502);
+    let seen = origin.requests().len();
+    let connect = [(":method", "CONNECT"), (":protocol", "websocket"), GET[1], (":path", "/page"), GET[3], ("content-length", "300")];
+    let mut stream = raw(&authority, &site).await;
+    stream.write_all(&[PREFACE, &frame(1, 4, 1, &block(&connect))].concat()).await.expect("sent");
+    assert_eq!(outcome(&mut stream).await, None, "it is reset");
+    assert_eq!(origin.requests().len(), seen);
+}
+
 /// RFC 8297: hints come before the page is there.
 #[tokio::test]
 async fn interim_responses_come_before_the_answer() {

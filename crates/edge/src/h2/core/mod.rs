@@ -351,7 +351,6 @@ impl<H: AsRef<[u8]>> Core<H> {
 
     fn end_incoming(&mut self, at: usize) {
         self.streams[at].incoming_ended = true;
-        self.streams[at].feed = None;
         self.remove_if_done(at);
     }
 
@@ -366,16 +365,26 @@ impl<H: AsRef<[u8]>> Core<H> {
         stream.moved = self.now;
         if over == Over::Reset {
             stream.incoming_ended = true;
-            stream.feed = None;
         }
         stream.wake();
+        if over == Over::Reset {
+            self.settle(at);
+        }
         self.remove_if_done(at);
+    }
+
+    /// Nobody reads the content of this stream for the connection any more: it counts as read.
+    fn settle(&mut self, at: usize) {
+        if let Some(feed) = self.streams[at].feed.take() {
+            self.allow_connection(feed.settle());
+        }
     }
 
     fn remove_if_done(&mut self, at: usize) {
         let stream = &self.streams[at];
         if stream.over.is_some() && stream.incoming_ended && !stream.held {
             self.ended.push(stream.id);
+            self.settle(at);
             self.streams.remove(at);
         }
     }

@@ -382,7 +382,7 @@ impl<H: AsRef<[u8]>> Core<H> {
         Ok(())
     }
 
-    fn allow_connection(&mut self, bytes: usize) {
+    pub(super) fn allow_connection(&mut self, bytes: usize) {
         self.credit = self.credit.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));
         if self.credit >= CONNECTION_WINDOW / 2 {
             self.receive_window += i64::from(self.credit);

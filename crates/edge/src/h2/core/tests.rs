@@ -1,3 +1,5 @@
+use http::StatusCode;
+
 use super::*;
 use crate::h2::frame::{PREFACE, flag, kind};
 
@@ -214,6 +216,31 @@ fn windows_open_as_content_is_read() {
     assert_eq!(resets(&mut core), []);
     say(&mut core, &data(1, 16_000, 0)).expect("within the window");
     assert_eq!(resets(&mut core), [(1, Code::NO_ERROR)], "§8.1: enough of what nobody wants");
+}
+
+/// §6.9: also what nobody had read yet when its stream ended makes room for the next, a form for which an answer waits among them.
+#[test]
+fn windows_do_not_leak() {
+    let mut core = begun();
+    let mut contents = Vec::new();
+    for request in 0..200_u32 {
+        let id = 2 * request + 1;
+        say(&mut core, &post(id)).expect("a request");
+        let (feed, content) = crate::h2::content::content(Waker::noop().clone());
+        core.receive(id, feed, None);
+        core.hold(id);
+        let (ends, is_reset) = (request % 2 == 0, request % 2 == 1);
+        say(&mut core, &data(id, 16_000, u8::from(ends))).expect("there is room");
+        if is_reset {
+            say(&mut core, &frame(kind::RST_STREAM, 0, id, &[0; 4])).expect("a reset");
+        } else {
+            core.send_head(id, StatusCode::OK, &http::HeaderMap::new(), true);
+        }
+        core.release(id);
+        contents.push(content);
+        sent(&mut core);
+    }
+    assert!(core.is_idle());
 }
 
 /// §6.9.2: a setting changes the windows that there are, also to less than nothing.
