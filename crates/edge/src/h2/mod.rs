@@ -56,6 +56,9 @@ const LOOK_MAX: Duration = Duration::from_secs(1);
 /// Tunnels of one connection: each holds a connection to the origin.
 const TUNNELS_MAX: usize = 16;
 
+/// What a client may still send after our last word.
+const UNREAD_MAX: usize = 256 * 1024;
+
 /// Reads at one go: then it is the other connections' turn.
 const READS_MAX: usize = 2;
 
@@ -104,6 +107,7 @@ pub(crate) async fn serve<S: Service>(
         look: None,
         fault: None,
         ends: false,
+        unread: 0,
     };
     let mut leaving = table.is_draining();
     if leaving {
@@ -163,6 +167,8 @@ struct Driver<S: Service> {
     fault: Option<Fault>,
     /// Our last word is on its way.
     ends: bool,
+    /// What came after it.
+    unread: usize,
 }
 
 impl<S: Service> Driver<S> {
@@ -237,13 +243,13 @@ impl<S: Service> Driver<S> {
         }
         let worker = Rc::clone(&self.shared.worker);
         let mut buffer = worker.read_buffer.borrow_mut();
-        for _ in 0..READS_MAX {
-            if !matches!(ready!(self.stream.poll_read(cx, &mut buffer)), Ok(read) if read > 0) {
+        loop {
+            let read = ready!(self.stream.poll_read(cx, &mut buffer)).unwrap_or(0);
+            self.unread += read;
+            if read == 0 || self.unread > UNREAD_MAX {
                 return Poll::Ready(());
             }
         }
-        cx.waker().wake_by_ref();
-        Poll::Pending
     }
 
     /// Writes what is ready, as long as the socket takes it.
