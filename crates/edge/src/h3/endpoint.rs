@@ -3,6 +3,10 @@
 //! A connection may move from one address of its client to another, so the kernel cannot tell by addresses whose it is, as it does for TCP.
 //! One worker reads the socket and looks no further than at the ids in packets; connections are handed to the worker that has fewest, which
 //! shakes hands, encrypts and sends by itself.
+//!
+//! Two things are the library's and not ours to bound. Packets wait for their connection's worker in a queue that has no limit; what honest
+//! clients send is limited by windows, and a worker empties the queue whenever it has its turn. And an address that has not been validated may
+//! be sent a part of a datagram beyond the three times of RFC 9000 §8.1, as whole datagrams are counted (quinn's issue 1082).
 
 use std::{
     future::Future,

@@ -154,8 +154,11 @@ pub(super) fn stored_head(status: u16, text: &[u8], content_bytes: usize) -> Vec
     qpack::begin(&mut out);
     qpack::status(status, &mut out);
     let mut short = [0_u8; 48];
-    for line in text.split(|&byte| byte == b'\n').skip(1) {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
+    // The status line is said otherwise here.
+    let mut rest = memchr::memchr(b'\n', text).map_or(&[][..], |end| &text[end + 1..]);
+    while let Some(end) = memchr::memchr(b'\n', rest) {
+        let line = rest[..end].strip_suffix(b"\r").unwrap_or(&rest[..end]);
+        rest = &rest[end + 1..];
         let Some(colon) = memchr::memchr(b':', line) else { continue };
         let value = line[colon + 1..].trim_ascii();
         let long;
