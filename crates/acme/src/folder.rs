@@ -8,6 +8,7 @@
 //! acme/acme-v02.api.letsencrypt.org-directory/account.json
 //! acme/acme-v02.api.letsencrypt.org-directory/example.org.pem     key and chain in one file: never one without the other
 //! acme/acme-v02.api.letsencrypt.org-directory/example.org.json    what was tried
+//! acme/acme-v02.api.letsencrypt.org-directory/example.org.to-revoke    a certificate that was replaced and not revoked yet
 //! ```
 
 use std::{
@@ -17,6 +18,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use parking_lot::Mutex;
 
 use crate::schedule::History;
@@ -27,6 +29,9 @@ const FILE_MODE: u32 = 0o600;
 
 /// A file is read up to this size: a chain and a key have some 10 KiB.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// The certificate that a key was lost with, until it is revoked.
+const COMPROMISED: &str = "to-revoke";
 
 /// The folder of one authority.
 #[derive(Debug)]
@@ -128,6 +133,21 @@ impl Folder {
 
     pub(crate) fn write_certificate(&self, name: &str, pem: &str) -> Result<(), FolderError> {
         self.replace(&file_name(name, "pem"), pem)
+    }
+
+    /// The certificate of `name` that is still to be revoked, DER.
+    pub(crate) fn compromised(&self, name: &str) -> Option<Vec<u8>> {
+        let text = read(&self.path(name, COMPROMISED)).ok().flatten()?;
+        BASE64_STANDARD.decode(text.trim()).ok()
+    }
+
+    pub(crate) fn write_compromised(&self, name: &str, der: &[u8]) -> Result<(), FolderError> {
+        self.replace(&file_name(name, COMPROMISED), &BASE64_STANDARD.encode(der))
+    }
+
+    /// It is revoked, or was not replaced and so is not to be.
+    pub(crate) fn forget_compromised(&self, name: &str) {
+        let _ = fs::remove_file(self.path(name, COMPROMISED));
     }
 
     /// What was tried for `name`. What cannot be read counts as nothing.

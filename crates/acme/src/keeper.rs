@@ -17,6 +17,7 @@ use http::{Request, StatusCode};
 use instant_acme::{AccountCredentials, ExternalAccountKey, NewAccount, RevocationReason, RevocationRequest};
 use parking_lot::Mutex;
 use rustls::sign::CertifiedKey;
+use rustls_pki_types::CertificateDer;
 use semantics::Timestamp;
 use tokio::sync::{Notify, mpsc, oneshot};
 
@@ -610,7 +611,8 @@ impl Keeper {
         Ok(account)
     }
 
-    /// Replaces the certificate for `name`, whose key is no longer to be trusted, and then has the old one revoked.
+    /// Replaces the certificate for `name`, whose key is no longer to be trusted, and then has the old one revoked. Which one that is stands in
+    /// the folder until it is done: called again after a failure, also after a restart, this goes on where it stopped.
     ///
     /// # Errors
     /// When no new one can be had; the old one is then neither revoked nor withdrawn. Or when the old one cannot be revoked.
@@ -621,16 +623,26 @@ impl Keeper {
             let hint = "revoke it by the Seawall that has the folder";
             return Err(Failure::ours("another Seawall orders the certificates of this folder").hint(hint));
         }
-        self.obtain(name, now).await?;
         if issuer(name) == Issuer::Local {
             // Nobody keeps a list for a root of one's own.
-            return Ok(());
+            return self.obtain(name, now).await;
+        }
+        let Some(present) = old.key.cert.first() else { return self.obtain(name, now).await };
+        let compromised = self.folder.compromised(name).map_or_else(|| present.clone(), CertificateDer::from);
+        if compromised == *present {
+            self.folder.write_compromised(name, present).map_err(|error| Failure::ours(crate::failure::chain(&error)))?;
+            if let Err(failure) = self.obtain(name, now).await {
+                self.folder.forget_compromised(name);
+                return Err(failure);
+            }
         }
         let heard = Heard::default();
         let account = self.account(&heard).await?;
-        let Some(leaf) = old.key.cert.first() else { return Ok(()) };
-        let request = RevocationRequest { certificate: leaf, reason: Some(RevocationReason::KeyCompromise) };
-        account.revoke(&request).await.map_err(|error| Failure::of(&error, "the old certificate was not revoked", heard.wait()))
+        let request = RevocationRequest { certificate: &compromised, reason: Some(RevocationReason::KeyCompromise) };
+        let revoked = account.revoke(&request).await;
+        revoked.map_err(|error| Failure::of(&error, "the old certificate was not revoked", heard.wait()))?;
+        self.folder.forget_compromised(name);
+        Ok(())
     }
 
     /// Gets a certificate for a name that somebody connects to, if somebody approves of it.

@@ -176,6 +176,26 @@ async fn it_is_revoked_and_replaced() {
     assert_eq!((stage.status_at_authority(&old).await, stage.status_at_authority(&new).await), ("Revoked".to_owned(), "Valid".to_owned()));
 }
 
+/// An authority that fails between the order and the revocation: whoever tries again wants the old one revoked, not the one that has come since.
+#[tokio::test]
+async fn what_was_not_revoked_is_revoked_the_next_time_and_nothing_else() {
+    let stage = Stage::new().await;
+    let keeper = stage.keeper(&[NAME]);
+    keeper.step(now()).await;
+    let old = stage.shown.of(NAME).expect("shown");
+    stage.between.refuse("/revoke-cert", 1, 500, &[], "serverInternal", "not now");
+    keeper.revoke_and_replace(NAME, now()).await.expect_err("it was refused");
+    let new = stage.shown.of(NAME).expect("shown");
+    assert_ne!(serial(&new), serial(&old));
+    assert_eq!(stage.status_at_authority(&old).await, "Valid");
+    // As after a restart: nothing but the folder is left.
+    drop(keeper);
+    let keeper = stage.keeper(&[NAME]);
+    keeper.revoke_and_replace(NAME, now()).await.expect("done");
+    assert_eq!(serial(&stage.shown.of(NAME).expect("shown")), serial(&new), "one order is enough");
+    assert_eq!((stage.status_at_authority(&old).await, stage.status_at_authority(&new).await), ("Revoked".to_owned(), "Valid".to_owned()));
+}
+
 /// RFC 8555 §6.5. Pebble refuses a good nonce every now and then so that clients learn it.
 #[tokio::test]
 async fn refused_nonces_are_no_failures() {
