@@ -139,7 +139,7 @@ pub(crate) enum Incoming {
     /// And its length, if the head says it: the protocol sees to it that it is so.
     Http2(h2::Content, Option<u64>),
     /// The same.
-    Http3(h3::Content, Option<u64>),
+    Http3(Box<h3::Content>, Option<u64>),
 }
 
 impl Incoming {

@@ -127,6 +127,7 @@ impl<R: Source> Source for Begun<'_, R> {
 async fn control<R: Source>(frames: &mut Frames<R>, purse: &Purse) -> Fault {
     let mut has_settings = false;
     let mut push_id_max = 0;
+    let mut goodbye = u64::MAX;
     loop {
         let head = match poll_fn(|cx| frames.poll_head(cx)).await {
             Ok(Some(head)) => head,
@@ -154,8 +155,12 @@ async fn control<R: Source>(frames: &mut Frames<R>, purse: &Purse) -> Fault {
                 has_settings = true;
                 settings(&payload)
             }
-            frame::GOAWAY => only_integer(&payload).map(drop),
-            // A maximum that shrinks (RFC 9114 §7.2.7).
+            // A goodbye that takes the one before back (RFC 9114 §5.2).
+            frame::GOAWAY => only_integer(&payload).and_then(|id| {
+                let before = std::mem::replace(&mut goodbye, id);
+                if id > before { Err(Code::IdError) } else { Ok(()) }
+            }),
+            // A maximum that shrinks (§7.2.7).
             frame::MAX_PUSH_ID => only_integer(&payload).and_then(|id| {
                 let before = std::mem::replace(&mut push_id_max, id);
                 if id < before { Err(Code::IdError) } else { Ok(()) }
@@ -196,7 +201,7 @@ fn settings(payload: &[u8]) -> Result<(), Code> {
     };
     while let Some(id) = next()? {
         next()?.ok_or(Code::FrameError)?;
-        if matches!(id, 0x2..=0x5) || seen.contains(&id) {
+        if matches!(id, 0x0 | 0x2..=0x5) || seen.contains(&id) {
             return Err(Code::SettingsError);
         }
         // Of at most 2,048: enough for honest ones, which have ten.

@@ -136,8 +136,9 @@ pub(super) struct Message<R> {
     /// A field section, as far as it has come: at most `section_max` bytes.
     section: Vec<u8>,
     section_max: usize,
-    /// Content that the head promised and that has not come; nothing, if it promised none.
+    /// Content that the head promised, if it did, and what has come.
     promised: Option<u64>,
+    received: u64,
     /// Content that was looked at before somebody wanted it.
     peeked: Option<Bytes>,
 }
@@ -152,7 +153,17 @@ impl<R: Source> Message<R> {
     /// A message whose field sections have at most `section_max` bytes, packed as they come.
     pub(super) fn new(source: R, purse: Arc<Purse>, section_max: usize) -> Self {
         let frames = Frames::new(source);
-        Self { frames, purse, part: Part::Between, seen: Seen::Nothing, section: Vec::new(), section_max, promised: None, peeked: None }
+        Self {
+            frames,
+            purse,
+            part: Part::Between,
+            seen: Seen::Nothing,
+            section: Vec::new(),
+            section_max,
+            promised: None,
+            received: 0,
+            peeked: None,
+        }
     }
 
     pub(super) const fn source(&mut self) -> &mut R {
@@ -197,10 +208,15 @@ impl<R: Source> Message<R> {
         matches!(self.part, Part::End) && self.peeked.is_none()
     }
 
+    fn is_more_than_promised(&self) -> bool {
+        self.promised.is_some_and(|promised| promised < self.received)
+    }
+
     /// The next content, after the head; nothing at its end.
     pub(super) fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Fault>> {
         if let Some(peeked) = self.peeked.take() {
-            return Poll::Ready(Ok(Some(peeked)));
+            // It came before anything was promised.
+            return Poll::Ready(if self.is_more_than_promised() { Err(Fault::Stream(Code::MessageError)) } else { Ok(Some(peeked)) });
         }
         loop {
             match self.part {
@@ -208,8 +224,9 @@ impl<R: Source> Message<R> {
                 Part::Data => match ready!(self.frames.poll_payload(cx))? {
                     Some(data) => {
                         // RFC 9114 §4.1.2: neither more content than promised, nor less.
-                        if let Some(promised) = &mut self.promised {
-                            *promised = promised.checked_sub(data.remaining() as u64).ok_or(Fault::Stream(Code::MessageError))?;
+                        self.received += data.remaining() as u64;
+                        if self.is_more_than_promised() {
+                            return Poll::Ready(Err(Fault::Stream(Code::MessageError)));
                         }
                         return Poll::Ready(Ok(Some(data)));
                     }
@@ -243,7 +260,7 @@ impl<R: Source> Message<R> {
         }
         let Some(head) = ready!(self.frames.poll_head(cx))? else {
             self.part = Part::End;
-            let is_short = self.promised.is_some_and(|promised| promised > 0);
+            let is_short = self.promised.is_some_and(|promised| promised > self.received);
             return Poll::Ready(if is_short { Err(Fault::Stream(Code::MessageError)) } else { Ok(()) });
         };
         self.part = match head.kind {

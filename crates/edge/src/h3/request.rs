@@ -305,7 +305,7 @@ async fn answer<S: Service>(shared: Rc<Shared<S>>, mut sending: Sending, mut mes
     message.promise(expected);
     if !message.has_ended() {
         let limits = &shared.front.limits;
-        let content = Incoming::Http3(Content::new(message, shared.connection.0.clone()), expected);
+        let content = Incoming::Http3(Box::new(Content::new(message, shared.connection.0.clone())), expected);
         *request.body_mut() = RequestBody::limited(content, limits.body_bytes, limits.body_timeout);
     }
     let interims = Rc::<Interims>::default();
