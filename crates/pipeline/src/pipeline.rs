@@ -245,6 +245,7 @@ impl Pipeline {
             self.shared.popularity.asked(question.hash, &question.key);
         }
         let mut collapsed = false;
+        let mut of_variant = None;
         for attempt in 0..ATTEMPTS {
             let now = self.shared.clock.now();
             let mut found = self.find(&question, now);
@@ -267,7 +268,7 @@ impl Pipeline {
                 return self.alone(&question, candidate, forwarded).await;
             };
             let store = &self.shared.store;
-            let flight = self.flight_key(&question);
+            let flight = of_variant.take().unwrap_or_else(|| self.flight_key(&question));
             match store.join_for(store.hash(&flight), &flight, question.url()) {
                 Joined::Full => return self.alone(&question, candidate, forwarded).await,
                 // An earlier flight may have landed between looking and joining.
@@ -289,8 +290,10 @@ impl Pipeline {
                         }
                         store::Outcome::Uncacheable => return self.alone(&question, candidate, forwarded).await,
                         store::Outcome::Failed(failure) => return self.failed(&question, candidate, &failure, forwarded, collapsed).await,
-                        // The answer is another variant's, or there is none: look again.
-                        store::Outcome::Serve { .. } | store::Outcome::Stored(_) | store::Outcome::Abandoned => {}
+                        // The answer is another variant's: look again, together with those who want the same one.
+                        store::Outcome::Serve { record, .. } => of_variant = Some(variant_flight(&question, &record)),
+                        store::Outcome::Stored(stored) => of_variant = Some(variant_flight(&question, &stored.record)),
+                        store::Outcome::Abandoned => {}
                     }
                 }
             }
@@ -494,14 +497,9 @@ impl Pipeline {
 
     /// The key of a flight: that of the resource, and of the variant if it is known what the resource varies on.
     pub(crate) fn flight_key(&self, question: &Question) -> Vec<u8> {
-        let mut flight = question.key.clone();
-        if let Some(resource) = self.shared.store.peek(question.hash, &question.key)
-            && let Some(newest) = resource.variants().first()
-        {
-            flight.push(0);
-            newest.record.vary.secondary_key_for(&question.fields(), &mut flight);
-        }
-        flight
+        let resource = self.shared.store.peek(question.hash, &question.key);
+        let newest = resource.as_ref().and_then(|resource| resource.variants().first());
+        newest.map_or_else(|| question.key.clone(), |newest| variant_flight(question, &newest.record))
     }
 
     /// Whether a stale response may be served because the origin failed.
@@ -614,4 +612,12 @@ fn conditional(question: &Question, response: Response<Body>) -> Response<Body> 
     *confirmation.status_mut() = StatusCode::NOT_MODIFIED;
     *confirmation.headers_mut() = semantics::conditional::not_modified_fields(headers);
     confirmation
+}
+
+/// The key of the flight for the variant that `question` wants of what `record` is one of.
+fn variant_flight(question: &Question, record: &Record) -> Vec<u8> {
+    let mut flight = question.key.clone();
+    flight.push(0);
+    record.vary.secondary_key_for(&question.fields(), &mut flight);
+    flight
 }
