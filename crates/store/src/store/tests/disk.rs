@@ -8,6 +8,7 @@ use parking_lot::Mutex as Lock;
 use tempfile::TempDir;
 
 use super::*;
+use crate::disk::io::{Done, THREADS};
 use crate::disk::{DiskOptions, DiskState, Tiers, Trouble};
 
 /// A folder, and what an operator was told about it.
@@ -405,6 +406,8 @@ fn a_crowd_reads_the_disk_once() {
     drop(store);
     let store = place.open();
     let hash = store.hash(b"h/a");
+    // The disk is busy until all three are there: a reading that ends before the second one comes is another one's.
+    let busy: Vec<_> = (0..THREADS).map(|_| hold(&store)).collect();
     wait(async {
         let mut given_up = Box::pin(store.load(hash, b"h/a"));
         let mut other = Box::pin(store.load(hash, b"h/a"));
@@ -413,9 +416,17 @@ fn a_crowd_reads_the_disk_once() {
         let _ = (poll(&mut given_up), poll(&mut other), poll(&mut third));
         assert_eq!(store.loads.len(), 1);
         drop(given_up);
+        drop(busy);
         assert!(other.await.is_some() && third.await.is_some());
     });
     assert_eq!((store.usage().disk_loads, store.loads.len()), (1, 0));
+}
+
+/// Occupies one thread of the disk until what this returns is dropped.
+fn hold(store: &TestStore) -> (Done<()>, std::sync::mpsc::SyncSender<()>) {
+    let (release, released) = std::sync::mpsc::sync_channel(0);
+    let job = store.disk.as_ref().expect("a disk tier").io().read(move || assert!(released.recv().is_err())).expect("room");
+    (job, release)
 }
 
 /// Polls once, without caring to be woken.
