@@ -126,10 +126,22 @@ fn parse_yaml(block: &str) -> Result<Values, ParseFault> {
         return Ok(Values::new());
     }
     serde_saphyr::from_str(block).map_err(|error| {
-        let line = error.location().and_then(|at| usize::try_from(at.line()).ok()).filter(|&line| line > 0);
-        let message = error.without_snippet().to_string();
-        (line, format!("not YAML: {}. A value with `: ` or `#` in it needs quotes", one_line(&message).trim_end_matches('.')))
+        // By its offset: to YAML a carriage return alone ends a line, to an editor it does not.
+        let start = error.location().filter(|at| at.line() > 0).map(|at| at.span().offset());
+        let line = start.map(|start| 1 + block.chars().take(usize::try_from(start).unwrap_or(usize::MAX)).filter(|&c| c == '\n').count());
+        let message = one_line(&error.without_snippet().to_string());
+        (line, format!("not YAML: {}. A value with `: ` or `#` in it needs quotes", without_place(&message).trim_end_matches('.')))
     })
+}
+
+/// What a YAML fault says, without its ` at line 8, column 3`: that counts from the fence, and the place is told apart.
+fn without_place(message: &str) -> &str {
+    let place = |at: &usize| {
+        let rest = &message[at + " at line ".len()..];
+        rest.split_once(", column ")
+            .is_some_and(|(line, column)| [line, column].iter().all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit())))
+    };
+    message.rfind(" at line ").filter(place).map_or(message, |at| &message[..at])
 }
 
 impl<'de> Deserialize<'de> for Value {
@@ -327,6 +339,9 @@ mod tests {
             ("---\ntitle: a\n\ndrfat: true\n---\n", "p.md:4: `drfat` is not a key of the front matter; did you mean `draft`?"),
             ("---\nTitle: a\n---\n", "did you mean `title`?"),
             ("---\ntitle: a: b\n---\n", "needs quotes"),
+            // The place is told once, and as an editor counts: YAML ends a line at a carriage return, too.
+            ("---\ntitle: a\nslug: [b\n---\n", "p.md:3: not YAML"),
+            ("---\ntitle: a\r\rslug: \u{0}\n---\n", "p.md:2: not YAML: unexpected character: `\\u{0}'. A value"),
             ("---\ntitle: a\ndraft: maybe\n---\n", "p.md:3: `draft` must be true or false"),
             ("---\nslug: a/b\n---\n", "p.md:2: `slug` is \"a/b\", which cannot stand in an address; write `a-b`"),
             ("---\ntags: [a, '!']\n---\n", "p.md:2: the tag \"!\""),
