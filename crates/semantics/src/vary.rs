@@ -70,6 +70,8 @@ impl Vary {
     pub fn without(mut self, field: &HeaderName) -> Self {
         if let Self::Nominated(nominated) = &mut self {
             nominated.retain(|(name, _)| name != field);
+            // It is kept with every page, and mostly nothing is left.
+            nominated.shrink_to_fit();
         }
         self
     }

@@ -15,10 +15,11 @@ pub(crate) struct UrlIndex {
     urls: Mutex<HashMap<KeyHash, Keys, AsIs>>,
 }
 
-/// Most URLs have one key. A URL with thousands of query forms must still forget one of them without a scan, hence a set.
+/// Most URLs have one key. A URL with thousands of query forms must still forget one of them without a scan, hence a set; boxed, as it would
+/// double every place.
 enum Keys {
     One(KeyHash),
-    Many(HashSet<KeyHash, AsIs>),
+    Many(Box<HashSet<KeyHash, AsIs>>),
 }
 
 impl UrlIndex {
@@ -33,7 +34,7 @@ impl UrlIndex {
             }
             Some(Keys::One(first)) if *first == key => {}
             Some(one @ Keys::One(_)) => {
-                let mut keys = HashSet::with_hasher(AsIs::default());
+                let mut keys = Box::new(HashSet::with_hasher(AsIs::default()));
                 if let Keys::One(first) = one {
                     keys.insert(*first);
                 }
