@@ -10,6 +10,7 @@
  *
  *   floor PORT                 answers 200 with an 8,192-byte page
  *   floor PORT not-modified    answers 304 without content
+ *   floor PORT pages           answers 200 with one of 1,000 pages of 8,192 bytes, which lie apart in memory, as those of any cache do
  *   floor PORT FILE            answers 200 with what the file holds, at most 1 MB
  *   floor PORT FILE close      the same, and closes: for clients that ask once a connection
  *   floor PORT FILE sendfile   answers with a file of any length from the file itself: nothing is copied here
@@ -31,9 +32,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BODY_BYTES = 8192, BODY_MAX = 1 << 20, READ_BYTES = 16384, EVENTS_MAX = 512, FDS_MAX = 65536 };
+enum { BODY_BYTES = 8192, PAGES = 1000, BODY_MAX = 1 << 20, READ_BYTES = 16384, EVENTS_MAX = 512, FDS_MAX = 65536 };
 
 static char response[BODY_MAX + 512];
+static char *copies[PAGES]; /* of the response; only for `pages` */
 static char page[BODY_MAX];
 static size_t response_bytes;
 static int closes, sent_file = -1;
@@ -85,11 +87,28 @@ static void build_response(const char *what) {
     response_bytes = head + bytes;
 }
 
+static void copy_response(void) {
+    for (int i = 0; i < PAGES; i++) {
+        copies[i] = malloc(response_bytes);
+        if (!copies[i]) fail("malloc");
+        memcpy(copies[i], response, response_bytes);
+    }
+}
+
+/* The next one in an order that no prefetcher guesses: every page once in a turn, as 617 and 1,000 have no divisor in common. */
+static const char *next_response(void) {
+    static unsigned at;
+    if (!copies[0]) return response;
+    at = (at + 617) % PAGES;
+    return copies[at];
+}
+
 /* The socket buffer holds a page, so the wait is for a client that stopped reading; it may then hold up the others. */
 static int send_response(int fd) {
+    const char *bytes = next_response();
     size_t sent = 0;
     while (sent < response_bytes) {
-        ssize_t n = send(fd, response + sent, response_bytes - sent, MSG_NOSIGNAL);
+        ssize_t n = send(fd, bytes + sent, response_bytes - sent, MSG_NOSIGNAL);
         if (n > 0) {
             sent += (size_t)n;
         } else if (n < 0 && errno == EAGAIN) {
@@ -141,7 +160,7 @@ static void serve(int fd) {
 
 int main(int argc, char **argv) {
     if (argc < 2) {
-        fprintf(stderr, "usage: floor PORT [not-modified | FILE [close | sendfile]]\n");
+        fprintf(stderr, "usage: floor PORT [not-modified | pages | FILE [close | sendfile]]\n");
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
@@ -149,7 +168,9 @@ int main(int argc, char **argv) {
     if (argc > 3 && !closes) {
         open_file(argv[2]);
     } else {
-        build_response(argc > 2 ? argv[2] : NULL);
+        int many = argc > 2 && strcmp(argv[2], "pages") == 0;
+        build_response(argc > 2 && !many ? argv[2] : NULL);
+        if (many) copy_response();
     }
 
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

@@ -1,5 +1,6 @@
 """A small HTTP/1.1 client: to verify what a server does, and to send an exact number of requests. Timing is wrk's job."""
 
+import gzip
 import re
 import socket
 import ssl
@@ -111,6 +112,12 @@ def fill(port, numbers=range(PAGES)):
         if status != 200 or len(body) != PAGE_BYTES:
             sys.exit(f"port {port}: /page/{number} answered {status} with {len(body)} bytes")
     connection.close()
+
+
+def own_bytes(origin_port):
+    """(content, fields, content compressed by gzip) of one of the origin's pages, in bytes."""
+    _, fields, body = get(origin_port, "/page/777")
+    return len(body), sum(len(name) + len(value) + 4 for name, value in fields.items()), len(gzip.compress(body, 6))
 
 
 def etag_of(port):

@@ -41,7 +41,7 @@ def end_cleanly():
 
 
 def need_seawall(servers):
-    if any(server.name == "seawall" for server in servers) and not SEAWALL.exists():
+    if any(server.name.startswith("seawall") for server in servers) and not SEAWALL.exists():
         sys.exit(f"{SEAWALL} is missing: cargo build --release -p seawall first (or leave it out with --only)")
 
 
@@ -150,6 +150,15 @@ def rest(pids, seconds=60):
         elif time.monotonic() - since > 0.5:
             return
         time.sleep(0.1)
+
+
+def memory_folder():
+    """Where temporary folders cost no file system its search for room, if there is such a place with 4 GB left; else None, the usual one."""
+    place = pathlib.Path("/dev/shm")
+    try:
+        return place if os.access(place, os.W_OK) and shutil.disk_usage(place).free > 4 << 30 else None
+    except OSError:
+        return None
 
 
 def core_seconds(core):

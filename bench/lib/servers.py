@@ -124,6 +124,7 @@ class Server:
     log: str
     callgrind: bool = True
     caches: bool = True
+    remembers: bool = True  # takes part in the memory table
 
     def start(self, site, core, wrap=(), single=False, seconds=15):
         port = SecurePort(machine.free_port()) if site.tls else machine.free_port()
@@ -211,13 +212,19 @@ def varnish(site, port, folder, single):
             "-s", "malloc,256m", "-p", "timeout_idle=75", "-p", "listen_depth=4096"]
 
 
-def seawall(site, port, folder, single):
+def seawall(site, port, folder, single, plain=False):
     # As it ships, but for the cap on requests at the origin (256): none of the others has one.
     settings = folder / "seawall.toml"
-    hold = f'[cache]\nhold = "{site.hold}"\n' if getattr(site, "hold", None) else ""
-    settings.write_text(f"{hold}[origin]\nconcurrency = 2000\nqueue = 2000\n")
+    cache = {"hold": getattr(site, "hold", None), "disk": "0" if plain else None}
+    lines = "".join(f'{key} = "{value}"\n' for key, value in cache.items() if value is not None)
+    compress = "[compress]\nenabled = false\n" if plain else ""
+    settings.write_text(f"[cache]\n{lines}{compress}[origin]\nconcurrency = 2000\nqueue = 2000\n")
     return [machine.SEAWALL, "serve", "--config", settings, f"http://127.0.0.1:{site.origin}", *seawall_listens(site, port), "--admin", "off", "--workers", "1",
             "--access-log", folder / "access.log", "--log-format", "combined"]
+
+
+def seawall_plain(site, port, folder, single):
+    return seawall(site, port, folder, single, plain=True)
 
 
 def seawall_listens(site, port):
@@ -238,8 +245,11 @@ def floor_of_page(site, port, folder, single):
 
 ALL = [
     Server("floor", "the floor", ("hit",), floor([]), "none", caches=False),
-    Server("floor-304", "the floor, 304", ("304",), floor(["not-modified"]), "none", caches=False),
+    Server("floor-pages", "the floor, with 1,000 pages", ("hit",), floor(["pages"]), "none", caches=False, remembers=False),
+    Server("floor-304", "the floor, 304", ("304",), floor(["not-modified"]), "none", caches=False, remembers=False),
     Server("seawall", "Seawall", KINDS, seawall, "to a file"),
+    # What HAProxy and Varnish do with a page; as it ships, it also writes it to a file, as nginx does, and compresses it, as none of them does.
+    Server("seawall-plain", "Seawall, no disk tier, no gzip", ("miss",), seawall_plain, "to a file", remembers=False),
     Server("nginx-cache", "nginx proxy_cache", KINDS, nginx("nginx-cache.conf"), "to a file, buffered 64 KB"),
     Server("nginx-static", "nginx static", ("hit", "304"), nginx("nginx-static.conf"), "to a file, buffered 64 KB", caches=False),
     Server("h2o", "h2o static", ("hit", "304"), h2o("h2o.conf"), "off, its default", caches=False),
@@ -250,15 +260,15 @@ ALL = [
 
 FLOOR_OF_PAGE = Server("floor", "the floor", ("hit",), floor_of_page, "none", caches=False)
 GHOST_RECIPE = Server("nginx-ghost", "nginx, published recipe", KINDS, nginx("nginx-ghost.conf"), "to a file, buffered 64 KB")
-TOOLS = {"floor": [], "floor-304": [], "seawall": [], "nginx-cache": ["nginx"], "nginx-static": ["nginx"], "nginx-ghost": ["nginx"], "h2o": ["h2o"],
+TOOLS = {"floor": [], "floor-304": [], "floor-pages": [], "seawall": [], "seawall-plain": [], "nginx-cache": ["nginx"], "nginx-static": ["nginx"], "nginx-ghost": ["nginx"], "h2o": ["h2o"],
          "haproxy": ["haproxy"], "varnish": ["varnishd", "gcc"]}
 
 
 def chosen(names):
-    """The servers with these names; the floor's 304 form comes along with the floor."""
+    """The servers with these names; the floor's other forms come along with it."""
     if names is None:
         return list(ALL)
-    wanted = set(names) | ({"floor-304"} if "floor" in names else set())
+    wanted = set(names) | ({"floor-304", "floor-pages"} if "floor" in names else set())
     unknown = wanted - {server.name for server in ALL}
     if unknown:
         sys.exit(f"no such server: {', '.join(sorted(unknown))}; there are {', '.join(server.name for server in ALL)}")
