@@ -18,8 +18,9 @@ pub fn structured(data: &[u8]) {
     let lines = values(field_lines);
     let members = dictionary(&lines);
     let items = list(&lines);
-    // Of a string that is cut in two, the blank behind the comma would be a part (RFC 9651 §4.2 calls what comes of it unpredictable).
-    let joined = lines.iter().map(HeaderValue::as_bytes).collect::<Vec<_>>().join(&b","[..]);
+    // Of a string that is cut in two, the blank behind the comma would be a part (RFC 9651 §4.2 calls what comes of it unpredictable), and so
+    // would be those at the end of a line, which no field has (RFC 9110 §5.5).
+    let joined = lines.iter().map(|line| line.as_bytes().trim_ascii()).collect::<Vec<_>>().join(&b","[..]);
     // An empty first line adds no member, while a comma in its place would.
     if lines.first().is_none_or(|line| !line.as_bytes().trim_ascii().is_empty())
         && let Ok(joined) = HeaderValue::from_bytes(&joined)
