@@ -6,7 +6,7 @@
 use std::{
     collections::BTreeSet,
     fs,
-    io::{BufRead, BufReader, Read, Write},
+    io::{Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
     path::Path,
     process::{Child, Command, Stdio},
@@ -186,14 +186,7 @@ impl Server {
             .stdout(Stdio::null())
             .spawn()
             .expect("the server starts");
-        let mut lines = BufReader::new(child.stderr.take().expect("its standard error")).lines();
-        let address = lines
-            .by_ref()
-            .map_while(Result::ok)
-            .find_map(|line| line.trim().strip_prefix("listening")?.trim().strip_prefix("http://")?.trim_end_matches('/').parse().ok())
-            .expect("it says where it listens");
-        // Read on, or it would be stopped by a full pipe.
-        thread::spawn(move || lines.for_each(drop));
+        let address = testkit::told_address(&mut child);
         Self { child: std::sync::Mutex::new(child), address }
     }
 

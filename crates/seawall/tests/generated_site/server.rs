@@ -1,11 +1,9 @@
 //! The binary as somebody runs it who knows nothing of it: `seawall serve FOLDER`.
 
 use std::{
-    io::{BufRead, BufReader},
     net::SocketAddr,
     path::Path,
     process::{Child, Command, Stdio},
-    thread,
 };
 
 /// A running server. Dropping it ends it.
@@ -25,14 +23,7 @@ impl Server {
             .stdout(Stdio::null())
             .spawn()
             .expect("the server starts");
-        let mut lines = BufReader::new(child.stderr.take().expect("its standard error")).lines();
-        let address = lines
-            .by_ref()
-            .map_while(Result::ok)
-            .find_map(|line| line.trim().strip_prefix("listening")?.trim().strip_prefix("http://")?.trim_end_matches('/').parse().ok())
-            .expect("it says where it listens");
-        // Read on, or it would be stopped by a full pipe.
-        thread::spawn(move || lines.for_each(drop));
+        let address = testkit::told_address(&mut child);
         Self { child, address }
     }
 }

@@ -128,18 +128,23 @@ async fn a_name_gets_its_certificate_and_is_served_with_it() {
     when_certified(&server, HOST, roots).await;
 }
 
+/// A server for a name that asks an authority that is not there.
+fn without_authority(folder: &Path, host: &str, origin: &Origin) -> Server {
+    let toml = format!(
+        "[tls]\nlisten = [\"127.0.0.1:0\"]\n[acme]\ndirectory = \"https://127.0.0.1:1/nobody\"\ndir = \"acme\"\n\
+         [[site]]\nhosts = [\"{host}\"]\nsource = \"{}\"\n",
+        origin.url()
+    );
+    start(folder, &toml)
+}
+
 /// Readers type both.
 #[tokio::test]
 async fn the_other_form_of_a_name_leads_to_the_name() {
     let folder = tempfile::tempdir().expect("a folder");
     let origin = Origin::start();
     origin.on(get("/post")).reply(ok("v1"));
-    let toml = format!(
-        "[tls]\nlisten = [\"127.0.0.1:0\"]\n[acme]\ndirectory = \"https://127.0.0.1:1/nobody\"\ndir = \"acme\"\n\
-         [[site]]\nhosts = [\"example.org\"]\nsource = \"{}\"\n",
-        origin.url()
-    );
-    let server = start(folder.path(), &toml);
+    let server = without_authority(folder.path(), "example.org", &origin);
     let Socket::Tcp(address) = server.listening()[0] else { panic!("a plain listener first") };
     let client = |host: &str| {
         let host = host.to_owned();
@@ -158,12 +163,7 @@ async fn localhost_gets_a_certificate_from_a_root_of_its_own() {
     let folder = tempfile::tempdir().expect("a folder");
     let origin = Origin::start();
     origin.on(get("/post")).reply(ok("v1"));
-    let toml = format!(
-        "[tls]\nlisten = [\"127.0.0.1:0\"]\n[acme]\ndirectory = \"https://127.0.0.1:1/nobody\"\ndir = \"acme\"\n\
-         [[site]]\nhosts = [\"localhost\"]\nsource = \"{}\"\n",
-        origin.url()
-    );
-    let server = start(folder.path(), &toml);
+    let server = without_authority(folder.path(), "localhost", &origin);
     let file = folder.path().join("acme/local-root.pem");
     let made = async {
         while !file.exists() {
