@@ -8,7 +8,7 @@ CARGO ?= cargo
 SOURCE ?= examples/blog
 LISTEN ?= 127.0.0.1:8080
 # What `make bench` measures: scripts in bench/.
-SECTIONS ?= run static tls
+SECTIONS ?= run instructions static tls
 # Seconds that `make fuzz` gives each target.
 SECONDS_EACH ?= 60
 
@@ -46,7 +46,7 @@ fuzz: tools ## fuzz every target for SECONDS_EACH seconds (60); needs the nightl
 	@$(CARGO) fuzz --version >/dev/null 2>&1 || $(CARGO) install cargo-fuzz --locked
 	fuzz/run $(SECONDS_EACH)
 
-bench: tools ## measure beside nginx, h2o, HAProxy and Varnish; writes BENCHMARKING.md; SECTIONS="run static tls" for some of it
+bench: tools ## measure beside nginx, h2o, HAProxy and Varnish; writes BENCHMARKING.md; SECTIONS="run static" for some of it
 	$(CARGO) build --release --locked --package seawall
 	@set -e; for section in $(SECTIONS); do echo "bench/$$section"; SEAWALL_BIN='$(abspath $(BINARY))' "bench/$$section"; done
 

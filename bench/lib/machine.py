@@ -25,6 +25,7 @@ SEAWALL = pathlib.Path(os.environ.get("SEAWALL_BIN") or pathlib.Path(os.environ.
 PACKAGES = {
     "gcc": "gcc libc6-dev", "openssl": "openssl libssl-dev", "h2load": "nghttp2-client", "wrk": "wrk", "ab": "apache2-utils", "nginx": "nginx-light", "varnishd": "varnish", "haproxy": "haproxy", "h2o": "h2o",
     "taskset": "util-linux", "perf": "linux-perf", "valgrind": "valgrind", "strace": "strace",
+    "qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "dpkg-deb": "dpkg",
     "gzip": "gzip", "brotli": "brotli", "zstd": "zstd",
     "apache2": "apache2-bin", "squid": "squid", "traffic_server": "trafficserver", "git": "git", "openssl": "openssl",
 }

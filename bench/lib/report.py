@@ -10,7 +10,7 @@ TOP = """# Benchmarks
 Measured, not promised: every table below was written by a script in `bench/`, which says what it ran and where. Run them yourself:
 `make bench`, `bench/crowd`, `bench/ghost`. What the scripts do is told in [bench/README.md](bench/README.md).
 """
-ORDER = ("servers", "static", "tls", "http3", "bytes", "paas", "crowd", "ghost", "ghost-https", "blog-https")
+ORDER = ("servers", "instructions", "static", "tls", "http3", "bytes", "paas", "crowd", "ghost", "ghost-https", "blog-https")
 
 
 def write_section(path, name, text):
