@@ -79,7 +79,7 @@ def ab(port, connections, requests, core, environment=None):
 def one_page(port, path, connections, seconds, core, environment=None):
     """The same of wrk with two threads on one page."""
     told = wrk(port, path, connections, seconds, core, ("one",), threads=2, environment=environment)
-    return {"requests_per_s": told["requests"] / told["duration_us"] * 1e6, "not_2xx": told["status"],
+    return {"requests": told["requests"], "requests_per_s": told["requests"] / told["duration_us"] * 1e6, "not_2xx": told["status"],
             "failed": sum(told[name] for name in ("connect", "read", "write", "timeout")),
             "p50": told["p50_us"] / 1000, "p99": told["p99_us"] / 1000, "longest": told["max_us"] / 1000}
 
