@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
-use origins::OriginError;
+use origins::Fault;
 use policy::{Kept, NotKept, Seen};
 use semantics::{Timestamp, coding::vary_on_accept_encoding, date::format_http_date, vary::Vary};
 
@@ -38,6 +38,7 @@ impl Pipeline {
     ) -> Result<Answer, Failure> {
         let began = Instant::now();
         let request_time = self.shared.clock.at(began);
+        let content = !matches!(request.body(), origins::Body::Empty);
         let answered = match interim {
             Some(interim) => {
                 let tell = |status: StatusCode, fields: &HeaderMap| {
@@ -68,8 +69,10 @@ impl Pipeline {
                 Ok(Answer { response, request_time, response_time, took })
             }
             Err(error) => {
-                if blames_origin(&error) {
+                if means_down(error.fault, content) {
                     question.site.down.failed(response_time);
+                }
+                if is_the_origins(error.fault) {
                     tracing::warn!(site = %question.site.name, target = %question.target, %error, "the origin did not answer");
                 }
                 let failure = Failure::from(&error);
@@ -162,8 +165,17 @@ fn tidy(response: &mut Response<origins::Body>, now: Timestamp) {
     }
 }
 
-/// A client that broke off its upload, or a queue of ours that is full, says nothing about the origin.
-const fn blames_origin(error: &OriginError) -> bool {
-    use origins::Fault;
-    !matches!(error.fault, Fault::RequestBody | Fault::RequestTimeout | Fault::RequestTooLarge | Fault::Overloaded | Fault::Internal)
+/// A client that broke off its upload, or a queue of ours that is full, is not the origin's failure.
+const fn is_the_origins(fault: Fault) -> bool {
+    !matches!(fault, Fault::RequestBody | Fault::RequestTimeout | Fault::RequestTooLarge | Fault::Overloaded | Fault::Internal)
+}
+
+/// Whether it says that other requests fail, too. Not where the origin answered, or hung up over a request's content: whoever finds a request
+/// that makes it do so could keep everybody's pages old with it.
+const fn means_down(fault: Fault, content: bool) -> bool {
+    match fault {
+        Fault::ConnectionTerminated | Fault::ProtocolError => !content,
+        Fault::ResponseTooLarge => false,
+        _ => is_the_origins(fault),
+    }
 }

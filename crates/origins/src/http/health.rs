@@ -2,7 +2,8 @@
 //!
 //! `failures` in a row mark an address down for `retry_after`; then one request goes there, alone, and its outcome decides: up again, or
 //! down for twice as long, [`BACKOFF_MAX`] at most. Each worker has its own opinion: sharing it would cost a hot line per request, and
-//! a worker learns within `failures` requests what the others know. What a status code says (503 during a restart) is not judged here.
+//! a worker learns within `failures` requests what the others know. What a status code says (503 during a restart) is not judged here, nor an
+//! address that hangs up over a request's content: whoever finds one that makes it do so could else keep the site down for everybody.
 
 use std::time::Duration;
 

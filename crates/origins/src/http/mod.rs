@@ -239,7 +239,8 @@ impl HttpOrigin {
                 continue;
             }
             let error = broken.into_error("response head from", address);
-            return Err(Failed { error, blame: !wire.reused, next: wire.nothing_sent() });
+            let blame = !wire.reused && !nature.content && error.fault != Fault::ResponseTooLarge;
+            return Err(Failed { error, blame, next: wire.nothing_sent() });
         }
     }
 
@@ -299,13 +300,16 @@ const fn is_ours_or_the_clients(fault: Fault) -> bool {
 struct Nature {
     idempotent: bool,
     upgrade: bool,
+    /// It brings content, over which an origin may hang up without being down: a stranger could send such a request again and again.
+    content: bool,
     /// Its credentials are for the connection, not for the request.
     bound: bool,
 }
 
 impl Nature {
     fn of(request: &Request<Body>) -> Self {
-        let mut nature = Self { idempotent: request::is_idempotent(request.method()), upgrade: false, bound: false };
+        let content = !matches!(request.body(), Body::Empty);
+        let mut nature = Self { idempotent: request::is_idempotent(request.method()), upgrade: false, content, bound: false };
         for (name, value) in request.headers() {
             nature.upgrade |= *name == header::UPGRADE;
             nature.bound |= *name == header::AUTHORIZATION && request::binds_connection(value);

@@ -83,7 +83,7 @@ impl HttpOrigin {
                 continue;
             }
             let error = fault::of_head(failed.into_error(), address);
-            let blame = !connection.reused && !is_ours_or_the_clients(error.fault);
+            let blame = !connection.reused && !attempt.nature.content && !is_ours_or_the_clients(error.fault);
             return Err(Failed { error, blame, next: nothing_sent });
         }
     }

@@ -1,6 +1,6 @@
 //! Stale responses: RFC 5861 (stale-while-revalidate, stale-if-error); RFC 9111 §4.2.4, §5.2.2.2.
 
-use testkit::{Gate, Req, get, not_modified, ok, post, secs, status};
+use testkit::{Gate, Req, get, not_modified, ok, post, raw, secs, status};
 
 use crate::site::{site, site_with};
 
@@ -141,6 +141,23 @@ async fn a_silent_origin_is_answered_for() {
     site.clock.advance(secs(10));
     site.get("/post").await.status(200).body("text").cache_status("detail=connection_read_timeout").x_cache("STALE");
     site.get("/other").await.status(504);
+}
+
+/// Whoever finds content over which the origin hangs up must not keep everybody's pages old with it, or away.
+#[tokio::test]
+async fn an_origin_that_hangs_up_over_content_is_not_down() {
+    let (origin, site) = site().await;
+    origin.on(get("/post")).reply(ok("v1").field("cache-control", "max-age=10"));
+    origin.on(get("/new")).reply(ok("new"));
+    origin.on(post("/form")).reply(raw(""));
+    site.get("/post").await.body("v1");
+    site.clock.advance(secs(20));
+    origin.on(get("/post")).reply(ok("v2").field("cache-control", "max-age=10"));
+    for _ in 0..5 {
+        site.request(Req::post("/form").body("hello")).await.status(502);
+    }
+    site.get("/post").await.body("v2").x_cache("EXPIRED");
+    site.get("/new").await.status(200).body("new");
 }
 
 /// A stale response answers conditions and ranges like a fresh one.
