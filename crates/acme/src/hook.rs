@@ -53,14 +53,13 @@ impl DnsHook {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::PermissionsExt as _};
+    use std::fs;
 
     use super::*;
 
     fn hook(folder: &std::path::Path, script: &str) -> DnsHook {
         let program = folder.join("hook");
-        fs::write(&program, format!("#!/bin/sh\n{script}\n")).expect("written");
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).expect("set");
+        testkit::write_program(&program, &format!("#!/bin/sh\n{script}\n"));
         DnsHook { program, timeout: Duration::from_secs(10) }
     }
 

@@ -31,6 +31,7 @@ mod gate;
 pub mod malformed;
 mod origin;
 mod pebble;
+mod program;
 mod told_address;
 mod wire;
 
@@ -42,6 +43,7 @@ pub use origin::{
     Expecting, Matcher, Origin, Reply, Seen, any, delete, get, head, method, not_modified, ok, options, post, purge, put, raw, status,
 };
 pub use pebble::{Pebble, PebbleOptions};
+pub use program::write_program;
 pub use told_address::told_address;
 
 use std::time::Duration;

@@ -102,8 +102,7 @@ impl Stage {
     /// A program in the stage's folder.
     pub(crate) fn hook(&self, script: &str) -> DnsHook {
         let program = self.folder.path().join("hook");
-        fs::write(&program, format!("#!/bin/bash\nset -e\n{script}\n")).expect("written");
-        fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).expect("set");
+        testkit::write_program(&program, &format!("#!/bin/bash\nset -e\n{script}\n"));
         DnsHook { program, timeout: Duration::from_secs(10) }
     }
 
