@@ -153,9 +153,9 @@ def seawall(site, port, folder, single):
             "--access-log", folder / "access.log", "--log-format", "combined"]
 
 
-SERVERS = [
+SERVERS = servers.with_newest_nginx([
     Server("seawall", "Seawall", (), seawall, "to a file"),
     Server("nginx", "nginx", (), servers.nginx("nginx-files.conf"), "to a file, buffered 64 KB"),
     Server("h2o", "h2o", (), servers.h2o("h2o-files.conf"), "off, its default"),
-]
-TOOLS = {"seawall": [], "nginx": ["nginx"], "h2o": ["h2o"]}
+], {"nginx": "nginx-files.conf"})
+TOOLS = {"seawall": [], "nginx": ["nginx"], "nginx-new": [], "h2o": ["h2o"]}

@@ -13,6 +13,10 @@ import machine
 from servers import PAGE_BYTES
 
 
+# The share of the server's core that others may take before a cell is measured again, and how often it is measured at most.
+DISTURBED, TRIES = 0.05, 3
+
+
 @dataclasses.dataclass(frozen=True)
 class Row:
     kind: str
@@ -24,9 +28,9 @@ class Row:
 
     @classmethod
     def parse(cls, text):
-        found = re.fullmatch(r"(hit|304|miss|pass)-?(\d+)", text)
+        found = re.fullmatch(r"(hit|browsers|304|miss|pass)-?(\d+)", text)
         if not found or int(found[2]) < 1:
-            sys.exit(f"no such row: {text!r}; a row is hit, 304, miss or pass with a number of connections, as hit-64")
+            sys.exit(f"no such row: {text!r}; a row is hit, browsers, 304, miss or pass with a number of connections, as hit-64")
         return cls(found[1], int(found[2]))
 
 
@@ -135,6 +139,16 @@ def sample(title, running, server_core, count_instructions, run):
     return cell, told
 
 
+def undisturbed(measure, even_if_busy=False):
+    """What `measure()` returns, measured again while other programs took a part of the server's core meanwhile."""
+    for left in reversed(range(TRIES)):
+        cell = measure()
+        if cell.others <= DISTURBED or even_if_busy:
+            break
+        machine.say(f"  other programs took {cell.others * 100:.0f} % of the server's core" + (": once more" if left else ""))
+    return cell
+
+
 def measure(server, running, row, etag, seconds, cores, origin_port, count_instructions):
     """`cores`: the server's and the load's."""
     server_core, load_core = cores
@@ -144,6 +158,11 @@ def measure(server, running, row, etag, seconds, cores, origin_port, count_instr
     asked = client.origin_counts(origin_port)[0] - asked_before
     cell.faults = faults(server, row, cell, told["bytes"] / cell.requests, asked)
     return cell
+
+
+def every_number(cells):
+    """{(row, server's name): [cell of each round]} as JSON can hold it."""
+    return [{"row": row.name, "server": name, "round": at, **dataclasses.asdict(cell)} for (row, name), rounds in cells.items() for at, cell in enumerate(rounds, 1)]
 
 
 def errors_in_words(cell):
@@ -161,7 +180,7 @@ def faults(server, row, cell, bytes_each, asked):
         found.append(f"{bytes_each:.0f} bytes an answer: not the page")
     if not server.caches:
         return found
-    if row.kind in ("hit", "304") and asked > cell.requests * 0.001:
+    if row.kind in ("hit", "browsers", "304") and asked > cell.requests * 0.001:
         found.append(f"the origin was asked {asked} times during hits")
     # wrk does not count the answers that were under way when its time was over.
     if row.kind in ("miss", "pass") and asked < cell.requests:

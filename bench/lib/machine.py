@@ -4,6 +4,7 @@ Everything here reads /proc or asks a tool; nothing knows about HTTP or about an
 """
 
 import datetime
+import hashlib
 import os
 import pathlib
 import platform
@@ -162,6 +163,56 @@ def memory_folder():
         return None
 
 
+QUIET_SHARE = 0.95
+QUIET_SAMPLE_SECONDS = 2
+QUIET_WAIT_SECONDS = 300
+
+
+def processor_ticks():
+    """(idle, all) of all cores since the machine started. What a hypervisor gave to others ("steal") is not idle: this machine did not have it."""
+    # The last two, a guest's, are in the first two already.
+    ticks = [int(word) for word in pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+    return ticks[3] + ticks[4], sum(ticks)
+
+
+def ticks_by_process():
+    """{(process id, name): ticks used so far} of everything that runs."""
+    found = {}
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            head, _, rest = stat.read_text().rpartition(")")
+        except OSError:
+            continue  # ended meanwhile
+        fields = rest.split()
+        found[stat.parent.name, head.partition("(")[2]] = int(fields[11]) + int(fields[12])
+    return found
+
+
+def idleness(seconds=QUIET_SAMPLE_SECONDS):
+    """(the share of all cores that was idle, the three busiest processes in words) of the next seconds."""
+    idle_before, all_before = processor_ticks()
+    used_before = ticks_by_process()
+    time.sleep(seconds)
+    idle, all_ticks = (now - before for now, before in zip(processor_ticks(), (idle_before, all_before)))
+    used = {who: ticks - used_before.get(who, ticks) for who, ticks in ticks_by_process().items()}
+    busiest = [f"{name} {ticks / (seconds * os.sysconf('SC_CLK_TCK')) * 100:.0f} %" for (_, name), ticks in sorted(used.items(), key=lambda one: -one[1])[:3] if ticks]
+    return idle / max(1, all_ticks), ", ".join(busiest) or "nothing that can be named"
+
+
+def wait_until_quiet(even_if_busy, wait_seconds=QUIET_WAIT_SECONDS):
+    """The share of the processor that is idle before anything is measured. Waits for a quiet machine, and ends the run when it does not become one."""
+    end = time.monotonic() + wait_seconds
+    while True:
+        share, busiest = idleness()
+        if share > QUIET_SHARE or even_if_busy:
+            return share
+        if time.monotonic() > end:
+            sys.exit(f"the machine is not quiet: for {wait_seconds} s it was never more than {QUIET_SHARE * 100:.0f} % idle, now {share * 100:.0f} % ({busiest}). "
+                     "End what runs, or try the script with --even-if-busy: such results are not published")
+        say(f"waiting for a quiet machine: {share * 100:.0f} % idle ({busiest}), {end - time.monotonic():.0f} s left")
+        time.sleep(5)
+
+
 def core_seconds(core):
     """Time that the core has spent on processes since the machine started, whoever they were."""
     text = pathlib.Path("/proc/stat").read_text()
@@ -198,28 +249,71 @@ def first_line(command, pattern):
     return found[1] if found else "?"
 
 
+# Where a newer nginx than the distribution's is put by those who build one or take nginx.org's.
+NGINX_PLACES = ("/usr/local/nginx/sbin/nginx", "/usr/local/sbin/nginx", "/opt/nginx/sbin/nginx")
+
+
+def nginx_version(program):
+    """(1, 29, 3) for the program's 1.29.3; nothing when it does not say."""
+    return tuple(int(part) for part in re.findall(r"\d+", first_line([program, "-v"], r"nginx/([\d.]+)")))
+
+
+def newest_nginx():
+    """NGINX_NEW, or an nginx in one of the usual places that is newer than the one on the path; None when there is none."""
+    if given := os.environ.get("NGINX_NEW"):
+        if not nginx_version(given):
+            sys.exit(f"NGINX_NEW={given} is no nginx that runs here")
+        return given
+    debian = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
+    newer = [place for place in NGINX_PLACES if os.access(place, os.X_OK) and place != debian and nginx_version(place) > (nginx_version(debian) if debian else ())]
+    return max(newer, key=nginx_version, default=None)
+
+
+def nginx_can(program, option):
+    """Whether an nginx was built with this option of its configure script, as --with-http_v3_module."""
+    return option in subprocess.run([program, "-V"], capture_output=True, text=True).stderr
+
+
 def versions():
-    return {
+    found = {
+        "Seawall": first_line([SEAWALL, "--version"], r"(\d\S*)") if SEAWALL.exists() else "not built",
         "nginx": first_line(["nginx", "-v"], r"nginx/(\S+)"),
+        "nginx, newest": first_line([newest_nginx(), "-v"], r"nginx/(\S+)") if newest_nginx() else None,
         "h2o": first_line(["h2o", "-v"], r"version (\S+)"),
         "HAProxy": first_line(["haproxy", "-v"], r"version (\S+)"),
         "Varnish": first_line(["varnishd", "-V"], r"varnish-(\S+)"),
-        "Seawall": first_line([SEAWALL, "--version"], r"(\d\S*)") if SEAWALL.exists() else "not built",
         "wrk": first_line(["wrk", "-v"], r"wrk (\S+)"),
         "h2load": first_line(["h2load", "--version"], r"nghttp2/(\S+)"),
         "OpenSSL": first_line(["openssl", "version"], r"OpenSSL (\S+)"),
     }
+    return {name: version for name, version in found.items() if version not in (None, "?")}
+
+
+def processor():
+    text = pathlib.Path("/proc/cpuinfo").read_text()
+    model = re.search(r"model name\s*:\s*(.*)", text)
+    return (model[1] if model else platform.machine()) + (", a virtual machine" if re.search(r"^flags\s*:.*\bhypervisor\b", text, re.M) else "")
+
+
+def commit():
+    """What is measured, in words; what the measurements themselves write does not count as a change."""
+    def git(*words):
+        return subprocess.run(["git", "-C", ROOT, *words], capture_output=True, text=True).stdout.strip()
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", ":(exclude)bench/results", ":(exclude)BENCHMARKING.md")
+    return (git("rev-parse", "--short", "HEAD") or "none yet") + (" with local changes" if changed else "")
+
+
+def binary():
+    """The first digits of the measured program's SHA-256: sections with the same ones measured the same program."""
+    return hashlib.sha256(SEAWALL.read_bytes()).hexdigest()[:12] if SEAWALL.exists() else "none"
 
 
 def facts(arguments):
     """What a reader must know to judge the numbers, as (name, value) pairs."""
-    model = re.search(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text())
-    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    changed = subprocess.run(["git", "-C", ROOT, "status", "--porcelain"], capture_output=True, text=True).stdout.strip()
     return [
-        ("machine", f"{os.cpu_count()} cores, {model[1] if model else platform.machine()}, Linux {platform.release()}"),
-        ("load average at the start", " ".join(f"{load:.1f}" for load in os.getloadavg()) + " (above 0.5: other work was running, distrust the times)"),
-        ("commit", (commit or "none yet") + (" with local changes" if changed else "")),
+        ("machine", f"{os.cpu_count()} cores, {processor()}, Linux {platform.release()}"),
+        ("commit", commit()),
+        ("program", binary()),
         ("date", datetime.date.today().isoformat()),
         ("command", " ".join(arguments)),
         ("versions", ", ".join(f"{name} {version}" for name, version in versions().items())),

@@ -1,28 +1,7 @@
-"""Numbers to Markdown: the tables of BENCHMARKING.md, each section between two marks so that every tool rewrites only its own."""
+"""Numbers to Markdown: the tables that are written to bench/results."""
 
-import pathlib
-import re
 import statistics
 import sys
-
-TOP = """# Benchmarks
-
-Measured, not promised: every table below was written by a script in `bench/`, which says what it ran and where. Run them yourself:
-`make bench`, `bench/crowd`, `bench/ghost`. What the scripts do is told in [bench/README.md](bench/README.md).
-"""
-ORDER = ("servers", "instructions", "static", "tls", "http3", "bytes", "paas", "crowd", "ghost", "ghost-https", "blog-https")
-
-
-def write_section(path, name, text):
-    """Replaces the section `name` of the file at `path`, or adds it in its place."""
-    path = pathlib.Path(path)
-    old = path.read_text() if path.exists() else ""
-    sections = dict(re.findall(r"<!-- begin ([\w-]+) -->\n(.*?)<!-- end \1 -->", old, re.S))
-    sections[name] = text.rstrip() + "\n"
-    names = [known for known in ORDER if known in sections] + [other for other in sections if other not in ORDER]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(TOP + "".join(f"\n<!-- begin {one} -->\n{sections[one]}<!-- end {one} -->\n" for one in names))
-
 
 def replaced(text, name, section):
     """A document with the section between its marks replaced."""
@@ -79,6 +58,7 @@ def cost(cell):
 
 WHAT = {
     "hit": "Hit: 1,000 different pages of 8 KB, all stored",
+    "browsers": "Hit: the same pages, each request with a head that was not seen before, as 5,000 browsers send them",
     "304": "304: the same pages, asked with If-None-Match",
     "miss": "Miss: a path never asked before, fetched and stored",
     "pass": "Pass-through: `Cache-Control: no-store`, always from the origin",

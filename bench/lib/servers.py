@@ -18,7 +18,7 @@ import machine
 
 PAGES = 1000
 PAGE_BYTES = 8192
-KINDS = ("hit", "304", "miss", "pass")
+KINDS = ("hit", "browsers", "304", "miss", "pass")
 
 
 class SecurePort(int):
@@ -160,7 +160,7 @@ class Site:
             os.utime(pages / str(number), (1_767_225_600, 1_767_225_600))
 
 
-def tls_settings(pair, kind):
+def tls_settings(pair, kind, program):
     """What a peer's configuration says about TLS: beside the port, and about the certificate. Nothing where plain HTTP is spoken."""
     if not pair:
         return "", ""
@@ -168,16 +168,18 @@ def tls_settings(pair, kind):
         # Its default keeps the keys in a process of their own, which costs two system calls a signature and more.
         return "", f"ssl: {{ certificate-file: {pair.certificate}, key-file: {pair.key}, minimum-version: TLSv1.2, neverbleed: OFF }}"
     # Tickets are on by default and keep the sessions with the clients; a store of them besides would cost every handshake.
-    return " ssl http2", f"ssl_certificate {pair.certificate}; ssl_certificate_key {pair.key}; ssl_protocols TLSv1.2 TLSv1.3;"
+    certificate = f"ssl_certificate {pair.certificate}; ssl_certificate_key {pair.key}; ssl_protocols TLSv1.2 TLSv1.3;"
+    # Since 1.25.1 HTTP/2 is a directive of its own.
+    return (" ssl", f"http2 on; {certificate}") if machine.nginx_version(program) >= (1, 25, 1) else (" ssl http2", certificate)
 
 
-def configured(site, port, folder, template):
+def configured(site, port, folder, template, program="nginx"):
     """Writes a peer's configuration into its folder with the names in @...@ filled in."""
     root = os.geteuid() == 0
     kind = "h2o" if template.startswith("h2o") else "nginx"
     user = "" if not root else ("user: root" if kind == "h2o" else "user root;")
     text = (machine.BENCH / "peers" / template).read_text()
-    listen, certificate = tls_settings(site.tls, kind)
+    listen, certificate = tls_settings(site.tls, kind, program)
     values = {"TLS": listen, "CERTIFICATE": certificate, "USER": user, "FILES": site.files, "DIR": folder, "PORT": port, "ORIGIN": site.origin, "PAGES": site.folder / "pages"}
     for name, value in values.items():
         text = text.replace(f"@{name}@", str(value))
@@ -190,11 +192,25 @@ def configured(site, port, folder, template):
     return target
 
 
-def nginx(template):
+def nginx(template, program="nginx"):
+    """`program`: which nginx, as there can be two of them."""
     def command(site, port, folder, single):
         directives = "daemon off;" + (" master_process off;" if single else "")
-        return ["nginx", "-p", folder, "-c", configured(site, port, folder, template), "-e", folder / "error.log", "-g", directives]
+        return [program, "-p", folder, "-c", configured(site, port, folder, template, program), "-e", folder / "error.log", "-g", directives]
     return command
+
+
+def with_newest_nginx(all_servers, templates):
+    """The servers, and behind each nginx of `templates` ({name: configuration}) the newest nginx with the same configuration, if there is one."""
+    program = machine.newest_nginx()
+    found = []
+    for server in all_servers:
+        found.append(server)
+        if program and server.name in templates:
+            version = ".".join(map(str, machine.nginx_version(program)))
+            found.append(dataclasses.replace(server, name=f"{server.name}-new", title=server.title.replace("nginx", f"nginx {version}", 1),
+                                             command=nginx(templates[server.name], program)))
+    return found
 
 
 def h2o(template):
@@ -243,25 +259,26 @@ def floor_of_page(site, port, folder, single):
     return [machine.compile_c("floor"), port, site.page]
 
 
-ALL = [
-    Server("floor", "the floor", ("hit",), floor([]), "none", caches=False),
+ALL = with_newest_nginx([
+    Server("floor", "the floor", ("hit", "browsers"), floor([]), "none", caches=False),
     Server("floor-pages", "the floor, with 1,000 pages", ("hit",), floor(["pages"]), "none", caches=False, remembers=False),
     Server("floor-304", "the floor, 304", ("304",), floor(["not-modified"]), "none", caches=False, remembers=False),
     Server("seawall", "Seawall", KINDS, seawall, "to a file"),
     # What HAProxy and Varnish do with a page; as it ships, it also writes it to a file, as nginx does, and compresses it, as none of them does.
     Server("seawall-plain", "Seawall, no disk tier, no gzip", ("miss",), seawall_plain, "to a file", remembers=False),
     Server("nginx-cache", "nginx proxy_cache", KINDS, nginx("nginx-cache.conf"), "to a file, buffered 64 KB"),
-    Server("nginx-static", "nginx static", ("hit", "304"), nginx("nginx-static.conf"), "to a file, buffered 64 KB", caches=False),
-    Server("h2o", "h2o static", ("hit", "304"), h2o("h2o.conf"), "off, its default", caches=False),
+    Server("nginx-static", "nginx static", ("hit", "browsers", "304"), nginx("nginx-static.conf"), "to a file, buffered 64 KB", caches=False),
+    Server("h2o", "h2o static", ("hit", "browsers", "304"), h2o("h2o.conf"), "off, its default", caches=False),
     Server("haproxy", "HAProxy cache", KINDS, haproxy, "off, as is customary"),
     # Its manager compiles the rules and starts the cache as a child: valgrind would follow the compiler too.
     Server("varnish", "Varnish", KINDS, varnish, "in memory only, as is customary", callgrind=False),
-]
+], {"nginx-cache": "nginx-cache.conf", "nginx-static": "nginx-static.conf"})
 
 FLOOR_OF_PAGE = Server("floor", "the floor", ("hit",), floor_of_page, "none", caches=False)
-GHOST_RECIPE = Server("nginx-ghost", "nginx, published recipe", KINDS, nginx("nginx-ghost.conf"), "to a file, buffered 64 KB")
+GHOST_RECIPES = with_newest_nginx([Server("nginx-ghost", "nginx, published recipe", KINDS, nginx("nginx-ghost.conf"), "to a file, buffered 64 KB")],
+                                  {"nginx-ghost": "nginx-ghost.conf"})
 TOOLS = {"floor": [], "floor-304": [], "floor-pages": [], "seawall": [], "seawall-plain": [], "nginx-cache": ["nginx"], "nginx-static": ["nginx"], "nginx-ghost": ["nginx"], "h2o": ["h2o"],
-         "haproxy": ["haproxy"], "varnish": ["varnishd", "gcc"]}
+         "haproxy": ["haproxy"], "varnish": ["varnishd", "gcc"], "nginx-cache-new": [], "nginx-static-new": [], "nginx-ghost-new": []}
 
 
 def chosen(names):
