@@ -36,6 +36,12 @@ def caddy():
     return built
 
 
+def caddy_version():
+    """What it calls itself, or where a program from the module proxy has its version."""
+    told = machine.first_line([caddy(), "version"], r"(v\d\S*)")
+    return told if told != "?" else machine.first_line(["go", "version", "-m", caddy()], r"mod\s+github.com/caddyserver/caddy/v2\s+(\S+)")
+
+
 def aioquic():
     """A Python that has aioquic."""
     python = machine.OUT / "aioquic" / "bin" / "python"

@@ -28,7 +28,7 @@ PACKAGES = {
     "taskset": "util-linux", "perf": "linux-perf", "valgrind": "valgrind", "strace": "strace",
     "qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "dpkg-deb": "dpkg",
     "gzip": "gzip", "brotli": "brotli", "zstd": "zstd",
-    "apache2": "apache2-bin", "squid": "squid", "traffic_server": "trafficserver", "git": "git", "openssl": "openssl",
+    "apache2": "apache2-bin", "squid": "squid", "traffic_server": "trafficserver", "git": "git",
 }
 
 

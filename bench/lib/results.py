@@ -31,7 +31,8 @@ class Measurement:
         self.trial = [] if whole else ["only a part was measured"]
         if "debug" in machine.SEAWALL.parts:
             self.trial.append("a debug build was measured")
-        self.facts = machine.facts([script, *map(shlex.quote, sys.argv[1:])])
+        # A Ghost's key (ID:SECRET) is nobody's business.
+        self.facts = machine.facts([script, *(shlex.quote(word) for word in sys.argv[1:] if not re.fullmatch(r"[0-9a-f]+:[0-9a-f]+", word))])
         if timed:
             idle = machine.wait_until_quiet(given.even_if_busy)
             if idle <= machine.QUIET_SHARE:
