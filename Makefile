@@ -1,14 +1,16 @@
 # `make` alone lists what there is. What takes part in `make test` here is what `.ci/run` runs there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check spec fuzz bench bench-attacks bench-bytes bench-crowd bench-ghost bench-http3 bench-paas bench-reload bench-restart bench-store clients conformance docs release deb tools hugo pebble deny
+.PHONY: help run test check check-bench spec fuzz bench bench-attacks bench-bytes bench-crowd bench-ghost bench-http3 bench-paas bench-reload bench-restart bench-store clients conformance docs release deb tools hugo pebble deny
 
 CARGO ?= cargo
 # What `make run` serves, and where.
 SOURCE ?= examples/blog
 LISTEN ?= 127.0.0.1:8080
-# What `make bench` measures: scripts in bench/.
-SECTIONS ?= run instructions static tls
+# What `make bench` measures: of run, static, tls, crowd, http3 and ghost all that can be measured here.
+SECTIONS ?=
+# For `make bench`: a newer nginx than the one that is installed, and where a Ghost listens.
+export NGINX_NEW GHOST
 # Seconds that `make fuzz` gives each target.
 SECONDS_EACH ?= 60
 
@@ -33,7 +35,7 @@ run: tools ## serve the example blog on http://127.0.0.1:8080; SOURCE=... LISTEN
 test: check hugo pebble ## everything that must hold: formatting, lints, licences, all tests; installs what it needs
 	$(CARGO) test --locked --workspace
 
-check: tools deny ## formatting, lints and licences, without the tests
+check: tools deny check-bench ## formatting, lints and licences, without the tests
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) deny --log-level error check licenses bans sources
@@ -46,9 +48,9 @@ fuzz: tools ## fuzz every target for SECONDS_EACH seconds (60); needs the nightl
 	@$(CARGO) fuzz --version >/dev/null 2>&1 || $(CARGO) install cargo-fuzz --locked
 	fuzz/run $(SECONDS_EACH)
 
-bench: tools ## measure beside nginx, h2o, HAProxy and Varnish; writes BENCHMARKING.md; SECTIONS="run static" for some of it
+bench: tools ## measure beside nginx, h2o, HAProxy and Varnish, and write BENCHMARKING.md: 25 quiet minutes; NGINX_NEW=FILE, GHOST=URL
 	$(CARGO) build --release --locked --package seawall
-	@set -e; for section in $(SECTIONS); do echo "bench/$$section"; SEAWALL_BIN='$(abspath $(BINARY))' "bench/$$section"; done
+	SEAWALL_BIN='$(abspath $(BINARY))' bench/all --sections '$(SECTIONS)'
 
 bench-attacks: tools ## known attacks on a server of its own, while an honest client reads on
 	$(CARGO) build --release --locked --package seawall
@@ -133,6 +135,11 @@ pebble:
 	  if [ "$$(id -u)" = 0 ]; then as=; else as=sudo; fi; \
 	  command -v apt-get >/dev/null || { echo 'Pebble is missing: https://github.com/letsencrypt/pebble' >&2; exit 1; }; \
 	  $$as apt-get update -q && $$as apt-get install -q -y --no-install-recommends pebble; }
+
+# A part of `check`: what writes BENCHMARKING.md. Nothing else here needs Python, so that its absence is no failure.
+check-bench:
+	@if command -v python3 >/dev/null; then python3 -B -m unittest discover --quiet --start-directory bench/lib --pattern 'test_*.py'; \
+	else echo 'python3 is missing: bench/report is not tested'; fi
 
 # A part of `check`. The first time, cargo-deny is compiled: a few minutes.
 deny: tools

@@ -25,6 +25,11 @@ def quic_go():
     return built
 
 
+def has_caddy():
+    """Whether there is a Caddy that needs not be built first."""
+    return bool(os.environ.get("CADDY_BIN")) or (machine.OUT / "bin" / "caddy").exists()
+
+
 def caddy():
     """CADDY_BIN, or the last Caddy 2 there is."""
     if given := os.environ.get("CADDY_BIN"):
