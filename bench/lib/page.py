@@ -67,6 +67,17 @@ def load(folder):
     return found
 
 
+def measured_as(section):
+    """What must be the same for all that stands on one page."""
+    return tuple(section["facts"][name] for name in ("commit", "program", "machine"))
+
+
+def without_strangers(sections):
+    """The sections without those optional ones that were measured otherwise than the needed ones: their rows are not measured then, rather than mixed."""
+    needed = {measured_as(sections[name]) for name in NEEDED if name in sections}
+    return {name: section for name, section in sections.items() if name in NEEDED or measured_as(section) in needed}
+
+
 def check(sections, trial=False, mixed=False):
     """Raises Unfit for what must not be published: missing sections, trials, several commits. Returns the warnings that the page must carry."""
     missing = [name for name in NEEDED if name not in sections]
@@ -76,7 +87,7 @@ def check(sections, trial=False, mixed=False):
     if trials and not trial:
         raise Unfit("these are trials, which are not published:\n  " + "\n  ".join(trials))
     warnings = ["**This is a trial and says nothing about speed.** " + "; ".join(trials) + "."] if trials else []
-    commits = {name: (section["facts"]["commit"], section["facts"]["program"], section["facts"]["machine"]) for name, section in sections.items()}
+    commits = {name: measured_as(section) for name, section in sections.items()}
     if len(set(commits.values())) > 1:
         list_ = ", ".join(f"{name} {commit} (program {program}, {machine})" for name, (commit, program, machine) in commits.items())
         if not (mixed or trial):

@@ -1,7 +1,5 @@
 """What bench/report promises: python3 -m unittest discover -s bench/lib. Sections are made up here; nothing is measured."""
 
-import copy
-import pathlib
 import re
 import unittest
 import xml.etree.ElementTree
@@ -71,6 +69,17 @@ class WhatIsPublished(unittest.TestCase):
         text, _ = page.written(DOCUMENT, sections, page.check(sections, mixed=True))
         self.assertIn("> **Sections of different commits", text)
         self.assertIn("static fed9876", text)
+
+    def test_an_optional_section_of_another_commit_is_left_out(self):
+        sections = all_sections() | {"http3": section("http3", seawall=40.0, nginx_new=50.0, caddy=200.0)}
+        self.assertIn("http3", page.without_strangers(sections))
+        sections["http3"]["facts"]["commit"] = "fed9876"
+        self.assertEqual(set(page.without_strangers(sections)), set(page.NEEDED))
+
+    def test_a_needed_section_of_another_commit_is_not_left_out(self):
+        sections = all_sections()
+        sections["tls"]["facts"]["commit"] = "fed9876"
+        self.assertEqual(page.without_strangers(sections), sections)
 
     def test_a_section_that_is_missing_is_refused_by_its_name(self):
         sections = all_sections()
@@ -159,7 +168,7 @@ class ThePage(unittest.TestCase):
             self.assertTrue((machine.ROOT / target).exists(), target)
 
     def test_what_is_published_is_no_trial_and_of_one_commit(self):
-        published = page.load(results.FOLDER)
+        published = page.without_strangers(page.load(results.FOLDER))
         if set(page.NEEDED) <= set(published):
             text = (machine.ROOT / "BENCHMARKING.md").read_text()
             for warning in page.check(published, mixed=True):
