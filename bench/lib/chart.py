@@ -9,7 +9,7 @@ BAR, STEP, GROUP_GAP = 18, 26, 40
 FOOT_LETTER, FOOT_LINE = 7.4, 17
 FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', Helvetica, Arial, sans-serif"
 # The same colour for the same server on every chart; the others share one, as the names stand beside the bars.
-COLOURS = {"seawall": "#1f6f8b", "nginx": "#5a9e4b", "nginx-new": "#3b7a2e", "floor": "#b3b8bf"}
+COLOURS = {"seawall": "#2583a8", "nginx": "#5a9e4b", "nginx-new": "#3b7a2e", "floor": "#b3b8bf"}
 OTHER = "#8d7fb8"
 STYLE = f"""
   text {{ font-family: {FONT}; fill: #1f2328; }}

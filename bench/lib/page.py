@@ -203,8 +203,8 @@ def lead(sections, numbers):
     """The lines that a reader takes away."""
     hit, busy = figures(ROWS[0], numbers), figures(ROWS[2], numbers)
     facts = next(iter(sections.values()))["facts"]
-    days = " to ".join(sorted({section["facts"]["date"] for section in sections.values()})[:: max(1, len({section["facts"]["date"] for section in sections.values()}) - 1)])
-    idle = min((section["facts"].get("idle before the start", "?") for section in sections.values()), key=lambda text: int(text.split()[0]) if text.split()[0].isdigit() else -1)
+    days = " and ".join(sorted({section["facts"]["date"] for section in sections.values()}))
+    idle = min((section["facts"]["idle before the start"] for section in sections.values()), key=lambda share: int(share.split()[0]))
     lines = [f"- **Machine**: {facts['machine']}; at least {idle} idle before each section. Commit **{facts['commit']}**, {days}."]
     text = []
     for words, found in (("a hit", hit), ("a hit with a browser's head that it has not seen before", busy)):
