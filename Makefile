@@ -9,8 +9,8 @@ SOURCE ?= examples/blog
 LISTEN ?= 127.0.0.1:8080
 # What `make bench` measures: of run, static, tls, crowd, http3 and ghost all that can be measured here.
 SECTIONS ?=
-# For `make bench`: a newer nginx than the one that is installed, and where a Ghost listens.
-export NGINX_NEW GHOST
+# For `make bench`: a newer nginx than the one that is installed, where a Ghost listens, a Caddy for HTTP/3.
+export NGINX_NEW GHOST CADDY_BIN
 # Seconds that `make fuzz` gives each target.
 SECONDS_EACH ?= 60
 
