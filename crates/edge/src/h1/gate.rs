@@ -3,18 +3,24 @@
 //! hyper is lenient where a cache in front of other software must not be (it drops a `Content-Length` beside `Transfer-Encoding` and
 //! goes on). So bytes are held back until they make a whole head that [`head::parse`] accepts; then the head and exactly its content go
 //! through. After chunked content or an upgrade the next boundary is hyper's knowledge alone: such a request is the connection's last.
+//!
+//! hyper reads on while a request is being answered. A head that comes then waits here for its turn: what it says about the connection,
+//! or that it is malformed, is no affair of the answer before it.
 
 use std::{
     io::{self, IoSlice},
     pin::Pin,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU16, Ordering::Relaxed},
     },
-    task::{Context, Poll, ready},
+    task::{Context, Poll, Waker, ready},
 };
 
-use super::head::{self, Framing, Parsed, field_table};
+use super::{
+    LINGER_BYTES,
+    head::{self, Framing, Parsed, field_table},
+};
 use crate::{
     connection::{Phase, Watch},
     limits::{Allowances, Limits},
@@ -29,7 +35,9 @@ const READ: usize = 16 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct Signals {
     /// A request is being answered.
-    pub(super) busy: AtomicBool,
+    busy: AtomicBool,
+    /// Who reads the next request when that is over.
+    next: Mutex<Option<Waker>>,
     /// The request under way is the connection's last.
     pub(super) last: AtomicBool,
     /// The connection has left HTTP.
@@ -38,14 +46,46 @@ pub(super) struct Signals {
     pub(super) refused: AtomicU16,
 }
 
-#[derive(Debug, Clone, Copy)]
+impl Signals {
+    /// A request has been let through, and is to be answered.
+    pub(super) fn begin_answer(&self) {
+        self.busy.store(true, Relaxed);
+    }
+
+    /// The answer has ended, as far as the handler goes: the next request may be looked at once it is written.
+    pub(super) fn end_answer(&self) {
+        self.busy.store(false, Relaxed);
+        self.wake_next();
+    }
+
+    fn is_busy(&self) -> bool {
+        self.busy.load(Relaxed)
+    }
+
+    fn wake_next(&self) {
+        let next = self.next.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(next) = next {
+            next.wake();
+        }
+    }
+
+    fn keep_next(&self, cx: &Context<'_>) {
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = Some(cx.waker().clone());
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// Waiting for a whole head.
     Head,
+    /// A head is there, whole or malformed, and waits until the answer before it has been written.
+    Turn,
     /// So many bytes may pass.
     Pass(u64),
     /// Everything may.
     Open,
+    /// Nothing more: a head was refused.
+    Refused,
 }
 
 #[derive(Debug)]
@@ -59,6 +99,8 @@ pub(super) struct Gate {
     limits: Limits,
     allowances: Allowances,
     writing: bool,
+    /// Our direction has ended, and so many bytes came afterwards.
+    unread: Option<usize>,
 }
 
 impl Gate {
@@ -72,21 +114,29 @@ impl Gate {
             limits: front.limits.clone(),
             allowances: front.allowances,
             writing: false,
+            unread: None,
         }
     }
 
-    /// Lets a head through if it is whole. `Ok(false)`: more bytes are needed.
-    fn judge(&mut self) -> io::Result<bool> {
+    /// Whether the answer to an earlier request is not with the client yet. What follows that request must not touch it.
+    fn is_answering(&self) -> bool {
+        self.signals.is_busy() || self.writing
+    }
+
+    /// Lets a head through if it is whole and its turn has come. A refused one ends the reading.
+    fn judge(&mut self) {
         if self.signals.last.load(Relaxed) {
             // Whatever follows the last request is not read.
             self.held.clear();
-            return Ok(false);
+            return;
         }
         let mut table = field_table();
         match head::parse(&self.held, &mut table, "", &self.limits) {
             Ok(Parsed::Partial) => {
-                self.stream.head_begun = !self.signals.busy.load(Relaxed);
-                Ok(false)
+                self.stream.head_begun = !self.is_answering();
+            }
+            Ok(Parsed::Complete(..)) | Err(_) if self.is_answering() => {
+                self.state = State::Turn;
             }
             Ok(Parsed::Complete(head, fields)) => {
                 self.stream.head_begun = false;
@@ -97,15 +147,13 @@ impl Gate {
                     Framing::Length(length) => State::Pass(head.len as u64 + length),
                     Framing::None | Framing::Chunked => State::Pass(head.len as u64),
                 };
-                Ok(true)
+                self.watch.in_service();
             }
             Err(reject) => {
                 self.stream.head_begun = false;
                 self.signals.refused.store(reject.status, Relaxed);
-                if !self.signals.busy.load(Relaxed) {
-                    self.stream.write_now(&super::respond::refusal(reject));
-                }
-                Err(io::Error::new(io::ErrorKind::InvalidData, reject.reason))
+                self.stream.write_now(&super::respond::refusal(reject));
+                self.state = State::Refused;
             }
         }
     }
@@ -113,7 +161,7 @@ impl Gate {
     /// Hands out what may pass of the bytes held. Returns whether any did.
     fn let_through(&mut self, to: &mut hyper::rt::ReadBufCursor<'_>) -> bool {
         let allowed = match self.state {
-            State::Head => 0,
+            State::Head | State::Turn | State::Refused => 0,
             State::Pass(left) => usize::try_from(left).unwrap_or(usize::MAX),
             State::Open => usize::MAX,
         };
@@ -135,7 +183,7 @@ impl Gate {
     fn waits_for_client(&self) {
         if self.signals.upgraded.load(Relaxed) {
             self.watch.until(Phase::Service, self.allowances.tunnel);
-        } else if self.signals.busy.load(Relaxed) || self.writing {
+        } else if self.is_answering() {
             // The handler and the writing side keep the time.
         } else if self.held.is_empty() {
             if self.watch.phase() != Phase::Idle {
@@ -163,7 +211,7 @@ impl Gate {
         Poll::Ready(Ok(n))
     }
 
-    fn wrote(&mut self, poll: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+    fn wrote<T>(&mut self, poll: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         match &poll {
             Poll::Pending => {
                 if !self.writing {
@@ -175,11 +223,14 @@ impl Gate {
                 self.writing = false;
                 if self.signals.upgraded.load(Relaxed) {
                     self.watch.until(Phase::Service, self.allowances.tunnel);
-                } else if self.signals.busy.load(Relaxed) {
+                } else if self.signals.is_busy() || self.state == State::Turn {
                     self.watch.in_service();
                 } else {
                     // The last of a response: what comes next is the client's affair, whether or not hyper reads on from here.
                     self.watch.until(Phase::Idle, self.allowances.idle);
+                }
+                if self.state == State::Turn && !self.signals.is_busy() {
+                    self.signals.wake_next();
                 }
             }
         }
@@ -191,12 +242,26 @@ impl hyper::rt::Read for Gate {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, mut buf: hyper::rt::ReadBufCursor<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
         loop {
+            if this.state == State::Turn {
+                if this.is_answering() {
+                    // Not read from either: a client that asks for more before it has read anything waits.
+                    this.signals.keep_next(cx);
+                    return Poll::Pending;
+                }
+                this.state = State::Head;
+            }
             if !this.held.is_empty() {
-                if matches!(this.state, State::Head) && this.judge()? {
-                    this.watch.in_service();
+                if this.state == State::Head {
+                    this.judge();
                 }
                 if this.let_through(&mut buf) {
                     return Poll::Ready(Ok(()));
+                }
+                match this.state {
+                    State::Turn => continue,
+                    // The end, for hyper.
+                    State::Refused => return Poll::Ready(Ok(())),
+                    State::Head | State::Pass(_) | State::Open => {}
                 }
             }
             if ready!(this.poll_fill(cx))? == 0 {
@@ -223,14 +288,25 @@ impl hyper::rt::Write for Gate {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = self.stream.poll_flush(cx);
-        if flushed.is_pending() && !self.writing {
-            self.writing = true;
-            self.watch.until(Phase::Write, self.allowances.write);
-        }
-        flushed
+        if flushed.is_pending() || self.writing { self.wrote(flushed) } else { flushed }
     }
 
+    /// Ends our direction, and reads on for a while: with bytes of the client's left unread, the kernel would reset the connection and may
+    /// take our last answer back (RFC 9112 §9.6).
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.stream.poll_shutdown(cx)
+        let this = &mut *self;
+        if this.unread.is_none() {
+            this.watch.until(Phase::Write, this.allowances.linger);
+            ready!(this.stream.poll_shutdown(cx))?;
+        }
+        let unread = this.unread.get_or_insert(0);
+        let mut piece = [0_u8; READ];
+        while *unread < LINGER_BYTES {
+            match ready!(this.stream.poll_read(cx, &mut piece)) {
+                Ok(n) if n > 0 => *unread += n,
+                _ => break,
+            }
+        }
+        Poll::Ready(Ok(()))
     }
 }

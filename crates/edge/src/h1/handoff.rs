@@ -53,7 +53,7 @@ pub(super) async fn serve<S: Service>(connection: Connection<S>) {
     let service = service_fn(move |request| {
         let handler = Rc::clone(&handler);
         // Here and not in the future: hyper reads on before it first polls that, and the connection would count as idle.
-        handler.signals.busy.store(true, Relaxed);
+        handler.signals.begin_answer();
         async move { Ok::<_, Infallible>(handler.handle(request).await) }
     });
     let served = builder.serve_connection(gate, service).with_upgrades().await;
@@ -162,7 +162,7 @@ struct Record<S: Service> {
 impl<S: Service> Drop for Sent<S> {
     fn drop(&mut self) {
         if let Some(record) = self.record.take() {
-            record.signals.busy.store(false, Relaxed);
+            record.signals.end_answer();
             let complete = self.complete || self.body.is_end_stream() || record.line.method == http::Method::HEAD;
             let exchange = record.line.exchange(record.peer, record.status, self.bytes, self.started, complete);
             record.worker.service.done(&exchange, record.note);

@@ -325,3 +325,121 @@ async fn a_passed_request_ends_with_its_client() {
         origin.until_connections_open(0).await;
     }
 }
+
+/// What comes first, or behind it, on a connection: its bytes, and whether its answer must be the connection's last.
+struct Sent {
+    name: &'static str,
+    bytes: String,
+    is_last: bool,
+}
+
+fn sent(name: &'static str, head: &str, content: &str, is_last: bool) -> Sent {
+    let (line, fields) = head.split_once('\n').unwrap_or((head, ""));
+    let fields: String = fields.lines().map(|field| format!("{field}\r\n")).collect();
+    Sent { name, bytes: format!("{line}\r\nHost: {HOST}\r\n{fields}\r\n{content}"), is_last }
+}
+
+/// RFC 9112 §9.3.2, §9.6: a request that came whole before we said `close` is answered, in its turn, and the answer that says `close` is the
+/// last one. Chunked content and upgrades are the last of their connection by themselves.
+#[tokio::test]
+async fn only_the_last_answer_says_close() {
+    const POST: &str = "POST /first HTTP/1.1\nContent-Length: 3";
+    let firsts = [
+        sent("GET", "GET /first HTTP/1.1", "", false),
+        sent("HEAD", "HEAD /first HTTP/1.1", "", false),
+        sent("POST", POST, "a=1", false),
+        sent("POST and an empty line", POST, "a=1\r\n", false),
+        sent("POST, Expect", &format!("{POST}\nExpect: 100-continue"), "a=1", false),
+        sent("GET with content", "GET /first HTTP/1.1\nContent-Length: 3", "a=1", false),
+        sent("POST, chunked", "POST /first HTTP/1.1\nTransfer-Encoding: chunked", "3\r\na=1\r\n0\r\n\r\n", true),
+        sent("upgrade, declined", "GET /first HTTP/1.1\nConnection: upgrade\nUpgrade: websocket", "", true),
+    ];
+    let seconds = [
+        sent("GET, close", "GET /second HTTP/1.1\nConnection: close", "", true),
+        sent("HEAD, close", "HEAD /second HTTP/1.1\nConnection: close", "", true),
+        sent("GET of HTTP/1.0", "GET /second HTTP/1.0", "", true),
+        sent("GET of HTTP/1.0, keep-alive", "GET /second HTTP/1.0\nConnection: keep-alive", "", false),
+        sent("GET", "GET /second HTTP/1.1\nConnection: keep-alive", "", false),
+        sent("POST", "POST /second HTTP/1.1\nContent-Length: 3", "b=2", false),
+        sent("POST, close", "POST /second HTTP/1.1\nConnection: close\nContent-Length: 3", "b=2", true),
+        sent("POST, chunked", "POST /second HTTP/1.1\nTransfer-Encoding: chunked", "3\r\nb=2\r\n0\r\n\r\n", true),
+        sent("upgrade, declined", "GET /second HTTP/1.1\nConnection: upgrade\nUpgrade: websocket", "", true),
+        sent("malformed", "GET /malformed HTTP/1.1\nno field", "", true),
+        sent("two lengths", "POST /malformed HTTP/1.1\nContent-Length: 3\nTransfer-Encoding: chunked", "b=2", true),
+    ];
+    let third = sent("GET", "GET /third HTTP/1.1\nConnection: close", "", true);
+    let (origin, site) = site().await;
+    let gate = Gate::new();
+    for target in ["/first", "/second", "/third"] {
+        let held = (target == "/first").then(|| gate.clone());
+        origin.on(testkit::any(target)).reply_with(move |seen| {
+            let reply = ok(format!("{} {}", seen.target, seen.text())).field("cache-control", "no-store");
+            held.iter().fold(reply, |reply, gate| reply.gate(gate))
+        });
+    }
+    for first in &firsts {
+        for second in &seconds {
+            let (at, all) = (first.bytes.len(), [&*first.bytes, &second.bytes, &third.bytes].concat());
+            // How much is written at once, and how much then while the first request is at the origin.
+            let cuts =
+                [(all.len(), all.len()), (at, all.len()), (at + 1, all.len()), (at + 9, all.len()), (3, all.len()), (at - 1, at + 20)];
+            for (begin, until) in cuts {
+                let what = format!("{}, then {}, cut at {begin} and {until}", first.name, second.name);
+                gate.close();
+                let (before, arrived) = (origin.requests().len(), gate.arrivals());
+                let mut client = site.client().await;
+                client.send_raw(&all[..begin]).await;
+                if begin >= at {
+                    gate.arrived_count(arrived + 1).await;
+                }
+                client.send_raw(&all[begin..until]).await;
+                gate.open();
+                client.send_raw(&all[until..]).await;
+                let mut expected = Vec::new();
+                for sent in [first, second, &third] {
+                    expected.push(sent);
+                    if sent.is_last {
+                        break;
+                    }
+                }
+                let answers = answers(&client.read_to_close().await, &expected);
+                assert_eq!(answers.len(), expected.len(), "{what}: {answers:?}");
+                for (n, (sent, (head, content))) in expected.iter().zip(&answers).enumerate() {
+                    let is_last = n + 1 == expected.len();
+                    assert_eq!(head.contains("connection: close"), is_last, "{what}: {head}");
+                    let target = sent.bytes.split(' ').nth(1).expect("a target");
+                    let status = if target == "/malformed" { "400" } else { "200" };
+                    assert_eq!(head.split(' ').nth(1), Some(status), "{what}: {head}");
+                    let has_content = !sent.bytes.starts_with("HEAD") && status == "200";
+                    assert!(!has_content || content.starts_with(target), "{what}: {content}");
+                }
+                // Nobody but those who are answered has been at the origin.
+                let asked: Vec<String> = origin.requests()[before..].iter().map(|seen| seen.target.clone()).collect();
+                let targets: Vec<&str> = expected.iter().filter_map(|sent| sent.bytes.split(' ').nth(1)).collect();
+                let targets: Vec<&str> = targets.into_iter().filter(|target| *target != "/malformed").collect();
+                assert_eq!(asked, targets, "{what}");
+            }
+        }
+    }
+}
+
+/// The final answers among `bytes`, one for each of `requests` as far as they go: heads in lower case, and contents.
+fn answers(bytes: &[u8], requests: &[&Sent]) -> Vec<(String, String)> {
+    let mut rest = std::str::from_utf8(bytes).expect("text");
+    let mut answers = Vec::new();
+    while let Some((head, after)) = rest.split_once("\r\n\r\n") {
+        let head = head.to_lowercase();
+        rest = after;
+        if head.starts_with("http/1.1 100") {
+            continue;
+        }
+        let is_head = requests.get(answers.len()).is_some_and(|request| request.bytes.starts_with("HEAD"));
+        let length =
+            head.lines().find_map(|line| line.strip_prefix("content-length: ")).map_or(0, |length| length.parse().expect("a length"));
+        let (content, after) = rest.split_at(if is_head { 0 } else { length });
+        answers.push((head, content.to_owned()));
+        rest = after;
+    }
+    assert!(rest.is_empty(), "what is no answer: {rest:?}");
+    answers
+}
