@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version, header::CONNECTION};
+use http::{
+    HeaderMap, HeaderName, HeaderValue, StatusCode, Version,
+    header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING},
+};
 use semantics::hop_by_hop::{is_hop_by_hop, strip_hop_by_hop};
 
 use super::{
@@ -29,9 +32,10 @@ pub(super) fn settle(
     }
     // Hyper would choose one reading of a head that has two.
     let coding = transfer_coding(fields)?;
+    let misleads = is_misleading(status, fields);
     if coding.is_none() && !fields.keys().any(is_hop_by_hop) {
         // Nearly every response.
-        return Ok((version >= Version::HTTP_11 && !idle_max.is_zero()).then_some(idle_max));
+        return Ok((version >= Version::HTTP_11 && !idle_max.is_zero() && !misleads).then_some(idle_max));
     }
     let mut keep = keep_alive_timeout(fields).map_or(idle_max, |told| told.min(idle_max));
     let mut close = version < Version::HTTP_11;
@@ -46,7 +50,22 @@ pub(super) fn settle(
     // A response cannot hide its `Set-Cookie` from those who decide whether it is stored.
     strip_hop_by_hop(fields);
     // Where only the connection's end ends the content, there is no connection left.
-    Ok((!close && !keep.is_zero() && coding != Some(Coding::Unknown)).then_some(keep))
+    Ok((!close && !keep.is_zero() && !misleads && coding != Some(Coding::Unknown)).then_some(keep))
+}
+
+/// Whether a head that ends its message (RFC 9112 §6.3, rule 1) says that content follows. If the origin does send it, it may come at any
+/// time, and the next request on the connection would take it for its answer.
+///
+/// A length in a 304 is that of the 200 it stands for (RFC 9110 §8.6). A coding may stand there too, but nobody needs it.
+pub(super) fn is_misleading(status: StatusCode, fields: &HeaderMap) -> bool {
+    let is_empty = |length: &HeaderValue| !length.is_empty() && length.as_bytes().iter().all(|&digit| digit == b'0');
+    match status {
+        StatusCode::NOT_MODIFIED => fields.contains_key(TRANSFER_ENCODING),
+        _ if status == StatusCode::NO_CONTENT || status.is_informational() => {
+            fields.contains_key(TRANSFER_ENCODING) || !fields.get_all(CONTENT_LENGTH).iter().all(is_empty)
+        }
+        _ => false,
+    }
 }
 
 /// The `timeout` of `Keep-Alive`, less a margin: a request sent in the moment in which the origin closes is lost, and only some may be

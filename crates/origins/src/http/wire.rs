@@ -29,6 +29,7 @@ use super::{
     head::{self, Head},
     limit::Permit,
     pool::Pool,
+    response::is_misleading,
 };
 use crate::{Body, Fault, OnInterim, OriginError};
 
@@ -56,6 +57,8 @@ pub(super) struct Wire {
     pub(super) reused: bool,
     /// Whether any byte came since the request was sent.
     pub(super) heard: bool,
+    /// What came says of itself that more follows, which cannot be: nothing that comes later is to be believed.
+    misled: bool,
 }
 
 /// How far a request has come.
@@ -118,6 +121,7 @@ impl Wire {
             alarm: None,
             reused: false,
             heard: false,
+            misled: false,
         }
     }
 
@@ -144,7 +148,7 @@ impl Wire {
 
     /// Whether another request may follow: this one was sent whole, and its response ended where it said.
     pub(super) fn is_clean(&self) -> bool {
-        self.read.is_empty() && self.sending == Sending::Done
+        self.read.is_empty() && self.sending == Sending::Done && !self.misled
     }
 
     /// Sends the request and reads the next head: an interim response's or the final one's.
@@ -182,6 +186,7 @@ impl Wire {
                     }
                     Poll::Ready(Ok(mut head)) if head.is_interim() => {
                         interims += 1;
+                        self.misled |= is_misleading(head.status, &head.fields);
                         if let Some(interim) = interim.filter(|_| head.status != StatusCode::CONTINUE) {
                             strip_hop_by_hop(&mut head.fields);
                             // Nothing follows an interim head, whatever it says (RFC 9110 §8.6).

@@ -60,6 +60,76 @@ fn a_connection_the_origin_will_close_is_not_kept() {
     });
 }
 
+/// RFC 9110 §15.3.5, §15.2, §8.6; RFC 9112 §6.1, §6.3: the response ends with its head, but its head says that content follows. If it does, the
+/// next request must not take it for its answer, whenever it comes.
+#[test]
+fn a_connection_on_which_content_may_follow_a_response_that_has_none_is_not_kept() {
+    const NOT_YOURS: &str = "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nnot yours";
+    let length = NOT_YOURS.len();
+    let chunked = "transfer-encoding: chunked";
+    for (is_upload, head, kept) in [
+        (false, format!("HTTP/1.1 204 No Content\r\ncontent-length: {length}"), false),
+        (false, format!("HTTP/1.1 204 No Content\r\ncontent-length: 0\r\ncontent-length: {length}"), false),
+        (false, format!("HTTP/1.1 204 No Content\r\n{chunked}"), false),
+        (false, format!("HTTP/1.1 304 Not Modified\r\n{chunked}"), false),
+        (false, format!("HTTP/1.1 103 Early Hints\r\ncontent-length: {length}\r\n\r\nHTTP/1.1 204 No Content"), false),
+        (false, format!("HTTP/1.1 103 Early Hints\r\n{chunked}\r\n\r\nHTTP/1.1 204 No Content"), false),
+        (true, format!("HTTP/1.1 204 No Content\r\ncontent-length: {length}"), false),
+        (true, format!("HTTP/1.1 204 No Content\r\n{chunked}"), false),
+        (true, format!("HTTP/1.1 304 Not Modified\r\n{chunked}"), false),
+        // What they say of other messages is true.
+        (false, "HTTP/1.1 204 No Content\r\ncontent-length: 0".to_owned(), true),
+        (false, format!("HTTP/1.1 304 Not Modified\r\ncontent-length: {length}"), true),
+        (true, "HTTP/1.1 204 No Content\r\ncontent-length: 0".to_owned(), true),
+        (true, format!("HTTP/1.1 304 Not Modified\r\ncontent-length: {length}"), true),
+    ] {
+        on_a_worker(async {
+            let script = Script::new().await;
+            let origin = origin(&[script.address()]);
+            let first = || if is_upload { short_upload() } else { get("/first") };
+            let asked = ask(&origin, first());
+            let mut wire = script.accept().await;
+            wire.answer(format!("{head}\r\n\r\n")).await;
+            let response = asked.await.expect("no panic").expect("a response");
+            assert_eq!(content(response).await.expect("no content"), "");
+            assert_eq!(idle(&origin), usize::from(kept), "{head}");
+            if !kept {
+                // Later than the next request, if that were sent here.
+                let asked = ask(&origin, first());
+                let mut next = script.accept().await;
+                let _ = wire.0.write_all(NOT_YOURS.as_bytes()).await;
+                next.answer(OK).await;
+                assert_eq!(content(asked.await.expect("no panic").expect("a response")).await.expect("content"), "ok", "{head}");
+            }
+        });
+    }
+}
+
+/// Whatever the response was: nothing may be left over when the next request is sent.
+#[test]
+fn bytes_behind_a_response_end_its_connection() {
+    for (method, head) in [
+        (Method::GET, "HTTP/1.1 200 OK\r\ncontent-length: 0"),
+        (Method::GET, "HTTP/1.1 204 No Content"),
+        (Method::GET, "HTTP/1.1 205 Reset Content\r\ncontent-length: 0"),
+        (Method::GET, "HTTP/1.1 304 Not Modified\r\ncontent-length: 9"),
+        (Method::HEAD, "HTTP/1.1 200 OK\r\ncontent-length: 9"),
+        (Method::HEAD, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked"),
+    ] {
+        on_a_worker(async {
+            let script = Script::new().await;
+            let origin = origin(&[script.address()]);
+            let asked = ask(&origin, request(method.clone(), "/", Body::Empty));
+            let mut wire = script.accept().await;
+            wire.answer(format!("{head}\r\n\r\n{OK}")).await;
+            assert_eq!(content(asked.await.expect("no panic").expect("a response")).await.expect("no content"), "");
+            let asked = ask(&origin, get("/"));
+            script.accept().await.answer("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nmine").await;
+            assert_eq!(content(asked.await.expect("no panic").expect("a response")).await.expect("content"), "mine", "{head}");
+        });
+    }
+}
+
 fn short_upload() -> Request<Body> {
     let (feed, body) = upload();
     feed.try_send(Ok("abc".into())).expect("room");
@@ -356,7 +426,7 @@ fn interim_responses_are_told_as_they_come_without_what_concerns_the_connection(
         assert!(!response.headers().contains_key("link"));
         assert_eq!(content(response).await.expect("a body"), "ok");
         assert_eq!(*told.borrow(), [r#"103 Early Hints {"link": "</a>"}"#, "102 Processing {}"]);
-        assert_eq!(idle(&origin), 1);
+        assert_eq!(idle(&origin), 0, "a head without content that has a length is not to be trusted");
     });
 }
 
