@@ -15,6 +15,8 @@ struct Inbox {
     pieces: VecDeque<Vec<u8>>,
     /// The last piece has come.
     ended: bool,
+    /// As much has come as the head promised, but not the end.
+    awaits_end: bool,
     /// The stream or the connection ended before.
     broken: bool,
     /// Taken since the connection last looked.
@@ -70,7 +72,16 @@ impl std::error::Error for BrokenOff {}
 
 /// Both ends. `connection` is woken when something was taken.
 pub(super) fn content(connection: Waker) -> (Feed, Content) {
-    let inbox = Inbox { pieces: VecDeque::new(), ended: false, broken: false, taken: 0, abandoned: false, reader: None, connection };
+    let inbox = Inbox {
+        pieces: VecDeque::new(),
+        ended: false,
+        awaits_end: false,
+        broken: false,
+        taken: 0,
+        abandoned: false,
+        reader: None,
+        connection,
+    };
     let both = Arc::new(Mutex::new(inbox));
     (Feed(Arc::clone(&both)), Content(both))
 }
@@ -98,6 +109,12 @@ impl Feed {
         }
     }
 
+    /// Says that all the content has come that the head promised. Its last piece is given out when the end has come, too: whoever counts on the
+    /// length does not ask again, and would take a malformed message for a whole one (RFC 9113 §8.1.1).
+    pub(super) fn await_end(&self) {
+        lock(&self.0).awaits_end = true;
+    }
+
     /// Bytes for which there has to be room again when nobody asks [`Feed::taken`] any more: those that were taken, and those that never were.
     pub(super) fn settle(&self) -> usize {
         let mut inbox = lock(&self.0);
@@ -123,7 +140,8 @@ impl Drop for Feed {
 impl Content {
     pub(crate) fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BrokenOff>>> {
         let mut inbox = lock(&self.0);
-        if let Some(piece) = inbox.pieces.pop_front() {
+        let is_held = inbox.awaits_end && !inbox.ended && inbox.pieces.len() == 1;
+        if !is_held && let Some(piece) = inbox.pieces.pop_front() {
             inbox.taken += piece.len();
             inbox.connection.wake_by_ref();
             return Poll::Ready(Some(Ok(piece.into())));
@@ -133,6 +151,16 @@ impl Content {
         }
         if inbox.broken {
             return Poll::Ready(Some(Err(BrokenOff)));
+        }
+        inbox.reader = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// Whether there is any content. Waits until that is known: until some of it has come, or its end.
+    pub(super) fn poll_begins(&self, cx: &Context<'_>) -> Poll<bool> {
+        let mut inbox = lock(&self.0);
+        if inbox.ended || inbox.broken || !inbox.pieces.is_empty() {
+            return Poll::Ready(!inbox.ended || !inbox.pieces.is_empty());
         }
         inbox.reader = Some(cx.waker().clone());
         Poll::Pending

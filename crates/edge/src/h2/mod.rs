@@ -40,7 +40,7 @@ use crate::{
         recall::Said,
     },
     head::Nature,
-    service::{Exchange, HitOf, Incoming, Peer, RequestBody, Service},
+    service::{Exchange, HitOf, Peer, Service},
     stream::Stream,
     worker::{Front, Worker},
 };
@@ -410,13 +410,19 @@ impl<S: Service> Driver<S> {
             self.answers.push(Box::pin(tunnel::open(handle, request, content, started)));
             return Ok(());
         }
-        if !ends {
-            let (feed, content) = content::content(cx.waker().clone());
-            shared.core.borrow_mut().receive(id, feed, expected);
-            let limits = &shared.front.limits;
-            *request.body_mut() = RequestBody::limited(Incoming::Http2(content, expected), limits.body_bytes, limits.body_timeout);
+        if ends {
+            self.answers.push(Box::pin(respond::answer(handle, request, started, false)));
+            return Ok(());
         }
-        self.answers.push(Box::pin(respond::answer(handle, request, started, expects && !ends)));
+        let (feed, content) = content::content(cx.waker().clone());
+        shared.core.borrow_mut().receive(id, feed, expected);
+        let may_be_empty = expected.map_or(matches!(head.method, Method::GET | Method::HEAD), |expected| expected == 0);
+        if may_be_empty {
+            self.answers.push(Box::pin(respond::answer_when_begun(handle, request, (content, expected), started, expects)));
+        } else {
+            *request.body_mut() = handle.limited(content, expected);
+            self.answers.push(Box::pin(respond::answer(handle, request, started, expects)));
+        }
         Ok(())
     }
 

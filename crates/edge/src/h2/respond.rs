@@ -13,11 +13,11 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, header};
 use http_body::Body as _;
 
-use super::{Shared, core::Over, frame::Code, piece::Piece};
+use super::{Content, Shared, core::Over, frame::Code, piece::Piece};
 use crate::{
     h1::head::Reject,
     line::Line,
-    service::{Interim, RequestBody, Service},
+    service::{Incoming, Interim, RequestBody, Service},
 };
 
 /// Interim responses that a client gets for one request.
@@ -103,6 +103,12 @@ impl<S: Service> Handle<S> {
         self.shared.worker.service.done(&line.exchange(self.shared.peer, status, self.sent(), started, complete), note);
     }
 
+    /// The content of this request, within the limits.
+    pub(super) fn limited(&self, content: Content, expected: Option<u64>) -> RequestBody {
+        let limits = &self.shared.front.limits;
+        RequestBody::limited(Incoming::Http2(content, expected), limits.body_bytes, limits.body_timeout)
+    }
+
     pub(super) fn reset(&self, code: Code) {
         self.shared.core.borrow_mut().reset(self.id, code);
     }
@@ -163,6 +169,39 @@ pub(super) async fn answer<S: Service>(handle: Handle<S>, request: Request<Reque
     let interim = telling(&handle);
     let Some((response, note)) = ask(&handle, request, &line, started, interim).await else { return };
     respond(handle, response, note, &line, started).await;
+}
+
+/// Has the service answer a request that may turn out to have no content, once that is known.
+///
+/// The stream of most GETs ends with their head, but it may end with an empty frame behind it. Content of a GET is not ours to drop (RFC
+/// 9110 §9.3.1), and none where the head promised nothing is for others to see (RFC 9113 §8.1.1).
+pub(super) async fn answer_when_begun<S: Service>(
+    handle: Handle<S>,
+    mut request: Request<RequestBody>,
+    (content, expected): (Content, Option<u64>),
+    started: Instant,
+    expects: bool,
+) {
+    if expects {
+        handle.head(StatusCode::CONTINUE, &HeaderMap::new(), false);
+    }
+    let begins = poll_fn(|cx| match content.poll_begins(cx) {
+        Poll::Ready(begins) => Poll::Ready(begins),
+        // The service is not asked then, but the log is told.
+        Poll::Pending => handle.poll_reset(cx).map(|()| false),
+    });
+    match tokio::time::timeout(handle.shared.front.limits.body_timeout, begins).await {
+        Ok(false) => {}
+        Ok(true) => {
+            if expected.is_none() {
+                // As HTTP/1.1 says that there is content of some length.
+                request.headers_mut().insert(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+            }
+            *request.body_mut() = handle.limited(content, expected);
+        }
+        Err(_) => return handle.refuse(Reject { status: 408, reason: "the request's content did not come in time" }),
+    }
+    answer(handle, request, started, false).await;
 }
 
 /// Sends a response, and tells of its end.

@@ -190,9 +190,13 @@ impl<R: Source> Message<R> {
         }
     }
 
-    /// From now on, just so much content is expected.
-    pub(super) const fn promise(&mut self, length: Option<u64>) {
+    /// Says how much content has to come, neither more nor less.
+    ///
+    /// # Errors
+    /// When more has come already.
+    pub(super) fn promise(&mut self, length: Option<u64>) -> Result<(), Fault> {
         self.promised = length;
+        if self.is_more_than_promised() { Err(Fault::Stream(Code::MessageError)) } else { Ok(()) }
     }
 
     /// Whether the message ends here, without (more) content. Waits until that is known.
@@ -212,15 +216,20 @@ impl<R: Source> Message<R> {
         self.promised.is_some_and(|promised| promised < self.received)
     }
 
-    /// The next content, after the head; nothing at its end.
+    /// Whether all content has come that was promised, but not the end: what comes in its place makes the whole message malformed.
+    fn awaits_end(&self) -> bool {
+        self.part != Part::End && self.promised == Some(self.received)
+    }
+
+    /// The next content, after the head; nothing at its end. The last of promised content is given out when the end has come, too: whoever
+    /// counts on the length does not ask again, and would take a malformed message for a whole one.
     pub(super) fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Fault>> {
-        if let Some(peeked) = self.peeked.take() {
-            // It came before anything was promised.
-            return Poll::Ready(if self.is_more_than_promised() { Err(Fault::Stream(Code::MessageError)) } else { Ok(Some(peeked)) });
+        if self.peeked.is_some() && !self.awaits_end() {
+            return Poll::Ready(Ok(self.peeked.take()));
         }
         loop {
             match self.part {
-                Part::End => return Poll::Ready(Ok(None)),
+                Part::End => return Poll::Ready(Ok(self.peeked.take())),
                 Part::Data => match ready!(self.frames.poll_payload(cx))? {
                     Some(data) => {
                         // RFC 9114 §4.1.2: neither more content than promised, nor less.
@@ -228,7 +237,10 @@ impl<R: Source> Message<R> {
                         if self.is_more_than_promised() {
                             return Poll::Ready(Err(Fault::Stream(Code::MessageError)));
                         }
-                        return Poll::Ready(Ok(Some(data)));
+                        if !self.awaits_end() {
+                            return Poll::Ready(Ok(Some(data)));
+                        }
+                        self.peeked = Some(data);
                     }
                     None => self.part = Part::Between,
                 },

@@ -120,21 +120,30 @@ async fn take_up<S: Service>(
         return Ok(Begun::Refused(reject));
     }
     // Whether content follows is known when it does, or when the stream ends: which may be a packet later.
-    let is_read = text.bytes().starts_with(b"GET ") || text.bytes().starts_with(b"HEAD ");
-    let ends = if is_read {
-        match within(limits.header_timeout, poll_fn(|cx| message.poll_ends(cx))).await {
-            Some(ends) => ends?,
-            None => return Ok(Begun::Refused(TOO_SLOW)),
+    let ends = match poll_fn(|cx| Poll::Ready(message.poll_ends(cx))).await {
+        Poll::Ready(ends) => ends?,
+        Poll::Pending if waits_for_content(text.bytes()) => {
+            match within(limits.header_timeout, poll_fn(|cx| message.poll_ends(cx))).await {
+                Some(ends) => ends?,
+                None => return Ok(Begun::Refused(TOO_SLOW)),
+            }
         }
-    } else {
-        match poll_fn(|cx| Poll::Ready(message.poll_ends(cx))).await {
-            Poll::Ready(ends) => ends?,
-            Poll::Pending => false,
-        }
+        Poll::Pending => false,
     };
     let begun = poll_fn(|cx| Poll::Ready(shared.begin(cx, sending, text.bytes(), ends, started))).await;
     shared.text.replace(text);
+    if let Ok(Begun::Call(call)) = &begun {
+        message.promise(call.expected)?;
+    }
     begun
+}
+
+/// Whether it has to be known, before a request is answered, that it has content: because of what it is, or because its head says that there
+/// is none. A client that waits for a 100 is not waited for.
+fn waits_for_content(head: &[u8]) -> bool {
+    let says = |field: &[u8]| memchr::memmem::find(head, field).is_some();
+    let is_read = head.starts_with(b"GET ") || head.starts_with(b"HEAD ");
+    is_read && !says(b"\r\nexpect: ") || says(b"\r\ncontent-length: 0")
 }
 
 /// Makes the text of an HTTP/1 head of a field section. `Some`: the request is answered by us.
@@ -187,7 +196,8 @@ impl<S: Service> Shared<S> {
             Framing::Length(length) => Some(length),
             Framing::None | Framing::Chunked => announces.then_some(0),
         };
-        if ends && expected.is_some_and(|expected| expected > 0) {
+        // RFC 9114 §4.1.2: nothing where the head promised something, or something where it promised nothing.
+        if expected.is_some_and(|expected| ends == (expected > 0)) {
             return Err(Fault::Stream(Code::MessageError));
         }
         if ends && matches!(head.method, Method::GET | Method::HEAD) && !announces && !head.negotiates {
@@ -213,6 +223,10 @@ impl<S: Service> Shared<S> {
             return Ok(Begun::Refused(Reject { status: 400, reason: "malformed request-target" }));
         };
         *request.version_mut() = Version::HTTP_3;
+        if !ends && expected.is_none() && matches!(head.method, Method::GET | Method::HEAD) {
+            // As HTTP/1.1 says that there is content of some length: it is not ours to drop (RFC 9110 §9.3.1).
+            request.headers_mut().insert(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+        }
         let expects = request.headers_mut().remove(header::EXPECT).is_some() && !ends;
         Ok(Begun::Call(Box::new(Call { request, expected, expects, started })))
     }
@@ -299,10 +313,9 @@ fn line(request: &Request<RequestBody>) -> Line {
 }
 
 /// Has the service answer, and sends what it says.
-async fn answer<S: Service>(shared: Rc<Shared<S>>, mut sending: Sending, mut message: Message<quinn::RecvStream>, call: Call) {
+async fn answer<S: Service>(shared: Rc<Shared<S>>, mut sending: Sending, message: Message<quinn::RecvStream>, call: Call) {
     let Call { mut request, expected, expects, started } = call;
     let line = line(&request);
-    message.promise(expected);
     if !message.has_ended() {
         let limits = &shared.front.limits;
         let content = Incoming::Http3(Box::new(Content::new(message, shared.connection.0.clone())), expected);

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use http::{Request, Response, StatusCode, Version};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Version, header};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use tokio::time::Instant;
@@ -133,6 +133,10 @@ impl Attempt {
         let (mut head, body) = request.into_parts();
         head.version = Version::HTTP_11;
         let (body, progress) = Outgoing::new(body);
+        if progress.is_some() && matches!(head.method, Method::GET | Method::HEAD) && !head.headers.contains_key(header::CONTENT_LENGTH) {
+            // hyper sends no content of unknown length with these, unless it is told to.
+            head.headers.insert(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+        }
         Self { request: Some(Request::from_parts(head, body)), progress, nature }
     }
 

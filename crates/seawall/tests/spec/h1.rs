@@ -141,6 +141,25 @@ async fn head_has_the_fields_of_get_and_no_content() {
     client.get("/post").await.status(200).body("text").cache_status("hit");
 }
 
+/// RFC 9110 §9.3.1, §9.3.2: content of a GET has no meaning of its own, but whoever means something by it gets it, and no stored page.
+#[tokio::test]
+async fn content_of_a_get_reaches_the_origin() {
+    let (origin, site) = site().await;
+    origin
+        .on(testkit::any("/search"))
+        .reply_with(|seen| ok(format!("{} {}", seen.method, seen.text())).field("cache-control", "max-age=60"));
+    site.get("/search").await.body("GET ").cache_status("fwd=uri-miss; stored");
+    for method in ["GET", "HEAD", "DELETE"] {
+        for request in [Req::new(method, "/search").body("query"), Req::new(method, "/search").chunks(["que", "ry"])] {
+            let answer = site.request(request).await.status(200);
+            assert!(method == "HEAD" || answer.text() == format!("{method} query"), "{answer}");
+            let seen = origin.last("/search");
+            assert_eq!((&*seen.method, &*seen.text()), (method, "query"));
+        }
+    }
+    assert_eq!(origin.count("/search"), 7);
+}
+
 /// RFC 9112 §7.1: an upload whose length nobody knows.
 #[tokio::test]
 async fn a_chunked_upload_arrives_whole() {

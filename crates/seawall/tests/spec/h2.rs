@@ -344,6 +344,9 @@ async fn no_malformed_request_reaches_the_origin() {
     let get = |more: &[(&'static str, &'static str)]| vec![frame(1, 5, 1, &with(&GET, more))];
     let only = |fields: &[(&'static str, &'static str)]| vec![frame(1, 5, 1, &block(fields))];
     let upload = |more: &[(&'static str, &'static str)], body: &[u8]| vec![frame(1, 4, 1, &with(&POST, more)), frame(0, 1, 1, body)];
+    let promised = frame(1, 4, 1, &with(&POST, &[("content-length", "5")]));
+    let more_in_sum = vec![promised.clone(), frame(0, 0, 1, b"hel"), frame(0, 1, 1, b"low")];
+    let less_then_trailers = vec![promised, frame(0, 0, 1, b"hell"), frame(1, 5, 1, &block(&[("x", "y")]))];
     let many = vec![("a", "b"); 120];
     let rows: Vec<(&str, Vec<Vec<u8>>)> = vec![
         ("CR LF in a value", get(&[("x", "a\r\ntransfer-encoding: chunked")])),
@@ -363,6 +366,14 @@ async fn no_malformed_request_reaches_the_origin() {
         ("te other than trailers", get(&[("te", "gzip")])),
         ("more content than its length", upload(&[("content-length", "1")], b"hello")),
         ("less content than its length", upload(&[("content-length", "9")], b"hello")),
+        ("content where none was promised", upload(&[("content-length", "0")], b"hello")),
+        ("content of a GET that promised none", vec![frame(1, 4, 1, &with(&GET, &[("content-length", "0")])), frame(0, 1, 1, b"hello")]),
+        ("a length and nothing else", vec![frame(1, 5, 1, &with(&POST, &[("content-length", "5")]))]),
+        ("a GET with a length and nothing else", get(&[("content-length", "5")])),
+        ("a HEAD with a length and nothing else", only(&[(":method", "HEAD"), GET[1], GET[2], GET[3], ("content-length", "5")])),
+        ("more content in sum", more_in_sum),
+        ("less content, then trailers", less_then_trailers),
+        ("content after its end", [&upload(&[], b"hello")[..], &[frame(0, 1, 1, b"hello")]].concat()),
         ("two lengths", upload(&[("content-length", "5"), ("content-length", "6")], b"hello")),
         ("a length with a sign", upload(&[("content-length", "+5")], b"hello")),
         ("a host that differs", get(&[("host", "other.example")])),
@@ -404,6 +415,63 @@ async fn no_malformed_request_reaches_the_origin() {
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     assert!(origin.requests().is_empty(), "{:#?}", origin.requests());
+}
+
+/// RFC 9113 §8.1.1: a message is malformed also if the frame that makes it so comes late. Until then it must not have gone on as a whole one.
+#[tokio::test]
+async fn content_is_not_passed_on_as_whole_before_its_end() {
+    let authority = Authority::new();
+    let (origin, site) = site(&authority, "");
+    origin.on(post("/bad")).reply(ok("taken"));
+    origin.on(get("/bad")).reply(ok("taken"));
+    for (base, length, content) in [(&POST, "5", "hello"), (&POST, "0", ""), (&GET, "5", "hello"), (&GET, "0", "")] {
+        let mut stream = raw(&authority, &site).await;
+        let head = block(&[&base[..], &[("content-length", length)]].concat());
+        let ping = frame(6, 0, 0, b"are we?!");
+        stream.write_all(&[PREFACE, &frame(1, 4, 1, &head), &frame(0, 0, 1, content.as_bytes()), &ping].concat()).await.expect("sent");
+        // Settings, their acknowledgement, and the ping: all before it has been looked at.
+        let mut seen = Vec::new();
+        while !seen.windows(8).any(|bytes| bytes == b"are we?!") {
+            seen.push(patiently("for a ping", stream.read_u8()).await.expect("a byte"));
+        }
+        stream.write_all(&frame(0, 1, 1, b"!")).await.expect("sent");
+        assert_eq!(outcome(&mut stream).await, None, "{base:?}, {length}: it is reset");
+    }
+    assert!(origin.requests().is_empty(), "{:#?}", origin.requests());
+
+    let mut stream = raw(&authority, &site).await;
+    let head = block(&[&POST[..], &[("content-length", "5")]].concat());
+    let frames = [PREFACE, &frame(1, 4, 1, &head), &frame(0, 0, 1, b"hello"), &frame(0, 1, 1, b"")].concat();
+    stream.write_all(&frames).await.expect("sent");
+    assert_eq!(outcome(&mut stream).await.expect("an answer")[0], 0x88);
+    assert_eq!(origin.last("/bad").text(), "hello");
+}
+
+/// RFC 9110 §9.3.1: whoever means something by the content of a GET gets it, and no stored page, whether or not its length is said. An empty frame
+/// is no content.
+#[tokio::test]
+async fn content_of_a_get_reaches_the_origin() {
+    let authority = Authority::new();
+    let (origin, site) = site(&authority, "");
+    origin.on(testkit::any("/bad")).reply_with(|seen| ok(format!("{} {}", seen.method, seen.text())).field("cache-control", "max-age=60"));
+    let (mut send, _connection) = client(&authority, &site, 65_535).await;
+    assert_eq!(answer(&mut send, request("GET", "/bad", &[]), "").await.1, "GET ");
+    for method in ["GET", "HEAD", "OPTIONS"] {
+        for fields in [&[][..], &[("content-length", "5")], &[("expect", "100-continue")]] {
+            let (response, content) = answer(&mut send, request(method, "/bad", fields), "query").await;
+            assert_eq!(response.status().as_u16(), 200);
+            assert!(method == "HEAD" || content == format!("{method} query"), "{content}");
+            let seen = origin.last("/bad");
+            assert_eq!((&*seen.method, &*seen.text()), (method, "query"));
+        }
+    }
+    assert_eq!(origin.count("/bad"), 10);
+    let (response, content) = answer(&mut send, request("GET", "/bad", &[]), "").await;
+    assert!(response.headers()["cache-status"].to_str().expect("text").contains("hit") && content == "GET ", "{response:?}");
+    let mut stream = raw(&authority, &site).await;
+    stream.write_all(&[PREFACE, &frame(1, 4, 1, &block(&GET)), &frame(0, 1, 1, b"")].concat()).await.expect("sent");
+    assert_eq!(outcome(&mut stream).await.expect("an answer")[0], 0x88);
+    assert_eq!(origin.count("/bad"), 10, "it is a hit");
 }
 
 /// CVE-2019-9512, -9515, -9518, CVE-2023-44487, CVE-2024-27316: who only keeps us busy is cut off, and others are served.

@@ -304,6 +304,12 @@ async fn no_malformed_request_reaches_the_origin() {
         ("two lengths", upload(&[("content-length", "5"), ("content-length", "6")], b"hello"), None),
         ("a length with a sign", upload(&[("content-length", "+5")], b"hello"), None),
         ("a length and nothing else", frame(1, &with(&POST, &[("content-length", "5")])), malformed),
+        ("a GET with a length and nothing else", get(&[("content-length", "5")]), malformed),
+        ("a HEAD with a length and nothing else", only(&[(":method", "HEAD"), GET[1], GET[2], GET[3], ("content-length", "5")]), malformed),
+        ("more content than its length", upload(&[("content-length", "1")], b"hello"), malformed),
+        ("content where none was promised", upload(&[("content-length", "0")], b"hello"), malformed),
+        ("content of a GET that promised none", [get(&[("content-length", "0")]), frame(0, b"hello")].concat(), malformed),
+        ("more content than a GET's length", [get(&[("content-length", "1")]), frame(0, b"hello")].concat(), malformed),
         ("a host that differs", get(&[("host", "other.example")]), None),
         ("two hosts", get(&[("host", HOST), ("host", HOST)]), None),
         ("more fields than allowed", get(&many), None),
@@ -489,7 +495,7 @@ async fn interim_responses_arrive_before_the_final_one() {
     let (origin, site) = site(&authority, "");
     let gate = Gate::new();
     origin.on(get("/post")).reply(ok("text").interim(103, &[("link", "</style.css>; rel=preload")]).gate(&gate));
-    origin.on(post("/form")).reply_with(|seen| ok(seen.text().to_uppercase()));
+    origin.on(testkit::any("/form")).reply_with(|seen| ok(seen.text().to_uppercase()).field("cache-control", "no-store"));
     let connection = connect(&authority, &site).await;
     let (mut send, mut receive) = connection.open_bi().await.expect("room");
     send.write_all(&frame(1, &section(&[GET[0], GET[1], (":path", "/post"), GET[3]]))).await.expect("sent");
@@ -502,16 +508,18 @@ async fn interim_responses_arrive_before_the_final_one() {
     let rest = patiently("for the rest", receive.read_to_end(4_096)).await.expect("a response");
     assert!(rest.ends_with(b"\0\x04text"), "{rest:x?}");
 
-    let (mut send, mut receive) = connection.open_bi().await.expect("room");
-    let expecting = [POST[0], POST[1], (":path", "/form"), POST[3], ("content-length", "5"), ("expect", "100-continue")];
-    send.write_all(&frame(1, &section(&expecting))).await.expect("sent");
-    let mut head = [0; 9];
-    patiently("for a 100", receive.read_exact(&mut head)).await.expect("a 100");
-    assert_eq!(head[7..], [0xff, 0x00], "{head:x?}");
-    send.write_all(&frame(0, b"hello")).await.expect("sent");
-    send.finish().expect("once");
-    let rest = patiently("for the rest", receive.read_to_end(4_096)).await.expect("a response");
-    assert!(rest[7] == 0xd9 && rest.ends_with(b"\0\x05HELLO"), "{rest:x?}");
+    for (base, more) in [(&POST, &[("content-length", "5")][..]), (&POST, &[]), (&GET, &[])] {
+        let (mut send, mut receive) = connection.open_bi().await.expect("room");
+        let to_form = [base[0], base[1], (":path", "/form"), base[3], ("expect", "100-continue")];
+        send.write_all(&frame(1, &section(&[&to_form[..], more].concat()))).await.expect("sent");
+        let mut head = [0; 9];
+        patiently("for a 100", receive.read_exact(&mut head)).await.expect("a 100");
+        assert_eq!(head[7..], [0xff, 0x00], "{head:x?}");
+        send.write_all(&frame(0, b"hello")).await.expect("sent");
+        send.finish().expect("once");
+        let rest = patiently("for the rest", receive.read_to_end(4_096)).await.expect("a response");
+        assert!(rest[7] == 0xd9 && rest.ends_with(b"\0\x05HELLO"), "{rest:x?}");
+    }
 }
 
 /// RFC 9114 §4.1: what comes around the content is left out, what comes behind a request's end is not waited for, and a client that takes its
@@ -543,6 +551,69 @@ async fn messages_end_where_they_end() {
     let answer = outcome(&connection, &frame(1, &section(&[GET[0], GET[1], (":path", "*"), GET[3]]))).await.expect("an answer");
     assert_ne!(answer[7], 0xd9);
     gate.open();
+}
+
+/// RFC 9114 §4.1.2: a message is malformed also if the frame that makes it so comes late, or never. Until its end it must not have gone on as a
+/// whole one.
+#[tokio::test]
+async fn content_is_not_passed_on_as_whole_before_its_end() {
+    let authority = Authority::new();
+    let (origin, site) = site(&authority, "");
+    origin.on(post("/bad")).reply(ok("taken"));
+    origin.on(get("/bad")).reply(ok("taken"));
+    origin.on(get("/other")).reply(ok("text"));
+    let connection = connect(&authority, &site).await;
+    let whole = |base: &[(&'static str, &'static str)], length| frame(1, &section(&[base, &[("content-length", length)]].concat()));
+    let other = frame(1, &section(&[GET[0], GET[1], (":path", "/other"), GET[3]]));
+    for base in [&POST, &GET] {
+        for (length, first, rest) in [
+            ("5", frame(0, b"hello"), frame(0, b"!")),
+            ("5", [frame(0, b"hel"), frame(0, b"lo")].concat(), frame(0, b"!")),
+            ("0", vec![], frame(0, b"!")),
+            ("5", frame(0, b"hell"), vec![]),
+            ("5", frame(0, b"hell"), frame(1, &section(&[("x", "y")]))),
+        ] {
+            let (mut send, mut receive) = connection.open_bi().await.expect("room");
+            send.write_all(&[whole(base, length), first].concat()).await.expect("sent");
+            // It has been looked at when one that was sent later is answered.
+            outcome(&connection, &other).await.expect("an answer");
+            let _ = send.write_all(&rest).await;
+            let _ = send.finish();
+            // An error, or a reset; 200 would be 0xd9.
+            let answer = patiently("for an end", receive.read_to_end(4_096)).await;
+            assert!(answer.as_ref().map_or(true, |answer| answer[7] != 0xd9), "{length}, {rest:x?}: {answer:x?}");
+        }
+    }
+    assert!(origin.requests().iter().all(|seen| seen.target == "/other"), "{:#?}", origin.requests());
+
+    let good = [whole(&POST, "5"), frame(0, b"hel"), frame(0, b"lo"), frame(0, b""), frame(1, &section(&[("x", "y")]))].concat();
+    assert_eq!(outcome(&connection, &good).await.expect("an answer")[7], 0xd9);
+    assert_eq!(origin.last("/bad").text(), "hello");
+}
+
+/// RFC 9110 §9.3.1: whoever means something by the content of a GET gets it, and no stored page, whether or not its length is said. An empty frame
+/// is no content.
+#[tokio::test]
+async fn content_of_a_get_reaches_the_origin() {
+    let authority = Authority::new();
+    let (origin, site) = site(&authority, "");
+    origin.on(testkit::any("/bad")).reply_with(|seen| ok(format!("{} {}", seen.method, seen.text())).field("cache-control", "max-age=60"));
+    let (mut send, _connection) = client(&authority, &site).await;
+    assert_eq!(answer(&mut send, request("GET", "/bad", &[]), "").await.1, "GET ");
+    for method in ["GET", "HEAD", "OPTIONS"] {
+        for fields in [&[][..], &[("content-length", "5")]] {
+            let (response, content) = answer(&mut send, request(method, "/bad", fields), "query").await;
+            assert_eq!(response.status().as_u16(), 200);
+            assert!(method == "HEAD" || content == format!("{method} query"), "{content}");
+            let seen = origin.last("/bad");
+            assert_eq!((&*seen.method, &*seen.text()), (method, "query"));
+        }
+    }
+    assert_eq!(origin.count("/bad"), 7);
+    let connection = connect(&authority, &site).await;
+    let empty = [frame(1, &section(&GET)), frame(0, b"")].concat();
+    assert_eq!(outcome(&connection, &empty).await.expect("an answer")[7], 0xd9);
+    assert_eq!(origin.count("/bad"), 7, "it is a hit");
 }
 
 /// The limits are those of all connections: in number, in time, and for heads.

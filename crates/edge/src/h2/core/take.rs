@@ -122,6 +122,9 @@ impl<H: AsRef<[u8]>> Core<H> {
             return self.misbehaved(at, Code::PROTOCOL_ERROR);
         }
         let unread = if let Some(feed) = &stream.feed {
+            if !ends && stream.expected == Some(stream.received) {
+                feed.await_end();
+            }
             feed.push(data, ends);
             payload.len() - data.len()
         } else {
