@@ -14,6 +14,7 @@ use serde::{
     Deserialize, Deserializer,
     de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
+use unicode_normalization::UnicodeNormalization;
 
 use crate::{config::one_line, error::Problem, slug};
 
@@ -216,7 +217,8 @@ fn understand(file: &Path, block: &str, mut values: Values) -> Result<FrontMatte
     };
     let title = text("title", take("title"));
     let summary = text("summary", take("summary"));
-    let slug = text("slug", take("slug"));
+    // Whoever writes it with marks of their own sees no difference.
+    let slug = text("slug", take("slug")).map(|slug| slug.nfc().collect::<String>());
     let date = text("date", take("date"));
     let updated = text("updated", take("updated"));
 
@@ -311,6 +313,12 @@ mod tests {
     fn windows_line_ends_and_a_byte_order_mark_are_fine() {
         let split = read("\u{feff}---\r\ntitle: Hi\r\n---\r\nText\r\n").expect("read");
         assert_eq!((split.front.title.as_deref(), split.body), (Some("Hi"), "Text\r\n"));
+    }
+
+    #[test]
+    fn a_slug_may_be_typed_with_marks_of_their_own() {
+        let split = read("---\nslug: u\u{308}ber-न\u{94d}य\n---\n").expect("read");
+        assert_eq!(split.front.slug.as_deref(), Some("über-न्य"));
     }
 
     #[test]

@@ -293,6 +293,15 @@ mod tests {
         after(" href=\"").chain(after(" src=\"")).collect()
     }
 
+    /// However a file system keeps a name, and in whatever script.
+    #[test]
+    fn addresses_and_anchors_are_whole_words_of_any_script() {
+        let hindi: &[u8] = "# हिन्दी\n\n## नमस्ते दुनिया\n".as_bytes();
+        let site = built(&[("हिन्दी.md", hindi), ("U\u{308}ber uns.md", b"# Us\n")]);
+        assert!(text(&site, "/हिन्दी/").contains("id=\"नमस्ते-दुनिया\""));
+        text(&site, "/über-uns/");
+    }
+
     fn assert_links_resolve(site: &Site) {
         let mut seen = BTreeSet::new();
         for (path, page) in site.pages.iter().filter(|(_, page)| page.content_type.starts_with("text/html")) {

@@ -2,20 +2,54 @@
 
 use std::fmt::Write as _;
 
-/// Letters and digits of any script in lower case, everything else a single hyphen: `Zürich, früh!` is `zürich-früh`.
+use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
+
+/// Makes an address of a title: words of any script in lower case, with a single hyphen between them. `Zürich, früh!` is `zürich-früh`.
+///
+/// Marks and joiners belong to the word that they stand in: without them, words of many scripts are other words or none. The result is
+/// normalised (NFC), whichever way the title was typed or a file system keeps its name.
 pub(crate) fn slugify(text: &str) -> String {
     let mut slug = String::with_capacity(text.len());
-    for c in text.chars() {
-        if c.is_alphanumeric() {
-            slug.extend(c.to_lowercase());
-        } else if matches!(c, '\'' | '’') {
+    let mut joiner = None;
+    for c in text.nfc().flat_map(lower_case) {
+        let in_word = !slug.is_empty() && !slug.ends_with('-');
+        if c.is_alphanumeric() || is_mark_of_letters(c) && in_word {
+            slug.extend(joiner.take());
+            slug.push(c);
+        } else if matches!(c, ZERO_WIDTH_NON_JOINER | ZERO_WIDTH_JOINER) {
+            // At the end of a word it joins nothing.
+            joiner = Some(c).filter(|_| in_word);
+        } else if is_combining_mark(c) || is_invisible(c) || matches!(c, '\'' | '’') {
             // "don't" reads better as `dont` than as `don-t`.
-        } else if !slug.is_empty() && !slug.ends_with('-') {
-            slug.push('-');
+        } else {
+            joiner = None;
+            if in_word {
+                slug.push('-');
+            }
         }
     }
     slug.truncate(slug.trim_end_matches('-').len());
-    slug
+    // What was left out may have stood between a letter and its mark.
+    slug.nfc().collect()
+}
+
+const ZERO_WIDTH_NON_JOINER: char = '\u{200c}';
+const ZERO_WIDTH_JOINER: char = '\u{200d}';
+
+/// `İ` becomes `i`, as in Turkish: the general rule leaves a second dot on it.
+fn lower_case(c: char) -> impl Iterator<Item = char> {
+    (if c == 'İ' { 'i' } else { c }).to_lowercase()
+}
+
+/// Whether a mark (general category M) belongs to letters. Those that choose among forms or encircle symbols are for emoji, most of all.
+fn is_mark_of_letters(c: char) -> bool {
+    let of_symbols = matches!(c, '\u{20d0}'..='\u{20ff}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}');
+    is_combining_mark(c) && !of_symbols
+}
+
+/// Whether `c` only says how the text around it is to be broken or directed: the soft hyphen, for example.
+const fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
 /// As [`slugify`], but `C`, `C++` and `C#` stay three tags.
@@ -94,6 +128,44 @@ mod tests {
             assert_eq!(slugify(text), expected, "{text}");
         }
         assert_eq!((tag_slug("C"), tag_slug("C++"), tag_slug("C#")), ("c".into(), "c-plus-plus".into(), "c-sharp".into()));
+    }
+
+    #[test]
+    fn words_of_all_scripts_stay_whole() {
+        let cases = [
+            ("हिन्दी", "हिन्दी"),
+            ("क्षत्रिय और ज़मीन", "क्षत्रिय-और-\u{91c}\u{93c}मीन"),
+            ("বাংলা ভাষা", "বাংলা-ভাষা"),
+            ("தமிழ்", "தமிழ்"),
+            ("ភាសាខ្មែរ", "ភាសាខ្មែរ"),
+            ("ภาษาไทย น้ำ", "ภาษาไทย-น้ำ"),
+            ("עִבְרִית", "עִבְרִית"),
+            // Marks have an order (Unicode Standard, 3.11): fatha before shadda.
+            ("م\u{64f}ح\u{64e}م\u{651}\u{64e}د", "م\u{64f}ح\u{64e}م\u{64e}\u{651}د"),
+            ("می\u{200c}خواهم", "می\u{200c}خواهم"),
+            ("ක්\u{200d}ෂ", "ක්\u{200d}ෂ"),
+            ("Tiếng Việt", "tiếng-việt"),
+            ("Tie\u{302}\u{301}ng Vie\u{323}\u{302}t", "tiếng-việt"),
+            ("U\u{308}ber", "über"),
+            ("Über", "über"),
+            ("\u{1112}\u{1161}\u{11ab}글", "한글"),
+            ("İstanbul'da ışık", "istanbulda-ışık"),
+            ("I\u{307}zmir", "izmir"),
+            ("Straße ΣΟΦΙΑ", "straße-σοφια"),
+            ("Silben\u{ad}trennung \u{200f}x", "silbentrennung-x"),
+            // What joins nothing is nothing.
+            ("a\u{200d} b\u{200c}", "a-b"),
+            ("\u{301}a -\u{301}b", "a-b"),
+            ("👩\u{200d}💻 Code 👨\u{200d}👩\u{200d}👧", "code"),
+            ("I ❤\u{fe0f} you", "i-you"),
+            ("Step 1\u{fe0f}\u{20e3}", "step-1"),
+            ("u\u{fe0f}\u{308}", "ü"),
+            ("🇩🇪🏽", ""),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(slugify(text), expected, "{text}: {:?}", slugify(text));
+            assert_eq!(slugify(expected), expected, "{text}: once more");
+        }
     }
 
     #[test]
