@@ -15,7 +15,7 @@ use http_body::{Body, Frame, SizeHint};
 use semantics::{RequestHead, Scheme};
 use tokio::time::Sleep;
 
-use crate::{h2, h3, send_file::FileRegion};
+use crate::{h1, h2, h3, send_file::FileRegion};
 
 /// Who is at the other end of a connection.
 #[derive(Debug, Clone, Copy)]
@@ -135,7 +135,7 @@ struct Limited {
 /// Content as it comes from the wire.
 #[derive(Debug)]
 pub(crate) enum Incoming {
-    Http1(hyper::body::Incoming),
+    Http1(h1::Content),
     /// And its length, if the head says it: the protocol sees to it that it is so.
     Http2(h2::Content, Option<u64>),
     /// The same.
@@ -145,7 +145,7 @@ pub(crate) enum Incoming {
 impl Incoming {
     fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         match self {
-            Self::Http1(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
+            Self::Http1(body) => body.poll_frame(cx).map_err(Into::into),
             Self::Http2(content, _) => content.poll_data(cx).map(|data| data.map(|data| Ok(Frame::data(data?)))),
             Self::Http3(content, _) => content.poll_data(cx).map(|data| data.map(|data| Ok(Frame::data(data?)))),
         }

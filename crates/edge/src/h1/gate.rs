@@ -40,6 +40,10 @@ pub(super) struct Signals {
     next: Mutex<Option<Waker>>,
     /// The request under way is the connection's last.
     pub(super) last: AtomicBool,
+    /// Content of the request under way has not come yet.
+    unread: AtomicBool,
+    /// Nobody wants the rest of it.
+    pub(super) abandoned: AtomicBool,
     /// The connection has left HTTP.
     pub(super) upgraded: AtomicBool,
     /// A head was refused, with this status.
@@ -49,6 +53,7 @@ pub(super) struct Signals {
 impl Signals {
     /// A request has been let through, and is to be answered.
     pub(super) fn begin_answer(&self) {
+        self.abandoned.store(false, Relaxed);
         self.busy.store(true, Relaxed);
     }
 
@@ -56,6 +61,11 @@ impl Signals {
     pub(super) fn end_answer(&self) {
         self.busy.store(false, Relaxed);
         self.wake_next();
+    }
+
+    /// Whether hyper will close the connection behind the answer, because it does not read on for content that nobody wants.
+    pub(super) fn is_cut_short(&self) -> bool {
+        self.abandoned.load(Relaxed) && self.unread.load(Relaxed)
     }
 
     fn is_busy(&self) -> bool {
@@ -173,6 +183,7 @@ impl Gate {
         }
         if let State::Pass(left) = &mut self.state {
             *left -= n as u64;
+            self.signals.unread.store(*left > 0, Relaxed);
             if *left == 0 {
                 self.state = State::Head;
             }

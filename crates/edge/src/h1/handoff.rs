@@ -15,6 +15,7 @@ use http::{HeaderValue, Request, Response, StatusCode, Uri, header, uri};
 use http_body::{Body, Frame, SizeHint};
 use hyper::{body::Incoming, service::service_fn, upgrade::OnUpgrade};
 use hyper_util::rt::TokioIo;
+use tokio::io::AsyncWriteExt;
 
 use super::{
     Connection,
@@ -26,8 +27,8 @@ use crate::{
     worker::{Front, Worker},
 };
 
-/// Both ends of an upgrade, once the origin has agreed to it.
-type Tunnel = Rc<RefCell<Option<(OnUpgrade, OnUpgrade)>>>;
+/// Both ends of an upgrade, once the origin has agreed to it; the client's alone, if it has declined: hyper gives the connection back even so.
+type Tunnel = Rc<RefCell<Option<(OnUpgrade, Option<OnUpgrade>)>>>;
 
 /// hyper's smallest buffer.
 const BUFFER_MIN: usize = 8192;
@@ -64,9 +65,17 @@ pub(super) async fn serve<S: Service>(connection: Connection<S>) {
         tracing::debug!(%error, "connection ended");
     }
     let ends = tunnel.borrow_mut().take();
-    if let Some((client, origin)) = ends {
-        signals.upgraded.store(true, Relaxed);
-        run(client, origin).await;
+    match ends {
+        Some((client, Some(origin))) => {
+            signals.upgraded.store(true, Relaxed);
+            run(client, origin).await;
+        }
+        Some((client, None)) => {
+            if let Ok(client) = client.await {
+                let _ = TokioIo::new(client).shutdown().await;
+            }
+        }
+        None => {}
     }
 }
 
@@ -96,14 +105,17 @@ impl<S: Service> Handler<S> {
         let limits = &self.shared.limits;
         let (mut parts, body) = request.into_parts();
         to_origin_form(&mut parts);
-        let body = RequestBody::limited(service::Incoming::Http1(body), limits.body_bytes, limits.body_timeout);
+        let content = Content { body, signals: Arc::clone(&self.signals) };
+        let body = RequestBody::limited(service::Incoming::Http1(content), limits.body_bytes, limits.body_timeout);
         let (mut response, note) = self.worker.service.call(self.peer, Request::from_parts(parts, body), started, None).await;
 
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
             let origin_upgrade = response.extensions_mut().remove::<OnUpgrade>();
-            *self.tunnel.borrow_mut() = client_upgrade.zip(origin_upgrade);
-        } else if self.signals.last.load(Relaxed) {
+            *self.tunnel.borrow_mut() = client_upgrade.zip(Some(origin_upgrade));
+        } else if self.signals.last.load(Relaxed) || self.signals.is_cut_short() || self.worker.table.is_draining() {
+            self.signals.last.store(true, Relaxed);
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            *self.tunnel.borrow_mut() = client_upgrade.zip(Some(None));
         }
         response.headers_mut().remove(header::TRANSFER_ENCODING);
         let status = response.status().as_u16();
@@ -121,6 +133,35 @@ impl<S: Service> Handler<S> {
             bytes: 0,
             complete: false,
         })
+    }
+}
+
+/// A request's content. Tells the connection when nobody wants the rest of it.
+#[derive(Debug)]
+pub(crate) struct Content {
+    body: Incoming,
+    signals: Arc<Signals>,
+}
+
+impl Content {
+    pub(crate) fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    pub(crate) fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    pub(crate) fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for Content {
+    fn drop(&mut self) {
+        if !self.body.is_end_stream() {
+            self.signals.abandoned.store(true, Relaxed);
+        }
     }
 }
 

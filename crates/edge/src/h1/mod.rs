@@ -31,6 +31,7 @@ use crate::{
     stream::Stream,
     worker::{Front, Worker},
 };
+pub(crate) use handoff::Content;
 use head::{Framing, Head, Parsed, Reject, field_table, parse};
 use interim::Interims;
 use recall::Said;
@@ -93,7 +94,7 @@ pub(crate) async fn serve<S: Service>(worker: Rc<Worker<S>>, front: Rc<Front>, s
     loop {
         match std::future::poll_fn(|cx| connection.poll_step(cx)).await {
             Step::Gone => return,
-            Step::Close => return,
+            Step::Close => return connection.close_unless_silent().await,
             Step::Refuse(_) if connection.begins_http2() => {
                 let Connection { worker, front, stream, peer, seat, pending, _share, .. } = connection;
                 return Box::pin(h2::serve(worker, front, stream, peer, seat, _share, pending)).await;
@@ -106,12 +107,13 @@ pub(crate) async fn serve<S: Service>(worker: Rc<Worker<S>>, front: Rc<Front>, s
                     return;
                 }
                 if !keep_alive {
-                    return;
+                    return connection.close_unless_silent().await;
                 }
             }
             Step::Call(call) => match Box::pin(connection.call(call)).await {
                 Ok(true) => {}
-                Ok(false) | Err(_) => return,
+                Ok(false) => return connection.close_unless_silent().await,
+                Err(_) => return,
             },
         }
     }
@@ -361,6 +363,16 @@ impl<S: Service> Connection<S> {
         let response = respond::refusal(reject);
         if self.write_all(&mut [IoSlice::new(&response)]).await.is_ok() {
             self.close().await;
+        }
+    }
+
+    /// Ends the connection after its last answer. A client that goes on sending gets it all the same (RFC 9112 §9.6); for one that is silent, as
+    /// nearly all are, there is nothing to wait for.
+    async fn close_unless_silent(mut self) {
+        let mut sink = [0_u8; 1];
+        let read = std::future::poll_fn(|cx| Poll::Ready(self.stream.poll_read(cx, &mut sink))).await;
+        if !self.pending.is_empty() || matches!(read, Poll::Ready(Ok(1))) {
+            Box::pin(self.close()).await;
         }
     }
 

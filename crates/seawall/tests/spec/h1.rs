@@ -193,6 +193,22 @@ async fn an_upload_reaches_the_origin_before_its_end() {
     client.read_answer().await.status(403).body("not you");
 }
 
+/// RFC 9112 §9.6: where content is not read that has not come yet, no request can be found behind it, and the answer says so.
+#[tokio::test]
+async fn who_is_answered_before_the_end_of_its_content_is_told_that_the_connection_ends() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("index.html"), "text").expect("written");
+    let site = Site::start(&format!("source = \"{}\"", folder.path().display()));
+    let mut client = site.client().await;
+    // Nothing reads what is sent to a folder.
+    for _ in 0..2 {
+        client.request(Req::post("/").body("whole")).await.status(405).no_field("connection");
+    }
+    client.send_raw(format!("POST / HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: 1000000\r\n\r\nthe beginning")).await;
+    client.read_answer().await.status(405).field("connection", "close");
+    assert!(client.is_closed().await);
+}
+
 /// A page streams: its beginning is with the client before the origin has sent its end.
 #[tokio::test]
 async fn a_page_reaches_the_client_before_its_end() {
@@ -342,6 +358,39 @@ async fn a_passed_request_ends_with_its_client() {
         gate.arrived_count(n + 1).await;
         drop(client);
         origin.until_connections_open(0).await;
+    }
+}
+
+/// RFC 9112 §9.6: a client that goes on sending after its last request gets the whole answer to it. Closing at once would reset the connection,
+/// and take back what the client has not read yet.
+#[tokio::test]
+async fn whoever_sends_on_gets_the_last_answer_whole() {
+    let (origin, site) = site().await;
+    // More than two sockets hold.
+    let large = vec![b'x'; 48 << 20];
+    for (target, cache_control) in [("/stored", "max-age=60"), ("/passed", "no-store")] {
+        origin.on(testkit::any(target)).reply(ok(large.clone()).field("cache-control", cache_control));
+        for request in [
+            Req::get(target),
+            Req::get(target).field("connection", "close"),
+            Req::get(target).field("connection", "close"),
+            Req::get(target).version("HTTP/1.0"),
+            Req::get(target).field("connection", "upgrade").field("upgrade", "websocket"),
+            Req::post(target).body("a").field("connection", "close"),
+            Req::post(target).chunks(["a"]),
+        ] {
+            let what = format!("{request:?}");
+            let mut client = site.client().await;
+            client.send(request).await;
+            client.read_head().await.status(200);
+            // While the answer waits for us to read it.
+            client.send_raw(vec![b'x'; 100_000]).await;
+            let mut read = 0;
+            while let Some(piece) = client.read_body_chunk().await {
+                read += piece.len();
+            }
+            assert_eq!(read, large.len(), "{what}");
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::thread;
 
 use testkit::{Client, Gate, Req, get, ok, secs};
 
-use crate::site::site;
+use crate::site::{HOST, site};
 
 /// A request under way ends, an idle connection is closed, and nobody is let in.
 #[tokio::test]
@@ -43,8 +43,34 @@ async fn a_stop_lets_uploads_end() {
     let stopping = thread::spawn(move || site.stop(secs(30)));
     assert!(idle.is_closed().await);
     gate.open();
-    upload.read_answer().await.status(200).body("thanks");
+    upload.read_answer().await.status(200).body("thanks").field("connection", "close");
     assert!(upload.is_closed().await);
+    stopping.join().expect("stopped");
+}
+
+/// RFC 9112 §9.6: what was sent behind a request under way is answered, or the answer before it says that it will not be.
+#[tokio::test]
+async fn no_pipelined_request_waits_in_vain_for_a_stop() {
+    let (origin, site) = site().await;
+    let gate = Gate::new();
+    origin.on(testkit::any("/slow")).reply(ok("slow").gate(&gate));
+    let mut clients = Vec::new();
+    for first in [Req::post("/slow").body("a"), Req::get("/slow").field("cookie", "session=1")] {
+        let mut client = site.client().await;
+        client.send_raw([first.to_bytes(HOST), Req::get("/next").to_bytes(HOST)].concat()).await;
+        clients.push(client);
+    }
+    gate.arrived_count(2).await;
+    let mut idle = site.client().await;
+    origin.on(get("/post")).reply(ok("text"));
+    idle.get("/post").await.status(200);
+    let stopping = thread::spawn(move || site.stop(secs(30)));
+    assert!(idle.is_closed().await);
+    gate.open();
+    for mut client in clients {
+        client.read_answer().await.status(200).body("slow").field("connection", "close");
+        assert!(client.is_closed().await);
+    }
     stopping.join().expect("stopped");
 }
 
