@@ -368,7 +368,7 @@ impl<S: Service> Connection<S> {
 
     /// Ends the connection after its last answer. A client that goes on sending gets it all the same (RFC 9112 §9.6); for one that is silent, as
     /// nearly all are, there is nothing to wait for.
-    async fn close_unless_silent(mut self) {
+    async fn close_unless_silent(&mut self) {
         let mut sink = [0_u8; 1];
         let read = std::future::poll_fn(|cx| Poll::Ready(self.stream.poll_read(cx, &mut sink))).await;
         if !self.pending.is_empty() || matches!(read, Poll::Ready(Ok(1))) {
