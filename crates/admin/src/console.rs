@@ -73,6 +73,20 @@ pub enum MetricKind {
     Counter,
     /// It rises and falls.
     Gauge,
+    /// It counts observations by their size; every value is a [`Value::Histogram`].
+    Histogram,
+}
+
+impl MetricKind {
+    /// The name that the exposition format has for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+        }
+    }
 }
 
 /// One value of a metric.
@@ -92,23 +106,50 @@ impl Sample {
 
     /// One value of several, told apart by a label.
     pub fn labelled(name: &'static str, label: impl Into<String>, value: impl Into<Value>) -> Self {
-        Self { labels: vec![(name, label.into())], value: value.into() }
+        Self::plain(value).and(name, label)
+    }
+
+    /// Adds a label.
+    #[must_use]
+    pub fn and(mut self, name: &'static str, label: impl Into<String>) -> Self {
+        self.labels.push((name, label.into()));
+        self
     }
 }
 
 /// A number. Counters are kept whole: as a float, a count of bytes would lose its last digits beyond 2^53.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Value {
     /// A count.
     Whole(u64),
     /// Seconds, ratios.
     Real(f64),
+    /// What was observed, by size.
+    Histogram(Histogram),
+}
+
+/// Observations, counted by size.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Histogram {
+    /// Upper bounds in rising order, each with the number of observations that do not exceed it. The last bound is
+    /// infinite in the text format and left out here: its count is `count`.
+    pub buckets: Vec<(f64, u64)>,
+    /// All observations added up.
+    pub sum: f64,
+    /// How many there were.
+    pub count: u64,
 }
 
 impl From<u64> for Value {
     fn from(value: u64) -> Self {
         Self::Whole(value)
+    }
+}
+
+impl From<Histogram> for Value {
+    fn from(value: Histogram) -> Self {
+        Self::Histogram(value)
     }
 }
 

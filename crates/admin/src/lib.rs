@@ -30,7 +30,9 @@ mod token;
 
 pub use certificates::{BadRevocation, CertificateState, RevokeCommand, RevokeRefused};
 pub use connections::{CONNECTIONS_MAX, serve};
-pub use console::{Console, Health, Metric, MetricKind, PurgeCommand, PurgeDone, PurgeRefused, PurgeTarget, Sample, SiteHealth, Value};
+pub use console::{
+    Console, Health, Histogram, Metric, MetricKind, PurgeCommand, PurgeDone, PurgeRefused, PurgeTarget, Sample, SiteHealth, Value,
+};
 pub use explain::{BadQuestion, ExplainCommand, ExplainRefused, StoredCommand};
 pub use purge::BadCommand;
 pub use token::{Token, TokenError};

@@ -26,6 +26,7 @@
 
 mod client;
 mod clock;
+pub mod exposition;
 mod fields;
 mod gate;
 pub mod malformed;
