@@ -54,7 +54,7 @@ impl Pipeline {
         let ended = Instant::now();
         let took = ended.saturating_duration_since(began);
         let response_time = self.shared.clock.at(ended);
-        self.counters.origin_answered(u64::try_from(took.as_millis()).unwrap_or(u64::MAX), answered.is_err());
+        self.counters.origin_answered(question.site.id, took, answered.is_err());
         match answered {
             Ok(mut response) => {
                 tidy(&mut response, response_time);

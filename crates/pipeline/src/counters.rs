@@ -4,35 +4,72 @@
 //! make many cores slower than one.
 
 use std::{
+    array,
     collections::BTreeMap,
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
 };
 
 use parking_lot::Mutex;
-use semantics::{
-    cache_status::{Forwarded, Outcome},
-    coding::Coding,
-};
+use semantics::cache_status::{Forwarded, Outcome};
+
+use crate::Note;
 
 /// The outcomes, as they are named in metrics.
 pub const OUTCOMES: [&str; 9] = ["hit", "updating", "stale", "revalidated", "expired", "miss", "bypass", "refused", "none"];
 
+const REFUSED: usize = 7;
+const NONE: usize = 8;
+
+/// The upper bounds of the buckets in which durations are counted, in microseconds: from a tenth of a millisecond to half a minute. One
+/// bucket without a bound follows.
+pub const BUCKET_MICROS: [u64; 17] = [
+    100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 5_000_000, 10_000_000,
+    30_000_000,
+];
+
+const BUCKETS: usize = BUCKET_MICROS.len() + 1;
+
+/// Sites are found by the high and the low half of their number: tables of this length take any `u16` apart.
+const HALF: usize = 256;
+
 /// One worker's counters.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Counters {
     responses: [AtomicU64; 6],
-    outcomes: [AtomicU64; OUTCOMES.len()],
+    durations: [DurationCounter; OUTCOMES.len()],
     body_bytes: AtomicU64,
     collapsed: AtomicU64,
     aborted: AtomicU64,
-    origin_requests: AtomicU64,
-    origin_failures: AtomicU64,
-    origin_millis: AtomicU64,
     log_lost: AtomicU64,
     coded: [AtomicU64; 3],
     hinted: AtomicU64,
+    /// By site number. A table or a site is made when its first request ends, and then stays: some 300 bytes for a site.
+    sites: Box<[OnceLock<SiteTable>; HALF]>,
+    /// Requests that belong to no site.
+    siteless: SiteCounters,
     /// Refusals are rare, and a reader comes once in a while: the lock is free.
     refusals: Mutex<BTreeMap<&'static str, u64>>,
+}
+
+type SiteTable = Box<[OnceLock<Box<SiteCounters>>; HALF]>;
+
+/// What is counted for each site.
+#[derive(Debug, Default)]
+struct SiteCounters {
+    outcomes: [AtomicU64; OUTCOMES.len()],
+    origin_failures: AtomicU64,
+    origin_durations: DurationCounter,
+}
+
+/// Durations, counted in buckets.
+#[derive(Debug, Default)]
+struct DurationCounter {
+    buckets: [AtomicU64; BUCKETS],
+    micros: AtomicU64,
 }
 
 /// The sum of several workers' counters.
@@ -40,41 +77,117 @@ pub struct Counters {
 pub struct Snapshot {
     /// Responses by the hundreds of their status; index 0: not HTTP.
     pub responses: [u64; 6],
-    /// Responses by outcome, in the order of [`OUTCOMES`].
-    pub outcomes: [u64; OUTCOMES.len()],
+    /// How long responses took until they were sent or their client had left, by outcome, in the order of [`OUTCOMES`].
+    pub durations: [Durations; OUTCOMES.len()],
     /// Content bytes sent.
     pub body_bytes: u64,
     /// Requests that shared another's way to the origin.
     pub collapsed: u64,
     /// Responses that did not reach their end.
     pub aborted: u64,
-    /// Requests sent to origins.
-    pub origin_requests: u64,
-    /// Those that failed.
-    pub origin_failures: u64,
-    /// Milliseconds waited for origins' response heads.
-    pub origin_millis: u64,
     /// Access log lines lost because the disk did not keep up.
     pub log_lost: u64,
     /// Responses by their content coding: gzip, br, zstd.
     pub coded: [u64; 3],
     /// Requests whose browser was told early what the page will need.
     pub hinted: u64,
+    /// What was counted for each site, by its number.
+    pub sites: BTreeMap<u16, SiteSnapshot>,
+    /// What was counted for requests that belong to no site.
+    pub siteless: SiteSnapshot,
     /// Messages and connections that were refused, by reason: as many entries as the program has reasons.
     pub refusals: BTreeMap<&'static str, u64>,
+}
+
+/// What was counted for one site.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SiteSnapshot {
+    /// Responses by outcome, in the order of [`OUTCOMES`].
+    pub outcomes: [u64; OUTCOMES.len()],
+    /// Requests to its origin that got no response.
+    pub origin_failures: u64,
+    /// How long its origin took to the head of a response, for the requests that got one.
+    pub origin_durations: Durations,
+}
+
+/// A histogram of durations.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Durations {
+    /// How many durations fell into each bucket of [`BUCKET_MICROS`] and no earlier one; the last entry has no bound.
+    pub buckets: [u64; BUCKETS],
+    /// The sum of all durations, in microseconds.
+    pub micros: u64,
+}
+
+impl Durations {
+    /// How many durations were counted.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().sum()
+    }
 }
 
 fn add(counter: &AtomicU64, n: u64) {
     counter.store(counter.load(Relaxed).wrapping_add(n), Relaxed);
 }
 
+impl Default for Counters {
+    fn default() -> Self {
+        Self {
+            responses: Default::default(),
+            durations: Default::default(),
+            body_bytes: AtomicU64::default(),
+            collapsed: AtomicU64::default(),
+            aborted: AtomicU64::default(),
+            log_lost: AtomicU64::default(),
+            coded: Default::default(),
+            hinted: AtomicU64::default(),
+            sites: Box::new(array::from_fn(|_| OnceLock::new())),
+            siteless: SiteCounters::default(),
+            refusals: Mutex::default(),
+        }
+    }
+}
+
+impl DurationCounter {
+    fn count(&self, took: Duration) {
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        // Nearly every hit ends in the first bucket.
+        let bucket = BUCKET_MICROS.iter().position(|bound| micros <= *bound).unwrap_or(BUCKET_MICROS.len());
+        add(&self.buckets[bucket], 1);
+        add(&self.micros, micros);
+    }
+
+    fn add_to(&self, sum: &mut Durations) {
+        for (to, from) in sum.buckets.iter_mut().zip(&self.buckets) {
+            *to += from.load(Relaxed);
+        }
+        sum.micros = sum.micros.wrapping_add(self.micros.load(Relaxed));
+    }
+}
+
+impl SiteCounters {
+    fn add_to(&self, sum: &mut SiteSnapshot) {
+        for (to, from) in sum.outcomes.iter_mut().zip(&self.outcomes) {
+            *to += from.load(Relaxed);
+        }
+        sum.origin_failures += self.origin_failures.load(Relaxed);
+        self.origin_durations.add_to(&mut sum.origin_durations);
+    }
+}
+
 impl Counters {
-    /// A response was sent.
-    pub fn responded(&self, status: u16, body_bytes: u64, outcome: Option<Outcome>, collapsed: bool, complete: bool) {
+    /// Counts a response that was sent, or whose client left; `took` is the time since its request came.
+    pub fn responded(&self, note: &Note, (status, body_bytes): (u16, u64), took: Duration, complete: bool) {
+        let outcome = note.outcome.map_or(NONE, index);
         add(&self.responses[usize::from(status / 100).min(5)], 1);
-        add(&self.outcomes[outcome.map_or(8, index)], 1);
+        add(&self.site(note.site).outcomes[outcome], 1);
+        self.durations[outcome].count(took);
         add(&self.body_bytes, body_bytes);
-        if collapsed {
+        if let Some(coding) = note.coding {
+            add(&self.coded[coding as usize], 1);
+        }
+        if note.collapsed {
             add(&self.collapsed, 1);
         }
         if !complete {
@@ -82,53 +195,64 @@ impl Counters {
         }
     }
 
-    /// A response had this content coding.
-    pub fn coded(&self, coding: Coding) {
-        add(&self.coded[coding as usize], 1);
-    }
-
     pub(crate) fn hinted(&self) {
         add(&self.hinted, 1);
     }
 
-    /// A message was refused before it was a request, or a connection ended for what came on it.
+    /// Counts a message that was refused before it was a request, or a connection that was ended for what came on it.
     pub fn refused(&self, status: u16, reason: &'static str) {
         add(&self.responses[usize::from(status / 100).min(5)], 1);
-        add(&self.outcomes[7], 1);
+        add(&self.siteless.outcomes[REFUSED], 1);
         *self.refusals.lock().entry(reason).or_default() += 1;
     }
 
-    /// Log lines were lost.
+    /// Counts log lines that were lost.
     pub fn lost(&self, lines: u64) {
         add(&self.log_lost, lines);
     }
 
-    pub(crate) fn origin_answered(&self, millis: u64, failed: bool) {
-        add(&self.origin_requests, 1);
-        add(&self.origin_millis, millis);
+    /// Counts a request to the origin of a site: how long it took to the head of the response, or that there was none.
+    pub(crate) fn origin_answered(&self, site: u16, took: Duration, failed: bool) {
+        let site = self.site(Some(site));
         if failed {
-            add(&self.origin_failures, 1);
+            add(&site.origin_failures, 1);
+        } else {
+            site.origin_durations.count(took);
         }
+    }
+
+    fn site(&self, number: Option<u16>) -> &SiteCounters {
+        let Some([high, low]) = number.map(u16::to_be_bytes) else { return &self.siteless };
+        let table = self.sites[usize::from(high)].get_or_init(|| Box::new(array::from_fn(|_| OnceLock::new())));
+        table[usize::from(low)].get_or_init(Box::default)
     }
 
     /// Adds what this worker has counted to `sum`.
     pub fn add_to(&self, sum: &mut Snapshot) {
-        for (to, from) in sum.responses.iter_mut().zip(&self.responses).chain(sum.outcomes.iter_mut().zip(&self.outcomes)) {
+        for (to, from) in sum.responses.iter_mut().zip(&self.responses) {
             *to += from.load(Relaxed);
+        }
+        for (to, from) in sum.durations.iter_mut().zip(&self.durations) {
+            from.add_to(to);
         }
         sum.body_bytes += self.body_bytes.load(Relaxed);
         sum.collapsed += self.collapsed.load(Relaxed);
         sum.aborted += self.aborted.load(Relaxed);
-        sum.origin_requests += self.origin_requests.load(Relaxed);
-        sum.origin_failures += self.origin_failures.load(Relaxed);
-        sum.origin_millis += self.origin_millis.load(Relaxed);
         sum.log_lost += self.log_lost.load(Relaxed);
-        for (reason, count) in &*self.refusals.lock() {
-            *sum.refusals.entry(reason).or_default() += count;
-        }
         sum.hinted += self.hinted.load(Relaxed);
         for (to, from) in sum.coded.iter_mut().zip(&self.coded) {
             *to += from.load(Relaxed);
+        }
+        for (high, table) in (0..=u8::MAX).zip(&*self.sites) {
+            for (low, site) in (0..=u8::MAX).zip(table.get().into_iter().flat_map(|table| &**table)) {
+                if let Some(site) = site.get() {
+                    site.add_to(sum.sites.entry(u16::from_be_bytes([high, low])).or_default());
+                }
+            }
+        }
+        self.siteless.add_to(&mut sum.siteless);
+        for (reason, count) in &*self.refusals.lock() {
+            *sum.refusals.entry(reason).or_default() += count;
         }
     }
 }
@@ -158,7 +282,37 @@ mod tests {
         let mut sum = Snapshot::default();
         workers.iter().for_each(|worker| worker.add_to(&mut sum));
         assert_eq!(sum.refusals, BTreeMap::from([("a flood", 2), ("no host", 1)]));
-        assert_eq!((sum.outcomes[7], sum.responses[0], sum.responses[4]), (3, 2, 1));
+        assert_eq!((sum.siteless.outcomes[REFUSED], sum.responses[0], sum.responses[4]), (3, 2, 1));
+    }
+
+    #[test]
+    fn requests_of_all_workers_are_summed_up_by_site() {
+        let workers = [Counters::default(), Counters::default()];
+        let note = |site| Note { site, ..Note::of(Outcome::Hit) };
+        for (worker, site) in [(0, Some(0)), (1, Some(0)), (1, Some(255)), (0, Some(256)), (0, Some(u16::MAX)), (1, None)] {
+            workers[worker].responded(&note(site), (200, 10), Duration::ZERO, true);
+        }
+        workers[0].origin_answered(256, Duration::from_millis(30), false);
+        workers[1].origin_answered(256, Duration::from_secs(60), true);
+        let mut sum = Snapshot::default();
+        workers.iter().for_each(|worker| worker.add_to(&mut sum));
+        let hits: Vec<(u16, u64)> = sum.sites.iter().map(|(number, site)| (*number, site.outcomes[0])).collect();
+        assert_eq!(hits, [(0, 2), (255, 1), (256, 1), (u16::MAX, 1)]);
+        assert_eq!((sum.siteless.outcomes[0], sum.responses[2], sum.body_bytes), (1, 6, 60));
+        let origin = &sum.sites[&256];
+        assert_eq!((origin.origin_failures, origin.origin_durations.count(), origin.origin_durations.micros), (1, 1, 30_000));
+    }
+
+    #[test]
+    fn a_duration_falls_into_the_first_bucket_whose_bound_it_does_not_exceed() {
+        for (micros, bucket) in [(0, 0), (100, 0), (101, 1), (1_000, 3), (30_000_000, 16), (30_000_001, 17)] {
+            let counter = DurationCounter::default();
+            counter.count(Duration::from_micros(micros));
+            let mut sum = Durations::default();
+            counter.add_to(&mut sum);
+            assert_eq!((sum.buckets.iter().position(|count| *count == 1), sum.count(), sum.micros), (Some(bucket), 1, micros));
+        }
+        assert!(BUCKET_MICROS.is_sorted());
     }
 
     #[test]

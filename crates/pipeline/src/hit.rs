@@ -72,6 +72,7 @@ impl AsRef<[u8]> for Content {
 pub struct Known {
     /// Not kept alive: what may be kept is the front's decision.
     page: Weak<Page<Record>>,
+    site: u16,
     variant: usize,
     coding: Option<Coding>,
     extent: Extent,
@@ -152,11 +153,12 @@ impl Pipeline {
         // Where a proxy may name the client, the answer can depend on who asks.
         let known = match (&found, &client) {
             (Found::Front(page), None) if settled => {
-                Some(Known { page: Rc::downgrade(page), variant, coding, extent, configured: self.configured.get() })
+                Some(Known { page: Rc::downgrade(page), site: site.id, variant, coding, extent, configured: self.configured.get() })
             }
             _ => None,
         };
         let mut note = Note::of(Outcome::Hit);
+        note.site = Some(site.id);
         note.client = client.and_then(|client| client.address);
         note.coding = coding;
         let status = write_head(stored, (extent, coding), now, out);
@@ -184,7 +186,7 @@ impl Pipeline {
         let store = &self.shared.store;
         self.sampler.hit(&self.shared.popularity, page.resource().key(), |key| store.hash(key));
         let status = write_head(stored, (known.extent, known.coding), now, out);
-        let note = Note { coding: known.coding, ..Note::of(Outcome::Hit) };
+        let note = Note { site: Some(known.site), coding: known.coding, ..Note::of(Outcome::Hit) };
         let content =
             (known.extent == Extent::Whole).then_some(Content { found: Found::Front(page), variant: known.variant, coding: known.coding });
         Some(Hit { status, content, note, known: None })

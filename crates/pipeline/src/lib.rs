@@ -44,7 +44,7 @@ mod store_body;
 
 pub use body::{Body, BodyError};
 pub use clock::Clock;
-pub use counters::{Counters, OUTCOMES, Snapshot};
+pub use counters::{BUCKET_MICROS, Counters, Durations, OUTCOMES, SiteSnapshot, Snapshot};
 pub use entry::Auth;
 pub use explain::Explanation;
 pub use failure::Failure;

@@ -7,6 +7,8 @@ use semantics::{cache_status::Outcome, coding::Coding};
 /// How a response came about.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Note {
+    /// The number of the site that the request is for; `None` if there is none, or it was answered before that was known.
+    pub site: Option<u16>,
     /// What the cache did; `None` if the request never got to it.
     pub outcome: Option<Outcome>,
     /// Whether it shared another request's way to the origin.
@@ -20,6 +22,11 @@ pub struct Note {
 }
 
 impl Note {
+    /// A note for a request of which no more is known than its site.
+    pub(crate) fn for_site(site: u16) -> Self {
+        Self { site: Some(site), ..Self::default() }
+    }
+
     pub(crate) fn of(outcome: Outcome) -> Self {
         Self { outcome: Some(outcome), ..Self::default() }
     }

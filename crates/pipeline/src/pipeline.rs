@@ -150,16 +150,18 @@ impl Pipeline {
         let client = Client::of(peer, scheme, FieldLines::Map(&parts.headers), &config.trusted_proxies);
         let entry = if config.guarded { self.enter(&config, &client, &mut parts).await } else { Entry::Open };
         if let Entry::Answered(response) = entry {
-            return (*response, Note { client: client.named(), ..Note::default() });
+            let site = config.router.site(authority(&parts.headers)).map(|site| site.id);
+            return (*response, Note { site, client: client.named(), ..Note::default() });
         }
         let (question, verdict) = match self.judged(&config, client, parts, interim, &mut Silent) {
             Ok(judged) => judged,
             Err(Unjudged::NoSite) => return (failure::page(StatusCode::MISDIRECTED_REQUEST, "no-such-site"), Note::default()),
-            Err(Unjudged::Target(_)) => return (failure::page(StatusCode::BAD_REQUEST, "target"), Note::default()),
+            Err(Unjudged::Target(site)) => return (failure::page(StatusCode::BAD_REQUEST, "target"), Note::for_site(site.id)),
             Err(Unjudged::Purge { site, parts, authority }) => {
-                return (self.purge_request(&config, &site, &client, &parts, &authority), Note::default());
+                return (self.purge_request(&config, &site, &client, &parts, &authority), Note::for_site(site.id));
             }
         };
+        let site = question.site.id;
         let (mut response, mut note) = match verdict {
             Verdict::Malformed | Verdict::Purge => (failure::page(StatusCode::BAD_REQUEST, "target"), Note::default()),
             Verdict::Pass(rule) => self.pass(Rc::new(question), body, rule).await,
@@ -168,6 +170,7 @@ impl Pipeline {
         if matches!(entry, Entry::Private) {
             make_private(response.headers_mut());
         }
+        note.site = Some(site);
         note.client = client.named();
         note.coding = response.headers().get(header::CONTENT_ENCODING).and_then(|coding| Coding::of_token(coding.as_bytes()));
         (response, note)

@@ -71,6 +71,65 @@ impl AccessLog {
     }
 }
 
+/// One thing that a line says: what stands for it in the combined form, its name in the JSON form, and what it is.
+#[cfg(test)]
+struct Field {
+    combined: &'static str,
+    json: &'static str,
+    meaning: &'static str,
+}
+
+/// Everything that a line says. The combined form is the first column, read from top to bottom.
+#[cfg(test)]
+const FIELDS: [Field; 18] = [
+    Field {
+        combined: "CLIENT",
+        json: "client",
+        meaning: "The client's address; the one that a trusted proxy names, if it came through one. `-` if there is none, as over a Unix socket.",
+    },
+    Field { combined: "- -", json: "", meaning: "Identity and user in the logs of other servers. Always `-`." },
+    Field { combined: "[TIME]", json: "time", meaning: "When the response had been sent, in UTC." },
+    Field { combined: "\"METHOD", json: "method", meaning: "The request's method." },
+    Field { combined: "TARGET", json: "target", meaning: "The path and query, as the client sent them." },
+    Field { combined: "HTTP/VERSION\"", json: "version", meaning: "The version of HTTP: `1.0`, `1.1`, `2.0` or `3.0`." },
+    Field {
+        combined: "STATUS",
+        json: "status",
+        meaning: "The status code that was sent. 499: the client left before there was a response.",
+    },
+    Field { combined: "BYTES", json: "body_bytes", meaning: "Bytes of content that were sent, compressed if the response was." },
+    Field { combined: "\"REFERER\"", json: "referer", meaning: "The page that the client came from, if it says so." },
+    Field { combined: "\"USER-AGENT\"", json: "user_agent", meaning: "The program that the client says it is." },
+    Field {
+        combined: "rt=SECONDS",
+        json: "request_time",
+        meaning: "Response time: seconds from the request's arrival until its response was handed to the system or the client had left.",
+    },
+    Field {
+        combined: "ot=SECONDS",
+        json: "origin_time",
+        meaning: "Origin time: seconds from the request to the origin until the head of its response. `-` or `null`: the origin was not asked for this request.",
+    },
+    Field {
+        combined: "CACHE",
+        json: "cache",
+        meaning: "What the cache did, as in [`X-Cache`](x-cache.md). `-` or `null`: the request did not get to the cache.",
+    },
+    Field { combined: "", json: "host", meaning: "The `Host` that the client asked for." },
+    Field { combined: "", json: "scheme", meaning: "`https` if the client's connection to Seawall is encrypted, else `http`." },
+    Field {
+        combined: "",
+        json: "coding",
+        meaning: "The content coding of the response: `gzip`, `br` or `zstd`. Left out if there is none.",
+    },
+    Field { combined: "", json: "collapsed", meaning: "Whether the request shared the fetch of another one." },
+    Field {
+        combined: "",
+        json: "complete",
+        meaning: "Whether the response reached its end. `false`: the client left, or the origin broke off.",
+    },
+];
+
 /// What a line begins with: who and when.
 fn open_line(out: &mut Vec<u8>, format: LogFormat, client: Option<IpAddr>, now: Timestamp) {
     let client = client.map_or_else(|| "-".to_owned(), |client| client.to_canonical().to_string());
@@ -324,9 +383,12 @@ fn time_of_day(at: Timestamp, out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use edge::Peer;
 
     use super::*;
+    use crate::page;
 
     fn line(format: LogFormat, target: &str, user_agent: &[u8]) -> String {
         let started = Instant::now();
@@ -344,7 +406,8 @@ mod tests {
             ended: started + Duration::from_micros(1_234),
             complete: true,
         };
-        let note = Note { outcome: Some(Outcome::Hit), origin_time: Some(Duration::from_millis(45)), ..Note::default() };
+        let coding = Some(semantics::coding::Coding::Gzip);
+        let note = Note { outcome: Some(Outcome::Hit), origin_time: Some(Duration::from_millis(45)), coding, ..Note::default() };
         // 29 February 2024, 23:59:59.
         let at = Timestamp::from_secs(1_709_251_199);
         let mut out = Vec::new();
@@ -373,6 +436,38 @@ mod tests {
         assert_eq!(value["request_time"], 0.001_234);
         assert_eq!(value["origin_time"], 0.045);
         assert_eq!(value["cache"], "HIT");
+    }
+
+    #[test]
+    fn the_page_in_doc_lists_every_field() {
+        let row = |Field { combined, json, meaning }: &Field| {
+            let code = |text: &str| if text.is_empty() { String::new() } else { format!("`{text}`") };
+            format!("| {} | {} | {meaning} |\n", code(combined), code(json))
+        };
+        let rows: String = FIELDS.iter().map(row).collect();
+        page::holds("log.md", "fields", &format!("\n| combined | JSON | what it is |\n|---|---|---|\n{rows}\n"));
+    }
+
+    #[test]
+    fn a_json_line_has_the_fields_of_the_table_and_no_others() {
+        let line: serde_json::Value = serde_json::from_str(&line(LogFormat::Json, "/a?b", b"curl/8")).expect("JSON");
+        let written: BTreeSet<&str> = line.as_object().expect("an object").keys().map(String::as_str).collect();
+        assert_eq!(written, FIELDS.iter().map(|field| field.json).filter(|name| !name.is_empty()).collect());
+    }
+
+    /// Word by word: what is written small stands there as it is, what is in capitals stands for a value.
+    #[test]
+    fn a_combined_line_has_the_fields_of_the_table_and_no_others() {
+        let line = line(LogFormat::Combined, "/a?b", b"curl/8").replace(" +0000", "");
+        let template = FIELDS.iter().map(|field| field.combined).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
+        let (words, expected): (Vec<&str>, Vec<&str>) = (line.trim_end().split(' ').collect(), template.split(' ').collect());
+        assert_eq!(words.len(), expected.len(), "{line} for {template}");
+        for (word, expected) in words.iter().zip(expected) {
+            let value = |c: char| c.is_ascii_uppercase() || c == '-';
+            let (before, after) = (expected.split(char::is_uppercase).next(), expected.rsplit(value).next());
+            let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+            assert!(word.starts_with(before.trim_end_matches("HTTP/")) && word.ends_with(after), "{word} for {expected} in {line}");
+        }
     }
 
     #[test]

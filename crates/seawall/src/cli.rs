@@ -34,6 +34,9 @@ pub enum Command {
     Certificates(Certificates),
     /// Ask a running Seawall whether it is well; for containers and monitors
     Health(Health),
+    /// Write the manual page, made of these help texts; for packages
+    #[command(hide = true)]
+    Manual,
 }
 
 const TOP_EXAMPLES: &str = "\
@@ -60,14 +63,50 @@ Examples:
       HTTPS, with a certificate that you have.
 
   seawall serve --config /etc/seawall.toml
-      Everything from a file. Without --config and SOURCE, ./seawall.toml is read if there is one.
+      Everything from a file. Without --config and SOURCE, ./seawall.toml is read if there is one.";
 
-Instead of a flag you can set a variable: SEAWALL_SOURCE, SEAWALL_LISTEN, SEAWALL_DOMAIN, SEAWALL_TLS_LISTEN, SEAWALL_TLS_CERT, SEAWALL_TLS_KEY, SEAWALL_CONFIG, SEAWALL_KIND, SEAWALL_ADMIN, SEAWALL_MEMORY, SEAWALL_CACHE_DIR, \
-SEAWALL_WORKERS, SEAWALL_ACCESS_LOG, SEAWALL_LOG_FORMAT, SEAWALL_HOLD, SEAWALL_TRUSTED_PROXIES, SEAWALL_HTTPS_REDIRECT. PORT=8080 means --listen 0.0.0.0:8080. Flags go before variables, variables before the file.";
+/// SOURCE and the flags of `seawall serve`. Each can be said by a variable, too: see [`variable`].
+const SERVE_WORDS: [&str; 18] = [
+    "SOURCE",
+    "--listen",
+    "--domain",
+    "--tls-listen",
+    "--tls-cert",
+    "--tls-key",
+    "--http3",
+    "--config",
+    "--kind",
+    "--admin",
+    "--memory",
+    "--cache-dir",
+    "--workers",
+    "--access-log",
+    "--log-format",
+    "--trusted-proxies",
+    "--https-redirect",
+    "--hold",
+];
+
+/// The variable that says the same as a flag: `SEAWALL_TLS_LISTEN` for `--tls-listen`.
+fn variable(word: &str) -> String {
+    format!("SEAWALL_{}", word.trim_start_matches('-').replace('-', "_").to_uppercase())
+}
+
+/// What `seawall serve --help` ends with: the examples, and every variable.
+fn serve_help() -> String {
+    let mut text = format!("{SERVE_EXAMPLES}\n\nVariables:\n");
+    for word in SERVE_WORDS {
+        text += &format!("  {:<25} {word}\n", variable(word));
+    }
+    text += "  PORT                      --listen 0.0.0.0:$PORT\n";
+    text += "  SEAWALL_LOG               how much Seawall writes to standard error: error, warn, info or debug\n\n";
+    text + "A flag overrides its variable, and both override the configuration file. Several values are separated by commas. --http3 and --https-redirect take \
+            true or false."
+}
 
 /// Serve a site.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
-#[command(after_help = SERVE_EXAMPLES)]
+#[command(after_help = serve_help())]
 pub struct Serve {
     /// What to serve: the address of a server (http://127.0.0.1:2368), a folder with an index.html, or a folder with Markdown files
     #[arg(value_name = "SOURCE")]
@@ -422,6 +461,8 @@ impl Purge {
 
 #[cfg(test)]
 mod tests {
+    use std::{cell::RefCell, collections::BTreeSet};
+
     use clap::{CommandFactory, error::ErrorKind};
 
     use super::*;
@@ -510,14 +551,28 @@ mod tests {
         }
     }
 
+    /// A flag that is added gets its variable, and both are in the help.
     #[test]
-    fn help_names_every_variable() {
+    fn help_names_every_variable_that_is_read() {
         let mut command = Cli::command();
-        let help = command.find_subcommand_mut("serve").expect("serve").render_long_help().to_string().replace('\n', " ");
-        for variable in
-            ["SOURCE", "LISTEN", "CONFIG", "KIND", "ADMIN", "MEMORY", "CACHE_DIR", "WORKERS", "ACCESS_LOG", "LOG_FORMAT", "HOLD"]
-        {
-            assert!(help.contains(&format!("SEAWALL_{variable}")), "{variable}");
+        command.build();
+        let serve = command.find_subcommand_mut("serve").expect("serve");
+        let words = serve.get_arguments().filter(|arg| arg.get_id() != "help").map(|arg| match arg.get_long() {
+            Some(long) => format!("--{long}"),
+            None => "SOURCE".to_owned(),
+        });
+        assert_eq!(words.collect::<BTreeSet<_>>(), SERVE_WORDS.map(str::to_owned).into());
+        let help = serve.render_long_help().to_string();
+        let asked = RefCell::new(BTreeSet::new());
+        let env = |name: &str| {
+            asked.borrow_mut().insert(name.to_owned());
+            None
+        };
+        drop(crate::config::load(&Serve::default(), env));
+        let of_serve = |name: &String| name.starts_with("SEAWALL_");
+        assert_eq!(asked.into_inner().into_iter().filter(of_serve).collect::<BTreeSet<_>>(), SERVE_WORDS.map(variable).into());
+        for word in SERVE_WORDS {
+            assert!(help.contains(&format!("{:<25} {word}", variable(word))), "{word} in {help}");
         }
     }
 }

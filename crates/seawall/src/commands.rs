@@ -16,7 +16,7 @@ use crate::{
     automatic, banner, certificate_list,
     cli::{Access, CertificateAction, Certificates, Check, Cli, Command, Explain, Health, New, Purge, PurgeMode, PurgeTarget, Serve, Warm},
     config::{self, ConfigErrors},
-    explain, purge, signals,
+    explain, manual, purge, signals,
     terminal::has_colour,
     warm,
 };
@@ -38,6 +38,7 @@ pub fn run() -> ExitCode {
         Command::Warm(warm) => self::warm(&warm),
         Command::Certificates(certificates) => self::certificates(&certificates),
         Command::Health(health) => self::health(&health),
+        Command::Manual => say(&manual::page()).map(|()| ExitCode::SUCCESS).map_err(Into::into),
     };
     match done {
         Ok(code) => code,

@@ -7,18 +7,17 @@ use std::{
 };
 
 use admin::{
-    CertificateState, Console, ExplainCommand, ExplainRefused, Health, Metric, MetricKind, PurgeCommand, PurgeDone, PurgeRefused,
-    PurgeTarget, RevokeRefused, Sample, SiteHealth, StoredCommand,
+    CertificateState, Console, ExplainCommand, ExplainRefused, Health, Metric, PurgeCommand, PurgeDone, PurgeRefused, PurgeTarget,
+    RevokeRefused, SiteHealth, StoredCommand,
 };
 use edge::Socket;
 use http::Uri;
-use pipeline::OUTCOMES;
-use semantics::{Scheme, Timestamp, target::host_without_port};
+use semantics::{Scheme, target::host_without_port};
 use store::{Hardness, Target};
 
 use tokio::runtime::Builder;
 
-use crate::{automatic, explain, plan::SitePlan, server::State};
+use crate::{automatic, explain, metrics, plan::SitePlan, server::State};
 
 /// Stored responses in one list: some 10 MB of JSON.
 const STORED_MAX: usize = 50_000;
@@ -126,162 +125,7 @@ fn serves(site: &SitePlan, authority: &str) -> bool {
 
 impl Console for ServerConsole {
     fn metrics(&self) -> Vec<Metric> {
-        let state = &self.0;
-        let counted = state.snapshot();
-        let usage = state.shared.store.usage();
-        let codings = state.shared.workshop.counts();
-        let disk_up = u64::from(usage.disk == store::DiskState::Working);
-        let plan = state.plan.load();
-        let classes = ["other", "1xx", "2xx", "3xx", "4xx", "5xx"];
-        let labelled = |label: &'static str, names: &[&'static str], values: &[u64]| {
-            names.iter().zip(values).map(|(name, value)| Sample::labelled(label, *name, *value)).collect::<Vec<_>>()
-        };
-        let certificates = state.keeper.load().as_ref().map(|keeper| keeper.status(state.shared.clock.now())).unwrap_or_default();
-        let one = |value: u64| vec![Sample::plain(value)];
-        let loads: Vec<(&str, (usize, usize))> = plan.sites.iter().filter_map(|site| Some((site.name(), site.origin_load()?))).collect();
-        let counter = MetricKind::Counter;
-        let gauge = MetricKind::Gauge;
-        vec![
-            Metric::new(
-                "seawall_responses_total",
-                "Responses sent, by class of status",
-                counter,
-                labelled("status", &classes, &counted.responses),
-            ),
-            Metric::new(
-                "seawall_requests_total",
-                "Requests, by what the cache did",
-                counter,
-                labelled("cache", &OUTCOMES, &counted.outcomes),
-            ),
-            Metric::new(
-                "seawall_refused_total",
-                "Messages and connections refused before they were a request, by reason",
-                counter,
-                counted.refusals.iter().map(|(reason, count)| Sample::labelled("reason", *reason, *count)).collect(),
-            ),
-            Metric::new("seawall_response_body_bytes_total", "Content bytes sent", counter, one(counted.body_bytes)),
-            Metric::new("seawall_collapsed_total", "Requests that shared another's way to the origin", counter, one(counted.collapsed)),
-            Metric::new("seawall_aborted_total", "Responses whose client left before their end", counter, one(counted.aborted)),
-            Metric::new("seawall_origin_requests_total", "Requests sent to origins", counter, one(counted.origin_requests)),
-            Metric::new("seawall_origin_failures_total", "Those that got no response", counter, one(counted.origin_failures)),
-            Metric::new(
-                "seawall_origin_seconds_total",
-                "Seconds waited for origins' response heads",
-                counter,
-                vec![Sample::plain(counted.origin_millis as f64 / 1000.0)],
-            ),
-            Metric::new(
-                "seawall_origin_in_flight",
-                "Requests at an origin now",
-                gauge,
-                loads.iter().map(|(site, (n, _))| Sample::labelled("site", *site, *n as u64)).collect(),
-            ),
-            Metric::new(
-                "seawall_origin_waiting",
-                "Requests waiting for their turn at an origin",
-                gauge,
-                loads.iter().map(|(site, (_, n))| Sample::labelled("site", *site, *n as u64)).collect(),
-            ),
-            Metric::new("seawall_connections", "Open client connections", gauge, one(state.gauges.open() as u64)),
-            Metric::new(
-                "seawall_connections_refused_total",
-                "Connections turned away at a limit",
-                counter,
-                one(state.gauges.refused() as u64),
-            ),
-            Metric::new("seawall_store_bytes", "Bytes of stored responses", gauge, one(usage.bytes)),
-            Metric::new("seawall_store_resources", "Stored target URIs", gauge, one(usage.resources as u64)),
-            Metric::new("seawall_store_growing_bytes", "Bytes of responses that are still arriving", gauge, one(usage.growing_bytes)),
-            Metric::new("seawall_store_flights", "Fetches under way that others may follow", gauge, one(usage.flights as u64)),
-            Metric::new("seawall_store_followers", "Requests waiting for such a fetch", gauge, one(usage.followers as u64)),
-            Metric::new("seawall_store_evicted_total", "Stored responses that had to make room", counter, one(usage.evicted)),
-            Metric::new(
-                "seawall_purge_requests_total",
-                "Purge requests on the sites' own addresses that were obeyed, by dialect",
-                counter,
-                state.shared.purging.done().map(|(dialect, n)| Sample::labelled("dialect", dialect, n)).collect(),
-            ),
-            Metric::new(
-                "seawall_purge_requests_refused_total",
-                "Purge requests there from somebody who may not purge",
-                counter,
-                one(state.shared.purging.refused()),
-            ),
-            Metric::new(
-                "seawall_refilled_total",
-                "Pages fetched again after a soft purge, unasked",
-                counter,
-                one(state.shared.refilling.refilled()),
-            ),
-            Metric::new("seawall_refill_pending", "Pages still to be fetched again", gauge, one(state.shared.refilling.pending())),
-            Metric::new("seawall_disk_up", "1: the disk takes stored responses; 0: it is off, full or failing", gauge, one(disk_up)),
-            Metric::new("seawall_disk_bytes", "Bytes of stored responses on the disk", gauge, one(usage.disk_bytes)),
-            Metric::new("seawall_disk_objects", "Stored responses on the disk", gauge, one(usage.disk_objects)),
-            Metric::new("seawall_disk_writes_total", "Responses written to the disk", counter, one(usage.disk_writes)),
-            Metric::new("seawall_disk_loads_total", "Responses read back from the disk", counter, one(usage.disk_loads)),
-            Metric::new(
-                "seawall_disk_write_failures_total",
-                "Responses that the disk did not take",
-                counter,
-                one(usage.disk_write_failures),
-            ),
-            Metric::new(
-                "seawall_disk_dropped_total",
-                "Responses not written: the disk was behind, or had just failed",
-                counter,
-                one(usage.disk_dropped),
-            ),
-            Metric::new(
-                "seawall_disk_damaged_total",
-                "Files that were damaged or foreign, and were removed",
-                counter,
-                one(usage.disk_damaged),
-            ),
-            Metric::new(
-                "seawall_coded_responses_total",
-                "Responses sent in a content coding",
-                counter,
-                labelled("coding", &["gzip", "br", "zstd"], &counted.coded),
-            ),
-            Metric::new(
-                "seawall_early_hints_total",
-                "Requests whose browser was told what the page will need while the origin was asked for it",
-                counter,
-                one(counted.hinted),
-            ),
-            Metric::new(
-                "seawall_codings_waiting",
-                "Forms of stored responses that are being compressed, or wait for it",
-                gauge,
-                one(codings.waiting as u64),
-            ),
-            Metric::new(
-                "seawall_codings_total",
-                "Forms of stored responses that were compressed, or found not to pay",
-                counter,
-                one(codings.done),
-            ),
-            Metric::new(
-                "seawall_codings_refused_total",
-                "Forms that were put off because too many waited to be compressed",
-                counter,
-                one(codings.refused),
-            ),
-            Metric::new(
-                "seawall_certificate_end_seconds",
-                "When certificates that come by themselves end, in seconds since 1970; 0: there is none",
-                gauge,
-                certificates.iter().map(|of| Sample::labelled("name", &of.name, of.not_after.map_or(0, Timestamp::as_secs))).collect(),
-            ),
-            Metric::new(
-                "seawall_certificate_failures",
-                "Failed attempts to get them since the last success; why is in the log",
-                gauge,
-                certificates.iter().map(|of| Sample::labelled("name", &of.name, u64::from(of.failures))).collect(),
-            ),
-            Metric::new("seawall_log_lost_total", "Access log lines lost because the disk did not keep up", counter, one(counted.log_lost)),
-        ]
+        metrics::all(&self.0)
     }
 
     fn health(&self) -> Health {

@@ -14,6 +14,12 @@ pub mod config;
 mod console;
 pub mod explain;
 mod log_writer;
+mod manual;
+mod metrics;
+mod origin_health;
+mod own_process;
+#[cfg(test)]
+mod page;
 mod plan;
 pub mod purge;
 pub mod server;

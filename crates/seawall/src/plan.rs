@@ -22,6 +22,7 @@ use policy::{EarlyHints, Policy};
 use store::{Hardness, SiteNumber, SiteNumbers, Target};
 
 use crate::config::settings::{self, Cache, Headers, Kind, OriginHost, OriginSettings, Settings, Site, Source};
+use crate::origin_health::{OriginHealth, OriginWatch};
 
 /// The sites of a configuration, ready for every worker to use.
 #[derive(Debug)]
@@ -46,7 +47,7 @@ pub(crate) struct SitePlan {
 
 #[derive(Debug)]
 enum SharedSource {
-    Http { options: Arc<HttpOptions>, budget: Arc<Budget> },
+    Http { options: Arc<HttpOptions>, budget: Arc<Budget>, health: Arc<OriginHealth> },
     Files { files: Files, watcher: Arc<files::Watcher> },
     Blog { blog: Blog, _watcher: Option<Watcher> },
 }
@@ -65,9 +66,10 @@ impl Plan {
         Ok(Self { settings, sites })
     }
 
-    /// The sites for one worker.
-    pub(crate) fn router(&self) -> anyhow::Result<Router> {
-        let sites = self.sites.iter().map(|site| site.for_worker(&self.settings)).collect::<anyhow::Result<_>>()?;
+    /// The sites for one worker. What the worker has to tell of their origins goes to `watches`.
+    pub(crate) fn router(&self, watches: &mut Vec<OriginWatch>) -> anyhow::Result<Router> {
+        watches.clear();
+        let sites = self.sites.iter().map(|site| site.for_worker(&self.settings, watches)).collect::<anyhow::Result<_>>()?;
         Ok(Router::new(sites).with_health_path(self.settings.server.health_path.clone()))
     }
 
@@ -91,7 +93,11 @@ impl SitePlan {
                     .iter()
                     .map(|address| address.to_string().parse::<Address>().with_context(|| address.to_string()))
                     .collect::<anyhow::Result<Vec<_>>>()?;
-                SharedSource::Http { options: Arc::new(http_options(addresses, &site.origin)?), budget: Arc::new(budget(&site.origin)) }
+                SharedSource::Http {
+                    health: OriginHealth::of(&addresses),
+                    options: Arc::new(http_options(addresses, &site.origin)?),
+                    budget: Arc::new(budget(&site.origin)),
+                }
             }
             Source::Files(folder) => {
                 let same = before.and_then(|before| before.sites.iter().find(|old| old.id == id && old.site == *site));
@@ -126,13 +132,17 @@ impl SitePlan {
         })
     }
 
-    fn for_worker(&self, settings: &Settings) -> anyhow::Result<pipeline::Site> {
+    fn for_worker(&self, settings: &Settings, watches: &mut Vec<OriginWatch>) -> anyhow::Result<pipeline::Site> {
         let budget = match &self.source {
             SharedSource::Http { budget, .. } => Some(Arc::clone(budget)),
             SharedSource::Files { .. } | SharedSource::Blog { .. } => None,
         };
         let origin: Rc<dyn Origin> = match &self.source {
-            SharedSource::Http { options, budget } => Rc::new(HttpOrigin::new(Arc::clone(options), Some(Arc::clone(budget)))?),
+            SharedSource::Http { options, budget, health } => {
+                let origin = Rc::new(HttpOrigin::new(Arc::clone(options), Some(Arc::clone(budget)))?);
+                watches.push(OriginWatch::new(Rc::clone(&origin), Arc::clone(health)));
+                origin
+            }
             SharedSource::Files { files, .. } => Rc::new(files.clone()),
             SharedSource::Blog { blog, .. } => Rc::new(blog.clone()),
         };
@@ -171,6 +181,20 @@ impl SitePlan {
     /// Whether the last request to its server got a response; nothing, if there is no server.
     pub(crate) fn origin_up(&self) -> Option<bool> {
         matches!(self.source, SharedSource::Http { .. }).then(|| !self.down.load(Ordering::Relaxed))
+    }
+
+    /// The addresses of its server, and whether each is in use. An only address is up if the last request there got a response; of
+    /// several, one is up if no worker leaves it alone.
+    pub(crate) fn addresses_up(&self) -> impl Iterator<Item = (&str, bool)> {
+        let health = match &self.source {
+            SharedSource::Http { health, .. } => Some(health),
+            SharedSource::Files { .. } | SharedSource::Blog { .. } => None,
+        };
+        let last = self.origin_up().unwrap_or(true);
+        health.into_iter().flat_map(move |health| {
+            let is_only = health.addresses().count() == 1;
+            health.addresses().map(move |(address, up)| (address, if is_only { last } else { up }))
+        })
     }
 
     /// Requests at its origin, and requests waiting to be sent there.

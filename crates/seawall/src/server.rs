@@ -19,6 +19,7 @@ use edge::{
 };
 use http::HeaderValue;
 use pipeline::{Clock, Counters, Pipeline, Shared, Snapshot};
+use semantics::Timestamp;
 use store::{DiskOptions, DiskTrouble, Hardness, SiteNumbers, StoreOptions, Target};
 use tokio::{
     runtime::{Builder, LocalOptions},
@@ -33,6 +34,7 @@ use crate::{
     console::ServerConsole,
     explain::Asking,
     log_writer::{self, LogSink},
+    origin_health::OriginWatch,
     plan::Plan,
     service::SiteService,
 };
@@ -75,6 +77,10 @@ pub(crate) struct State {
     pub(crate) plan: ArcSwap<Plan>,
     pub(crate) counters: Vec<Arc<Counters>>,
     pub(crate) began: Instant,
+    /// The time by the clock at which it began to serve.
+    pub(crate) started: Timestamp,
+    /// Bytes that stored responses may take in memory, and on the disk. Neither changes with a reload.
+    pub(crate) store_max: (u64, u64),
     pub(crate) draining: AtomicBool,
     /// Where visitors are served.
     pub(crate) listening: Vec<Socket>,
@@ -109,6 +115,8 @@ impl Server {
         let workers = settings.server.workers;
         let mut options = StoreOptions::with_memory(settings.cache_memory);
         options.object_max = settings.sites.iter().map(|site| site.cache.object_max).max().unwrap_or(options.object_max);
+        let store_max = (settings.cache_memory, settings.disk_tier().map_or(0, |(_, size_max)| size_max));
+        let started = clock.now();
         let shared = Arc::new(Shared::open(options, disk(&settings), clock));
         shared.purging.allow(settings.purge.allow.clone());
         let mut numbers = shared.store.site_numbers();
@@ -135,6 +143,8 @@ impl Server {
             plan: ArcSwap::new(Arc::clone(&plan)),
             counters: (0..workers).map(|_| Arc::default()).collect(),
             began: Instant::now(),
+            started,
+            store_max,
             draining: AtomicBool::new(false),
             listening: listening.clone(),
             questions,
@@ -237,7 +247,7 @@ impl Server {
         }
         let plan = Arc::new(Plan::new(settings, &mut self.numbers, &self.state.shared, Some(&before))?);
         // Whatever can fail fails here, before the first worker has changed.
-        plan.router()?;
+        plan.router(&mut Vec::new())?;
         self.certificates.watch(plan.settings.tls.as_ref().map_or(&[], |tls| &tls.certificates))?;
         self.keep_certificates(acme_in_force(&before.settings), acme_in_force(&plan.settings))?;
         for worker in &self.workers {
@@ -332,7 +342,8 @@ async fn work(
     stop: watch::Receiver<Option<Duration>>,
     ready: Ready,
 ) {
-    let router = match plan.router() {
+    let mut watches = Vec::new();
+    let router = match plan.router(&mut watches) {
         Ok(router) => router,
         Err(error) => return drop(ready.send(Err(error))),
     };
@@ -356,10 +367,13 @@ async fn work(
     loop {
         tokio::select! {
             () = &mut running => break,
-            _ = flush.tick() => worker.service().tidy(),
+            _ = flush.tick() => {
+                worker.service().tidy();
+                watches.iter().for_each(OriginWatch::tell);
+            }
             Some(asking) = asked.recv() => asking.answer(worker.service().pipeline()),
             never = &mut refilling => match never {},
-            Some(plan) = reloads.recv() => match plan.router() {
+            Some(plan) = reloads.recv() => match plan.router(&mut watches) {
                 Ok(router) => {
                     worker.service().pipeline().reconfigure(router, plan.settings.server.trusted_proxies.clone());
                     worker.service().tell_of(alt_svc(&plan.settings, &state.listening));

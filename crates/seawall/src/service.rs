@@ -123,10 +123,8 @@ impl edge::Service for SiteService {
 
     fn done(&self, exchange: &Exchange<'_>, note: Note) {
         let counters = self.pipeline.counters();
-        counters.responded(exchange.status, exchange.body_bytes, note.outcome, note.collapsed, exchange.complete);
-        if let Some(coding) = note.coding {
-            counters.coded(coding);
-        }
+        let took = exchange.ended.saturating_duration_since(exchange.started);
+        counters.responded(&note, (exchange.status, exchange.body_bytes), took, exchange.complete);
         if let Some(log) = self.log.borrow_mut().as_mut() {
             let lost = log.write(exchange, &note, |at| self.pipeline.wall_clock(at));
             if lost > 0 {

@@ -27,6 +27,7 @@ mod keys;
 mod limits;
 mod log;
 mod malformed;
+mod metrics;
 mod operator;
 mod parts;
 mod purge;

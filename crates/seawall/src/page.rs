@@ -1,0 +1,56 @@
+//! Pages in `doc/`: parts that are made from the code, so that they cannot disagree, and links.
+
+/// Holds that the part of `doc/FILE` between `<!-- begin NAME -->` and `<!-- end NAME -->` is `expected`. After a change of the code,
+/// `SEAWALL_WRITE_MANUAL=1 cargo test -p seawall page_in_doc` writes it anew.
+pub(crate) fn holds(file: &str, name: &str, expected: &str) {
+    let path = format!("{}/../../doc/{file}", env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(&path).expect("a page in doc");
+    let (begin, end) = (format!("<!-- begin {name} -->\n"), format!("<!-- end {name} -->"));
+    let (before, rest) = page.split_once(&begin).expect("a beginning");
+    let (part, after) = rest.split_once(&end).expect("an end");
+    if part == expected {
+        return;
+    }
+    if std::env::var_os("SEAWALL_WRITE_MANUAL").is_some() {
+        std::fs::write(path, format!("{before}{begin}{expected}{end}{after}")).expect("the page can be written");
+        return;
+    }
+    panic!("doc/{file} is not what the code says: run this test with SEAWALL_WRITE_MANUAL=1");
+}
+
+/// The pages that people read first, and those in `doc/`: paths from the root of the repository.
+fn pages() -> Vec<std::path::PathBuf> {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let all = [root.clone(), root.join("doc")].into_iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder"));
+    all.map(|entry| entry.expect("an entry").path()).filter(|path| path.extension().is_some_and(|end| end == "md")).collect()
+}
+
+/// As GitHub makes them: small letters, without punctuation, hyphens for spaces.
+fn anchor(heading: &str) -> String {
+    let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()
+}
+
+#[test]
+fn every_link_in_the_pages_leads_somewhere() {
+    let mut links = 0;
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).expect("a page");
+        for (at, _) in text.match_indices("](") {
+            let Some((link, _)) = text[at + 2..].split_once(')') else { continue };
+            if link.contains("://") || link.contains(char::is_whitespace) {
+                continue;
+            }
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { page.clone() } else { page.with_file_name(file) };
+            assert!(target.exists(), "{}: {link}", page.display());
+            if !heading.is_empty() {
+                let text = std::fs::read_to_string(&target).expect("a page");
+                let mut headings = text.lines().filter_map(|line| line.strip_prefix('#')).map(|line| anchor(line.trim_start_matches('#').trim()));
+                assert!(headings.any(|anchor| anchor == heading), "{}: {link}", page.display());
+            }
+            links += 1;
+        }
+    }
+    assert!(links > 50, "{links}: are the pages where they were?");
+}

@@ -1,0 +1,119 @@
+//! The metrics, as Prometheus reads them: the format, the values, and the page that describes them.
+
+use std::{collections::BTreeSet, fs};
+
+use testkit::{
+    Req,
+    exposition::{self, Family},
+    get, ok, secs,
+};
+
+use crate::{
+    operator::Operator,
+    site::{Site, site_with},
+};
+
+/// Scrapes when everything before is counted. A worker counts a response before it takes up the next request, so it is enough that one more
+/// is answered; that one is sent past the cache.
+async fn scrape_after(site: &Site, last: Req) -> Vec<Family> {
+    site.request(last.field("cache-control", "no-cache")).await.status(200);
+    scrape(site).await
+}
+
+async fn scrape(site: &Site) -> Vec<Family> {
+    let operator = Operator::of(site);
+    let mut client = testkit::Client::connect(operator.address).await.with_host("127.0.0.1");
+    let answer = client.get("/metrics").await.status(200).field("content-type", "text/plain; version=0.0.4; charset=utf-8");
+    exposition::parse(&answer.text())
+}
+
+fn family<'a>(families: &'a [Family], name: &str) -> &'a Family {
+    families.iter().find(|family| family.name == name).unwrap_or_else(|| panic!("no {name}"))
+}
+
+/// <https://prometheus.io/docs/instrumenting/exposition_formats/>: a strict reader takes it, also after requests of all kinds.
+#[tokio::test]
+async fn the_metrics_are_what_prometheus_reads() {
+    let (origin, site) = site_with("").await;
+    origin.on(get("/post")).reply(ok("text").field("cache-control", "max-age=10"));
+    for _ in 0..3 {
+        site.get("/post").await.status(200);
+    }
+    site.client().await.send_raw(b"GET / HTTP/1.1\r\n\r\n").await;
+    let families = scrape_after(&site, Req::get("/post")).await;
+    let requests = family(&families, "seawall_requests_total");
+    let of = |cache| requests.value(&[("site", "default"), ("cache", cache)]);
+    assert_eq!((of("miss"), of("hit"), of("stale")), (1.0, 2.0, 0.0), "{requests:?}");
+
+    let durations = family(&families, "seawall_request_duration_seconds");
+    assert_eq!(durations.kind, "histogram");
+    assert_eq!(durations.value(&[("cache", "hit"), ("le", "+Inf")]), 2.0);
+    assert_eq!(family(&families, "seawall_origin_first_byte_seconds").value(&[("site", "default"), ("le", "+Inf")]), 2.0);
+    assert_eq!(family(&families, "seawall_origin_requests_total").value(&[("site", "default")]), 2.0);
+
+    let build = &family(&families, "seawall_build_info").samples[0];
+    assert_eq!((build.value, build.labels["version"].as_str()), (1.0, env!("CARGO_PKG_VERSION")));
+    // The simulated clock begins on 1 January 2026.
+    assert_eq!(family(&families, "process_start_time_seconds").value(&[]), 1_767_225_600.0);
+}
+
+/// Each site has its own numbers, and a host that no site has makes no series of its own.
+#[tokio::test]
+async fn requests_are_counted_for_the_site_that_they_are_for() {
+    let origin = testkit::Origin::start();
+    origin.on(get("/post")).reply(ok("text").field("cache-control", "max-age=10"));
+    let two = |name: &str| format!("[[site]]\nhosts = [\"{name}.example\"]\nsource = \"{}\"\n", origin.url());
+    let site = Site::start(&(two("one") + &two("two")));
+    for host in ["one.example", "one.example", "two.example", "stranger-1.example", "stranger-2.example"] {
+        site.client().await.with_host(host).get("/post").await;
+    }
+    let families = scrape_after(&site, Req::get("/post").no_host().field("host", "one.example")).await;
+    let requests = family(&families, "seawall_requests_total");
+    let of = |site, cache| requests.value(&[("site", site), ("cache", cache)]);
+    assert_eq!(
+        (of("one.example", "miss"), of("one.example", "hit"), of("two.example", "miss"), of("two.example", "hit")),
+        (1.0, 1.0, 1.0, 0.0)
+    );
+    assert_eq!(of("", "none"), 2.0);
+    let sites: BTreeSet<&str> = requests.samples.iter().map(|line| line.labels["site"].as_str()).collect();
+    assert_eq!(sites, BTreeSet::from(["", "one.example", "two.example"]));
+}
+
+/// An only address is up as long as the last request there got a response.
+#[tokio::test]
+async fn an_origin_that_is_gone_is_shown_as_down() {
+    let (origin, site) = site_with("").await;
+    origin.on(get("/post")).reply(ok("text").field("cache-control", "max-age=10"));
+    site.get("/post").await.status(200);
+    let url = origin.url();
+    let labels = [("site", "default"), ("address", url.as_str())];
+    assert_eq!(family(&scrape(&site).await, "seawall_origin_up").value(&labels), 1.0);
+
+    origin.kill();
+    site.clock.advance(secs(60));
+    site.get("/post").await.status(200).x_cache("STALE");
+    let families = scrape(&site).await;
+    assert_eq!(family(&families, "seawall_origin_up").value(&labels), 0.0);
+    assert_eq!(family(&families, "seawall_origin_failures_total").value(&[("site", "default")]), 1.0);
+}
+
+/// `doc/metrics.md` names every metric that `/metrics` has, with its type, its labels and its meaning, and no other.
+#[tokio::test]
+async fn the_page_names_every_metric_and_no_other() {
+    let (origin, site) = site_with("").await;
+    origin.on(get("/post")).reply(ok("text").field("cache-control", "max-age=10"));
+    site.get("/post").await.status(200);
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../doc/metrics.md")).expect("doc/metrics.md");
+    let families = scrape(&site).await;
+    for Family { name, kind, help, samples } in &families {
+        let row =
+            page.lines().find(|line| line.starts_with(&format!("| `{name}` |"))).unwrap_or_else(|| panic!("{name} is not on the page"));
+        assert!(row.contains(&format!("| {kind} |")) && row.contains(help), "{row}");
+        for label in samples.iter().flat_map(|line| line.labels.keys()).filter(|label| *label != "le") {
+            assert!(row.contains(&format!("`{label}`")), "{label} in {row}");
+        }
+    }
+    let exposed: BTreeSet<&str> = families.iter().map(|family| family.name.as_str()).collect();
+    let described: BTreeSet<&str> = page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+    assert_eq!(described, exposed);
+}
