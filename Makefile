@@ -105,7 +105,9 @@ release: test ## test, then pack the binary into target/dist
 	$(CARGO) build --release --locked --package seawall
 	rm -rf 'target/dist/$(PACKAGE)'
 	mkdir -p 'target/dist/$(PACKAGE)'
-	cp -r '$(BINARY)' README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE doc examples deploy 'target/dist/$(PACKAGE)/'
+	cp '$(BINARY)' 'target/dist/$(PACKAGE)/'
+	deploy/documentation 'target/dist/$(PACKAGE)' '$(VERSION)'
+	'$(BINARY)' manual >'target/dist/$(PACKAGE)/seawall.1'
 	tar -C target/dist -czf 'target/dist/$(PACKAGE).tar.gz' '$(PACKAGE)'
 	cd target/dist && sha256sum '$(PACKAGE).tar.gz' | tee '$(PACKAGE).tar.gz.sha256'
 
