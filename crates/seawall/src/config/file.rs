@@ -30,9 +30,9 @@ pub type Listed<T> = Option<Spanned<Vec<Spanned<T>>>>;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct File {
-    /// What is served: a server (`"http://127.0.0.1:2368"`, `"https://..."`, `"unix:/run/ghost.sock"`), a folder of finished files (it
-    /// has an `index.html`), or a folder of Markdown. A relative folder is looked for beside the file. The short form for one site; it
-    /// excludes `[[site]]`. A SOURCE from the command line or the environment replaces it, and `kind` and `[origin] addresses` with it.
+    /// The site: a server (`"http://127.0.0.1:2368"`, `"https://..."`, `"unix:/run/ghost.sock"`), a folder of finished files (it has an
+    /// `index.html`), or a folder of Markdown. A relative folder is looked for beside the file. The short form for one site; it excludes
+    /// `[[site]]`. A SOURCE from the command line or the environment replaces it, and `kind` and `[origin] addresses` with it.
     ///
     /// Default: none; without it there must be a `[[site]]` or a SOURCE on the command line. Environment: `SEAWALL_SOURCE`.
     pub source: Given<String>,
@@ -100,38 +100,39 @@ pub struct Server {
     /// `/var/lib/seawall/admin-token` for a user without a home.
     pub admin_token_file: Given<String>,
 
-    /// Threads that serve; 1 to 1024. Each has its own event loop and its own connections to the origin.
+    /// The number of threads that serve; 1 to 1024. Each has its own event loop and its own connections to the origin.
     ///
     /// Default: none; then one for each processor core. Flag: `--workers`. Environment: `SEAWALL_WORKERS`.
     pub workers: Given<Count>,
 
-    /// Whether HTTP/2 is spoken without TLS too, on `listen`, to clients that begin with it (RFC 9113 §3.3, "prior knowledge"). For proxies of
-    /// your own; browsers never do.
+    /// Whether `listen` also takes HTTP/2 without TLS, from clients that begin with it (RFC 9113 §3.3, "prior knowledge"). For your own
+    /// proxies; browsers never do this.
     ///
     /// Default: `false`.
     pub h2c: Given<bool>,
 
-    /// Whether HTTP/3 is spoken too: over UDP, at each address where TLS is spoken and with the same certificates. Visitors are told of it with
-    /// `Alt-Svc`, and come over it the next time. UDP has to get through to the same port: a firewall or a container that only lets TCP in keeps
-    /// everybody on HTTP/2.
+    /// Whether Seawall also speaks HTTP/3: over UDP, at each address where it speaks TLS, with the same certificates. `Alt-Svc` tells
+    /// browsers about it, and they use it the next time. UDP must reach the same port: if a firewall or a container lets in only TCP,
+    /// everybody stays on HTTP/2.
     ///
     /// Default: `false`. Flag: `--http3`. Environment: `SEAWALL_HTTP3`.
     pub http3: Given<bool>,
 
-    /// The UDP port that visitors are told of, where it is not the one that Seawall listens on, as behind a port that is forwarded; 1 to 65535.
+    /// The UDP port that `Alt-Svc` names, if it differs from the one that Seawall listens on, as behind a forwarded port; 1 to 65535.
     ///
     /// Default: none; then it is the port of the first address in `[tls] listen`.
     pub http3_port: Given<Count>,
 
-    /// Networks of your own proxies (a load balancer, a CDN), such as `"10.0.0.0/8"`. What they say about the client (`X-Forwarded-For`,
-    /// `X-Forwarded-Proto`) is believed; what anybody else says is removed. `"private"` stands for every private network and this machine: right
-    /// where nobody but the proxy can reach Seawall, as on a platform that gives a `PORT`, or in a network of containers.
+    /// Networks of your own proxies (a load balancer, a CDN), such as `"10.0.0.0/8"`. Seawall believes what they say about the client
+    /// (`X-Forwarded-For`, `X-Forwarded-Proto`), and removes these fields from everybody else's requests. `"private"` stands for every
+    /// private network and this machine: right where nobody but the proxy can reach Seawall, as on a platform that gives a `PORT`, or in a
+    /// network of containers.
     ///
     /// Default: `[]`. Flag: `--trusted-proxies`, separated by commas. Environment: `SEAWALL_TRUSTED_PROXIES`.
     pub trusted_proxies: Listed<TrustedProxy>,
 
-    /// A path that is answered with 200 on the addresses of visitors, whatever the host, for platforms and load balancers that ask there; the
-    /// origin is not asked, and no page of a site can live there. The admin API has its own, `/healthz`.
+    /// A path that Seawall answers with 200 on the addresses of visitors, for every host and without asking the origin. For platforms and
+    /// load balancers that check there. No page of a site can have this path. The admin API has `/healthz`.
     ///
     /// Default: none.
     pub health_path: Given<PurgePath>,
@@ -144,19 +145,19 @@ pub struct Server {
 
 /// `[tls]` and `[site.tls]`: HTTPS.
 ///
-/// TLS 1.2 and 1.3, HTTP/1.1 and HTTP/2. Certificates are files here; they are looked at every few seconds, and a pair that has changed is
-/// taken over without a restart once both files fit together. Each is shown for the names in it.
+/// TLS 1.2 and 1.3, HTTP/1.1 and HTTP/2, with certificates in files. Seawall checks the files every few seconds, and uses a changed pair
+/// without a restart once both files fit together. Each certificate is used for the names in it.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tls {
-    /// Addresses with a port, where TLS is spoken. Only in `[tls]`.
+    /// Addresses with a port, where Seawall speaks TLS. Only in `[tls]`.
     ///
     /// Default: none; with a certificate, `["127.0.0.1:8443"]`, and with `--domain`, `["0.0.0.0:443", "[::]:443"]`. Flag: `--tls-listen`, repeatable.
     /// Environment: `SEAWALL_TLS_LISTEN`, separated by commas.
     pub listen: Listed<Listen>,
 
-    /// The certificate and those that lead to a root (PEM, the server's own first), such as `fullchain.pem`; ECDSA or RSA. The one in `[tls]`
-    /// is also shown to clients that ask for no name, or an unknown one; without it they are refused.
+    /// The certificate and those that lead to a root (PEM, the server's own first), such as `fullchain.pem`; ECDSA or RSA. The one in
+    /// `[tls]` is also used for clients that ask for no name or an unknown one; without it, they are refused.
     ///
     /// Default: none. Flag: `--tls-cert`. Environment: `SEAWALL_TLS_CERT`.
     pub cert: Given<String>,
@@ -169,25 +170,25 @@ pub struct Tls {
 
 /// `[acme]`: certificates that come by themselves.
 ///
-/// Where TLS is spoken, each host of each site gets a certificate and keeps it: by ACME (RFC 8555) from Let's Encrypt, to whose terms of
-/// service you agree with it, or from a root of this machine's own for local names (`localhost`, `nas.local`, `192.168.1.2`). The names must lead
-/// here, and ports 80 and 443 must be reachable from outside; `seawall check --acme` says what is not so. While there is no certificate, a site
-/// is served over plain HTTP.
+/// If Seawall speaks TLS, it gets a certificate for each host of each site and renews it: by ACME (RFC 8555) from Let's Encrypt, or, for
+/// local names (`localhost`, `nas.local`, `192.168.1.2`), from a root of this machine's own. By using Let's Encrypt you accept its terms of
+/// service. The names must lead to this machine, and ports 80 and 443 must be reachable from outside; `seawall check --acme` says what is
+/// wrong. Until there is a certificate, a site is served over plain HTTP.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Acme {
-    /// Whether certificates are got.
+    /// Whether Seawall gets certificates by itself.
     ///
     /// Default: `true`; with `cert` in `[tls]`, `false`.
     pub enabled: Given<bool>,
 
-    /// The authority: `"letsencrypt"`, `"letsencrypt-staging"` (a rehearsal: certificates that no browser trusts, and generous limits), or the
-    /// address of another's directory.
+    /// The authority: `"letsencrypt"`, `"letsencrypt-staging"` (for trying: browsers do not trust its certificates, and its limits are
+    /// generous), or the address of another authority's directory.
     ///
     /// Default: `"letsencrypt"`.
     pub directory: Given<String>,
 
-    /// Where the authority may write to.
+    /// The address to which the authority may send mail.
     ///
     /// Default: none.
     pub email: Given<String>,
@@ -197,14 +198,15 @@ pub struct Acme {
     /// Default: none; the authority's own.
     pub profile: Given<String>,
 
-    /// The folder for account, keys and certificates, for Seawall's user alone. Keep it over restarts and in containers: who orders anew each
-    /// time is soon refused, for a week. Several Seawalls may share it; one of them orders.
+    /// The folder for account, keys and certificates; only Seawall's user may read it. Keep it over restarts and in containers: an
+    /// installation that orders new certificates at each start is soon refused for a week. Several Seawalls may share the folder; one of
+    /// them orders.
     ///
     /// Default: none; then it is `seawall/acme` in the XDG state folder (`$XDG_STATE_HOME`, or `~/.local/state`), and `/var/lib/seawall/acme`
     /// for a user without a home.
     pub dir: Given<String>,
 
-    /// Certificates (PEM) that are trusted besides the system's when the authority is connected to: for one of your own.
+    /// Certificates (PEM) that are trusted, in addition to the system's, for connections to the authority. For an authority of your own.
     ///
     /// Default: none.
     pub ca_file: Given<String>,
@@ -214,35 +216,36 @@ pub struct Acme {
     /// Default: `true`.
     pub www: Given<bool>,
 
-    /// A program that writes DNS records, for wildcards and for machines that cannot be reached from outside (DNS-01). It is run as
-    /// `PROGRAM present _acme-challenge.example.org VALUE`, returns 0 when the TXT record can be seen, and is run with `cleanup` afterwards.
+    /// A program that writes DNS records (DNS-01), for wildcards and for machines that cannot be reached from outside. Seawall runs
+    /// `PROGRAM present _acme-challenge.example.org VALUE`; the program returns 0 when the TXT record can be seen. Afterwards Seawall runs
+    /// it with `cleanup`.
     ///
     /// Default: none.
     pub dns_hook: Given<String>,
 
-    /// How long it may take; up to 1h.
+    /// How long the program in `dns_hook` may take; up to 1h.
     ///
     /// Default: `"2m"`.
     pub dns_hook_timeout: Given<Period>,
 
-    /// For authorities that want an account from their web site (ZeroSSL, Google): its key's id.
+    /// The id of an account key, for authorities that want an account from their web site (ZeroSSL, Google).
     ///
     /// Default: none.
     pub eab_key_id: Given<String>,
 
-    /// The file with that key, base64url as the authority gave it.
+    /// The file with the key that belongs to `eab_key_id`, in base64url as the authority gave it.
     ///
     /// Default: none.
     pub eab_key_file: Given<String>,
 
-    /// Whether a name gets its certificate when somebody first connects to it: those below a host such as `"*.example.org"`, and those that `ask`
-    /// approves of. Who connects first waits for it, nine seconds at most, and up to 64 at a time; others do not wait with them. At most 20 new
-    /// names an hour, 1000 in all.
+    /// Whether a name gets its certificate when somebody first connects to it. This covers names below a host such as `"*.example.org"`,
+    /// and names that `ask` approves. The first client waits for the certificate, nine seconds at most; up to 64 clients wait at a time,
+    /// and they hold up no others. At most 20 new names an hour, 1000 in all.
     ///
     /// Default: `false`.
     pub on_demand: Given<bool>,
 
-    /// An address that is asked about other names, with `?domain=NAME` added: 200 means yes.
+    /// An address that Seawall asks about other names, with `?domain=NAME` added; 200 means yes.
     ///
     /// Default: none.
     pub ask: Given<String>,
@@ -311,13 +314,13 @@ pub struct Limits {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Log {
-    /// Where each request is written down: `"stdout"`, `"off"`, or a file with its folder (`"/var/log/seawall/access.log"`,
-    /// `"./access.log"`).
+    /// Where the access log is written: `"stdout"`, `"off"`, or a file with its folder (`"/var/log/seawall/access.log"`, `"./access.log"`).
     ///
     /// Default: `"stdout"`. Flag: `--access-log`. Environment: `SEAWALL_ACCESS_LOG`.
     pub access: Given<AccessLog>,
 
-    /// `"combined"`, the line of Apache and nginx that every log reader knows, or `"json"`, one object a line.
+    /// `"combined"`, the format of Apache and nginx that log readers know, or `"json"`, one object a line. [log.md](log.md) lists every
+    /// field.
     ///
     /// Default: `"combined"`. Flag: `--log-format`. Environment: `SEAWALL_LOG_FORMAT`.
     pub format: Given<LogFormat>,
@@ -325,7 +328,7 @@ pub struct Log {
 
 /// `[cache]` and `[site.cache]`: what is stored, and for how long.
 ///
-/// A site takes every key from `[cache]` that it does not set itself in `[site.cache]`. A list replaces the list.
+/// A site uses every key of `[cache]` that it does not set itself in `[site.cache]`. Its lists replace those of `[cache]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Cache {
@@ -335,49 +338,50 @@ pub struct Cache {
     /// Default: `"256MiB"`. Flag: `--memory`. Environment: `SEAWALL_MEMORY`.
     pub memory: Given<ByteSize>,
 
-    /// The folder for stored responses, so that they outlive a restart. It must be empty, or a cache of Seawall's; two running Seawalls
-    /// cannot share one: the second keeps its pages in memory alone, and says so. A relative folder is looked for beside the file. Only in
-    /// `[cache]`, and only used when there is a server among the sources: folders are on a disk already.
+    /// The folder for stored responses, so that they survive a restart. It must be empty, or a cache of Seawall. Two running Seawalls
+    /// cannot share a folder: the second one keeps its pages in memory only, and says so. A relative folder is looked for beside the file.
+    /// Only in `[cache]`, and only used if a source is a server: folders are on a disk already.
     ///
     /// Default: none; then it is `seawall` in the XDG cache folder (`$XDG_CACHE_HOME`, or `~/.cache`), and for a user without a home
     /// nothing is kept on disk. Flag: `--cache-dir`. Environment: `SEAWALL_CACHE_DIR`.
     pub dir: Given<String>,
 
-    /// Disk space for stored responses, all sites together; 16MiB to 16TiB, or `"0"` to keep them in memory alone. When it is used up, or
-    /// the disk is full, the least wanted go. Worst case in memory: 27 MB for the list of 250000 files, beyond which the space is shared
-    /// out among fewer, and 64 MiB for what waits to be written. Only in `[cache]`.
+    /// Disk space for stored responses, all sites together; 16MiB to 16TiB, or `"0"` to keep them in memory alone. When it is used up or
+    /// the disk is full, the least wanted responses are removed. Worst case in memory: 27 MB for the list of at most 250000 files, and 64
+    /// MiB for responses that wait to be written. Only in `[cache]`.
     ///
     /// Default: `"4GiB"`.
     pub disk: Given<ByteSize>,
 
-    /// The largest single response that is stored; 1KiB up to half of `memory`. A larger one is passed through.
+    /// The largest single response that is stored; 1KiB up to half of `memory`. Larger ones are passed through.
     ///
     /// Default: `"16MiB"`, or half of `memory` where that is less.
     pub object_max: Given<ByteSize>,
 
-    /// The largest single response that is stored on the disk, if there is a disk tier; up to 1TiB, `"0B"`: none but those that memory takes.
-    /// One that is larger than `object_max` (a video, a download) passes through the disk without passing memory: while it arrives, each
-    /// reader reads it from there at a pace of its own. One that is larger than this as well is passed through.
+    /// The largest single response that is stored on the disk, if there is a disk tier; up to 1TiB. With `"0B"`, only responses that fit
+    /// into memory are stored there. A response that is larger than `object_max` (a video, a download) goes to the disk and not into
+    /// memory; while it arrives, each reader reads it from there at their own pace. A response that is larger than this limit is passed
+    /// through.
     ///
     /// Default: `"1GiB"`; for a blog or a folder, whose files are on a disk already, `"0B"`. At worst, a response that is on its way to a
     /// client takes 128KiB of memory, and one that arrives 1MiB.
     pub disk_object_max: Given<ByteSize>,
 
-    /// Keep stored responses fresh for this long, whatever lifetime the origin gave; 1ms to 365d. Browsers are still told the origin's
-    /// own. What the origin forbids to store is not stored, and requests with cookies get what the origin's own lifetime allows. A
-    /// purge, or an edit that is noticed, ends it early.
+    /// Keep stored responses fresh for this long, whatever lifetime the origin gave; 1ms to 365d. Browsers are still told the origin's own
+    /// lifetime. Responses that the origin forbids to store are not stored, and for requests with cookies the origin's own lifetime counts.
+    /// A purge ends it early, and so does a change in a folder.
     ///
     /// Default: none; the response's own lifetime counts. What is in a folder is fresh until that changes. Flag: `--hold`. Environment: `SEAWALL_HOLD`.
     pub hold: Given<Period>,
 
-    /// How long after its end a stored response may stand in while the origin fails (RFC 5861 §4), if it does not say so itself; up to
-    /// 365d. `"0s"`: never.
+    /// How long a stale response may be served while the origin fails (RFC 5861 §4), if the response does not say so itself; up to 365d.
+    /// `"0s"`: never.
     ///
     /// Default: 7 days: a cache that cannot reach its origin may go on with what it has (RFC 9111 §4.2.4), unless the response forbids it.
     pub stale_if_error: Given<Period>,
 
-    /// How long after its end a stored response may be served while a fresh one is fetched (RFC 5861 §3), if it does not say so itself;
-    /// up to 365d. `"0s"`: never.
+    /// How long a stale response may be served while a fresh one is fetched (RFC 5861 §3), if the response does not say so itself; up to
+    /// 365d. `"0s"`: never.
     ///
     /// Default: none; only what the response says.
     pub stale_while_revalidate: Given<Period>,
@@ -389,19 +393,19 @@ pub struct Cache {
     /// Default: `[]`.
     pub ignore_cookies: Listed<CookiePattern>,
 
-    /// Query parameters that do not change the page, besides the well-known ones of trackers (`utm_*`, `fbclid`, ...). They leave the
-    /// cache key and the request to the origin. `"*"` stands for all but those in `keep_query`.
+    /// Query parameters that do not change the page, besides the well-known ones of trackers (`utm_*`, `fbclid`, ...). They are removed
+    /// from the cache key and from the request to the origin. `"*"` stands for all but those in `keep_query`.
     ///
     /// Default: `[]`.
     pub ignore_query: Listed<NamePattern>,
 
-    /// Query parameters that do change the page, although a pattern or the list of trackers names them.
+    /// Query parameters that change the page, although `ignore_query` or the list of trackers names them.
     ///
     /// Default: `[]`.
     pub keep_query: Listed<NamePattern>,
 
-    /// Whether a client's `Cache-Control: no-cache`, `max-age=0` and the like are obeyed (RFC 9111 §5.2.1). `false` keeps clients from
-    /// sending requests past the cache.
+    /// Whether Seawall obeys `Cache-Control: no-cache`, `max-age=0` and similar directives of clients (RFC 9111 §5.2.1). With `false`,
+    /// clients cannot send requests past the cache.
     ///
     /// Default: `true`; for a folder `false`, as there is nobody to ask.
     pub honour_request_directives: Given<bool>,
@@ -414,17 +418,17 @@ pub struct Cache {
     /// Default: `false`.
     pub store_set_cookie: Given<bool>,
 
-    /// Whether a browser that has to wait for a page is told meanwhile what the page will need (103 Early Hints, RFC 8297): style sheets, fonts,
-    /// scripts that hold it up, and hosts to connect to, as the stored pages named them last. It fetches those while the origin works. Told to
-    /// browsers that open a page over HTTP/2 or 3, and only when the origin has to be asked. What was learnt from a page goes when that is
-    /// purged, and after a day at the latest: until then, a page whose style sheet got another name without a purge costs its next visitor a
-    /// download in vain; and what browsers may not keep (`no-store`) is fetched twice. An origin that sends hints itself is left to it.
+    /// Whether Seawall sends early hints (103, RFC 8297): while a browser waits for the origin, it is told which style sheets, fonts,
+    /// blocking scripts and hosts the page needed last time, and can fetch them meanwhile. Browsers that open a page over HTTP/2 or 3 get
+    /// them, and only when the origin is asked. Hints are forgotten when their page is purged, and after a day at the latest. Until then, a
+    /// style sheet that got another name without a purge costs the next visitor a useless download. What browsers may not keep (`no-store`)
+    /// is fetched twice. If an origin sends hints itself, Seawall sends none.
     ///
     /// Default: `true`; for a folder or a blog `false`, as nobody waits for those.
     pub early_hints: Given<bool>,
 
-    /// Whether they are told over HTTP/1.1 as well. Software between, such as a proxy before Seawall, may take the first response that it sees
-    /// for the answer; try it.
+    /// Whether Seawall sends early hints over HTTP/1.1 as well. Other software on the way, such as a proxy in front of Seawall, may take
+    /// the hints for the response. Try it first.
     ///
     /// Default: `false`.
     pub early_hints_http1: Given<bool>,
@@ -432,32 +436,32 @@ pub struct Cache {
 
 /// `[origin]` and `[site.origin]`: how the server behind the cache is treated.
 ///
-/// A site takes every key from `[origin]` that it does not set itself in `[site.origin]`. Only for sources that are servers.
+/// A site uses every key of `[origin]` that it does not set itself in `[site.origin]`. Only for sources that are servers.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Origin {
-    /// Requests that the origin handles at the same time, per site; 1 to 65535. A small server is faster with few.
+    /// The number of requests that an origin gets at the same time, per site; 1 to 65535. A small server is faster with few.
     ///
     /// Default: `256`.
     pub concurrency: Given<Count>,
 
-    /// Requests that may wait for their turn beyond these, per site; 0 to 1000000. One more gets the stale copy, or 503. Worst case in
-    /// memory: this times `header_bytes` (32 MiB with the defaults).
+    /// The number of further requests that may wait for their turn, per site; 0 to 1000000. One more gets a stale copy, or 503. Worst case
+    /// in memory: this times `header_bytes` (32 MiB with the defaults).
     ///
     /// Default: `1024`.
     pub queue: Given<Count>,
 
-    /// How long a request may wait for its turn; 1ms to 1h. Then: the stale copy, or 503.
+    /// How long a request may wait for its turn; 1ms to 1h. Then it gets a stale copy, or 503.
     ///
     /// Default: `"10s"`.
     pub queue_timeout: Given<Period>,
 
-    /// How long the connection may take to stand, TLS included; 1ms to 1h. Then the next address is tried.
+    /// How long it may take to open a connection, TLS included; 1ms to 1h. Then the next address is tried.
     ///
     /// Default: `"5s"`.
     pub connect_timeout: Given<Period>,
 
-    /// How long the origin may think before its response begins; 1ms to 1h. Then: the stale copy, or 504.
+    /// How long the origin may take until its response begins; 1ms to 1h. Then the client gets a stale copy, or 504.
     ///
     /// Default: `"60s"`.
     pub first_byte_timeout: Given<Period>,
@@ -467,20 +471,21 @@ pub struct Origin {
     /// Default: `"60s"`.
     pub between_bytes_timeout: Given<Period>,
 
-    /// Which `Host` the origin is asked for: `"client"` (what the client asked for), `"origin"` (the name in the origin's address), or
-    /// a name of its own. Origins put it into links and redirects.
+    /// The `Host` in requests to the origin: `"client"` (the one that the client asked for), `"origin"` (the name in the origin's address),
+    /// or a name that you choose. Origins put it into links and redirects.
     ///
     /// Default: `"client"`.
     pub host: Given<OriginHost>,
 
-    /// A file of certificates (PEM) that are trusted besides the system's, for an `https` origin with a certificate of its own making.
+    /// A file of certificates (PEM) that are trusted in addition to the system's, for an `https` origin with a certificate from an
+    /// authority of your own.
     ///
     /// Default: none.
     pub ca_file: Given<String>,
 
-    /// More addresses of the same origin, tried when `source` cannot be reached; at most 16. `source` itself may be repeated. In
-    /// `[origin]` only together with the short form; they belong to the `source` in the file, and go with it when a SOURCE from outside
-    /// replaces it.
+    /// More addresses of the same origin, tried when `source` cannot be reached; at most 16. `source` itself may be repeated. In `[origin]`
+    /// only together with the short form; they belong to the `source` in the file, and a SOURCE from the command line or the environment
+    /// replaces both.
     ///
     /// Default: `[]`.
     pub addresses: Listed<OriginAddress>,
@@ -488,7 +493,7 @@ pub struct Origin {
 
 /// `[blog]` and `[site.blog]`: for a folder of Markdown.
 ///
-/// What is set here goes before the `blog.toml` in the folder.
+/// Keys that are set here override the `blog.toml` in the folder.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Blog {
@@ -505,18 +510,19 @@ pub struct Blog {
 
 /// `[static]` and `[site.static]`: for a folder of finished files.
 ///
-/// What else such a folder can say, by `_redirects`, `_headers` and its own error pages, is in [static.md](static.md). A site takes every key
-/// from `[static]` that it does not set itself in `[site.static]`.
+/// [static.md](static.md) says what such a folder can contain: `_redirects`, `_headers` and its own error pages. A site uses every key of
+/// `[static]` that it does not set itself in `[site.static]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Static {
-    /// Whether a folder without an `index.html` shows its names, sizes and dates. Dotfiles are never shown.
+    /// Whether a folder without an `index.html` is answered with a list of its files, with sizes and dates. Files whose names begin with a
+    /// dot are never shown.
     ///
     /// Default: `false`; such a folder is answered with 404.
     pub listing: Given<bool>,
 
-    /// The file that answers, with 200, for paths at which nothing is: for sites that find their way in the browser, mostly
-    /// `"index.html"`. A path that ends like a file's name (`/app.js`) is still answered with 404.
+    /// The file that answers, with 200, for paths without a file. For sites with routing in the browser; usually `"index.html"`. A path
+    /// that ends like a file's name (`/app.js`) is still answered with 404.
     ///
     /// Default: none; what is not there is answered with 404.
     pub fallback: Given<String>,
@@ -524,32 +530,32 @@ pub struct Static {
 
 /// `[https]` and `[site.https]`: what is done so that visitors use https.
 ///
-/// A site takes every key from `[https]` that it does not set itself in `[site.https]`.
+/// A site uses every key of `[https]` that it does not set itself in `[site.https]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Https {
-    /// Send visitors who come over plain http to https: GET and HEAD with 301, everything else with 308. Where another server ends TLS in
-    /// front, such as the router of a platform, only its word counts: it must be in `trusted_proxies` and say `X-Forwarded-Proto: http`. A
-    /// request about which nothing is said is served as it came, so that there is never a loop. `/.well-known/acme-challenge/` is excepted.
+    /// Send visitors who come over plain http to https: GET and HEAD with 301, everything else with 308. If another server in front ends
+    /// TLS, such as the router of a platform, it must be in `trusted_proxies` and say `X-Forwarded-Proto: http`. A request without that
+    /// field is served as it came, so that there is never a loop. `/.well-known/acme-challenge/` is never redirected.
     ///
-    /// Default: `false`; with `--domain`, `true` for each name from the moment when there is a certificate for it, and until then it is served
-    /// as it is asked for. Flag: `--https-redirect`, for all sites. Environment: `SEAWALL_HTTPS_REDIRECT`.
+    /// Default: `false`; with `--domain`, `true` for each name as soon as there is a certificate for it. Flag: `--https-redirect`, for all
+    /// sites. Environment: `SEAWALL_HTTPS_REDIRECT`.
     pub redirect: Given<bool>,
 
-    /// How long browsers shall use nothing but https for this site (`Strict-Transport-Security`, RFC 6797); up to 730d. Sent over https alone, and
-    /// only where the origin says nothing of it. Begin with `"1d"`: whoever has seen it cannot go back to http until it is over. `"0s"` tells
-    /// browsers to forget it.
+    /// How long browsers use only https for this site (`Strict-Transport-Security`, RFC 6797); up to 730d. The field is sent over https, if
+    /// the origin does not send it itself. Begin with `"1d"`: a browser that has seen it cannot go back to http before that time is over.
+    /// `"0s"` tells browsers to forget it.
     ///
-    /// Default: none; nothing is said.
+    /// Default: none; the field is not sent.
     pub hsts: Given<Period>,
 
-    /// Whether `hsts` is meant for all names below this one, too (`includeSubDomains`).
+    /// Whether `hsts` is also for all names below this one (`includeSubDomains`).
     ///
     /// Default: `false`.
     pub hsts_subdomains: Given<bool>,
 
-    /// Whether browser makers may put this site into the list that they deliver (`preload`). They ask for `hsts` of at least `"365d"` and
-    /// `hsts_subdomains`, and leaving the list takes months.
+    /// Whether browser makers may put this site into the list that browsers come with (`preload`). They require `hsts` of at least `"365d"`
+    /// and `hsts_subdomains`. Leaving the list takes months.
     ///
     /// Default: `false`.
     pub hsts_preload: Given<bool>,
@@ -557,27 +563,26 @@ pub struct Https {
 
 /// `[headers]` and `[site.headers]`: fields that are added to the origin's responses, and taken from them.
 ///
-/// A site takes every key from `[headers]` that it does not set itself in `[site.headers]`. A list replaces the list. A change shows on the
-/// next response: what is stored for the site is purged.
+/// A site uses every key of `[headers]` that it does not set itself in `[site.headers]`. Its lists replace those of `[headers]`. A change
+/// counts for the next response: it purges what is stored for the site.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Headers {
     /// Whether responses get the usual security fields: `X-Content-Type-Options: nosniff`, and, on documents (HTML, SVG, XML),
-    /// `Referrer-Policy: strict-origin-when-cross-origin` and `X-Frame-Options: SAMEORIGIN`. What the origin sends itself is never
+    /// `Referrer-Policy: strict-origin-when-cross-origin` and `X-Frame-Options: SAMEORIGIN`. A field that the origin sends is never
     /// overridden.
     ///
-    /// Default: none; then a blog gets all three, a folder the first two (its pages may be meant for frames elsewhere), and a server none: what
-    /// it needs, only its author knows.
+    /// Default: none; then a blog gets all three, a folder the first two (its pages may be meant for frames elsewhere), and a server none:
+    /// only its author knows what it needs.
     pub security: Given<bool>,
 
-    /// Fields to add where the origin does not send them, as `"Permissions-Policy: camera=()"`; at most 32. What caching lives by
-    /// (`Cache-Control`, `ETag`, `Vary`, ...) cannot be set here: the origin says that, or `[cache]`.
+    /// Fields to add if the origin does not send them, such as `"Permissions-Policy: camera=()"`; at most 32. Fields that control caching
+    /// (`Cache-Control`, `ETag`, `Vary`, ...) cannot be set here; the origin or `[cache]` does that.
     ///
     /// Default: `[]`.
     pub set: Listed<FieldLine>,
 
-    /// Fields to take from what the origin sends, such as `"X-Powered-By"`; at most 32. Together with `set`, a field of the origin's is
-    /// replaced.
+    /// Fields to remove from the origin's responses, such as `"X-Powered-By"`; at most 32. A field that is in `set` too is replaced.
     ///
     /// Default: `[]`.
     pub remove: Listed<FieldName>,
@@ -585,31 +590,31 @@ pub struct Headers {
 
 /// `[auth]` and `[site.auth]`: a password for a site, or for parts of it (HTTP Basic, RFC 7617).
 ///
-/// Who has one gets the same pages from the cache as everybody who has one; outside they are marked `private`. After ten wrong passwords an
-/// address has to wait six seconds for each further one. A password crosses the net readable unless the site is on https: set `redirect` in
-/// `[https]` too. A site takes every key from `[auth]` that it does not set itself in `[site.auth]`; `paths = []` opens it.
+/// Protected pages are cached, and served to everybody who has a password; for browsers and other caches they are marked `private`. After
+/// ten wrong passwords, an address must wait six seconds for each further attempt. Without https, others can read the password on its way:
+/// set `redirect` in `[https]` too. A site uses every key of `[auth]` that it does not set itself in `[site.auth]`; `paths = []` opens the
+/// site.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Auth {
-    /// The file of users, as `htpasswd -B` writes it: bcrypt (up to cost 14), `$apr1$` and `{SHA}`; at most 1 MiB. A relative path begins at
-    /// the folder of this file. It is looked at once a second while anybody asks, so a change counts at once. While it is missing, nobody gets
-    /// in.
+    /// The file of users, as `htpasswd -B` writes it: bcrypt (up to cost 14), `$apr1$` and `{SHA}`; at most 1 MiB. A relative path begins
+    /// at the folder of this file. Seawall checks it once a second, so a change counts at once. While it is missing, nobody gets in.
     ///
     /// Default: none; nobody is asked for a password.
     pub file: Given<String>,
 
-    /// The paths for which a password is asked; each with everything below it. `"/drafts"` covers `/drafts.html` too. A path is covered in
-    /// whichever way it is spelt: upper case, `//`, `;x`, `%64`, `%2e%2e/`. What is chosen by the query alone (`/?p=12`) is not told apart.
+    /// The paths that need a password, each with everything below it. `"/drafts"` covers `/drafts.html` too. A path is covered in every
+    /// spelling: upper case, `//`, `;x`, `%64`, `%2e%2e/`. Pages that differ only in the query (`/?p=12`) cannot be told apart.
     ///
     /// Default: none; then `["/"]`, the whole site.
     pub paths: Listed<ProtectedPath>,
 
-    /// The name that browsers may show beside the question.
+    /// The name that browsers may show when they ask for the password.
     ///
     /// Default: none; then `"Protected"`.
     pub realm: Given<Realm>,
 
-    /// Whether the origin gets to see the password (`Authorization`). What it answers is then stored only if it says so itself.
+    /// Whether the password (`Authorization`) is sent to the origin. Its responses are then stored only if it explicitly allows that.
     ///
     /// Default: `false`.
     pub forward: Given<bool>,
@@ -617,44 +622,46 @@ pub struct Auth {
 
 /// `[compress]` and `[site.compress]`: gzip, Brotli and Zstandard.
 ///
-/// What is stored is compressed once, by threads that no reader waits for, and each reader gets the smallest form that is there and that
-/// its browser takes. The origin is asked for the plain page. A site takes every key from `[compress]` that it does not set itself in
-/// `[site.compress]`. A list replaces the list.
+/// Stored responses are compressed once, by threads that no reader waits for. Each reader gets the smallest form that exists and that their
+/// browser accepts. The origin is asked for the uncompressed page. A site uses every key of `[compress]` that it does not set itself in
+/// `[site.compress]`. Its lists replace those of `[compress]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Compress {
-    /// Whether anything is compressed here. With `false` the origin is asked for what browsers take, and each of its forms is stored apart.
+    /// Whether Seawall compresses. With `false`, the origin is asked for the forms that browsers accept, and each form is stored
+    /// separately.
     ///
     /// Default: `true`.
     pub enabled: Given<bool>,
 
-    /// Media types to compress; at most 64. `"text/*"` stands for all that begin so, `"*+json"` for all that end so. Event streams, and
-    /// what the origin has compressed itself or marks `no-transform`, are never touched.
+    /// Media types to compress; at most 64. `"text/*"` stands for all that begin so, `"*+json"` for all that end so. Event streams are
+    /// never compressed, and neither are responses that the origin has compressed itself or marked `no-transform`.
     ///
-    /// Default: none; then it is `text/*`, JSON, XML, SVG, scripts, WebAssembly, and those fonts and pictures that are not compressed in
-    /// themselves.
+    /// Default: none; then it is `text/*`, JSON, XML, SVG, scripts, WebAssembly, and the types of fonts and pictures that are not
+    /// compressed already.
     pub types: Listed<TypePattern>,
 
-    /// Content shorter than this is left as it is; up to 8MiB. Content longer than 8 MiB is not compressed when it is stored.
+    /// The size from which content is compressed; up to 8MiB. Stored content of more than 8 MiB is not compressed.
     ///
     /// Default: `"512B"`.
     pub min_size: Given<ByteSize>,
 
-    /// Paths that are left alone, such as `"/account/*"`; at most 64. The origin compresses them as it likes.
+    /// Paths that Seawall does not compress, such as `"/account/*"`; at most 64. The origin may compress them.
     ///
     /// Default: `[]`.
     pub exclude: Listed<PathPattern>,
 
-    /// What is done about responses that are not shared. A compressed page that holds a secret beside something a stranger can choose (a
-    /// search term) gives the secret away by its length (BREACH). `"safe"`: compressed if the request has neither cookies nor credentials,
-    /// or if it is for styles, scripts, fonts or pictures. `"all"`: whenever it is not compressed yet. `"off"`: as the origin sends them.
+    /// Whether responses that are not shared are compressed. If a page contains a secret and something that a stranger can choose (a search
+    /// term), the length of the compressed page reveals the secret (BREACH). `"safe"`: compressed if the request has neither cookies nor
+    /// credentials, or if it is for styles, scripts, fonts or pictures. `"all"`: whenever it is not compressed yet. `"off"`: as the origin
+    /// sends them.
     ///
     /// Default: `"safe"`.
     pub passed: Given<PassedWord>,
 
-    /// Whether a page is the dictionary of its next version (RFC 9842): a browser that has the old one is sent little more than what has
-    /// changed, as `dcz`. For browsers that announce it, over https. Worst case in memory: 32 MiB for the last versions, which are mostly those
-    /// that are stored anyway, and 8 MiB for what has changed.
+    /// Whether a page is used as the dictionary of its next version (RFC 9842): a browser that has the old version gets little more than
+    /// what has changed, as `dcz`. For browsers that support it, over https. Worst case in memory: 32 MiB for the last versions, most of
+    /// which are stored anyway, and 8 MiB for the changes.
     ///
     /// Default: `false`.
     pub dictionaries: Given<bool>,
@@ -662,22 +669,23 @@ pub struct Compress {
 
 /// `[purge]`: purge requests on the sites' own addresses.
 ///
-/// Plugins that purge Varnish (`PURGE`, `BAN`, xkey), nginx (nginx-helper), Fastly or Souin work as they are: point them at this server. Who
-/// may not purge gets 403, and the origin hears nothing of it. The admin API and `seawall purge` do not depend on this section.
+/// Plugins that purge Varnish (`PURGE`, `BAN`, xkey), nginx (nginx-helper), Fastly or Souin work without a change: point them at this
+/// server. A client that may not purge gets 403, and the origin is not asked. The admin API and `seawall purge` do not depend on this
+/// section.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Purge {
     /// Networks whose purge requests are obeyed, such as `"192.0.2.7/32"` for the web server. Everybody else needs the admin token
-    /// (`Authorization: Bearer`, `X-Purge-Token` or `Fastly-Key`); with `[]` everybody does. Behind a proxy, the client that a member of
-    /// `trusted_proxies` names counts, and a request that comes through any other proxy is nobody's. A proxy on this machine that sends
-    /// neither `X-Forwarded-For` nor `Forwarded` makes its visitors look like this machine: write `[]` then. A Unix socket has no address: what
-    /// comes through it needs a client that is named, or the token.
+    /// (`Authorization: Bearer`, `X-Purge-Token` or `Fastly-Key`); with `[]`, everybody needs it. Behind a proxy in `trusted_proxies`, the
+    /// client that the proxy names counts. A request through any other proxy needs the token. A proxy on this machine that sends neither
+    /// `X-Forwarded-For` nor `Forwarded` makes its visitors look like this machine: write `[]` then. A Unix socket has no address: a
+    /// request through it needs a client that a proxy names, or the token.
     ///
     /// Default: `["127.0.0.0/8", "::1/128"]`.
     pub allow: Listed<PurgeSource>,
 
-    /// The path below which a GET purges, for the plugin nginx-helper and others that were made for `ngx_cache_purge`: with `"/purge"`,
-    /// `/purge/hello/` purges `/hello/`, and no page of the site can live there.
+    /// The path below which a GET purges, for nginx-helper and other plugins for `ngx_cache_purge`. With `"/purge"`, a GET of
+    /// `/purge/hello/` purges `/hello/`. No page of the site can have such a path.
     ///
     /// Default: none; then such a path is a page like any other.
     pub path: Given<PurgePath>,
@@ -685,13 +693,13 @@ pub struct Purge {
 
 /// `[refill]`: what comes back by itself after a soft purge.
 ///
-/// A soft purge marks pages stale; those that are read most are then fetched again, from a second after the purge, while readers still get
+/// A soft purge marks pages stale. A second later, Seawall begins to fetch the pages again that are read most. Meanwhile, readers still get
 /// the old ones.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Refill {
-    /// Requests at the same time, per site, for refilling alone; 0 to 64, and never more than a quarter of the site's `concurrency` (but
-    /// one). They wait while readers wait for the origin, and while it is down or slower than usual. `0` turns refilling off.
+    /// The number of such fetches at the same time, per site; 0 to 64, and never more than a quarter of the site's `concurrency` (but at
+    /// least one). They wait while readers wait for the origin, and while it is down or slower than usual. `0` turns refilling off.
     ///
     /// Default: `2`.
     pub concurrency: Given<Count>,
@@ -703,8 +711,8 @@ pub struct Refill {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Site {
-    /// The host names that the site answers for. `"*.example.org"` is every name below example.org, but not example.org itself; an
-    /// exact name goes before it.
+    /// The host names that the site answers for. `"*.example.org"` is every name below example.org, but not example.org itself; an exact
+    /// name takes precedence.
     ///
     /// Default: none; a single `[[site]]` may leave it out, and answers for every host.
     pub hosts: Listed<HostPattern>,
