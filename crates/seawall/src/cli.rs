@@ -26,13 +26,13 @@ pub enum Command {
     New(New),
     /// Take pages out of the cache of a running Seawall
     Purge(Purge),
-    /// Say why a page is, or is not, answered from the cache
+    /// Show why a page is, or is not, answered from the cache
     Explain(Explain),
     /// Fill the cache before readers come
     Warm(Warm),
-    /// List the certificates of a running Seawall, or have one replaced and revoked
+    /// List the certificates of a running Seawall, or replace and revoke one
     Certificates(Certificates),
-    /// Ask a running Seawall whether it is well; for containers and monitors
+    /// Check that a running Seawall serves; for containers and monitors
     Health(Health),
     /// Write the manual page, made of these help texts; for packages
     #[command(hide = true)]
@@ -112,7 +112,7 @@ pub struct Serve {
     #[arg(value_name = "SOURCE")]
     pub source: Option<String>,
 
-    /// Where visitors reach Seawall; can be given several times [default: 127.0.0.1:8080, which is this machine only]
+    /// The address for visitors; can be given several times [default: 127.0.0.1:8080, which only this machine can reach]
     #[arg(long, value_name = "ADDR")]
     pub listen: Vec<String>,
 
@@ -120,19 +120,19 @@ pub struct Serve {
     #[arg(long, value_name = "NAME")]
     pub domain: Vec<String>,
 
-    /// Where visitors reach Seawall over HTTPS; can be given several times [default, with a certificate: 127.0.0.1:8443]
+    /// The address for visitors over HTTPS; can be given several times [default, with a certificate: 127.0.0.1:8443]
     #[arg(long, value_name = "ADDR")]
     pub tls_listen: Vec<String>,
 
-    /// The certificate and those that lead to a root (PEM)
+    /// The file with the certificate and its chain (PEM)
     #[arg(long, value_name = "FILE")]
     pub tls_cert: Option<String>,
 
-    /// Its key (PEM) [default: it is in the certificate's file]
+    /// The file with the key of the certificate (PEM) [default: the key is in the file of --tls-cert]
     #[arg(long, value_name = "FILE")]
     pub tls_key: Option<String>,
 
-    /// Speak HTTP/3 too, over UDP at the addresses of --tls-listen
+    /// Also speak HTTP/3, over UDP at the addresses of --tls-listen
     #[arg(long)]
     pub http3: bool,
 
@@ -144,7 +144,7 @@ pub struct Serve {
     #[arg(long, value_name = "KIND")]
     pub kind: Option<String>,
 
-    /// Where you (and nobody else) reach status and purge, or "off" [default: 127.0.0.1:9180]
+    /// The address of the admin API (status, metrics, purging), or "off" [default: 127.0.0.1:9180, which only this machine can reach]
     #[arg(long, value_name = "ADDR")]
     pub admin: Option<String>,
 
@@ -152,7 +152,7 @@ pub struct Serve {
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
 
-    /// Where stored pages are kept over a restart [default: ~/.cache/seawall]
+    /// The folder for stored pages, which survive a restart there [default: ~/.cache/seawall]
     #[arg(long, value_name = "DIR")]
     pub cache_dir: Option<String>,
 
@@ -160,24 +160,24 @@ pub struct Serve {
     #[arg(long, value_name = "N")]
     pub workers: Option<String>,
 
-    /// Where each request is written down: stdout, off, or a file [default: stdout]
+    /// Where the access log goes: stdout, off, or a file [default: stdout]
     #[arg(long, value_name = "PATH")]
     pub access_log: Option<String>,
 
-    /// How it is written down: combined (as Apache and nginx do) or json [default: combined]
+    /// The format of the access log: combined (as Apache and nginx write it) or json [default: combined]
     #[arg(long, value_name = "FORMAT")]
     pub log_format: Option<String>,
 
-    /// Networks of proxies in front whose word about the client and its scheme counts, separated by commas; "private" stands for all
-    /// private ones, for a platform whose router has such an address
+    /// Networks of proxies in front of Seawall that may say who the client is and whether it uses https, separated by commas; "private" stands
+    /// for all private networks, for a platform whose router has such an address
     #[arg(long, value_name = "NETWORK", value_delimiter = ',')]
     pub trusted_proxies: Vec<String>,
 
-    /// Send visitors to https, if a trusted proxy says that they came over http
+    /// Send visitors to https if a trusted proxy says that they came over http
     #[arg(long)]
     pub https_redirect: bool,
 
-    /// Keep pages for this long, whatever the server behind says, such as 30s, 5m or 1h [default: as long as the server says]
+    /// Keep pages for this long, whatever the server says, such as 30s, 5m or 1h [default: as long as the server says]
     #[arg(long, value_name = "DURATION")]
     pub hold: Option<String>,
 }
@@ -189,11 +189,11 @@ pub struct Check {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// Also look at what certificates depend on: the names' DNS, ports, CAA records, the clock, the authority
+    /// Also check what certificates depend on: DNS, ports, CAA records, the clock, the authority
     #[arg(long)]
     pub acme: bool,
 
-    /// With --acme: names that you would give to `seawall serve`, if there is no file yet; can be given several times
+    /// With --acme: the names that you would give to `seawall serve --domain`, if there is no file yet; can be given several times
     #[arg(long, value_name = "NAME", requires = "acme")]
     pub domain: Vec<String>,
 }
@@ -201,7 +201,7 @@ pub struct Check {
 /// Write an example blog.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 pub struct New {
-    /// The folder to make; it must not exist yet, or be empty
+    /// The folder to write to; it must be empty or not exist yet
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
 }
@@ -214,7 +214,7 @@ Examples:
   seawall purge --tag post-12                             everything that carries a tag
   seawall purge --all --soft                              everything, but old copies may be shown until new ones are there
 
-A purge is hard unless --soft is given: the next visitor gets the page as the server behind has it now.";
+A purge is hard unless --soft is given: the next visitor gets the page that the server has now.";
 
 /// Take pages out of the cache.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -241,11 +241,11 @@ pub struct Purge {
     #[arg(long)]
     all: bool,
 
-    /// Mark old copies stale: they may be shown while new ones are fetched, and while the server behind is down
+    /// Mark old copies stale: they may be shown while new ones are fetched, and while the server is down
     #[arg(long)]
     soft: bool,
 
-    /// Never show old copies again, not even when the server behind is down [this is the default]
+    /// Never show old copies again, not even when the server is down [this is the default]
     #[arg(long, conflicts_with = "soft")]
     hard: bool,
 
@@ -260,13 +260,13 @@ Examples:
       Which rules looked at the request, what is stored for it, and what would happen now.
 
   seawall explain https://blog.example.org/ -H 'Cookie: session=1'
-      The same for a reader who is logged in.
+      For a reader who is logged in.
 
   seawall explain https://blog.example.org/hello/ --json
       For scripts.
 
   seawall explain https://blog.example.org/hello/ -H 'Accept-Encoding: identity'
-      For a client that takes nothing compressed. Without this, the request accepts what browsers accept.
+      For a client that accepts no compression. Without this, the request accepts what browsers accept.
 
 Nothing is fetched and nothing is changed. Values of cookies never appear in the answer.";
 
@@ -304,12 +304,12 @@ Examples:
       Every page in this one.
 
   seawall warm --stored
-      What is stored already and has become stale, or was purged.
+      Pages that are stored and have become stale or were purged.
 
   seawall warm https://blog.example.org/ https://blog.example.org/hello/
       These pages.
 
-All requests go to the running Seawall and to nothing else; it asks the server behind it for what it does not have. Ctrl-C stops, with what was done so far.";
+All requests go to the running Seawall, which asks the server for pages that it does not have. Ctrl-C stops and shows what was done.";
 
 /// Fill the cache before readers come.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
@@ -323,7 +323,7 @@ pub struct Warm {
     #[arg(long, value_name = "URL")]
     pub sitemap: Vec<String>,
 
-    /// What is stored and has become stale or was purged
+    /// Pages that are stored and have become stale or were purged
     #[arg(long)]
     pub stored: bool,
 
@@ -331,11 +331,11 @@ pub struct Warm {
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub concurrency: u16,
 
-    /// At most so many requests a second, such as 5 or 0.5 [default: as many as are answered]
+    /// The most requests a second, such as 5 or 0.5 [default: as many as are answered]
     #[arg(long, value_name = "N", value_parser = rate)]
     pub rate: Option<f64>,
 
-    /// Only pages of this host; needed where Seawall serves every host and the sitemap names another one than it is asked for under
+    /// Only pages of this host; needed if Seawall serves every host, and the sitemap names pages of another host than its own
     #[arg(long, value_name = "HOST")]
     pub host: Option<String>,
 
@@ -355,7 +355,7 @@ Examples:
       Each name: until when its certificate is valid, when it is renewed, who certifies it, and what went wrong.
 
   seawall certificates revoke blog.example.org
-      When somebody else may have the key: gets a certificate with a new key, shows that, and has the old one revoked.";
+      If somebody else may have the key: gets a certificate with a new key, uses it, and has the old one revoked.";
 
 /// List certificates.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -377,7 +377,7 @@ pub struct Certificates {
 /// What can be done with a certificate.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub enum CertificateAction {
-    /// Get another certificate for a name, and have the one that is there revoked: its key may be known to somebody else
+    /// Get a certificate with a new key for a name, and have the old one revoked, because somebody else may have its key
     Revoke {
         /// The name
         #[arg(value_name = "NAME")]
@@ -389,7 +389,7 @@ pub enum CertificateAction {
     },
 }
 
-/// Ask a running Seawall whether it is well: exit code 0 if it serves, 1 if it does not.
+/// Check that a running Seawall serves: exit code 0 if it does, 1 if it does not.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
     /// The running Seawall.
@@ -400,11 +400,11 @@ pub struct Health {
 /// How to reach the running Seawall.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {
-    /// Where the running Seawall's admin address is [default: as in the configuration file, or 127.0.0.1:9180]
+    /// The address of the running Seawall's admin API [default: as in the configuration file, or 127.0.0.1:9180]
     #[arg(long, value_name = "ADDR")]
     pub admin: Option<String>,
 
-    /// The file with its secret [default: as in the configuration file, or the one that `seawall serve` made]
+    /// The file with the secret of the admin API [default: as in the configuration file, or the one that `seawall serve` made]
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
 
