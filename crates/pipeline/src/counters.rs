@@ -77,6 +77,8 @@ struct DurationCounter {
 pub struct Snapshot {
     /// Responses by the hundreds of their status; index 0: not HTTP.
     pub responses: [u64; 6],
+    /// Responses of all sites and of none by outcome, in the order of [`OUTCOMES`].
+    pub outcomes: [u64; OUTCOMES.len()],
     /// How long responses took until they were sent or their client had left, by outcome, in the order of [`OUTCOMES`].
     pub durations: [Durations; OUTCOMES.len()],
     /// Content bytes sent.
@@ -251,6 +253,8 @@ impl Counters {
             }
         }
         self.siteless.add_to(&mut sum.siteless);
+        let all = sum.sites.values().chain([&sum.siteless]);
+        sum.outcomes = all.fold([0; OUTCOMES.len()], |sum, of| array::from_fn(|index| sum[index] + of.outcomes[index]));
         for (reason, count) in &*self.refusals.lock() {
             *sum.refusals.entry(reason).or_default() += count;
         }
@@ -298,7 +302,7 @@ mod tests {
         workers.iter().for_each(|worker| worker.add_to(&mut sum));
         let hits: Vec<(u16, u64)> = sum.sites.iter().map(|(number, site)| (*number, site.outcomes[0])).collect();
         assert_eq!(hits, [(0, 2), (255, 1), (256, 1), (u16::MAX, 1)]);
-        assert_eq!((sum.siteless.outcomes[0], sum.responses[2], sum.body_bytes), (1, 6, 60));
+        assert_eq!((sum.siteless.outcomes[0], sum.outcomes[0], sum.responses[2], sum.body_bytes), (1, 6, 6, 60));
         let origin = &sum.sites[&256];
         assert_eq!((origin.origin_failures, origin.origin_durations.count(), origin.origin_durations.micros), (1, 1, 30_000));
     }

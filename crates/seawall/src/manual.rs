@@ -163,7 +163,7 @@ mod tests {
         seawall.build();
         let page = page();
         check(&seawall, &page);
-        for text in [".TP\n\\fB\\-\\-tls\\-listen\\fR \\fIADDR\\fR\nWhere", "SEAWALL_HTTP3", ".SH SEAWALL CERTIFICATES REVOKE", "SIGHUP"] {
+        for text in [".TP\n\\fB\\-\\-tls\\-listen\\fR \\fIADDR\\fR\n", "SEAWALL_HTTP3", ".SH SEAWALL CERTIFICATES REVOKE", "SIGHUP"] {
             assert!(page.contains(text), "{text}");
         }
         assert!(!page.contains("seawall manual"), "what only packages call");

@@ -530,7 +530,7 @@ pub(crate) static GROUPS: [Group; 9] = [
                 kind: Gauge,
                 labels: &[],
                 help: "Memory that the process has from the system.",
-                advice: "About `seawall_store_bytes` and a quarter more, and up to 32 KiB for each connection. If it grows beyond that, report it.",
+                advice: "Expect some 20 MiB, `seawall_store_bytes` and a quarter more, and up to 32 KiB for each connection. If it grows beyond that, report it.",
                 samples: |_| own_process::resident_bytes().map(Sample::plain).into_iter().collect(),
             },
             Definition {

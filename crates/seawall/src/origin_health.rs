@@ -117,10 +117,10 @@ mod tests {
 
         ask_often(&idle.origin).await;
         tell();
-        assert_eq!(seen()[1].1, false, "both know");
+        assert!(!seen()[1].1, "both know");
         drop(busy);
-        assert_eq!(seen()[1].1, false, "the other one still does");
+        assert!(!seen()[1].1, "the other one still does");
         drop(idle);
-        assert_eq!(seen()[1].1, true, "a reload begins anew");
+        assert!(seen()[1].1, "a reload begins anew");
     }
 }

@@ -46,7 +46,8 @@ fn every_link_in_the_pages_leads_somewhere() {
             assert!(target.exists(), "{}: {link}", page.display());
             if !heading.is_empty() {
                 let text = std::fs::read_to_string(&target).expect("a page");
-                let mut headings = text.lines().filter_map(|line| line.strip_prefix('#')).map(|line| anchor(line.trim_start_matches('#').trim()));
+                let mut headings =
+                    text.lines().filter_map(|line| line.strip_prefix('#')).map(|line| anchor(line.trim_start_matches('#').trim()));
                 assert!(headings.any(|anchor| anchor == heading), "{}: {link}", page.display());
             }
             links += 1;

@@ -85,7 +85,7 @@ fn run_hugo(source: &Path, target: &Path, stamp: &str) {
         .arg(source.join("cache"))
         .env("HUGO_STAMP", format!("build-{stamp}"))
         .output()
-        .unwrap_or_else(|error| panic!("hugo: {error}. Install it with `make tools`, or from https://gohugo.io"));
+        .unwrap_or_else(|error| panic!("hugo: {error}. Install it with `make hugo`, or from https://gohugo.io"));
     assert!(made.status.success(), "hugo: {}{}", String::from_utf8_lossy(&made.stdout), String::from_utf8_lossy(&made.stderr));
 }
 
