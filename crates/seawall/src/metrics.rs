@@ -157,8 +157,8 @@ pub(crate) static GROUPS: [Group; 9] = [
                 kind: Counter,
                 labels: &[],
                 help: "Responses that did not reach their end: the client left, or the origin broke off.",
-                advice: "Some are normal, because people close pages. If it rises together with `seawall_origin_failures_total`, the origin breaks off; in the log, \
-                         `\"complete\":false` names them.",
+                advice: "Some are normal, because people close pages. If the log has many lines with `\"complete\":false` and an `origin_time`, the origin \
+                         probably breaks off.",
                 samples: |seen| one(seen.counted.aborted),
             },
             Definition {
