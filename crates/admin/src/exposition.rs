@@ -210,6 +210,16 @@ f_seconds_count{of="x"} 4
     }
 
     #[test]
+    fn a_histogram_in_json_has_its_buckets_sum_and_count() {
+        let durations = Histogram { buckets: vec![(0.5, 1), (2.0, 3)], sum: 9.25, count: 4 };
+        let metrics = [Metric::new("a_seconds", "Durations", MetricKind::Histogram, vec![sample(&[], durations)])];
+        let expected = serde_json::json!({"a_seconds": {"kind": "histogram", "samples": [
+            {"labels": {}, "value": {"buckets": [[0.5, 1], [2.0, 3]], "sum": 9.25, "count": 4}},
+        ]}});
+        assert_eq!(serde_json::to_value(Json(&metrics)).expect("JSON"), expected);
+    }
+
+    #[test]
     fn nothing_to_say_is_an_empty_text() {
         assert_eq!(text(&[]), "");
     }
