@@ -66,10 +66,11 @@ impl Plan {
         Ok(Self { settings, sites })
     }
 
-    /// The sites for one worker. What the worker has to tell of their origins goes to `watches`.
+    /// The sites for one worker. Replaces `watches`, through which the worker tells how their origins are, unless it fails.
     pub(crate) fn router(&self, watches: &mut Vec<OriginWatch>) -> anyhow::Result<Router> {
-        watches.clear();
-        let sites = self.sites.iter().map(|site| site.for_worker(&self.settings, watches)).collect::<anyhow::Result<_>>()?;
+        let mut new = Vec::new();
+        let sites = self.sites.iter().map(|site| site.for_worker(&self.settings, &mut new)).collect::<anyhow::Result<_>>()?;
+        *watches = new;
         Ok(Router::new(sites).with_health_path(self.settings.server.health_path.clone()))
     }
 
