@@ -452,6 +452,13 @@ pub struct Origin {
     /// Default: `"10s"`.
     pub queue_timeout: Given<Period>,
 
+    /// How long a request waits for the response to another request for the same page; 1ms to 1h. Where a stale copy may stand in for the
+    /// origin, its reader gets that copy then, and the other request goes on. Elsewhere the request goes to the origin itself, unless it
+    /// says just what the other one said: a slow answer to one client's fields must not hold up everybody.
+    ///
+    /// Default: `"5s"`.
+    pub collapse_wait: Given<Period>,
+
     /// How long the connection may take to stand, TLS included; 1ms to 1h. Then the next address is tried.
     ///
     /// Default: `"5s"`.
