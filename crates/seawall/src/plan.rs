@@ -108,7 +108,7 @@ impl SitePlan {
             OriginHost::Client => None,
             OriginHost::Name(name) => Some(name.clone()),
             OriginHost::Origin => match &source {
-                SharedSource::Http { options, .. } => options.addresses.first().map(Address::authority),
+                SharedSource::Http { options, .. } => options.addresses().first().map(Address::authority),
                 SharedSource::Files { .. } | SharedSource::Blog { .. } => None,
             },
         };

@@ -251,8 +251,9 @@ async fn an_error_over_a_strangers_field_is_not_handed_to_those_who_wait() {
 async fn not_even_many_strangers_decide_what_another_gets() {
     let (origin, site) = site().await;
     let gate = Gate::new();
+    let reply_gate = gate.clone();
     origin.on(get("/post")).reply_with(move |seen| match seen.field("x-fail") {
-        Some(_) => status(500).gate(&gate),
+        Some(_) => status(500).gate(&reply_gate),
         None => page("text"),
     });
     let mut strangers = vec![sent(&site, Req::get("/post").field("x-fail", "0")).await];
@@ -262,6 +263,7 @@ async fn not_even_many_strangers_decide_what_another_gets() {
     }
     let mut visitor = sent(&site, Req::get("/post")).await;
     site.has_read_all().await;
+    gate.open();
     visitor.read_answer().await.status(200).body("text");
 }
 
