@@ -38,7 +38,7 @@ impl Pipeline {
     ) -> Result<Answer, Failure> {
         let began = Instant::now();
         let request_time = self.shared.clock.at(began);
-        let content = !matches!(request.body(), origins::Body::Empty);
+        question.site.down.tried(request_time);
         let answered = match interim {
             Some(interim) => {
                 let tell = |status: StatusCode, fields: &HeaderMap| {
@@ -63,14 +63,15 @@ impl Pipeline {
                     question.site.fields.apply(status, response.headers_mut(), question.client.scheme);
                 }
                 question.site.refill.pace.took(response_time.since(request_time));
-                if !response.status().is_server_error() {
-                    question.site.down.answered();
-                }
+                question.site.down.answered();
                 Ok(Answer { response, request_time, response_time, took })
             }
             Err(error) => {
-                if means_down(error.fault, content) {
+                if is_unreachable(error.fault) {
                     question.site.down.failed(response_time);
+                } else if is_the_origins(error.fault) {
+                    // It took the connection.
+                    question.site.down.answered();
                 }
                 if is_the_origins(error.fault) {
                     tracing::warn!(site = %question.site.name, target = %question.target, %error, "the origin did not answer");
@@ -170,12 +171,7 @@ const fn is_the_origins(fault: Fault) -> bool {
     !matches!(fault, Fault::RequestBody | Fault::RequestTimeout | Fault::RequestTooLarge | Fault::Overloaded | Fault::Internal)
 }
 
-/// Whether it says that other requests fail, too. Not where the origin answered, or hung up over a request's content: whoever finds a request
-/// that makes it do so could keep everybody's pages old with it.
-const fn means_down(fault: Fault, content: bool) -> bool {
-    match fault {
-        Fault::ConnectionTerminated | Fault::ProtocolError => !content,
-        Fault::ResponseTooLarge => false,
-        _ => is_the_origins(fault),
-    }
+/// Whether other requests fail as well: nothing was asked yet that could be the reason.
+pub(crate) const fn is_unreachable(fault: Fault) -> bool {
+    matches!(fault, Fault::DnsError | Fault::ConnectionRefused | Fault::ConnectionTimeout | Fault::TlsError)
 }

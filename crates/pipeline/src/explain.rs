@@ -24,6 +24,7 @@ use crate::{
     question::Question,
     record::Form,
     refusals::Refusal,
+    trouble::Trouble,
 };
 
 /// How a request is judged, what is stored for it, and what would happen now.
@@ -337,7 +338,10 @@ impl Pipeline {
         match next {
             Next::Deliver(stored, outcome) => {
                 let word = match outcome {
-                    Outcome::Stale { .. } => "It is answered from the store, although stale: the origin is down.".to_owned(),
+                    Outcome::Stale { .. } if question.site.down.at(now) != Trouble::None => {
+                        "It is answered from the store, although stale: the origin is down.".to_owned()
+                    }
+                    Outcome::Stale { .. } => "It is answered from the store, although stale: its last refresh failed.".to_owned(),
                     _ => "It is answered from the store.".to_owned(),
                 };
                 said(delivered(*outcome, stored, now), vec![word])

@@ -249,7 +249,7 @@ impl Run<'_> {
     async fn page(&self, site: &Rc<Site>, page: &Page) -> bool {
         let (pipeline, store) = (self.pipeline, &self.pipeline.shared.store);
         for stored in pipeline.purged_softly(page.hash, &page.key) {
-            let Some(question) = question(site, page, &stored).map(Rc::new) else { continue };
+            let Some(question) = question(site, (page.hash, &page.key), &stored).map(Rc::new) else { continue };
             if store.uncacheable(question.hash, pipeline.shared.clock.now().as_millis()) {
                 continue;
             }
@@ -280,8 +280,8 @@ impl Run<'_> {
 
 /// The request that has this answer: what the key says, and the fields that the response nominates as they were. `None` if there is no such
 /// request that anybody could send, and whose answer everybody may have.
-fn question(site: &Rc<Site>, page: &Page, stored: &Stored) -> Option<Question> {
-    let replay = Replay::of(&page.key)?;
+pub(crate) fn question(site: &Rc<Site>, (hash, of): (KeyHash, &[u8]), stored: &Stored) -> Option<Question> {
+    let replay = Replay::of(of)?;
     let mut headers = HeaderMap::new();
     headers.insert(header::HOST, HeaderValue::from_str(replay.authority).ok()?);
     headers.insert(header::USER_AGENT, USER_AGENT);
@@ -301,7 +301,7 @@ fn question(site: &Rc<Site>, page: &Page, stored: &Stored) -> Option<Question> {
     let fields = RequestFields::from_map(&headers);
     let head = RequestHead { method: &Method::GET, scheme: replay.scheme, authority: replay.authority, path, query, fields: &fields };
     let verdict = site.policy.verdict(site.id, &head, &mut key);
-    if verdict != Verdict::Lookup(Asked::default()) || *key != *page.key || !stored.record.vary.matches(&fields) {
+    if verdict != Verdict::Lookup(Asked::default()) || *key != *of || !stored.record.vary.matches(&fields) {
         return None;
     }
     let asks = Asks::of(site, path, &fields);
@@ -317,7 +317,7 @@ fn question(site: &Rc<Site>, page: &Page, stored: &Stored) -> Option<Question> {
         asked: Asked::default(),
         asks,
         interim: None,
-        hash: page.hash,
+        hash,
         key,
         headers,
     };

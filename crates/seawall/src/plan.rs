@@ -17,7 +17,7 @@ use origins::{
     files::{self, Files, FilesOptions},
     http::{Address, Budget, HttpOptions, HttpOrigin, tls_config},
 };
-use pipeline::{Auth, Down, Https, Refill, ResponseFields, Router, Shared};
+use pipeline::{Auth, Collapse, Down, Https, Refill, ResponseFields, Router, Shared};
 use policy::{EarlyHints, Policy};
 use store::{Hardness, SiteNumber, SiteNumbers, Target};
 
@@ -148,6 +148,7 @@ impl SitePlan {
             reader_wait_max: settings.limits.write_timeout,
             on_disk: self.on_disk,
             down: Down::telling(Arc::clone(&self.down)),
+            collapse: Collapse::new(self.site.origin.collapse_wait, budget.clone()),
             refill: Refill::new(settings.refill.concurrency, budget),
             https: Https {
                 redirect: self.site.https_redirect,

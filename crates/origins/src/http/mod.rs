@@ -217,7 +217,8 @@ impl HttpOrigin {
                 later |= 1 << slot;
             }
         }
-        let in_turn = move |is_later: bool| (start..count).chain(0..start).filter(move |&slot| (slot < 64 && later >> slot & 1 == 1) == is_later);
+        let in_turn =
+            move |is_later: bool| (start..count).chain(0..start).filter(move |&slot| (slot < 64 && later >> slot & 1 == 1) == is_later);
         in_turn(false).chain(in_turn(true))
     }
 

@@ -123,11 +123,7 @@ pub(super) struct Pool {
 
 impl Pool {
     pub(super) fn new(options: Arc<HttpOptions>) -> Self {
-        let slot = |address: &Address| Slot {
-            address: address.clone(),
-            idle: Mutex::default(),
-            idle_wires: Mutex::default(),
-        };
+        let slot = |address: &Address| Slot { address: address.clone(), idle: Mutex::default(), idle_wires: Mutex::default() };
         Self { slots: options.addresses().iter().map(slot).collect(), options, reaping: AtomicBool::new(false) }
     }
 
