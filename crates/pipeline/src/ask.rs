@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use origins::Fault;
 use policy::{Kept, NotKept, Seen};
-use semantics::{Timestamp, coding::vary_on_accept_encoding, date::format_http_date, vary::Vary};
+use semantics::{Timestamp, coding::vary_on_accept_encoding, date::format_http_date, storable::may_be_brought_on, vary::Vary};
 
 use crate::{
     Failure, Interim, Pipeline, Record,
@@ -144,6 +144,7 @@ impl Pipeline {
         }
         let mut record = Record::new(status, &headers, length, kept, vary);
         record.codable = codable;
+        record.only_for = may_be_brought_on(status).then(|| self.likeness(question));
         (record, store::Scope { site: question.site.id, url, tags })
     }
 }

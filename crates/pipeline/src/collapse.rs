@@ -7,7 +7,8 @@
 use std::{
     cell::Cell,
     future::pending,
-    hash::{BuildHasher, Hasher, RandomState},
+    hash::{BuildHasher, Hash, Hasher, RandomState},
+    net::IpAddr,
     pin::pin,
     rc::Rc,
     sync::Arc,
@@ -118,6 +119,11 @@ impl Pipeline {
         self.saying(&forward::shared(fetched, candidate))
     }
 
+    /// What a request has to be like to be answered with an error that this one may have brought on itself: see [`likeness`].
+    pub(crate) fn likeness(&self, question: &Question) -> u64 {
+        likeness(&self.shared.secret, &forward::alone(question, None), question.client.address)
+    }
+
     /// What the fetch comes to that this request began; none, if it takes too long for somebody who may have a stale copy.
     pub(crate) async fn in_time(
         &self,
@@ -226,9 +232,83 @@ pub(crate) fn saying<B>(secret: &RandomState, request: &Request<B>) -> u64 {
     hasher.finish()
 }
 
+/// What an error depends on that a request may have brought on itself, in a number: which fields it has, and what those say that browsers
+/// send.
+///
+/// What another field says is left out, as it often counts or names the request alone (`X-Request-Id`, `Traceparent`), and with it nothing
+/// would ever be answered twice. So who sends one is answered with errors of their own address alone.
+fn likeness<B>(secret: &RandomState, request: &Request<B>, client: Option<IpAddr>) -> u64 {
+    let mut hasher = secret.build_hasher();
+    let mut names: Vec<&HeaderName> = request.headers().keys().filter(|name| !OURS.contains(name) && **name != X_REAL_IP).collect();
+    names.sort_unstable_by_key(|name| name.as_str());
+    let mut of_client = false;
+    for name in names {
+        hasher.write(name.as_str().as_bytes());
+        let is_known = OF_BROWSERS.contains(name) || BROWSERS_PREFIXES.iter().any(|prefix| name.as_str().starts_with(prefix));
+        of_client |= !is_known;
+        for value in request.headers().get_all(name).iter().filter(|_| is_known) {
+            hasher.write_u8(0);
+            hasher.write(value.as_bytes());
+        }
+        hasher.write_u8(b'\n');
+    }
+    if of_client && let Some(client) = client {
+        client.hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// Fields that browsers send with requests that may be answered from a cache.
+const OF_BROWSERS: [HeaderName; 26] = [
+    header::ACCEPT,
+    header::ACCEPT_CHARSET,
+    header::ACCEPT_ENCODING,
+    header::ACCEPT_LANGUAGE,
+    header::ACCESS_CONTROL_REQUEST_HEADERS,
+    header::ACCESS_CONTROL_REQUEST_METHOD,
+    header::AUTHORIZATION,
+    header::CACHE_CONTROL,
+    header::CONTENT_TYPE,
+    header::COOKIE,
+    header::DNT,
+    header::FROM,
+    header::HOST,
+    header::IF_MATCH,
+    header::IF_MODIFIED_SINCE,
+    header::IF_NONE_MATCH,
+    header::IF_RANGE,
+    header::IF_UNMODIFIED_SINCE,
+    header::ORIGIN,
+    header::PRAGMA,
+    header::RANGE,
+    header::REFERER,
+    header::TE,
+    header::UPGRADE_INSECURE_REQUESTS,
+    header::USER_AGENT,
+    HeaderName::from_static("priority"),
+];
+const BROWSERS_PREFIXES: [&str; 3] = ["sec-", "x-forwarded-", "accept-"];
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_is_for_requests_that_are_like_the_one_that_got_it() {
+        let secret = RandomState::new();
+        let like = |lines: &[(&str, &str)], client: &str| {
+            let request = lines.iter().fold(Request::get("/post"), |request, (name, value)| request.header(*name, *value));
+            likeness(&secret, &request.body(()).expect("a request"), client.parse().ok())
+        };
+        let reader = [("user-agent", "a"), ("accept-language", "en")];
+        assert_eq!(like(&reader, "192.0.2.1"), like(&[reader[1], reader[0]], "192.0.2.2"), "browsers of one kind are alike");
+        for others in [&reader[..1], &[reader[0], ("accept-language", "tlh")], &[reader[0], reader[1], ("x-bad", "1")], &[]] {
+            assert_ne!(like(&reader, "192.0.2.1"), like(others, "192.0.2.1"), "{others:?}");
+        }
+        let numbered = |n| [reader[0], ("x-request-id", n)];
+        assert_eq!(like(&numbered("1"), "192.0.2.1"), like(&numbered("2"), "192.0.2.1"));
+        assert_ne!(like(&numbered("1"), "192.0.2.1"), like(&numbered("1"), "192.0.2.2"), "each to its own");
+    }
 
     #[test]
     fn two_requests_say_the_same_whoever_sends_them() {

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use store::Hardness;
 
 use crate::{
-    Client, Pipeline, Site, Stored, entry,
+    Client, Pipeline, Site, Stored, deliver, entry,
     fetch::STALE_IF_ERROR,
     next::{Next, purged_name},
     pipeline::{Unjudged, authority, forwarded_status},
@@ -397,7 +397,7 @@ fn forms(stored: &Stored) -> Vec<(String, u64)> {
 }
 
 fn delivered(outcome: Outcome, stored: &Stored, now: Timestamp) -> CacheStatus<'static> {
-    CacheStatus { ttl: Some(ttl(&stored.record.freshness, now)), ..CacheStatus::new(outcome) }
+    CacheStatus { ttl: deliver::ttl(&stored.record.freshness, outcome, now), ..CacheStatus::new(outcome) }
 }
 
 /// Whole seconds of freshness left, as `Cache-Status` counts them (RFC 9211 §2.4).

@@ -16,6 +16,7 @@ use semantics::{
     cache_control::RequestDirectives,
     coding::Coding,
     reuse::allowed_on_error,
+    storable::may_be_brought_on,
     validation::{freshen, same_representation},
 };
 use store::{Lead, Reader, Unread, Writer};
@@ -210,7 +211,7 @@ impl Pipeline {
             lead.failed(Failure::of_status(status).of_saying(saying));
             return;
         }
-        if why.is_about_this_request() {
+        if why.is_about_this_request() || may_be_brought_on(status) {
             lead.uncacheable();
         } else {
             self.release(question, lead);
@@ -293,13 +294,18 @@ impl Pipeline {
     /// Stores a response in place of those that answer the same requests.
     pub(crate) fn insert(&self, question: &Question, stored: Stored) -> Arc<Stored> {
         let fields = question.fields();
-        let mut stored = if question.site.on_disk { stored } else { stored.in_memory_only() };
+        let only_for = stored.record.only_for;
+        let mut stored = if question.site.on_disk && only_for.is_none() { stored } else { stored.in_memory_only() };
         if stored.record.codable {
             stored = self.with_forms_of_the_same(question, stored);
         }
         let part = stored.record.part();
         let store = &self.shared.store;
-        let stored = store.insert(question.hash, &question.key, stored, |held| held.vary.matches(&fields) && held.part() == part);
+        let stored = store.insert(question.hash, &question.key, stored, |held| match only_for {
+            // One such error at most, and never in the place of what is for everybody.
+            Some(_) => held.only_for.is_some(),
+            None => held.vary.matches(&fields) && held.part() == part,
+        });
         self.learn_hints(question, &stored);
         if stored.record.codable {
             self.shared.make_form((question.hash, &question.key), &stored, Coding::Gzip);

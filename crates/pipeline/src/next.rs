@@ -52,8 +52,7 @@ impl Pipeline {
             1 => "one variant under this key".to_owned(),
             variants => format!("{variants} variants under this key"),
         });
-        let fields = question.fields();
-        let Some(stored) = resource.variants().iter().find(|stored| stored.record.vary.matches(&fields)) else {
+        let Some(stored) = resource.variants().iter().find(|stored| self.is_for(question, &stored.record)) else {
             trace.decides("vary", true, || format!("none for what this request says in {}", nominated(resource).join(", ")));
             return Found::Nothing(Forwarded::VaryMiss);
         };
@@ -89,6 +88,11 @@ impl Pipeline {
             Reuse::AfterValidation(why) => Found::Stale(stored, why),
             Reuse::Forbidden(_) => Found::Forbidden,
         }
+    }
+
+    /// Whether a stored response answers requests that say what this one says.
+    pub(crate) fn is_for(&self, question: &Question, record: &Record) -> bool {
+        record.vary.matches(&question.fields()) && record.only_for.is_none_or(|likeness| likeness == self.likeness(question))
     }
 
     /// What is to be done with what was found.

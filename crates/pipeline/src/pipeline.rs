@@ -307,12 +307,16 @@ impl Pipeline {
                         Followed::Late => return self.late(&question, candidate, forwarded, collapsed).await,
                     };
                     match outcome {
-                        store::Outcome::Serve { record, body } if record.vary.matches(&question.fields()) => {
+                        store::Outcome::Serve { record, body } if self.is_for(&question, &record) => {
                             let status = CacheStatus { collapsed, ..forwarded_status(forwarded, Some(record.status), true) };
                             let response = deliver::growing(&record, body, (&question.method, &question.fields()), &status);
                             return (response, Note { collapsed, ..Note::of(status.outcome) });
                         }
-                        store::Outcome::Stored(stored) if stored.record.vary.matches(&question.fields()) => {
+                        // An error that the leader may have brought on itself.
+                        store::Outcome::Serve { record, .. } if record.only_for.is_some() => {
+                            anothers = Some(Failure::of_status(record.status))
+                        }
+                        store::Outcome::Stored(stored) if self.is_for(&question, &stored.record) => {
                             return self.deliver(&question, &stored, Outcome::Revalidated, collapsed).await;
                         }
                         store::Outcome::Uncacheable => return self.alone(&question, candidate, forwarded).await,

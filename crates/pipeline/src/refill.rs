@@ -30,6 +30,7 @@ use crate::{
     Client, Pipeline, Site, Stored,
     fetch::Told,
     question::{Asks, Question},
+    trouble::{Failures, Trouble},
 };
 
 /// After a purge the origin may not know yet what it has just announced: the routes of content management systems come a little later.
@@ -93,6 +94,8 @@ pub struct Refill {
     lanes: usize,
     budget: Option<Arc<Budget>>,
     pub(crate) pace: Pace,
+    /// Its own requests' failures: none of them is a client's.
+    failures: Cell<Failures>,
 }
 
 impl Refill {
@@ -100,7 +103,20 @@ impl Refill {
     #[must_use]
     pub fn new(concurrency: usize, budget: Option<Arc<Budget>>) -> Self {
         let quarter = budget.as_ref().map_or(usize::MAX, |budget| (budget.concurrency() / 4).max(1));
-        Self { lanes: concurrency.min(quarter), budget, pace: Pace::default() }
+        Self { lanes: concurrency.min(quarter), budget, pace: Pace::default(), failures: Cell::default() }
+    }
+
+    /// Whether nothing is asked for a while, as the last page failed.
+    fn rests(&self, now: Timestamp) -> bool {
+        self.failures.get().at(now) == Trouble::Pause
+    }
+
+    fn ended(&self, done: bool, now: Timestamp) {
+        let mut failures = if done { Failures::default() } else { self.failures.get() };
+        if !done {
+            failures.pause(now);
+        }
+        self.failures.set(failures);
     }
 
     fn readers_wait(&self) -> bool {
@@ -222,6 +238,7 @@ impl Run<'_> {
         while !pages.borrow().is_empty() && self.may_go_on(site).await {
             let Some(mut page) = pages.borrow_mut().pop_front() else { return };
             let done = self.page(site, &page).await;
+            site.refill.ended(done, self.pipeline.shared.clock.now());
             page.attempts += 1;
             if done || page.attempts >= ATTEMPTS {
                 let _ = pending.fetch_update(Relaxed, Relaxed, |pages| pages.checked_sub(1));
@@ -238,7 +255,7 @@ impl Run<'_> {
             if self.is_over() {
                 return false;
             }
-            if !site.down.is_down(now) && !site.refill.readers_wait() && site.refill.pace.allows(now) {
+            if !site.down.is_down(now) && !site.refill.rests(now) && !site.refill.readers_wait() && site.refill.pace.allows(now) {
                 return true;
             }
             tokio::time::sleep(LOOK).await;

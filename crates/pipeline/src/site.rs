@@ -96,7 +96,7 @@ impl Down {
 
     pub(crate) fn failed(&self, now: Timestamp) {
         let mut failures = self.failures.get();
-        failures.unreachable(now);
+        failures.pause(now);
         self.failures.set(failures);
         self.seen.store(true, Relaxed);
     }

@@ -59,8 +59,8 @@ impl Failures {
         self.until
     }
 
-    /// Of a site: it could not be connected to.
-    pub(crate) fn unreachable(&mut self, now: Timestamp) {
+    /// Of a site: it could not be connected to, or it failed over a request of its own.
+    pub(crate) fn pause(&mut self, now: Timestamp) {
         self.pause = (self.pause * 2).clamp(PAUSE_MIN, SITE_PAUSE_MAX);
         (self.failed, self.until) = (true, now + self.pause);
     }
@@ -166,7 +166,7 @@ mod tests {
     fn a_site_is_tried_every_second_at_most() {
         let mut site = Failures::default();
         for (now, pause) in [(0, 500), (500, 1_000), (1_500, 1_000)] {
-            site.unreachable(at(now));
+            site.pause(at(now));
             assert_eq!(site.at(at(now + pause - 1)), Trouble::Pause);
             assert_eq!(site.at(at(now + pause)), Trouble::Due);
         }

@@ -364,3 +364,64 @@ async fn a_fetch_that_was_given_up_can_be_begun_again() {
     site.get("/a").await.status(200).body("text");
     assert_eq!(origin.count("/a"), 2);
 }
+
+/// RFC 9111 §3 lets errors be stored that say for how long; one that a request may have brought on itself is no answer to others.
+#[tokio::test]
+async fn an_error_that_a_request_brought_on_itself_is_not_stored_for_others() {
+    for code in [400, 403, 406, 408, 411, 413, 415, 421, 422, 425, 426, 429, 431, 499, 500, 503] {
+        for (name, value) in [("x-bad", "1"), ("user-agent", "odd"), ("accept-language", "tlh"), ("range", "bytes=x"), ("if-match", "x")] {
+            let (origin, site) = site().await;
+            let text = || ok("text").field("cache-control", "max-age=60");
+            origin.on(get("/post")).reply(text());
+            origin.on(get("/post").field(name, value)).reply(status(code).field("cache-control", "max-age=60").body("bad"));
+            site.request(Req::get("/post").field(name, value)).await.status(code);
+            site.get("/post").await.status(200).body("text");
+            site.request(Req::get("/post").field("x-other", "1")).await.status(200).body("text");
+        }
+    }
+}
+
+/// Nor do those who wait beside it get it,
+#[tokio::test]
+async fn an_error_with_a_lifetime_is_not_handed_to_those_who_wait() {
+    for code in [400, 413, 500] {
+        let (origin, site) = site().await;
+        let gate = Gate::new();
+        origin.on(get("/post")).reply(page("text"));
+        origin.on(get("/post").field("x-bad", "1")).reply(status(code).field("cache-control", "max-age=60").body("bad").gate(&gate));
+        let mut leader = sent(&site, Req::get("/post").field("x-bad", "1")).await;
+        gate.arrived().await;
+        let mut visitor = sent(&site, Req::get("/post")).await;
+        site.has_read_all().await;
+        gate.open();
+        visitor.read_answer().await.status(200).body("text");
+        leader.read_answer().await.status(code);
+    }
+}
+
+/// nor does it take the place of the page.
+#[tokio::test]
+async fn an_error_with_a_lifetime_leaves_the_stored_page_where_it_is() {
+    let (origin, site) = site().await;
+    origin.on(get("/post")).reply(page("v1"));
+    site.get("/post").await.body("v1");
+    site.clock.advance(secs(20));
+    origin.on(get("/post").field("x-bad", "1")).reply(status(400).field("cache-control", "max-age=60").body("bad"));
+    site.request(Req::get("/post").field("x-bad", "1")).await.status(400);
+    origin.kill();
+    site.get("/post").await.status(200).body("v1").x_cache("STALE");
+}
+
+/// Whoever asks again like that is answered from the cache, as RFC 9111 §3 has it, without the origin having to say it twice.
+#[tokio::test]
+async fn an_error_with_a_lifetime_answers_requests_like_the_one_that_got_it() {
+    for code in [400, 403, 422, 499, 500, 502, 503, 504, 599] {
+        let (origin, site) = site().await;
+        origin.on(get("/post")).reply(status(code).field("cache-control", "max-age=60").body("bad"));
+        for (number, came) in [("1", "fwd=uri-miss; stored"), ("2", "hit")] {
+            let request = Req::get("/post").field("user-agent", "a").field("x-number", number);
+            site.request(request).await.status(code).body("bad").cache_status(came);
+        }
+        assert_eq!(origin.count("/post"), 1);
+    }
+}
