@@ -27,8 +27,6 @@ pub enum Fault {
     ResponseTooLarge,
     /// The cap on concurrent requests is reached and its queue is full, or the wait in it was too long.
     Overloaded,
-    /// Every address of the origin is marked unhealthy.
-    Unavailable,
     /// The client's own request body broke off or was too large: not the origin's fault.
     RequestBody,
     /// The client paused too long in its request body (408).
@@ -54,7 +52,6 @@ impl Fault {
             Self::ProtocolError => "http_protocol_error",
             Self::ResponseTooLarge => "http_response_header_section_size",
             Self::Overloaded => "connection_limit_reached",
-            Self::Unavailable => "destination_unavailable",
             Self::RequestBody => "http_request_error",
             Self::RequestTimeout => "http_request_timeout",
             Self::RequestTooLarge => "http_request_too_large",
@@ -77,8 +74,7 @@ impl Fault {
             | Self::ConnectionTerminated
             | Self::TlsError
             | Self::ProtocolError
-            | Self::ResponseTooLarge
-            | Self::Unavailable => StatusCode::BAD_GATEWAY,
+            | Self::ResponseTooLarge => StatusCode::BAD_GATEWAY,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use origins::Fault;
 use policy::{Kept, NotKept, Seen};
-use semantics::{Timestamp, coding::vary_on_accept_encoding, date::format_http_date, vary::Vary};
+use semantics::{Timestamp, coding::vary_on_accept_encoding, date::format_http_date, storable::may_be_brought_on, vary::Vary};
 
 use crate::{
     Failure, Interim, Pipeline, Record,
@@ -38,7 +38,7 @@ impl Pipeline {
     ) -> Result<Answer, Failure> {
         let began = Instant::now();
         let request_time = self.shared.clock.at(began);
-        let content = !matches!(request.body(), origins::Body::Empty);
+        question.site.down.tried(request_time);
         let answered = match interim {
             Some(interim) => {
                 let tell = |status: StatusCode, fields: &HeaderMap| {
@@ -63,14 +63,15 @@ impl Pipeline {
                     question.site.fields.apply(status, response.headers_mut(), question.client.scheme);
                 }
                 question.site.refill.pace.took(response_time.since(request_time));
-                if !response.status().is_server_error() {
-                    question.site.down.answered();
-                }
+                question.site.down.answered();
                 Ok(Answer { response, request_time, response_time, took })
             }
             Err(error) => {
-                if means_down(error.fault, content) {
+                if is_unreachable(error.fault) {
                     question.site.down.failed(response_time);
+                } else if is_the_origins(error.fault) {
+                    // It took the connection.
+                    question.site.down.answered();
                 }
                 if is_the_origins(error.fault) {
                     tracing::warn!(site = %question.site.name, target = %question.target, %error, "the origin did not answer");
@@ -143,6 +144,7 @@ impl Pipeline {
         }
         let mut record = Record::new(status, &headers, length, kept, vary);
         record.codable = codable;
+        record.only_for = may_be_brought_on(status).then(|| self.likeness(question));
         (record, store::Scope { site: question.site.id, url, tags })
     }
 }
@@ -170,12 +172,7 @@ const fn is_the_origins(fault: Fault) -> bool {
     !matches!(fault, Fault::RequestBody | Fault::RequestTimeout | Fault::RequestTooLarge | Fault::Overloaded | Fault::Internal)
 }
 
-/// Whether it says that other requests fail, too. Not where the origin answered, or hung up over a request's content: whoever finds a request
-/// that makes it do so could keep everybody's pages old with it.
-const fn means_down(fault: Fault, content: bool) -> bool {
-    match fault {
-        Fault::ConnectionTerminated | Fault::ProtocolError => !content,
-        Fault::ResponseTooLarge => false,
-        _ => is_the_origins(fault),
-    }
+/// Whether other requests fail as well: nothing was asked yet that could be the reason.
+pub(crate) const fn is_unreachable(fault: Fault) -> bool {
+    matches!(fault, Fault::DnsError | Fault::ConnectionRefused | Fault::ConnectionTimeout | Fault::TlsError)
 }

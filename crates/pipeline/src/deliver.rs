@@ -7,11 +7,12 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode, hea
 use origins::FileBody;
 use semantics::{
     RequestFields, Timestamp,
-    cache_status::CacheStatus,
+    cache_status::{CacheStatus, Outcome},
     coding::{Accepted, Coding, evaluate_forms},
     conditional::{Precondition, evaluate},
     date::parse_http_date,
     decimal,
+    freshness::Freshness,
     range::{Part, Ranges, content_range, multipart, multipart_content_type, plan, unsatisfied_range},
 };
 
@@ -50,11 +51,20 @@ pub(crate) async fn stored(
 
 /// Adds what is not stored: the age, and what the cache did.
 pub(crate) fn with_status(response: &mut Response<Body>, record: &Record, status: &CacheStatus<'_>, now: Timestamp) {
-    let ttl = record.freshness.lifetime.as_secs().cast_signed() - record.freshness.age(now).as_secs().cast_signed();
-    let status = CacheStatus { ttl: Some(ttl), ..*status };
+    let status = CacheStatus { ttl: ttl(&record.freshness, status.outcome, now), ..*status };
     let headers = response.headers_mut();
     headers.insert(header::AGE, HeaderValue::from(record.freshness.age(now).as_secs()));
     explain(headers, &status);
+}
+
+/// What is left of the lifetime of a stored response that is served with this outcome, in seconds.
+///
+/// What is served as stale before its lifetime is over was purged softly: nothing of that lifetime is left, and since when nobody knows
+/// (RFC 9211 §2.4).
+pub(crate) fn ttl(freshness: &Freshness, outcome: Outcome, now: Timestamp) -> Option<i64> {
+    let ttl = freshness.lifetime.as_secs().cast_signed() - freshness.age(now).as_secs().cast_signed();
+    let is_stale = matches!(outcome, Outcome::Updating | Outcome::Stale { .. });
+    Some(ttl).filter(|ttl| !is_stale || *ttl <= 0)
 }
 
 /// Content, ready to be cut.

@@ -17,13 +17,14 @@ use serde::{Deserialize, Serialize};
 use store::Hardness;
 
 use crate::{
-    Client, Pipeline, Site, Stored, entry,
+    Client, Pipeline, Site, Stored, deliver, entry,
     fetch::STALE_IF_ERROR,
     next::{Next, purged_name},
     pipeline::{Unjudged, authority, forwarded_status},
     question::Question,
     record::Form,
     refusals::Refusal,
+    trouble::Trouble,
 };
 
 /// How a request is judged, what is stored for it, and what would happen now.
@@ -337,7 +338,10 @@ impl Pipeline {
         match next {
             Next::Deliver(stored, outcome) => {
                 let word = match outcome {
-                    Outcome::Stale { .. } => "It is answered from the store, although stale: the origin is down.".to_owned(),
+                    Outcome::Stale { .. } if question.site.down.at(now) != Trouble::None => {
+                        "It is answered from the store, although stale: the origin is down.".to_owned()
+                    }
+                    Outcome::Stale { .. } => "It is answered from the store, although stale: its last refresh failed.".to_owned(),
                     _ => "It is answered from the store.".to_owned(),
                 };
                 said(delivered(*outcome, stored, now), vec![word])
@@ -393,7 +397,7 @@ fn forms(stored: &Stored) -> Vec<(String, u64)> {
 }
 
 fn delivered(outcome: Outcome, stored: &Stored, now: Timestamp) -> CacheStatus<'static> {
-    CacheStatus { ttl: Some(ttl(&stored.record.freshness, now)), ..CacheStatus::new(outcome) }
+    CacheStatus { ttl: deliver::ttl(&stored.record.freshness, outcome, now), ..CacheStatus::new(outcome) }
 }
 
 /// Whole seconds of freshness left, as `Cache-Status` counts them (RFC 9211 §2.4).

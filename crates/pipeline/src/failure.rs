@@ -6,14 +6,18 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use origins::{Fault, OriginError};
 
-use crate::Body;
+use crate::{Body, ask::is_unreachable};
 
 /// After this many seconds it is worth trying again.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
 
 /// Why there is no response from the origin. Cheap to clone: a whole crowd may share one.
 #[derive(Debug, Clone)]
-pub struct Failure(Arc<Inner>);
+pub struct Failure {
+    inner: Arc<Inner>,
+    /// What the request said that failed: see [`crate::collapse::saying`].
+    saying: Option<u64>,
+}
 
 #[derive(Debug)]
 struct Inner {
@@ -22,35 +26,61 @@ struct Inner {
     name: &'static str,
     /// For the log, never for the visitor.
     detail: String,
+    unreachable: bool,
 }
 
 impl Failure {
+    fn new(inner: Inner) -> Self {
+        Self { inner: Arc::new(inner), saying: None }
+    }
+
+    /// The failure of a request that said this.
+    pub(crate) fn of_saying(self, saying: u64) -> Self {
+        Self { saying: Some(saying), ..self }
+    }
+
+    /// Whether the origin could not be connected to, which concerns all requests.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        self.inner.unreachable
+    }
+
+    /// Whether it may be another request's own affair: it failed over one that said something else.
+    pub(crate) fn is_anothers(&self, saying: impl FnOnce() -> u64) -> bool {
+        self.saying.is_some_and(|failed| failed != saying())
+    }
+
     /// The origin answered, with an error of its own.
     pub(crate) fn of_status(status: StatusCode) -> Self {
-        Self(Arc::new(Inner { status, name: "http_response_status", detail: format!("the origin answered {status}") }))
+        Self::new(Inner { status, name: "http_response_status", detail: format!("the origin answered {status}"), unreachable: false })
+    }
+
+    /// The origin takes longer than a reader waits who can have a stale copy.
+    pub(crate) fn late() -> Self {
+        let detail = "the origin takes too long to be waited for".to_owned();
+        Self::new(Inner { status: Fault::ReadTimeout.status(), name: "late", detail, unreachable: false })
     }
 
     /// Nobody fetches any more what this request waited for.
     pub(crate) fn given_up(detail: &str) -> Self {
-        Self(Arc::new(Inner { status: Fault::Internal.status(), name: Fault::Internal.name(), detail: detail.to_owned() }))
+        Self::new(Inner { status: Fault::Internal.status(), name: Fault::Internal.name(), detail: detail.to_owned(), unreachable: false })
     }
 
     /// The status for a visitor.
     #[must_use]
     pub fn status(&self) -> StatusCode {
-        self.0.status
+        self.inner.status
     }
 
     /// The proxy error type.
     #[must_use]
     pub fn name(&self) -> &'static str {
-        self.0.name
+        self.inner.name
     }
 
     /// What was being done.
     #[must_use]
     pub fn detail(&self) -> &str {
-        &self.0.detail
+        &self.inner.detail
     }
 
     /// The page for a visitor.
@@ -61,7 +91,12 @@ impl Failure {
 
 impl From<&OriginError> for Failure {
     fn from(error: &OriginError) -> Self {
-        Self(Arc::new(Inner { status: error.fault.status(), name: error.fault.name(), detail: error.detail.clone() }))
+        Self::new(Inner {
+            status: error.fault.status(),
+            name: error.fault.name(),
+            detail: error.detail.clone(),
+            unreachable: is_unreachable(error.fault),
+        })
     }
 }
 

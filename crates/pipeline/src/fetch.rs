@@ -1,20 +1,30 @@
 //! One fetch for a crowd: a task of its own, so that it outlives the client that began it.
 
-use std::{future::poll_fn, pin::Pin, rc::Rc, sync::Arc, time::Duration};
+use std::{
+    future::poll_fn,
+    pin::{Pin, pin},
+    rc::Rc,
+    sync::Arc,
+    time::Duration,
+};
 
-use http::{HeaderMap, HeaderName, Method, Response, StatusCode, header};
+use futures_util::future::{Either, select};
+use http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode, header};
 use http_body::Body as _;
 use policy::NotKept;
 use semantics::{
     cache_control::RequestDirectives,
     coding::Coding,
     reuse::allowed_on_error,
+    storable::may_be_brought_on,
     validation::{freshen, same_representation},
 };
 use store::{Lead, Reader, Unread, Writer};
 use tokio::{sync::oneshot, time::timeout};
 
-use crate::{Failure, Interim, Pipeline, Record, Stored, ask::Answer, file::lies_in_a_file, forward, question::Question};
+use crate::{
+    Collapse, Failure, Interim, Pipeline, Record, Stored, ask::Answer, collapse::LOOK, file::lies_in_a_file, forward, question::Question,
+};
 
 /// How long a key is remembered whose answer could not be shared.
 const UNCACHEABLE: Duration = Duration::from_secs(60);
@@ -36,7 +46,8 @@ pub(crate) enum Told {
 }
 
 impl Pipeline {
-    /// Begins a fetch that others may follow. The receiver may be dropped: nobody notices.
+    /// Begins a fetch that others may follow. The receiver may be dropped: then nobody reads it but those who follow, and without any it goes
+    /// on only as long as nobody waits for its place at the origin.
     pub(crate) fn begin_fetch(
         self: &Rc<Self>,
         question: Rc<Question>,
@@ -46,7 +57,10 @@ impl Pipeline {
     ) -> oneshot::Receiver<Told> {
         let (tell, told) = oneshot::channel();
         let pipeline = Rc::clone(self);
-        self.tasks.spawn_local(async move { pipeline.fetch(&question, lead, candidate, (tell, interim)).await });
+        let request = forward::shared(&question, candidate.as_deref());
+        let saying = self.saying(&request);
+        lead.mark(saying);
+        self.tasks.spawn_local(async move { pipeline.fetch(&question, lead, candidate, (request, saying), (tell, interim)).await });
         told
     }
 
@@ -55,21 +69,30 @@ impl Pipeline {
         question: &Question,
         lead: Lead<Record, Failure>,
         candidate: Option<Arc<Stored>>,
+        (request, saying): (Request<origins::Body>, u64),
         (tell, interim): (oneshot::Sender<Told>, Option<Interim>),
     ) {
-        let beginning = if candidate.is_none() { self.beginning(question) } else { None };
-        let request = match &beginning {
-            Some(beginning) => Self::rest(question, beginning),
-            None => forward::shared(question, candidate.as_deref()),
+        let asking = async {
+            let beginning = if candidate.is_none() { self.beginning(question) } else { None };
+            let request = match &beginning {
+                Some(beginning) => Self::rest(question, beginning),
+                None => request,
+            };
+            match (self.ask(question, request, interim.as_ref()).await, beginning) {
+                (Ok(answer), Some(beginning)) => self.completed(question, beginning, answer).await,
+                (asked, _) => asked,
+            }
         };
-        let asked = match (self.ask(question, request, interim.as_ref()).await, beginning) {
-            (Ok(answer), Some(beginning)) => self.completed(question, beginning, answer).await,
-            (asked, _) => asked,
+        let unread = unread(&question.site.collapse, || tell.is_closed() && lead.followers() == 0);
+        let asked = match select(pin!(asking), pin!(unread)).await {
+            Either::Left((asked, _)) => asked,
+            Either::Right(((), _)) => return,
         };
         let answer = match asked {
             Ok(answer) => answer,
             Err(failure) => {
-                lead.failed(failure.clone());
+                self.refresh_failed(question, candidate.as_deref(), &failure);
+                lead.failed(failure.clone().of_saying(saying));
                 let _ = tell.send(Told::Failed(failure));
                 return;
             }
@@ -77,19 +100,30 @@ impl Pipeline {
         if answer.response.status() == StatusCode::NOT_MODIFIED
             && let Some(candidate) = candidate.as_deref()
         {
-            self.confirmed(question, lead, candidate, answer, tell).await;
+            self.shared.trouble.answered(question.hash);
+            self.confirmed(question, lead, candidate, answer, (tell, saying)).await;
             return;
         }
         if answer.response.status().is_server_error()
             && candidate.as_deref().is_some_and(|stored| self.may_go_on(question, stored, answer.response_time))
         {
             let failure = Failure::of_status(answer.response.status());
-            question.site.down.failed(answer.response_time);
-            lead.failed(failure.clone());
+            self.refresh_failed(question, candidate.as_deref(), &failure);
+            lead.failed(failure.clone().of_saying(saying));
             let _ = tell.send(Told::Failed(failure));
             return;
         }
-        self.store(question, lead, answer, tell).await;
+        if candidate.is_some() {
+            self.shared.trouble.answered(question.hash);
+        }
+        self.store(question, lead, answer, (tell, saying)).await;
+    }
+
+    /// What is stored stays stale, and those who ask for it next need not wait for the same. Where the whole origin is away, the site knows.
+    pub(crate) fn refresh_failed(&self, question: &Question, candidate: Option<&Stored>, failure: &Failure) {
+        if candidate.is_some() && !failure.is_unreachable() {
+            self.shared.trouble.failed(question.hash, self.shared.clock.now());
+        }
     }
 
     /// Whether a stale response may stand in for a failed origin, as far as the response goes.
@@ -100,13 +134,13 @@ impl Pipeline {
     }
 
     /// The origin's answer goes to everybody, or to the leader's client alone.
-    async fn store(&self, question: &Question, lead: Lead<Record, Failure>, answer: Answer, tell: oneshot::Sender<Told>) {
+    async fn store(&self, question: &Question, lead: Lead<Record, Failure>, answer: Answer, (tell, saying): (oneshot::Sender<Told>, u64)) {
         let Answer { response, request_time, response_time, took } = answer;
         let status = response.status();
         if status == StatusCode::NOT_MODIFIED {
             // Nothing was asked that this could confirm.
             let failure = Failure::of_status(StatusCode::BAD_GATEWAY);
-            lead.failed(failure.clone());
+            lead.failed(failure.clone().of_saying(saying));
             let _ = tell.send(Told::Failed(failure));
             return;
         }
@@ -121,7 +155,7 @@ impl Pipeline {
             }
             Ok(kept) => kept,
             Err(why) => {
-                self.not_kept(question, lead, status, why);
+                self.not_kept(question, lead, status, (why, saying));
                 let _ = tell.send(Told::Alone { response, why: why.name(), took });
                 return;
             }
@@ -138,7 +172,17 @@ impl Pipeline {
             let _ = tell.send(Told::Growing { record, body: reader, own: only(&parts.headers, &kept.omitted), took });
         }
         let mut body = body;
-        while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+        let mut wanted = pin!(question.site.collapse.place_is_wanted(Duration::ZERO));
+        loop {
+            let frame = match select(poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)), wanted.as_mut()).await {
+                Either::Left((Some(frame), _)) => frame,
+                Either::Left((None, _)) => break,
+                Either::Right(_) if writer.give_up_unread() => return,
+                Either::Right(_) => {
+                    wanted.set(question.site.collapse.place_is_wanted(LOOK));
+                    continue;
+                }
+            };
             match frame.map(http_body::Frame::into_data) {
                 Ok(Ok(data)) => {
                     if push(&mut writer, data, question.site.reader_wait_max).await.is_err() {
@@ -161,13 +205,13 @@ impl Pipeline {
         }
     }
 
-    fn not_kept(&self, question: &Question, lead: Lead<Record, Failure>, status: StatusCode, why: NotKept) {
+    fn not_kept(&self, question: &Question, lead: Lead<Record, Failure>, status: StatusCode, (why, saying): (NotKept, u64)) {
         if status.is_server_error() {
-            // The others are told what the leader was told, instead of asking a failing origin a thousand times.
-            lead.failed(Failure::of_status(status));
+            // Those who said the same are told what the leader was told, instead of asking a failing origin a thousand times.
+            lead.failed(Failure::of_status(status).of_saying(saying));
             return;
         }
-        if why.is_about_this_request() {
+        if why.is_about_this_request() || may_be_brought_on(status) {
             lead.uncacheable();
         } else {
             self.release(question, lead);
@@ -188,7 +232,7 @@ impl Pipeline {
         lead: Lead<Record, Failure>,
         candidate: &Stored,
         answer: Answer,
-        tell: oneshot::Sender<Told>,
+        (tell, saying): (oneshot::Sender<Told>, u64),
     ) {
         let begun = lead.begun();
         match self.freshened(question, candidate, &answer, begun) {
@@ -200,9 +244,9 @@ impl Pipeline {
                 // It confirms something else than what is stored, or forbids keeping it: ask for the whole.
                 self.shared.store.remove(question.hash, &question.key);
                 match self.ask(question, forward::shared(question, None), None).await {
-                    Ok(answer) => self.store(question, lead, answer, tell).await,
+                    Ok(answer) => self.store(question, lead, answer, (tell, saying)).await,
                     Err(failure) => {
-                        lead.failed(failure.clone());
+                        lead.failed(failure.clone().of_saying(saying));
                         let _ = tell.send(Told::Failed(failure));
                     }
                 }
@@ -250,13 +294,18 @@ impl Pipeline {
     /// Stores a response in place of those that answer the same requests.
     pub(crate) fn insert(&self, question: &Question, stored: Stored) -> Arc<Stored> {
         let fields = question.fields();
-        let mut stored = if question.site.on_disk { stored } else { stored.in_memory_only() };
+        let only_for = stored.record.only_for;
+        let mut stored = if question.site.on_disk && only_for.is_none() { stored } else { stored.in_memory_only() };
         if stored.record.codable {
             stored = self.with_forms_of_the_same(question, stored);
         }
         let part = stored.record.part();
         let store = &self.shared.store;
-        let stored = store.insert(question.hash, &question.key, stored, |held| held.vary.matches(&fields) && held.part() == part);
+        let stored = store.insert(question.hash, &question.key, stored, |held| match only_for {
+            // One such error at most, and never in the place of what is for everybody.
+            Some(_) => held.only_for.is_some(),
+            None => held.vary.matches(&fields) && held.part() == part,
+        });
         self.learn_hints(question, &stored);
         if stored.record.codable {
             self.shared.make_form((question.hash, &question.key), &stored, Coding::Gzip);
@@ -278,6 +327,14 @@ impl Pipeline {
             Some(held) if stored.forms().at_hand() == 0 => stored.with_forms(held.forms().share()),
             _ => stored,
         }
+    }
+}
+
+/// Waits until somebody waits for the place of a fetch that nobody reads.
+async fn unread(collapse: &Collapse, is_unread: impl Fn() -> bool) {
+    collapse.place_is_wanted(Duration::ZERO).await;
+    while !is_unread() {
+        collapse.place_is_wanted(LOOK).await;
     }
 }
 

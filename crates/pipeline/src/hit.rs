@@ -119,7 +119,8 @@ impl Pipeline {
         };
         let store = &self.shared.store;
         let found = self.front.borrow_mut().get(store, store.hash(&key), &key)?;
-        let variant = found.resource().variants().iter().position(|stored| stored.record.vary.matches(fields))?;
+        let variant =
+            found.resource().variants().iter().position(|stored| stored.record.only_for.is_none() && stored.record.vary.matches(fields))?;
         let stored = found.resource().variants().get(variant)?;
         let record = &stored.record;
         let now = self.shared.clock.at(started);

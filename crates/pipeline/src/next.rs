@@ -11,7 +11,7 @@ use semantics::{
 };
 use store::{Purged, Resource};
 
-use crate::{Pipeline, Record, Stored, question::Question};
+use crate::{Pipeline, Record, Stored, question::Question, trouble::Trouble};
 
 /// What a lookup finds.
 pub(crate) enum Found {
@@ -52,8 +52,7 @@ impl Pipeline {
             1 => "one variant under this key".to_owned(),
             variants => format!("{variants} variants under this key"),
         });
-        let fields = question.fields();
-        let Some(stored) = resource.variants().iter().find(|stored| stored.record.vary.matches(&fields)) else {
+        let Some(stored) = resource.variants().iter().find(|stored| self.is_for(question, &stored.record)) else {
             trace.decides("vary", true, || format!("none for what this request says in {}", nominated(resource).join(", ")));
             return Found::Nothing(Forwarded::VaryMiss);
         };
@@ -91,13 +90,18 @@ impl Pipeline {
         }
     }
 
+    /// Whether a stored response answers requests that say what this one says.
+    pub(crate) fn is_for(&self, question: &Question, record: &Record) -> bool {
+        record.vary.matches(&question.fields()) && record.only_for.is_none_or(|likeness| likeness == self.likeness(question))
+    }
+
     /// What is to be done with what was found.
     pub(crate) fn next(&self, question: &Question, found: Found, now: Timestamp) -> Next {
         match found {
             Found::Fresh(stored) => Next::Deliver(stored, Outcome::Hit),
             Found::WhileRevalidating(stored) => Next::DeliverAndRefresh(stored),
             Found::Forbidden => Next::OnlyIfCached,
-            Found::Stale(stored, _) if self.stands_in(question, &stored, now) && question.site.down.is_down(now) => {
+            Found::Stale(stored, why) if self.is_in_trouble(question, why, now) && self.stands_in(question, &stored, now) => {
                 Next::Deliver(stored, Outcome::Stale { forwarded: false })
             }
             Found::Stale(stored, why) if why.is_by_request() => Next::Ask(Some(stored), Forwarded::Request),
@@ -105,6 +109,12 @@ impl Pipeline {
             Found::Nothing(_) if question.asks.directives.only_if_cached => Next::OnlyIfCached,
             Found::Nothing(why) => Next::Ask(None, why),
         }
+    }
+
+    /// Whether the origin is known to fail this request: it could not be connected to, or the page's last refresh failed.
+    fn is_in_trouble(&self, question: &Question, why: Stale, now: Timestamp) -> bool {
+        let page = || !why.is_by_request() && self.shared.trouble.at(question.hash, now) != Trouble::None;
+        question.site.down.at(now) != Trouble::None || page()
     }
 
     /// The request that is sent to the origin once for all who ask the same; or `None`: each goes alone.

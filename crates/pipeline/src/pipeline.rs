@@ -30,6 +30,7 @@ use crate::{
     Body, Client, Counters, Failure, Interim, Note, Record, Redirect, Resource, Router, Shared, Site, Stored,
     ask::Answer,
     coded::{best, in_passing},
+    collapse::{Aside, Followed, flight_of_those_who_say},
     deliver,
     entry::{self, Entry, make_private},
     failure,
@@ -38,6 +39,8 @@ use crate::{
     next::{Found, Next},
     popularity::Sampler,
     question::{self, Question},
+    refill,
+    trouble::Trouble,
 };
 
 /// How often a request joins a fetch whose leader then gives up, before it goes alone.
@@ -248,15 +251,20 @@ impl Pipeline {
             self.shared.popularity.asked(question.hash, &question.key);
         }
         let mut collapsed = false;
-        let mut of_variant = None;
-        for attempt in 0..ATTEMPTS {
+        let (mut of_variant, mut anothers) = (None, None::<Failure>);
+        for attempt in 0..=ATTEMPTS {
             let now = self.shared.clock.now();
             let mut found = self.find(&question, now);
             if matches!(found, Found::Nothing(_)) && self.shared.store.may_be_on_disk(question.hash) {
                 found = self.find_on_disk(&question, now).await;
             }
             let (candidate, forwarded) = match self.next(&question, found, now) {
-                Next::Deliver(stored, outcome) => return self.deliver(&question, &stored, outcome, collapsed).await,
+                Next::Deliver(stored, outcome) => {
+                    if matches!(outcome, Outcome::Stale { .. }) {
+                        self.refresh(&question, &stored);
+                    }
+                    return self.deliver(&question, &stored, outcome, collapsed).await;
+                }
                 Next::DeliverAndRefresh(stored) => {
                     self.refresh(&question, &stored);
                     return self.deliver(&question, &stored, Outcome::Updating, collapsed).await;
@@ -271,27 +279,56 @@ impl Pipeline {
                 return self.alone(&question, candidate, forwarded).await;
             };
             let store = &self.shared.store;
-            let flight = of_variant.take().unwrap_or_else(|| self.flight_key(&question));
+            // Whoever still has nothing but others' errors asks for those who say the same: no number of others decides what they get.
+            let failure = anothers.as_ref().filter(|_| attempt == ATTEMPTS);
+            let flight = match failure {
+                Some(_) => flight_of_those_who_say(&question.key, self.said(&fetched, candidate.as_deref())),
+                None if attempt == ATTEMPTS => break,
+                None => of_variant.take().unwrap_or_else(|| self.flight_key(&question)),
+            };
             match store.join_for(store.hash(&flight), &flight, question.url()) {
                 Joined::Full => return self.alone(&question, candidate, forwarded).await,
                 // An earlier flight may have landed between looking and joining.
                 Joined::Lead(lead) if matches!(self.find(&question, now), Found::Fresh(_)) => drop(lead),
                 Joined::Lead(lead) => {
-                    let told = self.begin_fetch(fetched, lead, candidate.clone(), question.interim.clone()).await;
-                    return self.told(&question, told, candidate, forwarded).await;
+                    let place = Aside::of(&question.site);
+                    if let Some(failure) = failure.filter(|_| place.is_none()) {
+                        return self.failed(&question, candidate, failure, forwarded, collapsed).await;
+                    }
+                    let _place = place.filter(|_| failure.is_some());
+                    let told = self.begin_fetch(fetched, lead, candidate.clone(), question.interim.clone());
+                    return match self.in_time(&question, candidate.as_deref(), told).await {
+                        Some(told) => self.told(&question, told, candidate, forwarded).await,
+                        None => self.late(&question, candidate, forwarded, collapsed).await,
+                    };
                 }
                 Joined::Follow(follow) => {
                     collapsed = true;
-                    match follow.outcome().await {
-                        store::Outcome::Serve { record, body } if record.vary.matches(&question.fields()) => {
+                    let outcome = match self.followed(&question, &fetched, candidate.as_ref(), follow).await {
+                        Followed::By(outcome) => outcome,
+                        Followed::Aside(told) => return self.told(&question, Ok(told), candidate, forwarded).await,
+                        Followed::Late => return self.late(&question, candidate, forwarded, collapsed).await,
+                    };
+                    match outcome {
+                        store::Outcome::Serve { record, body } if self.is_for(&question, &record) => {
                             let status = CacheStatus { collapsed, ..forwarded_status(forwarded, Some(record.status), true) };
                             let response = deliver::growing(&record, body, (&question.method, &question.fields()), &status);
                             return (response, Note { collapsed, ..Note::of(status.outcome) });
                         }
-                        store::Outcome::Stored(stored) if stored.record.vary.matches(&question.fields()) => {
+                        // An error that the leader may have brought on itself.
+                        store::Outcome::Serve { record, .. } if record.only_for.is_some() => {
+                            anothers = Some(Failure::of_status(record.status))
+                        }
+                        store::Outcome::Stored(stored) if self.is_for(&question, &stored.record) => {
                             return self.deliver(&question, &stored, Outcome::Revalidated, collapsed).await;
                         }
                         store::Outcome::Uncacheable => return self.alone(&question, candidate, forwarded).await,
+                        // It may be the leader's own affair. Then one of those who say something else leads.
+                        store::Outcome::Failed(failure)
+                            if !failure.is_unreachable() && failure.is_anothers(|| self.said(&fetched, candidate.as_deref())) =>
+                        {
+                            anothers = Some(failure);
+                        }
                         store::Outcome::Failed(failure) => return self.failed(&question, candidate, &failure, forwarded, collapsed).await,
                         // The answer is another variant's: look again, together with those who want the same one.
                         store::Outcome::Serve { record, .. } => of_variant = Some(variant_flight(&question, &record)),
@@ -301,8 +338,18 @@ impl Pipeline {
                 }
             }
         }
-        let candidate = None;
-        self.alone(&question, candidate, Forwarded::Miss).await
+        self.alone(&question, None, Forwarded::Miss).await
+    }
+
+    /// The origin takes too long for somebody who may have what is stored.
+    async fn late(
+        &self,
+        question: &Question,
+        candidate: Option<Arc<Stored>>,
+        forwarded: Forwarded,
+        collapsed: bool,
+    ) -> (Response<Body>, Note) {
+        self.failed(question, candidate, &Failure::late(), forwarded, collapsed).await
     }
 
     /// What the fetch that this request began came to.
@@ -485,16 +532,34 @@ impl Pipeline {
     }
 
     /// Validates a stale response behind the scenes, unless somebody does already.
+    ///
+    /// Where that has just failed, it is asked for now and then, and by a request of the site's own: nobody's fields keep a page old.
     fn refresh(self: &Rc<Self>, question: &Rc<Question>, stored: &Arc<Stored>) {
-        let store = &self.shared.store;
-        // Nobody's cookies go out for all; the next reader without any refreshes it.
-        if question.site.down.is_down(self.shared.clock.now()) || !question.is_shareable() {
+        let (store, now) = (&self.shared.store, self.shared.clock.now());
+        let (site, page) = (question.site.down.at(now), self.shared.trouble.at(question.hash, now));
+        if site == Trouble::Pause || page == Trouble::Pause || (page == Trouble::Due && !self.shared.trouble.tries(question.hash, now)) {
             return;
         }
-        let flight = self.flight_key(question);
+        let own = if site == Trouble::Due || page == Trouble::Due {
+            refill::question(&question.site, (question.hash, &question.key), stored).map(Rc::new)
+        } else {
+            None
+        };
+        let (question, flight) = match own {
+            Some(own) => {
+                let flight = flight_of_those_who_say(&own.key, self.said(&own, Some(stored)));
+                (own, flight)
+            }
+            // Nobody's cookies go out for all; the next reader without any refreshes it.
+            None if !question.is_shareable() => return,
+            None => (Rc::clone(question), self.flight_key(question)),
+        };
         if let Joined::Lead(lead) = store.join_for(store.hash(&flight), &flight, question.url()) {
             // Nobody waits for it who could be told of interim responses.
-            drop(self.begin_fetch(Rc::clone(question), lead, Some(Arc::clone(stored)), None));
+            let told = self.begin_fetch(Rc::clone(&question), lead, Some(Arc::clone(stored)), None);
+            // For so long it is as good as read: pages would stay old if a refresh always had to make way.
+            let wait = question.site.collapse.wait();
+            self.tasks.spawn_local(async move { drop(tokio::time::timeout(wait, told).await) });
         }
     }
 

@@ -33,6 +33,9 @@ pub struct Record {
     pub(crate) last_modified: Option<Timestamp>,
     pub(crate) for_cookies: bool,
     pub(crate) for_authorization: bool,
+    /// Of an error that a request may have brought on itself: what a request has to be like to be answered with it. See
+    /// [`crate::collapse::likeness`]. Kept in memory alone.
+    pub(crate) only_for: Option<u64>,
     /// Whether there may be other forms of its content: then its `Vary` names `Accept-Encoding`.
     pub(crate) codable: bool,
     /// Status line and field lines, each with its line end; from `shown` on, lines that no client gets to see.
@@ -132,6 +135,7 @@ impl Record {
             last_modified: headers.get(header::LAST_MODIFIED).and_then(|value| parse_http_date(value.as_bytes())),
             for_cookies: kept.for_cookies,
             for_authorization: kept.for_authorization,
+            only_for: None,
             codable: false,
             head: head.into_boxed_slice(),
             confirming,

@@ -30,6 +30,7 @@ use crate::{
     Client, Pipeline, Site, Stored,
     fetch::Told,
     question::{Asks, Question},
+    trouble::{Failures, Trouble},
 };
 
 /// After a purge the origin may not know yet what it has just announced: the routes of content management systems come a little later.
@@ -93,6 +94,8 @@ pub struct Refill {
     lanes: usize,
     budget: Option<Arc<Budget>>,
     pub(crate) pace: Pace,
+    /// Its own requests' failures: none of them is a client's.
+    failures: Cell<Failures>,
 }
 
 impl Refill {
@@ -100,7 +103,20 @@ impl Refill {
     #[must_use]
     pub fn new(concurrency: usize, budget: Option<Arc<Budget>>) -> Self {
         let quarter = budget.as_ref().map_or(usize::MAX, |budget| (budget.concurrency() / 4).max(1));
-        Self { lanes: concurrency.min(quarter), budget, pace: Pace::default() }
+        Self { lanes: concurrency.min(quarter), budget, pace: Pace::default(), failures: Cell::default() }
+    }
+
+    /// Whether nothing is asked for a while, as the last page failed.
+    fn rests(&self, now: Timestamp) -> bool {
+        self.failures.get().at(now) == Trouble::Pause
+    }
+
+    fn ended(&self, done: bool, now: Timestamp) {
+        let mut failures = if done { Failures::default() } else { self.failures.get() };
+        if !done {
+            failures.pause(now);
+        }
+        self.failures.set(failures);
     }
 
     fn readers_wait(&self) -> bool {
@@ -222,6 +238,7 @@ impl Run<'_> {
         while !pages.borrow().is_empty() && self.may_go_on(site).await {
             let Some(mut page) = pages.borrow_mut().pop_front() else { return };
             let done = self.page(site, &page).await;
+            site.refill.ended(done, self.pipeline.shared.clock.now());
             page.attempts += 1;
             if done || page.attempts >= ATTEMPTS {
                 let _ = pending.fetch_update(Relaxed, Relaxed, |pages| pages.checked_sub(1));
@@ -238,7 +255,7 @@ impl Run<'_> {
             if self.is_over() {
                 return false;
             }
-            if !site.down.is_down(now) && !site.refill.readers_wait() && site.refill.pace.allows(now) {
+            if !site.down.is_down(now) && !site.refill.rests(now) && !site.refill.readers_wait() && site.refill.pace.allows(now) {
                 return true;
             }
             tokio::time::sleep(LOOK).await;
@@ -249,7 +266,7 @@ impl Run<'_> {
     async fn page(&self, site: &Rc<Site>, page: &Page) -> bool {
         let (pipeline, store) = (self.pipeline, &self.pipeline.shared.store);
         for stored in pipeline.purged_softly(page.hash, &page.key) {
-            let Some(question) = question(site, page, &stored).map(Rc::new) else { continue };
+            let Some(question) = question(site, (page.hash, &page.key), &stored).map(Rc::new) else { continue };
             if store.uncacheable(question.hash, pipeline.shared.clock.now().as_millis()) {
                 continue;
             }
@@ -280,8 +297,8 @@ impl Run<'_> {
 
 /// The request that has this answer: what the key says, and the fields that the response nominates as they were. `None` if there is no such
 /// request that anybody could send, and whose answer everybody may have.
-fn question(site: &Rc<Site>, page: &Page, stored: &Stored) -> Option<Question> {
-    let replay = Replay::of(&page.key)?;
+pub(crate) fn question(site: &Rc<Site>, (hash, of): (KeyHash, &[u8]), stored: &Stored) -> Option<Question> {
+    let replay = Replay::of(of)?;
     let mut headers = HeaderMap::new();
     headers.insert(header::HOST, HeaderValue::from_str(replay.authority).ok()?);
     headers.insert(header::USER_AGENT, USER_AGENT);
@@ -301,7 +318,7 @@ fn question(site: &Rc<Site>, page: &Page, stored: &Stored) -> Option<Question> {
     let fields = RequestFields::from_map(&headers);
     let head = RequestHead { method: &Method::GET, scheme: replay.scheme, authority: replay.authority, path, query, fields: &fields };
     let verdict = site.policy.verdict(site.id, &head, &mut key);
-    if verdict != Verdict::Lookup(Asked::default()) || *key != *page.key || !stored.record.vary.matches(&fields) {
+    if verdict != Verdict::Lookup(Asked::default()) || *key != *of || !stored.record.vary.matches(&fields) {
         return None;
     }
     let asks = Asks::of(site, path, &fields);
@@ -317,7 +334,7 @@ fn question(site: &Rc<Site>, page: &Page, stored: &Stored) -> Option<Question> {
         asked: Asked::default(),
         asks,
         interim: None,
-        hash: page.hash,
+        hash,
         key,
         headers,
     };

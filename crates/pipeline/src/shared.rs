@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    hash::RandomState,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
@@ -14,7 +15,7 @@ use store::{Hardness, Target};
 
 use crate::{
     Clock, Refilling, Store, dictionaries::Dictionaries, early_hints::EarlyHints, entry::Verifying, popularity::Popularity, purge::Purging,
-    refusals::Refusals, store_body::CopyBudget,
+    refusals::Refusals, store_body::CopyBudget, trouble::Pages,
 };
 
 /// A worker's front may hold this part of the memory tier,
@@ -39,6 +40,10 @@ pub struct Shared {
     pub(crate) popularity: Popularity,
     purged_at: AtomicU64,
     pub(crate) refusals: Refusals,
+    /// Pages whose refresh failed a moment ago.
+    pub(crate) trouble: Pages,
+    /// For what requests say, in numbers.
+    pub(crate) secret: RandomState,
     /// What a worker's front may keep from being freed, in bytes.
     pub(crate) front_bytes: u64,
     pub(crate) copying: Arc<CopyBudget>,
@@ -72,6 +77,8 @@ impl Shared {
             popularity: Popularity::new(),
             purged_at: AtomicU64::new(0),
             refusals: Refusals::default(),
+            trouble: Pages::default(),
+            secret: RandomState::new(),
             front_bytes,
             copying,
             verifying: Verifying::default(),

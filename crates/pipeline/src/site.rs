@@ -16,11 +16,10 @@ use origins::Origin;
 use policy::Policy;
 use semantics::{Timestamp, target::host_without_port};
 
-use crate::{Auth, Https, Refill, ResponseFields};
-
-/// How long after a failure stale responses are served without asking again: it grows from the first to the last.
-const DOWN_MIN: Duration = Duration::from_millis(500);
-const DOWN_MAX: Duration = Duration::from_secs(5);
+use crate::{
+    Auth, Collapse, Https, Refill, ResponseFields,
+    trouble::{Failures, Trouble},
+};
 
 /// One publication, as one worker sees it.
 pub struct Site {
@@ -46,6 +45,8 @@ pub struct Site {
     pub on_disk: bool,
     /// Since when, and until when, the origin counts as down.
     pub down: Down,
+    /// How its requests share fetches.
+    pub collapse: Collapse,
     /// How it comes back after a soft purge.
     pub refill: Refill,
     /// What is done about plain http.
@@ -56,43 +57,54 @@ pub struct Site {
     pub fields: ResponseFields,
 }
 
-/// Whether the origin is known to be down.
+/// Whether the origin is known to be down: it could not be connected to. What single requests come to says nothing about the others.
 #[derive(Debug, Default)]
 pub struct Down {
-    until: Cell<Timestamp>,
-    pause: Cell<Duration>,
+    failures: Cell<Failures>,
     seen: Arc<AtomicBool>,
 }
 
 impl Down {
-    /// One that also tells others, through `seen`, whether the last request to the origin failed.
+    /// One that also tells others, through `seen`, whether the origin could not be connected to when that was tried last.
     #[must_use]
     pub fn telling(seen: Arc<AtomicBool>) -> Self {
         Self { seen, ..Self::default() }
     }
 
-    /// Whether stale responses are to be served without asking.
+    pub(crate) fn at(&self, now: Timestamp) -> Trouble {
+        self.failures.get().at(now)
+    }
+
+    /// Whether nobody is to ask who need not.
     pub(crate) fn is_down(&self, now: Timestamp) -> bool {
-        now < self.until.get()
+        self.at(now) == Trouble::Pause
     }
 
     /// Until when.
     pub(crate) fn until(&self) -> Timestamp {
-        self.until.get()
+        self.failures.get().until()
+    }
+
+    /// Somebody asks. If the origin was down, others who need not ask wait for what comes of it.
+    pub(crate) fn tried(&self, now: Timestamp) {
+        let mut failures = self.failures.get();
+        if failures.at(now) == Trouble::Due {
+            failures.tried(now);
+            self.failures.set(failures);
+        }
     }
 
     pub(crate) fn failed(&self, now: Timestamp) {
-        let pause = (self.pause.get() * 2).clamp(DOWN_MIN, DOWN_MAX);
-        self.pause.set(pause);
-        self.until.set(now + pause);
+        let mut failures = self.failures.get();
+        failures.pause(now);
+        self.failures.set(failures);
         self.seen.store(true, Relaxed);
     }
 
     pub(crate) fn answered(&self) {
         // Nearly always it was up before: then nothing that is shared is written.
-        if self.until.get() != Timestamp::default() || self.seen.load(Relaxed) {
-            self.pause.set(Duration::ZERO);
-            self.until.set(Timestamp::default());
+        if self.failures.get().until() != Timestamp::default() || self.seen.load(Relaxed) {
+            self.failures.set(Failures::default());
             self.seen.store(false, Relaxed);
         }
     }

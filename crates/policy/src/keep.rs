@@ -92,7 +92,13 @@ impl NotKept {
     /// Whether the next request for the same key may fare better, so that nothing is to be remembered of this one.
     #[must_use]
     pub const fn is_about_this_request(self) -> bool {
-        matches!(self, Self::Cookie | Self::NotStorable(NotStorable::Authorization | NotStorable::RequestNoStore | NotStorable::Method))
+        matches!(
+            self,
+            Self::Cookie
+                | Self::NotStorable(
+                    NotStorable::Authorization | NotStorable::RequestNoStore | NotStorable::Method | NotStorable::OfRequest
+                )
+        )
     }
 }
 

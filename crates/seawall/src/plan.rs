@@ -17,7 +17,7 @@ use origins::{
     files::{self, Files, FilesOptions},
     http::{Address, Budget, HttpOptions, HttpOrigin, tls_config},
 };
-use pipeline::{Auth, Down, Https, Refill, ResponseFields, Router, Shared};
+use pipeline::{Auth, Collapse, Down, Https, Refill, ResponseFields, Router, Shared};
 use policy::{EarlyHints, Policy};
 use store::{Hardness, SiteNumber, SiteNumbers, Target};
 
@@ -115,7 +115,7 @@ impl SitePlan {
             OriginHost::Client => None,
             OriginHost::Name(name) => Some(name.clone()),
             OriginHost::Origin => match &source {
-                SharedSource::Http { options, .. } => options.addresses.first().map(Address::authority),
+                SharedSource::Http { options, .. } => options.addresses().first().map(Address::authority),
                 SharedSource::Files { .. } | SharedSource::Blog { .. } => None,
             },
         };
@@ -159,6 +159,7 @@ impl SitePlan {
             reader_wait_max: settings.limits.write_timeout,
             on_disk: self.on_disk,
             down: Down::telling(Arc::clone(&self.down)),
+            collapse: Collapse::new(self.site.origin.collapse_wait, budget.clone()),
             refill: Refill::new(settings.refill.concurrency, budget),
             https: Https {
                 redirect: self.site.https_redirect,

@@ -34,6 +34,10 @@ pub enum NotStorable {
     /// A 412, 416 or 417: true of the request's own precondition, range or expectation alone, and a cached copy would answer everyone with
     /// it.
     Ranged,
+    /// A status that is about what this one request said or how it came: its fields were too long or not acceptable, its content had no
+    /// length, its connection was the wrong one (RFC 9110 §15.5.7, §15.5.9, §15.5.12, §15.5.14, §15.5.16, §15.5.20, §15.5.22; RFC 8470 §5.2).
+    /// Nothing of that is in the key, so a cached copy would answer everyone with it.
+    OfRequest,
     /// The request said `no-store` (§5.2.1.5).
     RequestNoStore,
     /// The response said `no-store` (§5.2.2.5).
@@ -61,6 +65,7 @@ impl NotStorable {
             Self::Partial => "partial",
             Self::NotModified => "not-modified",
             Self::Ranged => "ranged",
+            Self::OfRequest => "of-request",
             Self::RequestNoStore => "request-no-store",
             Self::NoStore => "no-store",
             Self::Private => "private",
@@ -116,6 +121,7 @@ fn status_permits(status: StatusCode, directives: &ResponseDirectives) -> Result
         206 => Err(NotStorable::Partial),
         304 => Err(NotStorable::NotModified),
         412 | 416 | 417 => Err(NotStorable::Ranged),
+        406 | 408 | 411 | 413 | 415 | 421 | 425 | 426 => Err(NotStorable::OfRequest),
         // RFC 6585 §3 to §6: "MUST NOT be stored by a cache".
         0..200 | 428 | 429 | 431 | 511 => Err(NotStorable::Status),
         _ if directives.must_understand && !understood(status) => Err(NotStorable::NotUnderstood),
@@ -126,6 +132,13 @@ fn status_permits(status: StatusCode, directives: &ResponseDirectives) -> Result
 /// Whether this cache does all that the definition of the status asks of a cache: those of RFC 9110 §15, and some that ask nothing.
 fn understood(status: StatusCode) -> bool {
     matches!(status.as_u16(), 200..=205 | 300..=303 | 305 | 307 | 308 | 400..=411 | 413..=415 | 421 | 422 | 426 | 451 | 500..=505)
+}
+
+/// Whether a request may have brought this status on itself by a field that is in no key and in no `Vary`: an error that is not plainly
+/// about the target. RFC 9111 §3 lets a cache store it, if it says for how long; whom it then answers is another question (§4: "MAY").
+#[must_use]
+pub fn may_be_brought_on(status: StatusCode) -> bool {
+    (status.is_client_error() || status.is_server_error()) && !matches!(status.as_u16(), 404 | 405 | 410 | 414 | 451)
 }
 
 /// `*` in any line, as any member (RFC 9110 §12.5.5); a member that is no field name counts as that, as it does in `vary`. So does one that

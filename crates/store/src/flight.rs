@@ -7,7 +7,7 @@
 
 use std::fmt;
 use std::future::poll_fn;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
@@ -91,6 +91,19 @@ impl<R: Record, E: Failure> Lead<R, E> {
         self.begun
     }
 
+    /// Tells followers what was asked: a number that the caller compares.
+    pub fn mark(&self, mark: u64) {
+        if let Some(seat) = &self.seat {
+            seat.flight.mark.store(mark, Ordering::Relaxed);
+        }
+    }
+
+    /// Requests that wait for the outcome.
+    #[must_use]
+    pub fn followers(&self) -> usize {
+        self.seat.as_ref().map_or(0, |seat| seat.flight.state.lock().waiting)
+    }
+
     /// A follower for the client that began this flight; `followers_max` never refuses it. Take it before the fetch begins: the client then
     /// waits like any other, and the fetch outlives it.
     #[must_use]
@@ -151,6 +164,12 @@ pub struct Follow<R: Record, E: Failure> {
 }
 
 impl<R: Record, E: Failure> Follow<R, E> {
+    /// What the leader was [marked](Lead::mark) with; zero, if it was not.
+    #[must_use]
+    pub fn mark(&self) -> u64 {
+        self.flight.mark.load(Ordering::Relaxed)
+    }
+
     /// Waits for the outcome. Has no limit of its own: the caller sets one. Cancel-safe.
     pub async fn outcome(mut self) -> Outcome<R, E> {
         poll_fn(|cx| self.poll_outcome(cx)).await
@@ -317,7 +336,7 @@ impl<R: Record, E: Failure> Flights<R, E> {
         // Read after whatever the newcomer has seen: no purge that it knows of is younger.
         let fetching = begin();
         let begun = fetching.begun();
-        let flight = Arc::new(Flight { hash, key: key.into(), begun, state: Mutex::new(State::default()) });
+        let flight = Arc::new(Flight { hash, key: key.into(), begun, mark: AtomicU64::new(0), state: Mutex::new(State::default()) });
         stripe.insert(hash, Arc::clone(&flight));
         drop(stripe);
         Joined::Lead(Lead {
@@ -378,6 +397,7 @@ struct Flight<R: Record, E: Failure> {
     hash: KeyHash,
     key: Box<[u8]>,
     begun: Generation,
+    mark: AtomicU64,
     state: Mutex<State<R, E>>,
 }
 

@@ -373,6 +373,16 @@ impl<E> Growing<E> {
         whole
     }
 
+    /// Ends the body early if it has no readers. It gets none afterwards.
+    pub(crate) fn break_off_unread(&self) -> bool {
+        let mut body = self.body.lock();
+        if body.readers > 0 || body.end.is_some() {
+            return false;
+        }
+        body.end = Some(Err(Broken::Abandoned));
+        true
+    }
+
     /// Ends the body early.
     pub(crate) fn break_off(&self, broken: Broken<E>) {
         let mut body = self.body.lock();

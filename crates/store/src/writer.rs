@@ -12,7 +12,7 @@ use crate::purge::Generation;
 use crate::resource::Record;
 
 /// Writes the body that a flight's followers read. Belongs to the fetch, not to a client: no reader's departure is noticed here, except
-/// when the body is too long to be stored and the last reader has gone.
+/// when the body is too long to be stored and the last reader has gone, or when the fetch [asks](Self::give_up_unread).
 ///
 /// Dropping it breaks the body off: readers get [`Broken::Abandoned`] after the bytes that arrived.
 pub struct Writer<R: Record, E: Failure> {
@@ -69,6 +69,16 @@ impl<R: Record, E: Failure> Writer<R, E> {
     /// waits for no reader. For when a push has taken longer than one client may hold up all the others.
     pub fn drop_slowest(&self) -> usize {
         self.growing.drop_slowest()
+    }
+
+    /// Gives the fetch up if nobody reads it. Whoever asks meanwhile either keeps it going or begins another one, never reads half a body.
+    #[must_use]
+    pub fn give_up_unread(&mut self) -> bool {
+        let unread = self.growing.break_off_unread();
+        if unread {
+            self.seat = None;
+        }
+        unread
     }
 
     /// The body is complete: readers come to its end. Returns all of it, in an allocation of exactly its size or, once all is written, in a

@@ -73,7 +73,13 @@ fn in_time<T>(result: Result<T, tokio::time::error::Elapsed>, address: &Address)
 }
 
 fn refused(address: &Address, error: io::Error) -> OriginError {
-    let fault = if error.kind() == io::ErrorKind::TimedOut { Fault::ConnectionTimeout } else { Fault::ConnectionRefused };
+    // No descriptor is left in this process or on this machine (Linux: ENFILE, EMFILE), or no port: there is nothing to connect from.
+    let is_ours = matches!(error.raw_os_error(), Some(23 | 24)) || error.kind() == io::ErrorKind::AddrNotAvailable;
+    let fault = match error.kind() {
+        _ if is_ours => Fault::Overloaded,
+        io::ErrorKind::TimedOut => Fault::ConnectionTimeout,
+        _ => Fault::ConnectionRefused,
+    };
     OriginError::new(fault, format!("connect to {address}")).because(error)
 }
 

@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    pin::pin,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -9,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use crate::{Fault, OriginError};
 
@@ -23,6 +24,8 @@ pub struct Budget {
     waiting: AtomicUsize,
     queue_max: usize,
     queue_timeout: Duration,
+    /// Tells that somebody has begun to wait.
+    wanted: Notify,
 }
 
 /// A place within a [`Budget`]; given back when dropped, on any thread.
@@ -36,7 +39,14 @@ impl Budget {
     #[must_use]
     pub fn new(concurrency: usize, queue_max: usize, queue_timeout: Duration) -> Self {
         let concurrency = concurrency.clamp(1, Semaphore::MAX_PERMITS);
-        Self { places: Arc::new(Semaphore::new(concurrency)), concurrency, waiting: AtomicUsize::new(0), queue_max, queue_timeout }
+        Self {
+            places: Arc::new(Semaphore::new(concurrency)),
+            concurrency,
+            waiting: AtomicUsize::new(0),
+            queue_max,
+            queue_timeout,
+            wanted: Notify::new(),
+        }
     }
 
     /// Requests that hold a place.
@@ -49,6 +59,15 @@ impl Budget {
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Waits until somebody waits for a place, for whoever could do without its own.
+    pub async fn wanted(&self) {
+        let mut wanted = pin!(self.wanted.notified());
+        wanted.as_mut().enable();
+        if self.waiting() == 0 {
+            wanted.await;
+        }
     }
 
     /// The cap.
@@ -72,6 +91,7 @@ impl Budget {
             return Ok(permit);
         }
         let _queued = Queued::enter(self)?;
+        self.wanted.notify_waiters();
         match tokio::time::timeout(self.queue_timeout, Arc::clone(&self.places).acquire_owned()).await {
             Ok(Ok(place)) => Ok(Permit { _place: place }),
             // The semaphore is never closed; were it, there would be no place either.
@@ -152,6 +172,21 @@ mod tests {
         let second = second.await.expect("its turn");
         assert_eq!((budget.in_flight(), budget.waiting()), (1, 0));
         drop(second);
+    }
+
+    #[tokio::test]
+    async fn whoever_could_do_without_its_place_is_told_that_it_is_wanted() {
+        let budget = Budget::new(1, 2, Duration::from_secs(5));
+        let first = budget.acquire().await.expect("the only place");
+        let mut before = Box::pin(budget.wanted());
+        assert!(before.as_mut().now_or_never().is_none());
+        let mut second = Box::pin(budget.acquire());
+        assert!(second.as_mut().now_or_never().is_none(), "waits");
+        before.await;
+        budget.wanted().await;
+        drop(first);
+        drop(second.await.expect("its turn"));
+        assert!(budget.wanted().now_or_never().is_none());
     }
 
     #[test]

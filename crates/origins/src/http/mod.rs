@@ -40,14 +40,16 @@ pub use tls::tls_config;
 use crate::{Body, Fault, LocalFuture, OnInterim, Origin, OriginError};
 use content::Content;
 use head::Head;
-use pool::{Pool, Turn};
+use health::Health;
+use pool::Pool;
 use wire::{Wire, WireBody, WireLease};
 
 /// How to reach an origin and how long to wait for it. [`HttpOptions::new`] has the defaults.
 #[derive(Clone)]
 pub struct HttpOptions {
-    /// Where it listens; not empty. Several take turns, and stand in for each other when one is down.
-    pub addresses: Vec<Address>,
+    addresses: Vec<Address>,
+    /// What is known of each of them, by all workers together.
+    known: Arc<[Health]>,
     /// For https addresses: see [`tls_config`].
     pub tls: Arc<rustls::ClientConfig>,
     /// For the name, the connection and TLS together: 5 s.
@@ -71,10 +73,11 @@ pub struct HttpOptions {
 }
 
 impl HttpOptions {
-    /// The defaults.
+    /// The defaults for these addresses, of which there is to be one at least. Several take turns, and stand in for each other when one is down.
     #[must_use]
     pub fn new(addresses: Vec<Address>, tls: Arc<rustls::ClientConfig>) -> Self {
         Self {
+            known: addresses.iter().map(|_| Health::default()).collect(),
             addresses,
             tls,
             connect_timeout: Duration::from_secs(5),
@@ -86,6 +89,16 @@ impl HttpOptions {
             response_fields_max: 100,
             health: HealthOptions::default(),
         }
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn addresses(&self) -> &[Address] {
+        &self.addresses
+    }
+
+    fn health_of(&self, address: usize) -> &Health {
+        &self.known[address]
     }
 
     /// Larger than the head, so that it is the head's limit that is met first; and large enough for few reads of a long body.
@@ -100,7 +113,7 @@ impl fmt::Debug for HttpOptions {
     }
 }
 
-/// An HTTP origin, as one worker sees it: its own connections and its own opinion of who is up.
+/// An HTTP origin, as one worker sees it: with connections of its own.
 ///
 /// Runs where [`tokio::task::spawn_local`] does. Healthy addresses take turns (round robin): all are meant to be the same site.
 ///
@@ -141,7 +154,11 @@ impl HttpOrigin {
 
     /// What this worker knows of each address.
     pub fn addresses(&self) -> impl Iterator<Item = AddressStatus<'_>> {
-        self.pool.slots.iter().map(|slot| AddressStatus { address: &slot.address, up: slot.is_up(), idle: slot.idle() })
+        self.pool.slots.iter().enumerate().map(|(number, slot)| AddressStatus {
+            address: &slot.address,
+            up: self.pool.health(number).is_up(),
+            idle: slot.idle(),
+        })
     }
 
     /// The budget, for metrics.
@@ -177,29 +194,32 @@ impl HttpOrigin {
                 return Box::pin(self.exchange_both_ways(request, nature, permit)).await;
             }
             let (mut last, now) = (None, Instant::now());
-            for (slot, turn) in self.turns(now) {
+            for slot in self.turns(now) {
                 match self.ask(slot, (&request, nature, now), interim).await {
                     Ok((head, wire)) => {
-                        turn.succeeded();
                         request::spare::give(std::mem::take(request.headers_mut()));
                         return self.deliver(slot, (request.method(), nature), head, wire, permit);
                     }
-                    Err(failed) => last = Some(failed.told(turn, &self.pool.options)?),
+                    Err(failed) => last = Some(failed.or_next()?),
                 }
             }
-            Err(last.unwrap_or_else(|| self.all_down()))
+            Err(last.unwrap_or_else(unasked))
         }
     }
 
-    /// The addresses that may be asked, each in its turn.
-    fn turns(&self, now: Instant) -> impl Iterator<Item = (usize, Turn<'_>)> {
+    /// The addresses, each in its turn; those that are down after all others. Beyond the 64th they are asked in their turn whatever is known.
+    fn turns(&self, now: Instant) -> impl Iterator<Item = usize> + use<> {
         let count = self.pool.slots.len();
         let start = self.next.replace((self.next.get() + 1) % count);
-        (start..count).chain(0..start).filter_map(move |slot| Some((slot, self.pool.slots[slot].admit(now)?)))
-    }
-
-    fn all_down(&self) -> OriginError {
-        OriginError::new(Fault::Unavailable, format!("all {} addresses are down", self.pool.slots.len()))
+        let mut later = 0_u64;
+        if count > 1 {
+            for slot in (0..count.min(64)).filter(|&slot| !self.pool.health(slot).has_its_turn(now)) {
+                later |= 1 << slot;
+            }
+        }
+        let in_turn =
+            move |is_later: bool| (start..count).chain(0..start).filter(move |&slot| (slot < 64 && later >> slot & 1 == 1) == is_later);
+        in_turn(false).chain(in_turn(true))
     }
 
     /// Asks one address: over an idle connection if there is one, else over a new one; over a new one again if the idle one had died
@@ -218,7 +238,7 @@ impl HttpOrigin {
                 wire
             } else {
                 // Nothing was sent: another address may serve any method.
-                let opened = Box::pin(self.pool.open_wire(slot)).await.map_err(|error| Failed { error, blame: true, next: true })?;
+                let opened = Box::pin(self.pool.open_wire(slot)).await.map_err(|error| Failed { error, next: true })?;
                 asked = Instant::now();
                 opened
             };
@@ -229,7 +249,7 @@ impl HttpOrigin {
                 Some(Err(broken)) => broken,
                 None => {
                     let error = OriginError::new(Fault::ReadTimeout, format!("no response from {address}"));
-                    return Err(Failed { error, blame: true, next: false });
+                    return Err(Failed { error, next: false });
                 }
             };
             // Bytes that came before anything was sent were not about this request: a 408 to an idle connection, say.
@@ -239,8 +259,7 @@ impl HttpOrigin {
                 continue;
             }
             let error = broken.into_error("response head from", address);
-            let blame = !wire.reused && !nature.content && error.fault != Fault::ResponseTooLarge;
-            return Err(Failed { error, blame, next: wire.nothing_sent() });
+            return Err(Failed { error, next: wire.nothing_sent() });
         }
     }
 
@@ -290,26 +309,18 @@ impl Origin for HttpOrigin {
     }
 }
 
-/// Faults that say nothing about the address.
-const fn is_ours_or_the_clients(fault: Fault) -> bool {
-    matches!(fault, Fault::RequestBody | Fault::RequestTimeout | Fault::RequestTooLarge | Fault::Internal)
-}
-
 /// What of a request decides over its connection and whether it may be sent twice.
 #[derive(Debug, Clone, Copy)]
 struct Nature {
     idempotent: bool,
     upgrade: bool,
-    /// It brings content, over which an origin may hang up without being down: a stranger could send such a request again and again.
-    content: bool,
     /// Its credentials are for the connection, not for the request.
     bound: bool,
 }
 
 impl Nature {
     fn of(request: &Request<Body>) -> Self {
-        let content = !matches!(request.body(), Body::Empty);
-        let mut nature = Self { idempotent: request::is_idempotent(request.method()), upgrade: false, content, bound: false };
+        let mut nature = Self { idempotent: request::is_idempotent(request.method()), upgrade: false, bound: false };
         for (name, value) in request.headers() {
             nature.upgrade |= *name == header::UPGRADE;
             nature.bound |= *name == header::AUTHORIZATION && request::binds_connection(value);
@@ -326,18 +337,18 @@ fn challenges_connection(fields: &HeaderMap) -> bool {
 /// An address did not answer.
 struct Failed {
     error: OriginError,
-    /// Whether it is the address's fault.
-    blame: bool,
     /// Whether another one may be asked.
     next: bool,
 }
 
 impl Failed {
-    /// Tells the address's health; the error if no other address may be asked.
-    fn told(self, turn: Turn<'_>, options: &HttpOptions) -> Result<OriginError, OriginError> {
-        if self.blame {
-            turn.failed(options);
-        }
+    /// The error, to be kept while another address is asked; or, where none may be, to be returned.
+    fn or_next(self) -> Result<OriginError, OriginError> {
         if self.next { Ok(self.error) } else { Err(self.error) }
     }
+}
+
+/// What is said when there was no address to ask, which [`HttpOrigin::new`] excludes.
+fn unasked() -> OriginError {
+    OriginError::new(Fault::Internal, "an origin without an address")
 }

@@ -25,7 +25,13 @@ use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use tokio::{task::AbortHandle, time::Instant};
 
-use super::{Address, HttpOptions, connect, health::Health, outgoing::Outgoing, wire::Wire};
+use super::{
+    Address, HttpOptions,
+    connect::{self, Stream},
+    health::{Health, Way},
+    outgoing::Outgoing,
+    wire::Wire,
+};
 use crate::{Fault, OriginError};
 
 /// An open connection that hyper serves: for content that is still coming from its client, and for upgrades. Dropping it closes it, whatever is still on its way.
@@ -40,8 +46,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) async fn open(address: &Address, options: &HttpOptions) -> Result<Self, OriginError> {
-        let stream = connect::connect(address, options).await?;
+    async fn open(stream: Stream, address: &Address, options: &HttpOptions) -> Result<Self, OriginError> {
         let (stream, heard) = connect::Watched::new(stream);
         let mut builder = Builder::new();
         builder.max_header_size(options.response_header_bytes_max).max_buf_size(options.read_buffer_bytes_max());
@@ -94,11 +99,10 @@ impl Drop for Connection {
     }
 }
 
-/// One address, what is known of it, and the connections that wait for a request.
+/// One address, and the connections that wait for a request.
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) address: Address,
-    health: Mutex<Health>,
     idle: Mutex<Vec<Idle<Connection>>>,
     idle_wires: Mutex<Vec<Idle<Box<Wire>>>>,
 }
@@ -119,27 +123,45 @@ pub(super) struct Pool {
 
 impl Pool {
     pub(super) fn new(options: Arc<HttpOptions>) -> Self {
-        let slot = |address: &Address| Slot {
-            address: address.clone(),
-            health: Mutex::new(Health::new()),
-            idle: Mutex::default(),
-            idle_wires: Mutex::default(),
-        };
-        Self { slots: options.addresses.iter().map(slot).collect(), options, reaping: AtomicBool::new(false) }
+        let slot = |address: &Address| Slot { address: address.clone(), idle: Mutex::default(), idle_wires: Mutex::default() };
+        Self { slots: options.addresses().iter().map(slot).collect(), options, reaping: AtomicBool::new(false) }
     }
 
     /// Opens a connection; from the first one on, idle ones that grew too old are closed as long as the pool lives.
     pub(super) async fn open(self: &Arc<Self>, slot: usize) -> Result<Connection, OriginError> {
-        let connection = Connection::open(&self.slots[slot].address, &self.options).await?;
+        let stream = self.connect(slot).await?;
+        let connection = Connection::open(stream, &self.slots[slot].address, &self.options).await?;
         self.begin_reaping();
         Ok(connection)
     }
 
-    /// The same, for requests whose content is at hand.
+    /// Opens a connection for requests whose content is at hand.
     pub(super) async fn open_wire(self: &Arc<Self>, slot: usize) -> Result<Box<Wire>, OriginError> {
-        let stream = connect::connect(&self.slots[slot].address, &self.options).await?;
+        let stream = self.connect(slot).await?;
         self.begin_reaping();
         Ok(Box::new(Wire::new(stream)))
+    }
+
+    /// What all workers know of an address.
+    pub(super) fn health(&self, slot: usize) -> &Health {
+        self.options.health_of(slot)
+    }
+
+    /// Connects, and remembers how that went. Takes as long as two attempts at most: one that another request began, and one of its own.
+    async fn connect(&self, slot: usize) -> Result<Stream, OriginError> {
+        let (address, health) = (&self.slots[slot].address, self.health(slot));
+        let mut way = health.way(Instant::now());
+        while let Way::Wait(waiting) = way {
+            waiting.end().await?;
+            way = health.way(Instant::now());
+        }
+        let trial = if let Way::Try(trial) = way { Some(trial) } else { None };
+        let connected = connect::connect(address, &self.options).await;
+        match &connected {
+            Ok(_) => health.connected(address, trial),
+            Err(error) => health.failed(address, trial, error, Instant::now(), self.options.health),
+        }
+        connected
     }
 
     fn begin_reaping(self: &Arc<Self>) {
@@ -223,17 +245,6 @@ impl Pool {
 }
 
 impl Slot {
-    /// Asks for this address's turn.
-    pub(super) fn admit(&self, now: Instant) -> Option<Turn<'_>> {
-        let admitted = self.health.lock().admit(now);
-        // A turn that was not given must not come into being: it would be given back.
-        admitted.then(|| Turn { slot: self, told: false })
-    }
-
-    pub(super) fn is_up(&self) -> bool {
-        self.health.lock().is_up()
-    }
-
     pub(super) fn idle(&self) -> usize {
         self.idle.lock().len() + self.idle_wires.lock().len()
     }
@@ -242,36 +253,5 @@ impl Slot {
     pub(super) fn forget_idle(&self) {
         self.idle.lock().clear();
         self.idle_wires.lock().clear();
-    }
-}
-
-/// A request's turn at an address; it says how it went, or by being dropped that nobody knows.
-pub(super) struct Turn<'a> {
-    slot: &'a Slot,
-    told: bool,
-}
-
-impl Turn<'_> {
-    pub(super) fn succeeded(mut self) {
-        self.told = true;
-        self.slot.health.lock().succeeded();
-    }
-
-    pub(super) fn failed(mut self, options: &HttpOptions) {
-        self.told = true;
-        let mut health = self.slot.health.lock();
-        let was_up = health.is_up();
-        health.failed(Instant::now(), options.health);
-        if was_up && !health.is_up() {
-            tracing::warn!(address = %self.slot.address, "origin is down");
-        }
-    }
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        if !self.told {
-            self.slot.health.lock().given_up(Instant::now());
-        }
     }
 }

@@ -16,11 +16,10 @@ use tokio::time::Instant;
 use super::{
     Failed, HttpOrigin, Nature, challenges_connection, fault,
     incoming::{Lease, ResponseBody},
-    is_ours_or_the_clients,
     limit::Permit,
     outgoing::{Outgoing, Progress},
     pool::Connection,
-    response,
+    response, unasked,
 };
 use crate::{Body, Fault, OriginError};
 
@@ -33,16 +32,15 @@ impl HttpOrigin {
     ) -> Result<Response<Body>, OriginError> {
         let mut attempt = Attempt::new(request, nature);
         let mut last = None;
-        for (slot, turn) in self.turns(Instant::now()) {
+        for slot in self.turns(Instant::now()) {
             match self.ask_both_ways(slot, &mut attempt).await {
                 Ok((response, connection)) => {
-                    turn.succeeded();
                     return self.deliver_both_ways(slot, &attempt, response, connection, permit.take());
                 }
-                Err(failed) => last = Some(failed.told(turn, &self.pool.options)?),
+                Err(failed) => last = Some(failed.or_next()?),
             }
         }
-        Err(last.unwrap_or_else(|| self.all_down()))
+        Err(last.unwrap_or_else(unasked))
     }
 
     /// Asks one address: over an idle connection if there is one, else over a new one; over a new one again if the idle one had died
@@ -55,17 +53,17 @@ impl HttpOrigin {
             let mut connection = match idle {
                 Some(connection) => connection,
                 // Nothing was sent: another address may serve any method.
-                None => self.pool.open(slot).await.map_err(|error| Failed { error, blame: true, next: true })?,
+                None => self.pool.open(slot).await.map_err(|error| Failed { error, next: true })?,
             };
             let address = &self.pool.slots[slot].address;
             let Some(request) = attempt.take(connection.reused) else {
                 let error = OriginError::new(Fault::Internal, "a request that was already sent");
-                return Err(Failed { error, blame: false, next: false });
+                return Err(Failed { error, next: false });
             };
             let sent = connection.send(request);
             let Some(outcome) = head_in_time(sent, options.first_byte_timeout, attempt.progress.as_deref()).await else {
                 let error = OriginError::new(Fault::ReadTimeout, format!("no response from {address}"));
-                return Err(Failed { error, blame: true, next: false });
+                return Err(Failed { error, next: false });
             };
             let mut failed = match outcome {
                 Ok(response) => return Ok((response, connection)),
@@ -83,8 +81,7 @@ impl HttpOrigin {
                 continue;
             }
             let error = fault::of_head(failed.into_error(), address);
-            let blame = !connection.reused && !attempt.nature.content && !is_ours_or_the_clients(error.fault);
-            return Err(Failed { error, blame, next: nothing_sent });
+            return Err(Failed { error, next: nothing_sent });
         }
     }
 

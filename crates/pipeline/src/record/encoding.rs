@@ -20,7 +20,7 @@ const VERSION: u8 = 2;
 const SECS_MAX: u64 = 1 << 48;
 
 pub(super) fn encode(record: &Record, out: &mut Vec<u8>) {
-    // `fresh_until` and `born` follow from the freshness.
+    // `fresh_until` and `born` follow from the freshness; what is only for some is not for the disk.
     let Record {
         status,
         freshness,
@@ -30,6 +30,7 @@ pub(super) fn encode(record: &Record, out: &mut Vec<u8>) {
         last_modified,
         for_cookies,
         for_authorization,
+        only_for: _,
         codable,
         head,
         shown,
@@ -80,6 +81,7 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Record> {
         last_modified,
         for_cookies,
         for_authorization,
+        only_for: None,
         codable,
         head,
         shown,

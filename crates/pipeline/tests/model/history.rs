@@ -12,7 +12,7 @@ use std::{
 };
 
 use http::Method;
-use pipeline::{Clock, Down, Https, Pipeline, Refill, ResponseFields, Router, Shared, Site};
+use pipeline::{Clock, Collapse, Down, Https, Pipeline, Refill, ResponseFields, Router, Shared, Site};
 use policy::{Compress, Kind, Policy, Settings, Verdict};
 use proptest::prelude::*;
 use semantics::{RequestFields, RequestHead, Scheme};
@@ -316,6 +316,7 @@ fn site(server: &Server) -> Site {
         on_disk: true,
         reader_wait_max: Duration::from_secs(60),
         down: Down::default(),
+        collapse: Collapse::new(Duration::from_secs(5), None),
         refill: Refill::default(),
         https: Https::default(),
         auth: None,

@@ -456,6 +456,13 @@ pub struct Origin {
     /// Default: `"10s"`.
     pub queue_timeout: Given<Period>,
 
+    /// How long a request waits for the response to another request for the same page; 1ms to 1h. Then its reader gets a stale copy, if one may
+    /// stand in for the origin, and the other request goes on. Without a stale copy the request goes to the origin itself, unless it says
+    /// exactly what the other one said: a slow answer to one client's fields must not hold up everybody.
+    ///
+    /// Default: `"5s"`.
+    pub collapse_wait: Given<Period>,
+
     /// How long it may take to open a connection, TLS included; 1ms to 1h. Then the next address is tried.
     ///
     /// Default: `"5s"`.

@@ -90,6 +90,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 17] = [
             "concurrency",
             "queue",
             "queue_timeout",
+            "collapse_wait",
             "connect_timeout",
             "first_byte_timeout",
             "between_bytes_timeout",

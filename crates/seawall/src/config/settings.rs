@@ -306,6 +306,8 @@ pub struct OriginSettings {
     pub queue: usize,
     /// How long they may wait.
     pub queue_timeout: Duration,
+    /// How long a request waits for the response to another one.
+    pub collapse_wait: Duration,
     /// Until the connection stands.
     pub connect_timeout: Duration,
     /// From the request to the first byte of the response.

@@ -341,16 +341,18 @@ impl Resolver<'_> {
         let queue = self.layered(origin.map(|origin| &origin.queue));
         let waits = [
             ("queue_timeout", self.layered(origin.map(|origin| &origin.queue_timeout)), 10),
+            ("collapse_wait", self.layered(origin.map(|origin| &origin.collapse_wait)), 5),
             ("connect_timeout", self.layered(origin.map(|origin| &origin.connect_timeout)), 5),
             ("first_byte_timeout", self.layered(origin.map(|origin| &origin.first_byte_timeout)), 60),
             ("between_bytes_timeout", self.layered(origin.map(|origin| &origin.between_bytes_timeout)), 60),
         ];
-        let [queue_timeout, connect_timeout, first_byte_timeout, between_bytes_timeout] =
+        let [queue_timeout, collapse_wait, connect_timeout, first_byte_timeout, between_bytes_timeout] =
             waits.map(|(key, said, default)| self.wait_for(key, said, default));
         OriginSettings {
             concurrency: as_usize(self.within("concurrency", concurrency, Count(256), Count(1)..=Count(65_535)).0),
             queue: as_usize(self.within("queue", queue, Count(1024), Count(0)..=Count(1_000_000)).0),
             queue_timeout,
+            collapse_wait,
             connect_timeout,
             first_byte_timeout,
             between_bytes_timeout,
@@ -459,6 +461,7 @@ fn first_key_of_origin(origin: &file::Origin) -> Option<Range<usize>> {
         concurrency,
         queue,
         queue_timeout,
+        collapse_wait,
         connect_timeout,
         first_byte_timeout,
         between_bytes_timeout,
@@ -470,6 +473,7 @@ fn first_key_of_origin(origin: &file::Origin) -> Option<Range<usize>> {
         span(concurrency),
         span(queue),
         span(queue_timeout),
+        span(collapse_wait),
         span(connect_timeout),
         span(first_byte_timeout),
         span(between_bytes_timeout),

@@ -15,6 +15,7 @@ mod early_hints;
 mod errors;
 mod escapes;
 mod explain;
+mod failures;
 mod forwarding;
 mod freshness;
 mod h1;

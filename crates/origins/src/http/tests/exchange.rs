@@ -261,30 +261,43 @@ fn healthy_addresses_take_turns() {
     });
 }
 
+/// There is nobody else to ask.
 #[test]
-fn when_every_address_is_down_nobody_is_asked_until_one_request_tries_again() {
+fn when_every_address_is_down_all_are_asked_and_a_recovery_is_seen_at_once() {
     on_a_worker(async {
-        // A socket with a name of its own: a port that was given up might be given to another test.
+        // Sockets with names of their own: a port that was given up might be given to another test.
         let folder = tempfile::TempDir::new().expect("a folder");
-        let path = folder.path().join("site.sock");
-        let origin = origin(&[Address::Unix(path.clone())]);
-        for _ in 0..3 {
-            assert_eq!(origin.fetch(get("/")).await.expect_err("down").fault, Fault::ConnectionRefused);
+        let paths = ["a.sock", "b.sock"].map(|name| folder.path().join(name));
+        for addresses in [&paths[..1], &paths[..]] {
+            let addresses: Vec<_> = addresses.iter().cloned().map(Address::Unix).collect();
+            let origin = origin(&addresses);
+            for _ in 0..20 {
+                assert_eq!(origin.fetch(get("/")).await.expect_err("down").fault, Fault::ConnectionRefused);
+            }
+            assert!(origin.addresses().all(|status| !status.up));
+            let listener = tokio::net::UnixListener::bind(&paths[0]).expect("bound");
+            for _ in 0..2 {
+                let asked = ask(&origin, get("/"));
+                let mut wire = Wire(listener.accept().await.expect("a connection").0);
+                wire.answer("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n").await;
+                assert_eq!(asked.await.expect("no panic").expect("a response").status(), 200);
+            }
+            assert!(origin.addresses().next().is_some_and(|status| status.up));
+            std::fs::remove_file(&paths[0]).expect("removed");
         }
-        assert_eq!(origin.fetch(get("/")).await.expect_err("down").fault, Fault::Unavailable);
+    });
+}
 
-        let listener = tokio::net::UnixListener::bind(&path).expect("bound");
-        assert_eq!(origin.fetch(get("/")).await.expect_err("too early").fault, Fault::Unavailable);
-        tokio::time::pause();
-        tokio::time::advance(Duration::from_secs(2)).await;
-        tokio::time::resume();
-        let trial = ask(&origin, get("/"));
-        let mut wire = Wire(listener.accept().await.expect("a connection").0);
-        wire.request().await;
-        assert_eq!(origin.fetch(get("/")).await.expect_err("one at a time").fault, Fault::Unavailable);
-        wire.say(OK).await;
-        assert_eq!(trial.await.expect("no panic").expect("a response").status(), 200);
-        assert!(origin.addresses().all(|status| status.up));
+/// What one worker has learnt, the others know.
+#[test]
+fn workers_share_what_is_known_of_an_address() {
+    on_a_worker(async {
+        let options = Arc::new(HttpOptions::new(vec!["unix:/nonexistent/site.sock".parse().expect("an address")], no_tls()));
+        let [one, other] = [(); 2].map(|()| HttpOrigin::new(Arc::clone(&options), None).expect("an address"));
+        for _ in 0..3 {
+            assert_eq!(one.fetch(get("/")).await.expect_err("down").fault, Fault::ConnectionRefused);
+        }
+        assert!(other.addresses().all(|status| !status.up));
     });
 }
 
