@@ -14,7 +14,7 @@ use acme::Challenges;
 use anyhow::Context;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use edge::{
-    Gauges, Listener, Socket, Worker,
+    Gauges, Listener, Listeners, Socket, Worker,
     tls::{Certificates, Tls},
 };
 use http::HeaderValue;
@@ -345,6 +345,10 @@ async fn work(
     let service = SiteService::new(pipeline, Arc::clone(&state), log);
     service.tell_of(alt_svc(&plan.settings, &state.listening));
     let worker = Worker::new(service, front(&plan, &state));
+    let listeners = match Listeners::open(listeners) {
+        Ok(listeners) => listeners,
+        Err(error) => return drop(ready.send(Err(anyhow::Error::new(error).context("a worker cannot wait for connections")))),
+    };
     // The plan that is in force is the state's, or a worker's copy would keep a removed site's folder watched.
     drop(plan);
     let _ = ready.send(Ok(()));
