@@ -28,7 +28,6 @@ pub struct Counters {
     origin_requests: AtomicU64,
     origin_failures: AtomicU64,
     origin_millis: AtomicU64,
-    log_lost: AtomicU64,
     coded: [AtomicU64; 3],
     hinted: AtomicU64,
     /// Refusals are rare, and a reader comes once in a while: the lock is free.
@@ -54,8 +53,6 @@ pub struct Snapshot {
     pub origin_failures: u64,
     /// Milliseconds waited for origins' response heads.
     pub origin_millis: u64,
-    /// Access log lines lost because the disk did not keep up.
-    pub log_lost: u64,
     /// Responses by their content coding: gzip, br, zstd.
     pub coded: [u64; 3],
     /// Requests whose browser was told early what the page will need.
@@ -98,11 +95,6 @@ impl Counters {
         *self.refusals.lock().entry(reason).or_default() += 1;
     }
 
-    /// Log lines were lost.
-    pub fn lost(&self, lines: u64) {
-        add(&self.log_lost, lines);
-    }
-
     pub(crate) fn origin_answered(&self, millis: u64, failed: bool) {
         add(&self.origin_requests, 1);
         add(&self.origin_millis, millis);
@@ -122,7 +114,6 @@ impl Counters {
         sum.origin_requests += self.origin_requests.load(Relaxed);
         sum.origin_failures += self.origin_failures.load(Relaxed);
         sum.origin_millis += self.origin_millis.load(Relaxed);
-        sum.log_lost += self.log_lost.load(Relaxed);
         for (reason, count) in &*self.refusals.lock() {
             *sum.refusals.entry(reason).or_default() += count;
         }

@@ -18,7 +18,7 @@ use store::{Hardness, Target};
 
 use tokio::runtime::Builder;
 
-use crate::{automatic, explain, plan::SitePlan, server::State};
+use crate::{automatic, explain, plan::SitePlan, server::State, told, writer::Sink};
 
 /// Stored responses in one list: some 10 MB of JSON.
 const STORED_MAX: usize = 50_000;
@@ -280,7 +280,18 @@ impl Console for ServerConsole {
                 gauge,
                 certificates.iter().map(|of| Sample::labelled("name", &of.name, u64::from(of.failures))).collect(),
             ),
-            Metric::new("seawall_log_lost_total", "Access log lines lost because the disk did not keep up", counter, one(counted.log_lost)),
+            Metric::new(
+                "seawall_log_lost_total",
+                "Access log lines lost because the disk, or the reader of standard output, took no more",
+                counter,
+                one(state.log.as_ref().map_or(0, Sink::lost)),
+            ),
+            Metric::new(
+                "seawall_messages_lost_total",
+                "Messages lost because the reader of standard error took no more",
+                counter,
+                one(told::lost()),
+            ),
         ]
     }
 

@@ -14,12 +14,18 @@ pub mod config;
 mod console;
 pub mod explain;
 mod log_writer;
+mod passed;
 mod plan;
+mod process;
 pub mod purge;
 pub mod server;
 mod service;
 mod signals;
+mod systemd;
 mod terminal;
+mod told;
+mod try_next;
 pub mod warm;
+mod writer;
 
 pub use commands::run;
