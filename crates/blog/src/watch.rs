@@ -5,6 +5,7 @@
 
 use std::{
     fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
     thread::{self, JoinHandle},
@@ -114,19 +115,26 @@ fn rebuild_at_marks(receiver: &Receiver<()>, blog: &Blog, on_change: &impl Fn(Ch
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
-        match blog.rebuild() {
-            Ok(paths) => {
-                last_error = None;
-                if !paths.is_empty() {
-                    on_change(Change::Published { paths });
-                }
+        // A post, or somebody who is told, that breaks the program must not be the last edit that is seen.
+        if catch_unwind(AssertUnwindSafe(|| rebuild(blog, &mut last_error, on_change))).is_err() {
+            tracing::error!("this change of the blog could not be taken up, by a mistake in the program; the next one will be");
+        }
+    }
+}
+
+fn rebuild(blog: &Blog, last_error: &mut Option<BuildError>, on_change: &impl Fn(Change)) {
+    match blog.rebuild() {
+        Ok(paths) => {
+            *last_error = None;
+            if !paths.is_empty() {
+                on_change(Change::Published { paths });
             }
-            // An editor that saves twice must not have its author told twice.
-            Err(error) if last_error.as_ref() == Some(&error) => {}
-            Err(error) => {
-                last_error = Some(error.clone());
-                on_change(Change::Failed(error));
-            }
+        }
+        // An editor that saves twice must not have its author told twice.
+        Err(error) if last_error.as_ref() == Some(&error) => {}
+        Err(error) => {
+            *last_error = Some(error.clone());
+            on_change(Change::Failed(error));
         }
     }
 }
@@ -186,6 +194,26 @@ mod tests {
         assert!(!site.pages.contains_key("/b/"));
         drop(watcher);
         assert!(told.recv().is_err(), "the thread has ended");
+    }
+
+    #[test]
+    fn a_change_that_breaks_its_listener_is_not_the_last_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("a.md"), "# One").expect("written");
+        let blog = Blog::open(folder.path(), BlogOptions::default()).expect("builds");
+        let (tell, told) = mpsc::sync_channel(8);
+        let _watcher = watch(&blog, move |change| {
+            let Change::Published { paths } = change else { return };
+            let breaks = paths.iter().any(|path| path == "/b/");
+            let _ = tell.send(paths);
+            assert!(!breaks, "as a bug would");
+        })
+        .expect("watches");
+        let next = || told.recv_timeout(Duration::from_secs(20)).expect("a change is told");
+        fs::write(folder.path().join("b.md"), "# Two").expect("written");
+        assert!(next().contains(&"/b/".to_owned()));
+        fs::write(folder.path().join("c.md"), "# Three").expect("written");
+        assert!(next().contains(&"/c/".to_owned()));
     }
 
     #[test]

@@ -14,13 +14,10 @@ use std::{
 
 use futures_util::FutureExt;
 use semantics::Scheme;
-use tokio::{
-    net::{TcpListener, TcpStream, UnixListener},
-    sync::Notify,
-};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Listener,
     connection::{Phase, Seat},
     h1, h2,
     service::{Peer, Service},
@@ -115,41 +112,48 @@ fn network(address: IpAddr) -> IpAddr {
 }
 
 /// Accepts on one listener until `stop`, and then what had already been waiting: closing a listener resets its backlog.
-pub(crate) async fn accept<S: Service>(worker: Rc<Worker<S>>, listener: Listener, stop: Rc<Notify>) -> io::Result<()> {
-    let listener = Acceptor::new(listener)?;
+///
+/// `stop` is a state and not an event: it may come before this is polled for the first time, or while it waits for descriptors.
+pub(crate) async fn accept<S: Service>(worker: Rc<Worker<S>>, listener: Acceptor, stop: CancellationToken) {
     loop {
         let accepted = tokio::select! {
             biased;
             accepted = listener.accept() => accepted,
-            () = stop.notified() => break,
+            () = stop.cancelled() => break,
         };
         match accepted {
             Ok((stream, peer)) => spawn(&worker, stream, peer),
-            Err(error) => pause(&error).await,
+            Err(error) => {
+                if stop.run_until_cancelled(pause(&error)).await.is_none() {
+                    break;
+                }
+            }
         }
     }
     while let Some(Ok((stream, peer))) = listener.accept().now_or_never() {
         spawn(&worker, stream, peer);
     }
-    Ok(())
 }
 
 /// A listener that belongs to a runtime.
-enum Acceptor {
+#[derive(Debug)]
+pub(crate) enum Acceptor {
     Tcp(TcpListener),
     Tls(TcpListener),
     Unix(UnixListener),
 }
 
 impl Acceptor {
-    fn new(listener: Listener) -> io::Result<Self> {
-        Ok(match listener {
-            Listener::Tcp(listener) => Self::Tcp(TcpListener::from_std(listener)?),
-            Listener::Tls(listener) => Self::Tls(TcpListener::from_std(listener)?),
-            Listener::Unix(listener) => Self::Unix(UnixListener::from_std(listener)?),
-            // Not accepted here, but in `h3`.
-            Listener::Quic(_) => return Err(io::ErrorKind::Unsupported.into()),
-        })
+    pub(crate) fn tcp(listener: std::net::TcpListener) -> io::Result<Self> {
+        TcpListener::from_std(listener).map(Self::Tcp)
+    }
+
+    pub(crate) fn tls(listener: std::net::TcpListener) -> io::Result<Self> {
+        TcpListener::from_std(listener).map(Self::Tls)
+    }
+
+    pub(crate) fn unix(listener: std::os::unix::net::UnixListener) -> io::Result<Self> {
+        UnixListener::from_std(listener).map(Self::Unix)
     }
 
     async fn accept(&self) -> io::Result<(Accepted, Peer)> {

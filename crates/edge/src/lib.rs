@@ -30,7 +30,7 @@ pub use h3::{
 pub use hpack::InspectedHpack;
 pub use inspect::{Inspected, InspectedContent, InspectedHead, inspect};
 pub use limits::Limits;
-pub use listen::{BindError, Listener, Socket, bind};
+pub use listen::{BindError, Listener, PassedSocket, Socket, bind};
 pub use send_file::FileRegion;
 pub use service::{Exchange, Hit, HitOf, Interim, Peer, RequestBody, RequestBodyError, Service};
-pub use worker::{Shared, Worker};
+pub use worker::{Listeners, Shared, Worker};

@@ -2,7 +2,7 @@
 
 use std::{
     fmt, io,
-    net::{SocketAddr, TcpListener},
+    net::{SocketAddr, TcpListener, UdpSocket},
     os::unix::net::UnixListener,
     path::PathBuf,
 };
@@ -116,6 +116,83 @@ pub fn bind(socket: &Socket, workers: usize) -> Result<Vec<Listener>, BindError>
     listeners.map_err(|source| BindError { socket: socket.clone(), source })
 }
 
+/// A socket that another process has bound and keeps open, such as systemd over a restart.
+#[derive(Debug)]
+pub enum PassedSocket {
+    /// TCP, with or without TLS.
+    Tcp(TcpListener),
+    /// UDP, for QUIC.
+    Udp(UdpSocket),
+    /// Unix.
+    Unix(UnixListener),
+}
+
+impl PassedSocket {
+    /// Names the place where it is bound, as somebody would write it. None: it has no name.
+    #[must_use]
+    pub fn place(&self) -> Option<String> {
+        match self {
+            Self::Tcp(listener) => Some(listener.local_addr().ok()?.to_string()),
+            Self::Udp(socket) => Some(format!("{} (UDP)", socket.local_addr().ok()?)),
+            Self::Unix(listener) => Some(format!("unix:{}", listener.local_addr().ok()?.as_pathname()?.display())),
+        }
+    }
+
+    /// Tells whether it is what would be bound for `socket`.
+    #[must_use]
+    pub fn is_for(&self, socket: &Socket) -> bool {
+        match (self, socket) {
+            (Self::Tcp(listener), Socket::Tcp(address) | Socket::Tls(address)) => listener.local_addr().is_ok_and(|own| own == *address),
+            (Self::Udp(own), Socket::Quic(address)) => own.local_addr().is_ok_and(|own| own == *address),
+            (Self::Unix(listener), Socket::Unix(path)) => listener.local_addr().is_ok_and(|own| own.as_pathname() == Some(path)),
+            _ => false,
+        }
+    }
+
+    /// Tells whether it is for IPv4 clients too, though its address is of IPv6: their addresses would look like others.
+    #[must_use]
+    pub fn mixes_families(&self) -> bool {
+        let mixes = |socket: socket2::SockRef<'_>, address: io::Result<SocketAddr>| {
+            address.is_ok_and(|address| address.is_ipv6() && address.ip().is_unspecified()) && socket.only_v6().is_ok_and(|only| !only)
+        };
+        match self {
+            Self::Tcp(listener) => mixes(socket2::SockRef::from(listener), listener.local_addr()),
+            Self::Udp(socket) => mixes(socket2::SockRef::from(socket), socket.local_addr()),
+            Self::Unix(_) => false,
+        }
+    }
+
+    /// Shares it among so many workers, as `socket`: the queue of connections that wait is one, and stays with whoever keeps the socket.
+    ///
+    /// # Errors
+    /// When the system refuses to duplicate it, or it is no socket for this.
+    pub fn share(self, socket: &Socket, workers: usize) -> Result<Vec<Listener>, BindError> {
+        let listeners = match (self, socket) {
+            (Self::Tcp(listener), Socket::Tcp(_)) => share_tcp(&listener, workers, Listener::Tcp),
+            (Self::Tcp(listener), Socket::Tls(_)) => share_tcp(&listener, workers, Listener::Tls),
+            (Self::Udp(udp), Socket::Quic(_)) => endpoint::share(udp, workers).map(|parts| parts.into_iter().map(Listener::Quic).collect()),
+            (Self::Unix(listener), Socket::Unix(_)) => share_unix(listener, workers),
+            _ => Err(io::ErrorKind::InvalidInput.into()),
+        };
+        listeners.map_err(|source| BindError { socket: socket.clone(), source })
+    }
+}
+
+fn share_tcp(listener: &TcpListener, workers: usize, kind: fn(TcpListener) -> Listener) -> io::Result<Vec<Listener>> {
+    listener.set_nonblocking(true)?;
+    (0..workers).map(|_| listener.try_clone().map(kind)).collect()
+}
+
+fn share_unix(first: UnixListener, workers: usize) -> io::Result<Vec<Listener>> {
+    first.set_nonblocking(true)?;
+    let mut listeners = Vec::with_capacity(workers);
+    for _ in 1..workers {
+        listeners.push(Listener::Unix(first.try_clone()?));
+    }
+    listeners.push(Listener::Unix(first));
+    Ok(listeners)
+}
+
 fn bind_tcp(address: SocketAddr, workers: usize, kind: fn(TcpListener) -> Listener) -> io::Result<Vec<Listener>> {
     let mut address = address;
     if address.port() != 0 {
@@ -153,13 +230,7 @@ fn bind_unix(path: &PathBuf, workers: usize) -> io::Result<Vec<Listener>> {
         }
         Err(error) => return Err(error),
     };
-    first.set_nonblocking(true)?;
-    let mut listeners = Vec::with_capacity(workers);
-    for _ in 1..workers {
-        listeners.push(Listener::Unix(first.try_clone()?));
-    }
-    listeners.push(Listener::Unix(first));
-    Ok(listeners)
+    share_unix(first, workers)
 }
 
 /// A socket file that nobody answers on.

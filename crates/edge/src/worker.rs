@@ -2,6 +2,7 @@
 
 use std::{
     cell::RefCell,
+    io,
     net::IpAddr,
     ops::Deref,
     rc::Rc,
@@ -11,17 +12,15 @@ use std::{
 
 use ipnet::IpNet;
 use semantics::Scheme;
-use tokio::{
-    sync::{Notify, watch},
-    task::JoinSet,
-};
+use tokio::{sync::watch, task::JoinSet};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     Listener,
-    accept::{self, Gauges},
+    accept::{self, Acceptor, Gauges},
     connection::Table,
     h1::recall::Recall,
-    h3,
+    h3::{self, endpoint::Quic},
     limits::{Allowances, Limits},
     service::{Peer, Service},
     tls::{Tls, Turnstile},
@@ -76,6 +75,32 @@ impl Deref for Front {
     }
 }
 
+/// Listeners that belong to the runtime of one worker.
+#[derive(Debug)]
+pub struct Listeners {
+    streams: Vec<Acceptor>,
+    quic: Vec<Quic>,
+}
+
+impl Listeners {
+    /// Gives listeners to the runtime that this is called in. It is a step of its own, so that a start can fail by it.
+    ///
+    /// # Errors
+    /// When the system does not let the runtime wait for one of them.
+    pub fn open(listeners: Vec<Listener>) -> io::Result<Self> {
+        let (mut streams, mut quic) = (Vec::with_capacity(listeners.len()), Vec::new());
+        for listener in listeners {
+            match listener {
+                Listener::Tcp(listener) => streams.push(Acceptor::tcp(listener)?),
+                Listener::Tls(listener) => streams.push(Acceptor::tls(listener)?),
+                Listener::Unix(listener) => streams.push(Acceptor::unix(listener)?),
+                Listener::Quic(part) => quic.push(part),
+            }
+        }
+        Ok(Self { streams, quic })
+    }
+}
+
 /// A worker: its service, its connections and the buffers they share. Lives on one thread, in a tokio `LocalRuntime`.
 #[derive(Debug)]
 pub struct Worker<S: Service> {
@@ -108,33 +133,28 @@ impl<S: Service> Worker<S> {
         })
     }
 
-    /// Serves `listeners` until `stop` changes to `Some(grace)`; then accepts no more, closes idle connections, lets requests under way
+    /// Serves `listeners` until `stop` is `Some(grace)`; then accepts no more, closes idle connections, lets requests under way
     /// end, and returns when none is left or after `grace`.
-    pub async fn run(self: Rc<Self>, listeners: Vec<Listener>, mut stop: watch::Receiver<Option<Duration>>) {
+    pub async fn run(self: Rc<Self>, listeners: Listeners, mut stop: watch::Receiver<Option<Duration>>) {
         let mut accepting = JoinSet::new();
-        let stop_accepting = Rc::new(Notify::new());
+        let stop_accepting = CancellationToken::new();
         let mut doors = JoinSet::new();
-        for listener in listeners {
-            let (worker, stop) = (Rc::clone(&self), Rc::clone(&stop_accepting));
-            match listener {
-                Listener::Quic(quic) => drop(doors.spawn_local(h3::accept(worker, quic, stop))),
-                listener => drop(accepting.spawn_local(accept::accept(worker, listener, stop))),
-            }
+        for listener in listeners.streams {
+            accepting.spawn_local(accept::accept(Rc::clone(&self), listener, stop_accepting.clone()));
+        }
+        for quic in listeners.quic {
+            doors.spawn_local(h3::accept(Rc::clone(&self), quic, stop_accepting.clone()));
         }
         let mut sweep = tokio::time::interval(self.front().limits.sweep_interval());
         sweep.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let grace = loop {
             tokio::select! {
                 _ = sweep.tick() => self.sweep(),
-                changed = stop.changed() => {
-                    if changed.is_err() { break Duration::ZERO; }
-                    let now = *stop.borrow_and_update();
-                    if let Some(grace) = now { break grace; }
-                }
+                told = stop.wait_for(Option::is_some) => break told.ok().and_then(|grace| *grace).unwrap_or_default(),
             }
         };
         self.table.drain();
-        stop_accepting.notify_waiters();
+        stop_accepting.cancel();
         while accepting.join_next().await.is_some() {}
         let drivers = doors.join_all().await;
         let end = tokio::time::Instant::now() + grace;
@@ -187,5 +207,65 @@ impl<S: Service> Worker<S> {
     #[must_use]
     pub fn connections(&self) -> usize {
         self.table.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http_body_util::Empty;
+    use semantics::RequestHead;
+    use tokio::runtime::{Builder, LocalOptions};
+
+    use super::*;
+    use crate::{Exchange, FileRegion, HitOf, Interim, RequestBody, Socket, bind};
+
+    /// Answers nothing of interest.
+    struct Nobody;
+
+    impl Service for Nobody {
+        type Stored = Bytes;
+        type Body = Empty<Bytes>;
+        type Note = ();
+        type Known = ();
+
+        fn hit(&self, _: Peer, _: &RequestHead<'_>, _: Instant, _: &mut Vec<u8>) -> Option<HitOf<Self>> {
+            None
+        }
+
+        fn again(&self, _: Peer, (): &(), _: Instant, _: &mut Vec<u8>) -> Option<HitOf<Self>> {
+            None
+        }
+
+        async fn call(&self, _: Peer, _: http::Request<RequestBody>, _: Instant, _: Option<Interim>) -> (http::Response<Self::Body>, ()) {
+            (http::Response::default(), ())
+        }
+
+        fn share(stored: &Bytes) -> Bytes {
+            stored.clone()
+        }
+
+        fn take_file(_: &mut Self::Body) -> Option<FileRegion> {
+            None
+        }
+
+        fn done(&self, _: &Exchange<'_>, (): ()) {}
+
+        fn refused(&self, _: Peer, _: u16, _: &'static str) {}
+    }
+
+    /// Another thread may say so at any time, also before the first connection is waited for.
+    #[test]
+    fn a_worker_that_is_stopped_before_it_has_begun_ends() {
+        let sockets = [Socket::Tcp(([127, 0, 0, 1], 0).into()), Socket::Quic(([127, 0, 0, 1], 0).into())];
+        let listeners = sockets.iter().flat_map(|socket| bind(socket, 1).expect("bound")).collect();
+        let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default()).expect("a runtime");
+        runtime.block_on(async {
+            let (stop, stopped) = watch::channel(None);
+            stop.send(Some(Duration::ZERO)).expect("it listens");
+            let listeners = Listeners::open(listeners).expect("open");
+            let running = Worker::new(Nobody, Shared::default()).run(listeners, stopped);
+            tokio::time::timeout(Duration::from_secs(30), running).await.expect("it ends");
+        });
     }
 }

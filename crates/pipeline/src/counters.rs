@@ -44,7 +44,6 @@ pub struct Counters {
     body_bytes: AtomicU64,
     collapsed: AtomicU64,
     aborted: AtomicU64,
-    log_lost: AtomicU64,
     coded: [AtomicU64; 3],
     hinted: AtomicU64,
     /// By site number. A table or a site is made when its first request ends, and then stays: some 300 bytes for a site.
@@ -87,8 +86,6 @@ pub struct Snapshot {
     pub collapsed: u64,
     /// Responses that did not reach their end.
     pub aborted: u64,
-    /// Access log lines lost because the disk did not keep up.
-    pub log_lost: u64,
     /// Responses by their content coding: gzip, br, zstd.
     pub coded: [u64; 3],
     /// Requests whose browser was told early what the page will need.
@@ -141,7 +138,6 @@ impl Default for Counters {
             body_bytes: AtomicU64::default(),
             collapsed: AtomicU64::default(),
             aborted: AtomicU64::default(),
-            log_lost: AtomicU64::default(),
             coded: Default::default(),
             hinted: AtomicU64::default(),
             sites: Box::new(array::from_fn(|_| OnceLock::new())),
@@ -208,11 +204,6 @@ impl Counters {
         *self.refusals.lock().entry(reason).or_default() += 1;
     }
 
-    /// Counts log lines that were lost.
-    pub fn lost(&self, lines: u64) {
-        add(&self.log_lost, lines);
-    }
-
     /// Counts a request to the origin of a site: how long it took to the head of the response, or that there was none.
     pub(crate) fn origin_answered(&self, site: u16, took: Duration, failed: bool) {
         let site = self.site(Some(site));
@@ -240,7 +231,6 @@ impl Counters {
         sum.body_bytes += self.body_bytes.load(Relaxed);
         sum.collapsed += self.collapsed.load(Relaxed);
         sum.aborted += self.aborted.load(Relaxed);
-        sum.log_lost += self.log_lost.load(Relaxed);
         sum.hinted += self.hinted.load(Relaxed);
         for (to, from) in sum.coded.iter_mut().zip(&self.coded) {
             *to += from.load(Relaxed);

@@ -15,7 +15,7 @@ use semantics::{Scheme, Timestamp, cache_status::Outcome, decimal};
 
 use crate::{
     config::settings::LogFormat,
-    log_writer::{LogSink, Piece},
+    writer::{Piece, Sink},
 };
 
 /// A buffer of this length is handed on; one more line may be longer by at most the limits on a request's head.
@@ -25,7 +25,7 @@ const BUFFER: usize = 32 * 1024;
 #[derive(Debug)]
 pub(crate) struct AccessLog {
     format: LogFormat,
-    sink: LogSink,
+    sink: Sink,
     buffer: Vec<u8>,
     lines: u64,
     /// How the last line began, until when a line of its client begins so, and the client.
@@ -35,13 +35,13 @@ pub(crate) struct AccessLog {
 }
 
 impl AccessLog {
-    pub(crate) fn new(format: LogFormat, sink: LogSink) -> Self {
+    pub(crate) fn new(format: LogFormat, sink: Sink) -> Self {
         let buffer = Vec::with_capacity(BUFFER + 4096);
         Self { format, sink, buffer, lines: 0, opening: Vec::new(), opening_ends: Instant::now(), client: None }
     }
 
-    /// Adds a line. Returns how many lines were lost, because the writer does not keep up.
-    pub(crate) fn write(&mut self, exchange: &Exchange<'_>, note: &Note, wall_clock: impl FnOnce(Instant) -> Timestamp) -> u64 {
+    /// Adds a line.
+    pub(crate) fn write(&mut self, exchange: &Exchange<'_>, note: &Note, wall_clock: impl FnOnce(Instant) -> Timestamp) {
         let client = note.client.or_else(|| exchange.peer.address.map(|address| address.ip()));
         if exchange.ended >= self.opening_ends || client != self.client {
             let now = wall_clock(exchange.ended);
@@ -57,17 +57,19 @@ impl AccessLog {
             LogFormat::Json => json(&mut self.buffer, exchange, note),
         }
         self.lines += 1;
-        if self.buffer.len() < BUFFER { 0 } else { self.flush() }
+        if self.buffer.len() >= BUFFER {
+            self.flush();
+        }
     }
 
-    /// Hands on what is there. Returns how many lines were lost.
-    pub(crate) fn flush(&mut self) -> u64 {
+    /// Hands on what is there.
+    pub(crate) fn flush(&mut self) {
         if self.buffer.is_empty() {
-            return 0;
+            return;
         }
         let lines = std::mem::take(&mut self.lines);
         let bytes = std::mem::replace(&mut self.buffer, Vec::with_capacity(BUFFER + 4096));
-        if self.sink.send(Piece { bytes }) { 0 } else { lines }
+        self.sink.send(Piece { bytes, lines });
     }
 }
 

@@ -3,20 +3,24 @@
 use std::{fmt::Write, net::SocketAddr, path::Path, time::Duration};
 
 use edge::Socket;
+use futures_util::future::join_all;
 use origins::http::{Address, probe, tls_config};
+use store::DiskState;
+use tracing::Level;
 
-use crate::config::settings::{AccessLog, OriginHost, Settings, Site, Source};
+use crate::{
+    config::settings::{AccessLog, OriginHost, Settings, Site, Source},
+    server::Server,
+    told,
+    try_next::{self, Reach, local},
+};
 
 /// An origin that takes longer to say what it is is not waited for.
 const LOOK: Duration = Duration::from_secs(3);
 
 /// Asks every site's origin what it is. One that does not answer is no reason not to start.
 pub(crate) async fn look_at_origins(settings: &Settings) -> Vec<String> {
-    let mut found = Vec::with_capacity(settings.sites.len());
-    for site in &settings.sites {
-        found.push(look(site).await);
-    }
-    found
+    join_all(settings.sites.iter().map(look)).await
 }
 
 async fn look(site: &Site) -> String {
@@ -42,29 +46,38 @@ async fn look(site: &Site) -> String {
     }
 }
 
+/// The outcome of a start.
+#[derive(Debug)]
+pub(crate) struct Banner<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) server: &'a Server,
+    /// The origin of each site, as it was found.
+    pub(crate) origins: &'a [String],
+    /// The address of the admin API.
+    pub(crate) admin: Option<SocketAddr>,
+    pub(crate) reach: &'a Reach,
+}
+
 /// Prints the start.
-pub(crate) fn print(settings: &Settings, listening: &[Socket], admin: Option<SocketAddr>, origins: &[String]) {
+pub(crate) fn print(banner: &Banner<'_>) {
+    let Banner { settings, server, origins, admin, reach } = banner;
+    let listening = server.listening();
     let mut text = format!("\nSeawall {}\n\n", env!("CARGO_PKG_VERSION"));
-    for (site, found) in settings.sites.iter().zip(origins) {
+    for (site, found) in settings.sites.iter().zip(*origins) {
         line(&mut text, "site", &site_line(site));
         if !found.is_empty() {
             line(&mut text, "", found);
         }
     }
     for socket in listening {
-        match socket {
-            Socket::Tcp(address) => line(&mut text, "listening", &format!("http://{address}/")),
-            Socket::Tls(address) => line(&mut text, "listening", &format!("https://{address}/")),
-            Socket::Quic(address) => line(&mut text, "listening", &format!("https://{address}/ (HTTP/3, over UDP)")),
-            Socket::Unix(path) => line(&mut text, "listening", &format!("unix:{}", path.display())),
-        }
+        line(&mut text, "listening", &place(socket));
     }
     if let Some(admin) = admin {
-        line(&mut text, "admin", &format!("http://{admin}/metrics"));
+        line(&mut text, "admin", &format!("http://{}/metrics", local(*admin)));
     }
     line(&mut text, "memory", &format!("{} MiB for stored pages", settings.cache_memory >> 20));
-    if let Some((dir, size_max)) = settings.disk_tier() {
-        line(&mut text, "disk", &format!("{} MiB in {}", size_max >> 20, dir.display()));
+    if let Some(disk) = disk(settings, server.usage().disk) {
+        line(&mut text, "disk", &disk);
     }
     line(&mut text, "workers", &settings.server.workers.to_string());
     match &settings.log.access {
@@ -72,36 +85,51 @@ pub(crate) fn print(settings: &Settings, listening: &[Socket], admin: Option<Soc
         AccessLog::Stdout => line(&mut text, "log", "standard output"),
         AccessLog::File(path) => line(&mut text, "log", &path.display().to_string()),
     }
-    if let Some(address) = listening.iter().find_map(|socket| match socket {
-        Socket::Tcp(address) => Some(local(*address)),
-        Socket::Tls(_) | Socket::Quic(_) | Socket::Unix(_) => None,
-    }) {
+    let suggestions = try_next::suggestions(settings, listening, *admin, reach, &|name| server.is_certified(name));
+    if !suggestions.is_empty() {
         text.push_str("\nTry next:\n");
-        let mut hint = |command: String, what: &str| {
-            let _ = writeln!(text, "  {command:<54} {what}");
-        };
-        hint(format!("curl -sI http://{address}/ | grep -i cache"), "a hit, a miss or a bypass, and which rule said so");
-        hint(format!("wrk -c 500 -d 5 http://{address}/"), "a crowd");
-        if admin.is_some() {
-            hint(format!("seawall explain http://{address}/"), "how it is judged, and what is stored");
-            hint("seawall purge --all".to_owned(), "forget everything");
-        }
     }
-    eprintln!("{text}");
+    for (why, command) in suggestions {
+        let _ = writeln!(text, "  {why}:\n    {command}");
+    }
+    told::tell(Level::INFO, &format!("{text}\n"));
+}
+
+/// Says in one line where it serves.
+pub(crate) fn status(server: &Server) -> String {
+    let places: Vec<String> = server.listening().iter().map(place).collect();
+    format!("serves {}", places.join(", "))
 }
 
 /// Something more to know, before the first line of the log.
 pub(crate) fn add(text: &str) {
-    eprintln!("{text}");
+    told::tell(Level::INFO, &format!("{text}\n"));
 }
 
-/// An address that one can type: the unspecified one is every address, so also this machine's own.
-fn local(address: SocketAddr) -> SocketAddr {
-    match address {
-        SocketAddr::V4(v4) if v4.ip().is_unspecified() => SocketAddr::from(([127, 0, 0, 1], address.port())),
-        SocketAddr::V6(v6) if v6.ip().is_unspecified() => SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], address.port())),
-        _ => address,
+fn place(socket: &Socket) -> String {
+    match socket {
+        Socket::Tcp(address) => format!("http://{address}/"),
+        Socket::Tls(address) => format!("https://{address}/"),
+        Socket::Quic(address) => format!("https://{address}/ (HTTP/3, over UDP)"),
+        Socket::Unix(path) => format!("unix:{}", path.display()),
     }
+}
+
+/// Says what the disk keeps. None: there is no server whose pages would be kept.
+fn disk(settings: &Settings, state: DiskState) -> Option<String> {
+    let has_server = settings.sites.iter().any(|site| matches!(site.source, Source::Http(_)));
+    let forgets = "a restart forgets what is stored";
+    let Some((dir, size_max)) = settings.disk_tier() else {
+        return has_server.then(|| format!("none: {forgets}"));
+    };
+    let dir = dir.display();
+    Some(match state {
+        DiskState::Working => format!("{} MiB in {dir}", size_max >> 20),
+        DiskState::Off => format!("none, as {dir} cannot be used (see the warning above): {forgets}"),
+        DiskState::Full | DiskState::ReadOnly | DiskState::Failing => {
+            format!("{dir} takes no stored pages at the moment (see the warning above)")
+        }
+    })
 }
 
 fn site_line(site: &Site) -> String {

@@ -2,7 +2,8 @@
 
 use std::{
     fs,
-    io::{self, IsTerminal, Write},
+    io::{self, Write},
+    panic,
     path::Path,
     process::ExitCode,
     time::Duration,
@@ -10,14 +11,20 @@ use std::{
 
 use anyhow::{Context, bail};
 use clap::Parser;
+use tracing::Level;
 
 use crate::{
     admin_client::AdminClient,
     automatic, banner, certificate_list,
     cli::{Access, CertificateAction, Certificates, Check, Cli, Command, Explain, Health, New, Purge, PurgeMode, PurgeTarget, Serve, Warm},
     config::{self, ConfigErrors},
-    explain, manual, purge, signals,
+    explain, manual,
+    passed::PassedSockets,
+    process, purge,
+    signals::Signals,
     terminal::has_colour,
+    told,
+    try_next::Reach,
     warm,
 };
 
@@ -27,10 +34,13 @@ const HEALTH_TIMEOUT: Duration = Duration::from_secs(3);
 /// Runs what was typed. Exit code 0: done; 1: it could not be done, and the reason is on standard error; 2: it was mistyped.
 #[must_use]
 pub fn run() -> ExitCode {
+    // Before anything else: until then a signal would end the process. Other commands are ended by signals, as is usual.
+    let taken = std::env::args_os().nth(1).is_some_and(|command| command == "serve").then(Taken::take);
     let cli = Cli::parse();
     start_diagnostics();
+    panic::set_hook(Box::new(told::panicked));
     let done = match cli.command {
-        Command::Serve(serve) => self::serve(&serve),
+        Command::Serve(serve) => self::serve(&serve, taken.unwrap_or_else(Taken::take)),
         Command::Check(check) => self::check(&check),
         Command::New(new) => self::new(&new),
         Command::Purge(purge) => self::purge(&purge),
@@ -40,21 +50,36 @@ pub fn run() -> ExitCode {
         Command::Health(health) => self::health(&health),
         Command::Manual => say(&manual::page()).map(|()| ExitCode::SUCCESS).map_err(Into::into),
     };
-    match done {
-        Ok(code) => code,
-        Err(error) => {
-            complain(&error);
-            ExitCode::FAILURE
-        }
+    let code = done.unwrap_or_else(|error| {
+        complain(&error);
+        ExitCode::FAILURE
+    });
+    told::settle();
+    code
+}
+
+/// The sockets and signals that a server takes over from whoever started it.
+struct Taken {
+    passed: anyhow::Result<PassedSockets>,
+    signals: io::Result<Signals>,
+}
+
+impl Taken {
+    /// Takes the sockets first: that changes the environment, which no other thread may read meanwhile.
+    fn take() -> Self {
+        let passed = PassedSockets::from_env();
+        Self { passed, signals: Signals::take() }
     }
 }
 
-fn serve(serve: &Serve) -> anyhow::Result<ExitCode> {
+fn serve(serve: &Serve, taken: Taken) -> anyhow::Result<ExitCode> {
+    let (passed, signals) = (taken.passed?, taken.signals?);
     let settings = match config::load(serve, env) {
         Ok(settings) => settings,
         Err(errors) => return Ok(show(&errors)),
     };
-    signals::serve_until_stopped(settings, || config::load(serve, env))
+    let reach = Reach::new(serve, env);
+    process::serve_until_stopped(signals, passed, settings, &reach, || config::load(serve, env))
 }
 
 /// What certificates depend on; in the environment of `seawall serve`, which decides where they are kept.
@@ -100,9 +125,9 @@ fn new(new: &New) -> anyhow::Result<ExitCode> {
         fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
     }
     let folder = folder.display();
-    say(&format!(
+    confirm(&format!(
         "Wrote a blog to {folder}.\n\n  seawall serve {folder}    serve it: http://127.0.0.1:8080\n\nEdit a post while it runs: the next request shows it.\n"
-    ))?;
+    ));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -121,7 +146,7 @@ fn purge(purge: &Purge) -> anyhow::Result<ExitCode> {
     };
     let command = admin::PurgeCommand { target, hard: purge.mode() == PurgeMode::Hard };
     let covered = purge::run(access.address, token.as_str(), &command)?;
-    say(&format!("Purged {covered}.\n"))?;
+    confirm(&format!("Purged {covered}.\n"));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -176,7 +201,7 @@ fn certificates(certificates: &Certificates) -> anyhow::Result<ExitCode> {
         Err(errors) => return Ok(show(&errors)),
     };
     match &certificates.action {
-        Some(CertificateAction::Revoke { name, .. }) => say(&certificate_list::revoke(client, name)?)?,
+        Some(CertificateAction::Revoke { name, .. }) => confirm(&certificate_list::revoke(client, name)?),
         None if certificates.json => {
             let all: serde_json::Value = client.get("/certificates")?;
             say(&format!("{}\n", serde_json::to_string_pretty(&all)?))?;
@@ -193,7 +218,7 @@ fn health(health: &Health) -> anyhow::Result<ExitCode> {
         Err(errors) => return Ok(show(&errors)),
     };
     let ready = client.is_ready()?;
-    say(if ready { "ok\n" } else { "draining\n" })?;
+    confirm(if ready { "ok\n" } else { "draining\n" });
     Ok(if ready { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -217,20 +242,35 @@ const DIAGNOSTICS: &str = "info,h2=error";
 /// Diagnostics go to standard error, so that the access log may have standard output. `SEAWALL_LOG` chooses how much.
 fn start_diagnostics() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("SEAWALL_LOG").unwrap_or_else(|_| DIAGNOSTICS.into());
-    tracing_subscriber::fmt()
+    let messages = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal())
+        .with_writer(told::Told)
+        .with_ansi(told::is_terminal())
         .with_target(false)
-        .init();
+        // It would tell its own troubles on standard error, and panic where that is gone.
+        .log_internal_errors(false);
+    if told::is_journal() {
+        messages.without_time().init();
+    } else {
+        messages.init();
+    }
 }
 
+/// Writes what was asked for. A reader that has seen enough (`| head`) is no failure.
 fn say(text: &str) -> io::Result<()> {
-    io::stdout().lock().write_all(text.as_bytes())
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
+/// Confirms what was done. It is done, whether or not anybody reads this.
+fn confirm(text: &str) {
+    let _ = io::stdout().lock().write_all(text.as_bytes());
 }
 
 fn show(errors: &ConfigErrors) -> ExitCode {
-    let _ = write!(io::stderr(), "{}", errors.render(io::stderr().is_terminal()));
+    told::tell(Level::ERROR, &errors.render(told::is_terminal()));
     ExitCode::FAILURE
 }
 
@@ -240,5 +280,5 @@ fn complain(error: &anyhow::Error) {
     for cause in error.chain().skip(1) {
         text.push_str(&format!("  because: {cause}\n"));
     }
-    let _ = io::stderr().write_all(text.as_bytes());
+    told::tell(Level::ERROR, &text);
 }

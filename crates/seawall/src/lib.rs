@@ -20,12 +20,18 @@ mod origin_health;
 mod own_process;
 #[cfg(test)]
 mod page;
+mod passed;
 mod plan;
+mod process;
 pub mod purge;
 pub mod server;
 mod service;
 mod signals;
+mod systemd;
 mod terminal;
+mod told;
+mod try_next;
 pub mod warm;
+mod writer;
 
 pub use commands::run;

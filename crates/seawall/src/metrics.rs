@@ -17,6 +17,8 @@ use crate::{
     own_process,
     plan::{Plan, SitePlan},
     server::State,
+    told,
+    writer::Sink,
 };
 
 /// The classes of status codes, in the order of [`Snapshot::responses`].
@@ -561,9 +563,17 @@ pub(crate) static GROUPS: [Group; 9] = [
                 name: "seawall_log_lost_total",
                 kind: Counter,
                 labels: &[],
-                help: "Lines of the access log that were lost, because the disk did not keep up.",
+                help: "Lines of the access log that were lost, because the disk, or the reader of standard output, took no more.",
                 advice: "Should stand still. Move the log to a faster disk, or turn it off.",
-                samples: |seen| one(seen.counted.log_lost),
+                samples: |seen| one(seen.state.log.as_ref().map_or(0, Sink::lost)),
+            },
+            Definition {
+                name: "seawall_messages_lost_total",
+                kind: Counter,
+                labels: &[],
+                help: "Messages that were lost, because the reader of standard error took no more.",
+                advice: "Should stand still. Look at what reads standard error; Seawall serves on without it.",
+                samples: |_| one(told::lost()),
             },
         ],
     },

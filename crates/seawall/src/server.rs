@@ -2,6 +2,7 @@
 
 use std::{
     net::SocketAddr,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -14,7 +15,7 @@ use acme::Challenges;
 use anyhow::Context;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use edge::{
-    Gauges, Listener, Socket, Worker,
+    BindError, Gauges, Listener, Listeners, Socket, Worker,
     tls::{Certificates, Tls},
 };
 use http::HeaderValue;
@@ -33,14 +34,19 @@ use crate::{
     config::settings::{AccessLog as LogDestination, Acme, Http3, Listen, Settings, Source},
     console::ServerConsole,
     explain::Asking,
-    log_writer::{self, LogSink},
+    log_writer,
     origin_health::OriginWatch,
+    passed::PassedSockets,
     plan::Plan,
     service::SiteService,
+    writer::{Sink, Writer},
 };
 
 /// How often a worker hands on log lines that fill no piece.
 const LOG_FLUSH: Duration = Duration::from_millis(200);
+
+/// The end of the process waits at most this long for the last lines to be written.
+const LOG_WAIT: Duration = Duration::from_secs(3);
 
 /// Questions of the admin API that may wait for a worker; it answers each within microseconds.
 const QUESTIONS: usize = 16;
@@ -56,7 +62,9 @@ pub struct Server {
     numbers: SiteNumbers,
     stop: watch::Sender<Option<Duration>>,
     workers: Vec<WorkerHandle>,
-    log: Option<(LogSink, JoinHandle<()>)>,
+    log: Option<Writer>,
+    /// Removed when it is dropped.
+    _own_paths: OwnPaths,
     certificates: Arc<Files>,
     automatic: Option<Automatic>,
     /// Ends when it is dropped.
@@ -84,6 +92,8 @@ pub(crate) struct State {
     pub(crate) draining: AtomicBool,
     /// Where visitors are served.
     pub(crate) listening: Vec<Socket>,
+    /// The access log, if there is one.
+    pub(crate) log: Option<Sink>,
     /// To each worker, what the admin API wants to know of it.
     pub(crate) questions: Vec<mpsc::Sender<Asking>>,
 }
@@ -111,6 +121,11 @@ impl Server {
     /// # Errors
     /// When an address cannot be listened on, or a folder or file that the settings name cannot be read.
     pub fn start(settings: Settings, clock: Clock) -> anyhow::Result<Self> {
+        Self::start_with(settings, clock, PassedSockets::default())
+    }
+
+    /// Starts with sockets that somebody else has bound, where the settings want to listen there.
+    pub(crate) fn start_with(settings: Settings, clock: Clock, mut passed: PassedSockets) -> anyhow::Result<Self> {
         warn(&settings);
         let workers = settings.server.workers;
         let mut options = StoreOptions::with_memory(settings.cache_memory);
@@ -124,7 +139,7 @@ impl Server {
         let tls = Tls::new(Certificates::new()).context("cannot make keys for TLS tickets")?;
         let certificates = Arc::new(Files::new(Arc::clone(tls.certificates())));
         certificates.watch(plan.settings.tls.as_ref().map_or(&[], |tls| &tls.certificates))?;
-        let (mut listeners, listening) = bind_all(&plan.settings, workers)?;
+        let Bound { mut listeners, listening, own_paths } = bind_all(&plan.settings, workers, &mut passed)?;
         let shown = Arc::clone(tls.certificates());
         shared.tell_certified(Box::new(move |host| shown.covers(&host.to_ascii_lowercase())));
         let challenges = Challenges::default();
@@ -147,11 +162,23 @@ impl Server {
             store_max,
             draining: AtomicBool::new(false),
             listening: listening.clone(),
+            log: log.as_ref().map(|log| log.sink().clone()),
             questions,
         });
         let (stop, stopped) = watch::channel(None);
         let handles = Vec::with_capacity(workers);
-        let mut server = Self { state, listening, numbers, stop, workers: handles, log, certificates, automatic, _looking: looking };
+        let mut server = Self {
+            state,
+            listening,
+            numbers,
+            stop,
+            workers: handles,
+            log,
+            _own_paths: own_paths,
+            certificates,
+            automatic,
+            _looking: looking,
+        };
         for (number, asked) in asked.into_iter().enumerate() {
             let listeners = listeners.iter_mut().filter_map(Vec::pop).collect();
             server.start_worker(number, listeners, asked, &plan, stopped.clone())?;
@@ -172,7 +199,7 @@ impl Server {
         let state = Arc::clone(&self.state);
         let counters = Arc::clone(&state.counters[number]);
         let plan = Arc::clone(plan);
-        let sink = self.log.as_ref().map(|(sink, _)| sink.clone());
+        let sink = state.log.clone();
         let thread = thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
             let log = sink.map(|sink| AccessLog::new(plan.settings.log.format, sink));
             match Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
@@ -212,6 +239,11 @@ impl Server {
         self.state.shared.store.usage()
     }
 
+    /// Tells whether a client that asks for `name` would be shown a certificate for it.
+    pub(crate) fn is_certified(&self, name: &str) -> bool {
+        self.state.tls.certificates().covers(name)
+    }
+
     /// What was counted.
     #[must_use]
     pub fn counted(&self) -> Snapshot {
@@ -228,6 +260,7 @@ impl Server {
     /// # Errors
     /// When the new settings name what cannot be read; the old ones stay.
     pub fn reload(&mut self, mut settings: Settings) -> anyhow::Result<Vec<&'static str>> {
+        self.reopen_log();
         warn(&settings);
         let before = self.state.plan.load_full();
         let fixed = [
@@ -258,10 +291,14 @@ impl Server {
             self.state.shared.purge(&Target::Site(site), Hardness::Hard);
         }
         self.state.plan.store(plan);
-        if let Some((sink, _)) = &self.log {
-            sink.reopen();
-        }
         Ok(fixed.into_iter().filter_map(|(changed, name)| changed.then_some(name)).collect())
+    }
+
+    /// Opens the access log anew, for those who rotate it: whatever becomes of the new settings.
+    pub(crate) fn reopen_log(&self) {
+        if let Some(log) = &self.log {
+            log.sink().reopen();
+        }
     }
 
     /// Certificates come by themselves as these settings say, no longer as those before. If that cannot be, it stays as it was.
@@ -308,15 +345,8 @@ impl Server {
         }
         // Nobody asks any more; what was stored last is written.
         self.state.shared.store.close();
-        if let Some((sink, thread)) = self.log.take() {
-            sink.flush();
-            drop(sink);
-            let _ = thread.join();
-        }
-        for socket in &self.listening {
-            if let Socket::Unix(path) = socket {
-                let _ = std::fs::remove_file(path);
-            }
+        if self.log.take().is_some_and(|log| !log.close(LOG_WAIT)) {
+            tracing::warn!("the last lines of the access log are lost: nobody takes them");
         }
     }
 }
@@ -356,6 +386,10 @@ async fn work(
     let service = SiteService::new(pipeline, Arc::clone(&state), log);
     service.tell_of(alt_svc(&plan.settings, &state.listening));
     let worker = Worker::new(service, front(&plan, &state));
+    let listeners = match Listeners::open(listeners) {
+        Ok(listeners) => listeners,
+        Err(error) => return drop(ready.send(Err(anyhow::Error::new(error).context("a worker cannot wait for connections")))),
+    };
     // The plan that is in force is the state's, or a worker's copy would keep a removed site's folder watched.
     drop(plan);
     let _ = ready.send(Ok(()));
@@ -444,15 +478,34 @@ fn acme_in_force(settings: &Settings) -> Option<&Acme> {
     settings.tls.as_ref().filter(|tls| !tls.listen.is_empty())?.acme.as_ref()
 }
 
-fn bind_all(settings: &Settings, workers: usize) -> anyhow::Result<(Vec<Vec<Listener>>, Vec<Socket>)> {
-    let mut all = Vec::new();
-    let mut listening = Vec::new();
+/// The sockets that visitors come to.
+struct Bound {
+    /// One for each worker, for each address.
+    listeners: Vec<Vec<Listener>>,
+    listening: Vec<Socket>,
+    own_paths: OwnPaths,
+}
+
+/// Unix sockets that this process has made, and that go with it.
+#[derive(Debug, Default)]
+struct OwnPaths(Vec<PathBuf>);
+
+impl Drop for OwnPaths {
+    fn drop(&mut self) {
+        for path in &self.0 {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+fn bind_all(settings: &Settings, workers: usize, passed: &mut PassedSockets) -> anyhow::Result<Bound> {
+    let mut all = Bound { listeners: Vec::new(), listening: Vec::new(), own_paths: OwnPaths::default() };
     let plain = settings.server.listen.iter().map(|listen| match listen {
         Listen::Tcp(address) => Socket::Tcp(*address),
         Listen::Unix(path) => Socket::Unix(path.clone()),
     });
     for socket in plain.chain(tls_listen(settings).iter().copied().map(Socket::Tls)) {
-        let listeners = match edge::bind(&socket, workers) {
+        let listeners = match all.bind(&socket, workers, passed) {
             Err(error) if error.lacks_family() && beside_ipv4(&socket, settings) => {
                 tracing::warn!("IPv6 is off on this machine, so {socket} is left out: visitors reach it over IPv4 alone");
                 continue;
@@ -460,16 +513,30 @@ fn bind_all(settings: &Settings, workers: usize) -> anyhow::Result<(Vec<Vec<List
             listeners => listeners?,
         };
         let bound = listeners.first().and_then(Listener::socket).unwrap_or(socket);
-        all.push(listeners);
-        listening.push(bound.clone());
+        all.listeners.push(listeners);
+        all.listening.push(bound.clone());
         // At the same port, also where the system chose that.
         if let (Socket::Tls(address), Some(_)) = (bound, http3(settings)) {
             let socket = Socket::Quic(address);
-            all.push(edge::bind(&socket, workers)?);
-            listening.push(socket);
+            let listeners = all.bind(&socket, workers, passed)?;
+            all.listeners.push(listeners);
+            all.listening.push(socket);
         }
     }
-    Ok((all, listening))
+    Ok(all)
+}
+
+impl Bound {
+    fn bind(&mut self, socket: &Socket, workers: usize, passed: &mut PassedSockets) -> Result<Vec<Listener>, BindError> {
+        if let Some(passed) = passed.take(socket) {
+            return passed.share(socket, workers);
+        }
+        let listeners = edge::bind(socket, workers)?;
+        if let Socket::Unix(path) = socket {
+            self.own_paths.0.push(path.clone());
+        }
+        Ok(listeners)
+    }
 }
 
 /// Whether every IPv4 address is listened on at the same port.
@@ -484,7 +551,7 @@ fn beside_ipv4(socket: &Socket, settings: &Settings) -> bool {
     }
 }
 
-fn start_log(settings: &Settings) -> anyhow::Result<Option<(LogSink, JoinHandle<()>)>> {
+fn start_log(settings: &Settings) -> anyhow::Result<Option<Writer>> {
     let path = match &settings.log.access {
         LogDestination::Off => return Ok(None),
         LogDestination::Stdout => None,

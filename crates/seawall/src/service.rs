@@ -70,7 +70,7 @@ impl SiteService {
     pub(crate) fn tidy(&self) {
         self.pipeline.sweep();
         if let Some(log) = self.log.borrow_mut().as_mut() {
-            self.pipeline.counters().lost(log.flush());
+            log.flush();
         }
     }
 }
@@ -126,10 +126,7 @@ impl edge::Service for SiteService {
         let took = exchange.ended.saturating_duration_since(exchange.started);
         counters.responded(&note, (exchange.status, exchange.body_bytes), took, exchange.complete);
         if let Some(log) = self.log.borrow_mut().as_mut() {
-            let lost = log.write(exchange, &note, |at| self.pipeline.wall_clock(at));
-            if lost > 0 {
-                counters.lost(lost);
-            }
+            log.write(exchange, &note, |at| self.pipeline.wall_clock(at));
         }
     }
 

@@ -1,151 +1,93 @@
-//! From the first line on the screen to the last: the server runs until a signal ends it.
+//! The signals of the process: SIGTERM and the first SIGINT drain, a second SIGINT stops at once, SIGHUP reloads.
 //!
-//! SIGTERM and the first SIGINT drain, a second SIGINT stops at once, SIGHUP reloads.
+//! They are taken before anything else is done, so that none of them ends a start in the middle: what was asked for meanwhile is done
+//! afterwards. They are a state and not a queue, so that no number of reloads keeps a stop away.
 
-use std::{
-    process::ExitCode,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{future::pending, io, process, thread};
 
-use anyhow::Context;
-use pipeline::Clock;
 use tokio::{
-    runtime::{Builder, LocalOptions},
+    runtime::{Builder, Runtime},
     signal::unix::{SignalKind, signal},
-    sync::oneshot,
+    sync::watch,
 };
 
-use crate::{
-    automatic, banner,
-    config::{ConfigErrors, settings::Settings},
-    server::Server,
-};
+use crate::told;
 
 /// The exit code of a program that a second SIGINT ended, by the shells' convention.
 const INTERRUPTED: u8 = 130;
 
-/// Serves until told to stop. `reload` reads the configuration again.
-pub(crate) fn serve_until_stopped(settings: Settings, reload: impl Fn() -> Result<Settings, ConfigErrors>) -> anyhow::Result<ExitCode> {
-    let origins = look_at_origins(&settings)?;
-    let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("admin").enable_all().build()?;
-    let mut server = Server::start(settings.clone(), Clock::system())?;
-    let (stop_admin, admin_stopped) = oneshot::channel();
-    let admin = start_admin(&runtime, &settings, &server, admin_stopped)?;
-    banner::print(&settings, server.listening(), admin, &origins);
-    if let Some(instructions) = automatic::trust(&settings) {
-        banner::add(&instructions);
-    }
-    let mut settings = settings;
-    let signals = Signals::listen(&runtime)?;
-    while let Signal::Reload = signals.next() {
-        match reload() {
-            Err(errors) => tracing::error!("the configuration stays as it was:\n{errors}"),
-            Ok(new) => match server.reload(new.clone()) {
-                Err(error) => tracing::error!("the configuration stays as it was: {error:#}"),
-                Ok(fixed) => {
-                    settings = new;
-                    tracing::info!("reloaded");
-                    if !fixed.is_empty() {
-                        tracing::warn!("needs a restart to take effect: {}", fixed.join(", "));
-                    }
-                }
-            },
-        }
-    }
-    let grace = settings.server.shutdown_timeout;
-    tracing::info!("stopping; requests under way have {grace:?}");
-    signals.stop_at_once_on_the_next();
-    server.stop(grace);
-    let _ = stop_admin.send(());
-    runtime.shutdown_timeout(Duration::from_secs(1));
-    Ok(ExitCode::SUCCESS)
+/// Counts what was asked for since the start.
+#[derive(Clone, Copy, Debug, Default)]
+struct Asked {
+    reloads: u64,
+    stop: bool,
 }
 
-/// On a runtime of its own: an origin's connections stay on one thread.
-fn look_at_origins(settings: &Settings) -> anyhow::Result<Vec<String>> {
-    let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default())?;
-    Ok(runtime.block_on(banner::look_at_origins(settings)))
-}
-
-fn start_admin(
-    runtime: &tokio::runtime::Runtime,
-    settings: &Settings,
-    server: &Server,
-    stopped: oneshot::Receiver<()>,
-) -> anyhow::Result<Option<std::net::SocketAddr>> {
-    let Some(address) = settings.server.admin else {
-        // Purge requests may bring the token of the last start, or one that the operator has put there.
-        if let Ok(token) = admin::Token::load(&settings.server.admin_token_file) {
-            server.accept_purge_token(token);
-        }
-        return Ok(None);
-    };
-    let token = admin::Token::load_or_create(&settings.server.admin_token_file)?;
-    server.accept_purge_token(token.clone());
-    let listener = runtime.block_on(tokio::net::TcpListener::bind(address)).with_context(|| {
-        format!("cannot listen on {address} for the admin API; --admin names another address, --admin off does without")
-    })?;
-    let address = listener.local_addr()?;
-    let console = server.console();
-    runtime.spawn(async move {
-        let stop = async {
-            let _ = stopped.await;
-        };
-        if let Err(error) = admin::serve(listener, console, token, stop).await {
-            tracing::error!(%error, "the admin API has ended");
-        }
-    });
-    Ok(Some(address))
-}
-
-enum Signal {
+/// The next thing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Signal {
     Reload,
     Stop,
 }
 
-/// Signals, one after the other.
-struct Signals {
-    received: std::sync::mpsc::Receiver<Signal>,
-    stopping: Arc<AtomicBool>,
+/// The signals that come after this was made.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    asked: watch::Receiver<Asked>,
+    /// Reloads that were handed out.
+    reloads: u64,
 }
 
 impl Signals {
-    fn listen(runtime: &tokio::runtime::Runtime) -> anyhow::Result<Self> {
-        let (sender, received) = std::sync::mpsc::sync_channel(8);
-        let stopping = Arc::new(AtomicBool::new(false));
-        let _context = runtime.enter();
+    /// Takes the signals over from the system, which would end the process.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub(crate) fn take() -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_io().build()?;
+        let context = runtime.enter();
         let mut hangup = signal(SignalKind::hangup())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
-        let is_stopping = Arc::clone(&stopping);
-        runtime.spawn(async move {
+        drop(context);
+        let (ask, asked) = watch::channel(Asked::default());
+        let listen = async move {
             loop {
-                let signal = tokio::select! {
-                    _ = hangup.recv() => Signal::Reload,
-                    _ = terminate.recv() => Signal::Stop,
+                tokio::select! {
+                    _ = hangup.recv() => ask.send_modify(|asked| asked.reloads += 1),
+                    _ = terminate.recv() => ask.send_modify(|asked| asked.stop = true),
                     _ = interrupt.recv() => {
-                        if is_stopping.load(Ordering::Relaxed) {
-                            std::process::exit(i32::from(INTERRUPTED));
+                        if ask.borrow().stop {
+                            told::settle();
+                            process::exit(i32::from(INTERRUPTED));
                         }
-                        Signal::Stop
+                        ask.send_modify(|asked| asked.stop = true);
                     }
-                };
-                // A queue full of reloads needs no further one.
-                let _ = sender.try_send(signal);
+                }
             }
-        });
-        Ok(Self { received, stopping })
+        };
+        thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(listen))?;
+        Ok(Self { asked, reloads: 0 })
     }
 
-    fn next(&self) -> Signal {
-        self.received.recv().unwrap_or(Signal::Stop)
+    /// Waits for the next one on this thread. Several reloads that were asked for meanwhile are one.
+    pub(crate) fn next(&mut self, runtime: &Runtime) -> Signal {
+        let done = self.reloads;
+        let asked = runtime.block_on(async { self.asked.wait_for(|asked| asked.stop || asked.reloads > done).await.map(|asked| *asked) });
+        match asked {
+            Ok(asked) if !asked.stop => {
+                self.reloads = asked.reloads;
+                Signal::Reload
+            }
+            // Without the thread that listens nobody could stop it.
+            Ok(_) | Err(_) => Signal::Stop,
+        }
     }
 
-    fn stop_at_once_on_the_next(&self) {
-        self.stopping.store(true, Ordering::Relaxed);
+    /// Resolves when the process is asked to stop.
+    pub(crate) async fn stopped(&mut self) {
+        if self.asked.wait_for(|asked| asked.stop).await.is_err() {
+            pending().await
+        }
     }
 }

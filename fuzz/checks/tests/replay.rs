@@ -1,5 +1,7 @@
 //! Every input that the fuzzer's corpora hold, through its check.
 
+#![expect(clippy::disallowed_macros, reason = "which input it was; cargo shows that of a test that fails alone")]
+
 use std::{fs, path::Path};
 
 use fuzz_checks::{CHECKS, origin_response, request_head};

@@ -99,9 +99,16 @@ pub(crate) fn bind(address: SocketAddr, workers: usize) -> io::Result<Vec<Quic>>
     // As much as there is: with less, it is slower.
     let _ = socket.set_recv_buffer_size(SOCKET_BUFFER);
     let _ = socket.set_send_buffer_size(SOCKET_BUFFER);
-    socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
-    let socket: UdpSocket = socket.into();
+    share(socket.into(), workers)
+}
+
+/// Shares a socket that is bound among so many workers; one of them gets it with its part.
+///
+/// # Errors
+/// When the system does not say where it is bound.
+pub(crate) fn share(socket: UdpSocket, workers: usize) -> io::Result<Vec<Quic>> {
+    socket.set_nonblocking(true)?;
     let address = socket.local_addr()?;
     let drivers = Drivers::default();
     let (desks, arrivals): (Vec<_>, Vec<_>) = (0..workers)

@@ -29,8 +29,7 @@ use std::{
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use semantics::Scheme;
-use tokio::sync::Notify;
-use tokio_util::task::TaskTracker;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     accept::Share,
@@ -69,7 +68,7 @@ pub(crate) fn config(shared: &crate::worker::Shared) -> Option<Arc<quinn::Server
 }
 
 /// Takes connections up until `stop`, with the door, if this worker has it. Returns what drives connections to their end.
-pub(crate) async fn accept<S: Service>(worker: Rc<Worker<S>>, quic: Quic, stop: Rc<Notify>) -> TaskTracker {
+pub(crate) async fn accept<S: Service>(worker: Rc<Worker<S>>, quic: Quic, stop: CancellationToken) -> TaskTracker {
     let (address, drivers) = (quic.address(), quic.drivers());
     let Quic { mut arrivals, door, .. } = quic;
     let config = worker.front().quic.as_deref().cloned();
@@ -79,7 +78,7 @@ pub(crate) async fn accept<S: Service>(worker: Rc<Worker<S>>, quic: Quic, stop: 
             None => std::future::pending().await,
         }
     });
-    let mut stopped = pin!(stop.notified());
+    let mut stopped = pin!(stop.cancelled());
     let mut is_open = true;
     loop {
         tokio::select! {

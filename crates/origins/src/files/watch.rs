@@ -11,6 +11,7 @@
 use std::{
     collections::BTreeSet,
     fmt, fs, io,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -186,7 +187,11 @@ impl<F: Fn(Change)> Keeper<F> {
             if batch.unsettled {
                 self.settle = Some(Instant::now() + SETTLED);
             }
-            self.tell(batch);
+            // What breaks the program once must not leave the folder without anybody who looks after it.
+            if catch_unwind(AssertUnwindSafe(|| self.tell(batch))).is_err() {
+                tracing::error!("a change in a folder could not be told, by a mistake in the program; everything in it counts as changed");
+                self.alarm.lost.store(true, Relaxed);
+            }
         }
     }
 

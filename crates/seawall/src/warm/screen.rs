@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{Outcome, Progress};
-use crate::terminal::has_colour;
+use crate::{terminal::has_colour, told};
 
 /// The progress on the screen. The bar is drawn on standard error, lines go to standard output.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ impl Screen {
     /// Of this process.
     #[must_use]
     pub fn new() -> Self {
-        let bar = (io::stderr().is_terminal() && io::stdout().is_terminal()).then(|| {
+        let bar = (told::is_terminal() && io::stdout().is_terminal()).then(|| {
             let style = ProgressStyle::with_template("{bar:30} {pos}/{len}  {per_sec:.0}  {eta} left  {wide_msg}");
             let bar = ProgressBar::new(0);
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));

@@ -29,6 +29,20 @@ async fn a_stop_lets_requests_end() {
     stopping.join().expect("stopped");
 }
 
+/// Stopped before its workers have looked at their listeners for the first time, a server ends all the same.
+#[tokio::test]
+async fn a_server_may_be_stopped_as_soon_as_it_has_started() {
+    for _ in 0..20 {
+        let (_origin, site) = crate::site::site_with("[server]\nworkers = 2").await;
+        let (stopped, ended) = std::sync::mpsc::sync_channel(1);
+        thread::spawn(move || {
+            site.stop(secs(30));
+            let _ = stopped.send(());
+        });
+        ended.recv_timeout(testkit::PATIENCE).expect("it ends");
+    }
+}
+
 /// The same for an upload, in the hands of the other reader.
 #[tokio::test]
 async fn a_stop_lets_uploads_end() {

@@ -174,3 +174,27 @@ fn changes_swaps_and_rules_are_told() {
     drop(watcher);
     assert!(told.iter().count() < 64, "the thread has ended, and with it the channel");
 }
+
+/// Whoever breaks while being told is told once more that everything has changed, and of what comes after.
+#[test]
+fn a_change_that_breaks_its_listener_is_not_the_last_one() {
+    let root = folder(&[("a.html", "a")]);
+    let files = Files::new(root.path()).expect("opens");
+    let (tell, told) = mpsc::sync_channel(64);
+    let broken = AtomicBool::new(false);
+    let _watcher = files
+        .watch(move |change| {
+            let is_first = !broken.swap(true, Relaxed);
+            let _ = tell.send(change);
+            assert!(!is_first, "as a bug would");
+        })
+        .expect("watches");
+    let mut first = None;
+    while first.is_none() {
+        fs::write(root.path().join("a.html"), "b").expect("written");
+        first = told.recv_timeout(Duration::from_millis(50)).ok();
+    }
+    until(&told, |change| *change == Change::Everything);
+    fs::write(root.path().join("c.html"), "c").expect("written");
+    until(&told, |change| matches!(change, Change::Tags(tags) if tags.contains(&stem::tag(Path::new("c.html")))));
+}

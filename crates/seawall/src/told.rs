@@ -1,0 +1,138 @@
+//! Messages for whoever runs Seawall go to standard error, through a thread of its own.
+//!
+//! Telling never fails and never waits: a reader that is gone, a full disk, a pipe that nobody empties lose messages and nothing else. So
+//! nothing else in the process writes to standard error; `clippy.toml` sees to that.
+
+use std::{
+    fs::File,
+    io::{self, IsTerminal},
+    os::{fd::AsFd, unix::fs::MetadataExt},
+    panic::PanicHookInfo,
+    sync::{LazyLock, OnceLock},
+    time::Duration,
+};
+
+use tracing::{Level, Metadata};
+use tracing_subscriber::fmt::MakeWriter;
+
+use crate::writer::{Destination, Piece, Writer};
+
+/// The end of the process waits at most this long for somebody to read the last messages.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// None: not even a thread can be had, and so nothing is told.
+static STDERR: OnceLock<Option<Writer>> = OnceLock::new();
+
+/// Whether standard error is the journal, as the service manager says in `JOURNAL_STREAM` (systemd.exec(5)).
+static IS_JOURNAL: LazyLock<bool> = LazyLock::new(|| {
+    let own = || File::from(stderr().as_fd().try_clone_to_owned().ok()?).metadata().ok();
+    let told = std::env::var("JOURNAL_STREAM").ok();
+    told.zip(own()).is_some_and(|(told, own)| told == format!("{}:{}", own.dev(), own.ino()))
+});
+
+#[expect(clippy::disallowed_methods, reason = "the one place that may write to it")]
+fn stderr() -> io::Stderr {
+    io::stderr()
+}
+
+/// Whether a person reads it on a terminal.
+pub(crate) fn is_terminal() -> bool {
+    stderr().is_terminal()
+}
+
+/// Whether the journal keeps it, which notes the time of each line itself.
+pub(crate) fn is_journal() -> bool {
+    *IS_JOURNAL
+}
+
+/// Tells `text`, which ends its last line.
+pub(crate) fn tell(level: Level, text: &str) {
+    let writer = STDERR.get_or_init(|| {
+        let destination = Destination::stream(&stderr()).ok()?;
+        // There is nobody to tell.
+        Writer::start("messages", destination, |_| {}, Some(|lost| marked(Level::WARN, &format!("{lost} messages were lost here\n")))).ok()
+    });
+    if let Some(writer) = writer {
+        writer.sink().send(Piece { bytes: marked(level, text), lines: 1 });
+    }
+}
+
+/// Waits until everything is told, but not for a reader that does not read. For the end of the process.
+pub(crate) fn settle() {
+    if let Some(Some(writer)) = STDERR.get() {
+        let _ = writer.sink().flush(LAST_WORDS);
+    }
+}
+
+/// Messages that nobody could read.
+pub(crate) fn lost() -> u64 {
+    STDERR.get().and_then(Option::as_ref).map_or(0, |writer| writer.sink().lost())
+}
+
+/// The journal takes a line's priority from its beginning (sd-daemon(3)).
+fn marked(level: Level, text: &str) -> Vec<u8> {
+    if !is_journal() {
+        return text.as_bytes().to_vec();
+    }
+    with_priority(level, text).into_bytes()
+}
+
+fn with_priority(level: Level, text: &str) -> String {
+    let priority = match level {
+        Level::ERROR => 3,
+        Level::WARN => 4,
+        Level::INFO => 6,
+        Level::DEBUG | Level::TRACE => 7,
+    };
+    text.lines().filter(|line| !line.is_empty()).map(|line| format!("<{priority}>{line}\n")).collect()
+}
+
+/// Tells a panic, as the standard library would do with nobody to wait for.
+pub(crate) fn panicked(info: &PanicHookInfo<'_>) {
+    let thread = std::thread::current();
+    let trace = std::backtrace::Backtrace::capture();
+    let trace = if trace.status() == std::backtrace::BacktraceStatus::Captured { format!("{trace}\n") } else { String::new() };
+    tell(Level::ERROR, &format!("thread '{}' {info}\n{trace}", thread.name().unwrap_or("?")));
+}
+
+/// The writer that diagnostics have.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Told;
+
+/// One message on its way.
+#[derive(Debug)]
+pub(crate) struct Message(Level);
+
+impl<'a> MakeWriter<'a> for Told {
+    type Writer = Message;
+
+    fn make_writer(&'a self) -> Message {
+        Message(Level::INFO)
+    }
+
+    fn make_writer_for(&'a self, metadata: &Metadata<'_>) -> Message {
+        Message(*metadata.level())
+    }
+}
+
+impl io::Write for Message {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        tell(self.0, &String::from_utf8_lossy(bytes));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_of_a_message_has_its_priority_in_the_journal() {
+        assert_eq!(with_priority(Level::ERROR, "one\n  two\n"), "<3>one\n<3>  two\n");
+        assert_eq!(with_priority(Level::INFO, "\nSeawall\n\n  site\n\n"), "<6>Seawall\n<6>  site\n");
+    }
+}
