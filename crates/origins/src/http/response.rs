@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version, header::CONNECTION};
+use http::{
+    HeaderMap, HeaderName, HeaderValue, StatusCode, Version,
+    header::{CONNECTION, CONTENT_LENGTH},
+};
 use semantics::hop_by_hop::{is_hop_by_hop, strip_hop_by_hop};
 
 use super::{
-    content::{Coding, transfer_coding},
+    content::{Coding, settle_length, transfer_coding},
     request::elements,
 };
 
@@ -29,6 +32,12 @@ pub(super) fn settle(
     }
     // Hyper would choose one reading of a head that has two.
     let coding = transfer_coding(fields)?;
+    if status == StatusCode::NO_CONTENT {
+        // Origins send it although they must not (RFC 9110 §8.6): it is not read, whatever it says.
+        fields.remove(CONTENT_LENGTH);
+    } else {
+        settle_length(fields)?;
+    }
     if coding.is_none() && !fields.keys().any(is_hop_by_hop) {
         // Nearly every response.
         return Ok((version >= Version::HTTP_11 && !idle_max.is_zero()).then_some(idle_max));
@@ -110,6 +119,14 @@ mod tests {
         assert_eq!(fields.len(), 2);
     }
 
+    /// RFC 9110 §8.6.
+    #[test]
+    fn a_204_has_no_length() {
+        let mut fields = map(&[("content-length", "5"), ("content-length", "x")]);
+        assert!(settle((StatusCode::NO_CONTENT, Version::HTTP_11), &mut fields, Duration::from_secs(1)).is_ok());
+        assert!(fields.is_empty());
+    }
+
     #[test]
     fn a_head_that_contradicts_itself_is_refused() {
         for fields in [
@@ -119,6 +136,8 @@ mod tests {
             &[("transfer-encoding", "chunked"), ("transfer-encoding", "chunked")],
             &[("transfer-encoding", "chunked, chunked")],
             &[("transfer-encoding", "")],
+            &[("content-length", "5"), ("content-length", "6")],
+            &[("content-length", "+5")],
         ] {
             assert!(settle((OK, Version::HTTP_11), &mut map(fields), Duration::from_secs(1)).is_err(), "{fields:?}");
         }
