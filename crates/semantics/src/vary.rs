@@ -8,7 +8,9 @@
 
 use http::{
     HeaderMap, HeaderName,
-    header::{ACCEPT, ACCEPT_CHARSET, ACCEPT_ENCODING, ACCEPT_LANGUAGE, CONTENT_ENCODING, COOKIE, VARY},
+    header::{
+        ACCEPT, ACCEPT_CHARSET, ACCEPT_ENCODING, ACCEPT_LANGUAGE, ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_ENCODING, COOKIE, ORIGIN, VARY,
+    },
 };
 
 use crate::{
@@ -52,6 +54,10 @@ impl Vary {
         // Servers compress and forget to say so; a client that cannot decode would get what a browser asked for.
         if response.contains_key(CONTENT_ENCODING) && !names.contains(&ACCEPT_ENCODING) {
             names.push(ACCEPT_ENCODING);
+        }
+        // So do those that allow whichever origin asks: the next one would be told that another is allowed.
+        if !names.contains(&ORIGIN) && echoes_origin(response, request) {
+            names.push(ORIGIN);
         }
         names.sort_unstable_by(|a, b| a.as_str().cmp(b.as_str()));
         let capture = |name: HeaderName| {
@@ -135,6 +141,14 @@ impl Vary {
             }
         }
     }
+}
+
+/// Whether the response repeats the request's `Origin` in `Access-Control-Allow-Origin` (Fetch §3.3.3).
+fn echoes_origin(response: &HeaderMap, request: &RequestFields<'_>) -> bool {
+    let Some(allowed) = response.get(ACCESS_CONTROL_ALLOW_ORIGIN) else { return false };
+    let mut echoes = false;
+    request.lines.for_each("origin", |origin| echoes |= trim_ows(origin) == trim_ows(allowed.as_bytes()));
+    echoes
 }
 
 /// The one of `br, gzip`, `gzip`, `br` and the empty string (identity alone) that `request` accepts (RFC 9110 §12.5.3).
