@@ -14,7 +14,7 @@ use super::{
     purge::{PurgePath, PurgeSource},
     settings::{AccessLog, Kind, Listen, LogFormat, OriginAddress, OriginHost},
     units::{ByteSize, Count, Period},
-    words::{BaseUrl, CookiePattern, HostPattern, NamePattern},
+    words::{BaseUrl, CookiePattern, HostPattern, NamePattern, TrustedField},
 };
 
 /// A value, and where it stands.
@@ -124,11 +124,20 @@ pub struct Server {
     pub http3_port: Given<Count>,
 
     /// Networks of your own proxies (a load balancer, a CDN), such as `"10.0.0.0/8"`. What they say about the client (`X-Forwarded-For`,
-    /// `X-Forwarded-Proto`) is believed; what anybody else says is removed. `"private"` stands for every private network and this machine: right
+    /// `X-Forwarded-Proto`) is believed; what anybody else says is removed. A Unix socket counts as one of them. `"private"` stands for every private network and this machine: right
     /// where nobody but the proxy can reach Seawall, as on a platform that gives a `PORT`, or in a network of containers.
     ///
     /// Default: `[]`. Flag: `--trusted-proxies`, separated by commas. Environment: `SEAWALL_TRUSTED_PROXIES`.
     pub trusted_proxies: Listed<TrustedProxy>,
+
+    /// Further fields in which the proxies of `trusted_proxies` may say something that decides over the page, such as `"X-Forwarded-Prefix"`,
+    /// `"X-Forwarded-Port"` or `"CF-IPCountry"`. They go to the origin and are part of the cache key, so each value has pages of its own; from
+    /// anybody else they are removed. Without this a trusted proxy's word counts for the client's address and scheme alone, and fields such as
+    /// `X-Forwarded-*` and `X-Original-URL` are removed from its requests, too: most proxies pass on whatever their clients invent. Name
+    /// only what your proxy sets itself, on every request.
+    ///
+    /// Default: `[]`.
+    pub trusted_fields: Listed<TrustedField>,
 
     /// A path that is answered with 200 on the addresses of visitors, whatever the host, for platforms and load balancers that ask there; the
     /// origin is not asked, and no page of a site can live there. The admin API has its own, `/healthz`.
@@ -383,7 +392,9 @@ pub struct Cache {
     pub stale_while_revalidate: Given<Period>,
 
     /// Cookies that do not change the page, besides those of well-known analytics tools; `"_ga*"` stands for all names that begin so.
-    /// Any other cookie may make a page personal: the answer is stored only if the origin itself gives it a lifetime. Name a login
+    /// A request with no others is anybody's, and goes to the origin without them. Any other cookie may make a page personal: the answer is
+    /// stored only if the origin itself gives it a lifetime. That holds for the cookie of a consent banner, too (`CookieConsent`,
+    /// `OptanonConsent`, `cookieyes-consent`, ...): if the banner does its work in the browser, as most do, name it here. Name a login
     /// cookie here, and one reader sees another's page.
     ///
     /// Default: `[]`.
@@ -599,7 +610,8 @@ pub struct Auth {
     pub file: Given<String>,
 
     /// The paths for which a password is asked; each with everything below it. `"/drafts"` covers `/drafts.html` too. A path is covered in
-    /// whichever way it is spelt: upper case, `//`, `;x`, `%64`, `%2e%2e/`. What is chosen by the query alone (`/?p=12`) is not told apart.
+    /// whichever way it is spelt: upper case, `//`, `;x`, `%64`, `%2e%2e/`; where not the whole site is, a path with a broken escape
+    /// (`%u0064`, `%zz`) is refused with 400. What is chosen by the query alone (`/?p=12`) is not told apart.
     ///
     /// Default: none; then `["/"]`, the whole site.
     pub paths: Listed<ProtectedPath>,
