@@ -5,7 +5,7 @@ use std::{net::IpAddr, rc::Rc};
 use http::{HeaderMap, HeaderValue, Method, Uri, header, request::Parts};
 use ipnet::IpNet;
 use origins::http::is_for_proxies_only;
-use policy::{Asked, Trace, Verdict};
+use policy::{Asked, Trace, Verdict, shared_content_type};
 use semantics::{
     FieldLines, RequestFields, RequestHead, Scheme, cache_control::RequestDirectives, target::canonical_authority,
     vary::canonical_accept_encoding,
@@ -127,8 +127,15 @@ pub(crate) fn reduce(headers: &mut HeaderMap, site: &Site, is_trusted: bool, ask
     while let Some(name) = headers.keys().find(|name| !goes(name.as_str())).cloned() {
         headers.remove(name);
     }
-    if asks_cache.is_some_and(|asked| !asked.cookie) {
+    let Some(asked) = asks_cache else { return };
+    if !asked.cookie {
         headers.remove(header::COOKIE);
+    }
+    if let Some(said) = headers.get(header::CONTENT_TYPE) {
+        match shared_content_type(said.as_bytes()) {
+            Some(usual) => drop(headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(usual))),
+            None => drop(headers.remove(header::CONTENT_TYPE)),
+        }
     }
 }
 

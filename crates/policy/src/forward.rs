@@ -38,7 +38,9 @@ const OVERRIDES: &[&str] = &[
     "x-url",
 ];
 
-/// Names that begin so are of the same sort. Those of contents are about none: a request that asks the cache has no content.
+/// Names that begin so are of the same sort. Those of contents are about none: a request that asks the cache has no content. `Content-Type` goes
+/// all the same in its usual forms ([`shared_content_type`]), as some servers answer no GET of a script without it; what comes back is then for
+/// those who send the same ([`semantics::vary::Vary::of`]).
 const OVERRIDE_PREFIXES: &[&str] =
     &["content-", "x-backend-", "x-forward-", "x-forwarded-", "x-original-", "x-override-", "x-rewrite-", "x-wap-"];
 
@@ -49,16 +51,28 @@ const OVERRIDE_SUFFIX: &str = "-override";
 /// told as a difference (RFC 3229), what is to be confirmed before it is sent.
 const ABOUT_THE_REQUEST: &[&str] = &["a-im", "expect", "purpose", "sec-purpose", "x-moz", "x-purpose"];
 
+/// Types that scripts give to the content of requests, also where there is none. Others are not sent, or a stranger could make variants without
+/// end, and the oldest variant goes first.
+const USUAL_TYPES: [&str; 4] = ["application/json", "application/graphql", "application/x-www-form-urlencoded", "text/plain"];
+
+/// The form in which a `Content-Type` goes with a request that asks the cache; none if it does not go.
+#[must_use]
+pub fn shared_content_type(value: &[u8]) -> Option<&'static str> {
+    let named = value.split(|&b| b == b';').next().unwrap_or_default().trim_ascii();
+    USUAL_TYPES.into_iter().find(|usual| named.eq_ignore_ascii_case(usual.as_bytes()))
+}
+
 impl Policy {
     /// Whether the field of this name, in lower case, goes into a request that asks the cache: one whose answer others may get.
     #[must_use]
     pub fn shares_field(&self, name: &str) -> bool {
         // CGI makes the same variable of `X-Original-URL` and `X_Original_URL`.
         if name.contains('_') {
-            return self.shares_field(&name.replace('_', "-"));
+            return name != "content_type" && self.shares_field(&name.replace('_', "-"));
         }
-        let overrides =
-            OVERRIDES.contains(&name) || OVERRIDE_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || name.ends_with(OVERRIDE_SUFFIX);
+        let overrides = OVERRIDES.contains(&name)
+            || (OVERRIDE_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) && name != "content-type")
+            || name.ends_with(OVERRIDE_SUFFIX);
         !overrides && !ABOUT_THE_REQUEST.contains(&name)
     }
 
@@ -119,7 +133,8 @@ mod tests {
             "x_forwarded_proto",
             "x-host",
             "x-wap-profile",
-            "content-type",
+            "content-encoding",
+            "content_type",
             "x-host-override",
             "sec-purpose",
             "a-im",
@@ -134,6 +149,7 @@ mod tests {
             "origin",
             "cookie",
             "authorization",
+            "content-type",
             "dnt",
             "save-data",
             "sec-ch-ua",

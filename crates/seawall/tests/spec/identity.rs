@@ -355,8 +355,9 @@ async fn what_overrides_the_request_is_not_in_a_shared_fetch() {
         "request-uri",
         "base-url",
         "destination",
-        "content-type",
         "content-encoding",
+        "content-language",
+        "content_type",
         "purpose",
         "sec-purpose",
         "x-moz",
@@ -375,6 +376,31 @@ async fn what_overrides_the_request_is_not_in_a_shared_fetch() {
     let seen = origin.last("/form");
     assert_eq!(seen.field("x-http-method-override").as_deref(), Some("PUT"));
     assert_eq!(seen.field("content-type").as_deref(), Some("text/plain"));
+}
+
+/// A GET has no content of any type, and still some servers look: what they answer then is for those who send the same.
+#[tokio::test]
+async fn a_refusal_for_the_sake_of_a_content_type_is_nobody_elses() {
+    let (origin, site) = site().await;
+    origin.on(get("/*")).reply_with(|seen| match seen.field("content-type").as_deref() {
+        None | Some("application/json") => ok("text").field("cache-control", "max-age=60"),
+        Some(_) => status(404).body("no such thing").field("cache-control", "max-age=60"),
+    });
+    for text in ["text/plain", "TEXT/plain; charset=x"] {
+        site.request(Req::get("/post").field("content-type", text)).await.status(404);
+    }
+    site.get("/post").await.status(200).body("text").cache_status("stored");
+    // Nobody makes variants without end: what is unusual is not sent.
+    for number in 0..20 {
+        site.request(Req::get("/post").field("content-type", format!("evil/{number}"))).await.status(200).cache_status("hit");
+    }
+    site.request(Req::get("/other").field("content-type", "evil/x")).await.status(200).cache_status("stored");
+    assert_eq!(origin.last("/other").field("content-type"), None);
+    // Who sends one gets what there is for all.
+    for _ in 0..2 {
+        site.request(Req::get("/post").field("content-type", "application/json")).await.status(200).body("text").cache_status("hit");
+        site.get("/post").await.status(200).body("text").cache_status("hit");
+    }
 }
 
 /// RFC 9111 §4.1: any other field may be nominated by `Vary`, so it is sent.
