@@ -80,6 +80,17 @@ impl Protected {
         true
     }
 
+    /// Whether nobody can say what the path means to whatever is behind: it has a `%` that begins no escape (RFC 3986 §2.1), which one server
+    /// takes for itself, another one skips, and a third one reads as the `%u0061` of IIS. Where a part of the site is protected, such a path
+    /// is to be refused; no honest client sends one.
+    #[must_use]
+    pub fn is_in_doubt(&self, path: &str) -> bool {
+        let is_a_part = !self.0.is_empty() && !self.0.iter().any(Vec::is_empty);
+        let is_digit = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_hexdigit);
+        let begins_none = |rest: &[u8]| !is_digit(rest.first()) || !is_digit(rest.get(1));
+        is_a_part && path.as_bytes().iter().enumerate().any(|(at, &b)| b == b'%' && begins_none(&path.as_bytes()[at + 1..]))
+    }
+
     /// Whether a walk along the path comes through a protected one, wherever it ends: one server takes `..` for a way back, the next one
     /// for a name.
     fn is_on_the_way(&self, path: &str) -> bool {
@@ -87,7 +98,8 @@ impl Protected {
         if path.bytes().all(is_plain) && !path.contains("//") && !path.contains("./") && !path.contains("/.") && !path.ends_with('.') {
             return self.is_walked_through(path, Habits::default());
         }
-        Habits::all().any(|habits| self.is_walked_through(path, habits))
+        let readings = [Some(path), behind_host(path)];
+        readings.into_iter().flatten().any(|path| Habits::all().any(|habits| self.is_walked_through(path, habits)))
     }
 
     fn is_walked_through(&self, path: &str, habits: Habits) -> bool {
@@ -148,6 +160,14 @@ impl Habits {
     }
 }
 
+/// What is left for those who read the path as a reference: behind two slashes they see a host (RFC 3986 §4.2), and as browsers do, behind
+/// more of them and behind backslashes, too. `new URL(request.url, base)` is how many applications find their path.
+fn behind_host(path: &str) -> Option<&str> {
+    let separates = |c| matches!(c, '/' | '\\');
+    let rest = path.trim_start_matches(separates);
+    (path.len() - rest.len() >= 2).then(|| rest.find(separates).map_or("/", |at| &rest[at..]))
+}
+
 /// Whether the last step came to `root`, or to a file of its name.
 fn leads_to(stack: &[&str], root: &[String]) -> bool {
     let (Some((last, above)), Some((root_last, root_above))) = (stack.split_last(), root.split_last()) else { return false };
@@ -186,18 +206,33 @@ fn root(path: &str) -> Result<Vec<String>, BadPath> {
     Ok(root)
 }
 
-/// Percent-decoded once; `None` if there is nothing to decode.
+/// Percent-decoded once, IIS's `%u0061` included; `None` if there is nothing to decode.
 fn decoded(text: &[u8]) -> Option<Vec<u8>> {
-    let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let number = |digits: &[u8]| digits.iter().try_fold(0, |number, &digit| Some(number * 16 + char::from(digit).to_digit(16)?));
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
     while let [first, after @ ..] = rest {
-        match after {
-            [high, low, behind @ ..] if *first == b'%' && digit(high).is_some() && digit(low).is_some() => {
-                out.push(digit(high).unwrap_or_default() << 4 | digit(low).unwrap_or_default());
+        let escape = || {
+            if *first != b'%' {
+                return None;
+            }
+            if let Some((digits, behind)) = after.split_at_checked(2)
+                && let Some(octet) = number(digits).and_then(|octet| u8::try_from(octet).ok())
+            {
+                return Some((Escaped::Octet(octet), behind));
+            }
+            let (digits, behind) = after.strip_prefix(b"u").or_else(|| after.strip_prefix(b"U"))?.split_at_checked(4)?;
+            Some((Escaped::Char(char::from_u32(number(digits)?).unwrap_or(char::REPLACEMENT_CHARACTER)), behind))
+        };
+        match escape() {
+            Some((escaped, behind)) => {
+                match escaped {
+                    Escaped::Octet(octet) => out.push(octet),
+                    Escaped::Char(char) => out.extend_from_slice(char.encode_utf8(&mut [0; 4]).as_bytes()),
+                }
                 rest = behind;
             }
-            _ => {
+            None => {
                 out.push(*first);
                 rest = after;
             }
@@ -206,9 +241,18 @@ fn decoded(text: &[u8]) -> Option<Vec<u8>> {
     (out.len() != text.len()).then_some(out)
 }
 
-/// Whether a lenient decoder of UTF-8 finds ASCII where a strict one finds none: `%C0%AF` for a slash.
+/// What an escape stands for.
+enum Escaped {
+    Octet(u8),
+    Char(char),
+}
+
+/// Whether a lenient decoder of UTF-8 finds ASCII where a strict one finds none: `%C0%AF` for a slash, or `%C1%24`, from one that does not look
+/// whether a byte continues anything; and the longer forms of old, of five and six bytes.
 fn is_overlong(text: &[u8]) -> bool {
-    text.windows(2).any(|pair| matches!(pair, [0xC0 | 0xC1, 0x80..=0xBF] | [0xE0, 0x80..=0x9F] | [0xF0, 0x80..=0x8F]))
+    text.windows(2).any(|pair| {
+        matches!(pair, [0xC0 | 0xC1, _] | [0xE0, 0x80..=0x9F] | [0xF0, 0x80..=0x8F] | [0xF8, 0x80..=0x87] | [0xFC, 0x80..=0x83])
+    })
 }
 
 /// In one case, one form of Unicode (full-width letters and the like become plain ones), without control characters.
@@ -220,7 +264,32 @@ fn folded(text: &[u8]) -> Cow<'_, str> {
     }
     // First up, then down: some letters have one of the two alone.
     let cased = text.nfkc().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
-    Cow::Owned(cased.nfkc().filter(|c| *c == '\0' || !c.is_control()).collect())
+    Cow::Owned(cased.nfkc().filter(|&c| c == '\0' || !(c.is_control() || is_ignorable(c))).collect())
+}
+
+/// Whether some file systems and comparisons of text skip it (Unicode's `Default_Ignorable_Code_Point`): soft hyphens, joiners, marks of
+/// direction, variation selectors, tags.
+const fn is_ignorable(c: char) -> bool {
+    matches!(
+        c,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fff8}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 #[cfg(test)]
@@ -332,6 +401,27 @@ mod tests {
             "/%E0%80%AFadmin",
             "/%F0%80%80%AFadmin",
             "/%25C0%25AFadmin",
+            "/%F8%80%80%80%AFadmin",
+            "/%FC%80%80%80%80%AFadmin",
+            // A byte that continues nothing, read as if it did: an "a".
+            "/%C1%21dmin",
+            // IIS's escapes, and those behind others.
+            "/%u0061dmin",
+            "/%U0061dmin",
+            "/%25u0061dmin",
+            "/x%u002f..%u002Fadmin",
+            "/%uff41dmin",
+            // A host, to those who read a reference.
+            "//x/admin",
+            "//x:80@y/admin/secret",
+            "///x/admin",
+            "/\\x/admin",
+            "\\\\x\\admin",
+            // What is not seen.
+            "/ad%C2%ADmin",
+            "/ad%E2%80%8Bmin",
+            "/%EF%BB%BFadmin",
+            "/ad%F3%A0%80%A1min",
         ];
         for path in spellings {
             assert!(protected.covers(path), "{path}");
@@ -345,6 +435,18 @@ mod tests {
         for path in ["/a//..%2fb", "/a/...%2f..%2fb", "/a/;x%2f..%2fb", "/a/%20%2f..%2fb", "/a\\x%2f..%2f..%2fa%2fb", "/a/x;%5c..%2f..%2fb"]
         {
             assert!(protected.covers(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_broken_escape_leaves_a_path_in_doubt() {
+        let protected = protected(&["/admin"]);
+        for path in ["/%", "/%4", "/%u0061dmin", "/%zz", "/a%/b", "/%%61", "/100%25%", "/%+1"] {
+            assert!(protected.is_in_doubt(path), "{path}");
+            assert!(!Protected::default().is_in_doubt(path) && !self::protected(&["/"]).is_in_doubt(path), "{path}");
+        }
+        for path in ["/", "/100%25", "/%2561dmin", "/%25u0061", "/%ff", "*"] {
+            assert!(!protected.is_in_doubt(path), "{path}");
         }
     }
 
@@ -372,6 +474,10 @@ mod tests {
             "/x?/admin",
             "/%E4%BD%A0/admin",
             "/a/x/../c",
+            "//x/y",
+            "//x",
+            "/y//admin",
+            "/%u00e4dmin",
         ] {
             assert!(!protected.covers(path), "{path}");
         }

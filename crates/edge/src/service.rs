@@ -53,7 +53,7 @@ pub struct Exchange<'a> {
     pub target: &'a str,
     /// In which it was sent.
     pub version: http::Version,
-    /// The `Host` field, or nothing.
+    /// The `Host` field as sent, or nothing.
     pub host: &'a [u8],
     /// The `Referer` field, or nothing.
     pub referer: &'a [u8],

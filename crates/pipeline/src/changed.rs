@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header};
-use policy::{Kept, Verdict};
+use policy::{Kept, Silent, Verdict};
 use semantics::{
     RequestFields, RequestHead, Timestamp,
     freshness::LifetimeSource,
@@ -14,7 +14,7 @@ use store::{Generation, Hardness, PurgeReceipt, Purged, Target};
 
 use crate::{
     Pipeline, Stored,
-    question::{Asks, Question},
+    question::{self, Asks, Question},
 };
 
 /// Fields of a request that are about its content, or that a GET for the same page would not have.
@@ -53,7 +53,7 @@ impl Pipeline {
     }
 
     /// The GET that the answer to a POST answers as well, and how it is kept: if the origin gave it a lifetime and said by `Content-Location`
-    /// that it is what is found under the target, and if no purge since `begun`, when the POST was sent, covers it. Narrower than RFC 9110 §9.3.3 in that the request must be nobody's.
+    /// that it is what is found under the target, and if no purge since `begun`, when the POST was sent, covers it. Narrower than RFC 9110 §9.3.3 in that the request must be nobody's, and the origin must have seen nothing that it would not have seen of a GET.
     pub(crate) fn posted(
         &self,
         question: &Question,
@@ -79,11 +79,16 @@ impl Pipeline {
             let fields = RequestFields::from_map(&get.headers);
             let head =
                 RequestHead { method: &get.method, scheme: get.client.scheme, authority: &get.authority, path, query, fields: &fields };
-            match get.site.policy.verdict(get.site.id, &head, &mut key) {
+            match question::verdict(&get.site, get.client.trusted, &head, &mut key, &mut Silent) {
                 Verdict::Lookup(asked) if !asked.is_personal() => asked,
                 Verdict::Lookup(_) | Verdict::Pass(_) | Verdict::Purge | Verdict::Malformed => return None,
             }
         };
+        let sent = get.headers.len();
+        question::reduce(&mut get.headers, &get.site, get.client.trusted, Some(asked));
+        if get.headers.len() != sent {
+            return None;
+        }
         get.asked = asked;
         get.asks = Asks::of(&get.site, get.uri.path(), &get.fields());
         get.hash = self.shared.store.hash(&key);

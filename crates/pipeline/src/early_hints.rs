@@ -215,7 +215,7 @@ impl Pipeline {
     /// Tells the browser of a request that will have to wait, if it takes hints and there are any.
     pub(crate) fn tell_hints(&self, question: &Question) {
         let Some(interim) = &question.interim else { return };
-        if !question.site.policy.settings().early_hints.are_for(&question.method, question.version, &question.headers) {
+        if !question.takes_hints {
             return;
         }
         if let Some(link) = self.hints_for(question) {

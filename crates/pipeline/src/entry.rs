@@ -52,7 +52,8 @@ pub struct Auth {
 impl Auth {
     /// Whether a request can be answered without a look at who sends it.
     pub(crate) fn is_open(&self, head: &RequestHead<'_>) -> bool {
-        !head.fields.authorization.is_present() && normal_path(head.path).is_ok_and(|path| !self.paths.covers(&path))
+        !head.fields.authorization.is_present()
+            && normal_path(head.path).is_ok_and(|path| !self.paths.is_in_doubt(&path) && !self.paths.covers(&path))
     }
 }
 
@@ -100,6 +101,9 @@ impl Pipeline {
         let Some(auth) = &site.auth else { return Entry::Open };
         // What cannot be understood is refused later on, without a look at what is behind.
         let path = if parts.uri.path() == "*" { "*".into() } else { normal_path(parts.uri.path()).unwrap_or_default() };
+        if auth.paths.is_in_doubt(&path) {
+            return refusal(&site, auth, client, StatusCode::BAD_REQUEST, None);
+        }
         let is_protected = auth.paths.covers(&path) && !is_purge(&site, parts, authority, client);
         let credentials = credentials(&parts.headers);
         if !is_protected {
@@ -201,6 +205,10 @@ pub(crate) fn explained(site: &Site, scheme: Scheme, parts: &mut Parts, trace: &
         trace.notes("https", || format!("visitors {who} are sent to https{once}; what follows is for the others"));
     }
     let Some(auth) = &site.auth else { return };
+    if normal_path(parts.uri.path()).is_ok_and(|path| auth.paths.is_in_doubt(&path)) {
+        trace.notes("password", || "refused: nobody can say what the broken escape in this path means behind".to_owned());
+        return;
+    }
     let is_protected = normal_path(parts.uri.path()).is_ok_and(|path| auth.paths.covers(&path));
     let said = if is_protected { "asked for; what follows is for those who have it" } else { "not asked for this path" };
     trace.notes("password", || said.to_owned());
@@ -219,6 +227,7 @@ fn refusal(site: &Site, auth: &Auth, client: &Client, status: StatusCode, wait: 
     let reason = match status {
         StatusCode::UNAUTHORIZED => "password",
         StatusCode::TOO_MANY_REQUESTS => "too-many-passwords",
+        StatusCode::BAD_REQUEST => "target",
         _ => "busy",
     };
     let mut response = failure::page(status, reason);

@@ -11,6 +11,7 @@ use semantics::{
     cache_status::{CacheStatus, Outcome},
     coding::Coding,
     freshness::{Freshness, LifetimeSource},
+    target::canonical_authority,
     vary::Vary,
 };
 use serde::{Deserialize, Serialize};
@@ -21,7 +22,7 @@ use crate::{
     fetch::STALE_IF_ERROR,
     next::{Next, purged_name},
     pipeline::{Unjudged, authority, forwarded_status},
-    question::Question,
+    question::{self, Question},
     record::Form,
     refusals::Refusal,
     trouble::Trouble,
@@ -195,6 +196,7 @@ impl Pipeline {
         let now = self.shared.clock.now();
         let client = Client { peer: None, trusted: false, address: None, scheme, said_http: false };
         let (mut parts, ()) = request.into_parts();
+        question::settle_host(scheme, &mut parts.headers);
         let host = authority(&parts.headers);
         let url = format!("{}://{host}{}", scheme.as_str(), parts.uri);
         let method = parts.method.to_string();
@@ -284,7 +286,8 @@ impl Pipeline {
         };
         let (path, query) = question.target.split_once('?').map_or((question.target.as_str(), None), |(path, query)| (path, Some(query)));
         let fields = question.fields();
-        let head = semantics::RequestHead { method: &Method::GET, scheme, authority: &question.authority, path, query, fields: &fields };
+        let authority = &canonical_authority(scheme, &question.authority);
+        let head = semantics::RequestHead { method: &Method::GET, scheme, authority, path, query, fields: &fields };
         let mut key = Vec::new();
         question.site.policy.verdict(question.site.id, &head, &mut key);
         self.shared.store.peek(self.shared.store.hash(&key), &key).is_some()

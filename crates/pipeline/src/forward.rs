@@ -28,25 +28,15 @@ pub(crate) fn shared(question: &Question, candidate: Option<&Stored>) -> Request
     request
 }
 
-/// What may be stored must be the answer to what key and `Vary` say was asked: the codings in their canonical form, and no method but the
-/// request's own, which some frameworks take from a field.
+/// What may be stored must be the answer to what key and `Vary` say was asked: the codings in their canonical form. Fields that are in
+/// neither went before (`question::reduce`).
 fn ask_as_keyed(question: &Question, fields: &mut HeaderMap) {
-    while let Some(name) = fields.keys().find(|name| is_method_override(name.as_str())).cloned() {
-        fields.remove(name);
-    }
     let codings = question.codings();
     if codings.is_empty() {
         fields.remove(header::ACCEPT_ENCODING);
     } else {
         fields.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(codings));
     }
-}
-
-/// A field from which some frameworks take the method, with hyphens or with underscores.
-fn is_method_override(name: &str) -> bool {
-    const NAMES: [&str; 3] = ["x-http-method-override", "x-http-method", "x-method-override"];
-    let same = |known: &str| known.len() == name.len() && known.bytes().zip(name.bytes()).all(|(k, n)| k == n || (k == b'-' && n == b'_'));
-    name.starts_with('x') && NAMES.iter().any(|known| same(known))
 }
 
 /// For this one client, with its own conditions unless what is stored is to be validated.
@@ -78,8 +68,9 @@ fn request(question: &Question, body: Body) -> Request<Body> {
         &question.headers,
         &Forwarding {
             peer: peer(client.peer),
-            peer_trusted: client.trusted,
             client: peer(client.address),
+            way: &question.way,
+            trusted_fields: if client.trusted { &question.site.policy.settings().trusted_fields } else { &[] },
             scheme: client.scheme,
             authority: &question.authority,
             version: question.version,

@@ -9,17 +9,18 @@ use std::{
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
-use policy::Verdict;
+use policy::{Silent, Verdict};
 use semantics::{
     RequestFields, RequestHead, Timestamp,
     cache_status::Outcome,
     coding::{Accepted, Coding},
     conditional::Precondition,
     dictionary,
+    target::canonical_authority,
 };
 use store::{Found, Page, Purged};
 
-use crate::{Client, Note, Pipeline, Record, Stored, coded::best, deliver, record::Form};
+use crate::{Client, Note, Pipeline, Record, Stored, coded::best, deliver, question, record::Form};
 
 /// A hit: its head is written, its content is here.
 #[derive(Debug)]
@@ -93,7 +94,7 @@ impl Pipeline {
     /// Answers from the store at once, or not at all: then [`Pipeline::respond`] is to be asked.
     ///
     /// Takes what is plain: a fresh response, no directives or ranges in the request. Waits for nothing, and allocates nothing unless the
-    /// page is just taking its place in this worker's front. The head goes to `out`, each line with its end, without the empty line.
+    /// page is just taking its place in this worker's front, or the host is not in its one spelling. The head goes to `out`, each line with its end, without the empty line.
     pub fn hit(&self, peer: Option<IpAddr>, head: &RequestHead<'_>, started: Instant, out: &mut Vec<u8>) -> Option<Hit> {
         let fields = head.fields;
         if !is_plain(fields) {
@@ -103,18 +104,21 @@ impl Pipeline {
         if config.router.is_health(head.path) {
             return None;
         }
-        let site = config.router.site(head.authority)?;
         let client = if config.trusted_proxies.is_empty() && peer.is_some() {
             None
         } else {
             Some(Client::of(peer, head.scheme, fields.lines, &config.trusted_proxies))
         };
-        let head = RequestHead { scheme: client.map_or(head.scheme, |client| client.scheme), ..*head };
+        let scheme = client.map_or(head.scheme, |client| client.scheme);
+        let authority = canonical_authority(scheme, head.authority);
+        let site = config.router.site(&authority)?;
+        let head = RequestHead { scheme, authority: &authority, ..*head };
         if site.https.concerns(client.as_ref(), head.scheme) || site.auth.as_ref().is_some_and(|auth| !auth.is_open(&head)) {
             return None;
         }
         let mut key = self.key.borrow_mut();
-        let Verdict::Lookup(asked) = site.policy.verdict(site.id, &head, &mut key) else {
+        let is_trusted = client.is_some_and(|client| client.trusted);
+        let Verdict::Lookup(asked) = question::verdict(site, is_trusted, &head, &mut key, &mut Silent) else {
             return None;
         };
         let store = &self.shared.store;

@@ -10,7 +10,6 @@ use std::{
 
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
 use ipnet::IpNet;
-use origins::http::is_for_proxies_only;
 use policy::{NotKept, Silent, Trace, Verdict};
 use semantics::{
     RequestFields, Scheme, Timestamp,
@@ -151,6 +150,7 @@ impl Pipeline {
             return (entry::healthy(), Note::default());
         }
         let client = Client::of(peer, scheme, FieldLines::Map(&parts.headers), &config.trusted_proxies);
+        question::settle_host(client.scheme, &mut parts.headers);
         let entry = if config.guarded { self.enter(&config, &client, &mut parts).await } else { Entry::Open };
         if let Entry::Answered(response) = entry {
             let site = config.router.site(authority(&parts.headers)).map(|site| site.id);
@@ -195,18 +195,19 @@ impl Pipeline {
         let fields = RequestFields::from_map(&parts.headers);
         let asks = question::Asks::of(site, parts.uri.path(), &fields);
         let head = question::head(&parts, &fields, &authority, client.scheme);
-        let verdict = site.policy.verdict_traced(site.id, &head, &mut key, trace);
+        let verdict = question::verdict(site, client.trusted, &head, &mut key, trace);
         if verdict == Verdict::Purge {
             return Err(Unjudged::Purge { site: Rc::clone(site), parts: Box::new(parts), authority });
         }
-        let question = self.question(Rc::clone(site), client, parts, authority, (&verdict, key), (asks, interim));
+        let way = client.way(fields.lines, &config.trusted_proxies);
+        let question = self.question(Rc::clone(site), (client, way), parts, authority, (&verdict, key), (asks, interim));
         question.map(|question| (question, verdict)).ok_or_else(|| Unjudged::Target(Rc::clone(site)))
     }
 
     fn question(
         &self,
         site: Rc<Site>,
-        client: Client,
+        (client, way): (Client, Vec<IpAddr>),
         parts: Parts,
         authority: String,
         (verdict, key): (&Verdict, Vec<u8>),
@@ -223,26 +224,23 @@ impl Pipeline {
             let uri = if same { uri } else { target.parse().ok()? };
             (target, uri)
         };
-        let asked = match verdict {
-            Verdict::Lookup(asked) => *asked,
-            Verdict::Pass(_) | Verdict::Purge | Verdict::Malformed => policy::Asked::default(),
+        let asks_cache = match verdict {
+            Verdict::Lookup(asked) => Some(*asked),
+            Verdict::Pass(_) | Verdict::Purge | Verdict::Malformed => None,
         };
+        let asked = asks_cache.unwrap_or_default();
         let hash = self.shared.store.hash(&key);
-        // What the origin does not get to see must not select a variant: what only proxies may say, from a stranger,
-        if !client.trusted {
-            while let Some(name) = headers.keys().find(|name| is_for_proxies_only(name.as_str())).cloned() {
-                headers.remove(name);
-            }
-        }
-        // and what the client's connection names. It never reaches the origin, so it must not select a variant either.
+        let takes_hints = interim.is_some() && site.policy.settings().early_hints.are_for(&method, version, &headers);
+        question::reduce(&mut headers, &site, client.trusted, asks_cache);
+        // What the client's connection names never reaches the origin, so it must not select a variant either; but what is in the key does.
         if asks.names_hop_by_hop {
             for name in nominated_by_connection(&headers) {
-                if name != header::UPGRADE {
+                if name != header::UPGRADE && !site.policy.is_trusted_field(name.as_str()) {
                     headers.remove(name);
                 }
             }
         }
-        Some(Question { site, client, method, headers, version, authority, target, uri, asked, asks, key, hash, interim })
+        Some(Question { site, client, way, method, headers, version, authority, target, uri, asked, asks, key, hash, interim, takes_hints })
     }
 
     /// Asks the cache; and the origin, once for all who ask the same.

@@ -20,7 +20,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header, request::Parts};
 use ipnet::IpNet;
 use policy::{Dialect, PurgeRequest, PurgeWhat, purge_url};
-use semantics::{RequestFields, Scheme};
+use semantics::{RequestFields, Scheme, target::canonical_authority};
 use store::{Hardness, Target};
 
 use crate::{Body, Client, Pipeline, Site, pipeline::Config, question};
@@ -102,7 +102,7 @@ fn is_of_a_browser(headers: &HeaderMap) -> bool {
         || headers.keys().any(|name| name.as_str().starts_with("sec-fetch-"))
 }
 
-/// Whose request this is, as far as somebody we trust says so.
+/// Whose request this is, as far as somebody we trust says so, and nobody says otherwise.
 ///
 /// A peer speaks for itself, unless the request carries what only proxies write; then it speaks for somebody else. Of a trusted proxy: the
 /// client that it names in `X-Forwarded-For`; every member of the chain that is looked at must be readable. A Unix socket has no address to
@@ -128,7 +128,35 @@ fn vouched_address(client: &Client, headers: &HeaderMap, trusted_proxies: &[IpNe
     }
     // In the middle of a chain, "this machine" is a proxy that somebody's request came through.
     let near = chain.len() == 1 && client.peer.is_none_or(|peer| peer.is_loopback());
-    vouched.filter(|address| near || !address.is_loopback())
+    vouched.filter(|address| (near || !address.is_loopback()) && !is_denied(*address, headers, trusted_proxies))
+}
+
+/// Whether `Forwarded` names another client. A proxy that writes the one field passes on the other as its client invented it, and which is
+/// which cannot be told from outside.
+fn is_denied(address: IpAddr, headers: &HeaderMap, trusted_proxies: &[IpNet]) -> bool {
+    if !headers.contains_key(header::FORWARDED) {
+        return false;
+    }
+    let lines = headers.get_all(header::FORWARDED).iter().map(|line| line.to_str().unwrap_or("for=?"));
+    let nodes: Vec<Option<IpAddr>> = lines.flat_map(forwarded_for).collect();
+    let is_proxy = |node: &Option<IpAddr>| node.is_some_and(|node| trusted_proxies.iter().any(|network| network.contains(&node)));
+    // From the right, as in the other field; the leftmost if all are proxies.
+    let client = nodes.iter().rev().find(|node| !is_proxy(node)).or_else(|| nodes.first());
+    client != Some(&Some(address))
+}
+
+/// The nodes in a line of `Forwarded` (RFC 7239 §4, §6), without their ports; none for one that is no address. Commas and semicolons
+/// within quotes part nothing: a node has none.
+fn forwarded_for(line: &str) -> impl Iterator<Item = Option<IpAddr>> {
+    line.split([',', ';']).filter_map(|pair| {
+        let (name, node) = pair.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("for").then(|| {
+            let node = node.trim().trim_matches('"');
+            let bare = node.strip_prefix('[').and_then(|rest| rest.split(']').next());
+            let address = bare.unwrap_or_else(|| node.split(':').next().unwrap_or_default());
+            address.parse::<IpAddr>().ok().map(|address| address.to_canonical())
+        })
+    })
 }
 
 /// Fields other than `X-Forwarded-For` in which proxies name their client.
@@ -186,7 +214,7 @@ fn targets(config: &Config, site: &Rc<Site>, authority: &str, request: &PurgeReq
             PurgeWhat::Site => targets.push(Target::Site(id)),
             PurgeWhat::Tag(tag) => targets.push(Target::Tag { site: id, tag: tag.clone() }),
             PurgeWhat::Url(host, path) | PurgeWhat::Prefix(host, path) => {
-                let host = host.as_deref().unwrap_or(authority);
+                let host = &*canonical_authority(Scheme::Http, host.as_deref().unwrap_or(authority));
                 if config.router.site(host).is_none_or(|other| other.id != id) {
                     return Err(format!("{host} is not of the site that was asked"));
                 }
@@ -330,6 +358,17 @@ mod tests {
             (Some("127.0.0.2"), &[("x-forwarded-for", "")], None),
             (Some("127.0.0.2"), &[("forwarded", "for=203.0.113.7")], None),
             (Some("127.0.0.2"), &[], Some("127.0.0.2")),
+            // RFC 7239: of two clients neither is believed.
+            (Some("127.0.0.2"), &[("x-forwarded-for", "127.0.0.1"), ("forwarded", "for=203.0.113.7")], None),
+            (Some("127.0.0.2"), &[("x-forwarded-for", "127.0.0.1"), ("forwarded", "for=unknown")], None),
+            (Some("127.0.0.2"), &[("x-forwarded-for", "127.0.0.1"), ("forwarded", "proto=http")], None),
+            (Some("127.0.0.2"), &[("x-forwarded-for", "127.0.0.1"), ("forwarded", "for=127.0.0.1, for=203.0.113.7")], None),
+            (Some("127.0.0.2"), &[("x-forwarded-for", "127.0.0.1"), ("forwarded", "For=\"127.0.0.1:4711\";proto=http")], local),
+            (
+                Some("10.0.0.1"),
+                &[("x-forwarded-for", "2001:db8::1"), ("forwarded", "for=6.6.6.6, for=\"[2001:db8::1]:80\"")],
+                Some("2001:db8::1"),
+            ),
             // A Unix socket is trusted to name a client, and none by itself.
             (None, &[], None),
             (None, &[("x-forwarded-for", "127.0.0.1")], local),

@@ -2,13 +2,17 @@
 
 use std::{net::IpAddr, rc::Rc};
 
-use http::{HeaderMap, Method, Uri, header, request::Parts};
+use http::{HeaderMap, HeaderValue, Method, Uri, header, request::Parts};
 use ipnet::IpNet;
-use policy::Asked;
-use semantics::{FieldLines, RequestFields, RequestHead, Scheme, cache_control::RequestDirectives, vary::canonical_accept_encoding};
+use origins::http::is_for_proxies_only;
+use policy::{Asked, Trace, Verdict, shared_content_type};
+use semantics::{
+    FieldLines, RequestFields, RequestHead, Scheme, cache_control::RequestDirectives, target::canonical_authority,
+    vary::canonical_accept_encoding,
+};
 use store::KeyHash;
 
-use crate::{Interim, Site};
+use crate::{Interim, Site, pipeline::authority};
 
 /// Who sent a request: the peer of the connection, and the client behind it where the peer is trusted to name one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,19 +59,20 @@ impl Client {
             scheme
         };
         client.said_http = http && !https && !other;
-        let mut named = Vec::new();
-        lines.for_each("x-forwarded-for", |line| {
-            named.extend(line.split(|&b| b == b',').map(|member| std::str::from_utf8(member.trim_ascii()).ok()?.parse::<IpAddr>().ok()));
-        });
-        // From the right: each trusted proxy vouches for the one before it. What cannot be read ends the chain.
-        for address in named.into_iter().rev() {
-            let Some(address) = address else { break };
-            client.address = Some(address.to_canonical());
-            if !is_trusted(address.to_canonical()) {
-                break;
-            }
+        if let Some(address) = vouched(&named(lines), trusted_proxies).last() {
+            client.address = Some(address);
         }
         client
+    }
+
+    /// The client and the trusted proxies on its way to the peer, as far as those vouch for each other. Empty if the peer is the client.
+    pub(crate) fn way(&self, lines: FieldLines<'_>, trusted_proxies: &[IpNet]) -> Vec<IpAddr> {
+        if !self.trusted {
+            return Vec::new();
+        }
+        let mut way: Vec<IpAddr> = vouched(&named(lines), trusted_proxies).collect();
+        way.reverse();
+        way
     }
 
     /// The client, if a trusted proxy named it.
@@ -76,16 +81,88 @@ impl Client {
     }
 }
 
+/// The addresses in `X-Forwarded-For`, as they stand there; none for what cannot be read.
+fn named(lines: FieldLines<'_>) -> Vec<Option<IpAddr>> {
+    let mut named = Vec::new();
+    lines.for_each("x-forwarded-for", |line| {
+        let address = |member: &[u8]| Some(std::str::from_utf8(member.trim_ascii()).ok()?.parse::<IpAddr>().ok()?.to_canonical());
+        named.extend(line.split(|&b| b == b',').map(address));
+    });
+    named
+}
+
+/// Those that are vouched for, from the right: each trusted proxy vouches for the one before it. What stands before the first address that
+/// is none of theirs, or that cannot be read, anybody may have written: it is left out.
+fn vouched<'a>(named: &'a [Option<IpAddr>], trusted_proxies: &'a [IpNet]) -> impl Iterator<Item = IpAddr> + 'a {
+    let mut is_vouched_for = true;
+    named.iter().rev().copied().map_while(move |address| {
+        let address = address.filter(|_| is_vouched_for)?;
+        is_vouched_for = trusted_proxies.iter().any(|net| net.contains(&address));
+        Some(address)
+    })
+}
+
+/// What a site's policy says to a request, and its key: with what a trusted proxy says in the fields that the settings name.
+pub(crate) fn verdict(site: &Site, is_trusted: bool, head: &RequestHead<'_>, key: &mut Vec<u8>, trace: &mut impl Trace) -> Verdict {
+    let verdict = site.policy.verdict_traced(site.id, head, key, trace);
+    if is_trusted && matches!(verdict, Verdict::Lookup(_)) {
+        site.policy.key_trusted_fields(head.fields, key);
+    }
+    verdict
+}
+
+/// Leaves in a request what its origin gets to see: what that does not see must not select a variant either.
+///
+/// Nobody invents what only proxies may say; a field that the settings name is a trusted proxy's alone, in every spelling that CGI takes for
+/// it. And where the cache is asked, the origin is told no more than what is in the key, decides that the answer may be shared, or
+/// may be nominated by `Vary`: cookies that do not change the page are neither.
+pub(crate) fn reduce(headers: &mut HeaderMap, site: &Site, is_trusted: bool, asks_cache: Option<Asked>) {
+    let policy = &site.policy;
+    let goes = |name: &str| {
+        (is_trusted && policy.is_trusted_field(name))
+            || !(is_for_proxies_only(name)
+                || policy.is_spelling_of_trusted_field(name)
+                || (asks_cache.is_some() && !policy.shares_field(name)))
+    };
+    while let Some(name) = headers.keys().find(|name| !goes(name.as_str())).cloned() {
+        headers.remove(name);
+    }
+    let Some(asked) = asks_cache else { return };
+    if !asked.cookie {
+        headers.remove(header::COOKIE);
+    }
+    if let Some(said) = headers.get(header::CONTENT_TYPE) {
+        match shared_content_type(said.as_bytes()) {
+            Some(usual) => drop(headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(usual))),
+            None => drop(headers.remove(header::CONTENT_TYPE)),
+        }
+    }
+}
+
+/// Gives `Host` its one spelling ([`canonical_authority`]), by which everything goes from here on: routing, key, origin, and what is
+/// written of our own.
+pub(crate) fn settle_host(scheme: Scheme, headers: &mut HeaderMap) {
+    let said = authority(headers);
+    let canonical = canonical_authority(scheme, said);
+    if canonical != said
+        && let Ok(host) = HeaderValue::from_str(&canonical)
+    {
+        headers.insert(header::HOST, host);
+    }
+}
+
 /// A request on its way, after the policy has judged it.
 #[derive(Debug, Clone)]
 pub(crate) struct Question {
     pub(crate) site: Rc<Site>,
     pub(crate) client: Client,
+    /// The client and the proxies between it and the peer; empty if the peer is the client.
+    pub(crate) way: Vec<IpAddr>,
     pub(crate) method: Method,
     pub(crate) headers: HeaderMap,
     /// In which the client asked.
     pub(crate) version: http::Version,
-    /// The client's `Host`.
+    /// The client's `Host` in its one spelling.
     pub(crate) authority: String,
     /// Path and query as the origin is asked for them.
     pub(crate) target: String,
@@ -97,6 +174,8 @@ pub(crate) struct Question {
     pub(crate) hash: KeyHash,
     /// Where interim responses go.
     pub(crate) interim: Option<Interim>,
+    /// Whether hints of our own may be among them.
+    pub(crate) takes_hints: bool,
 }
 
 /// What a request's fields ask for, read off them once.

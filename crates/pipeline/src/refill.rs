@@ -21,15 +21,15 @@ use std::{
 use futures_util::future::join_all;
 use http::{HeaderMap, HeaderValue, Method, header};
 use origins::http::Budget;
-use policy::{Asked, Replay, Verdict};
-use semantics::{RequestFields, RequestHead, Timestamp, vary::Vary};
+use policy::{Asked, Replay, Silent, Verdict};
+use semantics::{RequestFields, RequestHead, Timestamp, target::canonical_authority, vary::Vary};
 use store::{Hardness, Joined, KeyHash, Purged};
 use tokio::sync::Notify;
 
 use crate::{
     Client, Pipeline, Site, Stored,
     fetch::Told,
-    question::{Asks, Question},
+    question::{self, Asks, Question},
     trouble::{Failures, Trouble},
 };
 
@@ -299,11 +299,19 @@ impl Run<'_> {
 /// request that anybody could send, and whose answer everybody may have.
 pub(crate) fn question(site: &Rc<Site>, (hash, of): (KeyHash, &[u8]), stored: &Stored) -> Option<Question> {
     let replay = Replay::of(of)?;
+    // A key of a former version, which nobody asks for any more.
+    if canonical_authority(replay.scheme, replay.authority) != replay.authority {
+        return None;
+    }
+    let is_trusted = !replay.trusted_fields.is_empty();
     let mut headers = HeaderMap::new();
     headers.insert(header::HOST, HeaderValue::from_str(replay.authority).ok()?);
     headers.insert(header::USER_AGENT, USER_AGENT);
     if let Some(accept) = replay.accept {
         headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
+    }
+    for (name, value) in &replay.trusted_fields {
+        headers.append(name, HeaderValue::from_bytes(value).ok()?);
     }
     let Vary::Nominated(nominated) = &stored.record.vary else { return None };
     for (name, value) in nominated {
@@ -317,7 +325,7 @@ pub(crate) fn question(site: &Rc<Site>, (hash, of): (KeyHash, &[u8]), stored: &S
     let (path, query) = replay.target.split_once('?').map_or((replay.target, None), |(path, query)| (path, Some(query)));
     let fields = RequestFields::from_map(&headers);
     let head = RequestHead { method: &Method::GET, scheme: replay.scheme, authority: replay.authority, path, query, fields: &fields };
-    let verdict = site.policy.verdict(site.id, &head, &mut key);
+    let verdict = question::verdict(site, is_trusted, &head, &mut key, &mut Silent);
     if verdict != Verdict::Lookup(Asked::default()) || *key != *of || !stored.record.vary.matches(&fields) {
         return None;
     }
@@ -325,7 +333,8 @@ pub(crate) fn question(site: &Rc<Site>, (hash, of): (KeyHash, &[u8]), stored: &S
     let ourselves = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let question = Question {
         site: Rc::clone(site),
-        client: Client { peer: ourselves, trusted: false, address: ourselves, scheme: replay.scheme, said_http: false },
+        client: Client { peer: ourselves, trusted: is_trusted, address: ourselves, scheme: replay.scheme, said_http: false },
+        way: Vec::new(),
         method: Method::GET,
         version: http::Version::HTTP_11,
         authority: replay.authority.to_owned(),
@@ -334,6 +343,7 @@ pub(crate) fn question(site: &Rc<Site>, (hash, of): (KeyHash, &[u8]), stored: &S
         asked: Asked::default(),
         asks,
         interim: None,
+        takes_hints: false,
         hash,
         key,
         headers,

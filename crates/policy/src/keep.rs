@@ -115,7 +115,7 @@ impl Policy {
         if cookie_stays && !self.settings().store_set_cookie {
             return Err(NotKept::SetCookie);
         }
-        if redirects_to_itself(seen) {
+        if self.redirects_to_itself(seen) {
             return Err(NotKept::RedirectLoop);
         }
         let freshness = self.freshness(seen, &directives);
@@ -185,16 +185,22 @@ impl Policy {
             _ => None,
         }
     }
-}
 
-fn redirects_to_itself(seen: &Seen<'_>) -> bool {
-    if !seen.status.is_redirection() || seen.status == StatusCode::NOT_MODIFIED {
-        return false;
+    /// Whether the response sends its client back to the key under which it would be stored. What counts is what the reference means, and
+    /// not how it is written: whoever follows it asks for that in the form in which the key has it. The scheme does not count
+    /// ([`resolve`]): where it does, as on the way from http to https, a redirect that is not stored costs a request, one that goes round costs the page.
+    fn redirects_to_itself(&self, seen: &Seen<'_>) -> bool {
+        if !seen.status.is_redirection() || seen.status == StatusCode::NOT_MODIFIED {
+            return false;
+        }
+        let Some(reference) =
+            seen.headers.get(header::LOCATION).and_then(|location| resolve(seen.authority, seen.target, location.as_bytes()))
+        else {
+            return false;
+        };
+        let (path, query) = reference.split_once('?').map_or((&*reference, None), |(path, query)| (path, Some(query)));
+        self.forwarded_target(path, query).is_some_and(|target| target == seen.target)
     }
-    let Some(location) = seen.headers.get(header::LOCATION) else {
-        return false;
-    };
-    resolve(seen.authority, seen.target, location.as_bytes()).is_some_and(|target| target == seen.target)
 }
 
 #[cfg(test)]

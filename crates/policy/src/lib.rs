@@ -5,6 +5,7 @@
 
 mod accept;
 mod compress;
+mod forward;
 mod hints;
 mod keep;
 mod purge;
@@ -18,6 +19,7 @@ use std::time::Duration;
 
 pub use accept::AcceptClass;
 pub use compress::{COMPRESS_MAX_SIZE, COMPRESS_MIN_SIZE, COMPRESS_TYPES, Compress, Passed};
+pub use forward::shared_content_type;
 pub use hints::{EarlyHints, HINTS_BYTES_MAX, HINTS_MAX, HINTS_PAGE_BYTES_MAX, Hint, hints, link_field};
 pub use keep::{Kept, NotKept, Seen};
 pub use purge::{Dialect, KEYS_MAX, Misunderstood, PurgeRequest, PurgeWhat};
@@ -75,6 +77,9 @@ pub struct Settings {
     /// Below this path a GET is a purge request, as the plugin nginx-helper sends it: `/purge/hello/` purges `/hello/`. Begins with a slash,
     /// ends without one. `None`: such paths are pages like any other.
     pub purge_path: Option<String>,
+    /// Fields in which a trusted proxy may say more than who its client is, in lower case and sorted: they go to the origin, and are part of
+    /// the key. From anybody else they are removed.
+    pub trusted_fields: Vec<String>,
     /// Which responses get a content coding here.
     pub compress: Compress,
     /// Who is told what a page will need while the origin is asked for it (RFC 8297).
@@ -103,6 +108,7 @@ impl Settings {
             honour_request_directives: kind == Kind::Generic,
             store_set_cookie: false,
             purge_path: None,
+            trusted_fields: Vec::new(),
             compress: Compress::default(),
             // For what lies on a disk nobody waits.
             early_hints: if kind == Kind::Generic { EarlyHints::On } else { EarlyHints::Off },

@@ -1,11 +1,12 @@
 //! A key taken apart again: the request that has it.
 
+use http::HeaderName;
 use semantics::request::Scheme;
 
-use crate::{AcceptClass, request::HEADER};
+use crate::{AcceptClass, forward::trusted_fields_of, request::HEADER};
 
 /// What a request has to be like to have a key. It may be more than one: let [`Policy::verdict`](crate::Policy::verdict) confirm it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replay<'a> {
     /// The site.
     pub site: u16,
@@ -17,6 +18,8 @@ pub struct Replay<'a> {
     pub target: &'a str,
     /// An `Accept` of the key's class. `None`: no single one stands for all of it.
     pub accept: Option<&'static str>,
+    /// What a trusted proxy said in the fields that are part of the key.
+    pub trusted_fields: Vec<(HeaderName, &'a [u8])>,
 }
 
 impl<'a> Replay<'a> {
@@ -26,12 +29,17 @@ impl<'a> Replay<'a> {
         let ([site_high, site_low, scheme, class, host_high, host_low], rest) = key.split_first_chunk::<HEADER>()?;
         let host = usize::from(u16::from_be_bytes([*host_high, *host_low]));
         let (authority, target) = rest.split_at_checked(host)?;
+        let (target, trusted_fields) = match target.iter().position(|&b| b == b'\n') {
+            Some(at) => (&target[..at], trusted_fields_of(&target[at + 1..])?),
+            None => (target, Vec::new()),
+        };
         Some(Self {
             site: u16::from_be_bytes([*site_high, *site_low]),
             scheme: [Scheme::Http, Scheme::Https].into_iter().find(|known| *known as u8 == *scheme)?,
             authority: std::str::from_utf8(authority).ok()?,
             target: std::str::from_utf8(target).ok()?,
             accept: AcceptClass::example(*class),
+            trusted_fields,
         })
     }
 }
@@ -80,12 +88,22 @@ mod tests {
             (Scheme::Https, "application/atom+xml"),
             (Scheme::Http, "application/json"),
         ] {
-            let before = key(scheme, "Blog.Example:8080", "/a", Some("b=1&utm_source=x"), accept);
+            let before = key(scheme, "blog.example:8080", "/a", Some("b=1&utm_source=x"), accept);
             let replay = Replay::of(&before).expect("a key");
             assert_eq!((replay.site, replay.scheme, replay.authority, replay.target), (258, scheme, "blog.example:8080", "/a?b=1"));
             assert_eq!(key(scheme, replay.authority, "/a", Some("b=1"), replay.accept.expect("an example")), before);
         }
         assert_eq!(Replay::of(&key(Scheme::Http, "h", "/", None, "text/html, application/json")).expect("a key").accept, None);
         assert_eq!(Replay::of(b"short"), None);
+        let policy =
+            Policy::new(Settings { trusted_fields: vec!["x-country".into(), "x-prefix".into()], ..Settings::preset(Kind::Generic) });
+        let mut trusted = key(Scheme::Http, "h", "/a", Some("b"), "*/*");
+        let lines = [("x-prefix", "/a: b"), ("x-country", "NL"), ("x-prefix", "/c")];
+        let fields: HeaderMap =
+            lines.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().expect("a value"))).collect();
+        policy.key_trusted_fields(&RequestFields::from_map(&fields), &mut trusted);
+        let replay = Replay::of(&trusted).expect("a key");
+        let said: Vec<_> = replay.trusted_fields.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        assert_eq!((replay.target, said), ("/a?b", vec![("x-country", &b"NL"[..]), ("x-prefix", b"/a: b"), ("x-prefix", b"/c")]));
     }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use http::Method;
 use semantics::{
     request::{RequestFields, RequestHead, Scheme, Slot},
-    target::{default_port_stripped, normal_path},
+    target::{canonical_authority, normal_path},
 };
 
 use crate::{
@@ -53,7 +53,8 @@ pub struct KeyParts {
     pub url_end: usize,
 }
 
-/// Cookies that analytics scripts set: no origin looks at them.
+/// Cookies that analytics scripts set, and nothing else: no page depends on them, and where they are a request's only ones they do not reach
+/// the origin. Cookies of consent are not among them: where the server goes by them, they decide whose scripts a page has.
 const ANALYTICS_COOKIES: &[&str] = &[
     "_ga*",
     "_gid",
@@ -68,7 +69,9 @@ const ANALYTICS_COOKIES: &[&str] = &[
     "_clck",
     "_clsk",
     "_uet*",
-    "__hs*",
+    "__hstc",
+    "__hssc",
+    "__hssrc",
     "hubspotutk",
     "_scid*",
     "_ttp",
@@ -81,11 +84,6 @@ const ANALYTICS_COOKIES: &[&str] = &[
     "amplitude_*",
     "mp_*",
     "_dd_s",
-    "OptanonConsent",
-    "OptanonAlertBoxClosed",
-    "CookieConsent",
-    "cookieyes-consent",
-    "euconsent*",
     "wordpress_test_cookie",
 ];
 
@@ -142,8 +140,9 @@ impl CookieFilter {
 impl Policy {
     /// Judges a request. On [`Verdict::Lookup`] its key stands in `key`, without what `Vary` adds.
     ///
-    /// The key is: site, scheme, Accept class, length of the host, host, path, query; the host in lower case without its scheme's default
-    /// port, the path normalised (RFC 3986 §6.2.2), the query without trackers. No two different sets of parts make the same bytes.
+    /// The key is: site, scheme, Accept class, length of the host, host, path, query; the path normalised (RFC 3986 §6.2.2), the query
+    /// without trackers. The host must have its one spelling already ([`canonical_authority`]), as the origin is asked for it by that.
+    /// No two different sets of parts make the same bytes.
     pub fn verdict(&self, site: u16, head: &RequestHead<'_>, key: &mut Vec<u8>) -> Verdict {
         self.verdict_traced(site, head, key, &mut Silent)
     }
@@ -209,15 +208,11 @@ fn present(slot: Slot<'_>) -> String {
 pub(crate) const HEADER: usize = 6;
 
 fn write_key(key: &mut Vec<u8>, site: u16, scheme: Scheme, class: AcceptClass, authority: &str, path: &str) {
-    let host = default_port_stripped(scheme, authority);
+    debug_assert_eq!(canonical_authority(scheme, authority), authority, "the host has its one spelling");
     let [high, low] = site.to_be_bytes();
-    let [host_high, host_low] = u16::try_from(host.len()).unwrap_or(u16::MAX).to_be_bytes();
+    let [host_high, host_low] = u16::try_from(authority.len()).unwrap_or(u16::MAX).to_be_bytes();
     key.extend_from_slice(&[high, low, scheme as u8, class as u8, host_high, host_low]);
-    key.extend_from_slice(host.as_bytes());
-    // Nearly every client sends it in lower case.
-    if host.as_bytes().iter().fold(0, |found, byte| found | u8::from(byte.is_ascii_uppercase())) != 0 {
-        key[HEADER..].make_ascii_lowercase();
-    }
+    key.extend_from_slice(authority.as_bytes());
     key.extend_from_slice(path.as_bytes());
 }
 
@@ -225,7 +220,8 @@ impl KeyParts {
     /// The parts of a key that [`Policy::verdict`] wrote.
     #[must_use]
     pub fn of(key: &[u8]) -> Self {
-        let url_end = key.iter().skip(HEADER).position(|&b| b == b'?').map_or(key.len(), |at| HEADER + at);
+        // What trusted proxies say stands behind the query, if there is one.
+        let url_end = key.iter().skip(HEADER).position(|&b| b == b'?' || b == b'\n').map_or(key.len(), |at| HEADER + at);
         Self { url_start: HEADER.min(key.len()), url_end }
     }
 }
@@ -251,6 +247,7 @@ impl ShownKey {
     pub fn of(key: &[u8]) -> Option<Self> {
         let ([site @ .., scheme, class, host_high, host_low], rest) = key.split_first_chunk::<HEADER>()?;
         let (host, target) = rest.split_at_checked(usize::from(u16::from_be_bytes([*host_high, *host_low])))?;
+        let target = target.split(|&b| b == b'\n').next().unwrap_or_default();
         Some(Self {
             site: u16::from_be_bytes(*site),
             scheme: [Scheme::Http, Scheme::Https].into_iter().find(|known| *known as u8 == *scheme)?,
@@ -270,7 +267,7 @@ impl ShownKey {
 /// What a purge by URL or prefix names: host and path in the form they have in keys.
 #[must_use]
 pub fn purge_url(scheme: Scheme, authority: &str, path: &str) -> Option<Vec<u8>> {
-    let mut url = default_port_stripped(scheme, authority).to_ascii_lowercase().into_bytes();
+    let mut url = canonical_authority(scheme, authority).into_owned().into_bytes();
     url.extend_from_slice(normal_path(path).ok()?.as_bytes());
     Some(url)
 }
@@ -288,6 +285,7 @@ mod tests {
             map.append(*name, value.parse().expect("a field value"));
         }
         let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+        let authority = &canonical_authority(Scheme::Http, authority);
         let head = RequestHead { method, scheme: Scheme::Http, authority, path, query, fields: &RequestFields::from_map(&map) };
         let mut key = Vec::new();
         (policy.verdict(1, &head, &mut key), key)
@@ -331,6 +329,9 @@ mod tests {
         assert!(personal("_ga=1; session=abc"));
         assert!(personal("themes=dark"));
         assert!(personal("nonsense"));
+        for consent in ["CookieConsent=yes", "OptanonConsent=a", "cookieyes-consent=yes", "euconsent-v2=x", "__hs_opt_out=no"] {
+            assert!(personal(consent), "{consent}");
+        }
     }
 
     #[test]

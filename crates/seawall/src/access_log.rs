@@ -11,7 +11,7 @@ use std::{
 use edge::Exchange;
 use http::Version;
 use pipeline::Note;
-use semantics::{Scheme, Timestamp, cache_status::Outcome, decimal};
+use semantics::{Scheme, Timestamp, cache_status::Outcome, decimal, target::canonical_authority};
 
 use crate::{
     config::settings::LogFormat,
@@ -197,9 +197,11 @@ fn combined(out: &mut Vec<u8>, exchange: &Exchange<'_>, note: &Note) {
 }
 
 fn json(out: &mut Vec<u8>, exchange: &Exchange<'_>, note: &Note) {
+    // Lines of one host are to be found together, however strangers spell it.
+    let host = canonical_authority(exchange.peer.scheme, std::str::from_utf8(exchange.host).unwrap_or_default());
     for (name, value) in [
         (&b"\",\"method\":\""[..], exchange.method.as_bytes()),
-        (b"\",\"host\":\"", exchange.host),
+        (b"\",\"host\":\"", host.as_bytes()),
         (b"\",\"target\":\"", exchange.target.as_bytes()),
         (b"\",\"referer\":\"", exchange.referer),
         (b"\",\"user_agent\":\"", exchange.user_agent),
@@ -399,7 +401,8 @@ mod tests {
             method: "GET",
             target,
             version: Version::HTTP_11,
-            host: b"blog.example",
+            // However it was spelt: the line has its one name.
+            host: b"Blog.Example.:0080",
             referer: b"",
             user_agent,
             status: 200,

@@ -12,7 +12,10 @@ use admin::{
 };
 use edge::Socket;
 use http::Uri;
-use semantics::{Scheme, target::host_without_port};
+use semantics::{
+    Scheme,
+    target::{canonical_authority, host_without_port},
+};
 use store::{Hardness, Target};
 
 use tokio::runtime::Builder;
@@ -104,22 +107,27 @@ fn host_prefixes(host: &str) -> Result<(String, Vec<Vec<u8>>), PurgeRefused> {
     if authority.as_str().contains('@') || authority.host().is_empty() {
         return Err(refused());
     }
-    let name = authority.as_str().to_ascii_lowercase();
-    let prefixes = match authority.port_u16() {
-        // A scheme's own port is not in its keys.
-        Some(80 | 443) => vec![format!("{name}/"), format!("{}/", authority.host().to_ascii_lowercase())],
-        Some(_) => vec![format!("{name}/")],
-        None => vec![format!("{name}/"), format!("{name}:")],
+    let spelling = |scheme| canonical_authority(scheme, authority.as_str()).into_owned();
+    let (name, over_https) = (spelling(Scheme::Http), spelling(Scheme::Https));
+    let prefixes = if authority.port().is_none() {
+        vec![format!("{name}/"), format!("{name}:")]
+    } else if name == over_https {
+        vec![format!("{name}/")]
+    } else {
+        // A scheme's own port is not in its keys, and the other one's is.
+        let (with_port, bare) = if name.len() > over_https.len() { (&name, &over_https) } else { (&over_https, &name) };
+        vec![format!("{with_port}/"), format!("{bare}/")]
     };
     Ok((name, prefixes.into_iter().map(String::into_bytes).collect()))
 }
 
 fn serves(site: &SitePlan, authority: &str) -> bool {
-    let host = host_without_port(authority).to_ascii_lowercase();
+    let authority = canonical_authority(Scheme::Http, authority);
+    let host = host_without_port(&authority);
     site.hosts().is_empty()
         || site.hosts().iter().any(|name| match name.strip_prefix('*') {
             Some(suffix) => host.len() > suffix.len() && host.ends_with(suffix),
-            None => *name == host,
+            None => name == host,
         })
 }
 
@@ -161,7 +169,7 @@ impl Console for ServerConsole {
     }
 
     fn stored(&self, command: &StoredCommand) -> serde_json::Value {
-        let host = command.host.as_deref().map(str::to_ascii_lowercase);
+        let host = command.host.as_deref().map(|host| canonical_authority(Scheme::Http, host).into_owned());
         let wanted = |key: &policy::ShownKey| host.as_deref().is_none_or(|host| key.host == host || host_without_port(&key.host) == host);
         serde_json::to_value(self.0.shared.stale(STORED_MAX, wanted)).unwrap_or_default()
     }
@@ -198,6 +206,8 @@ mod tests {
             ("blog.example:8080", &["blog.example:8080/"]),
             // Under http the key of port 80 has no port; under https it has.
             ("blog.example:80", &["blog.example:80/", "blog.example/"]),
+            ("blog.example.:0443", &["blog.example:443/", "blog.example/"]),
+            ("Blog.example.", &["blog.example/", "blog.example:"]),
             ("[2001:DB8::1]", &["[2001:db8::1]/", "[2001:db8::1]:"]),
         ];
         for (host, expected) in cases {

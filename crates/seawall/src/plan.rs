@@ -61,7 +61,10 @@ impl Plan {
         let sites = settings
             .sites
             .iter()
-            .map(|site| SitePlan::new(site, numbers, shared, before).with_context(|| format!("site {}", site.name)))
+            .map(|site| {
+                SitePlan::new((site, &settings.server.trusted_fields), numbers, shared, before)
+                    .with_context(|| format!("site {}", site.name))
+            })
             .collect::<anyhow::Result<_>>()?;
         Ok(Self { settings, sites })
     }
@@ -76,17 +79,27 @@ impl Plan {
 
     /// Sites whose rules or source are not what they were: what is stored for them may be wrong now.
     pub(crate) fn changed_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = u16> + 'a {
-        self.sites.iter().filter(|site| before.sites.iter().any(|old| old.id == site.id && old.site != site.site)).map(|site| site.id)
+        let has_changed =
+            |site: &SitePlan, old: &SitePlan| old.site != site.site || old.policy.trusted_fields != site.policy.trusted_fields;
+        self.sites.iter().filter(move |site| before.sites.iter().any(|old| old.id == site.id && has_changed(site, old))).map(|site| site.id)
     }
 }
 
 impl SitePlan {
-    fn new(site: &Site, numbers: &mut SiteNumbers, shared: &Arc<Shared>, before: Option<&Plan>) -> anyhow::Result<Self> {
+    fn new(
+        (site, trusted_fields): (&Site, &[String]),
+        numbers: &mut SiteNumbers,
+        shared: &Arc<Shared>,
+        before: Option<&Plan>,
+    ) -> anyhow::Result<Self> {
         // What would be purged when it changes in a running server must not be found after a restart either.
-        let print = format!(
+        let mut print = format!(
             "{:?} {:?} {:?} {:?} {:?} {:?} {:?}",
             site.source, site.kind, site.cache, site.origin, site.blog, site.headers, site.compress
         ) + &site.auth.as_ref().map(|auth| format!(" {:?}", auth.paths)).unwrap_or_default();
+        if !trusted_fields.is_empty() {
+            print += &format!(" {trusted_fields:?}");
+        }
         let SiteNumber { number: id, kept } = numbers.number(&site.name, print.as_bytes())?;
         let source = match &site.source {
             Source::Http(addresses) => {
@@ -125,7 +138,11 @@ impl SitePlan {
             id,
             on_disk,
             site: site.clone(),
-            policy: policy::Settings { compress: site.compress.clone(), ..policy_settings(site.kind, &site.cache) },
+            policy: policy::Settings {
+                compress: site.compress.clone(),
+                trusted_fields: trusted_fields.to_vec(),
+                ..policy_settings(site.kind, &site.cache)
+            },
             source,
             origin_host,
             auth: site.auth.as_ref().map(auth).transpose()?,

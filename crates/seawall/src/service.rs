@@ -9,7 +9,10 @@ use http_body::Body as _;
 use http_body_util::BodyExt;
 use origins::{Fault, OriginError};
 use pipeline::{Body, Content, Interim, Known, Note, Pipeline};
-use semantics::{RequestHead, Scheme, target::host_without_port};
+use semantics::{
+    RequestHead, Scheme,
+    target::{canonical_authority, host_without_port},
+};
 
 use crate::{access_log::AccessLog, server::State};
 
@@ -49,9 +52,9 @@ impl SiteService {
     fn redirect_twin(&self, peer: Peer, request: &Request<RequestBody>) -> Option<Response<Body>> {
         let plan = self.state.plan.load();
         let twins = &plan.settings.tls.as_ref()?.acme.as_ref()?.twins;
-        let authority = request.headers().get(header::HOST)?.to_str().ok()?;
+        let authority = &*canonical_authority(peer.scheme, request.headers().get(header::HOST)?.to_str().ok()?);
         let host = host_without_port(authority);
-        let (_, main) = twins.iter().find(|(twin, _)| twin.eq_ignore_ascii_case(host))?;
+        let (_, main) = twins.iter().find(|(twin, _)| twin == host)?;
         let scheme = if peer.scheme == Scheme::Https { "https" } else { "http" };
         let port = authority.get(host.len()..).unwrap_or_default();
         let location = format!("{scheme}://{main}{port}{}", request.uri().path_and_query().map_or("/", |target| target.as_str()));

@@ -3,7 +3,9 @@
 //! Only what lies on the target's own host and port is resolved: other places are nobody's business here. Schemes are not compared, because
 //! one authority is one site whether it is reached over TLS or not, and origins behind a proxy that ends TLS write `http` into their links.
 
-use std::fmt::Write;
+use std::{borrow::Cow, fmt::Write};
+
+use crate::{request::Scheme, target::canonical_authority};
 
 /// The path and query that `reference` means, if it is on the authority of the target; none if it is elsewhere or malformed.
 ///
@@ -15,14 +17,14 @@ pub fn resolve(authority: &str, path_and_query: &str, reference: &[u8]) -> Optio
     let reference = reference.split('#').next().unwrap_or_default();
     let (scheme, rest) = split_scheme(reference);
     if let Some(from_authority) = rest.strip_prefix("//") {
-        let default_port = match scheme {
-            Some(scheme) if scheme.eq_ignore_ascii_case("http") => &["80"][..],
-            Some(scheme) if scheme.eq_ignore_ascii_case("https") => &["443"],
+        let schemes = match scheme {
+            Some(scheme) if scheme.eq_ignore_ascii_case("http") => &[Scheme::Http][..],
+            Some(scheme) if scheme.eq_ignore_ascii_case("https") => &[Scheme::Https],
             Some(_) => return None,
-            None => &["80", "443"],
+            None => &BOTH,
         };
         let (other, rest) = from_authority.split_at(from_authority.find(['/', '?']).unwrap_or(from_authority.len()));
-        let same = !other.is_empty() && same_authority(authority, other, default_port);
+        let same = !other.is_empty() && same_authority(authority, other, schemes);
         return same.then(|| absolute(rest));
     }
     if scheme.is_some() {
@@ -67,21 +69,20 @@ fn split_query(path_and_query: &str) -> (&str, &str) {
     path_and_query.split_at(path_and_query.find('?').unwrap_or(path_and_query.len()))
 }
 
-/// Compares hosts without case and ports with their defaults; of the target the scheme is not known, so both defaults count as none.
-fn same_authority(target: &str, other: &str, default_port: &[&str]) -> bool {
+const BOTH: [Scheme; 2] = [Scheme::Http, Scheme::Https];
+
+/// Compares authorities by their one spelling; of the target the scheme is not known, so both default ports count as none.
+fn same_authority(target: &str, other: &str, schemes: &[Scheme]) -> bool {
     let other = other.rsplit_once('@').map_or(other, |(_, host)| host);
-    let (host, port) = split_port(target, &["80", "443"]);
-    let (other_host, other_port) = split_port(other, default_port);
-    host.eq_ignore_ascii_case(other_host) && port == other_port
+    spelt(target, &BOTH) == spelt(other, schemes)
 }
 
-/// Host and port; none for a port that is missing, empty or a default.
-fn split_port<'a>(authority: &'a str, default_port: &[&str]) -> (&'a str, Option<&'a str>) {
-    match authority.rsplit_once(':') {
-        // A colon inside the brackets of an IPv6 address begins no port.
-        Some((host, port)) if !port.contains(']') => (host, Some(port).filter(|port| !port.is_empty() && !default_port.contains(port))),
-        _ => (authority, None),
-    }
+/// The one spelling of an authority, without the default port of any of these schemes.
+fn spelt<'a>(authority: &'a str, schemes: &[Scheme]) -> Cow<'a, str> {
+    schemes.iter().fold(Cow::Borrowed(authority), |authority, scheme| match authority {
+        Cow::Borrowed(authority) => canonical_authority(*scheme, authority),
+        Cow::Owned(authority) => Cow::Owned(canonical_authority(*scheme, &authority).into_owned()),
+    })
 }
 
 /// An absolute path and query without its dot segments (§5.2.4); an empty path is `/`.
@@ -183,6 +184,9 @@ mod tests {
             ("a.example:8080", "http://a.example:8080/x", Some("/x")),
             ("[::1]:8080", "http://[::1]:8080/x", Some("/x")),
             ("[::1]", "http://[::1]:80/x", Some("/x")),
+            ("a.example", "http://a.example.:0080/x", Some("/x")),
+            ("a.example:8080", "//A.EXAMPLE.:08080/x", Some("/x")),
+            ("[2001:db8::1]", "//[2001:DB8:0::1]/x", Some("/x")),
             ("a.example", "http://a.example:8080/x", None),
             ("a.example:8080", "http://a.example/x", None),
             ("a.example", "http://a.example:443/x", None),

@@ -23,7 +23,7 @@ use crate::{
 pub enum NotStorable {
     /// The request was no GET.
     Method,
-    /// An interim response, or a status whose definition forbids storing (RFC 6585).
+    /// An interim response, or a status whose definition forbids storing (RFC 6585), or lets no cache that does not know it (RFC 3229).
     Status,
     /// `must-understand` with a status that this cache does not understand (§5.2.2.3).
     NotUnderstood,
@@ -122,8 +122,8 @@ fn status_permits(status: StatusCode, directives: &ResponseDirectives) -> Result
         304 => Err(NotStorable::NotModified),
         412 | 416 | 417 => Err(NotStorable::Ranged),
         406 | 408 | 411 | 413 | 415 | 421 | 425 | 426 => Err(NotStorable::OfRequest),
-        // RFC 6585 §3 to §6: "MUST NOT be stored by a cache".
-        0..200 | 428 | 429 | 431 | 511 => Err(NotStorable::Status),
+        // RFC 6585 §3 to §6: "MUST NOT be stored by a cache". RFC 3229 §10.4.1: a 226 is the difference from what one client has.
+        0..200 | 226 | 428 | 429 | 431 | 511 => Err(NotStorable::Status),
         _ if directives.must_understand && !understood(status) => Err(NotStorable::NotUnderstood),
         _ => Ok(()),
     }

@@ -296,21 +296,64 @@ fn port(authority: &str) -> Option<&str> {
     authority[host_without_port(authority).len()..].strip_prefix(':')
 }
 
-/// `authority` without a port that says no more than `scheme` does (RFC 9110 §4.2.3), the empty port included.
+/// The one spelling of an authority for a scheme: the host in lower case and without the root's dot, an IPv6 address as RFC 5952 writes it,
+/// and a port only if it is not the scheme's own, without zeros before it (RFC 3986 §6.2.2.1, §6.2.3, RFC 9110 §4.2.3).
+///
+/// Two spellings of one origin must not become two pages, and what an origin is asked must be what stands in the key: it writes the host
+/// into links and redirects, and compares it with its own name. So this form alone is used for routing and keys, and the origin is sent
+/// it. It borrows if there was nothing to do, as it is nearly always.
+///
+/// `authority` should pass [`valid_authority`], or be empty; anything else is returned in lower case at most.
 #[must_use]
-pub fn default_port_stripped(scheme: Scheme, authority: &str) -> &str {
+pub fn canonical_authority(scheme: Scheme, authority: &str) -> Cow<'_, str> {
+    // A name in lower case and nothing else: what nearly everybody sends.
+    let plain = |found: bool, &byte: &u8| found & !(byte.is_ascii_uppercase() | matches!(byte, b':' | b'['));
+    if authority.as_bytes().iter().fold(true, plain) && !authority.ends_with('.') {
+        return Cow::Borrowed(authority);
+    }
+    let host = host_without_port(authority);
+    let port = canonical_port(scheme, &authority[host.len()..]);
+    let address = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).and_then(|address| address.parse::<Ipv6Addr>().ok());
+    if let Some(address) = address {
+        let is_canonical = port.len() == authority.len() - host.len() && is_written(address, &host[1..host.len() - 1]);
+        return if is_canonical { Cow::Borrowed(authority) } else { Cow::Owned(format!("[{address}]{port}")) };
+    }
+    // A dot alone, or behind another one, is not the root's.
+    let name = host.strip_suffix('.').filter(|name| !name.is_empty() && !name.ends_with('.')).unwrap_or(host);
+    let is_lower = !name.bytes().any(|byte| byte.is_ascii_uppercase());
+    match (is_lower, name.len() + port.len() == authority.len(), port.is_empty()) {
+        (true, true, _) => Cow::Borrowed(authority),
+        (true, false, true) => Cow::Borrowed(name),
+        _ => Cow::Owned(name.to_ascii_lowercase() + &port),
+    }
+}
+
+/// The port with its colon, as it is written where it says more than the scheme does; else nothing. What is no port is left as it is.
+fn canonical_port(scheme: Scheme, port: &str) -> Cow<'_, str> {
     let default = match scheme {
         Scheme::Http => 80,
         Scheme::Https => 443,
     };
-    // The last byte decides for nearly all: a name, or a port that is not the default.
-    if !matches!(authority.as_bytes().last(), Some(b'0' | b'3' | b':')) {
-        return authority;
+    let Some(digits) = port.strip_prefix(':') else { return Cow::Borrowed(port) };
+    match digits.parse::<u16>() {
+        _ if digits.is_empty() => Cow::Borrowed(""),
+        Ok(number) if number == default => Cow::Borrowed(""),
+        Ok(number) if digits.starts_with('0') && digits != "0" => Cow::Owned(format!(":{number}")),
+        Ok(_) | Err(_) => Cow::Borrowed(port),
     }
-    match port(authority) {
-        Some(port) if port.is_empty() || port.parse() == Ok(default) => host_without_port(authority),
-        _ => authority,
+}
+
+/// Whether this is how the address is written. Compares without an allocation, as hosts may be addresses on the way to a hit, too.
+fn is_written(address: Ipv6Addr, text: &str) -> bool {
+    struct Rest<'a>(&'a str);
+    impl fmt::Write for Rest<'_> {
+        fn write_str(&mut self, written: &str) -> fmt::Result {
+            self.0 = self.0.strip_prefix(written).ok_or(fmt::Error)?;
+            Ok(())
+        }
     }
+    let mut rest = Rest(text);
+    fmt::write(&mut rest, format_args!("{address}")).is_ok() && rest.0.is_empty()
 }
 
 #[cfg(test)]
@@ -485,9 +528,43 @@ mod tests {
             (Https, "[::1]:80", "[::1]", "[::1]:80"),
             (Http, "", "", ""),
         ];
-        for (scheme, authority, host, stripped) in cases {
+        for (scheme, authority, host, canonical) in cases {
             assert_eq!(host_without_port(authority), host, "{authority}");
-            assert_eq!(default_port_stripped(scheme, authority), stripped, "{authority}");
+            assert_eq!(canonical_authority(scheme, authority), canonical, "{authority}");
+        }
+    }
+
+    /// RFC 9110 §4.2.3, RFC 3986 §6.2.3, RFC 1034 §3.1 (the root's dot), RFC 5952 (IPv6).
+    #[test]
+    fn an_authority_has_one_spelling() {
+        use Scheme::{Http, Https};
+        let cases = [
+            (Http, "Blog.Example", "blog.example"),
+            (Http, "blog.example.", "blog.example"),
+            (Https, "BLOG.example.:0443", "blog.example"),
+            (Http, "blog.example.:8080", "blog.example:8080"),
+            (Http, "a:08080", "a:8080"),
+            (Http, "a:00443", "a:443"),
+            (Https, "a:080", "a:80"),
+            (Http, "a:0", "a:0"),
+            (Http, "a:000", "a:0"),
+            (Http, "a.:", "a"),
+            // No root's dot: other names, of nobody.
+            (Http, ".", "."),
+            (Http, "a..", "a.."),
+            (Http, "[2001:DB8:0:0:0:0:0:1]", "[2001:db8::1]"),
+            (Http, "[2001:db8::1]:0080", "[2001:db8::1]"),
+            (Https, "[2001:db8::1]:0080", "[2001:db8::1]:80"),
+            (Http, "[::ffff:192.0.2.7]", "[::ffff:192.0.2.7]"),
+            (Http, "[::FFFF:c000:207]", "[::ffff:192.0.2.7]"),
+            (Http, "[::1]:", "[::1]"),
+            (Http, "192.0.2.7:80", "192.0.2.7"),
+        ];
+        for (scheme, authority, expected) in cases {
+            assert!(valid_authority(authority), "{authority}");
+            let canonical = canonical_authority(scheme, authority);
+            assert_eq!(canonical, expected, "{authority}");
+            assert!(matches!(canonical_authority(scheme, expected), Cow::Borrowed(again) if again == expected), "{expected}");
         }
     }
 
@@ -510,7 +587,7 @@ mod tests {
             let _ = normal_path(&text);
             let _ = normal_path(&format!("/{text}"));
             let _ = parse_target(&text);
-            let _ = default_port_stripped(Scheme::Http, &text);
+            let _ = canonical_authority(Scheme::Http, &text);
             if valid_authority(&text) {
                 prop_assert!(!host_without_port(&text).is_empty());
             }
@@ -518,7 +595,11 @@ mod tests {
 
         #[test]
         fn any_authority_is_read(text in r"[\[\]:@a0.]{0,12}") {
-            let _ = default_port_stripped(Scheme::Https, &text);
+            for scheme in [Scheme::Http, Scheme::Https] {
+                let canonical = canonical_authority(scheme, &text);
+                prop_assert_eq!(valid_authority(&canonical), valid_authority(&text));
+                prop_assert!(!valid_authority(&text) || matches!(canonical_authority(scheme, &canonical), Cow::Borrowed(again) if again == canonical));
+            }
             let host = host_without_port(&text);
             prop_assert!(text.starts_with(host));
             prop_assert_eq!(valid_authority(&text), valid_authority(host) && valid_authority(&format!("a{}", &text[host.len()..])));

@@ -8,7 +8,10 @@
 
 use http::{
     HeaderMap, HeaderName,
-    header::{ACCEPT, ACCEPT_CHARSET, ACCEPT_ENCODING, ACCEPT_LANGUAGE, CONTENT_ENCODING, COOKIE, VARY},
+    header::{
+        ACCEPT, ACCEPT_CHARSET, ACCEPT_ENCODING, ACCEPT_LANGUAGE, ACCESS_CONTROL_ALLOW_ORIGIN, CONTENT_ENCODING, CONTENT_TYPE, COOKIE,
+        ORIGIN, VARY,
+    },
 };
 
 use crate::{
@@ -29,7 +32,8 @@ pub enum Vary {
 }
 
 impl Vary {
-    /// Captures from `request` what `response` nominates.
+    /// Captures from `request` what `response` nominates, and what it ought to have nominated: the coding that it has, the origin that it
+    /// allows, the type that the request gave to a content it has not.
     ///
     /// A member that is not a field name gives [`Vary::Star`]: what it meant to distinguish is unknown, and serving the wrong variant is worse
     /// than asking again.
@@ -52,6 +56,14 @@ impl Vary {
         // Servers compress and forget to say so; a client that cannot decode would get what a browser asked for.
         if response.contains_key(CONTENT_ENCODING) && !names.contains(&ACCEPT_ENCODING) {
             names.push(ACCEPT_ENCODING);
+        }
+        // So do those that allow whichever origin asks: the next one would be told that another is allowed.
+        if !names.contains(&ORIGIN) && echoes_origin(response, request) {
+            names.push(ORIGIN);
+        }
+        // A request without content that names a type of it: some servers look at that, and their refusal is nobody else's answer.
+        if !names.contains(&CONTENT_TYPE) && is_sent(&CONTENT_TYPE, request) {
+            names.push(CONTENT_TYPE);
         }
         names.sort_unstable_by(|a, b| a.as_str().cmp(b.as_str()));
         let capture = |name: HeaderName| {
@@ -135,6 +147,20 @@ impl Vary {
             }
         }
     }
+}
+
+fn is_sent(name: &HeaderName, request: &RequestFields<'_>) -> bool {
+    let mut is_sent = false;
+    request.lines.for_each(name.as_str(), |_| is_sent = true);
+    is_sent
+}
+
+/// Whether the response repeats the request's `Origin` in `Access-Control-Allow-Origin` (Fetch §3.3.3).
+fn echoes_origin(response: &HeaderMap, request: &RequestFields<'_>) -> bool {
+    let Some(allowed) = response.get(ACCESS_CONTROL_ALLOW_ORIGIN) else { return false };
+    let mut echoes = false;
+    request.lines.for_each("origin", |origin| echoes |= trim_ows(origin) == trim_ows(allowed.as_bytes()));
+    echoes
 }
 
 /// The one of `br, gzip`, `gzip`, `br` and the empty string (identity alone) that `request` accepts (RFC 9110 §12.5.3).

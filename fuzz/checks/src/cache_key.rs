@@ -6,7 +6,7 @@ use http::{HeaderMap, Method};
 use policy::{AcceptClass, KeyParts, Kind, Policy, Settings, Verdict, purge_url};
 use semantics::{
     RequestFields, RequestHead, Scheme,
-    target::{Target, default_port_stripped, parse_target, valid_authority},
+    target::{Target, canonical_authority, parse_target, valid_authority},
 };
 
 use crate::input::{blocks, fields, text};
@@ -14,7 +14,7 @@ use crate::input::{blocks, fields, text};
 /// A request as text: `http` or `https`, authority and target on the first line, then its fields.
 struct Request<'a> {
     scheme: Scheme,
-    authority: &'a str,
+    authority: Cow<'a, str>,
     path: &'a str,
     query: Option<&'a str>,
     fields: HeaderMap,
@@ -32,7 +32,7 @@ pub fn cache_key(data: &[u8]) {
     let elsewhere = self::key(&policy, 2, &first).expect("the verdict does not depend on the site");
     assert_ne!(key, elsewhere, "two sites share a key");
     let parts = KeyParts::of(&key);
-    let url = purge_url(first.scheme, first.authority, first.path).expect("the path has a key, so it has a normal form");
+    let url = purge_url(first.scheme, &first.authority, first.path).expect("the path has a key, so it has a normal form");
     assert_eq!(key[parts.url_start..parts.url_end], url, "a purge would miss");
     let forwarded = policy.forwarded_target(first.path, first.query).expect("the path has a key, so it has a normal form");
     assert!(key.ends_with(forwarded.as_bytes()), "the origin is asked for something else than the key says");
@@ -42,20 +42,23 @@ pub fn cache_key(data: &[u8]) {
         other => panic!("{other:?} is forwarded"),
     });
     let (path, query) = again.expect("what is forwarded is a target");
-    assert_eq!(self::key(&policy, 1, &Request { path, query, fields: first.fields.clone(), ..first }), Some(key));
+    assert_eq!(
+        self::key(&policy, 1, &Request { path, query, fields: first.fields.clone(), authority: first.authority.clone(), ..first }),
+        Some(key)
+    );
 }
 
 fn request(text: &str) -> Option<Request<'_>> {
     let (line, rest) = text.split_once('\n').unwrap_or((text, ""));
     let mut words = line.split(' ');
     let scheme = if words.next()? == "https" { Scheme::Https } else { Scheme::Http };
-    let authority = words.next().filter(|authority| valid_authority(authority))?;
+    let authority = canonical_authority(scheme, words.next().filter(|authority| valid_authority(authority))?);
     let Ok(Target::Origin { path, query }) = parse_target(words.next()?) else { return None };
     Some(Request { scheme, authority, path, query, fields: fields(rest.as_bytes()) })
 }
 
 fn key(policy: &Policy, site: u16, request: &Request<'_>) -> Option<Vec<u8>> {
-    let Request { scheme, authority, path, query, ref fields } = *request;
+    let Request { scheme, ref authority, path, query, ref fields } = *request;
     let head = RequestHead { method: &Method::GET, scheme, authority, path, query, fields: &RequestFields::from_map(fields) };
     let mut key = b"left over".to_vec();
     matches!(policy.verdict(site, &head, &mut key), Verdict::Lookup(_)).then_some(key)
@@ -63,7 +66,6 @@ fn key(policy: &Policy, site: u16, request: &Request<'_>) -> Option<Vec<u8>> {
 
 /// What the origin would be asked for, and for whom.
 fn means<'a>(policy: &Policy, request: &Request<'a>) -> (Scheme, String, Option<Cow<'a, str>>, AcceptClass) {
-    let host = default_port_stripped(request.scheme, request.authority).to_ascii_lowercase();
     let class = AcceptClass::of(&RequestFields::from_map(&request.fields));
-    (request.scheme, host, policy.forwarded_target(request.path, request.query), class)
+    (request.scheme, request.authority.clone().into_owned(), policy.forwarded_target(request.path, request.query), class)
 }

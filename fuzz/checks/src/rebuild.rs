@@ -31,7 +31,8 @@ const PROXYS_WORD: [&str; 12] = [
 ];
 
 /// Blocks: an authority; the fields of a request. Nothing that concerns the client's connection gets through, nothing that only a
-/// proxy may say comes from a stranger, and a stranger cannot make a field vanish that says what is asked for, or by whom.
+/// proxy may say is a client's invention, with or without a proxy before us, and no client can make a field vanish that says what is
+/// asked for, or by whom.
 pub fn rebuild_fields(data: &[u8]) {
     let [authority, sent] = blocks(data);
     let authority = text(authority);
@@ -40,24 +41,23 @@ pub fn rebuild_fields(data: &[u8]) {
     if !authority.is_empty() && !valid_authority(&authority) {
         return;
     }
-    for peer_trusted in [false, true] {
-        let peer = Peer::Ip(PEER);
+    let peer = Peer::Ip(PEER);
+    let way = [IpAddr::V4(Ipv4Addr::new(198, 51, 100, 9))];
+    for (client, way) in [(peer, &[][..]), (Peer::Ip(way[0]), &way[..])] {
         let forwarding =
-            Forwarding { peer, peer_trusted, client: peer, scheme: Scheme::Https, authority: &authority, version: Version::HTTP_11 };
+            Forwarding { peer, client, way, trusted_fields: &[], scheme: Scheme::Https, authority: &authority, version: Version::HTTP_11 };
         let fields = rebuild(&sent, &forwarding);
         for name in fields.keys() {
             assert!(!is_hop_by_hop(name) && name != "proxy", "{name} got through");
         }
-        only(&fields, "x-real-ip", "192.0.2.7");
+        let is_proxy = !way.is_empty();
+        only(&fields, "x-real-ip", if is_proxy { "198.51.100.9" } else { "192.0.2.7" });
         only(&fields, "x-forwarded-proto", "https");
         assert_eq!(fields.get_all("host").iter().count(), 1);
         assert_eq!(fields.get_all("via").iter().count(), 1);
         assert!(fields["via"].as_bytes().ends_with(b"1.1 seawall"));
-        assert!(fields["x-forwarded-for"].as_bytes().ends_with(b"192.0.2.7"));
-        kept(&sent, &fields, peer_trusted);
-        if !peer_trusted {
-            from_a_stranger(&fields, &authority);
-        }
+        kept(&sent, &fields);
+        not_invented(&fields, &authority, is_proxy);
     }
     let mut stripped = sent;
     strip_hop_by_hop(&mut stripped);
@@ -69,11 +69,12 @@ fn only(fields: &HeaderMap, name: &str, value: &str) {
     assert_eq!(found, [value], "{name}");
 }
 
-fn from_a_stranger(fields: &HeaderMap, authority: &str) {
-    only(fields, "x-forwarded-for", "192.0.2.7");
+fn not_invented(fields: &HeaderMap, authority: &str, is_proxy: bool) {
+    only(fields, "x-forwarded-for", if is_proxy { "198.51.100.9, 192.0.2.7" } else { "192.0.2.7" });
     assert_eq!(fields.get_all("forwarded").iter().count(), 1);
     let forwarded = fields["forwarded"].as_bytes();
-    assert!(forwarded.starts_with(b"for=192.0.2.7;") && forwarded.ends_with(b";proto=https"), "{:?}", fields["forwarded"]);
+    let begin: &[u8] = if is_proxy { b"for=198.51.100.9, for=192.0.2.7;" } else { b"for=192.0.2.7;" };
+    assert!(forwarded.starts_with(begin) && forwarded.ends_with(b";proto=https"), "{:?}", fields["forwarded"]);
     if !authority.is_empty() {
         only(fields, "x-forwarded-host", authority);
         only(fields, "host", authority);
@@ -81,18 +82,18 @@ fn from_a_stranger(fields: &HeaderMap, authority: &str) {
     let ours = ["x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"];
     for name in fields.keys().filter(|name| !ours.contains(&name.as_str())) {
         let as_cgi = name.as_str().replace('_', "-");
-        assert!(!PROXYS_WORD.contains(&&*as_cgi) && !as_cgi.starts_with("x-forwarded-"), "a stranger's {name}");
-        assert!(as_cgi == name.as_str() || !["x-real-ip", "forwarded"].contains(&&*as_cgi), "a stranger's {name}");
+        assert!(!PROXYS_WORD.contains(&&*as_cgi) && !as_cgi.starts_with("x-forwarded-"), "a client's {name}");
+        assert!(as_cgi == name.as_str() || !["x-real-ip", "forwarded"].contains(&&*as_cgi), "a client's {name}");
     }
 }
 
 /// `Connection` cannot take away what decides over the answer: it would be stored for those whose requests still say it.
-fn kept(sent: &HeaderMap, fields: &HeaderMap, peer_trusted: bool) {
+fn kept(sent: &HeaderMap, fields: &HeaderMap) {
     let ours = ["forwarded", "host", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip"];
     for name in END_TO_END.iter().filter(|name| !ours.contains(name)) {
         let (before, after): (Vec<_>, Vec<_>) = (sent.get_all(*name).iter().collect(), fields.get_all(*name).iter().collect());
-        if CACHES_WORD.contains(name) && !peer_trusted {
-            assert!(after.is_empty(), "a stranger's {name}");
+        if CACHES_WORD.contains(name) {
+            assert!(after.is_empty(), "a client's {name}");
         } else {
             assert_eq!(before, after, "{name} was taken away");
         }

@@ -63,16 +63,7 @@ impl Content {
             Some(Coding::Unknown) => return Ok(Self::Close),
             None => {}
         }
-        let mut lengths = fields.get_all(CONTENT_LENGTH).iter();
-        let Some(first) = lengths.next() else { return Ok(Self::Close) };
-        let length = length(first.as_bytes())?;
-        // The same one several times is still one (RFC 9110 §8.6).
-        for other in lengths {
-            if self::length(other.as_bytes())? != length {
-                return Err("two lengths that differ");
-            }
-        }
-        Ok(Self::Length(length))
+        Ok(length_of(fields)?.map_or(Self::Close, Self::Length))
     }
 
     /// Whether nothing more is to come.
@@ -136,6 +127,38 @@ impl Chunk {
             }
         }
     }
+}
+
+/// Brings `Content-Length` into its one form: a single line with a number, without zeros before it. Whoever reads the response next need not
+/// agree with us about any other (RFC 9110 §8.6), and over HTTP/2 a client breaks it off.
+///
+/// Holds for the answers to HEAD and for a 304, too: there it is the length of what is stored elsewhere.
+///
+/// # Errors
+/// When it is no number, or several that differ.
+pub(super) fn settle_length(fields: &mut HeaderMap) -> Result<(), &'static str> {
+    let Some(length) = length_of(fields)? else { return Ok(()) };
+    let mut lines = fields.get_all(CONTENT_LENGTH).iter();
+    // A number with digits alone is written in one way, but for zeros before it.
+    let is_plain = |line: &[u8]| line.iter().all(u8::is_ascii_digit) && (line.len() == 1 || line.first() != Some(&b'0'));
+    if !(lines.next().is_some_and(|line| is_plain(line.as_bytes())) && lines.next().is_none()) {
+        fields.insert(CONTENT_LENGTH, length.into());
+    }
+    Ok(())
+}
+
+/// What `Content-Length` says; none if it is not there.
+fn length_of(fields: &HeaderMap) -> Result<Option<u64>, &'static str> {
+    let mut lengths = fields.get_all(CONTENT_LENGTH).iter();
+    let Some(first) = lengths.next() else { return Ok(None) };
+    let first = length(first.as_bytes())?;
+    // The same one several times is still one (RFC 9110 §8.6).
+    for other in lengths {
+        if length(other.as_bytes())? != first {
+            return Err("two lengths that differ");
+        }
+    }
+    Ok(Some(first))
 }
 
 /// What `Transfer-Encoding` says.
@@ -360,5 +383,42 @@ mod tests {
             let status = StatusCode::from_u16(status).expect("a status");
             assert_eq!(Content::of(&method, status, version, &map).map_err(drop), expected, "{method} {status} {fields:?}");
         }
+    }
+
+    /// RFC 9110 §8.6.
+    #[test]
+    fn a_length_has_one_form() {
+        for (lines, expected) in [
+            (&["5"][..], Ok("5")),
+            (&["0"], Ok("0")),
+            (&["000"], Ok("0")),
+            (&["5, 5"], Ok("5")),
+            (&["5,5 ,\t05"], Ok("5")),
+            (&["05", "5"], Ok("5")),
+            (&["0000000000000000000000018446744073709551615"], Ok("18446744073709551615")),
+            (&["18446744073709551616"], Err(())),
+            (&["5", "6"], Err(())),
+            (&["5, 6"], Err(())),
+            (&["5,"], Err(())),
+            (&[",5"], Err(())),
+            (&["5,,5"], Err(())),
+            (&[""], Err(())),
+            (&["+5"], Err(())),
+            (&["-0"], Err(())),
+            (&["5 5"], Err(())),
+            (&["0x5"], Err(())),
+        ] {
+            let mut fields = HeaderMap::new();
+            for line in lines {
+                fields.append(CONTENT_LENGTH, HeaderValue::from_static(line));
+            }
+            let settled = settle_length(&mut fields).map_err(drop);
+            let left: Vec<_> = fields.get_all(CONTENT_LENGTH).iter().map(HeaderValue::as_bytes).collect();
+            match expected {
+                Ok(length) => assert_eq!((settled, left), (Ok(()), vec![length.as_bytes()]), "{lines:?}"),
+                Err(()) => assert_eq!(settled, Err(()), "{lines:?}"),
+            }
+        }
+        assert_eq!(settle_length(&mut HeaderMap::new()), Ok(()));
     }
 }

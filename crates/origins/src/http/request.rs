@@ -2,13 +2,14 @@
 //!
 //! Two rules. What concerns the client's connection stops here (RFC 9110 §7.6.1). And what an origin believes because "only the proxy
 //! sets it" is set by us, never by a stranger: his `X-Forwarded-Host` would end up in links, the page in the cache, and the links
-//! with everybody. A trusted proxy in front of us may say such things, and we add our part to its.
+//! with everybody. A trusted proxy in front of us is believed who its client is and which scheme that used, and both are told in words of
+//! our own: most proxies pass on whatever else their clients invent. What it says beyond that goes through by name only.
 
 use std::net::IpAddr;
 
 use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Version,
-    header::{CONNECTION, FORWARDED, HOST, UPGRADE, VIA},
+    header::{CONNECTION, CONTENT_LENGTH, FORWARDED, HOST, UPGRADE, VIA},
 };
 use semantics::{Scheme, decimal, hop_by_hop::nominated_by_connection};
 
@@ -31,10 +32,12 @@ pub enum Peer {
 pub struct Forwarding<'a> {
     /// Who sent it to us.
     pub peer: Peer,
-    /// Whether `peer` is a proxy whose word about the client counts.
-    pub peer_trusted: bool,
     /// The client itself: `peer`, or whom a trusted peer names.
     pub client: Peer,
+    /// The client and the trusted proxies behind it, up to the peer, which is not in it; empty if the peer itself is the client.
+    pub way: &'a [IpAddr],
+    /// Fields, in lower case, in which the peer may say what otherwise only we do. For strangers there are none.
+    pub trusted_fields: &'a [String],
     /// The scheme of the target URI.
     pub scheme: Scheme,
     /// Its host and port; empty if an HTTP/1.0 client sent none.
@@ -48,30 +51,35 @@ pub struct Forwarding<'a> {
 pub fn rebuild(client: &HeaderMap, forwarding: &Forwarding<'_>) -> HeaderMap {
     let mut fields = spare::take(client.len() + 7);
     let (mut nominates, mut continues) = (false, false);
+    let is_trusted = |name: &str| forwarding.trusted_fields.iter().any(|trusted| trusted == name);
     for (name, value) in client {
         if is_hop_by_hop(name.as_str()) {
             nominates |= *name == CONNECTION;
-        } else if forwarding.peer_trusted || !is_for_proxies_only(name.as_str()) {
-            continues |= LISTS.contains(name);
-            fields.append(name, value.clone());
+        } else if !is_for_proxies_only(name.as_str()) || is_trusted(name.as_str()) {
+            continues |= *name == VIA;
+            let value = if *name == CONTENT_LENGTH { without_zeros(value) } else { value.clone() };
+            fields.append(name, value);
         }
     }
     // Not what decides over the answer: it would be stored for those who really ask so. What we set below is set afterwards.
     if nominates {
-        for name in nominated_by_connection(client) {
+        for name in nominated_by_connection(client).into_iter().filter(|name| !is_trusted(name.as_str())) {
             fields.remove(name);
         }
     }
     let told = told::of(forwarding);
     match &told.authority {
+        _ if is_trusted(X_FORWARDED_HOST.as_str()) && fields.contains_key(X_FORWARDED_HOST) => {}
         Some(authority) => drop(fields.insert(X_FORWARDED_HOST, authority.clone())),
         None => drop(fields.remove(X_FORWARDED_HOST)),
     }
     fields.insert(HOST, told.authority.unwrap_or_else(|| HeaderValue::from_static("")));
     fields.insert(X_FORWARDED_PROTO, HeaderValue::from_static(forwarding.scheme.as_str()));
-    match told.client {
-        Some(client) => drop(fields.insert(X_REAL_IP, client)),
-        None => drop(fields.remove(X_REAL_IP)),
+    for (name, value) in [(X_REAL_IP, told.client), (X_FORWARDED_FOR, told.chain), (FORWARDED, told.forwarded)] {
+        match value {
+            Some(value) => drop(fields.insert(name, value)),
+            None => drop(fields.remove(name)),
+        }
     }
     // RFC 9110 §7.6.3.
     let via = HeaderValue::from_static(match forwarding.version {
@@ -80,16 +88,21 @@ pub fn rebuild(client: &HeaderMap, forwarding: &Forwarding<'_>) -> HeaderMap {
         Version::HTTP_3 => "3 seawall",
         _ => "1.1 seawall",
     });
-    let parts = [(X_FORWARDED_FOR, told.peer), (FORWARDED, told.forwarded), (VIA, Some(via))];
-    for (name, part) in parts.into_iter().filter_map(|(name, part)| Some((name, part?))) {
-        let whole = if continues { behind(&fields, &name, &part) } else { None };
-        fields.insert(name, whole.unwrap_or(part));
-    }
+    let whole = if continues { behind(&fields, &VIA, &via) } else { None };
+    fields.insert(VIA, whole.unwrap_or(via));
     fields
 }
 
-/// The fields to which every proxy adds its part.
-const LISTS: [HeaderName; 3] = [X_FORWARDED_FOR, FORWARDED, VIA];
+/// A length without zeros before it, which some readers take for an octal number (RFC 9110 §8.6). That it is one has been seen to.
+fn without_zeros(length: &HeaderValue) -> HeaderValue {
+    match length.as_bytes() {
+        [b'0', rest @ ..] if !rest.is_empty() && rest.iter().all(u8::is_ascii_digit) => {
+            let significant = rest.iter().position(|&b| b != b'0').map_or(&b"0"[..], |at| &rest[at..]);
+            HeaderValue::from_bytes(significant).unwrap_or_else(|_| length.clone())
+        }
+        _ => length.clone(),
+    }
+}
 
 /// A list with a further element, behind those that are there (RFC 9110 §5.3); none if there are none.
 fn behind(fields: &HeaderMap, name: &HeaderName, part: &HeaderValue) -> Option<HeaderValue> {
@@ -110,19 +123,23 @@ mod told {
     use bytes::Bytes;
     use semantics::Scheme;
 
-    use super::{Forwarding, Peer, write_forwarded, write_ip};
+    use super::{Forwarding, Peer, write_chain, write_forwarded, write_ip};
 
     /// Clients a thread remembers, each in the place that its address says: some 30 KB.
     const CLIENTS: usize = 64;
+    /// Longer ways are not remembered.
+    const WAY_MAX: usize = 8;
 
-    /// The parts of the fields that tell of a client. A process of this machine has no address to tell.
+    /// The fields that tell of a client. A process of this machine has no address to tell.
     #[derive(Debug, Clone)]
     pub(super) struct Told {
         about: (Peer, Peer, Scheme),
+        way: Box<[IpAddr]>,
         /// None if there is none.
         pub(super) authority: Option<HeaderValue>,
-        pub(super) peer: Option<HeaderValue>,
         pub(super) client: Option<HeaderValue>,
+        /// The client, the proxies, and the peer.
+        pub(super) chain: Option<HeaderValue>,
         pub(super) forwarded: Option<HeaderValue>,
     }
 
@@ -138,6 +155,7 @@ mod told {
             let place = &mut known[place % CLIENTS];
             match place {
                 Some(told) if told.is_about(forwarding) => told.clone(),
+                _ if forwarding.way.len() > WAY_MAX => Told::new(forwarding),
                 _ => place.insert(Told::new(forwarding)).clone(),
             }
         })
@@ -146,6 +164,7 @@ mod told {
     impl Told {
         fn is_about(&self, forwarding: &Forwarding<'_>) -> bool {
             self.about == (forwarding.peer, forwarding.client, forwarding.scheme)
+                && *self.way == *forwarding.way
                 && self.authority.as_ref().map_or(&[][..], |authority| authority.as_bytes()) == forwarding.authority.as_bytes()
         }
 
@@ -156,23 +175,39 @@ mod told {
                 write(&mut text);
                 start..text.len()
             };
-            let mut address = |peer| match peer {
-                Peer::Ip(ip) => Some(write(&|out| write_ip(ip, out))),
-                Peer::Unix => None,
-            };
-            let (peer, client) = (address(forwarding.peer), address(forwarding.client));
+            let client = write(&|out| match forwarding.client {
+                Peer::Ip(ip) => write_ip(ip, out),
+                Peer::Unix => {}
+            });
+            let chain = write(&|out| write_chain(forwarding, out));
             let authority = write(&|out| out.extend_from_slice(forwarding.authority.as_bytes()));
             let forwarded = write(&|out| write_forwarded(forwarding, out));
             let text = Bytes::from(text);
-            let value = |at: Range<usize>| HeaderValue::from_maybe_shared(text.slice(at)).ok();
+            let value =
+                |at: Range<usize>| Some(at).filter(|at| !at.is_empty()).and_then(|at| HeaderValue::from_maybe_shared(text.slice(at)).ok());
             Self {
                 about: (forwarding.peer, forwarding.client, forwarding.scheme),
-                authority: Some(authority).filter(|at| !at.is_empty()).and_then(value),
-                peer: peer.and_then(value),
-                client: client.and_then(value),
+                way: forwarding.way.into(),
+                authority: value(authority),
+                client: value(client),
+                chain: value(chain),
                 forwarded: value(forwarded),
             }
         }
+    }
+}
+
+/// The addresses on the way, the client's first.
+fn write_chain(forwarding: &Forwarding<'_>, out: &mut Vec<u8>) {
+    let peer = match forwarding.peer {
+        Peer::Ip(ip) => Some(ip),
+        Peer::Unix => None,
+    };
+    for (number, address) in forwarding.way.iter().copied().chain(peer).enumerate() {
+        if number > 0 {
+            out.extend_from_slice(b", ");
+        }
+        write_ip(address, out);
     }
 }
 
@@ -263,7 +298,7 @@ pub(super) mod spare {
     }
 }
 
-/// What origins take for the word of a proxy in front of them: who the client is, which URI it meant, what to do to a cache or with a
+/// What origins take for the word of a proxy in front of them, in lower case: who the client is, which URI it meant, what to do to a cache or with a
 /// file. `CDN-Loop` is not among them: it must get through unchanged (RFC 8586 §2).
 #[must_use]
 pub fn is_for_proxies_only(name: &str) -> bool {
@@ -279,15 +314,23 @@ pub fn is_for_proxies_only(name: &str) -> bool {
         "x-cluster-client-ip",
         "x-forwarded",
         "x-host",
-        "x-original-host",
-        "x-original-url",
-        "x-real-ip",
-        "x-rewrite-url",
         "x-scheme",
         "x-sendfile-type",
         "x-url-scheme",
     ];
-    const PREFIXES: &[&str] = &["fastly-", "surrogate-", "x-accel-", "x-forwarded-", "x-litespeed-", "x-lscache"];
+    const PREFIXES: &[&str] = &[
+        "fastly-",
+        "surrogate-",
+        "x-accel-",
+        "x-envoy-",
+        "x-forward-",
+        "x-forwarded-",
+        "x-litespeed-",
+        "x-lscache",
+        "x-original-",
+        "x-real-",
+        "x-rewrite-",
+    ];
     // All of them, whichever way they are spelled, begin with one of these.
     if !name.starts_with(['c', 'f', 's', 't', 'x']) {
         return false;
@@ -299,18 +342,13 @@ pub fn is_for_proxies_only(name: &str) -> bool {
     NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || (name.starts_with("cdn-") && name != "cdn-loop")
 }
 
-/// One element of `Forwarded` (RFC 7239 §4).
+/// `Forwarded` (RFC 7239 §4): an element for each on the way, the last with what we know ourselves.
 fn write_forwarded(forwarding: &Forwarding<'_>, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"for=");
-    match forwarding.peer {
-        Peer::Ip(ip) if plain(ip).is_ipv6() => {
-            out.extend_from_slice(b"\"[");
-            write_ip(ip, out);
-            out.extend_from_slice(b"]\"");
-        }
-        Peer::Ip(ip) => write_ip(ip, out),
-        Peer::Unix => out.extend_from_slice(b"unknown"),
+    for address in forwarding.way {
+        write_node(Peer::Ip(*address), out);
+        out.extend_from_slice(b", ");
     }
+    write_node(forwarding.peer, out);
     let authority = forwarding.authority;
     let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     let quote: &[u8] = if authority.bytes().all(token) { b"" } else { b"\"" };
@@ -321,6 +359,20 @@ fn write_forwarded(forwarding: &Forwarding<'_>, out: &mut Vec<u8>) {
     }
     out.extend_from_slice(b";proto=");
     out.extend_from_slice(forwarding.scheme.as_str().as_bytes());
+}
+
+/// A node of `Forwarded` (RFC 7239 §6).
+fn write_node(node: Peer, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"for=");
+    match node {
+        Peer::Ip(ip) if plain(ip).is_ipv6() => {
+            out.extend_from_slice(b"\"[");
+            write_ip(ip, out);
+            out.extend_from_slice(b"]\"");
+        }
+        Peer::Ip(ip) => write_ip(ip, out),
+        Peer::Unix => out.extend_from_slice(b"unknown"),
+    }
 }
 
 /// An IPv4 client on a dual-stack socket is an IPv4 client.
@@ -352,8 +404,9 @@ mod tests {
     fn stranger() -> Forwarding<'static> {
         Forwarding {
             peer: V4,
-            peer_trusted: false,
             client: V4,
+            way: &[],
+            trusted_fields: &[],
             scheme: Scheme::Https,
             authority: "blog.example",
             version: Version::HTTP_11,
@@ -455,31 +508,39 @@ mod tests {
         assert_eq!(sorted(&fields), sorted(&map(&[&sent[..], OURS].concat())));
     }
 
+    /// Who the client is, is told in our words; what else a proxy lets through, its client may have invented.
     #[test]
-    fn a_trusted_proxys_word_stays_and_ours_is_added() {
-        let proxy = Forwarding { peer: Peer::Ip("10.0.0.1".parse().expect("an address")), peer_trusted: true, ..stranger() };
+    fn of_a_proxys_word_only_the_way_is_told() {
+        let way = ["198.51.100.9", "2001:db8::5"].map(|address| address.parse().expect("an address"));
+        let proxy =
+            Forwarding { peer: Peer::Ip("10.0.0.1".parse().expect("an address")), client: Peer::Ip(way[0]), way: &way, ..stranger() };
         let sent = [
-            ("x-forwarded-for", "198.51.100.1"),
-            ("x-forwarded-for", "192.0.2.7"),
+            ("x-forwarded-for", "6.6.6.6, 198.51.100.9, 2001:db8::5"),
             ("x-forwarded-host", "other.example"),
             ("x-forwarded-proto", "http"),
-            ("x-forwarded-port", "443"),
-            ("x-real-ip", "192.0.2.7"),
-            ("forwarded", "for=192.0.2.7"),
+            ("x-forwarded-port", "6666"),
+            ("x-forwarded-prefix", "/evil"),
+            ("x-original-url", "/evil"),
+            ("x-real-ip", "6.6.6.6"),
+            ("forwarded", "for=6.6.6.6"),
             ("via", "2 front"),
         ];
-        let fields = rebuild(&map(&sent), &proxy);
-        let expected = [
-            ("forwarded", "for=192.0.2.7, for=10.0.0.1;host=blog.example;proto=https"),
+        let mut expected = vec![
+            ("forwarded", "for=198.51.100.9, for=\"[2001:db8::5]\", for=10.0.0.1;host=blog.example;proto=https"),
             ("host", "blog.example"),
             ("via", "2 front, 1.1 seawall"),
-            ("x-forwarded-for", "198.51.100.1, 192.0.2.7, 10.0.0.1"),
+            ("x-forwarded-for", "198.51.100.9, 2001:db8::5, 10.0.0.1"),
             ("x-forwarded-host", "blog.example"),
-            ("x-forwarded-port", "443"),
             ("x-forwarded-proto", "https"),
-            ("x-real-ip", "192.0.2.7"),
+            ("x-real-ip", "198.51.100.9"),
         ];
-        assert_eq!(sorted(&fields), sorted(&map(&expected)));
+        assert_eq!(sorted(&rebuild(&map(&sent), &proxy)), sorted(&map(&expected)));
+        // What is named in the settings goes through.
+        let named = ["x-forwarded-host".to_owned(), "x-forwarded-prefix".to_owned()];
+        expected[4] = ("x-forwarded-host", "other.example");
+        expected.push(("x-forwarded-prefix", "/evil"));
+        assert_eq!(sorted(&rebuild(&map(&sent), &Forwarding { trusted_fields: &named, ..proxy })), sorted(&map(&expected)));
+        assert_eq!(sorted(&rebuild(&map(&[]), &Forwarding { trusted_fields: &named, ..stranger() })), sorted(&map(OURS)));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use http::{
 use semantics::hop_by_hop::{is_hop_by_hop, strip_hop_by_hop};
 
 use super::{
-    content::{Coding, transfer_coding},
+    content::{Coding, settle_length, transfer_coding},
     request::elements,
 };
 
@@ -33,6 +33,12 @@ pub(super) fn settle(
     // Hyper would choose one reading of a head that has two.
     let coding = transfer_coding(fields)?;
     let misleads = is_misleading(status, fields);
+    if status == StatusCode::NO_CONTENT {
+        // Origins send it although they must not (RFC 9110 §8.6): it is not read, whatever it says.
+        fields.remove(CONTENT_LENGTH);
+    } else {
+        settle_length(fields)?;
+    }
     if coding.is_none() && !fields.keys().any(is_hop_by_hop) {
         // Nearly every response.
         return Ok((version >= Version::HTTP_11 && !idle_max.is_zero() && !misleads).then_some(idle_max));
@@ -129,6 +135,14 @@ mod tests {
         assert_eq!(fields.len(), 2);
     }
 
+    /// RFC 9110 §8.6.
+    #[test]
+    fn a_204_has_no_length() {
+        let mut fields = map(&[("content-length", "5"), ("content-length", "x")]);
+        assert!(settle((StatusCode::NO_CONTENT, Version::HTTP_11), &mut fields, Duration::from_secs(1)).is_ok());
+        assert!(fields.is_empty());
+    }
+
     #[test]
     fn a_head_that_contradicts_itself_is_refused() {
         for fields in [
@@ -138,6 +152,8 @@ mod tests {
             &[("transfer-encoding", "chunked"), ("transfer-encoding", "chunked")],
             &[("transfer-encoding", "chunked, chunked")],
             &[("transfer-encoding", "")],
+            &[("content-length", "5"), ("content-length", "6")],
+            &[("content-length", "+5")],
         ] {
             assert!(settle((OK, Version::HTTP_11), &mut map(fields), Duration::from_secs(1)).is_err(), "{fields:?}");
         }

@@ -14,7 +14,7 @@ use super::{
     purge::{PurgePath, PurgeSource},
     settings::{AccessLog, Kind, Listen, LogFormat, OriginAddress, OriginHost},
     units::{ByteSize, Count, Period},
-    words::{BaseUrl, CookiePattern, HostPattern, NamePattern},
+    words::{BaseUrl, CookiePattern, HostPattern, NamePattern, TrustedField},
 };
 
 /// A value, and where it stands.
@@ -124,12 +124,21 @@ pub struct Server {
     pub http3_port: Given<Count>,
 
     /// Networks of your own proxies (a load balancer, a CDN), such as `"10.0.0.0/8"`. Seawall believes what they say about the client
-    /// (`X-Forwarded-For`, `X-Forwarded-Proto`), and removes these fields from everybody else's requests. `"private"` stands for every
+    /// (`X-Forwarded-For`, `X-Forwarded-Proto`), and removes these fields from everybody else's requests. A Unix socket counts as one of them. `"private"` stands for every
     /// private network and this machine: right where nobody but the proxy can reach Seawall, as on a platform that gives a `PORT`, or in a
     /// network of containers.
     ///
     /// Default: `[]`. Flag: `--trusted-proxies`, separated by commas. Environment: `SEAWALL_TRUSTED_PROXIES`.
     pub trusted_proxies: Listed<TrustedProxy>,
+
+    /// Further fields in which the proxies of `trusted_proxies` may say something that decides over the page, such as `"X-Forwarded-Prefix"`,
+    /// `"X-Forwarded-Port"` or `"CF-IPCountry"`. They go to the origin and are part of the cache key, so each value has pages of its own. They
+    /// are removed from everybody else's requests. Without this setting, Seawall believes what a trusted proxy says about the client's address and
+    /// scheme, and removes fields such as `X-Forwarded-*` and `X-Original-URL` from its requests too: most proxies pass on whatever their clients
+    /// invent. Name only what your proxy sets itself, on every request.
+    ///
+    /// Default: `[]`.
+    pub trusted_fields: Listed<TrustedField>,
 
     /// A path that Seawall answers with 200 on the addresses of visitors, for every host and without asking the origin. For platforms and
     /// load balancers that check there. No page of a site can have this path. The admin API has `/healthz`.
@@ -387,7 +396,9 @@ pub struct Cache {
     pub stale_while_revalidate: Given<Period>,
 
     /// Cookies that do not change the page, besides those of well-known analytics tools; `"_ga*"` stands for all names that begin so.
-    /// Any other cookie may make a page personal: the answer is stored only if the origin itself gives it a lifetime. Name a login
+    /// A request with no others is anybody's, and goes to the origin without them. Any other cookie may make a page personal: the answer is
+    /// stored only if the origin itself gives it a lifetime. That holds for the cookie of a consent banner, too (`CookieConsent`,
+    /// `OptanonConsent`, `cookieyes-consent`, ...): if the banner does its work in the browser, as most do, name it here. Name a login
     /// cookie here, and one reader sees another's page.
     ///
     /// Default: `[]`.
@@ -611,7 +622,8 @@ pub struct Auth {
     pub file: Given<String>,
 
     /// The paths that need a password, each with everything below it. `"/drafts"` covers `/drafts.html` too. A path is covered in every
-    /// spelling: upper case, `//`, `;x`, `%64`, `%2e%2e/`. Pages that differ only in the query (`/?p=12`) cannot be told apart.
+    /// spelling: upper case, `//`, `;x`, `%64`, `%2e%2e/`. Where only a part of the site needs a password, a path with a broken escape
+    /// (`%u0064`, `%zz`) is refused with 400. Pages that differ only in the query (`/?p=12`) cannot be told apart.
     ///
     /// Default: none; then `["/"]`, the whole site.
     pub paths: Listed<ProtectedPath>,

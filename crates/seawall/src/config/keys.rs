@@ -25,6 +25,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 17] = [
             "http3",
             "http3_port",
             "trusted_proxies",
+            "trusted_fields",
             "health_path",
             "shutdown_timeout",
         ],

@@ -122,6 +122,10 @@ impl<'a> Resolver<'a> {
             networks @ [_, ..] => networks.iter().flat_map(|said| said.value.0.clone()).collect(),
             [] => file.trusted_proxies.iter().flat_map(Spanned::get_ref).flat_map(|network| network.get_ref().0.clone()).collect(),
         };
+        let mut trusted_fields: Vec<String> =
+            file.trusted_fields.iter().flat_map(Spanned::get_ref).map(|field| field.get_ref().0.clone()).collect();
+        trusted_fields.sort_unstable();
+        trusted_fields.dedup();
         Server {
             listen: self.listen(file, overrides, admin),
             admin,
@@ -129,6 +133,7 @@ impl<'a> Resolver<'a> {
             workers: as_usize(self.within("workers", workers, cores, Count(1)..=Count(1024)).0),
             h2c: file.h2c.as_ref().is_some_and(|h2c| *h2c.get_ref()),
             trusted_proxies,
+            trusted_fields,
             health_path: file.health_path.as_ref().map(|path| path.get_ref().0.clone()),
             shutdown_timeout: self.within("shutdown_timeout", shutdown_timeout, seconds(30), seconds(0)..=seconds(3_600)).0,
         }

@@ -79,8 +79,10 @@ pub struct Server {
     pub workers: usize,
     /// Whether HTTP/2 is spoken without TLS.
     pub h2c: bool,
-    /// Peers whose `X-Forwarded-*` fields are believed.
+    /// Peers that are believed who their client is, and which scheme that used.
     pub trusted_proxies: Vec<IpNet>,
+    /// Further fields in which they may speak, in lower case, sorted, none twice.
+    pub trusted_fields: Vec<String>,
     /// Where visitors' addresses answer health checks. None: nowhere.
     pub health_path: Option<String>,
     /// How long responses in progress may take after the signal to stop.

@@ -240,7 +240,7 @@ fn relative_paths_begin_at_the_file() {
 /// A file without or beside a source, and a piece of the error with its line.
 #[test]
 fn values_that_make_no_sense_together() {
-    let cases: [(&str, usize, &str); 49] = [
+    let cases: [(&str, usize, &str); 53] = [
         ("[limits]\nconnections = 0", 3, "possible: 1 to 1000000; default: 20000"),
         ("[limits]\nconnections = 9000000", 3, "too much for connections"),
         ("[limits]\nconnections = 10\nconnections_per_address = 11", 4, "never reached"),
@@ -258,6 +258,10 @@ fn values_that_make_no_sense_together() {
         ("[server]\nlisten = [\"127.0.0.1:9180\"]", 3, "where the admin API listens"),
         ("[server]\ntrusted_proxies = [\"10.0.0.1\"]", 3, "did you mean \"10.0.0.1/32\"?"),
         ("[server]\ntrusted_proxies = [\"0.0.0.0/0\"]", 3, "trusts everybody"),
+        ("[server]\ntrusted_fields = [\"X-Forwarded-For\"]", 3, "Seawall tells the origin itself"),
+        ("[server]\ntrusted_fields = [\"Cookie\"]", 3, "rules of its own"),
+        ("[server]\ntrusted_fields = [\"X_Real_IP\"]", 3, "Seawall tells the origin itself"),
+        ("[server]\ntrusted_fields = [\"a b\"]", 3, "no field name"),
         ("[server]\nadmin_token_file = \"posts\"", 3, "no path of a file"),
         ("[purge]\nallow = [\"0.0.0.0/0\"]", 3, "any visitor could empty the cache"),
         ("[purge]\nallow = [\"10.0.0.1\"]", 3, "did you mean \"10.0.0.1/32\"?"),
@@ -377,7 +381,7 @@ error: `lisen` is no key of [server]
 4 | lisen = [\"0.0.0.0:80\"]
   | ^^^^^ did you mean `listen`?
   |
-  = keys here: listen, admin, admin_token_file, workers, h2c, http3, http3_port, trusted_proxies, health_path, shutdown_timeout
+  = keys here: listen, admin, admin_token_file, workers, h2c, http3, http3_port, trusted_proxies, trusted_fields, health_path, shutdown_timeout
 
 error: \"10mb\" is no size
  --> seawall.toml:7:10

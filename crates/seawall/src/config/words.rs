@@ -4,6 +4,8 @@
 
 use std::{fmt, marker::PhantomData, path::PathBuf, str::FromStr};
 
+use http::HeaderName;
+use semantics::hop_by_hop::is_hop_by_hop;
 use serde::de::{Deserialize, Deserializer, Error, Visitor};
 
 use super::{
@@ -196,6 +198,51 @@ impl FromStr for CookiePattern {
     }
 }
 
+/// A field in which a trusted proxy may speak, in lower case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrustedField(pub String);
+
+impl FromStr for TrustedField {
+    type Err = Mistake;
+
+    fn from_str(text: &str) -> Result<Self, Mistake> {
+        // What is told of each request in words of our own, and what has its own rules in the cache or on a connection.
+        const OURS: [&str; 5] = ["forwarded", "via", "x-forwarded-for", "x-forwarded-proto", "x-real-ip"];
+        const WITH_RULES: [&str; 17] = [
+            "accept",
+            "accept-encoding",
+            "authorization",
+            "cache-control",
+            "cookie",
+            "expect",
+            "host",
+            "if-match",
+            "if-modified-since",
+            "if-none-match",
+            "if-range",
+            "if-unmodified-since",
+            "pragma",
+            "range",
+            "te",
+            "trailer",
+            "upgrade",
+        ];
+        let remedy = "name a field that your proxy sets on every request, such as \"X-Forwarded-Prefix\"";
+        let Ok(name) = HeaderName::from_bytes(text.as_bytes()) else {
+            return Err(Mistake::new(format!("\"{text}\" is no field name"), remedy));
+        };
+        let as_cgi = name.as_str().replace('_', "-");
+        if OURS.contains(&&*as_cgi) {
+            let problem = format!("{text} is what Seawall tells the origin itself, by what a trusted proxy says about the client");
+            return Err(Mistake::new(problem, "leave it out"));
+        }
+        if WITH_RULES.contains(&&*as_cgi) || as_cgi.starts_with("content-") || is_hop_by_hop(&name) {
+            return Err(Mistake::new(format!("{text} has rules of its own and is nobody's word about a request"), remedy));
+        }
+        Ok(Self(name.as_str().to_owned()))
+    }
+}
+
 /// The public address of a blog, without a trailing slash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseUrl(pub String);
@@ -264,6 +311,7 @@ read_by_text! {
     HostPattern: "a host name such as \"blog.example.org\"",
     NamePattern: "a name such as \"utm_*\"",
     CookiePattern: "a name such as \"_ga*\"",
+    TrustedField: "a field name such as \"X-Forwarded-Prefix\"",
     BaseUrl: "an address such as \"https://blog.example.org\"",
     Listen: "an address such as \"127.0.0.1:8080\"",
     super::addresses::AdminAddress: "an address such as \"127.0.0.1:9180\", or \"off\"",

@@ -111,10 +111,25 @@ async fn no_spelling_leads_past_the_question() {
         "/%C0%AFdrafts/one",
         "/%EF%BD%84rafts/one",
         "/\\drafts/one",
+        // What reads a request's target as a reference takes the first segment for a host.
+        "//x/drafts/one",
+        "///x/drafts",
+        "/\\x/drafts/one",
+        // What ignorable characters hide.
+        "/dra%E2%80%8Bfts/one",
+        // UTF-8 longer than any has it, or that only a lenient decoder reads.
+        "/%F8%80%80%80%AFdrafts/one",
+        "/%C1%24rafts/one",
     ];
     for target in spellings {
         site.get(target).await.status(401);
     }
+    // An escape that is none may mean anything behind: IIS reads `%u0064` as a letter.
+    for target in ["/%u0064rafts/one", "/%U0064rafts/one", "/%zzdrafts", "/drafts%", "/post%2", "/%%364rafts", "/%+64rafts/one"] {
+        site.get(target).await.status(400);
+        with(&site, target, ADA).await.status(400);
+    }
+    site.get("/%25u0064rafts/one").await.status(401);
     site.request(Req::get("http://blog.example/drafts/one")).await.status(401);
     for method in ["HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PROPFIND"] {
         site.request(Req::new(method, "/drafts/one")).await.status(401);

@@ -22,6 +22,7 @@ mod h1;
 mod h2;
 mod http3;
 mod https;
+mod identity;
 mod interim;
 mod invalidation;
 mod keys;

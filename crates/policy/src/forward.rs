@@ -1,0 +1,170 @@
+//! What of a client's request goes into a request whose answer others may get.
+//!
+//! The cache answers others by key and `Vary`. Whatever else the origin looks at, one client decides for all. So a field goes with a request
+//! that asks the cache if it is in the key, if it decided that the answer may be shared, or if it is the origin's to nominate: RFC 9111 §4.1
+//! lets a cache send any field and rely on `Vary`, and servers vary on names that nobody can list. What is left out is what no honest `Vary`
+//! goes with: fields by which some frameworks take another method, path or host than the request has, fields about a content that a GET does
+//! not have, and what says that a request is not meant as one. A stricter kind can keep a list of what is sent instead.
+//!
+//! Not here: what only proxies may say (`origins::http::is_for_proxies_only`) and what concerns a connection alone are removed from every request;
+//! conditions and ranges are the pipeline's.
+
+use http::HeaderName;
+use semantics::RequestFields;
+
+use crate::Policy;
+
+/// Fields from which software takes a part of the request that is in the key: method, path, host.
+const OVERRIDES: &[&str] = &[
+    "base-url",
+    "destination",
+    "http-url",
+    "request-uri",
+    "uri",
+    "url",
+    "x-host",
+    "x-http-destinationurl",
+    "x-http-host",
+    "x-http-method",
+    "x-http-path",
+    "x-http-uri",
+    "x-http-url",
+    "x-method",
+    "x-path",
+    "x-request-uri",
+    "x-request-url",
+    "x-server-name",
+    "x-uri",
+    "x-url",
+];
+
+/// Names that begin so are of the same sort. Those of contents are about none: a request that asks the cache has no content. `Content-Type` goes
+/// all the same in its usual forms ([`shared_content_type`]), as some servers answer no GET of a script without it; what comes back is then for
+/// those who send the same ([`semantics::vary::Vary::of`]).
+const OVERRIDE_PREFIXES: &[&str] =
+    &["content-", "x-backend-", "x-forward-", "x-forwarded-", "x-original-", "x-override-", "x-rewrite-", "x-wap-"];
+
+/// Names that end so, too.
+const OVERRIDE_SUFFIX: &str = "-override";
+
+/// Fields that say how the answer will be used, or ask for less than the page: what is fetched on suspicion (`Sec-Purpose`), what is to be
+/// told as a difference (RFC 3229), what is to be confirmed before it is sent.
+const ABOUT_THE_REQUEST: &[&str] = &["a-im", "expect", "purpose", "sec-purpose", "x-moz", "x-purpose"];
+
+/// Types that scripts give to the content of requests, also where there is none. Others are not sent, or a stranger could make variants without
+/// end, and the oldest variant goes first.
+const USUAL_TYPES: [&str; 4] = ["application/json", "application/graphql", "application/x-www-form-urlencoded", "text/plain"];
+
+/// The form in which a `Content-Type` goes with a request that asks the cache; none if it does not go.
+#[must_use]
+pub fn shared_content_type(value: &[u8]) -> Option<&'static str> {
+    let named = value.split(|&b| b == b';').next().unwrap_or_default().trim_ascii();
+    USUAL_TYPES.into_iter().find(|usual| named.eq_ignore_ascii_case(usual.as_bytes()))
+}
+
+impl Policy {
+    /// Whether the field of this name, in lower case, goes into a request that asks the cache: one whose answer others may get.
+    #[must_use]
+    pub fn shares_field(&self, name: &str) -> bool {
+        // CGI makes the same variable of `X-Original-URL` and `X_Original_URL`.
+        if name.contains('_') {
+            return name != "content_type" && self.shares_field(&name.replace('_', "-"));
+        }
+        let overrides = OVERRIDES.contains(&name)
+            || (OVERRIDE_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) && name != "content-type")
+            || name.ends_with(OVERRIDE_SUFFIX);
+        !overrides && !ABOUT_THE_REQUEST.contains(&name)
+    }
+
+    /// Whether the settings let a trusted proxy speak in this field: then it goes to the origin, and is part of the key.
+    #[must_use]
+    pub fn is_trusted_field(&self, name: &str) -> bool {
+        self.settings().trusted_fields.iter().any(|trusted| trusted == name)
+    }
+
+    /// Whether CGI takes the name for that of such a field: it makes one variable of `X-Country` and `X_Country`.
+    #[must_use]
+    pub fn is_spelling_of_trusted_field(&self, name: &str) -> bool {
+        let same = |trusted: &String| {
+            trusted.len() == name.len()
+                && trusted.bytes().zip(name.bytes()).all(|(a, b)| a == b || (matches!(a, b'-' | b'_') && matches!(b, b'-' | b'_')))
+        };
+        self.settings().trusted_fields.iter().any(same)
+    }
+
+    /// Completes a key of [`Policy::verdict`] for a request from a trusted proxy: with what that says in the fields that the settings name,
+    /// line by line. A line feed stands before each, which neither a target nor a field has in it.
+    pub fn key_trusted_fields(&self, fields: &RequestFields<'_>, key: &mut Vec<u8>) {
+        for name in &self.settings().trusted_fields {
+            fields.lines.for_each(name, |value| {
+                for part in [&b"\n"[..], name.as_bytes(), b": ", value] {
+                    key.extend_from_slice(part);
+                }
+            });
+        }
+    }
+}
+
+/// The trusted fields in a key, as [`Policy::key_trusted_fields`] wrote them behind the target.
+pub(crate) fn trusted_fields_of(rest: &[u8]) -> Option<Vec<(HeaderName, &[u8])>> {
+    let line = |line: &'_ [u8]| -> Option<usize> { line.windows(2).position(|pair| pair == b": ") };
+    rest.split(|&b| b == b'\n')
+        .map(|text| {
+            let colon = line(text)?;
+            Some((HeaderName::from_bytes(&text[..colon]).ok()?, &text[colon + 2..]))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Kind, Policy, Settings};
+
+    #[test]
+    fn what_no_vary_goes_with_is_not_sent() {
+        let policy = Policy::new(Settings::preset(Kind::Generic));
+        for name in [
+            "x-http-method-override",
+            "x-method-override",
+            "x_http_method",
+            "x-original-url",
+            "x-rewrite-url",
+            "x-forwarded-host",
+            "x_forwarded_proto",
+            "x-host",
+            "x-wap-profile",
+            "content-encoding",
+            "content_type",
+            "x-host-override",
+            "sec-purpose",
+            "a-im",
+        ] {
+            assert!(!policy.shares_field(name), "{name}");
+        }
+        for name in [
+            "accept",
+            "accept-language",
+            "user-agent",
+            "referer",
+            "origin",
+            "cookie",
+            "authorization",
+            "content-type",
+            "dnt",
+            "save-data",
+            "sec-ch-ua",
+            "prefer",
+            "priority",
+            "traceparent",
+            "x-requested-with",
+            "foo",
+            "test-id",
+            "host",
+        ] {
+            assert!(policy.shares_field(name), "{name}");
+        }
+        let trusting = Policy::new(Settings { trusted_fields: vec!["x-country".into()], ..Settings::preset(Kind::Generic) });
+        assert!(trusting.is_trusted_field("x-country") && !trusting.is_trusted_field("x_country"));
+        assert!(trusting.is_spelling_of_trusted_field("x_country") && !trusting.is_spelling_of_trusted_field("x-countr"));
+    }
+}
