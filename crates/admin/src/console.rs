@@ -185,7 +185,7 @@ pub struct SiteHealth {
     pub name: String,
     /// Its host names; none: every host.
     pub hosts: Vec<String>,
-    /// Whether its origin answered when it was last asked. `None`, and then left out, if there is no server behind it (a folder, a blog)
+    /// Whether its origin could be connected to when that was tried last. `None`, and then left out, if there is no server behind it (a folder, a blog)
     /// or it was not asked yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin_up: Option<bool>,

@@ -13,6 +13,7 @@ use crate::{
     dictionaries::{AVAILABLE_DICTIONARY, offer},
     question::Question,
     refusals::Refusal,
+    trouble::Trouble,
 };
 
 /// After a purge: how long a "not found" is not believed.
@@ -67,13 +68,15 @@ impl Pipeline {
                 Ok(Answer { response, request_time, response_time, took })
             }
             Err(error) => {
+                let is_known = is_unreachable(error.fault) && question.site.down.at(response_time) != Trouble::None;
                 if is_unreachable(error.fault) {
                     question.site.down.failed(response_time);
                 } else if is_the_origins(error.fault) {
                     // It took the connection.
                     question.site.down.answered();
                 }
-                if is_the_origins(error.fault) {
+                // What is known to be down is not reported again for every request.
+                if is_the_origins(error.fault) && !is_known {
                     tracing::warn!(site = %question.site.name, target = %question.target, %error, "the origin did not answer");
                 }
                 let failure = Failure::from(&error);

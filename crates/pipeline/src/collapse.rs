@@ -29,9 +29,11 @@ use crate::{Failure, Pipeline, Record, Site, Stored, fetch::Told, forward, quest
 /// How often a fetch whose place somebody waits for looks whether it is still read.
 pub(crate) const LOOK: Duration = Duration::from_millis(200);
 
-/// What followers who ask on their own may take of an origin's places: this part of them,
+/// Followers of a site who ask on their own at once, on each worker: this part of the origin's places,
 const ASIDE_SHARE: usize = 4;
-/// and so many where there is no bound on places.
+/// and so many at least, as a few slow requests of strangers would hold up everybody else at a small origin. Its places bound them still.
+const ASIDE_MIN: usize = 16;
+/// Where there is no bound on places, so many.
 const ASIDE_MAX: usize = 64;
 
 /// Written by us for each client: what is said there, no client says.
@@ -51,7 +53,7 @@ impl Collapse {
     /// A follower waits so long; `budget` bounds the requests at the origin, if anything does.
     #[must_use]
     pub fn new(wait: Duration, budget: Option<Arc<Budget>>) -> Self {
-        let aside_max = budget.as_ref().map_or(ASIDE_MAX, |budget| (budget.concurrency() / ASIDE_SHARE).max(1));
+        let aside_max = budget.as_ref().map_or(ASIDE_MAX, |budget| (budget.concurrency() / ASIDE_SHARE).max(ASIDE_MIN));
         Self { wait, budget, aside: Cell::new(0), aside_max }
     }
 
@@ -75,7 +77,7 @@ impl Collapse {
 pub(crate) struct Aside(Rc<Site>);
 
 impl Aside {
-    /// A place, if there is one: at most a quarter of the origin's, on each worker.
+    /// A place, if there is one.
     pub(crate) fn of(site: &Rc<Site>) -> Option<Self> {
         let aside = &site.collapse.aside;
         (aside.get() < site.collapse.aside_max).then(|| {

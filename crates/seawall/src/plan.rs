@@ -197,7 +197,7 @@ impl SitePlan {
         &self.site.hosts
     }
 
-    /// Whether the last request to its server got a response; nothing, if there is no server.
+    /// Whether its server could be connected to when that was tried last; nothing, if there is no server.
     pub(crate) fn origin_up(&self) -> Option<bool> {
         matches!(self.source, SharedSource::Http { .. }).then(|| !self.down.load(Ordering::Relaxed))
     }

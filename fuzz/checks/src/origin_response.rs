@@ -62,11 +62,9 @@ async fn exchange(stage: &Stage, method: &Method, data: &[u8]) {
             let _ = stream.shutdown().await;
         }
     });
-    let options = HttpOptions {
-        first_byte_timeout: Duration::from_secs(5),
-        between_bytes_timeout: Duration::from_secs(5),
-        ..HttpOptions::new(vec![Address::Unix(socket)], Arc::clone(&stage.tls))
-    };
+    let mut options = HttpOptions::new(vec![Address::Unix(socket)], Arc::clone(&stage.tls));
+    options.first_byte_timeout = Duration::from_secs(5);
+    options.between_bytes_timeout = Duration::from_secs(5);
     let origin = HttpOrigin::new(Arc::new(options), None).expect("an address");
     let mut request = Request::new(Body::Empty);
     *request.method_mut() = method.clone();
