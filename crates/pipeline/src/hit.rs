@@ -112,6 +112,10 @@ impl Pipeline {
         if site.https.concerns(client.as_ref(), head.scheme) || site.auth.as_ref().is_some_and(|auth| !auth.is_open(&head)) {
             return None;
         }
+        let site = site.part(head.path);
+        if site.passes() {
+            return None;
+        }
         let mut key = self.key.borrow_mut();
         let Verdict::Lookup(asked) = site.policy.verdict(site.id, &head, &mut key) else {
             return None;

@@ -27,6 +27,7 @@ mod https;
 mod interim;
 mod inventory;
 mod kept_body;
+mod moved;
 mod next;
 mod note;
 mod parts;
@@ -60,7 +61,7 @@ pub use record::Record;
 pub use refill::{Refill, Refilling};
 pub use response_fields::ResponseFields;
 pub use shared::Shared;
-pub use site::{Down, Router, Site};
+pub use site::{Down, Parts, Route, Router, Site};
 
 /// The store, as this room fills it.
 pub type Store = store::Store<Record, Failure>;

@@ -62,7 +62,7 @@ Examples:
   seawall serve --config /etc/seawall.toml
       Everything from a file. Without --config and SOURCE, ./seawall.toml is read if there is one.
 
-Instead of a flag you can set a variable: SEAWALL_SOURCE, SEAWALL_LISTEN, SEAWALL_DOMAIN, SEAWALL_TLS_LISTEN, SEAWALL_TLS_CERT, SEAWALL_TLS_KEY, SEAWALL_CONFIG, SEAWALL_KIND, SEAWALL_ADMIN, SEAWALL_MEMORY, SEAWALL_CACHE_DIR, \
+Instead of a flag you can set a variable: SEAWALL_SOURCE, SEAWALL_LISTEN, SEAWALL_DOMAIN, SEAWALL_REDIRECT_FROM, SEAWALL_ROUTE, SEAWALL_TLS_LISTEN, SEAWALL_TLS_CERT, SEAWALL_TLS_KEY, SEAWALL_CONFIG, SEAWALL_KIND, SEAWALL_ADMIN, SEAWALL_MEMORY, SEAWALL_CACHE_DIR, \
 SEAWALL_WORKERS, SEAWALL_ACCESS_LOG, SEAWALL_LOG_FORMAT, SEAWALL_HOLD, SEAWALL_TRUSTED_PROXIES, SEAWALL_HTTPS_REDIRECT. PORT=8080 means --listen 0.0.0.0:8080. Flags go before variables, variables before the file.";
 
 /// Serve a site.
@@ -80,6 +80,14 @@ pub struct Serve {
     /// The public name of the site; can be given several times. Listens on ports 80 and 443 of every address, unless --listen and --tls-listen say otherwise, and sends visitors to https once there is a certificate
     #[arg(long, value_name = "NAME")]
     pub domain: Vec<String>,
+
+    /// A name whose visitors are sent to the (first) --domain, such as www.example.org; it gets a certificate too. Can be given several times
+    #[arg(long, value_name = "NAME")]
+    pub redirect_from: Vec<String>,
+
+    /// A part of the site that another server answers for, such as /api=http://127.0.0.1:3000; can be given several times
+    #[arg(long, value_name = "PATH=URL")]
+    pub route: Vec<String>,
 
     /// Where visitors reach Seawall over HTTPS; can be given several times [default, with a certificate: 127.0.0.1:8443]
     #[arg(long, value_name = "ADDR")]

@@ -29,7 +29,7 @@ use crate::{
     access_log::AccessLog,
     automatic::{self, Automatic},
     certificates::Files,
-    config::settings::{AccessLog as LogDestination, Acme, Http3, Listen, Settings, Source},
+    config::settings::{AccessLog as LogDestination, Acme, Http3, Listen, Settings, Site},
     console::ServerConsole,
     explain::Asking,
     log_writer::{self, LogSink},
@@ -397,7 +397,7 @@ fn front(plan: &Plan, state: &State) -> edge::Shared {
 /// The disk tier to open.
 fn disk(settings: &Settings) -> Option<DiskOptions> {
     let Some((dir, size_max)) = settings.disk_tier() else {
-        let has_server = settings.sites.iter().any(|site| matches!(site.source, Source::Http(_)));
+        let has_server = settings.sites.iter().any(Site::has_server);
         if has_server && settings.cache_disk.as_ref().is_some_and(|disk| disk.dir.is_none()) {
             tracing::warn!("a restart forgets what is stored: the user has no home to keep it in. Name a folder with cache.dir");
         }

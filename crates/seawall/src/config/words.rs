@@ -270,6 +270,7 @@ read_by_text! {
     super::addresses::TrustedProxy: "a network such as \"10.0.0.0/8\"",
     super::purge::PurgeSource: "a network such as \"192.0.2.0/24\"",
     super::purge::PurgePath: "a path such as \"/purge\"",
+    super::routes::RoutePath: "a path such as \"/api\"",
     super::auth::ProtectedPath: "a path such as \"/drafts\"",
     super::auth::Realm: "a name such as \"Drafts\"",
     super::headers::FieldLine: "a field such as \"Permissions-Policy: camera=()\"",
