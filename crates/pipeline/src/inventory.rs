@@ -4,7 +4,7 @@ use http::header;
 use policy::ShownKey;
 use semantics::{Timestamp, vary::Vary};
 use serde::{Deserialize, Serialize};
-use store::Purged;
+use store::{Purged, Target};
 
 use crate::{Record, Shared};
 
@@ -48,6 +48,19 @@ impl Shared {
             }
         }
         inventory
+    }
+
+    /// How many stored responses in memory a purge of these targets would cover, those that are purged already left out. `None`: more than
+    /// `max` target URIs are stored, too many to be looked at.
+    #[must_use]
+    pub fn covered(&self, targets: &[Target], max: usize) -> Option<usize> {
+        if self.store.usage().resources > max {
+            return None;
+        }
+        let is_covered = |stored: &crate::Stored| {
+            self.store.verdict(stored) != Purged::Hard && targets.iter().any(|target| target.covers(stored.scope()))
+        };
+        Some(self.store.resources().map(|resource| resource.variants().iter().filter(|stored| is_covered(stored)).count()).sum())
     }
 
     fn state(&self, stored: &crate::Stored, now: Timestamp) -> Option<&'static str> {

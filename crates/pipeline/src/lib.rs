@@ -54,7 +54,7 @@ pub use https::{Https, Redirect};
 pub use interim::Interim;
 pub use inventory::{Inventory, StoredPage};
 pub use note::Note;
-pub use pipeline::Pipeline;
+pub use pipeline::{AddressState, Pipeline};
 pub use purge::{Purging, TokenCheck};
 pub use question::Client;
 pub use record::Record;

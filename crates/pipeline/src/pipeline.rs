@@ -78,6 +78,19 @@ impl Config {
     }
 }
 
+/// An address of a server, as one worker sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AddressState {
+    /// The site's number.
+    pub site: u16,
+    /// The part of the site that the server answers for; `None`: the site.
+    pub route: Option<String>,
+    /// Where it is.
+    pub address: String,
+    /// Whether requests go there.
+    pub up: bool,
+}
+
 /// Why a request could not be judged.
 pub(crate) enum Unjudged {
     /// No site has its host.
@@ -118,6 +131,29 @@ impl Pipeline {
     /// The site with this number.
     pub(crate) fn site(&self, id: u16) -> Option<Rc<Site>> {
         self.config.borrow().router.by_id(id).cloned()
+    }
+
+    /// Lists the addresses of every server, as this worker sees them.
+    #[must_use]
+    pub fn addresses(&self) -> Vec<AddressState> {
+        let config = self.config.borrow();
+        let mut seen = Vec::new();
+        let mut states = Vec::new();
+        for site in config.router.sites() {
+            if seen.contains(&site.id) {
+                continue;
+            }
+            seen.push(site.id);
+            for part in site.with_parts() {
+                states.extend(part.server.iter().flat_map(|server| server.addresses()).map(|address| AddressState {
+                    site: site.id,
+                    route: part.route.as_ref().map(|route| route.path.clone()),
+                    address: address.address.to_string(),
+                    up: address.up,
+                }));
+            }
+        }
+        states
     }
 
     /// This worker's counters.

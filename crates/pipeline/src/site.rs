@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use origins::Origin;
+use origins::{Origin, http::HttpOrigin};
 use policy::Policy;
 use semantics::{
     Timestamp,
@@ -40,6 +40,8 @@ pub struct Site {
     pub policy: Policy,
     /// Where its responses come from.
     pub origin: Rc<dyn Origin>,
+    /// The same, if it is a server: to be asked which of its addresses are up.
+    pub server: Option<Rc<HttpOrigin>>,
     /// `Host` for the origin, if it is not to be the client's.
     pub origin_host: Option<String>,
     /// Bytes of content of one response stored in memory.
@@ -78,6 +80,11 @@ impl Site {
         }
         let Ok(path) = normal_path(path) else { return self };
         self.parts.0.iter().find(|part| part.route.as_ref().is_some_and(|route| route.covers(&path))).unwrap_or(self)
+    }
+
+    /// The site, and each of its parts.
+    pub fn with_parts<'a>(self: &'a Rc<Self>) -> impl Iterator<Item = &'a Rc<Self>> {
+        std::iter::once(self).chain(&self.parts.0)
     }
 
     /// Whether no response of it is ever stored.

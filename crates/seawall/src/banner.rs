@@ -1,6 +1,6 @@
 //! What is said at the start: what was found, where it is served, what to try next.
 
-use std::{fmt::Write, net::SocketAddr, path::Path, time::Duration};
+use std::{fmt::Write, net::SocketAddr, time::Duration};
 
 use edge::Socket;
 use origins::http::{Address, probe, tls_config};
@@ -104,30 +104,12 @@ fn local(address: SocketAddr) -> SocketAddr {
     }
 }
 
-fn site_line(site: &Site) -> String {
-    let source = match &site.source {
-        Source::Http(addresses) => addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
-        Source::Files(folder) | Source::Blog(folder) => folder.display().to_string(),
-    };
+pub(crate) fn site_line(site: &Site) -> String {
+    let source = &site.source;
     let hosts = if site.hosts.is_empty() { String::new() } else { format!("{} <- ", site.hosts.join(", ")) };
     format!("{hosts}{source} ({})", site.kind.as_str())
 }
 
 fn line(text: &mut String, name: &str, value: &str) {
     let _ = writeln!(text, "  {name:<10} {value}");
-}
-
-/// What `seawall check` says of a good file.
-pub(crate) fn checked(path: &Path, settings: &Settings) -> String {
-    let mut text = format!("{} is fine.\n", path.display());
-    for site in &settings.sites {
-        line(&mut text, "site", &site_line(site));
-        if let Some(auth) = &site.auth {
-            line(&mut text, "", &format!("asks for a password from {}", auth.file.display()));
-        }
-    }
-    for warning in &settings.warnings {
-        line(&mut text, "warning", warning);
-    }
-    text
 }

@@ -5,10 +5,11 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand};
+use clap_complete::Shell;
 
 /// Keeps your site fast, correct, and up when the crowd comes.
 #[derive(Clone, Debug, Parser)]
-#[command(name = "seawall", version, disable_help_subcommand = true, after_help = TOP_EXAMPLES)]
+#[command(name = "seawall", version, disable_help_subcommand = true, help_template = TOP_HELP)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -20,8 +21,8 @@ pub struct Cli {
 pub enum Command {
     /// Serve a site: a server such as Ghost, a folder of files, or a folder of Markdown
     Serve(Box<Serve>),
-    /// Check a configuration file and show every error in it
-    Check(Check),
+    /// Check what `serve` would do, and show every error: in flags, file, and folder
+    Check(Box<Check>),
     /// Write an example blog to start from
     New(New),
     /// Take pages out of the cache of a running Seawall
@@ -32,18 +33,57 @@ pub enum Command {
     Warm(Warm),
     /// List the certificates of a running Seawall, or have one replaced and revoked
     Certificates(Certificates),
+    /// Show what runs: sites, the servers behind them, the cache, certificates
+    Status(Status),
+    /// Have a running Seawall read its configuration again
+    Reload(Reload),
     /// Ask a running Seawall whether it is well; for containers and monitors
     Health(Health),
+    /// Write what a shell needs to complete commands and flags
+    Completions(Completions),
+    /// Explain a command
+    Help(Help),
 }
 
-const TOP_EXAMPLES: &str = "\
+/// The commands stand in groups, in the order in which they are needed. A test holds the list complete.
+const TOP_HELP: &str = "\
+{about}
+
+Usage: seawall COMMAND [ARGUMENTS]
+
+Begin:
+  serve         Serve a site: a server such as Ghost, a folder of files, or a folder of Markdown
+  check         Check what `serve` would do, and show every error: in flags, file, and folder
+  new           Write an example blog to start from
+
+Look after what runs:
+  status        Show what runs: sites, the servers behind them, the cache, certificates
+  reload        Have it read its configuration again
+  certificates  List the certificates, or have one replaced and revoked
+  health        Say whether it is well; for containers and monitors
+
+Look after the cache:
+  explain       Say why a page is, or is not, answered from the cache
+  purge         Take pages out of the cache
+  warm          Fill the cache before readers come
+
+More:
+  help          Explain a command: seawall help serve
+  completions   Write what a shell needs to complete commands and flags
+
+Options:
+{options}
+
 Examples:
   seawall serve http://127.0.0.1:2368    in front of Ghost
   seawall serve ./public                 a folder with an index.html
+  seawall serve ./public --domain blog.example.org
+                                         for everybody, with a certificate that comes by itself
   seawall new my-blog                    write an example blog ...
   seawall serve my-blog                  ... and serve it: http://127.0.0.1:8080
 
-`seawall serve --help` shows what can be changed.";
+`seawall help COMMAND` shows what can be changed, with examples.
+";
 
 const SERVE_EXAMPLES: &str = "\
 Examples:
@@ -151,20 +191,33 @@ pub struct Serve {
     pub hold: Option<String>,
 }
 
-/// Check a configuration file.
-#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
-pub struct Check {
-    /// The file to check [default: ./seawall.toml]
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  seawall check
+      ./seawall.toml: every error with its line, and what to do about it.
 
-    /// Also look at what certificates depend on: the names' DNS, ports, CAA records, the clock, the authority
+  seawall check --config /etc/seawall.toml
+      Another file.
+
+  seawall check ./posts
+      What `seawall serve ./posts` would do: also the front matter of its Markdown, or the lines of _redirects and _headers.
+
+  seawall check --acme --domain blog.example.org
+      Whether a certificate can be had for this name.
+
+Everything that `seawall serve` takes can be given here, too. Nothing is started, and no server is asked. Exit code 0: all is well; 1: something is wrong.";
+
+/// Check what `seawall serve` would do with the same words.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(after_help = CHECK_EXAMPLES)]
+pub struct Check {
+    /// Look at what certificates depend on instead: the names' DNS, ports, CAA records, the clock, the authority
     #[arg(long)]
     pub acme: bool,
 
-    /// With --acme: names that you would give to `seawall serve`, if there is no file yet; can be given several times
-    #[arg(long, value_name = "NAME", requires = "acme")]
-    pub domain: Vec<String>,
+    /// What would be served, and how.
+    #[command(flatten)]
+    pub serve: Serve,
 }
 
 /// Write an example blog.
@@ -358,6 +411,66 @@ pub enum CertificateAction {
     },
 }
 
+const STATUS_EXAMPLES: &str = "\
+Examples:
+  seawall status
+      Version, sites, whether the servers behind them are up, the cache and how often it was enough, certificates.
+
+  seawall status --json
+      The same and all metrics, for scripts.";
+
+/// Show what runs.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(after_help = STATUS_EXAMPLES)]
+pub struct Status {
+    /// Write JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+
+    /// The running Seawall.
+    #[command(flatten)]
+    pub access: Access,
+}
+
+const RELOAD_EXAMPLES: &str = "\
+Examples:
+  seawall reload
+      After an edit of seawall.toml. No connection is dropped. Errors are shown with their lines, and everything stays as it was.
+
+It is the same as a SIGHUP, and says what came of it. Exit code 0: done; 1: refused.";
+
+/// Have a running Seawall read its configuration again.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(after_help = RELOAD_EXAMPLES)]
+pub struct Reload {
+    /// The running Seawall.
+    #[command(flatten)]
+    pub access: Access,
+}
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  seawall completions bash > ~/.local/share/bash-completion/completions/seawall
+  seawall completions zsh > ~/.zfunc/_seawall
+  seawall completions fish > ~/.config/fish/completions/seawall.fish";
+
+/// Write what a shell needs to complete commands and flags.
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
+#[command(after_help = COMPLETIONS_EXAMPLES)]
+pub struct Completions {
+    /// The shell
+    #[arg(value_name = "SHELL", value_enum)]
+    pub shell: Shell,
+}
+
+/// Explain a command.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Help {
+    /// The command, such as serve, or certificates revoke
+    #[arg(value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
 /// Ask a running Seawall whether it is well: exit code 0 if it serves, 1 if it does not.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
@@ -441,6 +554,33 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    /// The groups are written by hand.
+    #[test]
+    fn the_groups_of_the_help_name_every_command_and_nothing_else() {
+        let named: Vec<&str> = TOP_HELP
+            .lines()
+            .take_while(|line| !line.starts_with("Options"))
+            .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
+            .collect();
+        let mut all: Vec<String> = Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect();
+        let mut listed: Vec<String> = named.into_iter().map(str::to_owned).collect();
+        all.sort();
+        listed.sort();
+        assert_eq!(listed, all);
+    }
+
+    #[test]
+    fn check_takes_whatever_serve_takes() {
+        let line = "./public --route /api=http://127.0.0.1:1 --domain a.example --redirect-from www.a.example --kind static";
+        let (Ok(Command::Check(check)), Ok(Command::Serve(serve))) =
+            (parse(&format!("seawall check {line}")), parse(&format!("seawall serve {line}")))
+        else {
+            panic!("both")
+        };
+        assert_eq!(check.serve, *serve);
+        assert!(!check.acme);
     }
 
     #[test]

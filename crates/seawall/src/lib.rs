@@ -8,6 +8,7 @@ mod automatic;
 mod banner;
 mod certificate_list;
 mod certificates;
+mod check;
 pub mod cli;
 mod commands;
 pub mod config;
@@ -19,6 +20,7 @@ pub mod purge;
 pub mod server;
 mod service;
 mod signals;
+mod status;
 mod terminal;
 pub mod warm;
 

@@ -58,9 +58,6 @@ struct PartPlan {
 /// A server behind a site, and how it is doing.
 #[derive(Debug)]
 pub(crate) struct ServerState {
-    /// The path of the part that it answers for; `None`: it answers for the site.
-    pub(crate) route: Option<String>,
-    pub(crate) addresses: Vec<String>,
     pub(crate) up: bool,
     pub(crate) in_flight: usize,
     pub(crate) waiting: usize,
@@ -168,10 +165,15 @@ impl SitePlan {
             SharedSource::Http { budget, .. } => Some(Arc::clone(budget)),
             SharedSource::Files { .. } | SharedSource::Blog { .. } => None,
         };
-        let origin: Rc<dyn Origin> = match &part.source {
-            SharedSource::Http { options, budget } => Rc::new(HttpOrigin::new(Arc::clone(options), Some(Arc::clone(budget)))?),
-            SharedSource::Files { files, .. } => Rc::new(files.clone()),
-            SharedSource::Blog { blog, .. } => Rc::new(blog.clone()),
+        let server = match &part.source {
+            SharedSource::Http { options, budget } => Some(Rc::new(HttpOrigin::new(Arc::clone(options), Some(Arc::clone(budget)))?)),
+            SharedSource::Files { .. } | SharedSource::Blog { .. } => None,
+        };
+        let origin: Rc<dyn Origin> = match (&part.source, &server) {
+            (_, Some(server)) => Rc::<HttpOrigin>::clone(server),
+            (SharedSource::Files { files, .. }, None) => Rc::new(files.clone()),
+            (SharedSource::Blog { blog, .. }, None) => Rc::new(blog.clone()),
+            (SharedSource::Http { .. }, None) => anyhow::bail!("a server without an origin"),
         };
         Ok(pipeline::Site {
             id: self.id,
@@ -179,6 +181,7 @@ impl SitePlan {
             hosts: self.site.hosts.clone(),
             policy: Policy::new(policy::Settings { purge_path: settings.purge.path.clone(), ..part.policy.clone() }),
             origin,
+            server,
             origin_host: part.origin_host.clone(),
             object_max: part.cache.object_max,
             disk_object_max: if part.on_disk { part.cache.disk_object_max } else { 0 },
@@ -215,13 +218,9 @@ impl SitePlan {
     /// The servers behind it, that of the whole site first.
     pub(crate) fn servers(&self) -> impl Iterator<Item = ServerState> {
         std::iter::once(&self.whole).chain(&self.parts).filter_map(|part| match &part.source {
-            SharedSource::Http { options, budget } => Some(ServerState {
-                route: part.route.as_ref().map(|route| route.path.clone()),
-                addresses: options.addresses.iter().map(ToString::to_string).collect(),
-                up: !part.down.load(Ordering::Relaxed),
-                in_flight: budget.in_flight(),
-                waiting: budget.waiting(),
-            }),
+            SharedSource::Http { budget, .. } => {
+                Some(ServerState { up: !part.down.load(Ordering::Relaxed), in_flight: budget.in_flight(), waiting: budget.waiting() })
+            }
             SharedSource::Files { .. } | SharedSource::Blog { .. } => None,
         })
     }
@@ -282,9 +281,18 @@ fn budget(origin: &OriginSettings) -> Budget {
     Budget::new(origin.concurrency, origin.queue, origin.queue_timeout)
 }
 
+/// How a folder of finished files is opened.
+pub(crate) fn files_options(site: &Site) -> FilesOptions {
+    FilesOptions { listing: site.files.listing, fallback: site.files.fallback.clone(), whole_max: site.cache.object_max }
+}
+
+/// How a folder of Markdown is opened.
+pub(crate) fn blog_options(site: &Site) -> BlogOptions {
+    BlogOptions { title: site.blog.title.clone(), base_url: site.blog.base_url.clone(), ..BlogOptions::default() }
+}
+
 fn open_files(folder: &Path, site: &Site, id: u16, shared: &Arc<Shared>) -> anyhow::Result<SharedSource> {
-    let options = FilesOptions { listing: site.files.listing, fallback: site.files.fallback.clone(), whole_max: site.cache.object_max };
-    let files = Files::open(folder, options)?;
+    let files = Files::open(folder, files_options(site))?;
     warn_of(folder, &files.mistakes());
     let (shared, name) = (Arc::clone(shared), folder.to_owned());
     let watcher = files.watch(move |change| match change {
@@ -311,8 +319,7 @@ fn warn_of(folder: &Path, mistakes: &[files::Mistake]) {
 }
 
 fn open_blog(folder: &PathBuf, site: &Site, id: u16, shared: &Arc<Shared>) -> anyhow::Result<SharedSource> {
-    let options = BlogOptions { title: site.blog.title.clone(), base_url: site.blog.base_url.clone(), ..BlogOptions::default() };
-    let blog = Blog::open(folder, options)?;
+    let blog = Blog::open(folder, blog_options(site))?;
     let shared = Arc::clone(shared);
     let watcher = blog::watch(&blog, move |change| match change {
         Change::Published { paths } => {

@@ -1,9 +1,10 @@
 //! A running server: workers, their listeners, and what tells them to stop or to change.
 
 use std::{
+    fmt,
     net::SocketAddr,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     thread::{self, JoinHandle},
@@ -11,6 +12,7 @@ use std::{
 };
 
 use acme::Challenges;
+use admin::{ReloadDone, ReloadRefused};
 use anyhow::Context;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use edge::{
@@ -78,8 +80,25 @@ pub(crate) struct State {
     pub(crate) draining: AtomicBool,
     /// Where visitors are served.
     pub(crate) listening: Vec<Socket>,
+    /// Reads the configuration again, if whoever started the server has said how.
+    pub(crate) reload: OnceLock<Reloader>,
     /// To each worker, what the admin API wants to know of it.
     pub(crate) questions: Vec<mpsc::Sender<Asking>>,
+}
+
+/// Reads the configuration again.
+pub(crate) struct Reloader(Box<dyn Fn() -> Result<ReloadDone, ReloadRefused> + Send + Sync>);
+
+impl Reloader {
+    pub(crate) fn reload(&self) -> Result<ReloadDone, ReloadRefused> {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Reloader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Reloader")
+    }
 }
 
 impl State {
@@ -137,6 +156,7 @@ impl Server {
             began: Instant::now(),
             draining: AtomicBool::new(false),
             listening: listening.clone(),
+            reload: OnceLock::new(),
             questions,
         });
         let (stop, stopped) = watch::channel(None);
@@ -189,6 +209,11 @@ impl Server {
     /// From now on, purge requests on the sites' own addresses are taken from whoever has the admin token too. Only the first call counts.
     pub fn accept_purge_token(&self, token: admin::Token) {
         self.state.shared.purging.accept_token(Box::new(move |given| token.matches(given)));
+    }
+
+    /// Takes reloads from the admin API too, by calling this on a thread that may wait. Only the first call counts.
+    pub fn accept_reloads(&self, reloader: impl Fn() -> Result<ReloadDone, ReloadRefused> + Send + Sync + 'static) {
+        let _ = self.state.reload.set(Reloader(Box::new(reloader)));
     }
 
     /// Purges, as the admin API does.

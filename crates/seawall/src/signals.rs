@@ -7,10 +7,12 @@ use std::{
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver, SyncSender, sync_channel},
     },
     time::Duration,
 };
 
+use admin::{ReloadDone, ReloadRefused};
 use anyhow::Context;
 use pipeline::Clock;
 use tokio::{
@@ -41,19 +43,30 @@ pub(crate) fn serve_until_stopped(settings: Settings, reload: impl Fn() -> Resul
     }
     let mut settings = settings;
     let signals = Signals::listen(&runtime)?;
-    while let Signal::Reload = signals.next() {
-        match reload() {
-            Err(errors) => tracing::error!("the configuration stays as it was:\n{errors}"),
-            Ok(new) => match server.reload(new.clone()) {
-                Err(error) => tracing::error!("the configuration stays as it was: {error:#}"),
-                Ok(fixed) => {
-                    settings = new;
-                    tracing::info!("reloaded");
-                    if !fixed.is_empty() {
-                        tracing::warn!("needs a restart to take effect: {}", fixed.join(", "));
-                    }
+    let commands = signals.commands();
+    server.accept_reloads(move || commands.reload());
+    while let Signal::Reload(asker) = signals.next() {
+        let outcome = match reload() {
+            Err(errors) => Err(ReloadRefused::Wrong(errors.to_string())),
+            Ok(new) => server.reload(new.clone()).map(|fixed| (new, fixed)).map_err(|error| ReloadRefused::Failed(format!("{error:#}"))),
+        };
+        let told = match outcome {
+            Ok((new, fixed)) => {
+                settings = new;
+                tracing::info!("reloaded");
+                if !fixed.is_empty() {
+                    tracing::warn!("needs a restart to take effect: {}", fixed.join(", "));
                 }
-            },
+                Ok(ReloadDone { needs_restart: fixed.into_iter().map(str::to_owned).collect() })
+            }
+            Err(refused) => {
+                tracing::error!("{refused}");
+                Err(refused)
+            }
+        };
+        if let Some(asker) = asker {
+            // Whoever asked may have lost patience.
+            let _ = asker.try_send(told);
         }
     }
     let grace = settings.server.shutdown_timeout;
@@ -102,20 +115,37 @@ fn start_admin(
     Ok(Some(address))
 }
 
+/// How long whoever asks for a reload waits for it; the admin listener ends its connections after a minute.
+const RELOAD_WAIT: Duration = Duration::from_secs(50);
+
 enum Signal {
-    Reload,
+    /// With whom to tell what came of it, if anybody wants to know.
+    Reload(Option<SyncSender<Result<ReloadDone, ReloadRefused>>>),
     Stop,
+}
+
+/// Sends what a signal would send.
+struct Commands(SyncSender<Signal>);
+
+impl Commands {
+    fn reload(&self) -> Result<ReloadDone, ReloadRefused> {
+        let (asker, answer) = sync_channel(1);
+        self.0.try_send(Signal::Reload(Some(asker))).map_err(|_| ReloadRefused::Busy)?;
+        answer.recv_timeout(RELOAD_WAIT).unwrap_or(Err(ReloadRefused::Busy))
+    }
 }
 
 /// Signals, one after the other.
 struct Signals {
-    received: std::sync::mpsc::Receiver<Signal>,
+    sender: SyncSender<Signal>,
+    received: Receiver<Signal>,
     stopping: Arc<AtomicBool>,
 }
 
 impl Signals {
     fn listen(runtime: &tokio::runtime::Runtime) -> anyhow::Result<Self> {
-        let (sender, received) = std::sync::mpsc::sync_channel(8);
+        let (sender, received) = sync_channel(8);
+        let own = sender.clone();
         let stopping = Arc::new(AtomicBool::new(false));
         let _context = runtime.enter();
         let mut hangup = signal(SignalKind::hangup())?;
@@ -125,7 +155,7 @@ impl Signals {
         runtime.spawn(async move {
             loop {
                 let signal = tokio::select! {
-                    _ = hangup.recv() => Signal::Reload,
+                    _ = hangup.recv() => Signal::Reload(None),
                     _ = terminate.recv() => Signal::Stop,
                     _ = interrupt.recv() => {
                         if is_stopping.load(Ordering::Relaxed) {
@@ -138,7 +168,12 @@ impl Signals {
                 let _ = sender.try_send(signal);
             }
         });
-        Ok(Self { received, stopping })
+        Ok(Self { sender: own, received, stopping })
+    }
+
+    /// For those who ask for what a signal would do.
+    fn commands(&self) -> Commands {
+        Commands(self.sender.clone())
     }
 
     fn next(&self) -> Signal {

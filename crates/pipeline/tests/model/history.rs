@@ -313,6 +313,7 @@ fn site(server: &Server) -> Site {
         origin_host: None,
         object_max: 64 << 10,
         disk_object_max: 1 << 20,
+        server: None,
         on_disk: true,
         reader_wait_max: Duration::from_secs(60),
         down: Down::default(),

@@ -5,6 +5,7 @@
 //! and the worst cases in bytes are documented there, at the keys, and in `doc/configuration.md`.
 
 use std::{
+    fmt,
     net::SocketAddr,
     path::{Path, PathBuf},
     time::Duration,
@@ -271,6 +272,15 @@ pub enum Source {
     Files(PathBuf),
     /// A folder of Markdown.
     Blog(PathBuf),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Http(addresses) => f.write_str(&addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
+            Self::Files(folder) | Self::Blog(folder) => folder.display().fmt(f),
+        }
+    }
 }
 
 /// An address of an origin server.

@@ -394,10 +394,10 @@ impl Resolver<'_> {
     fn hold(&mut self, hold: Said<Period>) -> std::time::Duration {
         let value = hold.value;
         if value.0.is_zero() {
-            let remedy = "leave hold out to keep responses as long as they say themselves, or write at least \"1ms\"";
+            let remedy = "leave ‹hold› out to keep responses as long as they say themselves, or write at least \"1ms\"";
             self.wrong(Mistake::new("a hold of nothing would keep nothing", remedy), hold.place);
         } else if value > YEAR {
-            self.wrong(Mistake::new(format!("{value} is too much for hold"), "possible: up to 365d"), hold.place);
+            self.wrong(Mistake::new(format!("{value} is too much for ‹hold›"), "possible: up to 365d"), hold.place);
         }
         value.0
     }

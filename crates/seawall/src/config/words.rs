@@ -31,8 +31,8 @@ impl FromStr for Kind {
     fn from_str(text: &str) -> Result<Self, Mistake> {
         if let Some(name) = [("ghost", "Ghost"), ("wordpress", "WordPress")].iter().find(|(word, _)| *word == text).map(|(_, name)| name) {
             return Err(Mistake::new(
-                format!("kind \"{text}\" is recognised, but comes in a later version"),
-                format!("write \"generic\", or leave kind out: {name} is then cached by what its own responses allow (RFC 9111)"),
+                format!("‹kind {text}› is recognised, but comes in a later version"),
+                format!("write ‹kind generic›, or leave ‹kind› out: {name} is then cached by what its own responses allow (RFC 9111)"),
             ));
         }
         choose(text, "kind", &[("generic", Self::Generic), ("blog", Self::Blog), ("static", Self::Static)])

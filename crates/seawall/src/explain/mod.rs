@@ -9,7 +9,7 @@ mod show;
 use admin::ExplainCommand;
 use pipeline::Explanation;
 
-pub(crate) use self::answer::{Asking, answer};
+pub(crate) use self::answer::{Asking, answer, origins};
 pub use self::show::text;
 use crate::admin_client::{AdminClient, AdminError};
 
