@@ -197,6 +197,8 @@ pub struct OriginHealth {
     pub up: usize,
     /// Workers that were asked. Each finds out by itself which addresses are up.
     pub workers: usize,
+    /// Whether the last request to the server, at whichever of its addresses, got a response.
+    pub answered: bool,
 }
 
 /// How one site is doing.

@@ -71,7 +71,7 @@ impl Console for Fake {
 
     fn origins(&self) -> Vec<OriginHealth> {
         let (site, route) = ("ghost".to_owned(), Some("/api".to_owned()));
-        vec![OriginHealth { site, route, address: "http://127.0.0.1:3000".to_owned(), up: 1, workers: 2 }]
+        vec![OriginHealth { site, route, address: "http://127.0.0.1:3000".to_owned(), up: 1, workers: 2, answered: false }]
     }
 
     fn reload(&self) -> Result<ReloadDone, ReloadRefused> {
@@ -329,7 +329,7 @@ fn health_and_status_say_how_it_is() {
         "listeners": [{"address": "127.0.0.1:8080", "protocol": "http"}],
         "trusts_loopback": true,
         "sites": [site("blog", None), site("ghost", Some(false))],
-        "origins": [{"site": "ghost", "route": "/api", "address": "http://127.0.0.1:3000", "up": 1, "workers": 2}],
+        "origins": [{"site": "ghost", "route": "/api", "address": "http://127.0.0.1:3000", "up": 1, "workers": 2, "answered": false}],
         "cache": {
             "memory_bytes": 0, "memory_bytes_max": 0, "resources": 0, "disk": "", "disk_bytes": 0, "disk_bytes_max": 0, "disk_objects": 0,
             "requests": 0, "hits": 0,

@@ -83,7 +83,7 @@ impl Site {
     }
 
     /// The site, and each of its parts.
-    pub fn with_parts<'a>(self: &'a Rc<Self>) -> impl Iterator<Item = &'a Rc<Self>> {
+    pub fn with_parts(self: &Rc<Self>) -> impl Iterator<Item = &Rc<Self>> {
         std::iter::once(self).chain(&self.parts.0)
     }
 

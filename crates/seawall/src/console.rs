@@ -128,7 +128,7 @@ fn cache_health(state: &State) -> CacheHealth {
             DiskState::Working => "working",
             DiskState::Full => "full",
             DiskState::ReadOnly => "read-only",
-            _ => "failing",
+            DiskState::Failing => "failing",
         }
         .to_owned(),
         disk_bytes: usage.disk_bytes,

@@ -58,6 +58,8 @@ struct PartPlan {
 /// A server behind a site, and how it is doing.
 #[derive(Debug)]
 pub(crate) struct ServerState {
+    /// The path of the part that it answers for; `None`: it answers for the site.
+    pub(crate) route: Option<String>,
     pub(crate) up: bool,
     pub(crate) in_flight: usize,
     pub(crate) waiting: usize,
@@ -218,9 +220,12 @@ impl SitePlan {
     /// The servers behind it, that of the whole site first.
     pub(crate) fn servers(&self) -> impl Iterator<Item = ServerState> {
         std::iter::once(&self.whole).chain(&self.parts).filter_map(|part| match &part.source {
-            SharedSource::Http { budget, .. } => {
-                Some(ServerState { up: !part.down.load(Ordering::Relaxed), in_flight: budget.in_flight(), waiting: budget.waiting() })
-            }
+            SharedSource::Http { budget, .. } => Some(ServerState {
+                route: part.route.as_ref().map(|route| route.path.clone()),
+                up: !part.down.load(Ordering::Relaxed),
+                in_flight: budget.in_flight(),
+                waiting: budget.waiting(),
+            }),
             SharedSource::Files { .. } | SharedSource::Blog { .. } => None,
         })
     }

@@ -74,6 +74,7 @@ fn page(status: &Status, certificates: &[CertificateState], colour: bool) -> Str
         }
         for origin in status.origins.iter().filter(|origin| origin.site == site.name) {
             let state = match origin.up {
+                up if up == origin.workers && !origin.answered => styled("the last request got no response", Style::Red, colour),
                 up if up == origin.workers => styled("up", Style::Green, colour),
                 0 => styled("down", Style::Red, colour),
                 up => styled(format_args!("up for {up} of {} workers", origin.workers), Style::Yellow, colour),
@@ -139,9 +140,10 @@ mod tests {
                 "source": "http://127.0.0.1:2368", "kind": "generic",
             }],
             "origins": [
-                {"site": "blog.example", "address": "http://127.0.0.1:2368", "up": 2, "workers": 2},
-                {"site": "blog.example", "route": "/api", "address": "http://127.0.0.1:3000", "up": 0, "workers": 2},
-                {"site": "blog.example", "route": "/x", "address": "http://127.0.0.1:3001", "up": 1, "workers": 2},
+                {"site": "blog.example", "address": "http://127.0.0.1:2368", "up": 2, "workers": 2, "answered": true},
+                {"site": "blog.example", "route": "/a", "address": "http://127.0.0.1:3002", "up": 2, "workers": 2, "answered": false},
+                {"site": "blog.example", "route": "/api", "address": "http://127.0.0.1:3000", "up": 0, "workers": 2, "answered": false},
+                {"site": "blog.example", "route": "/x", "address": "http://127.0.0.1:3001", "up": 1, "workers": 2, "answered": true},
             ],
             "cache": {
                 "memory_bytes": 3_145_728, "memory_bytes_max": 268_435_456, "resources": 12, "disk": "full", "disk_bytes": 1_024,
@@ -164,6 +166,7 @@ listening    0.0.0.0:443 (https)
 site         blog.example <- http://127.0.0.1:2368 (generic)
              www.blog.example -> blog.example
              http://127.0.0.1:2368: up
+             /a <- http://127.0.0.1:3002: the last request got no response
              /api <- http://127.0.0.1:3000: down
              /x <- http://127.0.0.1:3001: up for 1 of 2 workers
 memory       3.0 MiB of 256.0 MiB, 12 addresses

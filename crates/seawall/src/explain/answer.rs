@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 #[derive(Debug)]
 pub(crate) enum Asking {
     /// How it would answer a request.
-    Explain { scheme: Scheme, request: Request<()>, reply: SyncSender<Option<Box<Explanation>>> },
+    Explain { scheme: Scheme, request: Box<Request<()>>, reply: SyncSender<Option<Box<Explanation>>> },
     /// Which addresses of servers it sends requests to.
     Addresses { reply: SyncSender<Vec<AddressState>> },
 }
@@ -32,7 +32,7 @@ impl Asking {
     pub(crate) fn answer(self, pipeline: &Rc<Pipeline>) {
         // Whoever asked may have lost patience.
         match self {
-            Self::Explain { scheme, request, reply } => drop(reply.try_send(pipeline.explain(scheme, request).map(Box::new))),
+            Self::Explain { scheme, request, reply } => drop(reply.try_send(pipeline.explain(scheme, *request).map(Box::new))),
             Self::Addresses { reply } => drop(reply.try_send(pipeline.addresses())),
         }
     }
@@ -60,14 +60,18 @@ pub(crate) fn origins(state: &State) -> Vec<OriginHealth> {
     let plan = state.plan.load();
     let mut origins: Vec<(u16, OriginHealth)> = Vec::new();
     for AddressState { site, route, address, up } in answers.into_iter().flatten() {
-        let Some(name) = plan.sites.iter().find(|plan| plan.id == site).map(|plan| plan.name().to_owned()) else { continue };
+        let Some(plan) = plan.sites.iter().find(|plan| plan.id == site) else { continue };
         let known = origins.iter_mut().find(|(id, known)| *id == site && known.route == route && known.address == address);
         match known {
             Some((_, known)) => {
                 known.up += usize::from(up);
                 known.workers += 1;
             }
-            None => origins.push((site, OriginHealth { site: name, route, address, up: usize::from(up), workers: 1 })),
+            None => {
+                let answered = plan.servers().find(|server| server.route == route).is_none_or(|server| server.up);
+                origins
+                    .push((site, OriginHealth { site: plan.name().to_owned(), route, address, up: usize::from(up), workers: 1, answered }));
+            }
         }
     }
     origins.sort_by(|(one, a), (other, b)| (one, &a.route).cmp(&(other, &b.route)));
@@ -79,7 +83,7 @@ pub(crate) fn origins(state: &State) -> Vec<OriginHealth> {
 pub(crate) fn answer(state: &State, command: &ExplainCommand) -> Result<serde_json::Value, ExplainRefused> {
     let (scheme, request) = request(command)?;
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned();
-    let explanations = ask_all(state, |reply| Asking::Explain { scheme, request: request.clone(), reply });
+    let explanations = ask_all(state, |reply| Asking::Explain { scheme, request: Box::new(request.clone()), reply });
     let explanation = explanations.into_iter().max_by_key(|explanation| explanation.as_ref().and_then(|it| it.origin_down_seconds));
     match explanation {
         None => Err(ExplainRefused::Busy),

@@ -424,7 +424,7 @@ async fn an_explanation_never_contradicts_what_happens() {
                         page = if control.is_empty() { page } else { page.field("cache-control", control) };
                         page = if etag { page.field("etag", "\"a\"") } else { page };
                         origin.on(get(&target)).reply(page);
-                        let request = |fields: Fields| fields.iter().fold(Req::get(&target), |req, (name, value)| req.field(*name, *value));
+                        let request = |fields: Fields| fields.iter().fold(Req::get(&target), |req, (name, value)| req.field(name, *value));
                         if let Some((fields, seconds)) = before {
                             site.request(request(fields)).await.status(200);
                             site.clock.advance(secs(seconds));

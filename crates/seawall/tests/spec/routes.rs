@@ -1,10 +1,14 @@
 //! Parts of a site that another server answers for, and names that lead to the site's own.
 
-use testkit::{Origin, Req, get, ok, post, status};
+use std::time::Duration;
+
+use store::{Hardness, Target};
+use testkit::{Gate, Origin, Req, get, ok, post, status};
 
 use crate::{
     operator::Operator,
     site::{HOST, Site},
+    tls::Authority,
 };
 
 fn page(text: &'static str) -> testkit::Reply {
@@ -174,4 +178,39 @@ async fn a_name_leads_to_the_sites_own() {
     let command = seawall::explain::command("http://www.example.org/x", "GET", &[]).expect("a command");
     let explained = seawall::explain::run(&operator.client(), &command).expect("an explanation");
     assert!(explained.now.words[0].contains("example.org"), "{:?}", explained.now);
+}
+
+/// What a soft purge marked stale comes back from the server that answers for it.
+#[tokio::test]
+async fn a_page_of_a_route_is_refilled_from_its_own_server() {
+    let (whole, api, site) = site_with_route("path = \"/api\"\n[refill]\nconcurrency = 1\n");
+    let long = |text: &'static str| ok(text).field("cache-control", "max-age=86400");
+    let gates = [Gate::new(), Gate::new()];
+    for (origin, target, gate) in [(&whole, "/home", &gates[0]), (&api, "/api/x", &gates[1])] {
+        origin.on(get(target)).reply(long("new").gate(gate));
+        origin.on(get(target)).once().reply(long("old"));
+        site.request(Req::get(target).field("cache-control", "max-age=86400")).await.body("old");
+    }
+    site.purge(&Target::All, Hardness::Soft);
+    site.clock.advance(Duration::from_secs(1));
+    for gate in &gates {
+        gate.arrived().await;
+        gate.open();
+    }
+    assert_eq!((whole.count("/home"), api.count("/api/x")), (2, 2));
+}
+
+/// Who comes over http to a name that leads elsewhere, where the site is on https, is sent there at once: one redirect, not two.
+#[tokio::test]
+async fn a_moved_name_leads_to_https_in_one_step() {
+    let authority = Authority::new();
+    let section = authority.section();
+    let origin = Origin::start();
+    let site = Site::start(&format!(
+        "{section}[https]\nredirect = true\n[[site]]\nhosts = [\"{HOST}\"]\nredirect_from = [\"www.{HOST}\"]\nsource = \"{}\"\n",
+        origin.url()
+    ));
+    let port = crate::tls::address(&site).port();
+    let answer = site.client().await.with_host(&format!("www.{HOST}")).get("/a?b").await.status(301);
+    assert_eq!(answer.value("location"), Some(format!("https://{HOST}:{port}/a?b")));
 }
