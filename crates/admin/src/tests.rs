@@ -380,7 +380,7 @@ fn a_purge_is_passed_on_or_refused_with_the_reason() {
         assert_eq!(answer.status, status, "{shown}: {answer:?}");
         assert_eq!(server.purges().get(before), purged.as_ref(), "{shown}");
         if status == 200 {
-            assert_eq!(answer.json(), json!({"generation": before + 1, "variants": null, "covered": "that"}), "{shown}");
+            assert_eq!(answer.json(), json!({"generation": before + 1, "variants": null, "complete": true, "covered": "that"}), "{shown}");
         } else {
             assert!(answer.json()["error"].as_str().is_some_and(|text| text.contains(error)), "{shown}: {answer:?}");
         }

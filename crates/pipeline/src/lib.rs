@@ -52,7 +52,7 @@ pub use failure::Failure;
 pub use hit::{Content, Hit, Known};
 pub use https::{Https, Redirect};
 pub use interim::Interim;
-pub use inventory::{Inventory, StoredPage};
+pub use inventory::{Covered, Inventory, StoredPage};
 pub use note::Note;
 pub use pipeline::{AddressState, Pipeline};
 pub use purge::{Purging, TokenCheck};

@@ -366,7 +366,12 @@ impl Console for ServerConsole {
         let hardness = if command.hard { Hardness::Hard } else { Hardness::Soft };
         // Before it: afterwards all of it is purged.
         let counted = self.0.shared.covered(&targets, COUNTED_MAX);
-        let mut done = PurgeDone { generation: 0, variants: counted, complete: self.0.shared.store.usage().disk_objects == 0, covered };
+        let mut done = PurgeDone {
+            generation: 0,
+            variants: counted.map(|counted| counted.responses),
+            complete: counted.is_some_and(|counted| counted.complete),
+            covered,
+        };
         for target in &targets {
             done.generation = self.0.shared.purge(target, hardness).generation.number();
         }

@@ -727,7 +727,8 @@ pub struct Route {
     /// Default: none; required.
     pub source: Given<OriginAddress>,
 
-    /// Whether the server is asked for what follows `path`: for `/x` instead of `/api/x`. It is told with `X-Forwarded-Prefix`.
+    /// Whether the server is asked for what follows `path`: for `/x` instead of `/api/x`. It is told with `X-Forwarded-Prefix`; the links and redirects
+    /// that it sends are passed on as they are.
     ///
     /// Default: `false`.
     pub strip_prefix: Given<bool>,

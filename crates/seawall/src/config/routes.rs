@@ -60,17 +60,18 @@ impl FromStr for RouteWord {
             let remedy = "write the path, an equals sign, and the address of the server: /api=http://127.0.0.1:3000";
             return Err(Mistake::new(format!("\"{text}\" is no route"), remedy));
         };
-        // What was meant is the whole word again.
-        let whole = |part: &str, mistake: Mistake| match mistake.meant.as_deref().and_then(|meant| meant.split('"').nth(1)) {
-            Some(meant) if part == "path" => {
-                Mistake::new(mistake.problem.clone(), mistake.remedy.clone()).meant(format!("{meant}={source}"))
-            }
-            Some(meant) => Mistake::new(mistake.problem.clone(), mistake.remedy.clone()).meant(format!("{path}={meant}")),
-            None => mistake,
-        };
-        Ok(Self {
-            path: path.parse().map_err(|mistake| whole("path", mistake))?,
-            source: source.parse().map_err(|mistake| whole("source", mistake))?,
+        let (path_read, source_read) = (path.parse::<RoutePath>(), source.parse::<OriginAddress>());
+        if let (Ok(path), Ok(source)) = (&path_read, &source_read) {
+            return Ok(Self { path: path.clone(), source: source.clone() });
+        }
+        // What was meant is the whole word again, with both halves put right.
+        let meant = |mistake: &Mistake| mistake.meant.as_deref().and_then(|meant| meant.split('"').nth(1)).map(str::to_owned);
+        let path_meant = path_read.as_ref().map_or_else(&meant, |path| Some(path.0.clone()));
+        let source_meant = source_read.as_ref().map_or_else(&meant, |_| Some(source.to_owned()));
+        let mistake = path_read.err().or_else(|| source_read.err()).expect("one of the two was not read");
+        Err(match path_meant.zip(source_meant) {
+            Some((path, source)) => Mistake::new(mistake.problem, mistake.remedy).meant(format!("{path}={source}")),
+            None => Mistake { meant: None, ..mistake },
         })
     }
 }
@@ -169,6 +170,7 @@ mod tests {
         for (text, expected) in [
             ("/api=127.0.0.1:3000", "\"/api=http://127.0.0.1:3000\""),
             ("api=http://a", "\"/api=http://a\""),
+            ("api/*=127.0.0.1:3000", "\"/api=http://127.0.0.1:3000\""),
             ("/api", ""),
             ("/=http://a", ""),
             ("/api=public", ""),

@@ -5,7 +5,7 @@ use testkit::{Gate, Req, get, not_modified, ok};
 
 use crate::{
     operator::{Operator, TOKEN},
-    site::{HOST, Site, site},
+    site::{HOST, Site, site, site_with},
 };
 
 fn url(path: &str) -> Target {
@@ -172,4 +172,30 @@ async fn the_operator_is_told_what_a_purge_found() {
     ] {
         assert_eq!(run(target.clone(), hard), expected, "{target:?}");
     }
+}
+
+/// With a disk tier it is told whether that may have more: of what is on the disk alone, only addresses are known.
+#[tokio::test]
+async fn what_only_the_disk_may_have_is_told_apart() {
+    let (origin, site) = site_with("[cache]\ndir = \"FOLDER/cache\"\ndisk = \"64MiB\"").await;
+    let page = || ok("text").field("cache-control", "max-age=600").field("surrogate-key", "list");
+    origin.on(get("/")).reply(page());
+    site.get("/").await.status(200);
+    let purge = |operator: &Operator, tag: &str| {
+        let command = admin::PurgeCommand { target: admin::PurgeTarget::Tag(tag.to_owned()), hard: false };
+        seawall::purge::run(operator.address, TOKEN, &command).expect("a purge")
+    };
+    {
+        let operator = Operator::of(&site);
+        assert_eq!(purge(&operator, "nosuch"), "Nothing was to be purged: nothing stored carries the tag nosuch.");
+    }
+    // After a restart, what the disk has is not in memory yet.
+    let folder = site.stop(std::time::Duration::from_secs(30));
+    let toml = std::fs::read_to_string(folder.path().join("seawall.toml")).expect("read");
+    let site = Site::start(&toml);
+    let operator = Operator::of(&site);
+    assert_eq!(
+        purge(&operator, "list"),
+        "Marked stale: every page with the tag list (none of it is in memory; what the disk has of it is purged)."
+    );
 }

@@ -210,7 +210,7 @@ async fn a_moved_name_leads_to_https_in_one_step() {
         "{section}[https]\nredirect = true\n[[site]]\nhosts = [\"{HOST}\"]\nredirect_from = [\"www.{HOST}\"]\nsource = \"{}\"\n",
         origin.url()
     ));
-    let port = crate::tls::address(&site).port();
     let answer = site.client().await.with_host(&format!("www.{HOST}")).get("/a?b").await.status(301);
-    assert_eq!(answer.value("location"), Some(format!("https://{HOST}:{port}/a?b")));
+    let location = answer.value("location").expect("a redirect");
+    assert!(location.starts_with(&format!("https://{HOST}:")) && location.ends_with("/a?b"), "{location}");
 }
