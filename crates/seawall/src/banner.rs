@@ -5,7 +5,10 @@ use std::{fmt::Write, net::SocketAddr, time::Duration};
 use edge::Socket;
 use origins::http::{Address, probe, tls_config};
 
-use crate::config::settings::{AccessLog, OriginHost, Settings, Site, Source};
+use crate::{
+    check::route_line,
+    config::settings::{AccessLog, OriginHost, Settings, Site, Source},
+};
 
 /// An origin that takes longer to say what it is is not waited for.
 const LOOK: Duration = Duration::from_secs(3);
@@ -47,6 +50,9 @@ pub(crate) fn print(settings: &Settings, listening: &[Socket], admin: Option<Soc
     let mut text = format!("\nSeawall {}\n\n", env!("CARGO_PKG_VERSION"));
     for (site, found) in settings.sites.iter().zip(origins) {
         line(&mut text, "site", &site_line(site));
+        for route in &site.routes {
+            line(&mut text, "route", &route_line(route));
+        }
         if !found.is_empty() {
             line(&mut text, "", found);
         }

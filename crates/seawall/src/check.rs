@@ -52,7 +52,8 @@ pub(crate) fn check(name: &str, settings: &Settings) -> Checked {
     Checked { text, faults }
 }
 
-fn route_line(route: &Route) -> String {
+/// What answers for a part of a site.
+pub(crate) fn route_line(route: &Route) -> String {
     let addresses = route.addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let stripped = if route.strip_prefix { ", without the prefix" } else { "" };
     let passed = if route.is_cached { "" } else { ", not cached" };

@@ -4,7 +4,10 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args, Parser, Subcommand};
+use clap::{
+    ArgGroup, Args, Parser, Subcommand,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
 use clap_complete::Shell;
 
 /// Keeps your site fast, correct, and up when the crowd comes.
@@ -14,6 +17,45 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// What other programs call our flags, and what to type here.
+const OTHER_FLAGS: [(&str, &str); 14] = [
+    ("--port", "--listen 0.0.0.0:80 says where visitors reach Seawall, address and port"),
+    ("-p", "--listen 0.0.0.0:80 says where visitors reach Seawall, address and port"),
+    ("--bind", "--listen 127.0.0.1:8080 says where visitors reach Seawall"),
+    ("--address", "--listen 127.0.0.1:8080 says where visitors reach Seawall"),
+    ("--host", "--domain NAME is the site's public name; --listen ADDR says where visitors reach Seawall"),
+    ("--hostname", "--domain NAME is the site's public name"),
+    ("--root", "the folder stands by itself: seawall serve FOLDER"),
+    ("--dir", "the folder stands by itself: seawall serve FOLDER"),
+    ("--to", "the server's address stands by itself: seawall serve http://127.0.0.1:2368"),
+    ("--upstream", "the server's address stands by itself: seawall serve http://127.0.0.1:2368"),
+    ("--cert", "--tls-cert FILE is the certificate"),
+    ("--key", "--tls-key FILE is the certificate's key"),
+    ("--ttl", "--hold DURATION keeps pages for that long"),
+    ("--header", "-H 'FIELD: VALUE', or --field, is a field of the request"),
+];
+
+impl Cli {
+    /// Reads the command line. A mistake ends the process, with a guess at what was meant.
+    #[must_use]
+    pub fn of_the_process() -> Self {
+        Self::read(std::env::args_os()).unwrap_or_else(|mistake| mistake.exit())
+    }
+
+    fn read(arguments: impl IntoIterator<Item = impl Into<std::ffi::OsString> + Clone>) -> Result<Self, clap::Error> {
+        Self::try_parse_from(arguments).map_err(|mut mistake| {
+            if let (ErrorKind::UnknownArgument, Some(ContextValue::String(typed))) = (mistake.kind(), mistake.get(ContextKind::InvalidArg))
+                && let Some((_, tip)) = OTHER_FLAGS.iter().find(|(other, _)| other == typed)
+            {
+                // What it is called is known: that goes before the flag that is spelled most like it.
+                mistake.remove(ContextKind::SuggestedArg);
+                mistake.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![(*tip).into()]));
+            }
+            mistake
+        })
+    }
 }
 
 /// The commands.
@@ -554,6 +596,20 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    /// Whoever comes from another program is told what it is called here.
+    #[test]
+    fn the_flags_of_other_programs_lead_to_ours() {
+        for (line, expected) in [
+            ("seawall serve public --port 80", "--listen 0.0.0.0:80"),
+            ("seawall serve public -p 80", "--listen 0.0.0.0:80"),
+            ("seawall serve --root public", "seawall serve FOLDER"),
+            ("seawall check public --lisen 1", "'--listen'"),
+        ] {
+            let shown = Cli::read(line.split_whitespace()).expect_err(line).to_string();
+            assert!(shown.contains(expected) && !shown.contains("as a value"), "{line}\n{shown}");
+        }
     }
 
     /// The groups are written by hand.

@@ -33,7 +33,7 @@ const RELOAD_TIMEOUT: Duration = Duration::from_secs(60);
 /// Runs what was typed. Exit code 0: done; 1: it could not be done, and the reason is on standard error; 2: it was mistyped.
 #[must_use]
 pub fn run() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::of_the_process();
     start_diagnostics();
     let done = match cli.command {
         Command::Serve(serve) => self::serve(&serve),

@@ -230,9 +230,9 @@ impl SitePlan {
         })
     }
 
-    /// Whether the last request to its server got a response; nothing, if there is no server.
+    /// Whether the last request to the server of the whole site got a response; nothing, if a folder is behind it.
     pub(crate) fn origin_up(&self) -> Option<bool> {
-        self.servers().next().map(|server| server.up)
+        self.servers().find(|server| server.route.is_none()).map(|server| server.up)
     }
 
     /// Requests at its servers, and requests waiting to be sent there.
