@@ -141,13 +141,13 @@ pub struct Health {
     pub workers: usize,
     /// Where visitors are served: addresses, or `unix:` and a path.
     pub listening: Vec<String>,
-    /// The same with what is spoken there.
+    /// Lists the same places with the protocol that is spoken there.
     pub listeners: Vec<ListenerHealth>,
     /// Whether a client on this machine is believed when it says that its reader came over TLS.
     pub trusts_loopback: bool,
     /// In the order of the configuration.
     pub sites: Vec<SiteHealth>,
-    /// What is stored, and how often it was enough.
+    /// Tells how full the cache is, and how often it was enough.
     pub cache: CacheHealth,
 }
 
@@ -160,7 +160,7 @@ pub struct ListenerHealth {
     pub protocol: String,
 }
 
-/// What is stored.
+/// The state of the cache.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheHealth {
     /// Bytes of stored responses in memory.
@@ -179,7 +179,7 @@ pub struct CacheHealth {
     pub disk_objects: u64,
     /// Requests for which the cache was asked, since the start.
     pub requests: u64,
-    /// Those of them that it answered without waiting for an origin.
+    /// Requests that the cache answered without waiting for an origin.
     pub hits: u64,
 }
 
@@ -210,7 +210,7 @@ pub struct SiteHealth {
     pub hosts: Vec<String>,
     /// Names whose visitors are sent to the first of these.
     pub redirect_from: Vec<String>,
-    /// Where its responses come from: the addresses of a server, or a folder.
+    /// The source of its responses: the addresses of a server, or a folder.
     pub source: String,
     /// `generic`, `static`, or `blog`.
     pub kind: String,

@@ -28,7 +28,7 @@ pub struct Inventory {
     pub left_off: usize,
 }
 
-/// What a purge covers.
+/// The result of counting what a purge would cover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Covered {
     /// Stored responses in memory.

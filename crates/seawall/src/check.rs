@@ -14,12 +14,12 @@ use crate::{
     plan::{blog_options, files_options},
 };
 
-/// What was found.
+/// The result of a check.
 #[derive(Debug, Default)]
 pub(crate) struct Checked {
-    /// What would be served, for a person.
+    /// Tells a person what would be served.
     pub(crate) text: String,
-    /// What is wrong with the sources, each with its place.
+    /// Lists the faults of the sources, each with its place.
     pub(crate) faults: Vec<String>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn check(name: &str, settings: &Settings) -> Checked {
     Checked { text, faults }
 }
 
-/// What answers for a part of a site.
+/// Writes what answers for a part of a site.
 pub(crate) fn route_line(route: &Route) -> String {
     let addresses = route.addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let stripped = if route.strip_prefix { ", without the prefix" } else { "" };

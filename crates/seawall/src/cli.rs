@@ -19,7 +19,7 @@ pub struct Cli {
     pub command: Command,
 }
 
-/// What other programs call our flags, and what to type here.
+/// Flags of other programs, each with what to type here instead.
 const OTHER_FLAGS: [(&str, &str); 14] = [
     ("--port", "--listen 0.0.0.0:80 says where visitors reach Seawall, address and port"),
     ("-p", "--listen 0.0.0.0:80 says where visitors reach Seawall, address and port"),

@@ -98,7 +98,7 @@ fn check(check: &Check) -> anyhow::Result<ExitCode> {
     Ok(if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What was read: the source that was named, or else the file.
+/// Names what was read: the source, or else the file.
 fn name_of(serve: &Serve) -> String {
     let said = |value: Option<String>, variable: &str| value.or_else(|| env(variable).filter(|value| !value.is_empty()));
     said(serve.source.clone(), "SEAWALL_SOURCE")

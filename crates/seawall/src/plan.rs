@@ -286,12 +286,12 @@ fn budget(origin: &OriginSettings) -> Budget {
     Budget::new(origin.concurrency, origin.queue, origin.queue_timeout)
 }
 
-/// How a folder of finished files is opened.
+/// Makes the options with which a folder of finished files is opened.
 pub(crate) fn files_options(site: &Site) -> FilesOptions {
     FilesOptions { listing: site.files.listing, fallback: site.files.fallback.clone(), whole_max: site.cache.object_max }
 }
 
-/// How a folder of Markdown is opened.
+/// Makes the options with which a folder of Markdown is opened.
 pub(crate) fn blog_options(site: &Site) -> BlogOptions {
     BlogOptions { title: site.blog.title.clone(), base_url: site.blog.base_url.clone(), ..BlogOptions::default() }
 }

@@ -56,7 +56,7 @@ fn run_within(timeout: Duration, address: SocketAddr, token: &str, command: &Pur
     Ok(format!("{how}: {} ({count}{disk}).", done.covered))
 }
 
-/// That there is nothing of what was named.
+/// Says that there is nothing of what was named.
 fn absent(target: &PurgeTarget) -> String {
     match target {
         PurgeTarget::Url(url) => format!("nothing is stored for {url}"),

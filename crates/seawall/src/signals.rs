@@ -115,11 +115,11 @@ fn start_admin(
     Ok(Some(address))
 }
 
-/// How long whoever asks for a reload waits for it; the admin listener ends its connections after a minute.
+/// A reload that was asked for is waited for this long; the admin listener ends its connections after a minute.
 const RELOAD_WAIT: Duration = Duration::from_secs(50);
 
 enum Signal {
-    /// With whom to tell what came of it, if anybody wants to know.
+    /// The configuration is read again, and whoever asked for it is told what came of it.
     Reload(Option<SyncSender<Result<ReloadDone, ReloadRefused>>>),
     Stop,
 }
@@ -171,7 +171,7 @@ impl Signals {
         Ok(Self { sender: own, received, stopping })
     }
 
-    /// For those who ask for what a signal would do.
+    /// Makes a handle that sends what a signal would send.
     fn commands(&self) -> Commands {
         Commands(self.sender.clone())
     }

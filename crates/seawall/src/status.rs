@@ -11,7 +11,7 @@ use crate::{
     terminal::{Style, styled},
 };
 
-/// What `GET /status` says, as far as it is shown.
+/// The part of `GET /status` that is shown.
 #[derive(Debug, Deserialize)]
 struct Status {
     status: String,
@@ -33,7 +33,7 @@ struct Site {
     kind: String,
 }
 
-/// What the running server says of itself, with its certificates, as JSON.
+/// Asks the running server for its state and its certificates, as JSON.
 ///
 /// # Errors
 /// When the server cannot be reached, is not Seawall, or refuses.
@@ -43,7 +43,7 @@ pub(crate) fn json(client: &AdminClient) -> Result<serde_json::Value, AdminError
     Ok(status)
 }
 
-/// The same as text.
+/// Asks for the same, and makes text of it.
 ///
 /// # Errors
 /// As [`json`].

@@ -47,7 +47,7 @@ impl Mistake {
     }
 }
 
-/// What a key is called on the command line and in the environment.
+/// Keys, each with its flag and its variable.
 const OTHER_WORDS: [(&str, &str, &str); 10] = [
     ("source", "SOURCE", "SEAWALL_SOURCE"),
     ("kind", "--kind", "SEAWALL_KIND"),

@@ -46,7 +46,7 @@ struct Written<'a> {
     addresses: &'a Listed<OriginAddress>,
     redirect_from: Vec<String>,
     routes: Vec<WrittenRoute<'a>>,
-    /// What all origins have in common.
+    /// The section that all origins have in common.
     common_origin: &'a file::Origin,
 }
 
@@ -407,7 +407,7 @@ impl Resolver<'_> {
         Some(self.within(key, Some(said), seconds(0), seconds(0)..=YEAR).0)
     }
 
-    /// How a server is treated: its own values, then the common ones.
+    /// Reads how a server is treated: its own values go before the common ones.
     pub(super) fn origin(&mut self, origin: [&file::Origin; 2]) -> OriginSettings {
         let concurrency = self.layered(origin.map(|origin| &origin.concurrency));
         let queue = self.layered(origin.map(|origin| &origin.queue));

@@ -21,9 +21,9 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// A question to a worker. Each reply has room for every worker's answer, so that none waits.
 #[derive(Debug)]
 pub(crate) enum Asking {
-    /// How it would answer a request.
+    /// Asks how it would answer a request.
     Explain { scheme: Scheme, request: Box<Request<()>>, reply: SyncSender<Option<Box<Explanation>>> },
-    /// Which addresses of servers it sends requests to.
+    /// Asks to which addresses of servers it sends requests.
     Addresses { reply: SyncSender<Vec<AddressState>> },
 }
 

@@ -73,7 +73,7 @@ impl Hosts {
         }
     }
 
-    /// Where sites are looked for when nothing was named: for each its addresses, scheme and host, the one that readers use first.
+    /// Lists where sites are looked for when nothing was named: for each its addresses, scheme and host, the one that readers use first.
     ///
     /// Over TLS, where it is spoken; while a host has no certificate, without. Those that a proxy in front serves over TLS have `https` in their
     /// keys; that is so if it is believed when it says so.

@@ -42,7 +42,7 @@ pub(super) enum Listener {
     Unix(PathBuf),
 }
 
-/// Where it serves them, with and without TLS.
+/// The listeners of the running server, with and without TLS.
 #[derive(Debug, Clone)]
 pub(super) struct Listeners {
     pub(super) plain: Listener,
@@ -76,7 +76,7 @@ pub(super) enum NoAnswer {
 }
 
 impl Listener {
-    /// As the server names it. One that listens on every address is reached on that of the admin API, or on this machine's own.
+    /// Reads a listener as the server names it. One that listens on every address is reached on that of the admin API, or on this machine's own.
     fn parse(listener: &ListenerHealth, admin: IpAddr) -> Option<Self> {
         if let Some(path) = listener.address.strip_prefix("unix:") {
             return Some(Self::Unix(path.into()));
@@ -95,7 +95,7 @@ impl Listener {
 }
 
 impl Listeners {
-    /// Those that the server names, whose admin API is at `admin`.
+    /// Chooses among the listeners that the server names, whose admin API is at `admin`.
     ///
     /// # Errors
     /// When it names none that can be asked.
@@ -133,7 +133,7 @@ impl Listeners {
         tokio::time::timeout(TIMEOUT, asked).await.unwrap_or(Err(NoAnswer::TimedOut))
     }
 
-    /// As [`get`](Self::get), for a page of which nothing is kept. Where the site sends its visitors on to https at the same address, it is asked
+    /// Asks for a page as [`get`](Self::get) does, and keeps nothing of it. Where the site sends its visitors on to https at the same address, it is asked
     /// for there: that is where readers find it.
     pub(super) async fn page(&self, uri: &Uri, fields: &[(String, String)]) -> Result<Answer, NoAnswer> {
         let answer = self.get(uri, fields, None).await?;
@@ -144,7 +144,7 @@ impl Listeners {
     }
 }
 
-/// The same address with https, if that is where this answer leads.
+/// Gives the same address with https, if that is where this answer leads.
 fn upgraded(uri: &Uri, answer: &Answer) -> Option<Uri> {
     let there: Uri = answer.location()?.parse().ok()?;
     let host = |uri: &Uri| uri.authority().map(|authority| host_without_port(authority.as_str()).to_ascii_lowercase());
@@ -153,7 +153,7 @@ fn upgraded(uri: &Uri, answer: &Answer) -> Option<Uri> {
 }
 
 impl Answer {
-    /// Where it leads, if it is a redirect.
+    /// Tells where it leads, if it is a redirect.
     pub(super) fn location(&self) -> Option<&str> {
         let is_redirect = matches!(self.status, 301 | 302 | 303 | 307 | 308);
         self.headers.get(header::LOCATION).filter(|_| is_redirect)?.to_str().ok()
