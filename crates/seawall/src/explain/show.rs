@@ -42,7 +42,7 @@ pub fn text(explanation: &Explanation, colour: bool) -> String {
     }
     page.gap();
     if let Some(not_kept) = &explanation.not_kept {
-        page.not_kept(not_kept);
+        page.not_kept(not_kept, !explanation.stored.is_empty());
     }
     if let Some(seconds) = explanation.uncacheable_seconds {
         page.line("uncacheable", &format!("for another {}: each request goes to the origin by itself", span(seconds)));
@@ -145,16 +145,22 @@ impl Page {
         }
     }
 
-    fn not_kept(&mut self, not_kept: &NotKept) {
+    /// Why the last answer was not stored; `is_stored`: another one is, which this must not be taken for.
+    fn not_kept(&mut self, not_kept: &NotKept, is_stored: bool) {
         let NotKept { reason, status, seconds_ago } = not_kept;
         let ago = format!("{} ago", span(*seconds_ago));
         match status {
             Some(status) => {
-                self.line("not stored", &format!("the origin's last answer, {status}, {ago}: {reason}"));
+                if is_stored {
+                    self.line("last answer", &format!("{status}, {ago}, was not stored: {reason}"));
+                } else {
+                    self.line("not stored", &format!("the origin's last answer, {status}, {ago}: {reason}"));
+                }
                 if let Some(words) = in_words(reason) {
                     self.line("", words);
                 }
             }
+            None if is_stored => self.line("last answer", &format!("there was none, {ago}: {reason}")),
             None => self.line("not stored", &format!("the origin did not answer, {ago}: {reason}")),
         }
     }

@@ -480,5 +480,11 @@ async fn a_hold_is_not_for_cookies_and_says_so() {
         let text = explain::text(&explained, false);
         assert!(text.contains("<- fits, and is refused: for cookies") && !text.contains("<- for this request"), "{text}");
         assert!(text.contains("stored only if the origin itself gives it a lifetime"), "{text}");
+        if target == "/none" {
+            site.request(Req::get(target).field("cookie", "session=1")).await.cache_status("fwd=bypass");
+            let text = explain::text(&ask(&operator, "GET", target, &cookie), false);
+            // One answer is stored, another one was not: nothing is said to be both.
+            assert!(text.contains("last answer  200, 0 s ago, was not stored: cookie") && !text.contains("not stored   "), "{text}");
+        }
     }
 }

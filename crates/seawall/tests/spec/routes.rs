@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use store::{Hardness, Target};
-use testkit::{Gate, Origin, Req, get, ok, post, status};
+use testkit::{Gate, Origin, Req, get, ok, post, secs, status};
 
 use crate::{
     operator::Operator,
@@ -99,6 +99,13 @@ async fn a_server_beside_a_folder_is_a_server() {
     api.on(get("/api/me").field("cookie", "session=bob")).reply(ok("bob").field("etag", "\"b\""));
     api.on(post("/api/me")).reply(status(201));
     api.on(get("/api/news")).reply(page("news"));
+    // RFC 9111 §4.2.2: a lifetime that is only guessed is not the server's word that the answer is for everybody.
+    api.on(get("/api/guess").without("cookie")).reply(ok("nobody's").field("last-modified", site.clock.http_date_ago(secs(86_400))));
+    api.on(get("/api/guess").field("cookie", "session=alice")).reply(ok("alice's"));
+    for x_cache in ["MISS", "HIT"] {
+        site.get("/api/guess").await.body("nobody's").x_cache(x_cache);
+    }
+    site.request(Req::get("/api/guess").field("cookie", "session=alice")).await.body("alice's").x_cache("BYPASS");
     let as_whom = |name: &str| Req::get("/api/me").field("cookie", format!("session={name}"));
     site.request(as_whom("alice")).await.body("alice").no_cache_status("stored");
     site.request(as_whom("bob")).await.body("bob");
