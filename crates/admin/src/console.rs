@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     certificates::{CertificateState, RevokeRefused},
     explain::{ExplainCommand, ExplainRefused, StoredCommand},
+    reload::{ReloadDone, ReloadRefused},
 };
 
 /// The running server, as the admin API sees it. Calls come from the admin listener's thread and should take microseconds: read counters,
@@ -18,7 +19,16 @@ pub trait Console: Send + Sync + 'static {
     /// How the server is doing.
     fn health(&self) -> Health;
 
-    /// Purges. When this returns, no fetch that began earlier can bring the purged responses back.
+    /// Lists the addresses of every server behind the sites, as the workers see them. Called on a thread that may wait: up to some seconds.
+    fn origins(&self) -> Vec<OriginHealth>;
+
+    /// Reads the configuration again and takes it over. Called on a thread that may wait: for most of a minute.
+    ///
+    /// # Errors
+    /// When it cannot be taken over; then everything stays as it was.
+    fn reload(&self) -> Result<ReloadDone, ReloadRefused>;
+
+    /// Purges. Called on a thread that may wait: what is covered is counted. When this returns, no fetch that began earlier can bring the purged responses back.
     ///
     /// # Errors
     /// When the command names something that this server does not have.
@@ -172,10 +182,61 @@ pub struct Health {
     pub workers: usize,
     /// Where visitors are served: addresses, or `unix:` and a path.
     pub listening: Vec<String>,
+    /// Lists the same places with the protocol that is spoken there.
+    pub listeners: Vec<ListenerHealth>,
     /// Whether a client on this machine is believed when it says that its reader came over TLS.
     pub trusts_loopback: bool,
     /// In the order of the configuration.
     pub sites: Vec<SiteHealth>,
+    /// Tells how full the cache is, and how often it was enough.
+    pub cache: CacheHealth,
+}
+
+/// One listener for visitors.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListenerHealth {
+    /// An address, or `unix:` and a path.
+    pub address: String,
+    /// `http`, `https`, or `http3`.
+    pub protocol: String,
+}
+
+/// The state of the cache.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheHealth {
+    /// Bytes of stored responses in memory.
+    pub memory_bytes: u64,
+    /// At most so many.
+    pub memory_bytes_max: u64,
+    /// Stored target URIs in memory.
+    pub resources: u64,
+    /// `working`, `off`, or what is wrong with the disk.
+    pub disk: String,
+    /// Bytes of stored responses on the disk.
+    pub disk_bytes: u64,
+    /// At most so many.
+    pub disk_bytes_max: u64,
+    /// Stored responses on the disk.
+    pub disk_objects: u64,
+    /// Requests for which the cache was asked, since the start.
+    pub requests: u64,
+    /// Requests that the cache answered without waiting for an origin.
+    pub hits: u64,
+}
+
+/// An address of a server behind a site.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OriginHealth {
+    /// The site's name.
+    pub site: String,
+    /// The part of the site that the server answers for; left out if it answers for the site.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub route: Option<String>,
+    /// Where it is.
+    pub address: String,
+    /// Whether requests go there: an only address, if it could be connected to when that was tried last; one of several, unless connecting has
+    /// failed several times in a row.
+    pub up: bool,
 }
 
 /// How one site is doing.
@@ -185,6 +246,12 @@ pub struct SiteHealth {
     pub name: String,
     /// Its host names; none: every host.
     pub hosts: Vec<String>,
+    /// Names whose visitors are sent to the first of these.
+    pub redirect_from: Vec<String>,
+    /// The source of its responses: the addresses of a server, or a folder.
+    pub source: String,
+    /// `generic`, `static`, or `blog`.
+    pub kind: String,
     /// Whether its origin could be connected to when that was tried last. `None`, and then left out, if there is no server behind it (a folder, a blog)
     /// or it was not asked yet.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -220,8 +287,10 @@ pub enum PurgeTarget {
 pub struct PurgeDone {
     /// The generation that it raised the store to.
     pub generation: u64,
-    /// How many stored responses it found; only for a URL, since nothing is searched for the other targets.
+    /// How many stored responses it found, unless there are too many to be counted.
     pub variants: Option<usize>,
+    /// Whether that is all: the disk may have more, of which only addresses are known.
+    pub complete: bool,
     /// What it covered, in words for the operator.
     pub covered: String,
 }

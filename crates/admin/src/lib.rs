@@ -8,7 +8,8 @@
 //! | `GET /` | the list of routes, as text | not on loopback |
 //! | `GET /healthz` | `{"status":"ok"}`; with 503 `{"status":"draining"}` | not on loopback |
 //! | `GET /metrics` | the metrics, in the Prometheus text format 0.0.4 | not on loopback |
-//! | `GET /status` | health and metrics, as JSON | not on loopback |
+//! | `GET /status` | what runs: sites, their servers, the cache, the metrics; as JSON | not on loopback |
+//! | `POST /reload` | reads the configuration again; what needs a restart, as JSON | always |
 //! | `POST /explain` | how a request is judged and what is stored for it, as JSON | always |
 //! | `POST /stored` | what is stored and no longer fresh, as JSON | always |
 //! | `POST /purge` | what a purge covered, as JSON | always |
@@ -23,6 +24,7 @@ mod exposition;
 mod guard;
 mod purge;
 mod refusal;
+mod reload;
 mod routes;
 #[cfg(test)]
 mod tests;
@@ -31,8 +33,10 @@ mod token;
 pub use certificates::{BadRevocation, CertificateState, RevokeCommand, RevokeRefused};
 pub use connections::{CONNECTIONS_MAX, serve};
 pub use console::{
-    Console, Health, Histogram, Metric, MetricKind, PurgeCommand, PurgeDone, PurgeRefused, PurgeTarget, Sample, SiteHealth, Value,
+    CacheHealth, Console, Health, Histogram, ListenerHealth, Metric, MetricKind, OriginHealth, PurgeCommand, PurgeDone, PurgeRefused,
+    PurgeTarget, Sample, SiteHealth, Value,
 };
 pub use explain::{BadQuestion, ExplainCommand, ExplainRefused, StoredCommand};
 pub use purge::BadCommand;
+pub use reload::{ReloadDone, ReloadRefused};
 pub use token::{Token, TokenError};

@@ -18,6 +18,7 @@ use crate::{
     console::PurgeRefused,
     explain::{BadQuestion, ExplainRefused},
     purge::BadCommand,
+    reload::ReloadRefused,
 };
 
 /// A refused request.
@@ -93,6 +94,16 @@ impl From<ExplainRefused> for Refusal {
             ExplainRefused::Bad(_) => StatusCode::BAD_REQUEST,
             ExplainRefused::NoSite { .. } => StatusCode::MISDIRECTED_REQUEST,
             ExplainRefused::Busy => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        Self::new(status, error.to_string(), error.remedy())
+    }
+}
+
+impl From<ReloadRefused> for Refusal {
+    fn from(error: ReloadRefused) -> Self {
+        let status = match error {
+            ReloadRefused::Wrong(_) | ReloadRefused::Failed(_) => StatusCode::CONFLICT,
+            ReloadRefused::Busy => StatusCode::SERVICE_UNAVAILABLE,
         };
         Self::new(status, error.to_string(), error.remedy())
     }

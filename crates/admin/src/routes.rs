@@ -18,11 +18,12 @@ use serde::Serialize;
 
 use crate::{
     certificates::{CertificateState, RevokeCommand, RevokeRefused},
-    console::{Console, Health, Metric, PurgeCommand, PurgeDone, SiteHealth},
+    console::{CacheHealth, Console, Health, ListenerHealth, Metric, OriginHealth, PurgeCommand, PurgeDone, PurgeRefused, SiteHealth},
     explain::{ExplainCommand, ExplainRefused, StoredCommand},
     exposition,
     guard::Guard,
     refusal::{self, Refusal},
+    reload::{ReloadDone, ReloadRefused},
 };
 
 /// Longest body of a request, in bytes.
@@ -33,11 +34,12 @@ Seawall's admin API
 
 GET  /healthz   is it ready? 200 or 503
 GET  /metrics   for Prometheus
-GET  /status    health and metrics as JSON
+GET  /status    what runs: sites, their servers, the cache, the metrics; as JSON
 POST /explain   {\"url\": \"…\", \"fields\": [[\"name\", \"value\"]]}: how a request is judged, what is stored for it
 POST /stored    {}: what is stored and no longer fresh
 POST /purge     {\"url\": \"…\"}, {\"prefix\": \"…\"}, {\"host\": \"…\"}, {\"tag\": \"…\"} or {\"all\": true};
                 \"hard\": false marks stale
+POST /reload    reads the configuration again
 GET  /certificates         names, who certifies them, until when, when they are renewed
 POST /certificates/revoke  {\"name\": \"…\"}: gets another one, and has this one revoked
 POST needs Authorization: Bearer TOKEN
@@ -54,6 +56,7 @@ pub(crate) fn router(console: Arc<dyn Console>, guard: Guard, body_timeout: Dura
         .route("/status", get(status))
         .route("/explain", post(move |console: Shared, request: Request| explain(console, request, body_timeout)))
         .route("/stored", post(move |console: Shared, request: Request| stored(console, request, body_timeout)))
+        .route("/reload", post(reload))
         .route("/purge", post(move |console: Shared, request: Request| purge(console, request, body_timeout)))
         .route("/certificates", get(certificates))
         .route("/certificates/revoke", post(move |console: Shared, request: Request| revoke(console, request, body_timeout)))
@@ -107,11 +110,16 @@ async fn status(State(console): Shared) -> Response {
         workers: usize,
         listening: &'a [String],
         trusts_loopback: bool,
+        listeners: &'a [ListenerHealth],
         sites: &'a [SiteHealth],
+        origins: &'a [OriginHealth],
+        cache: CacheHealth,
         metrics: exposition::Json<'a>,
     }
-    let Health { ready, version, uptime, workers, listening, trusts_loopback, sites } = console.health();
+    let Health { ready, version, uptime, workers, listening, listeners, trusts_loopback, sites, cache } = console.health();
     let metrics: Vec<Metric> = console.metrics();
+    // Workers are asked.
+    let origins = tokio::task::spawn_blocking(move || console.origins()).await.unwrap_or_default();
     let body = Body {
         status: word(ready),
         version,
@@ -119,7 +127,10 @@ async fn status(State(console): Shared) -> Response {
         workers,
         listening: &listening,
         trusts_loopback,
+        listeners: &listeners,
         sites: &sites,
+        origins: &origins,
+        cache,
         metrics: exposition::Json(&metrics),
     };
     Json(body).into_response()
@@ -133,7 +144,14 @@ async fn body(request: Request, body_timeout: Duration) -> Result<Bytes, Refusal
 
 async fn purge(State(console): Shared, request: Request, body_timeout: Duration) -> Result<Json<PurgeDone>, Refusal> {
     let command = PurgeCommand::from_json(&body(request, body_timeout).await?)?;
-    Ok(Json(console.purge(&command)?))
+    // What is covered is counted.
+    let purged = tokio::task::spawn_blocking(move || console.purge(&command)).await;
+    Ok(Json(purged.unwrap_or_else(|_| Err(PurgeRefused::new("the purge did not come to its end")))?))
+}
+
+async fn reload(State(console): Shared) -> Result<Json<ReloadDone>, Refusal> {
+    let reloaded = tokio::task::spawn_blocking(move || console.reload()).await;
+    Ok(Json(reloaded.unwrap_or(Err(ReloadRefused::Busy))?))
 }
 
 async fn explain(State(console): Shared, request: Request, body_timeout: Duration) -> Result<Json<serde_json::Value>, Refusal> {

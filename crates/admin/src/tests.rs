@@ -15,8 +15,8 @@ use serde_json::{Value as Json, json};
 use tokio::sync::oneshot;
 
 use crate::{
-    CertificateState, Console, ExplainCommand, ExplainRefused, Health, Metric, MetricKind, PurgeCommand, PurgeDone, PurgeRefused,
-    PurgeTarget, RevokeRefused, Sample, SiteHealth, StoredCommand, Token,
+    CacheHealth, CertificateState, Console, ExplainCommand, ExplainRefused, Health, ListenerHealth, Metric, MetricKind, OriginHealth,
+    PurgeCommand, PurgeDone, PurgeRefused, PurgeTarget, ReloadDone, ReloadRefused, RevokeRefused, Sample, SiteHealth, StoredCommand, Token,
     connections::{Bounds, serve_within},
 };
 
@@ -27,6 +27,7 @@ const TOKEN: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789a
 struct Fake {
     draining: AtomicBool,
     asked: AtomicUsize,
+    reloads: AtomicUsize,
     purges: Mutex<Vec<PurgeCommand>>,
 }
 
@@ -38,13 +39,22 @@ impl Console for Fake {
 
     fn health(&self) -> Health {
         let asked = self.asked.fetch_add(1, Ordering::SeqCst) + 1;
-        let site = |name: &str, origin_up| SiteHealth { name: name.to_owned(), hosts: vec![format!("{name}.example")], origin_up };
+        let site = |name: &str, origin_up| SiteHealth {
+            name: name.to_owned(),
+            hosts: vec![format!("{name}.example")],
+            redirect_from: vec![],
+            source: "http://127.0.0.1:2368".to_owned(),
+            kind: "generic".to_owned(),
+            origin_up,
+        };
         Health {
             ready: !self.draining.load(Ordering::SeqCst),
             version: "1.2.3".to_owned(),
             uptime: Duration::from_millis(1500),
             workers: asked,
             listening: vec!["127.0.0.1:8080".to_owned(), "unix:/run/s".to_owned()],
+            listeners: vec![ListenerHealth { address: "127.0.0.1:8080".to_owned(), protocol: "http".to_owned() }],
+            cache: CacheHealth::default(),
             trusts_loopback: true,
             sites: vec![site("blog", None), site("ghost", Some(false))],
         }
@@ -56,7 +66,20 @@ impl Console for Fake {
         }
         let mut purges = self.purges.lock().expect("no panic");
         purges.push(command.clone());
-        Ok(PurgeDone { generation: purges.len() as u64, variants: None, covered: "that".to_owned() })
+        Ok(PurgeDone { generation: purges.len() as u64, variants: None, complete: true, covered: "that".to_owned() })
+    }
+
+    fn origins(&self) -> Vec<OriginHealth> {
+        let (site, route) = ("ghost".to_owned(), Some("/api".to_owned()));
+        vec![OriginHealth { site, route, address: "http://127.0.0.1:3000".to_owned(), up: false }]
+    }
+
+    fn reload(&self) -> Result<ReloadDone, ReloadRefused> {
+        match self.reloads.fetch_add(1, Ordering::SeqCst) {
+            0 => Ok(ReloadDone { needs_restart: vec!["server.workers".to_owned()] }),
+            1 => Err(ReloadRefused::Wrong("line 3".to_owned())),
+            _ => Err(ReloadRefused::Busy),
+        }
     }
 
     fn explain(&self, command: &ExplainCommand) -> Result<Json, ExplainRefused> {
@@ -201,6 +224,8 @@ fn every_route_with_and_without_the_token() {
         ("GET /certificates", "", [200, 200, 200], [401, 401, 200]),
         ("POST /certificates/revoke", r#"{"name": "a.example"}"#, [401, 401, 200], [401, 401, 200]),
         ("GET /certificates/revoke", "", [405, 405, 405], [401, 401, 405]),
+        ("POST /reload", "", [401, 401, 200], [401, 401, 200]),
+        ("GET /reload", "", [405, 405, 405], [401, 401, 405]),
         ("GET /nothing", "", [404, 404, 404], [401, 401, 404]),
         ("OPTIONS /purge", "", [405, 405, 405], [401, 401, 405]),
         ("POST /purge", all, [401, 401, 200], [401, 401, 200]),
@@ -286,14 +311,29 @@ fn health_and_status_say_how_it_is() {
     assert_eq!((answer.status, answer.json()), (503, json!({"status": "draining"})));
 
     let answer = server.ask("GET /status HTTP/1.1|HOST", "");
+    let site = |name: &str, origin_up: Option<bool>| {
+        let mut site = json!({
+            "name": name, "hosts": [format!("{name}.example")], "redirect_from": [], "source": "http://127.0.0.1:2368", "kind": "generic",
+        });
+        if let Some(up) = origin_up {
+            site["origin_up"] = up.into();
+        }
+        site
+    };
     let expected = json!({
         "status": "draining",
         "version": "1.2.3",
         "uptime_seconds": 1.5,
         "workers": 3,
         "listening": ["127.0.0.1:8080", "unix:/run/s"],
+        "listeners": [{"address": "127.0.0.1:8080", "protocol": "http"}],
         "trusts_loopback": true,
-        "sites": [{"name": "blog", "hosts": ["blog.example"]}, {"name": "ghost", "hosts": ["ghost.example"], "origin_up": false}],
+        "sites": [site("blog", None), site("ghost", Some(false))],
+        "origins": [{"site": "ghost", "route": "/api", "address": "http://127.0.0.1:3000", "up": false}],
+        "cache": {
+            "memory_bytes": 0, "memory_bytes_max": 0, "resources": 0, "disk": "", "disk_bytes": 0, "disk_bytes_max": 0, "disk_objects": 0,
+            "requests": 0, "hits": 0,
+        },
         "metrics": {
             "seawall_requests_total": {
                 "kind": "counter",
@@ -340,7 +380,7 @@ fn a_purge_is_passed_on_or_refused_with_the_reason() {
         assert_eq!(answer.status, status, "{shown}: {answer:?}");
         assert_eq!(server.purges().get(before), purged.as_ref(), "{shown}");
         if status == 200 {
-            assert_eq!(answer.json(), json!({"generation": before + 1, "variants": null, "covered": "that"}), "{shown}");
+            assert_eq!(answer.json(), json!({"generation": before + 1, "variants": null, "complete": true, "covered": "that"}), "{shown}");
         } else {
             assert!(answer.json()["error"].as_str().is_some_and(|text| text.contains(error)), "{shown}: {answer:?}");
         }
@@ -423,4 +463,17 @@ fn a_shutdown_closes_idle_connections_and_returns() {
     assert_eq!(read_one(&mut idle).status, 200);
     server.stop();
     assert_eq!(idle.read(&mut [0]).expect("closed in order"), 0);
+}
+
+/// What is wrong with a configuration is told to whoever wanted it to be read again.
+#[test]
+fn a_reload_says_what_needs_a_restart_or_what_is_wrong() {
+    let server = Running::start();
+    let reload = || server.ask("POST /reload HTTP/1.1|HOST|Authorization: Bearer TOKEN", "");
+    let done = reload();
+    assert_eq!((done.status, done.json()), (200, json!({"needs_restart": ["server.workers"]})));
+    let refused = reload();
+    assert_eq!(refused.status, 409);
+    assert!(refused.json()["error"].as_str().expect("words").contains("line 3"), "{refused:?}");
+    assert_eq!(reload().status, 503);
 }

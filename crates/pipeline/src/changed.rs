@@ -62,7 +62,7 @@ impl Pipeline {
         times: (Timestamp, Timestamp),
         begun: Generation,
     ) -> Option<(Question, Kept)> {
-        if question.method != Method::POST || status != StatusCode::OK {
+        if question.method != Method::POST || status != StatusCode::OK || question.site.passes() {
             return None;
         }
         let location = headers.get(header::CONTENT_LOCATION)?;

@@ -39,7 +39,7 @@ pub struct Explanation {
     pub site: SiteRules,
     /// Each rule of its policy that was tried, in order.
     pub rules: Vec<Rule>,
-    /// `lookup`, `pass` or `malformed`.
+    /// `lookup`, `pass`, `purge`, `redirect` or `malformed`.
     pub verdict: String,
     /// What the store is asked for.
     pub key: Option<Key>,
@@ -70,6 +70,9 @@ pub struct SiteRules {
     pub kind: String,
     /// Its hosts; none: every host.
     pub hosts: Vec<String>,
+    /// The path of the part that another server answers for, if the request is for one.
+    #[serde(default)]
+    pub route: Option<String>,
 }
 
 /// A rule that was tried.
@@ -99,8 +102,11 @@ pub struct Key {
 /// One stored response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variant {
-    /// Whether this request selects it.
+    /// Whether this request selects it: it fits, and may answer such a request.
     pub selected: bool,
+    /// It fits, and this rule of the lookup refuses it all the same.
+    #[serde(default)]
+    pub refused: Option<String>,
     /// Its status.
     pub status: u16,
     /// What `Vary` nominated, with the value of the request it was stored for; `None`: without that field.
@@ -197,18 +203,25 @@ impl Pipeline {
         let client = Client { peer: None, trusted: false, address: None, scheme, said_http: false };
         let (mut parts, ()) = request.into_parts();
         question::settle_host(scheme, &mut parts.headers);
-        let host = authority(&parts.headers);
+        let host = authority(&parts.headers).to_owned();
         let url = format!("{}://{host}{}", scheme.as_str(), parts.uri);
         let method = parts.method.to_string();
         let mut steps = Steps::default();
-        if let Some(site) = config.router.site(authority(&parts.headers)) {
+        let there = config.router.moved_to(&host).map(str::to_owned);
+        if let Some(site) = config.router.site(there.as_deref().unwrap_or(&host)) {
             entry::explained(site, scheme, &mut parts, &mut steps);
         }
-        let judged = self.judged(&config, client, parts, None, &mut steps);
+        let moved = there.and_then(|there| Some((config.router.site(&there)?, there)));
+        let judged = if moved.is_some() { Err(Unjudged::NoSite) } else { self.judged(&config, client, parts, None, &mut steps) };
         let blank = |site: &Site, verdict: &str, now: Now| Explanation {
             method,
             url,
-            site: SiteRules { name: site.name.clone(), kind: site.policy.settings().kind.name().to_owned(), hosts: site.hosts.clone() },
+            site: SiteRules {
+                name: site.name.clone(),
+                kind: site.policy.settings().kind.name().to_owned(),
+                hosts: site.hosts.clone(),
+                route: site.route.as_ref().map(|route| route.path.clone()),
+            },
             rules: rules(steps),
             verdict: verdict.to_owned(),
             key: None,
@@ -221,6 +234,9 @@ impl Pipeline {
             origin_down_seconds: left(site.down.until(), self.shared.clock.now()),
             now,
         };
+        if let Some((site, there)) = moved {
+            return Some(blank(site, "redirect", redirected(&there)));
+        }
         match judged {
             Err(Unjudged::NoSite) => None,
             Err(Unjudged::Purge { site, .. }) => Some(blank(&site, "purge", purging())),
@@ -246,7 +262,9 @@ impl Pipeline {
         let flight = flight.map(|flight| Flight { followers: flight.followers, arriving: flight.arriving });
         let fields = question.fields();
         let variants = resource.as_deref().map_or(&[][..], |resource| resource.variants());
-        let selected = variants.iter().position(|stored| stored.record.vary.matches(&fields));
+        let fits = variants.iter().position(|stored| stored.record.vary.matches(&fields));
+        let refusal = steps.0.iter().rev().find(|step| step.decided).map(|step| step.rule.to_owned());
+        let fitting = |at: usize| if fits == Some(at) { (refusal.is_none(), refusal.clone()) } else { (false, None) };
         let stored = variants.iter().enumerate();
         let tiers = store.tiers(question.hash, &question.key);
         let names = |held: bool, name: &str| held.then(|| name.to_owned());
@@ -258,7 +276,7 @@ impl Pipeline {
         Explanation {
             url: key.as_ref().map_or(blank.url, ShownKey::url),
             lookup: rules(steps),
-            stored: stored.map(|(at, stored)| self.variant(&question, stored, (selected == Some(at), in_tiers.clone()), now)).collect(),
+            stored: stored.map(|(at, stored)| self.variant(&question, stored, (fitting(at), in_tiers.clone()), now)).collect(),
             stored_under_other_scheme: resource.is_none() && self.is_stored_under_other_scheme(&question),
             uncacheable_seconds: store.uncacheable_until(question.hash).and_then(|until| left(Timestamp::from_millis(until), now)),
             not_kept: self.shared.refusals.get(question.hash).map(|Refusal { reason, status, at }| NotKept {
@@ -293,7 +311,13 @@ impl Pipeline {
         self.shared.store.peek(self.shared.store.hash(&key), &key).is_some()
     }
 
-    fn variant(&self, question: &Question, stored: &Stored, (selected, tiers): (bool, Vec<String>), now: Timestamp) -> Variant {
+    fn variant(
+        &self,
+        question: &Question,
+        stored: &Stored,
+        ((selected, refused), tiers): ((bool, Option<String>), Vec<String>),
+        now: Timestamp,
+    ) -> Variant {
         let record = &stored.record;
         let freshness = &record.freshness;
         let headers = record.headers();
@@ -304,6 +328,7 @@ impl Pipeline {
         let purges = self.shared.store.purged_by(stored).into_iter();
         Variant {
             selected,
+            refused,
             status: record.status.as_u16(),
             vary: nominated(&record.vary),
             age_seconds: freshness.age(now).as_secs(),
@@ -377,6 +402,11 @@ impl Pipeline {
                         None => "Whoever asks the same meanwhile shares the answer.".to_owned(),
                     },
                     None => match if candidate.is_some() { Rc::clone(question) } else { question.to_fetch() }.unshareable() {
+                        Some(why) if question.asked.cookie => {
+                            format!(
+                                "For this request alone: {why}. What comes back is stored only if the origin itself gives it a lifetime."
+                            )
+                        }
                         Some(why) => format!("For this request alone: {why}."),
                         None => "For this request alone: the last answer could not be shared.".to_owned(),
                     },
@@ -416,6 +446,11 @@ fn said(status: CacheStatus<'_>, words: Vec<String>) -> Now {
 
 fn malformed() -> Now {
     let words = vec!["It is answered with 400: its target cannot be understood.".to_owned()];
+    Now { cache_status: String::new(), x_cache: String::new(), words }
+}
+
+fn redirected(there: &str) -> Now {
+    let words = vec![format!("It is redirected to {there}: its own host only leads there.")];
     Now { cache_status: String::new(), x_cache: String::new(), words }
 }
 

@@ -90,6 +90,14 @@ fn request(question: &Question, body: Body) -> Request<Body> {
     let mut request = Request::new(body);
     *request.method_mut() = question.method.clone();
     *request.uri_mut() = question.uri.clone();
+    let route = question.site.route.as_ref();
+    if let Some((route, target)) = route.and_then(|route| Some((route, route.stripped(&question.target)?)))
+        && let (Ok(uri), Ok(prefix)) = (target.parse(), HeaderValue::from_str(&route.path))
+    {
+        *request.uri_mut() = uri;
+        // So that the origin can write links that lead back here.
+        fields.insert("x-forwarded-prefix", prefix);
+    }
     *request.headers_mut() = fields;
     request
 }

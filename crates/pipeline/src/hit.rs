@@ -116,6 +116,10 @@ impl Pipeline {
         if site.https.concerns(client.as_ref(), head.scheme) || site.auth.as_ref().is_some_and(|auth| !auth.is_open(&head)) {
             return None;
         }
+        let site = site.part(head.path);
+        if site.passes() {
+            return None;
+        }
         let mut key = self.key.borrow_mut();
         let is_trusted = client.is_some_and(|client| client.trusted);
         let Verdict::Lookup(asked) = question::verdict(site, is_trusted, &head, &mut key, &mut Silent) else {

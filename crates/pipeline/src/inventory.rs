@@ -4,7 +4,7 @@ use http::header;
 use policy::ShownKey;
 use semantics::{Timestamp, vary::Vary};
 use serde::{Deserialize, Serialize};
-use store::Purged;
+use store::{Purged, Target};
 
 use crate::{Record, Shared};
 
@@ -28,6 +28,15 @@ pub struct Inventory {
     pub left_off: usize,
 }
 
+/// The result of counting what a purge would cover.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Covered {
+    /// Stored responses in memory.
+    pub responses: usize,
+    /// Whether the disk has nothing that is not in memory, too.
+    pub complete: bool,
+}
+
 impl Shared {
     /// What is stored under keys that are `wanted`, and is stale or purged: at most `max` of them. Looking keeps nothing any longer.
     ///
@@ -48,6 +57,27 @@ impl Shared {
             }
         }
         inventory
+    }
+
+    /// Counts what a purge of these targets would cover of what is in memory, without what is purged already. `None`: more than `max` target URIs
+    /// are stored, too many to be looked at.
+    #[must_use]
+    pub fn covered(&self, targets: &[Target], max: usize) -> Option<Covered> {
+        let usage = self.store.usage();
+        if usage.resources > max {
+            return None;
+        }
+        let mut covered = 0;
+        let mut on_disk = 0;
+        for resource in self.store.resources() {
+            let is_covered = |stored: &crate::Stored| {
+                self.store.verdict(stored) != Purged::Hard && targets.iter().any(|target| target.covers(stored.scope()))
+            };
+            covered += resource.variants().iter().filter(|stored| is_covered(stored)).count();
+            on_disk += u64::from(usage.disk_objects > 0 && self.store.tiers(self.store.hash(resource.key()), resource.key()).disk);
+        }
+        // Each of them has at least one file: if there are no further files, memory knows them all.
+        Some(Covered { responses: covered, complete: on_disk >= usage.disk_objects && !usage.disk_is_loading })
     }
 
     fn state(&self, stored: &crate::Stored, now: Timestamp) -> Option<&'static str> {

@@ -28,6 +28,7 @@ mod https;
 mod interim;
 mod inventory;
 mod kept_body;
+mod moved;
 mod next;
 mod note;
 mod parts;
@@ -54,7 +55,7 @@ pub use failure::Failure;
 pub use hit::{Content, Hit, Known};
 pub use https::{Https, Redirect};
 pub use interim::Interim;
-pub use inventory::{Inventory, StoredPage};
+pub use inventory::{Covered, Inventory, StoredPage};
 pub use note::Note;
 pub use pipeline::Pipeline;
 pub use purge::{Purging, TokenCheck};
@@ -63,7 +64,7 @@ pub use record::Record;
 pub use refill::{Refill, Refilling};
 pub use response_fields::ResponseFields;
 pub use shared::Shared;
-pub use site::{Down, Router, Site};
+pub use site::{Down, Parts, Route, Router, Site};
 
 /// The store, as this room fills it.
 pub type Store = store::Store<Record, Failure>;

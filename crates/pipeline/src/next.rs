@@ -6,6 +6,7 @@ use policy::Trace;
 use semantics::{
     Timestamp,
     cache_status::{Forwarded, Outcome},
+    freshness::LifetimeSource,
     reuse::{Reuse, Stale, reuse},
     vary::Vary,
 };
@@ -59,11 +60,11 @@ impl Pipeline {
         trace.notes("vary", || "one fits the fields of this request".to_owned());
         let record = &stored.record;
         let cookie = question.asked.cookie && !record.for_cookies;
-        if trace.decides("for cookies", cookie, || allowed(record.for_cookies, question.asked.cookie)) {
+        if trace.decides("for cookies", cookie, || allowed(record, record.for_cookies, question.asked.cookie)) {
             return Found::Nothing(Forwarded::Bypass);
         }
         let authorization = question.asked.authorization && !record.for_authorization;
-        if trace.decides("for authorization", authorization, || allowed(record.for_authorization, question.asked.authorization)) {
+        if trace.decides("for authorization", authorization, || allowed(record, record.for_authorization, question.asked.authorization)) {
             return Found::Nothing(Forwarded::Bypass);
         }
         let purged = self.shared.store.verdict(stored);
@@ -138,9 +139,12 @@ fn nominated(resource: &Resource<Record>) -> Vec<&str> {
     names
 }
 
-fn allowed(allowed: bool, asked: bool) -> String {
+fn allowed(record: &Record, allowed: bool, asked: bool) -> String {
     match (allowed, asked) {
         (true, _) => "it may answer such requests",
+        (false, true) if record.freshness.source == LifetimeSource::Hold => {
+            "the site's hold keeps it for longer than the origin said: that is for other requests alone"
+        }
         (false, true) => "the origin did not say that it is for everybody",
         (false, false) => "it may not, and this request has none",
     }

@@ -151,6 +151,9 @@ impl Pipeline {
         }
         let client = Client::of(peer, scheme, FieldLines::Map(&parts.headers), &config.trusted_proxies);
         question::settle_host(client.scheme, &mut parts.headers);
+        if let Some(redirect) = self.redirect_moved(&config, &client, &parts, authority(&parts.headers)) {
+            return (redirect, Note { client: client.named(), ..Note::default() });
+        }
         let entry = if config.guarded { self.enter(&config, &client, &mut parts).await } else { Entry::Open };
         if let Entry::Answered(response) = entry {
             let site = config.router.site(authority(&parts.headers)).map(|site| site.id);
@@ -189,13 +192,24 @@ impl Pipeline {
         trace: &mut impl Trace,
     ) -> Result<(Question, Verdict), Unjudged> {
         let authority = authority(&parts.headers).to_owned();
-        let site = config.router.site(&authority).ok_or(Unjudged::NoSite)?;
+        let site = config.router.site(&authority).ok_or(Unjudged::NoSite)?.part(parts.uri.path());
         let target_bytes = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
         let mut key = Vec::with_capacity(KEY_OVERHEAD + authority.len() + target_bytes);
         let fields = RequestFields::from_map(&parts.headers);
         let asks = question::Asks::of(site, parts.uri.path(), &fields);
         let head = question::head(&parts, &fields, &authority, client.scheme);
-        let verdict = question::verdict(site, client.trusted, &head, &mut key, trace);
+        let mut verdict = question::verdict(site, client.trusted, &head, &mut key, trace);
+        if let (Some(route), Verdict::Lookup(_)) = (&site.route, &verdict) {
+            trace.decides(
+                "route",
+                !route.cache,
+                || if route.cache { route.path.clone() } else { format!("{}: cache = false", route.path) },
+            );
+            if !route.cache {
+                verdict = Verdict::Pass("route");
+                key.clear();
+            }
+        }
         if verdict == Verdict::Purge {
             return Err(Unjudged::Purge { site: Rc::clone(site), parts: Box::new(parts), authority });
         }

@@ -7,7 +7,7 @@
 
 use std::{
     cell::{Cell, RefCell},
-    collections::{BTreeMap, VecDeque},
+    collections::VecDeque,
     convert::Infallible,
     net::{IpAddr, Ipv4Addr},
     rc::Rc,
@@ -201,18 +201,27 @@ impl Pipeline {
             tokio::time::sleep(LOOK.min((shared.purged_at() + DELAY).since(shared.clock.now()))).await;
         }
         let run = Run { pipeline: self, purges: shared.refilling.purges.load(Relaxed), ends: shared.clock.now() + TIME_MAX };
-        let mut sites: BTreeMap<u16, VecDeque<Page>> = BTreeMap::new();
+        // Each origin by itself: that of a site, and those of its parts.
+        let mut sites: Vec<(Rc<Site>, RefCell<VecDeque<Page>>)> = Vec::new();
         for (hash, key) in shared.popularity.most() {
-            let site = Replay::of(&key).map(|replay| replay.site);
-            if let Some(site) = site.filter(|_| !self.purged_softly(hash, &key).is_empty()) {
-                sites.entry(site).or_default().push_back(Page { hash, key, attempts: 0 });
+            let Some(site) = self.origin_of(&key).filter(|_| !self.purged_softly(hash, &key).is_empty()) else { continue };
+            let page = Page { hash, key, attempts: 0 };
+            match sites.iter().find(|(known, _)| Rc::ptr_eq(known, &site)) {
+                Some((_, pages)) => pages.borrow_mut().push_back(page),
+                None => sites.push((site, RefCell::new(VecDeque::from([page])))),
             }
         }
-        let sites: Vec<_> = sites.into_iter().filter_map(|(id, pages)| Some((self.site(id)?, RefCell::new(pages)))).collect();
         let pending = sites.iter().filter(|(site, _)| site.refill.lanes > 0).map(|(_, pages)| pages.borrow().len() as u64);
         shared.refilling.pending.store(pending.sum(), Relaxed);
         join_all(sites.iter().flat_map(|(site, pages)| (0..site.refill.lanes).map(|_| run.lane(site, pages)))).await;
         !run.is_overtaken()
+    }
+
+    /// The site that a key belongs to, or the part of it.
+    fn origin_of(&self, key: &[u8]) -> Option<Rc<Site>> {
+        let replay = Replay::of(key)?;
+        let path = replay.target.split_once('?').map_or(replay.target, |(path, _)| path);
+        self.site(replay.site).map(|site| Rc::clone(site.part(path)))
     }
 
     /// The stored responses under a key that a soft purge covers.

@@ -1,4 +1,4 @@
-//! Sites, and which of them a host name means.
+//! Sites, which of them a host name means, and which part of a site a path means.
 
 use std::{
     cell::Cell,
@@ -14,14 +14,20 @@ use std::{
 
 use origins::Origin;
 use policy::Policy;
-use semantics::{Timestamp, target::host_without_port};
+use semantics::{
+    Timestamp,
+    target::{host_without_port, normal_path},
+};
 
 use crate::{
     Auth, Collapse, Https, Refill, ResponseFields,
     trouble::{Failures, Trouble},
 };
 
-/// One publication, as one worker sees it.
+/// One publication, as one worker sees it; or the part of it that another origin answers for, with the rules of that origin.
+///
+/// A part has its site's number, name, and hosts: purges and pages are the site's. Its policy, origin, and what is known of that origin are
+/// its own.
 pub struct Site {
     /// Its number: part of every key. The same site keeps its number when the configuration is reloaded.
     pub id: u16,
@@ -55,6 +61,74 @@ pub struct Site {
     pub auth: Option<Auth>,
     /// What is added to its origin's responses, and taken from them.
     pub fields: ResponseFields,
+    /// Which part of a site this is; `None`: the site.
+    pub route: Option<Route>,
+    /// Its parts. A part has none.
+    pub parts: Parts,
+}
+
+impl Site {
+    /// Finds what answers for a path: the part with the longest route that covers it, or the site itself.
+    ///
+    /// The path is looked at in its normal form, which is the one in the key and the one that the origin gets: a path that is spelled
+    /// differently cannot lead elsewhere than its key says. A path without a normal form belongs to the site, which refuses it.
+    #[must_use]
+    pub fn part<'a>(self: &'a Rc<Self>, path: &str) -> &'a Rc<Self> {
+        if self.parts.0.is_empty() {
+            return self;
+        }
+        let Ok(path) = normal_path(path) else { return self };
+        self.parts.0.iter().find(|part| part.route.as_ref().is_some_and(|route| route.covers(&path))).unwrap_or(self)
+    }
+
+    /// The site, and each of its parts.
+    pub fn with_parts(self: &Rc<Self>) -> impl Iterator<Item = &Rc<Self>> {
+        std::iter::once(self).chain(&self.parts.0)
+    }
+
+    /// Whether no response of it is ever stored.
+    pub(crate) fn passes(&self) -> bool {
+        self.route.as_ref().is_some_and(|route| !route.cache)
+    }
+}
+
+/// The parts of a site, in the order in which they are tried.
+#[derive(Debug, Default)]
+pub struct Parts(Vec<Rc<Site>>);
+
+impl Parts {
+    /// Puts the longest path first, so that the first one that covers a path is the one that is meant.
+    #[must_use]
+    pub fn new(parts: Vec<Site>) -> Self {
+        let mut parts: Vec<Rc<Site>> = parts.into_iter().map(Rc::new).collect();
+        parts.sort_by_key(|part| std::cmp::Reverse(part.route.as_ref().map_or(0, |route| route.path.len())));
+        Self(parts)
+    }
+}
+
+/// The path of a part, and what is done with requests below it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Route {
+    /// The path in normal form, without a slash at its end: `/api` covers `/api` and `/api/x`, and not `/apis`.
+    pub path: String,
+    /// Whether the origin is asked for what comes after the path: for `/x` instead of `/api/x`.
+    pub strip_prefix: bool,
+    /// Whether the cache is asked. Otherwise each request goes to the origin as it came.
+    pub cache: bool,
+}
+
+impl Route {
+    /// Whether a path in normal form is this one or below it.
+    #[must_use]
+    pub fn covers(&self, path: &str) -> bool {
+        path.strip_prefix(self.path.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    /// Makes the target that the origin is asked for of `target`, a path in normal form with its query; `None`: the origin is asked for the same.
+    pub(crate) fn stripped(&self, target: &str) -> Option<String> {
+        let rest = target.strip_prefix(self.path.as_str()).filter(|_| self.strip_prefix)?;
+        Some(if rest.starts_with('/') { rest.to_owned() } else { format!("/{rest}") })
+    }
 }
 
 /// Whether the origin is known to be down: it could not be connected to. What single requests come to says nothing about the others.
@@ -119,10 +193,13 @@ impl fmt::Debug for Site {
 /// Finds the site of a host.
 #[derive(Debug, Default)]
 pub struct Router {
-    exact: HashMap<String, Rc<Site>>,
+    /// `None`: it only leads to another one.
+    exact: HashMap<String, Option<Rc<Site>>>,
     below: Vec<(String, Rc<Site>)>,
     any: Option<Rc<Site>>,
     health_path: Option<String>,
+    /// Hosts that only lead to another one: the host, and that other.
+    moved: HashMap<String, String>,
 }
 
 impl Router {
@@ -137,7 +214,7 @@ impl Router {
             for host in &site.hosts {
                 match host.strip_prefix('*') {
                     Some(suffix) => router.below.push((suffix.to_owned(), Rc::clone(&site))),
-                    None => drop(router.exact.insert(host.clone(), Rc::clone(&site))),
+                    None => drop(router.exact.insert(host.clone(), Some(Rc::clone(&site)))),
                 }
             }
         }
@@ -152,18 +229,34 @@ impl Router {
             return self.any.as_ref();
         }
         let mut lower = [0_u8; 255];
-        let host = host_without_port(authority).as_bytes();
-        let host = host.strip_suffix(b".").unwrap_or(host);
-        let lower = lower.get_mut(..host.len())?;
-        lower.copy_from_slice(host);
-        lower.make_ascii_lowercase();
-        let host = std::str::from_utf8(lower).ok()?;
-        self.exact
-            .get(host)
-            .or_else(|| {
-                self.below.iter().find(|(suffix, _)| host.len() > suffix.len() && host.ends_with(suffix.as_str())).map(|(_, site)| site)
-            })
+        let host = lower_host(authority, &mut lower)?;
+        if let Some(site) = self.exact.get(host) {
+            return site.as_ref();
+        }
+        self.below
+            .iter()
+            .find(|(suffix, _)| host.len() > suffix.len() && host.ends_with(suffix.as_str()))
+            .map(|(_, site)| site)
             .or(self.any.as_ref())
+    }
+
+    /// Adds hosts that only lead to another one: each with the name to which its visitors are sent. They belong to no site, also where
+    /// one has all names.
+    #[must_use]
+    pub fn with_moved(mut self, moved: impl IntoIterator<Item = (String, String)>) -> Self {
+        for (host, there) in moved {
+            self.exact.insert(host.clone(), None);
+            self.moved.insert(host, there);
+        }
+        self
+    }
+
+    /// The host to which visitors of this one are sent.
+    pub(crate) fn moved_to(&self, authority: &str) -> Option<&str> {
+        if self.moved.is_empty() {
+            return None;
+        }
+        self.moved.get(lower_host(authority, &mut [0; 255])?).map(String::as_str)
     }
 
     /// The same, answering health checks at this path for whatever host.
@@ -186,6 +279,59 @@ impl Router {
 
     /// Every site, once for each of its names.
     pub(crate) fn sites(&self) -> impl Iterator<Item = &Rc<Site>> {
-        self.exact.values().chain(self.below.iter().map(|(_, site)| site)).chain(&self.any)
+        self.exact.values().flatten().chain(self.below.iter().map(|(_, site)| site)).chain(&self.any)
+    }
+}
+
+/// The host of an authority in lower case, without the dot of a name that is written to its end. `None`: no host is that long.
+fn lower_host<'a>(authority: &str, lower: &'a mut [u8; 255]) -> Option<&'a str> {
+    let host = host_without_port(authority).as_bytes();
+    let host = host.strip_suffix(b".").unwrap_or(host);
+    let lower = lower.get_mut(..host.len())?;
+    lower.copy_from_slice(host);
+    lower.make_ascii_lowercase();
+    std::str::from_utf8(lower).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn route(path: &str, strip_prefix: bool) -> Route {
+        Route { path: path.to_owned(), strip_prefix, cache: true }
+    }
+
+    #[test]
+    fn a_route_covers_its_path_and_what_is_below_it() {
+        for (path, covered) in [
+            ("/api", true),
+            ("/api/", true),
+            ("/api/x/y", true),
+            ("/api//x", true),
+            ("/apis", false),
+            ("/api;x", false),
+            ("/api.json", false),
+            ("//api", false),
+            ("/API", false),
+            ("/x/api", false),
+            ("/", false),
+        ] {
+            assert_eq!(route("/api", false).covers(path), covered, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_prefix_is_stripped_and_a_path_is_left() {
+        for (target, expected) in [
+            ("/api/x?y=1", "/x?y=1"),
+            ("/api/", "/"),
+            ("/api", "/"),
+            ("/api?y=/api", "/?y=/api"),
+            ("/api/api/x", "/api/x"),
+            ("/api//x", "//x"),
+        ] {
+            assert_eq!(route("/api", true).stripped(target).as_deref(), Some(expected), "{target}");
+            assert_eq!(route("/api", false).stripped(target), None, "{target}");
+        }
     }
 }

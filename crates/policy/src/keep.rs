@@ -119,8 +119,13 @@ impl Policy {
             return Err(NotKept::RedirectLoop);
         }
         let freshness = self.freshness(seen, &directives);
-        storable(seen.method, seen.request, seen.asked.authorization, seen.status, seen.headers, &directives, &freshness)
-            .map_err(NotKept::NotStorable)?;
+        storable(seen.method, seen.request, seen.asked.authorization, seen.status, seen.headers, &directives, &freshness).map_err(
+            |why| {
+                // Without the cookie the site's hold would have kept it.
+                let is_held_for_others = why == NotStorable::Unfresh && seen.asked.cookie && self.hold(seen, &directives, false).is_some();
+                if is_held_for_others { NotKept::Cookie } else { NotKept::NotStorable(why) }
+            },
+        )?;
         // A lifetime of nothing is no word that an answer is for all: it would come out again when the origin is down.
         let by_origin = freshness.source == LifetimeSource::Explicit && freshness.lifetime > freshness.initial_age;
         if seen.asked.cookie && !by_origin {
@@ -151,7 +156,7 @@ impl Policy {
     /// The lifetime: the origin's, or the site's hold if that is longer.
     fn freshness(&self, seen: &Seen<'_>, directives: &ResponseDirectives) -> Freshness {
         let mut freshness = Freshness::of(seen.status, seen.headers, directives, seen.request_time, seen.response_time);
-        if let Some(hold) = self.hold(seen, directives)
+        if let Some(hold) = self.hold(seen, directives, seen.asked.is_personal())
             && freshness.lifetime.saturating_sub(freshness.initial_age) < hold
         {
             freshness = freshness.with_hold(hold);
@@ -173,9 +178,9 @@ impl Policy {
 
     /// How long the site wants to keep this kind of answer beyond the origin's word. Never against `no-cache`, and never for an answer to
     /// somebody: a hold is our promise, not the origin's.
-    fn hold(&self, seen: &Seen<'_>, directives: &ResponseDirectives) -> Option<Duration> {
+    fn hold(&self, seen: &Seen<'_>, directives: &ResponseDirectives, is_personal: bool) -> Option<Duration> {
         let hold = self.settings().hold?;
-        if directives.no_cache.is_present() || seen.asked.is_personal() {
+        if directives.no_cache.is_present() || is_personal {
             return None;
         }
         match seen.status.as_u16() {
@@ -341,6 +346,15 @@ mod tests {
         }
         assert_eq!(case(500, &[]).lifetime(held(60)), None);
         assert_eq!(case(302, &[]).lifetime(held(60)), None);
+    }
+
+    /// Somebody else's answer would have been held: it is the cookie that keeps this one from being stored, and not the answer.
+    #[test]
+    fn an_answer_that_only_the_hold_would_keep_is_refused_for_its_cookie() {
+        let with_cookie = |settings| Case { asked: COOKIE, ..case(200, &[]) }.keep(settings).err();
+        assert_eq!(with_cookie(held(60)), Some(NotKept::Cookie));
+        assert_eq!(with_cookie(generic()), Some(NotKept::NotStorable(NotStorable::Unfresh)));
+        assert_eq!(Case { asked: COOKIE, ..case(302, &[]) }.keep(held(60)).err(), Some(NotKept::NotStorable(NotStorable::Unfresh)));
     }
 
     #[test]

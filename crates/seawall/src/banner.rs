@@ -1,6 +1,6 @@
 //! What is said at the start: what was found, where it is served, what to try next.
 
-use std::{fmt::Write, net::SocketAddr, path::Path, time::Duration};
+use std::{fmt::Write, net::SocketAddr, time::Duration};
 
 use edge::Socket;
 use futures_util::future::join_all;
@@ -9,6 +9,7 @@ use store::DiskState;
 use tracing::Level;
 
 use crate::{
+    check::route_line,
     config::settings::{AccessLog, OriginHost, Settings, Site, Source},
     server::Server,
     told,
@@ -65,6 +66,9 @@ pub(crate) fn print(banner: &Banner<'_>) {
     let mut text = format!("\nSeawall {}\n\n", env!("CARGO_PKG_VERSION"));
     for (site, found) in settings.sites.iter().zip(*origins) {
         line(&mut text, "site", &site_line(site));
+        for route in &site.routes {
+            line(&mut text, "route", &route_line(route));
+        }
         if !found.is_empty() {
             line(&mut text, "", found);
         }
@@ -117,7 +121,7 @@ fn place(socket: &Socket) -> String {
 
 /// Says what the disk keeps. None: there is no server whose pages would be kept.
 fn disk(settings: &Settings, state: DiskState) -> Option<String> {
-    let has_server = settings.sites.iter().any(|site| matches!(site.source, Source::Http(_)));
+    let has_server = settings.sites.iter().any(|site| matches!(site.source, Source::Http(_)) || !site.routes.is_empty());
     let forgets = "a restart forgets what is stored";
     let Some((dir, size_max)) = settings.disk_tier() else {
         return has_server.then(|| format!("none: {forgets}"));
@@ -132,30 +136,12 @@ fn disk(settings: &Settings, state: DiskState) -> Option<String> {
     })
 }
 
-fn site_line(site: &Site) -> String {
-    let source = match &site.source {
-        Source::Http(addresses) => addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
-        Source::Files(folder) | Source::Blog(folder) => folder.display().to_string(),
-    };
+pub(crate) fn site_line(site: &Site) -> String {
+    let source = &site.source;
     let hosts = if site.hosts.is_empty() { String::new() } else { format!("{} <- ", site.hosts.join(", ")) };
     format!("{hosts}{source} ({})", site.kind.as_str())
 }
 
 fn line(text: &mut String, name: &str, value: &str) {
     let _ = writeln!(text, "  {name:<10} {value}");
-}
-
-/// What `seawall check` says of a good file.
-pub(crate) fn checked(path: &Path, settings: &Settings) -> String {
-    let mut text = format!("{} is fine.\n", path.display());
-    for site in &settings.sites {
-        line(&mut text, "site", &site_line(site));
-        if let Some(auth) = &site.auth {
-            line(&mut text, "", &format!("asks for a password from {}", auth.file.display()));
-        }
-    }
-    for warning in &settings.warnings {
-        line(&mut text, "warning", warning);
-    }
-    text
 }

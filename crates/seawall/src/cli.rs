@@ -4,15 +4,58 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args, Parser, Subcommand};
+use clap::{
+    ArgGroup, Args, Parser, Subcommand,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
+use clap_complete::Shell;
 
 /// Keeps your site fast, correct, and up when the crowd comes.
 #[derive(Clone, Debug, Parser)]
-#[command(name = "seawall", version, disable_help_subcommand = true, after_help = TOP_EXAMPLES)]
+#[command(name = "seawall", version, disable_help_subcommand = true, help_template = TOP_HELP)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// Flags of other programs, each with what to type here instead.
+const OTHER_FLAGS: [(&str, &str); 14] = [
+    ("--port", "--listen 0.0.0.0:80 says where visitors reach Seawall, address and port"),
+    ("-p", "--listen 0.0.0.0:80 says where visitors reach Seawall, address and port"),
+    ("--bind", "--listen 127.0.0.1:8080 says where visitors reach Seawall"),
+    ("--address", "--listen 127.0.0.1:8080 says where visitors reach Seawall"),
+    ("--host", "--domain NAME is the site's public name; --listen ADDR says where visitors reach Seawall"),
+    ("--hostname", "--domain NAME is the site's public name"),
+    ("--root", "the folder stands by itself: seawall serve FOLDER"),
+    ("--dir", "the folder stands by itself: seawall serve FOLDER"),
+    ("--to", "the server's address stands by itself: seawall serve http://127.0.0.1:2368"),
+    ("--upstream", "the server's address stands by itself: seawall serve http://127.0.0.1:2368"),
+    ("--cert", "--tls-cert FILE is the certificate"),
+    ("--key", "--tls-key FILE is the certificate's key"),
+    ("--ttl", "--hold DURATION keeps pages for that long"),
+    ("--header", "-H 'FIELD: VALUE', or --field, is a field of the request"),
+];
+
+impl Cli {
+    /// Reads the command line. A mistake ends the process, with a guess at what was meant.
+    #[must_use]
+    pub fn of_the_process() -> Self {
+        Self::read(std::env::args_os()).unwrap_or_else(|mistake| mistake.exit())
+    }
+
+    fn read(arguments: impl IntoIterator<Item = impl Into<std::ffi::OsString> + Clone>) -> Result<Self, clap::Error> {
+        Self::try_parse_from(arguments).map_err(|mut mistake| {
+            if let (ErrorKind::UnknownArgument, Some(ContextValue::String(typed))) = (mistake.kind(), mistake.get(ContextKind::InvalidArg))
+                && let Some((_, tip)) = OTHER_FLAGS.iter().find(|(other, _)| other == typed)
+            {
+                // What it is called is known: that goes before the flag that is spelled most like it.
+                mistake.remove(ContextKind::SuggestedArg);
+                mistake.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![(*tip).into()]));
+            }
+            mistake
+        })
+    }
 }
 
 /// The commands.
@@ -20,8 +63,8 @@ pub struct Cli {
 pub enum Command {
     /// Serve a site: a server such as Ghost, a folder of files, or a folder of Markdown
     Serve(Box<Serve>),
-    /// Check a configuration file and show every error in it
-    Check(Check),
+    /// Check what `serve` would do, and show every error: in flags, file, and folder
+    Check(Box<Check>),
     /// Write an example blog to start from
     New(New),
     /// Take pages out of the cache of a running Seawall
@@ -32,21 +75,60 @@ pub enum Command {
     Warm(Warm),
     /// List the certificates of a running Seawall, or replace and revoke one
     Certificates(Certificates),
+    /// Show what runs: sites, the servers behind them, the cache, certificates
+    Status(Status),
+    /// Have a running Seawall read its configuration again
+    Reload(Reload),
     /// Check that a running Seawall serves; for containers and monitors
     Health(Health),
+    /// Write what a shell needs to complete commands and flags
+    Completions(Completions),
+    /// Explain a command
+    Help(Help),
     /// Write the manual page, made of these help texts; for packages
     #[command(hide = true)]
     Manual,
 }
 
-const TOP_EXAMPLES: &str = "\
+/// The commands stand in groups, in the order in which they are needed. A test holds the list complete.
+const TOP_HELP: &str = "\
+{about}
+
+Usage: seawall COMMAND [ARGUMENTS]
+
+Begin:
+  serve         Serve a site: a server such as Ghost, a folder of files, or a folder of Markdown
+  check         Check what `serve` would do, and show every error: in flags, file, and folder
+  new           Write an example blog to start from
+
+Look after what runs:
+  status        Show what runs: sites, the servers behind them, the cache, certificates
+  reload        Have it read its configuration again
+  certificates  List the certificates, or have one replaced and revoked
+  health        Say whether it is well; for containers and monitors
+
+Look after the cache:
+  explain       Say why a page is, or is not, answered from the cache
+  purge         Take pages out of the cache
+  warm          Fill the cache before readers come
+
+More:
+  help          Explain a command: seawall help serve
+  completions   Write what a shell needs to complete commands and flags
+
+Options:
+{options}
+
 Examples:
   seawall serve http://127.0.0.1:2368    in front of Ghost
   seawall serve ./public                 a folder with an index.html
+  seawall serve ./public --domain blog.example.org
+                                         for everybody, with a certificate that comes by itself
   seawall new my-blog                    write an example blog ...
   seawall serve my-blog                  ... and serve it: http://127.0.0.1:8080
 
-`seawall serve --help` shows what can be changed.";
+`seawall help COMMAND` shows what can be changed, with examples.
+";
 
 const SERVE_EXAMPLES: &str = "\
 Examples:
@@ -66,10 +148,12 @@ Examples:
       Everything from a file. Without --config and SOURCE, ./seawall.toml is read if there is one.";
 
 /// SOURCE and the flags of `seawall serve`. Each can be said by a variable, too: see [`variable`].
-const SERVE_WORDS: [&str; 18] = [
+const SERVE_WORDS: [&str; 20] = [
     "SOURCE",
     "--listen",
     "--domain",
+    "--redirect-from",
+    "--route",
     "--tls-listen",
     "--tls-cert",
     "--tls-key",
@@ -119,6 +203,14 @@ pub struct Serve {
     /// The public name of the site; can be given several times. Listens on ports 80 and 443 of every address, unless --listen and --tls-listen say otherwise, and sends visitors to https once there is a certificate
     #[arg(long, value_name = "NAME")]
     pub domain: Vec<String>,
+
+    /// A name whose visitors are sent to the (first) --domain, such as www.example.org; it gets a certificate too. Can be given several times
+    #[arg(long, value_name = "NAME")]
+    pub redirect_from: Vec<String>,
+
+    /// A part of the site that another server answers for, such as /api=http://127.0.0.1:3000; can be given several times
+    #[arg(long, value_name = "PATH=URL")]
+    pub route: Vec<String>,
 
     /// The address for visitors over HTTPS; can be given several times [default, with a certificate: 127.0.0.1:8443]
     #[arg(long, value_name = "ADDR")]
@@ -182,20 +274,33 @@ pub struct Serve {
     pub hold: Option<String>,
 }
 
-/// Check a configuration file.
-#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
-pub struct Check {
-    /// The file to check [default: ./seawall.toml]
-    #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
+const CHECK_EXAMPLES: &str = "\
+Examples:
+  seawall check
+      ./seawall.toml: every error with its line, and what to do about it.
 
-    /// Also check what certificates depend on: DNS, ports, CAA records, the clock, the authority
+  seawall check --config /etc/seawall.toml
+      Another file.
+
+  seawall check ./posts
+      What `seawall serve ./posts` would do: also the front matter of its Markdown, or the lines of _redirects and _headers.
+
+  seawall check --acme --domain blog.example.org
+      Whether a certificate can be had for this name.
+
+Everything that `seawall serve` takes can be given here, too. Nothing is started, and no server is asked. Exit code 0: all is well; 1: something is wrong.";
+
+/// Check what `seawall serve` would do with the same words.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(after_help = CHECK_EXAMPLES)]
+pub struct Check {
+    /// Look at what certificates depend on instead: the names' DNS, ports, CAA records, the clock, the authority
     #[arg(long)]
     pub acme: bool,
 
-    /// With --acme: the names that you would give to `seawall serve --domain`, if there is no file yet; can be given several times
-    #[arg(long, value_name = "NAME", requires = "acme")]
-    pub domain: Vec<String>,
+    /// What would be served, and how.
+    #[command(flatten)]
+    pub serve: Serve,
 }
 
 /// Write an example blog.
@@ -389,6 +494,66 @@ pub enum CertificateAction {
     },
 }
 
+const STATUS_EXAMPLES: &str = "\
+Examples:
+  seawall status
+      Version, sites, whether the servers behind them are up, the cache and how often it was enough, certificates.
+
+  seawall status --json
+      The same and all metrics, for scripts.";
+
+/// Show what runs.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(after_help = STATUS_EXAMPLES)]
+pub struct Status {
+    /// Write JSON instead of text
+    #[arg(long)]
+    pub json: bool,
+
+    /// The running Seawall.
+    #[command(flatten)]
+    pub access: Access,
+}
+
+const RELOAD_EXAMPLES: &str = "\
+Examples:
+  seawall reload
+      After an edit of seawall.toml. No connection is dropped. Errors are shown with their lines, and everything stays as it was.
+
+It is the same as a SIGHUP, and says what came of it. Exit code 0: done; 1: refused.";
+
+/// Have a running Seawall read its configuration again.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(after_help = RELOAD_EXAMPLES)]
+pub struct Reload {
+    /// The running Seawall.
+    #[command(flatten)]
+    pub access: Access,
+}
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  seawall completions bash > ~/.local/share/bash-completion/completions/seawall
+  seawall completions zsh > ~/.zfunc/_seawall
+  seawall completions fish > ~/.config/fish/completions/seawall.fish";
+
+/// Write what a shell needs to complete commands and flags.
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
+#[command(after_help = COMPLETIONS_EXAMPLES)]
+pub struct Completions {
+    /// The shell
+    #[arg(value_name = "SHELL", value_enum)]
+    pub shell: Shell,
+}
+
+/// Explain a command.
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Help {
+    /// The command, such as serve, or certificates revoke
+    #[arg(value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
 /// Check that a running Seawall serves: exit code 0 if it does, 1 if it does not.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
@@ -474,6 +639,51 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    /// Whoever comes from another program is told what it is called here.
+    #[test]
+    fn the_flags_of_other_programs_lead_to_ours() {
+        for (line, expected) in [
+            ("seawall serve public --port 80", "--listen 0.0.0.0:80"),
+            ("seawall serve public -p 80", "--listen 0.0.0.0:80"),
+            ("seawall serve --root public", "seawall serve FOLDER"),
+            ("seawall check public --lisen 1", "'--listen'"),
+        ] {
+            let shown = Cli::read(line.split_whitespace()).expect_err(line).to_string();
+            assert!(shown.contains(expected) && !shown.contains("as a value"), "{line}\n{shown}");
+        }
+    }
+
+    /// The groups are written by hand.
+    #[test]
+    fn the_groups_of_the_help_name_every_command_and_nothing_else() {
+        let named: Vec<&str> = TOP_HELP
+            .lines()
+            .take_while(|line| !line.starts_with("Options"))
+            .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
+            .collect();
+        let mut all: Vec<String> = Cli::command()
+            .get_subcommands()
+            .filter(|command| !command.is_hide_set())
+            .map(|command| command.get_name().to_owned())
+            .collect();
+        let mut listed: Vec<String> = named.into_iter().map(str::to_owned).collect();
+        all.sort();
+        listed.sort();
+        assert_eq!(listed, all);
+    }
+
+    #[test]
+    fn check_takes_whatever_serve_takes() {
+        let line = "./public --route /api=http://127.0.0.1:1 --domain a.example --redirect-from www.a.example --kind static";
+        let (Ok(Command::Check(check)), Ok(Command::Serve(serve))) =
+            (parse(&format!("seawall check {line}")), parse(&format!("seawall serve {line}")))
+        else {
+            panic!("both")
+        };
+        assert_eq!(check.serve, *serve);
+        assert!(!check.acme);
     }
 
     #[test]

@@ -4,24 +4,28 @@ use std::{
     fs,
     io::{self, Write},
     panic,
-    path::Path,
     process::ExitCode,
     time::Duration,
 };
 
 use anyhow::{Context, bail};
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use tracing::Level;
 
 use crate::{
-    admin_client::AdminClient,
-    automatic, banner, certificate_list,
-    cli::{Access, CertificateAction, Certificates, Check, Cli, Command, Explain, Health, New, Purge, PurgeMode, PurgeTarget, Serve, Warm},
+    admin_client::{AdminClient, AdminError},
+    automatic, certificate_list,
+    check::Checked,
+    cli::{
+        Access, CertificateAction, Certificates, Check, Cli, Command, Completions, Explain, Health, Help, New, Purge, PurgeMode,
+        PurgeTarget, Reload, Serve, Status, Warm,
+    },
     config::{self, ConfigErrors},
     explain, manual,
     passed::PassedSockets,
     process, purge,
     signals::Signals,
+    status,
     terminal::has_colour,
     told,
     try_next::Reach,
@@ -31,12 +35,15 @@ use crate::{
 /// One that takes longer is not well. Shorter than what Docker and systemd wait.
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// A large blog takes a while to be read again; the server waits a little less.
+const RELOAD_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// Runs what was typed. Exit code 0: done; 1: it could not be done, and the reason is on standard error; 2: it was mistyped.
 #[must_use]
 pub fn run() -> ExitCode {
     // Before anything else: until then a signal would end the process. Other commands are ended by signals, as is usual.
     let taken = std::env::args_os().nth(1).is_some_and(|command| command == "serve").then(Taken::take);
-    let cli = Cli::parse();
+    let cli = Cli::of_the_process();
     start_diagnostics();
     panic::set_hook(Box::new(told::panicked));
     let done = match cli.command {
@@ -47,8 +54,12 @@ pub fn run() -> ExitCode {
         Command::Explain(explain) => self::explain(&explain),
         Command::Warm(warm) => self::warm(&warm),
         Command::Certificates(certificates) => self::certificates(&certificates),
+        Command::Status(status) => self::status(&status),
+        Command::Reload(reload) => self::reload(&reload),
         Command::Health(health) => self::health(&health),
         Command::Manual => say(&manual::page()).map(|()| ExitCode::SUCCESS).map_err(Into::into),
+        Command::Completions(completions) => self::completions(&completions),
+        Command::Help(help) => self::help(&help),
     };
     let code = done.unwrap_or_else(|error| {
         complain(&error);
@@ -84,8 +95,8 @@ fn serve(serve: &Serve, taken: Taken) -> anyhow::Result<ExitCode> {
 
 /// What certificates depend on; in the environment of `seawall serve`, which decides where they are kept.
 fn check_acme(check: &Check) -> anyhow::Result<ExitCode> {
-    let mut serve = Serve { config: check.config.clone(), domain: check.domain.clone(), ..Serve::default() };
-    if check.config.is_none() && !check.domain.is_empty() {
+    let mut serve = check.serve.clone();
+    if serve.config.is_none() && serve.source.is_none() && !serve.domain.is_empty() {
         // What is served is of no matter here.
         serve.source = Some("http://127.0.0.1".to_owned());
     }
@@ -102,14 +113,85 @@ fn check(check: &Check) -> anyhow::Result<ExitCode> {
     if check.acme {
         return check_acme(check);
     }
-    let path = check.config.as_deref().unwrap_or_else(|| Path::new(config::DEFAULT_FILE));
-    match config::check(path) {
-        Ok(settings) => {
-            say(&banner::checked(path, &settings))?;
-            Ok(ExitCode::SUCCESS)
-        }
-        Err(errors) => Ok(show(&errors)),
+    let settings = match config::load(&check.serve, env) {
+        Ok(settings) => settings,
+        Err(errors) => return Ok(show(&errors)),
+    };
+    let Checked { text, faults } = crate::check::check(&name_of(&check.serve), &settings);
+    for fault in &faults {
+        told::tell(Level::ERROR, &format!("error: {fault}\n"));
     }
+    say(&text)?;
+    Ok(if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Names what was read: the source, or else the file.
+fn name_of(serve: &Serve) -> String {
+    let said = |value: Option<String>, variable: &str| value.or_else(|| env(variable).filter(|value| !value.is_empty()));
+    said(serve.source.clone(), "SEAWALL_SOURCE")
+        .or_else(|| said(serve.config.as_ref().map(|path| path.display().to_string()), "SEAWALL_CONFIG"))
+        .unwrap_or_else(|| config::DEFAULT_FILE.to_owned())
+}
+
+fn status(status: &Status) -> anyhow::Result<ExitCode> {
+    let client = match admin_client(&status.access)? {
+        Ok(client) => client,
+        Err(errors) => return Ok(show(&errors)),
+    };
+    if status.json {
+        say(&format!("{}\n", serde_json::to_string_pretty(&status::json(&client)?)?))?;
+    } else {
+        say(&status::text(&client, has_colour(&io::stdout()))?)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn reload(reload: &Reload) -> anyhow::Result<ExitCode> {
+    let client = match admin_client(&reload.access)? {
+        Ok(client) => client.within(RELOAD_TIMEOUT),
+        Err(errors) => return Ok(show(&errors)),
+    };
+    match client.post::<admin::ReloadDone>("/reload", "") {
+        Ok(done) if done.needs_restart.is_empty() => say("Reloaded.\n")?,
+        Ok(done) => say(&format!("Reloaded. Needs a restart to take effect: {}.\n", done.needs_restart.join(", ")))?,
+        // What is wrong has lines of its own.
+        Err(AdminError::Refused { error, remedy, .. }) => {
+            told::tell(Level::ERROR, &format!("error: {}\n  {remedy}\n", error.trim_end()));
+            return Ok(ExitCode::FAILURE);
+        }
+        Err(error) => return Err(error.into()),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn completions(completions: &Completions) -> anyhow::Result<ExitCode> {
+    let mut script = Vec::new();
+    clap_complete::generate(completions.shell, &mut Cli::command(), "seawall", &mut script);
+    io::stdout().lock().write_all(&script)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The help of a command, or of a command's command.
+fn help(help: &Help) -> anyhow::Result<ExitCode> {
+    let mut command = Cli::command();
+    command.build();
+    let mut found = &mut command;
+    for name in &help.command {
+        if found.find_subcommand(name).is_none() {
+            // With a guess at what was meant.
+            Cli::parse_from(["seawall"].into_iter().map(str::to_owned).chain(help.command.iter().cloned()));
+            bail!("there is no command \"{}\"\n  `seawall help` lists them.", help.command.join(" "));
+        }
+        found = found.find_subcommand_mut(name).expect("it was found a moment ago");
+    }
+    // As `seawall` alone and `seawall COMMAND --help` have it.
+    let text = if help.command.is_empty() { found.render_help() } else { found.render_long_help() };
+    if has_colour(&io::stdout()) {
+        say(&text.ansi().to_string())?
+    } else {
+        say(&text.to_string())?
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn new(new: &New) -> anyhow::Result<ExitCode> {
@@ -145,8 +227,8 @@ fn purge(purge: &Purge) -> anyhow::Result<ExitCode> {
         PurgeTarget::All => admin::PurgeTarget::All,
     };
     let command = admin::PurgeCommand { target, hard: purge.mode() == PurgeMode::Hard };
-    let covered = purge::run(access.address, token.as_str(), &command)?;
-    confirm(&format!("Purged {covered}.\n"));
+    let said = purge::run(access.address, token.as_str(), &command)?;
+    confirm(&format!("{said}\n"));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -7,23 +7,31 @@ use std::{
 };
 
 use admin::{
-    CertificateState, Console, ExplainCommand, ExplainRefused, Health, Metric, PurgeCommand, PurgeDone, PurgeRefused, PurgeTarget,
-    RevokeRefused, SiteHealth, StoredCommand,
+    CacheHealth, CertificateState, Console, ExplainCommand, ExplainRefused, Health, ListenerHealth, Metric, OriginHealth, PurgeCommand,
+    PurgeDone, PurgeRefused, PurgeTarget, ReloadDone, ReloadRefused, RevokeRefused, SiteHealth, StoredCommand,
 };
 use edge::Socket;
 use http::Uri;
+use pipeline::OUTCOMES;
 use semantics::{
     Scheme,
     target::{canonical_authority, host_without_port},
 };
-use store::{Hardness, Target};
+use store::{DiskState, Hardness, Target};
 
 use tokio::runtime::Builder;
 
-use crate::{automatic, explain, metrics, plan::SitePlan, server::State};
+use crate::{
+    automatic, explain, metrics,
+    plan::{ServerState, SitePlan},
+    server::{Reloader, State},
+};
 
 /// Stored responses in one list: some 10 MB of JSON.
 const STORED_MAX: usize = 50_000;
+
+/// Stored target URIs that are looked at to count what a purge covers: a tenth of a second's work.
+const COUNTED_MAX: usize = 200_000;
 
 /// How long a new certificate is waited for; the admin listener ends its connections after a minute.
 const REVOKE_WAIT: Duration = Duration::from_secs(50);
@@ -84,8 +92,54 @@ fn socket_name(socket: &Socket) -> String {
     }
 }
 
+fn listener(socket: &Socket) -> ListenerHealth {
+    let (address, protocol) = match socket {
+        Socket::Tcp(address) => (address.to_string(), "http"),
+        Socket::Tls(address) => (address.to_string(), "https"),
+        Socket::Quic(address) => (address.to_string(), "http3"),
+        Socket::Unix(path) => (format!("unix:{}", path.display()), "http"),
+    };
+    ListenerHealth { address, protocol: protocol.to_owned() }
+}
+
 fn site_health(site: &SitePlan) -> SiteHealth {
-    SiteHealth { name: site.name().to_owned(), hosts: site.hosts().to_vec(), origin_up: site.origin_up() }
+    let settings = site.settings();
+    SiteHealth {
+        name: site.name().to_owned(),
+        hosts: site.hosts().to_vec(),
+        redirect_from: settings.redirect_from.clone(),
+        source: settings.source.to_string(),
+        kind: settings.kind.as_str().to_owned(),
+        origin_up: site.origin_up(),
+    }
+}
+
+fn cache_health(state: &State) -> CacheHealth {
+    let usage = state.shared.store.usage();
+    let settings = &state.plan.load().settings;
+    let counted = state.snapshot();
+    let of = |names: &[&str]| {
+        let counted = OUTCOMES.iter().zip(counted.outcomes).filter(|(name, _)| names.contains(name));
+        counted.map(|(_, count)| count).sum::<u64>()
+    };
+    CacheHealth {
+        memory_bytes: usage.bytes,
+        memory_bytes_max: settings.cache_memory,
+        resources: usage.resources as u64,
+        disk: match usage.disk {
+            DiskState::Off => "off",
+            DiskState::Working => "working",
+            DiskState::Full => "full",
+            DiskState::ReadOnly => "read-only",
+            DiskState::Failing => "failing",
+        }
+        .to_owned(),
+        disk_bytes: usage.disk_bytes,
+        disk_bytes_max: settings.disk_tier().map_or(0, |(_, size_max)| size_max),
+        disk_objects: usage.disk_objects,
+        requests: of(&["hit", "updating", "stale", "revalidated", "expired", "miss", "bypass"]),
+        hits: of(&["hit", "updating", "stale"]),
+    }
 }
 
 fn parts(url: &str) -> Result<(Scheme, String, String), PurgeRefused> {
@@ -145,25 +199,47 @@ impl Console for ServerConsole {
             uptime: state.began.elapsed(),
             workers: state.counters.len(),
             listening: state.listening.iter().map(socket_name).collect(),
+            listeners: state.listening.iter().map(listener).collect(),
             trusts_loopback: plan.settings.server.trusted_proxies.iter().any(|net| net.contains(&IpAddr::from(Ipv4Addr::LOCALHOST))),
             sites: plan.sites.iter().map(site_health).collect(),
+            cache: cache_health(state),
         }
+    }
+
+    fn origins(&self) -> Vec<OriginHealth> {
+        let plan = self.0.plan.load();
+        let mut origins = Vec::new();
+        for site in &plan.sites {
+            for ServerState { route, addresses, .. } in site.servers() {
+                let of = |(address, up)| OriginHealth { site: site.name().to_owned(), route: route.clone(), address, up };
+                origins.extend(addresses.into_iter().map(of));
+            }
+        }
+        origins
+    }
+
+    fn reload(&self) -> Result<ReloadDone, ReloadRefused> {
+        self.0.reload.get().map_or(Err(ReloadRefused::Busy), Reloader::reload)
     }
 
     fn purge(&self, command: &PurgeCommand) -> Result<PurgeDone, PurgeRefused> {
         let (targets, covered) = self.targets(command)?;
         let hardness = if command.hard { Hardness::Hard } else { Hardness::Soft };
-        let mut done = PurgeDone { generation: 0, variants: None, covered };
+        // Before it: afterwards all of it is purged.
+        let counted = self.0.shared.covered(&targets, COUNTED_MAX);
+        let mut done = PurgeDone {
+            generation: 0,
+            variants: counted.map(|counted| counted.responses),
+            complete: counted.is_some_and(|counted| counted.complete),
+            covered,
+        };
         for target in &targets {
-            let receipt = self.0.shared.purge(target, hardness);
-            done.generation = receipt.generation.number();
-            if let Some(variants) = receipt.variants {
-                *done.variants.get_or_insert(0) += variants;
-            }
+            done.generation = self.0.shared.purge(target, hardness).generation.number();
         }
         tracing::info!(covered = %done.covered, hard = command.hard, "purged");
         Ok(done)
     }
+
     fn explain(&self, command: &ExplainCommand) -> Result<serde_json::Value, ExplainRefused> {
         explain::answer(&self.0, command)
     }

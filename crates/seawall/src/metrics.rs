@@ -180,15 +180,20 @@ pub(crate) static GROUPS: [Group; 9] = [
             Definition {
                 name: "seawall_origin_up",
                 kind: Gauge,
-                labels: &["site", "address"],
+                labels: &["site", "route", "address"],
                 help: "1: the address of the origin is in use; 0: it is taken for down.",
-                advice: "At 0, look at the server at `address`; Seawall's log says what went wrong. A site with one address is at 0 while its last request there got \
-                         no response. With several addresses, one is at 0 while at least one worker leaves it alone. A site that nobody asks for keeps its last value.",
+                advice: "At 0, look at the server at `address`; Seawall's log says what went wrong. An only address is at 0 if it could not be connected to when that was \
+                         tried last. One of several is at 0 after several failed attempts in a row; the others are then asked before it. An address that nobody asks keeps \
+                         its last value. `route` is empty for the server of the whole site.",
                 samples: |seen| {
                     let mut samples = Vec::new();
                     for site in &seen.plan.sites {
-                        for (address, up) in site.addresses_up() {
-                            samples.push(Sample::labelled("site", site.name(), u64::from(up)).and("address", address));
+                        for server in site.servers() {
+                            let route = server.route.as_deref().unwrap_or_default();
+                            for (address, up) in &server.addresses {
+                                let sample = Sample::labelled("site", site.name(), u64::from(*up));
+                                samples.push(sample.and("route", route).and("address", address.as_str()));
+                            }
                         }
                     }
                     samples

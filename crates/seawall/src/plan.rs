@@ -7,6 +7,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use access::Lock;
@@ -17,12 +18,11 @@ use origins::{
     files::{self, Files, FilesOptions},
     http::{Address, Budget, HttpOptions, HttpOrigin, tls_config},
 };
-use pipeline::{Auth, Collapse, Down, Https, Refill, ResponseFields, Router, Shared};
+use pipeline::{Auth, Collapse, Down, Https, Parts, Refill, ResponseFields, Route, Router, Shared};
 use policy::{EarlyHints, Policy};
 use store::{Hardness, SiteNumber, SiteNumbers, Target};
 
-use crate::config::settings::{self, Cache, Headers, Kind, OriginHost, OriginSettings, Settings, Site, Source};
-use crate::origin_health::{OriginHealth, OriginWatch};
+use crate::config::settings::{self, Cache, Headers, Kind, OriginAddress, OriginHost, OriginSettings, Settings, Site, Source};
 
 /// The sites of a configuration, ready for every worker to use.
 #[derive(Debug)]
@@ -36,18 +36,43 @@ pub(crate) struct Plan {
 pub(crate) struct SitePlan {
     pub(crate) id: u16,
     site: Site,
+    auth: Option<Auth>,
+    whole: PartPlan,
+    /// In the order of the site's routes.
+    parts: Vec<PartPlan>,
+}
+
+/// A site or a part of it: what answers, and by which rules.
+#[derive(Debug)]
+struct PartPlan {
+    route: Option<Route>,
     policy: policy::Settings,
+    cache: Cache,
+    collapse_wait: Duration,
+    headers: Headers,
     source: SharedSource,
     origin_host: Option<String>,
-    auth: Option<Auth>,
     down: Arc<AtomicBool>,
     /// Whether its responses may be stored on the disk.
     on_disk: bool,
 }
 
+/// A server behind a site, and how it is doing.
+#[derive(Debug)]
+pub(crate) struct ServerState {
+    /// The path of the part that it answers for; `None`: it answers for the site.
+    pub(crate) route: Option<String>,
+    /// Whether it could be connected to when that was tried last.
+    pub(crate) up: bool,
+    /// Where it listens, and whether requests go to each of these addresses as to any other.
+    pub(crate) addresses: Vec<(String, bool)>,
+    pub(crate) in_flight: usize,
+    pub(crate) waiting: usize,
+}
+
 #[derive(Debug)]
 enum SharedSource {
-    Http { options: Arc<HttpOptions>, budget: Arc<Budget>, health: Arc<OriginHealth> },
+    Http { options: Arc<HttpOptions>, budget: Arc<Budget> },
     Files { files: Files, watcher: Arc<files::Watcher> },
     Blog { blog: Blog, _watcher: Option<Watcher> },
 }
@@ -69,18 +94,24 @@ impl Plan {
         Ok(Self { settings, sites })
     }
 
-    /// The sites for one worker. Replaces `watches`, through which the worker tells how their origins are, unless it fails.
-    pub(crate) fn router(&self, watches: &mut Vec<OriginWatch>) -> anyhow::Result<Router> {
-        let mut new = Vec::new();
-        let sites = self.sites.iter().map(|site| site.for_worker(&self.settings, &mut new)).collect::<anyhow::Result<_>>()?;
-        *watches = new;
-        Ok(Router::new(sites).with_health_path(self.settings.server.health_path.clone()))
+    /// The sites for one worker.
+    pub(crate) fn router(&self) -> anyhow::Result<Router> {
+        let sites = self.sites.iter().map(|site| site.for_worker(&self.settings)).collect::<anyhow::Result<_>>()?;
+        let router = Router::new(sites).with_health_path(self.settings.server.health_path.clone());
+        let moved = self.settings.sites.iter().flat_map(|site| {
+            let there = site.redirect_to().unwrap_or_default();
+            site.redirect_from.iter().map(move |host| (host.clone(), there.to_owned()))
+        });
+        // The other form of a name leads there where no site has it.
+        let twins = self.settings.tls.iter().filter_map(|tls| tls.acme.as_ref()).flat_map(|acme| acme.twins.iter());
+        let twins: Vec<_> = twins.filter(|(twin, _)| router.site(twin).is_none()).cloned().collect();
+        Ok(router.with_moved(twins).with_moved(moved))
     }
 
     /// Sites whose rules or source are not what they were: what is stored for them may be wrong now.
     pub(crate) fn changed_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = u16> + 'a {
         let has_changed =
-            |site: &SitePlan, old: &SitePlan| old.site != site.site || old.policy.trusted_fields != site.policy.trusted_fields;
+            |site: &SitePlan, old: &SitePlan| old.site != site.site || old.whole.policy.trusted_fields != site.whole.policy.trusted_fields;
         self.sites.iter().filter(move |site| before.sites.iter().any(|old| old.id == site.id && has_changed(site, old))).map(|site| site.id)
     }
 }
@@ -96,26 +127,17 @@ impl SitePlan {
         let mut print = format!(
             "{:?} {:?} {:?} {:?} {:?} {:?} {:?}",
             site.source, site.kind, site.cache, site.origin, site.blog, site.headers, site.compress
-        ) + &site.auth.as_ref().map(|auth| format!(" {:?}", auth.paths)).unwrap_or_default();
+        ) + &(if site.routes.is_empty() { String::new() } else { format!(" {:?}", site.routes) })
+            + &site.auth.as_ref().map(|auth| format!(" {:?}", auth.paths)).unwrap_or_default();
         if !trusted_fields.is_empty() {
             print += &format!(" {trusted_fields:?}");
         }
         let SiteNumber { number: id, kept } = numbers.number(&site.name, print.as_bytes())?;
         let source = match &site.source {
-            Source::Http(addresses) => {
-                let addresses = addresses
-                    .iter()
-                    .map(|address| address.to_string().parse::<Address>().with_context(|| address.to_string()))
-                    .collect::<anyhow::Result<Vec<_>>>()?;
-                SharedSource::Http {
-                    health: OriginHealth::of(&addresses),
-                    options: Arc::new(http_options(addresses, &site.origin)?),
-                    budget: Arc::new(budget(&site.origin)),
-                }
-            }
+            Source::Http(addresses) => SharedSource::server(addresses, &site.origin)?,
             Source::Files(folder) => {
                 let same = before.and_then(|before| before.sites.iter().find(|old| old.id == id && old.site == *site));
-                match same.map(|old| &old.source) {
+                match same.map(|old| &old.whole.source) {
                     Some(SharedSource::Files { files, watcher }) => {
                         SharedSource::Files { files: files.clone(), watcher: Arc::clone(watcher) }
                     }
@@ -124,43 +146,54 @@ impl SitePlan {
             }
             Source::Blog(folder) => open_blog(folder, site, id, shared)?,
         };
-        let origin_host = match &site.origin.host {
-            OriginHost::Client => None,
-            OriginHost::Name(name) => Some(name.clone()),
-            OriginHost::Origin => match &source {
-                SharedSource::Http { options, .. } => options.addresses().first().map(Address::authority),
-                SharedSource::Files { .. } | SharedSource::Blog { .. } => None,
-            },
-        };
         // Folders are on a disk already, and a number that was not written down is another site's after a restart.
         let on_disk = kept && matches!(site.source, Source::Http(_));
-        Ok(Self {
-            id,
-            on_disk,
-            site: site.clone(),
-            policy: policy::Settings {
-                compress: site.compress.clone(),
-                trusted_fields: trusted_fields.to_vec(),
-                ..policy_settings(site.kind, &site.cache)
-            },
+        let policy = |kind: Kind, cache: &Cache| policy::Settings {
+            compress: site.compress.clone(),
+            trusted_fields: trusted_fields.to_vec(),
+            ..policy_settings(kind, cache)
+        };
+        let whole = PartPlan {
+            route: None,
+            policy: policy(site.kind, &site.cache),
+            cache: site.cache.clone(),
+            collapse_wait: site.origin.collapse_wait,
+            headers: site.headers.clone(),
+            origin_host: source.host(&site.origin.host),
             source,
-            origin_host,
-            auth: site.auth.as_ref().map(auth).transpose()?,
             down: Arc::default(),
-        })
+            on_disk,
+        };
+        let part = |route: &settings::Route| -> anyhow::Result<PartPlan> {
+            let source = SharedSource::server(&route.addresses, &route.origin).with_context(|| format!("route {}", route.path))?;
+            Ok(PartPlan {
+                route: Some(Route { path: route.path.clone(), strip_prefix: route.strip_prefix, cache: route.is_cached }),
+                policy: policy(Kind::Generic, &route.cache),
+                cache: route.cache.clone(),
+                collapse_wait: route.origin.collapse_wait,
+                headers: route.headers.clone(),
+                origin_host: source.host(&route.origin.host),
+                source,
+                down: Arc::default(),
+                on_disk: kept,
+            })
+        };
+        let parts = site.routes.iter().map(part).collect::<anyhow::Result<_>>()?;
+        Ok(Self { id, site: site.clone(), auth: site.auth.as_ref().map(auth).transpose()?, whole, parts })
     }
 
-    fn for_worker(&self, settings: &Settings, watches: &mut Vec<OriginWatch>) -> anyhow::Result<pipeline::Site> {
-        let budget = match &self.source {
+    fn for_worker(&self, settings: &Settings) -> anyhow::Result<pipeline::Site> {
+        let parts = self.parts.iter().map(|part| self.part_for_worker(part, settings)).collect::<anyhow::Result<_>>()?;
+        Ok(pipeline::Site { parts: Parts::new(parts), ..self.part_for_worker(&self.whole, settings)? })
+    }
+
+    fn part_for_worker(&self, part: &PartPlan, settings: &Settings) -> anyhow::Result<pipeline::Site> {
+        let budget = match &part.source {
             SharedSource::Http { budget, .. } => Some(Arc::clone(budget)),
             SharedSource::Files { .. } | SharedSource::Blog { .. } => None,
         };
-        let origin: Rc<dyn Origin> = match &self.source {
-            SharedSource::Http { options, budget, health } => {
-                let origin = Rc::new(HttpOrigin::new(Arc::clone(options), Some(Arc::clone(budget)))?);
-                watches.push(OriginWatch::new(Rc::clone(&origin), Arc::clone(health)));
-                origin
-            }
+        let origin: Rc<dyn Origin> = match &part.source {
+            SharedSource::Http { options, budget } => Rc::new(HttpOrigin::new(Arc::clone(options), Some(Arc::clone(budget)))?),
             SharedSource::Files { files, .. } => Rc::new(files.clone()),
             SharedSource::Blog { blog, .. } => Rc::new(blog.clone()),
         };
@@ -168,22 +201,24 @@ impl SitePlan {
             id: self.id,
             name: self.site.name.clone(),
             hosts: self.site.hosts.clone(),
-            policy: Policy::new(policy::Settings { purge_path: settings.purge.path.clone(), ..self.policy.clone() }),
+            policy: Policy::new(policy::Settings { purge_path: settings.purge.path.clone(), ..part.policy.clone() }),
             origin,
-            origin_host: self.origin_host.clone(),
-            object_max: self.site.cache.object_max,
-            disk_object_max: if self.on_disk { self.site.cache.disk_object_max } else { 0 },
+            origin_host: part.origin_host.clone(),
+            object_max: part.cache.object_max,
+            disk_object_max: if part.on_disk { part.cache.disk_object_max } else { 0 },
             reader_wait_max: settings.limits.write_timeout,
-            on_disk: self.on_disk,
-            down: Down::telling(Arc::clone(&self.down)),
-            collapse: Collapse::new(self.site.origin.collapse_wait, budget.clone()),
+            on_disk: part.on_disk,
+            down: Down::telling(Arc::clone(&part.down)),
+            collapse: Collapse::new(part.collapse_wait, budget.clone()),
             refill: Refill::new(settings.refill.concurrency, budget),
             https: Https {
                 redirect: self.site.https_redirect,
                 own_port: settings.tls.as_ref().and_then(|tls| tls.listen.first()).map(std::net::SocketAddr::port),
             },
-            fields: response_fields(&self.site.headers),
+            fields: response_fields(&part.headers),
             auth: self.auth.clone(),
+            route: part.route.clone(),
+            parts: Parts::default(),
         })
     }
 
@@ -197,30 +232,58 @@ impl SitePlan {
         &self.site.hosts
     }
 
-    /// Whether its server could be connected to when that was tried last; nothing, if there is no server.
-    pub(crate) fn origin_up(&self) -> Option<bool> {
-        matches!(self.source, SharedSource::Http { .. }).then(|| !self.down.load(Ordering::Relaxed))
+    /// Its settings.
+    pub(crate) const fn settings(&self) -> &Site {
+        &self.site
     }
 
-    /// The addresses of its server, and whether each is in use. An only address is up if the last request there got a response; of
-    /// several, one is up if no worker leaves it alone.
-    pub(crate) fn addresses_up(&self) -> impl Iterator<Item = (&str, bool)> {
-        let health = match &self.source {
-            SharedSource::Http { health, .. } => Some(health),
+    /// The servers behind it, that of the whole site first.
+    pub(crate) fn servers(&self) -> impl Iterator<Item = ServerState> {
+        std::iter::once(&self.whole).chain(&self.parts).filter_map(|part| match &part.source {
+            SharedSource::Http { options, budget } => {
+                let up = !part.down.load(Ordering::Relaxed);
+                Some(ServerState {
+                    route: part.route.as_ref().map(|route| route.path.clone()),
+                    up,
+                    addresses: options
+                        .known()
+                        .map(|(address, is_up)| (address.to_string(), is_up && (up || options.addresses().len() > 1)))
+                        .collect(),
+                    in_flight: budget.in_flight(),
+                    waiting: budget.waiting(),
+                })
+            }
             SharedSource::Files { .. } | SharedSource::Blog { .. } => None,
-        };
-        let last = self.origin_up().unwrap_or(true);
-        health.into_iter().flat_map(move |health| {
-            let is_only = health.addresses().count() == 1;
-            health.addresses().map(move |(address, up)| (address, if is_only { last } else { up }))
         })
     }
 
-    /// Requests at its origin, and requests waiting to be sent there.
+    /// Whether the server of the whole site could be connected to when that was tried last; nothing, if a folder is behind it.
+    pub(crate) fn origin_up(&self) -> Option<bool> {
+        self.servers().find(|server| server.route.is_none()).map(|server| server.up)
+    }
+
+    /// Requests at its servers, and requests waiting to be sent there.
     pub(crate) fn origin_load(&self) -> Option<(usize, usize)> {
-        match &self.source {
-            SharedSource::Http { budget, .. } => Some((budget.in_flight(), budget.waiting())),
-            SharedSource::Files { .. } | SharedSource::Blog { .. } => None,
+        let loads = self.servers().map(|server| (server.in_flight, server.waiting));
+        loads.reduce(|(one, other), (in_flight, waiting)| (one + in_flight, other + waiting))
+    }
+}
+
+impl SharedSource {
+    fn server(addresses: &[OriginAddress], origin: &OriginSettings) -> anyhow::Result<Self> {
+        let addresses = addresses
+            .iter()
+            .map(|address| address.to_string().parse::<Address>().with_context(|| address.to_string()))
+            .collect::<anyhow::Result<Vec<_>>>()?;
+        Ok(Self::Http { options: Arc::new(http_options(addresses, origin)?), budget: Arc::new(budget(origin)) })
+    }
+
+    /// The host that it is asked for, if that is not the client's.
+    fn host(&self, said: &OriginHost) -> Option<String> {
+        match (said, self) {
+            (OriginHost::Name(name), _) => Some(name.clone()),
+            (OriginHost::Origin, Self::Http { options, .. }) => options.addresses().first().map(Address::authority),
+            (OriginHost::Client | OriginHost::Origin, _) => None,
         }
     }
 }
@@ -250,9 +313,18 @@ fn budget(origin: &OriginSettings) -> Budget {
     Budget::new(origin.concurrency, origin.queue, origin.queue_timeout)
 }
 
+/// Makes the options with which a folder of finished files is opened.
+pub(crate) fn files_options(site: &Site) -> FilesOptions {
+    FilesOptions { listing: site.files.listing, fallback: site.files.fallback.clone(), whole_max: site.cache.object_max }
+}
+
+/// Makes the options with which a folder of Markdown is opened.
+pub(crate) fn blog_options(site: &Site) -> BlogOptions {
+    BlogOptions { title: site.blog.title.clone(), base_url: site.blog.base_url.clone(), ..BlogOptions::default() }
+}
+
 fn open_files(folder: &Path, site: &Site, id: u16, shared: &Arc<Shared>) -> anyhow::Result<SharedSource> {
-    let options = FilesOptions { listing: site.files.listing, fallback: site.files.fallback.clone(), whole_max: site.cache.object_max };
-    let files = Files::open(folder, options)?;
+    let files = Files::open(folder, files_options(site))?;
     warn_of(folder, &files.mistakes());
     let (shared, name) = (Arc::clone(shared), folder.to_owned());
     let watcher = files.watch(move |change| match change {
@@ -279,8 +351,7 @@ fn warn_of(folder: &Path, mistakes: &[files::Mistake]) {
 }
 
 fn open_blog(folder: &PathBuf, site: &Site, id: u16, shared: &Arc<Shared>) -> anyhow::Result<SharedSource> {
-    let options = BlogOptions { title: site.blog.title.clone(), base_url: site.blog.base_url.clone(), ..BlogOptions::default() };
-    let blog = Blog::open(folder, options)?;
+    let blog = Blog::open(folder, blog_options(site))?;
     let shared = Arc::clone(shared);
     let watcher = blog::watch(&blog, move |change| match change {
         Change::Published { paths } => {

@@ -2,6 +2,7 @@
 
 use std::{net::TcpListener, process::ExitCode, time::Duration};
 
+use admin::{ReloadDone, ReloadRefused};
 use anyhow::Context;
 use pipeline::Clock;
 use tokio::{
@@ -44,31 +45,44 @@ pub(crate) fn serve_until_stopped(
         banner::add(&instructions);
     }
     manager.ready(&banner::status(&server));
+    let commands = signals.commands();
+    server.accept_reloads(move || commands.reload());
     while signals.next(&runtime) == Signal::Reload {
         manager.reloading();
+        let askers = signals.askers();
         let mut status = banner::status(&server);
-        match reload() {
+        let reloaded = match reload() {
             Err(errors) => {
                 server.reopen_log();
-                tracing::error!("the configuration stays as it was:\n{errors}");
                 "the new configuration is wrong, and the old one in force".clone_into(&mut status);
+                Err(ReloadRefused::Wrong(errors.to_string()))
             }
             Ok(mut new) => {
                 adopted.add_to(&mut new);
                 match server.reload(new.clone()) {
                     Err(error) => {
-                        tracing::error!("the configuration stays as it was: {error:#}");
                         "the new configuration cannot be used, and the old one is in force".clone_into(&mut status);
+                        Err(ReloadRefused::Failed(format!("{error:#}")))
                     }
                     Ok(fixed) => {
                         settings = new;
-                        tracing::info!("reloaded");
-                        if !fixed.is_empty() {
-                            tracing::warn!("needs a restart to take effect: {}", fixed.join(", "));
-                        }
+                        Ok(ReloadDone { needs_restart: fixed.into_iter().map(str::to_owned).collect() })
                     }
                 }
             }
+        };
+        match &reloaded {
+            Ok(ReloadDone { needs_restart }) => {
+                tracing::info!("reloaded");
+                if !needs_restart.is_empty() {
+                    tracing::warn!("needs a restart to take effect: {}", needs_restart.join(", "));
+                }
+            }
+            Err(refused) => tracing::error!("{refused}"),
+        }
+        for asker in askers {
+            // Whoever asked may have lost patience.
+            let _ = asker.try_send(reloaded.clone());
         }
         manager.ready(&status);
     }

@@ -2,7 +2,7 @@
 
 use std::{error::Error, fmt, net::SocketAddr, time::Duration};
 
-use admin::PurgeCommand;
+use admin::{PurgeCommand, PurgeTarget};
 use serde::Deserialize;
 
 use crate::admin_client::{AdminClient, AdminError};
@@ -33,7 +33,7 @@ impl Error for PurgeError {
     }
 }
 
-/// Sends `command` to the admin listener at `address`, and says what it covered. Takes at most five seconds.
+/// Sends `command` to the admin listener at `address`, and says what came of it, in a sentence. Takes at most five seconds.
 ///
 /// # Errors
 /// When the server cannot be reached, is not Seawall, or refuses.
@@ -43,12 +43,28 @@ pub fn run(address: SocketAddr, token: &str, command: &PurgeCommand) -> Result<S
 
 fn run_within(timeout: Duration, address: SocketAddr, token: &str, command: &PurgeCommand) -> Result<String, AdminError> {
     let done: Done = AdminClient::new(address, token)?.within(timeout).post("/purge", &command.to_json())?;
-    Ok(match done.variants {
-        None => done.covered,
-        Some(0) => format!("{} (nothing was stored)", done.covered),
-        Some(1) => format!("{} (1 stored response)", done.covered),
-        Some(variants) => format!("{} ({variants} stored responses)", done.covered),
-    })
+    let how = if command.hard { "Purged" } else { "Marked stale" };
+    let count = match done.variants {
+        None => return Ok(format!("{how}: {}.", done.covered)),
+        Some(0) if done.complete => return Ok(format!("Nothing was to be purged: {}.", absent(&command.target))),
+        Some(0) => "none of it is in memory",
+        Some(1) => "1 stored response",
+        Some(variants) => &format!("{variants} stored responses"),
+    };
+    let disk = if done.complete { "" } else { " in memory, and what the disk has of it" };
+    let disk = if done.variants == Some(0) { "; what the disk has of it is purged" } else { disk };
+    Ok(format!("{how}: {} ({count}{disk}).", done.covered))
+}
+
+/// Says that there is nothing of what was named.
+fn absent(target: &PurgeTarget) -> String {
+    match target {
+        PurgeTarget::Url(url) => format!("nothing is stored for {url}"),
+        PurgeTarget::Prefix(prefix) => format!("nothing is stored below {prefix}"),
+        PurgeTarget::Host(host) => format!("nothing is stored for the host {host}"),
+        PurgeTarget::Tag(tag) => format!("nothing stored carries the tag {tag}"),
+        PurgeTarget::All => "nothing is stored".to_owned(),
+    }
 }
 
 /// What the server says when it has purged.
@@ -56,6 +72,7 @@ fn run_within(timeout: Duration, address: SocketAddr, token: &str, command: &Pur
 struct Done {
     covered: String,
     variants: Option<usize>,
+    complete: bool,
 }
 
 #[cfg(test)]
@@ -100,8 +117,9 @@ mod tests {
 
     #[test]
     fn the_request_is_one_that_the_server_takes() {
-        let (outcome, request) = answered_with("HTTP/1.1 200 OK\r\n\r\n{\"generation\":1,\"variants\":null,\"covered\":\"everything\"}");
-        assert_eq!(outcome.expect("done"), "everything");
+        let (outcome, request) =
+            answered_with("HTTP/1.1 200 OK\r\n\r\n{\"generation\":1,\"variants\":null,\"complete\":true,\"covered\":\"everything\"}");
+        assert_eq!(outcome.expect("done"), "Purged: everything.");
         let body = r#"{"all":true,"hard":true}"#;
         assert_eq!(
             request,
@@ -118,12 +136,16 @@ mod tests {
     fn every_answer_is_understood() {
         let wrong =
             |status: &str| format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\n\r\n{{\"error\":\"E\",\"remedy\":\"R\"}}");
-        let done = |variants: &str| format!("HTTP/1.1 200 OK\r\n\r\n{{\"generation\":7,\"variants\":{variants},\"covered\":\"that\"}}");
+        let done = |variants: &str, complete: bool| {
+            format!("HTTP/1.1 200 OK\r\n\r\n{{\"generation\":7,\"variants\":{variants},\"complete\":{complete},\"covered\":\"that\"}}")
+        };
         let cases = [
-            (done("null"), "that"),
-            (done("0"), "that (nothing was stored)"),
-            (done("1"), "that (1 stored response)"),
-            (done("3"), "that (3 stored responses)"),
+            (done("null", true), "Purged: that."),
+            (done("0", true), "Nothing was to be purged: nothing is stored."),
+            (done("0", false), "Purged: that (none of it is in memory; what the disk has of it is purged)."),
+            (done("1", true), "Purged: that (1 stored response)."),
+            (done("3", true), "Purged: that (3 stored responses)."),
+            (done("3", false), "Purged: that (3 stored responses in memory, and what the disk has of it)."),
             (wrong("400 Bad Request"), "nothing was purged: E\n  R"),
             (wrong("413 Content Too Large"), "nothing was purged: E\n  R"),
             (wrong("401 Unauthorized"), "does not accept this token"),
@@ -141,6 +163,20 @@ mod tests {
                 Ok(covered) => assert_eq!(covered, expected, "{shown}"),
                 Err(error) => assert!(error.to_string().contains(expected), "{shown}: {error}"),
             }
+        }
+    }
+
+    /// What is not there is said in the words of the question.
+    #[test]
+    fn what_is_not_stored_is_named() {
+        let of = |text: &str| text.to_owned();
+        for (target, expected) in [
+            (PurgeTarget::Url(of("http://a/b")), "nothing is stored for http://a/b"),
+            (PurgeTarget::Prefix(of("http://a/")), "nothing is stored below http://a/"),
+            (PurgeTarget::Host(of("a")), "nothing is stored for the host a"),
+            (PurgeTarget::Tag(of("t")), "nothing stored carries the tag t"),
+        ] {
+            assert_eq!(absent(&target), expected);
         }
     }
 

@@ -1,10 +1,11 @@
 //! A running server: workers, their listeners, and what tells them to stop or to change.
 
 use std::{
+    fmt,
     net::SocketAddr,
     path::PathBuf,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     thread::{self, JoinHandle},
@@ -12,6 +13,7 @@ use std::{
 };
 
 use acme::Challenges;
+use admin::{ReloadDone, ReloadRefused};
 use anyhow::Context;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use edge::{
@@ -31,11 +33,10 @@ use crate::{
     access_log::AccessLog,
     automatic::{self, Automatic},
     certificates::Files,
-    config::settings::{AccessLog as LogDestination, Acme, Http3, Listen, Settings, Source},
+    config::settings::{AccessLog as LogDestination, Acme, Http3, Listen, Settings, Site},
     console::ServerConsole,
     explain::Asking,
     log_writer,
-    origin_health::OriginWatch,
     passed::PassedSockets,
     plan::Plan,
     service::SiteService,
@@ -94,8 +95,25 @@ pub(crate) struct State {
     pub(crate) listening: Vec<Socket>,
     /// The access log, if there is one.
     pub(crate) log: Option<Sink>,
+    /// Reads the configuration again, if whoever started the server has said how.
+    pub(crate) reload: OnceLock<Reloader>,
     /// To each worker, what the admin API wants to know of it.
     pub(crate) questions: Vec<mpsc::Sender<Asking>>,
+}
+
+/// Reads the configuration again.
+pub(crate) struct Reloader(Box<dyn Fn() -> Result<ReloadDone, ReloadRefused> + Send + Sync>);
+
+impl Reloader {
+    pub(crate) fn reload(&self) -> Result<ReloadDone, ReloadRefused> {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for Reloader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Reloader")
+    }
 }
 
 impl State {
@@ -163,6 +181,7 @@ impl Server {
             draining: AtomicBool::new(false),
             listening: listening.clone(),
             log: log.as_ref().map(|log| log.sink().clone()),
+            reload: OnceLock::new(),
             questions,
         });
         let (stop, stopped) = watch::channel(None);
@@ -228,6 +247,11 @@ impl Server {
         self.state.shared.purging.accept_token(Box::new(move |given| token.matches(given)));
     }
 
+    /// Takes reloads from the admin API too, by calling this on a thread that may wait. Only the first call counts.
+    pub fn accept_reloads(&self, reloader: impl Fn() -> Result<ReloadDone, ReloadRefused> + Send + Sync + 'static) {
+        let _ = self.state.reload.set(Reloader(Box::new(reloader)));
+    }
+
     /// Purges, as the admin API does.
     pub fn purge(&self, target: &Target, hardness: Hardness) -> store::PurgeReceipt {
         self.state.shared.purge(target, hardness)
@@ -280,7 +304,7 @@ impl Server {
         }
         let plan = Arc::new(Plan::new(settings, &mut self.numbers, &self.state.shared, Some(&before))?);
         // Whatever can fail fails here, before the first worker has changed.
-        plan.router(&mut Vec::new())?;
+        plan.router()?;
         self.certificates.watch(plan.settings.tls.as_ref().map_or(&[], |tls| &tls.certificates))?;
         self.keep_certificates(acme_in_force(&before.settings), acme_in_force(&plan.settings))?;
         for worker in &self.workers {
@@ -372,8 +396,7 @@ async fn work(
     stop: watch::Receiver<Option<Duration>>,
     ready: Ready,
 ) {
-    let mut watches = Vec::new();
-    let router = match plan.router(&mut watches) {
+    let router = match plan.router() {
         Ok(router) => router,
         Err(error) => return drop(ready.send(Err(error))),
     };
@@ -401,13 +424,10 @@ async fn work(
     loop {
         tokio::select! {
             () = &mut running => break,
-            _ = flush.tick() => {
-                worker.service().tidy();
-                watches.iter().for_each(OriginWatch::tell);
-            }
+            _ = flush.tick() => worker.service().tidy(),
             Some(asking) = asked.recv() => asking.answer(worker.service().pipeline()),
             never = &mut refilling => match never {},
-            Some(plan) = reloads.recv() => match plan.router(&mut watches) {
+            Some(plan) = reloads.recv() => match plan.router() {
                 Ok(router) => {
                     worker.service().pipeline().reconfigure(router, plan.settings.server.trusted_proxies.clone());
                     worker.service().tell_of(alt_svc(&plan.settings, &state.listening));
@@ -445,7 +465,7 @@ fn front(plan: &Plan, state: &State) -> edge::Shared {
 /// The disk tier to open.
 fn disk(settings: &Settings) -> Option<DiskOptions> {
     let Some((dir, size_max)) = settings.disk_tier() else {
-        let has_server = settings.sites.iter().any(|site| matches!(site.source, Source::Http(_)));
+        let has_server = settings.sites.iter().any(Site::has_server);
         if has_server && settings.cache_disk.as_ref().is_some_and(|disk| disk.dir.is_none()) {
             tracing::warn!("a restart forgets what is stored: the user has no home to keep it in. Name a folder with cache.dir");
         }

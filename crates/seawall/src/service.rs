@@ -4,15 +4,12 @@ use std::{cell::RefCell, net::IpAddr, rc::Rc, sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use edge::{Exchange, HitOf, Peer, RequestBody, RequestBodyError};
-use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderValue, Request, Response, header};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use origins::{Fault, OriginError};
 use pipeline::{Body, Content, Interim, Known, Note, Pipeline};
-use semantics::{
-    RequestHead, Scheme,
-    target::{canonical_authority, host_without_port},
-};
+use semantics::{RequestHead, Scheme};
 
 use crate::{access_log::AccessLog, server::State};
 
@@ -46,27 +43,6 @@ impl SiteService {
         if let Some((line, _)) = self.alt_svc.borrow().as_ref().filter(|_| peer.scheme == Scheme::Https) {
             out.extend_from_slice(line);
         }
-    }
-
-    /// Who comes to `www.example.org` where the site is `example.org`, or the other way round, is sent there: no site has that host.
-    fn redirect_twin(&self, peer: Peer, request: &Request<RequestBody>) -> Option<Response<Body>> {
-        let plan = self.state.plan.load();
-        let twins = &plan.settings.tls.as_ref()?.acme.as_ref()?.twins;
-        let authority = &*canonical_authority(peer.scheme, request.headers().get(header::HOST)?.to_str().ok()?);
-        let host = host_without_port(authority);
-        let (_, main) = twins.iter().find(|(twin, _)| twin == host)?;
-        let scheme = if peer.scheme == Scheme::Https { "https" } else { "http" };
-        let port = authority.get(host.len()..).unwrap_or_default();
-        let location = format!("{scheme}://{main}{port}{}", request.uri().path_and_query().map_or("/", |target| target.as_str()));
-        let mut response = Response::new(Body::Full(Bytes::from_static(b"This site has another name.\n")));
-        // A 301 lets clients make a GET of a POST (RFC 9110 §15.4.2).
-        let is_read = [Method::GET, Method::HEAD].contains(request.method());
-        *response.status_mut() = if is_read { StatusCode::MOVED_PERMANENTLY } else { StatusCode::PERMANENT_REDIRECT };
-        let fields = response.headers_mut();
-        fields.insert(header::LOCATION, HeaderValue::from_str(&location).ok()?);
-        fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-        fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, max-age=3600"));
-        Some(response)
     }
 
     /// What is due several times a second: hands on the log lines that have not filled a piece yet, and frees what need not be kept.
@@ -106,10 +82,7 @@ impl edge::Service for SiteService {
         if let Some(content) = self.state.challenges.content(request.uri().path()) {
             return (challenge(&content), Note::default());
         }
-        let (mut response, note) = match self.redirect_twin(peer, &request) {
-            Some(redirect) => (redirect, Note::default()),
-            None => self.pipeline.respond(ip(peer), peer.scheme, request.map(content), interim.map(Interim::new)).await,
-        };
+        let (mut response, note) = self.pipeline.respond(ip(peer), peer.scheme, request.map(content), interim.map(Interim::new)).await;
         if let Some((_, value)) = self.alt_svc.borrow().as_ref().filter(|_| peer.scheme == Scheme::Https) {
             response.headers_mut().insert(header::ALT_SVC, value.clone());
         }

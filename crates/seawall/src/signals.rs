@@ -3,8 +3,19 @@
 //! They are taken before anything else is done, so that none of them ends a start in the middle: what was asked for meanwhile is done
 //! afterwards. They are a state and not a queue, so that no number of reloads keeps a stop away.
 
-use std::{future::pending, io, process, thread};
+use std::{
+    future::pending,
+    io, process,
+    sync::{
+        Arc,
+        mpsc::{SyncSender, sync_channel},
+    },
+    thread,
+    time::Duration,
+};
 
+use admin::{ReloadDone, ReloadRefused};
+use parking_lot::Mutex;
 use tokio::{
     runtime::{Builder, Runtime},
     signal::unix::{SignalKind, signal},
@@ -15,6 +26,18 @@ use crate::told;
 
 /// The exit code of a program that a second SIGINT ended, by the shells' convention.
 const INTERRUPTED: u8 = 130;
+
+/// A reload that was asked for by a command is waited for this long; the admin listener ends its connections after a minute.
+const RELOAD_WAIT: Duration = Duration::from_secs(50);
+
+/// The most commands that wait for a reload. Further ones are refused.
+const ASKERS_MAX: usize = 64;
+
+/// What came of a reload.
+pub(crate) type Reloaded = Result<ReloadDone, ReloadRefused>;
+
+/// Those who wait to hear what comes of the next reload.
+type Askers = Arc<Mutex<Vec<SyncSender<Reloaded>>>>;
 
 /// Counts what was asked for since the start.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,7 +56,9 @@ pub(crate) enum Signal {
 /// The signals that come after this was made.
 #[derive(Debug)]
 pub(crate) struct Signals {
+    ask: watch::Sender<Asked>,
     asked: watch::Receiver<Asked>,
+    askers: Askers,
     /// Reloads that were handed out.
     reloads: u64,
 }
@@ -51,6 +76,7 @@ impl Signals {
         let mut interrupt = signal(SignalKind::interrupt())?;
         drop(context);
         let (ask, asked) = watch::channel(Asked::default());
+        let asking = ask.clone();
         let listen = async move {
             loop {
                 tokio::select! {
@@ -67,7 +93,7 @@ impl Signals {
             }
         };
         thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(listen))?;
-        Ok(Self { asked, reloads: 0 })
+        Ok(Self { ask: asking, asked, askers: Askers::default(), reloads: 0 })
     }
 
     /// Waits for the next one on this thread. Several reloads that were asked for meanwhile are one.
@@ -84,10 +110,43 @@ impl Signals {
         }
     }
 
+    /// Makes a handle that asks for what SIGHUP asks for.
+    pub(crate) fn commands(&self) -> Commands {
+        Commands { ask: self.ask.clone(), askers: Arc::clone(&self.askers) }
+    }
+
+    /// Hands out those who asked for a reload that has not begun yet.
+    pub(crate) fn askers(&self) -> Vec<SyncSender<Reloaded>> {
+        std::mem::take(&mut *self.askers.lock())
+    }
+
     /// Resolves when the process is asked to stop.
     pub(crate) async fn stopped(&mut self) {
         if self.asked.wait_for(|asked| asked.stop).await.is_err() {
             pending().await
         }
+    }
+}
+
+/// Asks for what a signal asks for, and waits for what comes of it.
+#[derive(Debug)]
+pub(crate) struct Commands {
+    ask: watch::Sender<Asked>,
+    askers: Askers,
+}
+
+impl Commands {
+    /// Asks for a reload, and blocks this thread until it is done.
+    pub(crate) fn reload(&self) -> Reloaded {
+        let (asker, answer) = sync_channel(1);
+        {
+            let mut askers = self.askers.lock();
+            if askers.len() >= ASKERS_MAX {
+                return Err(ReloadRefused::Busy);
+            }
+            askers.push(asker);
+        }
+        self.ask.send_modify(|asked| asked.reloads += 1);
+        answer.recv_timeout(RELOAD_WAIT).unwrap_or(Err(ReloadRefused::Busy))
     }
 }

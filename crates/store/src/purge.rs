@@ -67,6 +67,20 @@ pub enum Target {
     All,
 }
 
+impl Target {
+    /// Whether a response with this scope is covered, whenever it was fetched.
+    #[must_use]
+    pub fn covers(&self, scope: &Scope) -> bool {
+        match self {
+            Self::All => true,
+            Self::Site(site) => scope.site == *site,
+            Self::Url { site, url } => scope.site == *site && *scope.url == **url,
+            Self::Prefix { site, url } => scope.site == *site && scope.url.starts_with(&url[..url.len().min(PREFIX_BYTES_MAX)]),
+            Self::Tag { site, tag } => scope.site == *site && scope.tags.iter().any(|own| **own == **tag),
+        }
+    }
+}
+
 /// How thoroughly to purge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hardness {

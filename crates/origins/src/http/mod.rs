@@ -97,6 +97,11 @@ impl HttpOptions {
         &self.addresses
     }
 
+    /// Each address, and whether requests go there as to any other, by what all workers know.
+    pub fn known(&self) -> impl Iterator<Item = (&Address, bool)> {
+        self.addresses.iter().zip(&*self.known).map(|(address, health)| (address, health.is_up()))
+    }
+
     fn health_of(&self, address: usize) -> &Health {
         &self.known[address]
     }

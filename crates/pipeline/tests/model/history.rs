@@ -12,7 +12,7 @@ use std::{
 };
 
 use http::Method;
-use pipeline::{Clock, Collapse, Down, Https, Pipeline, Refill, ResponseFields, Router, Shared, Site};
+use pipeline::{Clock, Collapse, Down, Https, Parts, Pipeline, Refill, ResponseFields, Router, Shared, Site};
 use policy::{Compress, Kind, Policy, Settings, Verdict};
 use proptest::prelude::*;
 use semantics::{RequestFields, RequestHead, Scheme};
@@ -321,5 +321,7 @@ fn site(server: &Server) -> Site {
         https: Https::default(),
         auth: None,
         fields: ResponseFields::default(),
+        route: None,
+        parts: Parts::default(),
     }
 }

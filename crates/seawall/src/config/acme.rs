@@ -12,6 +12,7 @@ use super::{
     overrides::{Overrides, Said},
     resolve::{Resolver, xdg},
     settings::Acme,
+    words::HostPattern,
 };
 
 /// What is ordered on demand at most.
@@ -46,7 +47,14 @@ impl Resolver<'_> {
         }
         let with_twins = keys.www.as_ref().is_none_or(|given| *given.get_ref());
         let twins = names.iter().filter(|_| with_twins).filter_map(|name| Some((twin(name)?, name.clone())));
-        let twins = twins.filter(|(twin, _)| !names.contains(twin)).collect();
+        let moved = match &overrides.redirect_from[..] {
+            [] => file.redirect_from.iter().chain(file.site.iter().filter_map(|site| site.get_ref().redirect_from.as_ref())).collect(),
+            _ => Vec::new(),
+        };
+        let moved = moved.into_iter().flat_map(|list: &Spanned<Vec<_>>| list.get_ref()).map(|host: &Spanned<HostPattern>| host.get_ref());
+        let moved: Vec<String> = moved.chain(overrides.redirect_from.iter().map(|said| &said.value)).map(|host| host.0.clone()).collect();
+        let twins = twins.filter(|(twin, _)| !names.contains(twin) && !moved.contains(twin)).collect();
+        let names: Vec<String> = names.iter().chain(&moved).cloned().collect();
         let ask = self.ask(&keys.ask);
         if let Some(given) = keys.on_demand.as_ref().filter(|_| on_demand && ask.is_none() && patterns.is_empty()) {
             let remedy = "set ask to an address that is asked about each name, or give a site a host such as \"*.example.org\"";

@@ -109,13 +109,14 @@ impl FromStr for TrustedProxy {
     fn from_str(text: &str) -> Result<Self, Mistake> {
         let mistake = Mistake::new(
             format!("\"{text}\" is no network"),
-            "write an address and the length of its prefix, such as \"10.0.0.0/8\" or \"192.0.2.7/32\" for one machine; \"private\" is every private one",
+            "write an address such as \"192.0.2.7\", or one with the length of its prefix, such as \"10.0.0.0/8\"; \"private\" is every private one",
         );
         if text == "private" {
             return Ok(Self(PRIVATE.iter().filter_map(|network| network.parse().ok()).collect()));
         }
+        // One machine is a network of one.
         if let Ok(address) = text.parse::<IpAddr>() {
-            return Err(mistake.meant(IpNet::from(address)));
+            return Ok(Self(vec![IpNet::from(address)]));
         }
         let Ok(network) = text.parse::<IpNet>() else {
             return Err(match closest(text, ["private"]) {
@@ -273,6 +274,9 @@ mod tests {
     #[test]
     fn trusted_proxies_are_networks() {
         assert_eq!("10.1.2.3/8".parse::<TrustedProxy>().map(|network| network.0), Ok(vec!["10.0.0.0/8".parse().expect("a network")]));
+        for (text, network) in [("10.0.0.1", "10.0.0.1/32"), ("::1", "::1/128")] {
+            assert_eq!(text.parse::<TrustedProxy>().map(|network| network.0), Ok(vec![network.parse().expect("a network")]), "{text}");
+        }
         let private = "private".parse::<TrustedProxy>().expect("a word").0;
         assert_eq!(private.len(), PRIVATE.len());
         for (address, is_private) in [
@@ -288,14 +292,7 @@ mod tests {
             let address: IpAddr = address.parse().expect(address);
             assert_eq!(private.iter().any(|network| network.contains(&address)), is_private, "{address}");
         }
-        for (text, expected) in [
-            ("10.0.0.1", "10.0.0.1/32"),
-            ("::1", "::1/128"),
-            ("localhost", "127.0.0.1/32"),
-            ("0.0.0.0/0", ""),
-            ("privat", "private"),
-            ("x", ""),
-        ] {
+        for (text, expected) in [("localhost", "127.0.0.1/32"), ("0.0.0.0/0", ""), ("privat", "private"), ("x", "")] {
             assert_eq!(meant::<TrustedProxy>(text), expected, "{text}");
         }
     }

@@ -42,8 +42,47 @@ impl Mistake {
     /// The mistake, at its place.
     #[must_use]
     pub fn at(self, place: Place) -> ConfigError {
-        ConfigError { problem: self.problem, place, meant: self.meant, remedy: self.remedy }
+        let (problem, remedy) = (in_words_of(&place, &self.problem), in_words_of(&place, &self.remedy));
+        ConfigError { problem, place, meant: self.meant, remedy }
     }
+}
+
+/// Keys, each with its flag and its variable.
+const OTHER_WORDS: [(&str, &str, &str); 10] = [
+    ("source", "SOURCE", "SEAWALL_SOURCE"),
+    ("kind", "--kind", "SEAWALL_KIND"),
+    ("memory", "--memory", "SEAWALL_MEMORY"),
+    ("workers", "--workers", "SEAWALL_WORKERS"),
+    ("hold", "--hold", "SEAWALL_HOLD"),
+    ("listen", "--listen", "SEAWALL_LISTEN"),
+    ("cert", "--tls-cert", "SEAWALL_TLS_CERT"),
+    ("key", "--tls-key", "SEAWALL_TLS_KEY"),
+    ("trusted_proxies", "--trusted-proxies", "SEAWALL_TRUSTED_PROXIES"),
+    ("redirect_from", "--redirect-from", "SEAWALL_REDIRECT_FROM"),
+];
+
+/// Says what stands in ‹angle quotes› with the words of the interface that the value came from: `‹kind›` is `kind` in the file, `--kind` on the
+/// command line; `‹kind static›` is `kind = \"static\"` and `--kind static`.
+fn in_words_of(place: &Place, text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('‹') {
+        let Some((token, behind)) = after.split_once('›') else { break };
+        out.push_str(before);
+        let (key, value) = token.split_once(' ').map_or((token, None), |(key, value)| (key, Some(value)));
+        let words = OTHER_WORDS.iter().find(|(known, ..)| *known == key);
+        match (place, words, value) {
+            (Place::Flag(..), Some((_, flag, _)), None) => out.push_str(flag),
+            (Place::Flag(..), Some((_, flag, _)), Some(value)) => out.push_str(&format!("{flag} {value}")),
+            (Place::Environment(..), Some((.., variable)), None) => out.push_str(variable),
+            (Place::Environment(..), Some((.., variable)), Some(value)) => out.push_str(&format!("{variable}={value}")),
+            (_, _, None) => out.push_str(key),
+            (_, _, Some(value)) => out.push_str(&format!("{key} = \"{value}\"")),
+        }
+        rest = behind;
+    }
+    out.push_str(rest);
+    out
 }
 
 /// Separates the parts of a mistake on their way through serde; no configuration text contains it unescaped.
@@ -246,6 +285,18 @@ mod tests {
   = write an address and a port
 "
         );
+    }
+
+    #[test]
+    fn a_key_is_called_what_it_is_called_where_it_was_written() {
+        let said = |place| Mistake::new("‹kind blog› is nothing", "leave ‹kind› out, or ‹object_max›").at(place).to_string();
+        let shown = said(Place::Flag("--kind", "blog".to_owned()));
+        assert!(shown.contains("--kind blog is nothing") && shown.contains("leave --kind out, or object_max"), "{shown}");
+        let shown = said(Place::Environment("SEAWALL_KIND", "blog".to_owned()));
+        assert!(shown.contains("SEAWALL_KIND=blog is nothing") && shown.contains("leave SEAWALL_KIND out"), "{shown}");
+        let shown = said(document("kind = 1").place(0..4));
+        assert!(shown.contains("kind = \"blog\" is nothing") && shown.contains("leave kind out"), "{shown}");
+        assert_eq!(in_words_of(&Place::Default, "a ‹ b"), "a ‹ b");
     }
 
     #[test]

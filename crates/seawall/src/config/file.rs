@@ -12,6 +12,7 @@ use super::{
     compress::{PassedWord, PathPattern, TypePattern},
     headers::{FieldLine, FieldName},
     purge::{PurgePath, PurgeSource},
+    routes::RoutePath,
     settings::{AccessLog, Kind, Listen, LogFormat, OriginAddress, OriginHost},
     units::{ByteSize, Count, Period},
     words::{BaseUrl, CookiePattern, HostPattern, NamePattern, TrustedField},
@@ -44,6 +45,13 @@ pub struct File {
     /// Default: none; it follows from the source. Flag: `--kind`. Environment: `SEAWALL_KIND`.
     pub kind: Given<Kind>,
 
+    /// Names whose visitors are sent to the name of the site, such as `["www.example.org"]`: with 301 (308 for what is not GET or HEAD), path and
+    /// query kept. They get certificates as the site's own name does. Needs a name to send them to: `--domain`, or `hosts` of a `[[site]]`, which
+    /// has a `redirect_from` of its own.
+    ///
+    /// Default: `[]`. Flag: `--redirect-from`, repeatable. Environment: `SEAWALL_REDIRECT_FROM`, separated by commas.
+    pub redirect_from: Listed<HostPattern>,
+
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub server: Server,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
@@ -74,6 +82,8 @@ pub struct File {
     pub purge: Purge,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub refill: Refill,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub route: Vec<Spanned<Route>>,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub site: Vec<Spanned<Site>>,
 }
@@ -724,6 +734,41 @@ pub struct Refill {
     pub concurrency: Given<Count>,
 }
 
+/// `[[route]]` and `[[site.route]]`: a part of a site that another server answers for.
+///
+/// Repeat it for each part; `[[route]]` goes with the short form, `[[site.route]]` with a `[[site]]`. The longest `path` that covers a request
+/// counts. The pages of a part are cached, purged, and protected as those of the site are; what its server sets, such as a lifetime, is obeyed as
+/// for any server, also where the site itself is a folder. `[route.origin]` and `[site.route.origin]` have the keys of `[origin]`, and what is not
+/// set there comes from `[origin]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Route {
+    /// The path, with everything below it: `"/api"` covers `/api` and `/api/x`, and not `/apis`. It is compared with the path in normal form,
+    /// so that `/%61pi/x` is the same as `/api/x`.
+    ///
+    /// Default: none; required. Flag: `--route`, repeatable, as `/api=http://127.0.0.1:3000`. Environment: `SEAWALL_ROUTE`, separated by commas.
+    pub path: Given<RoutePath>,
+
+    /// The address of the server, as in `source` at the top.
+    ///
+    /// Default: none; required.
+    pub source: Given<OriginAddress>,
+
+    /// Whether the server is asked for what follows `path`: for `/x` instead of `/api/x`. It is told with `X-Forwarded-Prefix`; the links and redirects
+    /// that it sends are passed on as they are.
+    ///
+    /// Default: `false`.
+    pub strip_prefix: Given<bool>,
+
+    /// Whether the cache is asked. `false`: each request goes to the server as it came, and nothing is stored.
+    ///
+    /// Default: `true`.
+    pub cache: Given<bool>,
+
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub origin: Origin,
+}
+
 /// `[[site]]`: one of several sites.
 ///
 /// Repeat it for each site; excludes `source` at the top. A request for a host that no site has is answered with 421.
@@ -746,6 +791,13 @@ pub struct Site {
     /// Default: none; it follows from the source.
     pub kind: Given<Kind>,
 
+    /// Names whose visitors are sent to the first of `hosts` that is a whole name, as `redirect_from` at the top.
+    ///
+    /// Default: `[]`.
+    pub redirect_from: Listed<HostPattern>,
+
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub route: Vec<Spanned<Route>>,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub tls: Tls,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]

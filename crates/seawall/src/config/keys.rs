@@ -6,12 +6,30 @@
 use super::{error::Mistake, suggest::closest};
 
 /// Sections in the order of the manual; the first is the top of the file.
-pub(super) const SECTIONS: [(&str, &[&str]); 17] = [
+pub(super) const SECTIONS: [(&str, &[&str]); 18] = [
     (
         "",
         &[
-            "source", "kind", "server", "tls", "acme", "limits", "log", "cache", "origin", "blog", "static", "https", "headers", "auth",
-            "compress", "purge", "refill", "site",
+            "source",
+            "kind",
+            "redirect_from",
+            "server",
+            "tls",
+            "acme",
+            "limits",
+            "log",
+            "cache",
+            "origin",
+            "blog",
+            "static",
+            "https",
+            "headers",
+            "auth",
+            "compress",
+            "purge",
+            "refill",
+            "route",
+            "site",
         ],
     ),
     (
@@ -108,11 +126,30 @@ pub(super) const SECTIONS: [(&str, &[&str]); 17] = [
     ("compress", &["enabled", "types", "min_size", "exclude", "passed", "dictionaries"]),
     ("purge", &["allow", "path"]),
     ("refill", &["concurrency"]),
-    ("site", &["hosts", "source", "kind", "tls", "cache", "origin", "blog", "static", "https", "headers", "auth", "compress"]),
+    ("route", &["path", "source", "strip_prefix", "cache", "origin"]),
+    (
+        "site",
+        &[
+            "hosts",
+            "source",
+            "kind",
+            "redirect_from",
+            "route",
+            "tls",
+            "cache",
+            "origin",
+            "blog",
+            "static",
+            "https",
+            "headers",
+            "auth",
+            "compress",
+        ],
+    ),
 ];
 
 /// What other programs, and other spellings, call our keys.
-const OTHER_NAMES: [(&str, &str, &str); 56] = [
+const OTHER_NAMES: [(&str, &str, &str); 61] = [
     ("autoindex", "static", "listing"),
     ("browse", "static", "listing"),
     ("try_files", "static", "fallback"),
@@ -144,6 +181,11 @@ const OTHER_NAMES: [(&str, &str, &str); 56] = [
     ("domains", "site", "hosts"),
     ("server_name", "site", "hosts"),
     ("sites", "", "site"),
+    ("routes", "site", "route"),
+    ("location", "site", "route"),
+    ("aliases", "site", "redirect_from"),
+    ("redirect_hosts", "site", "redirect_from"),
+    ("www", "site", "redirect_from"),
     ("ttl", "cache", "hold"),
     ("max_age", "cache", "hold"),
     ("ignore_params", "cache", "ignore_query"),
@@ -177,6 +219,8 @@ pub(super) fn unknown_key(key: &str, path: &[&str]) -> Mistake {
     let here = match path {
         [] => "is no key at the top of the file".to_owned(),
         ["site"] => "is no key of [[site]]".to_owned(),
+        ["route"] => "is no key of [[route]]".to_owned(),
+        ["site", "route"] => "is no key of [[site.route]]".to_owned(),
         path => format!("is no key of [{}]", path.join(".")),
     };
     let own = SECTIONS.iter().find(|(name, _)| *name == section).map_or(&[] as &[&str], |(_, keys)| keys);

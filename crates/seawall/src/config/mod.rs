@@ -18,6 +18,7 @@ mod overrides;
 pub mod purge;
 mod read;
 mod resolve;
+pub mod routes;
 pub mod settings;
 mod sites;
 pub mod source;

@@ -24,11 +24,12 @@ impl FromStr for PurgeSource {
         let mistake = || {
             Mistake::new(
                 format!("\"{text}\" is no network"),
-                "write an address and the length of its prefix, such as \"192.0.2.0/24\" or \"192.0.2.7/32\" for one machine",
+                "write an address such as \"192.0.2.7\", or one with the length of its prefix, such as \"192.0.2.0/24\"",
             )
         };
+        // One machine is a network of one.
         if let Ok(address) = text.parse::<IpAddr>() {
-            return Err(mistake().meant(IpNet::from(address)));
+            return Ok(Self(IpNet::from(address)));
         }
         let network = text.parse::<IpNet>().map_err(|_| if text == "localhost" { mistake().meant("127.0.0.0/8") } else { mistake() })?;
         if network.prefix_len() == 0 {
@@ -83,10 +84,9 @@ mod tests {
 
     #[test]
     fn sources_are_networks_and_never_everybody() {
+        assert_eq!("10.0.0.1".parse::<PurgeSource>().map(|network| network.0.to_string()), Ok("10.0.0.1/32".to_owned()));
         assert_eq!("10.1.2.3/8".parse::<PurgeSource>().map(|network| network.0.to_string()), Ok("10.0.0.0/8".to_owned()));
-        for (text, expected) in
-            [("10.0.0.1", "10.0.0.1/32"), ("::1", "::1/128"), ("localhost", "127.0.0.0/8"), ("0.0.0.0/0", ""), ("x", "")]
-        {
+        for (text, expected) in [("localhost", "127.0.0.0/8"), ("0.0.0.0/0", ""), ("x", "")] {
             let mistake = text.parse::<PurgeSource>().expect_err(text);
             assert!(mistake.meant.unwrap_or_default().contains(expected), "{text}");
         }

@@ -105,7 +105,10 @@ fn explain(message: &str, removed: Option<&Removed>) -> Mistake {
     let (expected, remedy) = match expected {
         "a string" => ("a text in quotation marks", format!("write {key} = \"...\"")),
         "a sequence" if *shown == "string" => ("a list", format!("put it in brackets: {key} = [\"...\"]")),
-        "a sequence" if key == "site" => ("a list of sections", "write the section's name in double brackets: [[site]]".to_owned()),
+        "a sequence" if matches!(key.as_str(), "site" | "route") => {
+            let whole: Vec<&str> = path.iter().copied().chain([key.as_str()]).collect();
+            ("a list of sections", format!("write the section's name in double brackets: [[{}]]", whole.join(".")))
+        }
         "a sequence" => ("a list", format!("write {key} = [\"...\", \"...\"]")),
         "a boolean" => ("true or false", format!("write {key} = true or {key} = false, without quotation marks")),
         section if section.starts_with("struct ") => ("a section", format!("write a line [{key}] and its keys below it")),

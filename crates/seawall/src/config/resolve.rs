@@ -82,7 +82,7 @@ impl<'a> Resolver<'a> {
             && tls.is_none()
         {
             self.warnings.push(
-                "nobody is sent to https, as nobody is trusted to say who came over http: name the proxy in front in trusted_proxies"
+                "nobody is sent to https, as nobody is trusted to say who came over http: name the proxy in front in trusted_proxies (--trusted-proxies)"
                     .to_owned(),
             );
         }
@@ -310,7 +310,7 @@ impl Resolver<'_> {
             let (low, high) = bounds.into_inner();
             let size = if value < low { "too little" } else { "too much" };
             self.wrong(
-                Mistake::new(format!("{value} is {size} for {key}"), format!("possible: {low} to {high}; default: {default}")),
+                Mistake::new(format!("{value} is {size} for ‹{key}›"), format!("possible: {low} to {high}; default: {default}")),
                 place,
             );
         }

@@ -5,6 +5,7 @@
 //! and the worst cases in bytes are documented there, at the keys, and in `doc/configuration.md`.
 
 use std::{
+    fmt,
     net::SocketAddr,
     path::{Path, PathBuf},
     time::Duration,
@@ -199,6 +200,43 @@ pub struct Site {
     pub auth: Option<Auth>,
     /// Which of them get a content coding.
     pub compress: Compress,
+    /// Names whose visitors are sent to `redirect_to`; in no site's hosts.
+    pub redirect_from: Vec<String>,
+    /// Parts that other servers answer for; no path twice.
+    pub routes: Vec<Route>,
+}
+
+impl Site {
+    /// The name to which visitors of `redirect_from` are sent; there is one if that is not empty.
+    #[must_use]
+    pub fn redirect_to(&self) -> Option<&str> {
+        self.hosts.iter().map(String::as_str).find(|host| !host.starts_with('*'))
+    }
+
+    /// Whether a server answers for it, or for a part of it.
+    #[must_use]
+    pub fn has_server(&self) -> bool {
+        matches!(self.source, Source::Http(_)) || !self.routes.is_empty()
+    }
+}
+
+/// A part of a site that another server answers for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Route {
+    /// In normal form, without a slash at its end.
+    pub path: String,
+    /// The server's addresses; never empty, none twice.
+    pub addresses: Vec<OriginAddress>,
+    /// Whether the server is asked for what follows `path`.
+    pub strip_prefix: bool,
+    /// Whether the cache is asked.
+    pub is_cached: bool,
+    /// How the server is treated.
+    pub origin: OriginSettings,
+    /// What is stored of its responses, and for how long.
+    pub cache: Cache,
+    /// What they carry beside what the server sends.
+    pub headers: Headers,
 }
 
 /// A password for a site, or for parts of it.
@@ -236,6 +274,15 @@ pub enum Source {
     Files(PathBuf),
     /// A folder of Markdown.
     Blog(PathBuf),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Http(addresses) => f.write_str(&addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
+            Self::Files(folder) | Self::Blog(folder) => folder.display().fmt(f),
+        }
+    }
 }
 
 /// An address of an origin server.
@@ -355,7 +402,7 @@ impl Settings {
     /// The folder of the disk tier and its size, if there is one to open: not if all sources are folders, which are on a disk already.
     #[must_use]
     pub fn disk_tier(&self) -> Option<(&Path, u64)> {
-        let disk = self.cache_disk.as_ref().filter(|_| self.sites.iter().any(|site| matches!(site.source, Source::Http(_))))?;
+        let disk = self.cache_disk.as_ref().filter(|_| self.sites.iter().any(Site::has_server))?;
         Some((disk.dir.as_deref()?, disk.size_max))
     }
 }

@@ -14,9 +14,11 @@ use super::{
     file::{self, File, Given, Listed},
     overrides::{Overrides, Said},
     resolve::{Resolver, as_usize, seconds},
-    settings::{BlogSettings, Cache, FilesSettings, Kind, OriginAddress, OriginHost, OriginSettings, Site, Source},
+    routes::WrittenRoute,
+    settings::{BlogSettings, Cache, FilesSettings, Headers, Kind, OriginAddress, OriginHost, OriginSettings, Site, Source},
     source::{Misfit, find, fit},
     units::{ByteSize, Count, Period},
+    words::HostPattern,
 };
 
 const OBJECT_MAX: u64 = 16 << 20;
@@ -42,6 +44,10 @@ struct Written<'a> {
     auth: [&'a file::Auth; 2],
     compress: [&'a file::Compress; 2],
     addresses: &'a Listed<OriginAddress>,
+    redirect_from: Vec<String>,
+    routes: Vec<WrittenRoute<'a>>,
+    /// The section that all origins have in common.
+    common_origin: &'a file::Origin,
 }
 
 impl Resolver<'_> {
@@ -62,6 +68,11 @@ impl Resolver<'_> {
 
     fn short_form<'a>(&mut self, file: &'a File, overrides: &Overrides, none: &'a file::Site) -> Option<Written<'a>> {
         let replaced = overrides.source.is_some();
+        let hosts: Vec<String> = overrides.domain.iter().map(|domain| domain.value.0.clone()).collect();
+        let redirect_from = match &overrides.redirect_from[..] {
+            [] => file.redirect_from.iter().flat_map(Spanned::get_ref).map(|host| self.said_of(host)).collect(),
+            said => said.to_vec(),
+        };
         let Some(source) = self.pick(overrides.source.clone(), &file.source) else {
             let mistake = Mistake::new(
                 "nothing to serve: there is no source",
@@ -72,7 +83,8 @@ impl Resolver<'_> {
             return None;
         };
         Some(Written {
-            hosts: overrides.domain.iter().map(|domain| domain.value.0.clone()).collect(),
+            redirect_from: self.redirect_from(redirect_from, &hosts, &mut HashMap::new()),
+            hosts,
             source,
             base: if replaced { self.working_folder.to_owned() } else { self.file_folder() },
             kind: if replaced { overrides.kind.clone() } else { self.pick(overrides.kind.clone(), &file.kind) },
@@ -85,6 +97,11 @@ impl Resolver<'_> {
             auth: [&none.auth, &file.auth],
             compress: [&none.compress, &file.compress],
             addresses: if replaced { &None } else { &file.origin.addresses },
+            routes: match &overrides.route[..] {
+                [] => file.route.iter().map(WrittenRoute::Section).collect(),
+                said => said.iter().cloned().map(WrittenRoute::Word).collect(),
+            },
+            common_origin: &file.origin,
         })
     }
 
@@ -118,9 +135,33 @@ impl Resolver<'_> {
         }
         if let Some(kind) = &overrides.kind {
             self.wrong(
-                Mistake::new("the file has [[site]]s, so one kind cannot be for all", "write kind in the [[site]] in the file"),
+                Mistake::new("the file has [[site]]s, so one ‹kind› cannot be for all", "write kind in the [[site]] in the file"),
                 kind.place.clone(),
             );
+        }
+        if let Some(host) = overrides.redirect_from.first() {
+            let mistake = Mistake::new(
+                "the file has [[site]]s, so this name could be sent to any of them",
+                "write it into redirect_from of its [[site]]",
+            );
+            self.wrong(mistake, host.place.clone());
+        }
+        if let Some(list) = &file.redirect_from {
+            let mistake = Mistake::new(
+                "redirect_from at the top has no meaning beside [[site]]",
+                "write it in the [[site]] to which those visitors are sent",
+            );
+            self.wrong_at(mistake, list.span());
+        }
+        if let Some(route) = overrides.route.first() {
+            let mistake =
+                Mistake::new("the file has [[site]]s, so a route has no site to belong to", "write a [[site.route]] below its [[site]]");
+            self.wrong(mistake, route.place.clone());
+        }
+        if let Some(route) = file.route.first() {
+            let mistake =
+                Mistake::new("[[route]] has no meaning beside [[site]]", "write [[site.route]] below the [[site]] that it is for");
+            self.wrong_at(mistake, route.span());
         }
     }
 
@@ -130,6 +171,8 @@ impl Resolver<'_> {
         for section in &file.site {
             let site = section.get_ref();
             let hosts = self.hosts(section, file.site.len() == 1, &mut taken);
+            let redirect_from = site.redirect_from.iter().flat_map(Spanned::get_ref).map(|host| self.said_of(host)).collect();
+            let redirect_from = self.redirect_from(redirect_from, &hosts, &mut taken);
             let spans =
                 [("memory", &site.cache.memory), ("disk", &site.cache.disk)].map(|(key, given)| (key, given.as_ref().map(Spanned::span)));
             for (key, span) in spans.into_iter().chain([("dir", site.cache.dir.as_ref().map(Spanned::span))]) {
@@ -165,12 +208,37 @@ impl Resolver<'_> {
                 auth: [&site.auth, &file.auth],
                 compress: [&site.compress, &file.compress],
                 addresses: &site.origin.addresses,
+                redirect_from,
+                routes: site.route.iter().map(WrittenRoute::Section).collect(),
+                common_origin: &file.origin,
             };
             let Some(site) = self.site(&written, overrides, memory) else { continue };
             self.refuse_foreign_sections(section.get_ref(), &site.source);
             sites.push(site);
         }
         sites
+    }
+
+    /// The names whose visitors are sent to the first of `hosts`, each of them nowhere else.
+    fn redirect_from(&mut self, said: Vec<Said<HostPattern>>, hosts: &[String], taken: &mut HashMap<String, usize>) -> Vec<String> {
+        let mut names: Vec<String> = Vec::with_capacity(said.len());
+        for Said { value: HostPattern(name), place } in said {
+            let line = if let Place::Line { line, .. } = place { line } else { 0 };
+            if name.starts_with('*') {
+                let mistake = Mistake::new(format!("\"{name}\" stands for many names"), "write each name that is to be redirected");
+                self.wrong(mistake, place);
+            } else if !hosts.iter().any(|host| !host.starts_with('*')) {
+                let remedy = "name the site: --domain NAME on the command line, or hosts in a [[site]]";
+                self.absent(Mistake::new(format!("there is no name to which visitors of \"{name}\" could be sent"), remedy), place);
+            } else if hosts.contains(&name) || names.contains(&name) || taken.insert(name.clone(), line).is_some() {
+                let problem = format!("\"{name}\" is the name of a site, so its visitors cannot be sent elsewhere");
+                let problem = if names.contains(&name) { format!("\"{name}\" stands twice in the list") } else { problem };
+                self.wrong(Mistake::new(problem, "remove one of the two"), place);
+            } else {
+                names.push(name);
+            }
+        }
+        names
     }
 
     /// The site's hosts, each of them nowhere else. `taken` holds those of the sites before it.
@@ -207,7 +275,7 @@ impl Resolver<'_> {
     fn site(&mut self, written: &Written<'_>, overrides: &Overrides, memory: u64) -> Option<Site> {
         // The other sections are looked at even if the source is wrong: all errors at once.
         let mut cache = self.cache(written, overrides, memory);
-        let origin = self.origin(written);
+        let origin = self.origin(written.origin);
         let blog = BlogSettings {
             title: first(written.blog.map(|blog| &blog.title)).map(|title| title.get_ref().clone()),
             base_url: first(written.blog.map(|blog| &blog.base_url)).map(|url| url.get_ref().0.clone()),
@@ -233,8 +301,11 @@ impl Resolver<'_> {
         }
         if let Source::Http(addresses) = &mut source {
             self.more_addresses(addresses, written.addresses);
-            self.refuse_contradictions(written, addresses, &origin);
+            self.refuse_contradictions(written.origin, addresses, &origin);
         }
+        let headers_of_servers =
+            if written.routes.is_empty() { Headers::default() } else { self.headers(written.https, written.headers, Kind::Generic) };
+        let routes = self.routes(&written.routes, written.common_origin, (&cache, &headers_of_servers));
         // A folder has no newer answer than the one that is stored until the folder changes.
         cache.honour_request_directives &=
             kind == Kind::Generic || first(written.cache.map(|cache| &cache.honour_request_directives)).is_some();
@@ -255,7 +326,8 @@ impl Resolver<'_> {
         let headers = self.headers(written.https, written.headers, kind);
         let auth = self.auth(written.auth);
         let compress = self.compress(written.compress);
-        Some(Site { name, hosts: written.hosts.clone(), source, kind, cache, origin, blog, files, https_redirect, headers, auth, compress })
+        let (hosts, redirect_from) = (written.hosts.clone(), written.redirect_from.clone());
+        Some(Site { name, hosts, source, kind, cache, origin, blog, files, https_redirect, headers, auth, compress, redirect_from, routes })
     }
 
     /// A plain name below the folder, of a file that is there.
@@ -322,10 +394,10 @@ impl Resolver<'_> {
     fn hold(&mut self, hold: Said<Period>) -> std::time::Duration {
         let value = hold.value;
         if value.0.is_zero() {
-            let remedy = "leave hold out to keep responses as long as they say themselves, or write at least \"1ms\"";
+            let remedy = "leave ‹hold› out to keep responses as long as they say themselves, or write at least \"1ms\"";
             self.wrong(Mistake::new("a hold of nothing would keep nothing", remedy), hold.place);
         } else if value > YEAR {
-            self.wrong(Mistake::new(format!("{value} is too much for hold"), "possible: up to 365d"), hold.place);
+            self.wrong(Mistake::new(format!("{value} is too much for ‹hold›"), "possible: up to 365d"), hold.place);
         }
         value.0
     }
@@ -335,8 +407,8 @@ impl Resolver<'_> {
         Some(self.within(key, Some(said), seconds(0), seconds(0)..=YEAR).0)
     }
 
-    fn origin(&mut self, written: &Written<'_>) -> OriginSettings {
-        let origin = written.origin;
+    /// Reads how a server is treated: its own values go before the common ones.
+    pub(super) fn origin(&mut self, origin: [&file::Origin; 2]) -> OriginSettings {
         let concurrency = self.layered(origin.map(|origin| &origin.concurrency));
         let queue = self.layered(origin.map(|origin| &origin.queue));
         let waits = [
@@ -372,7 +444,7 @@ impl Resolver<'_> {
     }
 
     /// Adds the addresses to try when the source cannot be reached.
-    fn more_addresses(&mut self, addresses: &mut Vec<OriginAddress>, more: &Listed<OriginAddress>) {
+    pub(super) fn more_addresses(&mut self, addresses: &mut Vec<OriginAddress>, more: &Listed<OriginAddress>) {
         let Some(more) = more else { return };
         if more.get_ref().len() > ADDRESSES_MAX {
             let mistake =
@@ -391,10 +463,10 @@ impl Resolver<'_> {
         }
     }
 
-    /// Values of the site's origin that its addresses give no meaning to.
-    fn refuse_contradictions(&mut self, written: &Written<'_>, addresses: &[OriginAddress], origin: &OriginSettings) {
+    /// Refuses values of an origin to which its addresses give no meaning.
+    pub(super) fn refuse_contradictions(&mut self, layers: [&file::Origin; 2], addresses: &[OriginAddress], origin: &OriginSettings) {
         let nameless = addresses.iter().any(|address| matches!(address, OriginAddress::Unix(_)));
-        if let Some(host) = first(written.origin.map(|origin| &origin.host)).filter(|_| nameless && origin.host == OriginHost::Origin) {
+        if let Some(host) = first(layers.map(|origin| &origin.host)).filter(|_| nameless && origin.host == OriginHost::Origin) {
             let mistake = Mistake::new(
                 "a Unix socket has no host name that the origin could be asked for",
                 "write \"client\", or the host name itself",
@@ -403,8 +475,8 @@ impl Resolver<'_> {
         }
         let encrypted = addresses.iter().any(|address| matches!(address, OriginAddress::Https { .. }));
         // A common ca_file may be for the other sites.
-        if let Some(path) = written.origin[0].ca_file.as_ref().filter(|_| !encrypted) {
-            self.wrong_at(Mistake::new("ca_file is for https, and no address of this site begins with https://", "remove it"), path.span());
+        if let Some(path) = layers[0].ca_file.as_ref().filter(|_| !encrypted) {
+            self.wrong_at(Mistake::new("ca_file is for https, and no address here begins with https://", "remove it"), path.span());
         }
     }
 
@@ -433,7 +505,7 @@ impl Resolver<'_> {
         if !understood || overrides.source.is_some() {
             return;
         }
-        if let Some(span) = first_key_of_origin(&file.origin).filter(|_| !sites.iter().any(|site| matches!(site.source, Source::Http(_)))) {
+        if let Some(span) = first_key_of_origin(&file.origin).filter(|_| !sites.iter().any(Site::has_server)) {
             self.wrong_at(Mistake::new("[origin] is for servers, and no source is one", "remove the section"), span);
         }
         if let Some(span) = first_key_of_blog(&file.blog).filter(|_| !sites.iter().any(|site| matches!(site.source, Source::Blog(_)))) {

@@ -85,7 +85,7 @@ fn not_a_folder(text: &str) -> Mistake {
     match Path::new(text).extension().and_then(|extension| extension.to_str()) {
         Some("toml") => Mistake::new(
             format!("\"{text}\" is a file, not a folder"),
-            format!("if it is a configuration file: seawall serve --config {text}"),
+            format!("if it is a configuration file, name it with --config: --config {text}"),
         ),
         _ => mistake.meant(parent),
     }
@@ -163,12 +163,12 @@ pub fn fit(text: &str, found: Found, wanted: Option<Kind>) -> Result<(Source, Ki
     match (found, wanted) {
         (Found::Server(address), None | Some(Kind::Generic)) => Ok((Source::Http(vec![address]), Kind::Generic)),
         (Found::Server(_), Some(kind)) => Err(Misfit::Kind(Mistake::new(
-            format!("kind \"{}\" is for a folder, and \"{text}\" is the address of a server", kind.as_str()),
-            "write \"generic\", or leave kind out",
+            format!("‹kind {}› is for a folder, and \"{text}\" is the address of a server", kind.as_str()),
+            "write ‹kind generic›, or leave ‹kind› out",
         ))),
         (Found::Folder { .. }, Some(Kind::Generic)) => Err(Misfit::Kind(Mistake::new(
-            format!("kind \"generic\" is for the address of a server, and \"{text}\" is a folder"),
-            "write \"static\" for finished files or \"blog\" for Markdown, or leave kind out",
+            format!("‹kind generic› is for the address of a server, and \"{text}\" is a folder"),
+            "write ‹kind static› for finished files or ‹kind blog› for Markdown, or leave ‹kind› out",
         ))),
         (Found::Folder { path, looks: Some(Kind::Static), .. }, None) | (Found::Folder { path, .. }, Some(Kind::Static)) => {
             Ok((Source::Files(path), Kind::Static))
@@ -177,12 +177,12 @@ pub fn fit(text: &str, found: Found, wanted: Option<Kind>) -> Result<(Source, Ki
             Ok((Source::Blog(path), Kind::Blog))
         }
         (Found::Folder { .. }, Some(Kind::Blog)) => Err(Misfit::Kind(Mistake::new(
-            format!("kind \"blog\" needs Markdown, and there is no *.md in \"{text}\" (looked {MARKDOWN_DEPTH_MAX} folders deep)"),
-            "give the folder with the posts, or write kind \"static\" for finished files",
+            format!("‹kind blog› needs Markdown, and there is no *.md in \"{text}\" (looked {MARKDOWN_DEPTH_MAX} folders deep)"),
+            "give the folder with the posts, or write ‹kind static› for finished files",
         ))),
         (Found::Folder { looks: None, .. }, None) => Err(Misfit::Source(Mistake::new(
             format!("the folder \"{text}\" has neither an index.html nor Markdown (*.md)"),
-            "give the folder that has them (site generators often write to \"public\", \"_site\" or \"dist\"), or write kind \"static\" to serve it as it is",
+            "give the folder that has them (site generators often write to \"public\", \"_site\" or \"dist\"), or write ‹kind static› to serve it as it is",
         ))),
     }
 }
@@ -230,15 +230,15 @@ mod tests {
     fn folders_that_cannot_be_served_say_why() {
         let cases: [(&[&str], Option<Kind>, &str, &str); 10] = [
             (&[], None, "is empty", "seawall new"),
-            (&["song.ogg"], None, "neither an index.html nor Markdown", "\"static\""),
+            (&["song.ogg"], None, "neither an index.html nor Markdown", "‹kind static›"),
             (&["a/b/c/too-deep.md"], None, "neither an index.html nor Markdown", "public"),
             (&["README.md", "main.c"], None, "neither", "public"),
             (&[".git/x.md", "node_modules/x.md"], None, "neither", "public"),
             (&["wp-includes/version.php", "index.php"], None, "later version", "http://127.0.0.1:80"),
             (&["config.production.json"], None, "Ghost", "http://127.0.0.1:2368"),
             (&["index.html"], Some(Kind::Blog), "needs Markdown", "posts"),
-            (&["index.html"], Some(Kind::Generic), "is for the address of a server", "\"static\""),
-            (&["hello.md"], Some(Kind::Generic), "is for the address of a server", "\"blog\""),
+            (&["index.html"], Some(Kind::Generic), "is for the address of a server", "‹kind static›"),
+            (&["hello.md"], Some(Kind::Generic), "is for the address of a server", "‹kind blog›"),
         ];
         for (files, kind, problem, remedy) in cases {
             let (Misfit::Source(mistake) | Misfit::Kind(mistake)) = served(files, kind).expect_err("refused");

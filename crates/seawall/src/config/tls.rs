@@ -101,7 +101,7 @@ impl Resolver<'_> {
         let (certificate, key) = match said {
             (Some(certificate), key) => (certificate, key),
             (None, Some(key)) => {
-                self.wrong(Mistake::new("a key without its certificate", "name the certificate's file too: cert"), key.place);
+                self.wrong(Mistake::new("a key without its certificate", "name the certificate's file too: ‹cert›"), key.place);
                 return None;
             }
             (None, None) => return None,
@@ -120,7 +120,7 @@ impl Resolver<'_> {
                     CertificateError::Unreadable { path, .. } => (at_fault(path), "check the path, and that Seawall's user may read it"),
                     CertificateError::Mismatch { .. } => (&key_file.place, "name the key that the certificate was made with"),
                     CertificateError::Content { path, .. } => {
-                        (at_fault(path), "cert is the file with the certificates, key the one with the key")
+                        (at_fault(path), "‹cert› is the file with the certificates, ‹key› the one with the key")
                     }
                     CertificateError::Unusable { path, .. } => {
                         (at_fault(path), "RSA (2048 bits or more), ECDSA (P-256, P-384, P-521) and Ed25519 can be used")

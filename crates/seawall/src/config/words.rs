@@ -33,8 +33,8 @@ impl FromStr for Kind {
     fn from_str(text: &str) -> Result<Self, Mistake> {
         if let Some(name) = [("ghost", "Ghost"), ("wordpress", "WordPress")].iter().find(|(word, _)| *word == text).map(|(_, name)| name) {
             return Err(Mistake::new(
-                format!("kind \"{text}\" is recognised, but comes in a later version"),
-                format!("write \"generic\", or leave kind out: {name} is then cached by what its own responses allow (RFC 9111)"),
+                format!("‹kind {text}› is recognised, but comes in a later version"),
+                format!("write ‹kind generic›, or leave ‹kind› out: {name} is then cached by what its own responses allow (RFC 9111)"),
             ));
         }
         choose(text, "kind", &[("generic", Self::Generic), ("blog", Self::Blog), ("static", Self::Static)])
@@ -318,6 +318,7 @@ read_by_text! {
     super::addresses::TrustedProxy: "a network such as \"10.0.0.0/8\"",
     super::purge::PurgeSource: "a network such as \"192.0.2.0/24\"",
     super::purge::PurgePath: "a path such as \"/purge\"",
+    super::routes::RoutePath: "a path such as \"/api\"",
     super::auth::ProtectedPath: "a path such as \"/drafts\"",
     super::auth::Realm: "a name such as \"Drafts\"",
     super::headers::FieldLine: "a field such as \"Permissions-Policy: camera=()\"",

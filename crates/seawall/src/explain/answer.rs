@@ -18,21 +18,37 @@ use crate::server::State;
 /// How long workers have to answer. They need microseconds, unless the machine is out of breath.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// A question to a worker.
+/// A question to a worker. Each reply has room for every worker's answer, so that none waits.
 #[derive(Debug)]
-pub(crate) struct Asking {
-    scheme: Scheme,
-    request: Request<()>,
-    /// Has room for every worker's answer, so that none waits.
-    reply: SyncSender<Option<Box<Explanation>>>,
+pub(crate) enum Asking {
+    /// Asks how it would answer a request.
+    Explain { scheme: Scheme, request: Box<Request<()>>, reply: SyncSender<Option<Box<Explanation>>> },
 }
 
 impl Asking {
     /// The worker's part.
     pub(crate) fn answer(self, pipeline: &Rc<Pipeline>) {
         // Whoever asked may have lost patience.
-        let _ = self.reply.try_send(pipeline.explain(self.scheme, self.request).map(Box::new));
+        match self {
+            Self::Explain { scheme, request, reply } => drop(reply.try_send(pipeline.explain(scheme, *request).map(Box::new))),
+        }
     }
+}
+
+/// Asks every worker, and gathers what they say in time.
+fn ask_all<T>(state: &State, question: impl Fn(SyncSender<T>) -> Asking) -> Vec<T> {
+    let deadline = Instant::now() + PATIENCE;
+    let (reply, replies) = sync_channel(state.questions.len());
+    for worker in &state.questions {
+        // A worker whose queue is full is left out.
+        let _ = worker.try_send(question(reply.clone()));
+    }
+    drop(reply);
+    let mut answers = Vec::new();
+    while let Ok(answer) = replies.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        answers.push(answer);
+    }
+    answers
 }
 
 /// The explanation, as JSON. Workers agree in everything but whether the origin counts as down: of their answers, that of the worker which
@@ -40,17 +56,7 @@ impl Asking {
 pub(crate) fn answer(state: &State, command: &ExplainCommand) -> Result<serde_json::Value, ExplainRefused> {
     let (scheme, request) = request(command)?;
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned();
-    let deadline = Instant::now() + PATIENCE;
-    let (reply, replies) = sync_channel(state.questions.len());
-    for worker in &state.questions {
-        // A worker whose queue is full is left out.
-        let _ = worker.try_send(Asking { scheme, request: request.clone(), reply: reply.clone() });
-    }
-    drop(reply);
-    let mut explanations = Vec::new();
-    while let Ok(explanation) = replies.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-        explanations.push(explanation);
-    }
+    let explanations = ask_all(state, |reply| Asking::Explain { scheme, request: Box::new(request.clone()), reply });
     let explanation = explanations.into_iter().max_by_key(|explanation| explanation.as_ref().and_then(|it| it.origin_down_seconds));
     match explanation {
         None => Err(ExplainRefused::Busy),

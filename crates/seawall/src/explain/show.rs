@@ -21,6 +21,9 @@ pub fn text(explanation: &Explanation, colour: bool) -> String {
     let site = &explanation.site;
     let hosts = if site.hosts.is_empty() { "every host".to_owned() } else { site.hosts.join(", ") };
     page.line("site", &format!("{}, {}, serves {hosts}", site.name, site.kind));
+    if let Some(route) = &site.route {
+        page.line("route", &format!("{route}: another server answers for it"));
+    }
     page.rules("rules", &explanation.rules);
     page.line("verdict", verdict(explanation));
     if let Some(key) = &explanation.key {
@@ -39,7 +42,7 @@ pub fn text(explanation: &Explanation, colour: bool) -> String {
     }
     page.gap();
     if let Some(not_kept) = &explanation.not_kept {
-        page.not_kept(not_kept);
+        page.not_kept(not_kept, !explanation.stored.is_empty());
     }
     if let Some(seconds) = explanation.uncacheable_seconds {
         page.line("uncacheable", &format!("for another {}: each request goes to the origin by itself", span(seconds)));
@@ -104,7 +107,11 @@ impl Page {
     fn variant(&mut self, variant: &Variant) {
         let kind = variant.content_type.as_deref().unwrap_or("without a media type");
         let coding = variant.content_coding.as_deref().map(|coding| format!(", {coding}")).unwrap_or_default();
-        let selected = if variant.selected { "  <- for this request" } else { "" };
+        let selected = match &variant.refused {
+            Some(rule) => format!("  <- fits, and is refused: {rule}"),
+            None if variant.selected => "  <- for this request".to_owned(),
+            None => String::new(),
+        };
         self.line("stored", &format!("{}, {kind}{coding}{selected}", variant.status));
         self.inner("size", &format!("content {}, head {}", bytes(variant.body_bytes), bytes(variant.head_bytes)));
         if let Some(forms) = &variant.forms {
@@ -138,16 +145,22 @@ impl Page {
         }
     }
 
-    fn not_kept(&mut self, not_kept: &NotKept) {
+    /// Why the last answer was not stored; `is_stored`: another one is, which this must not be taken for.
+    fn not_kept(&mut self, not_kept: &NotKept, is_stored: bool) {
         let NotKept { reason, status, seconds_ago } = not_kept;
         let ago = format!("{} ago", span(*seconds_ago));
         match status {
             Some(status) => {
-                self.line("not stored", &format!("the origin's last answer, {status}, {ago}: {reason}"));
+                if is_stored {
+                    self.line("last answer", &format!("{status}, {ago}, was not stored: {reason}"));
+                } else {
+                    self.line("not stored", &format!("the origin's last answer, {status}, {ago}: {reason}"));
+                }
                 if let Some(words) = in_words(reason) {
                     self.line("", words);
                 }
             }
+            None if is_stored => self.line("last answer", &format!("there was none, {ago}: {reason}")),
             None => self.line("not stored", &format!("the origin did not answer, {ago}: {reason}")),
         }
     }
@@ -157,6 +170,8 @@ fn verdict(explanation: &Explanation) -> &'static str {
     match explanation.verdict.as_str() {
         "lookup" => "the cache is asked",
         "pass" => "it passes: the cache is not asked",
+        "purge" => "it is a purge request",
+        "redirect" => "it is sent to another host",
         _ => "it is malformed",
     }
 }

@@ -5,17 +5,21 @@
 
 use std::collections::BTreeSet;
 
+use admin::ListenerHealth;
 use anyhow::bail;
 use http::Uri;
 use semantics::target::host_without_port;
 use serde::Deserialize;
 
-use super::{Options, listener::Listener};
+use super::{
+    Options,
+    listener::{Listener, Listeners},
+};
 
 /// What `GET /status` says, as far as it matters here.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Status {
-    pub(super) listening: Vec<String>,
+    pub(super) listeners: Vec<ListenerHealth>,
     trusts_loopback: bool,
     sites: Vec<SiteStatus>,
 }
@@ -29,6 +33,8 @@ struct SiteStatus {
 #[derive(Debug)]
 pub(super) struct Hosts {
     trusts_loopback: bool,
+    /// The server speaks TLS itself.
+    speaks_tls: bool,
     /// As configured: exact names and `*.` names.
     served: Vec<String>,
     /// A site serves every host.
@@ -50,6 +56,7 @@ impl Hosts {
     pub(super) fn new(status: Status, options: &Options) -> Self {
         Self {
             trusts_loopback: status.trusts_loopback,
+            speaks_tls: status.listeners.iter().any(|listener| listener.protocol == "https"),
             any: status.sites.iter().any(|site| site.hosts.is_empty()),
             served: status.sites.into_iter().flat_map(|site| site.hosts).collect(),
             named: options.host.iter().map(|host| host.to_ascii_lowercase()).collect(),
@@ -66,17 +73,24 @@ impl Hosts {
         }
     }
 
-    /// Where sites are looked for when nothing was named: scheme and host of each.
+    /// Lists where sites are looked for when nothing was named: for each its addresses, scheme and host, the one that readers use first.
     ///
-    /// Those that a proxy in front serves over TLS have `https` in their keys; that is so if it is believed when it says so.
-    pub(super) fn bases(&self, listener: &Listener) -> anyhow::Result<Vec<String>> {
-        let scheme = if self.trusts_loopback { "https" } else { "http" };
+    /// Over TLS, where it is spoken; while a host has no certificate, without. Those that a proxy in front serves over TLS have `https` in their
+    /// keys; that is so if it is believed when it says so.
+    pub(super) fn bases(&self, listeners: &Listeners) -> anyhow::Result<Vec<Vec<String>>> {
+        let schemes: &[&str] = match (self.speaks_tls, self.trusts_loopback) {
+            (true, _) => &["https", "http"],
+            (false, true) => &["https"],
+            (false, false) => &["http"],
+        };
+        let of = |host: &String| schemes.iter().map(|scheme| format!("{scheme}://{host}")).collect();
         let exact = self.served.iter().filter(|host| !host.starts_with('*'));
-        let hosts: Vec<String> = match (&self.only, listener) {
-            (Some(host), _) => vec![format!("{scheme}://{host}")],
-            (None, _) if !self.served.is_empty() => exact.map(|host| format!("{scheme}://{host}")).collect(),
-            (None, Listener::Tcp(address)) => vec![format!("http://{address}")],
-            (None, Listener::Unix(_)) => Vec::new(),
+        let hosts: Vec<Vec<String>> = match (&self.only, &listeners.tls, &listeners.plain) {
+            (Some(host), ..) => vec![of(host)],
+            (None, ..) if !self.served.is_empty() => exact.map(of).collect(),
+            (None, Some(Listener::Tls(tls)), Listener::Tcp(plain)) => vec![vec![format!("https://{tls}"), format!("http://{plain}")]],
+            (None, _, Listener::Tcp(address)) => vec![vec![format!("http://{address}")]],
+            (None, ..) => Vec::new(),
         };
         if hosts.is_empty() {
             bail!("the configuration names no host whose sitemap could be read\n  --host or --sitemap names one.");
@@ -115,9 +129,9 @@ impl Hosts {
             let skipped = self.skipped.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
             return Some(format!("Skipped pages of {skipped}. If that is this site, say --host {first}."));
         }
-        (self.https && !self.trusts_loopback).then(|| {
+        (self.https && !self.trusts_loopback && !self.speaks_tls).then(|| {
             "These pages were stored as http, since 127.0.0.1 is not among trusted_proxies. If readers come over TLS through a proxy that is, \
-             add it."
+             add it: trusted_proxies = [\"127.0.0.1\"] in [server], or --trusted-proxies 127.0.0.1."
                 .to_owned()
         })
     }
@@ -129,14 +143,15 @@ mod tests {
 
     fn hosts(sites: &[&[&str]], host: Option<&str>, trusts_loopback: bool) -> Hosts {
         let sites = sites.iter().map(|hosts| SiteStatus { hosts: hosts.iter().map(|host| (*host).to_owned()).collect() }).collect();
-        let status = Status { listening: vec![], trusts_loopback, sites };
+        let status = Status { listeners: vec![], trusts_loopback, sites };
         let host = host.map(str::to_owned);
         let options = Options { urls: vec![], sitemaps: vec![], stored: false, host, concurrency: 2, rate: None };
         Hosts::new(status, &options)
     }
 
-    fn tcp() -> Listener {
-        Listener::parse("127.0.0.1:8080").expect("an address")
+    fn tcp() -> Listeners {
+        let listener = ListenerHealth { address: "127.0.0.1:8080".to_owned(), protocol: "http".to_owned() };
+        Listeners::of(&[listener], [127, 0, 0, 1].into()).expect("a listener")
     }
 
     #[test]
@@ -172,7 +187,11 @@ mod tests {
             (hosts(&[&[]], None, true), Some(vec!["http://127.0.0.1:8080"])),
             (hosts(&[&["*.b.example"]], None, true), None),
         ] {
-            assert_eq!(hosts.bases(&tcp()).ok(), expected.map(|bases| bases.into_iter().map(str::to_owned).collect()), "{hosts:?}");
+            assert_eq!(
+                hosts.bases(&tcp()).ok(),
+                expected.map(|bases| bases.into_iter().map(|base| vec![base.to_owned()]).collect()),
+                "{hosts:?}"
+            );
         }
     }
 

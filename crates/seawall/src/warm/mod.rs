@@ -30,7 +30,7 @@ use pipeline::Inventory;
 
 use self::{
     hosts::{Hosts, Status},
-    listener::{Answer, Listener, NoAnswer},
+    listener::{Answer, Listeners, NoAnswer},
     pace::Pace,
 };
 pub use self::{
@@ -94,11 +94,11 @@ pub async fn warm(
     stop: impl Future<Output = ()>,
 ) -> anyhow::Result<Summary> {
     let status: Status = client.get("/status")?;
-    let listener = status.listening.iter().find_map(|name| Listener::parse(name)).context("the server names no listener of its own")?;
+    let listeners = Listeners::of(&status.listeners, client.address().ip())?;
     let mut stop = pin!(stop);
     let mut run = Run {
         hosts: Hosts::new(status, options),
-        listener,
+        listeners,
         progress,
         pages: VecDeque::new(),
         seen: HashSet::new(),
@@ -116,9 +116,25 @@ pub async fn warm(
     Ok(run.summary)
 }
 
+/// Redirects that are followed to a `robots.txt` or a sitemap (RFC 9309 §2.3.1.2).
+const REDIRECTS_MAX: usize = 5;
+
+/// Why something was not read.
+#[derive(Debug, thiserror::Error)]
+enum Unread {
+    #[error(transparent)]
+    NoAnswer(#[from] NoAnswer),
+    #[error("{0}")]
+    Elsewhere(String),
+    #[error(
+        "it is redirected again and again. If the server sends visitors to https, and a proxy in front ends TLS, add 127.0.0.1 to trusted_proxies"
+    )]
+    Circle,
+}
+
 struct Run<'a, P> {
     hosts: Hosts,
-    listener: Listener,
+    listeners: Listeners,
     progress: &'a mut P,
     pages: VecDeque<Page>,
     seen: HashSet<(String, Vec<(String, String)>)>,
@@ -159,20 +175,43 @@ impl<P: Progress> Run<'_, P> {
     /// The sitemaps of every host that has a name: those in its `robots.txt`, or the one at the usual place.
     async fn find_sitemaps(&mut self) -> anyhow::Result<VecDeque<String>> {
         let mut sitemaps = VecDeque::new();
-        for base in self.hosts.bases(&self.listener)? {
-            self.hosts.name(&base);
-            let robots: Uri = format!("{base}/robots.txt").parse().with_context(|| base.clone())?;
-            let named = match self.listener.get(&robots, &[], Some(ROBOTS_BYTES_MAX)).await {
-                Ok(Answer { status: 200, content, .. }) => sitemap::in_robots(&content),
-                Ok(_) | Err(NoAnswer::TooLong(_)) => Vec::new(),
-                Err(error) => return Err(error).with_context(|| format!("{robots} could not be read")),
-            };
-            if named.is_empty() {
-                sitemaps.push_back(format!("{base}/sitemap.xml"));
+        for bases in self.hosts.bases(&self.listeners)? {
+            let last = bases.len() - 1;
+            for (at, base) in bases.iter().enumerate() {
+                self.hosts.name(base);
+                let robots = format!("{base}/robots.txt");
+                let named = match self.follow_redirects(&robots, ROBOTS_BYTES_MAX).await {
+                    Ok(Answer { status: 200, content, .. }) => sitemap::in_robots(&content),
+                    Ok(_) | Err(Unread::NoAnswer(NoAnswer::TooLong(_)) | Unread::Elsewhere(_)) => Vec::new(),
+                    // Not certified yet: readers come without TLS.
+                    Err(Unread::NoAnswer(NoAnswer::Handshake(_))) if at < last => continue,
+                    Err(error) => return Err(error).with_context(|| format!("{robots} could not be read")),
+                };
+                if named.is_empty() {
+                    sitemaps.push_back(format!("{base}/sitemap.xml"));
+                }
+                sitemaps.extend(named);
+                break;
             }
-            sitemaps.extend(named);
         }
         Ok(sitemaps)
+    }
+
+    /// Asks for what is read and not kept, and follows where it leads, as crawlers do (RFC 9309 §2.3.1.2).
+    async fn follow_redirects(&mut self, url: &str, content_max: u64) -> Result<Answer, Unread> {
+        let mut uri = self.hosts.admit(url).map_err(Unread::Elsewhere)?;
+        for _ in 0..REDIRECTS_MAX {
+            let answer = self.listeners.get(&uri, &[], Some(content_max)).await?;
+            let Some(location) = answer.location() else { return Ok(answer) };
+            let there = if location.starts_with('/') && !location.starts_with("//") {
+                let authority = uri.authority().map_or("", |authority| authority.as_str());
+                format!("{}://{authority}{location}", uri.scheme_str().unwrap_or("http"))
+            } else {
+                location.to_owned()
+            };
+            uri = self.hosts.admit(&there).map_err(|why| Unread::Elsewhere(format!("it leads to {there}: {why}")))?;
+        }
+        Err(Unread::Circle)
     }
 
     /// Reads sitemaps, and those that they name in turn.
@@ -209,8 +248,7 @@ impl<P: Progress> Run<'_, P> {
     }
 
     async fn read_sitemap(&mut self, url: &str) -> anyhow::Result<sitemap::Sitemap> {
-        let uri = self.hosts.admit(url).map_err(anyhow::Error::msg)?;
-        let answer = self.listener.get(&uri, &[], Some(sitemap::BYTES_MAX)).await?;
+        let answer = self.follow_redirects(url, sitemap::BYTES_MAX).await?;
         if answer.status != 200 {
             bail!("status {}", answer.status);
         }
@@ -232,16 +270,16 @@ impl<P: Progress> Run<'_, P> {
         self.seen = HashSet::new();
         let mut stop = pin!(stop);
         let mut pace = Pace::new(options.rate, Instant::now());
-        let listener = self.listener.clone();
+        let listeners = self.listeners.clone();
         let mut under_way = FuturesUnordered::new();
         loop {
             while under_way.len() < options.concurrency {
                 let Some(page) = self.pages.pop_front() else { break };
                 let at = pace.turn(Instant::now());
-                let listener = &listener;
+                let listeners = &listeners;
                 under_way.push(async move {
                     tokio::time::sleep_until(at.into()).await;
-                    let answer = listener.get(&page.uri, &page.fields, None).await;
+                    let answer = listeners.page(&page.uri, &page.fields).await;
                     (page, answer)
                 });
             }

@@ -400,3 +400,91 @@ async fn hints_are_told_where_the_origin_is_asked() {
     site.clock.advance(secs(61));
     assert!(words().contains("</a.css>; rel=preload; as=style"), "{}", words());
 }
+
+/// Settings, what the origin says, what was stored before, and who asks, in every combination: the explanation names the way that the request
+/// then goes, shows a stored response as this request's exactly if that is used, and afterwards says of the answer what `Cache-Status` said.
+#[tokio::test]
+async fn an_explanation_never_contradicts_what_happens() {
+    type Fields = &'static [(&'static str, &'static str)];
+    const MEMBER: Fields = &[("cookie", "session=1")];
+    let asking: [Fields; 5] =
+        [&[], MEMBER, &[("cookie", "theme=dark")], &[("authorization", "Basic c2VjcmV0")], &[("cache-control", "no-cache")]];
+    let words = ["", "max-age=60", "max-age=0", "no-cache", "private", "no-store", "public, max-age=60", "s-maxage=60"];
+    for settings in ["ignore_cookies = [\"theme\"]\n", "ignore_cookies = [\"theme\"]\nhold = \"5m\"\n"] {
+        let (origin, site) = site_with(&format!("[cache]\n{settings}")).await;
+        let operator = Operator::of(&site);
+        let mut number = 0;
+        for control in words {
+            for etag in [false, true] {
+                for before in [None, Some((&[][..], 0)), Some((&[][..], 70)), Some((MEMBER, 0))] {
+                    for fields in asking {
+                        number += 1;
+                        let target = format!("/p{number}");
+                        let mut page = ok("text");
+                        page = if control.is_empty() { page } else { page.field("cache-control", control) };
+                        page = if etag { page.field("etag", "\"a\"") } else { page };
+                        origin.on(get(&target)).reply(page);
+                        let request = |fields: Fields| fields.iter().fold(Req::get(&target), |req, (name, value)| req.field(name, *value));
+                        if let Some((fields, seconds)) = before {
+                            site.request(request(fields)).await.status(200);
+                            site.clock.advance(secs(seconds));
+                        }
+                        let case = format!("{settings}{control:?}, etag {etag}, before {before:?}, asks {fields:?}");
+                        let told = ask(&operator, "GET", &target, fields);
+                        let answer = site.request(request(fields)).await.status(200);
+                        let (x_cache, status) = (answer.value("x-cache").expect("said"), answer.value("cache-status").expect("said"));
+                        assert_eq!(told.now.x_cache, x_cache, "{case}: {told:?}");
+                        assert!(status.starts_with(&told.now.cache_status), "{case}: {} and then {status}", told.now.cache_status);
+                        // Of a request that must be validated, the stored response is the candidate.
+                        let used = told.stored.iter().any(|stored| stored.selected);
+                        let refused = told.stored.iter().any(|stored| stored.refused.is_some());
+                        let from_store = matches!(x_cache.as_str(), "HIT" | "EXPIRED" | "STALE" | "UPDATING" | "REVALIDATED");
+                        assert!(used == from_store || (used && status.contains("fwd=request")), "{case}: {told:?}, and then {status}");
+                        assert!(!(used && refused), "{case}: {told:?}");
+                        site.has_read_all().await;
+
+                        let afterwards = ask(&operator, "GET", &target, fields);
+                        let detail = status.split("; ").find_map(|part| part.strip_prefix("detail="));
+                        let reason = afterwards.not_kept.as_ref().map(|not_kept| not_kept.reason.as_str());
+                        if status.contains("stored") {
+                            assert!(!afterwards.stored.is_empty() && reason.is_none(), "{case}: {status}, and then {afterwards:?}");
+                        }
+                        if let Some(detail) = detail {
+                            assert_eq!(reason, Some(detail), "{case}: {afterwards:?}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A hold is our promise about what is the same for all; a request with a cookie gets none of it, and is told so and not something else.
+#[tokio::test]
+async fn a_hold_is_not_for_cookies_and_says_so() {
+    let (origin, site) = site_with("[cache]\nhold = \"5m\"").await;
+    let operator = Operator::of(&site);
+    let cookie = [("cookie", "session=1")];
+    origin.on(get("/none")).reply(ok("text"));
+    origin.on(get("/short")).reply(ok("text").field("cache-control", "max-age=60"));
+    site.request(Req::get("/none").field("cookie", "session=1")).await.cache_status("detail=cookie");
+    let explained = ask(&operator, "GET", "/none", &cookie);
+    assert_eq!(explained.not_kept.as_ref().map(|not_kept| not_kept.reason.as_str()), Some("cookie"), "{explained:?}");
+    for target in ["/none", "/short"] {
+        site.get(target).await.cache_status("stored");
+        let explained = ask(&operator, "GET", target, &cookie);
+        let [stored] = explained.stored.as_slice() else { panic!("{explained:?}") };
+        assert_eq!((stored.selected, stored.refused.as_deref(), stored.freshness_source.as_str()), (false, Some("for cookies"), "hold"));
+        let last = explained.lookup.last().expect("a rule");
+        assert!(last.decided && last.detail.contains("hold"), "{last:?}");
+        let text = explain::text(&explained, false);
+        assert!(text.contains("<- fits, and is refused: for cookies") && !text.contains("<- for this request"), "{text}");
+        assert!(text.contains("stored only if the origin itself gives it a lifetime"), "{text}");
+        if target == "/none" {
+            site.request(Req::get(target).field("cookie", "session=1")).await.cache_status("fwd=bypass");
+            let text = explain::text(&ask(&operator, "GET", target, &cookie), false);
+            // One answer is stored, another one was not: nothing is said to be both.
+            assert!(text.contains("last answer  200, 0 s ago, was not stored: cookie") && !text.contains("not stored   "), "{text}");
+        }
+    }
+}

@@ -38,6 +38,7 @@ mod query;
 mod ranges;
 mod refill;
 mod reload;
+mod routes;
 mod shutdown;
 mod site;
 mod sites;

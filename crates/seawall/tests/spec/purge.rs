@@ -3,7 +3,10 @@
 use store::{Hardness, Target};
 use testkit::{Gate, Req, get, not_modified, ok};
 
-use crate::site::{HOST, Site, site};
+use crate::{
+    operator::{Operator, TOKEN},
+    site::{HOST, Site, site, site_with},
+};
 
 fn url(path: &str) -> Target {
     Target::Url { site: 0, url: format!("{HOST}{path}").into_bytes() }
@@ -145,4 +148,57 @@ async fn not_found_just_after_a_purge_is_not_stored() {
     origin.on(get("/new")).reply(ok("text").field("cache-control", "max-age=60"));
     site.clock.advance(testkit::secs(60));
     site.get("/new").await.status(200).body("text");
+}
+
+/// What the operator is told is what was there: how many, or that there was nothing.
+#[tokio::test]
+async fn the_operator_is_told_what_a_purge_found() {
+    let (_origin, site) = stored_site().await;
+    let operator = Operator::of(&site);
+    let run = |target: admin::PurgeTarget, hard: bool| {
+        seawall::purge::run(operator.address, TOKEN, &admin::PurgeCommand { target, hard }).expect("a purge")
+    };
+    let url = |path: &str| format!("http://{HOST}{path}");
+    use admin::PurgeTarget::{All, Host, Prefix, Tag, Url};
+    for (target, hard, expected) in [
+        (Tag("nosuch".to_owned()), true, "Nothing was to be purged: nothing stored carries the tag nosuch.".to_owned()),
+        (Url(url("/nosuch")), true, format!("Nothing was to be purged: nothing is stored for http://{HOST}/nosuch.")),
+        (Prefix(url("/nosuch/")), true, format!("Nothing was to be purged: nothing is stored below http://{HOST}/nosuch/.")),
+        (Host("other.example".to_owned()), true, "Nothing was to be purged: nothing is stored for the host other.example.".to_owned()),
+        (Tag("list".to_owned()), false, "Marked stale: every page with the tag list (3 stored responses).".to_owned()),
+        // Softly purged is still there; purged hard is not.
+        (Url(url("/")), true, format!("Purged: {HOST}/ in all its forms (1 stored response).")),
+        (Url(url("/")), true, format!("Nothing was to be purged: nothing is stored for http://{HOST}/.")),
+        (Url(url("/post")), true, format!("Purged: {HOST}/post in all its forms (2 stored responses).")),
+        (Prefix(url("/tag/")), true, format!("Purged: every page below {HOST}/tag/ (2 stored responses).")),
+        (All, true, "Nothing was to be purged: nothing is stored.".to_owned()),
+    ] {
+        assert_eq!(run(target.clone(), hard), expected, "{target:?}");
+    }
+}
+
+/// With a disk tier it is told whether that may have more: of what is on the disk alone, only addresses are known.
+#[tokio::test]
+async fn what_only_the_disk_may_have_is_told_apart() {
+    let (origin, site) = site_with("[cache]\ndir = \"FOLDER/cache\"\ndisk = \"64MiB\"").await;
+    let page = || ok("text").field("cache-control", "max-age=600").field("surrogate-key", "list");
+    origin.on(get("/")).reply(page());
+    site.get("/").await.status(200);
+    let purge = |operator: &Operator, tag: &str| {
+        let command = admin::PurgeCommand { target: admin::PurgeTarget::Tag(tag.to_owned()), hard: false };
+        seawall::purge::run(operator.address, TOKEN, &command).expect("a purge")
+    };
+    {
+        let operator = Operator::of(&site);
+        assert_eq!(purge(&operator, "nosuch"), "Nothing was to be purged: nothing stored carries the tag nosuch.");
+    }
+    // After a restart, what the disk has is not in memory yet.
+    let folder = site.stop(std::time::Duration::from_secs(30));
+    let toml = std::fs::read_to_string(folder.path().join("seawall.toml")).expect("read");
+    let site = Site::start(&toml);
+    let operator = Operator::of(&site);
+    assert_eq!(
+        purge(&operator, "list"),
+        "Marked stale: every page with the tag list (none of it is in memory; what the disk has of it is purged)."
+    );
 }

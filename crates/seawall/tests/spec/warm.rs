@@ -10,6 +10,7 @@ use testkit::{Gate, Origin, Req, get, not_modified, ok, secs, status};
 use crate::{
     operator::Operator,
     site::{HOST, Site, site},
+    tls::Authority,
 };
 
 const NOTHING: Options = Options { urls: Vec::new(), sitemaps: Vec::new(), stored: false, host: None, concurrency: 2, rate: None };
@@ -96,7 +97,7 @@ async fn an_index_is_followed_and_strangers_are_left_alone() {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::fast());
     gzip.write_all(urlset(&[&format!("http://{HOST}/one"), "http://evil.example/two", "nonsense"]).as_bytes()).expect("written");
     origin.on(get("/robots.txt")).reply(status(404));
-    origin.on(get("/sitemap.xml")).reply(status(301).field("location", "/index.xml"));
+    origin.on(get("/sitemap.xml")).reply(status(301).field("location", "http://evil.example/index.xml"));
     origin.on(get("/index.xml")).reply(ok(index));
     origin.on(get("/a.xml.gz")).reply(ok(gzip.finish().expect("written")).field("content-type", "application/gzip"));
     origin.on(get("/b.xml")).reply(ok(urlset(&[&format!("http://{HOST}/one"), &format!("http://{HOST}/gone")])));
@@ -114,7 +115,11 @@ async fn an_index_is_followed_and_strangers_are_left_alone() {
 
     // Nothing to be read at all is an error that says what was tried.
     let error = warm(&operator.client(), &NOTHING, &mut Heard::default(), pending()).await.expect_err("no sitemap").to_string();
-    assert!(error.contains("no sitemap could be read") && error.contains("sitemap.xml: status 301"), "{error}");
+    assert!(
+        error.contains("no sitemap could be read")
+            && error.contains("sitemap.xml: it leads to http://evil.example/index.xml: another host"),
+        "{error}"
+    );
     origin.on(get("/empty.xml")).reply(ok(urlset(&[])));
     let empty = Options { sitemaps: vec![format!("http://{HOST}/empty.xml")], ..NOTHING };
     let error = warm(&operator.client(), &empty, &mut Heard::default(), pending()).await.expect_err("no page").to_string();
@@ -188,4 +193,85 @@ async fn a_stop_leaves_the_rest() {
     assert_eq!((summary.of(&Outcome::Stored), summary.stopped), (1, Some((2, "stopped".to_owned()))), "{:?}", heard.lines);
     assert_eq!(origin.count("/three"), 0);
     gate.open();
+}
+
+/// RFC 9309 §2.3.1.2: a sitemap that has moved is read where it is.
+#[tokio::test]
+async fn a_sitemap_is_followed_to_where_it_has_moved() {
+    let (origin, site) = named_site();
+    let operator = Operator::of(&site);
+    origin.on(get("/robots.txt")).reply(status(404));
+    origin.on(get("/sitemap.xml")).reply(status(301).field("location", "/sitemaps/all.xml"));
+    origin.on(get("/sitemaps/all.xml")).reply(ok(urlset(&[&format!("http://{HOST}/one")])));
+    origin.on(get("/one")).reply(page());
+    let (summary, heard) = run(&operator, NOTHING).await;
+    assert_eq!((summary.of(&Outcome::Stored), summary.is_success()), (1, true), "{:?}", heard.lines);
+}
+
+/// Where the server speaks TLS itself, pages are asked for over TLS, whoever certified the name: that is where readers find them. Those that a
+/// sitemap names with http, and that are sent to https, are asked for there.
+#[tokio::test]
+async fn a_server_that_speaks_tls_is_asked_over_tls() {
+    for redirect in [false, true] {
+        let authority = Authority::new();
+        let origin = Origin::start();
+        let section = authority.section();
+        let site = Site::start(&format!(
+            "{section}[https]\nredirect = {redirect}\n[[site]]\nhosts = [\"{HOST}\"]\nsource = \"{}\"\n",
+            origin.url()
+        ));
+        let operator = Operator::of(&site);
+        origin.on(get("/robots.txt")).reply(status(404));
+        origin.on(get("/sitemap.xml")).reply(ok(urlset(&[&format!("https://{HOST}/one"), &format!("http://{HOST}/two")])));
+        origin.on(get("/one")).reply(page());
+        origin.on(get("/two")).reply(page());
+        let (summary, heard) = run(&operator, NOTHING).await;
+        assert_eq!((summary.of(&Outcome::Stored), summary.is_success()), (2, true), "{redirect}: {:?}", heard.lines);
+        assert_eq!(origin.last("/one").field("x-forwarded-proto").as_deref(), Some("https"));
+        let expected = if redirect { "https" } else { "http" };
+        assert_eq!(origin.last("/two").field("x-forwarded-proto").as_deref(), Some(expected), "{redirect}");
+        let hit = crate::tls::get(&site, &authority, "/one").await.to_ascii_lowercase();
+        assert!(hit.contains("x-cache: hit"), "{hit}");
+    }
+}
+
+/// A name that has no certificate yet is served without TLS, and so it is asked for without.
+#[tokio::test]
+async fn a_name_without_a_certificate_is_asked_without_tls() {
+    let authority = Authority::new();
+    let origin = Origin::start();
+    // The only certificate is for another name, and is shown for no other: `[site.tls]`, not `[tls]`.
+    let section = authority.section().replace("[tls]\n", "");
+    let (listen, pair) = section.split_once('\n').expect("lines");
+    let site = Site::start(&format!(
+        "[tls]\n{listen}\n[[site]]\nhosts = [\"{HOST}\"]\nsource = \"{0}\"\n[site.tls]\n{pair}[[site]]\nhosts = [\"new.example\"]\nsource = \"{0}\"\n",
+        origin.url()
+    ));
+    let operator = Operator::of(&site);
+    origin.on(get("/robots.txt")).reply(status(404));
+    origin.on(get("/sitemap.xml")).reply(ok(urlset(&["http://new.example/one"])));
+    origin.on(get("/one")).reply(page());
+    let options = Options { host: Some("new.example".to_owned()), ..NOTHING };
+    let (summary, heard) = run(&operator, options).await;
+    assert_eq!((summary.of(&Outcome::Stored), summary.is_success()), (1, true), "{:?}", heard.lines);
+}
+
+/// A server that listens on a Unix socket alone.
+#[tokio::test]
+async fn a_unix_socket_is_asked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let origin = Origin::start();
+    let socket = folder.path().join("s");
+    let site = Site::start(&format!(
+        "[server]\nlisten = [\"unix:{}\"]\n[[site]]\nhosts = [\"{HOST}\"]\nsource = \"{}\"\n",
+        socket.display(),
+        origin.url()
+    ));
+    let operator = Operator::of(&site);
+    origin.on(get("/one")).reply(page());
+    let options = Options { urls: vec![format!("https://{HOST}/one")], ..NOTHING };
+    let (summary, heard) = run(&operator, options).await;
+    assert_eq!((summary.of(&Outcome::Stored), summary.is_success()), (1, true), "{:?}", heard.lines);
+    // A Unix socket is trusted, also about the scheme.
+    assert_eq!(origin.last("/one").field("x-forwarded-proto").as_deref(), Some("https"));
 }

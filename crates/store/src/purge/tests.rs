@@ -68,6 +68,7 @@ fn a_target_covers_what_it_names_and_nothing_else() {
             let table = table(8);
             let stored = stored(table.generation(), 1, "h/a/b", &["x", "y"]);
             assert_eq!(table.verdict(&stored), Purged::No);
+            assert_eq!(target.covers(stored.scope()), covered, "{target:?}");
             table.purge(&target, hardness);
             let expected = if covered { purged } else { Purged::No };
             assert_eq!(table.verdict(&stored), expected, "{target:?} {hardness:?}");

@@ -1,0 +1,228 @@
+//! The commands as a person meets them: the real binary, its words and its exit codes.
+#![expect(clippy::expect_used, reason = "tests")]
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::{SocketAddr, TcpStream},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::mpsc,
+    thread,
+};
+
+/// What a command said.
+struct Said {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_seawall"));
+    command.current_dir(folder).args(arguments).env_clear().env("HOME", folder).env("NO_COLOR", "1");
+    command
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> Said {
+    let output = command(folder, arguments).stdin(Stdio::null()).output().expect("it runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    Said { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+/// A server of the binary, until it is dropped.
+struct Server {
+    child: Child,
+    address: SocketAddr,
+    admin: Option<SocketAddr>,
+}
+
+impl Server {
+    /// Starts it and waits until it says where it listens. What it says later is read, and kept by nobody.
+    fn start(folder: &Path, arguments: &[&str]) -> Self {
+        let mut child = command(folder, arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts");
+        let (tell, told) = mpsc::sync_channel(64);
+        let lines = BufReader::new(child.stderr.take().expect("piped")).lines();
+        thread::spawn(move || lines.map_while(Result::ok).for_each(|line| drop(tell.try_send(line))));
+        let (mut address, mut admin, mut heard) = (None, None, String::new());
+        let has_admin = !arguments.contains(&"off");
+        while address.is_none() || (has_admin && admin.is_none()) {
+            let Ok(line) = told.recv() else { panic!("it ended:\n{heard}") };
+            let at = line.split("http://").nth(1).and_then(|rest| rest.split(['/', ' ']).next()).and_then(|text| text.parse().ok());
+            match line.split_whitespace().next() {
+                Some("listening") => address = address.or(at),
+                Some("admin") => admin = admin.or(at),
+                _ => {}
+            }
+            heard += &format!("{line}\n");
+        }
+        Self { child, address: address.expect("said"), admin }
+    }
+
+    fn get(&self, host: &str, target: &str) -> String {
+        let mut stream = TcpStream::connect(self.address).expect("connected");
+        write!(stream, "GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").expect("sent");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        answer
+    }
+
+    fn admin(&self) -> String {
+        self.admin.expect("an admin API").to_string()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
+}
+
+/// A folder of files with its configuration.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::create_dir(folder.path().join("public")).expect("a folder");
+    fs::write(folder.path().join("public/index.html"), "home").expect("written");
+    folder
+}
+
+/// Every example starts and answers for its first site.
+#[test]
+fn every_example_starts() {
+    let home = tempfile::tempdir().expect("a folder");
+    let cache = home.path().join("cache").display().to_string();
+    for (name, host, status) in [
+        ("blog", "blog.example.org", "200"),
+        ("folder", "a.example", "200"),
+        // Nothing listens where Ghost would.
+        ("ghost", "a.example", "502"),
+        ("several-sites", "docs.example.org", "200"),
+    ] {
+        let file = examples().join(name).with_extension("toml").display().to_string();
+        let checked = run(home.path(), &["check", "--config", &file]);
+        assert_eq!(checked.code, Some(0), "{name}: {}", checked.err);
+        let flags = ["serve", "--config", &file, "--listen", "127.0.0.1:0", "--admin", "off", "--access-log", "off", "--cache-dir", &cache];
+        let server = Server::start(home.path(), &flags);
+        let answer = server.get(host, "/");
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{name}: {answer}");
+    }
+}
+
+/// A folder is checked as it would be served, and each fault has its place.
+#[test]
+fn a_folder_is_checked_as_it_would_be_served() {
+    let folder = folder();
+    let here = folder.path();
+    let fine =
+        run(here, &["check", "public", "--route", "/api=http://127.0.0.1:1", "--domain", "a.example", "--redirect-from", "www.a.example"]);
+    assert_eq!(fine.code, Some(0), "{}", fine.err);
+    for line in ["public is fine.", "a.example <- public (static)", "/api <- http://127.0.0.1:1", "www.a.example -> a.example"] {
+        assert!(fine.out.contains(line), "{line}\n{}", fine.out);
+    }
+    fs::write(here.join("public/_redirects"), "/a /b 301\nnonsense\n").expect("written");
+    let faulty = run(here, &["check", "public"]);
+    assert_eq!(faulty.code, Some(1));
+    assert!(faulty.err.contains("public/_redirects:2:"), "{}", faulty.err);
+
+    fs::create_dir(here.join("posts")).expect("a folder");
+    fs::write(here.join("posts/one.md"), "---\ntitle: [\n---\nText\n").expect("written");
+    let faulty = run(here, &["check", "posts"]);
+    assert_eq!(faulty.code, Some(1));
+    assert!(faulty.err.contains("posts/one.md:"), "{}", faulty.err);
+
+    for (arguments, expected) in [
+        (&["check", "nowhere"][..], "there is no folder \"nowhere\""),
+        (&["check", "public", "--kind", "generic"], "--kind generic is for the address of a server"),
+        (&["check"], "nothing to serve"),
+        (&["check", "--config", "none.toml"], "there is no file \"none.toml\""),
+        (&["check", "public/index.html"], "is a file, not a folder"),
+    ] {
+        let said = run(here, arguments);
+        assert_eq!(said.code, Some(1), "{arguments:?}: {}{}", said.out, said.err);
+        assert!(said.err.contains(expected), "{arguments:?}: {}", said.err);
+    }
+}
+
+/// `seawall help` and `seawall` show the same groups; each command has its own page; a slip is recognised.
+#[test]
+fn help_is_there_for_everything() {
+    let folder = folder();
+    let top = run(folder.path(), &["help"]);
+    assert_eq!((top.code, top.err.as_str()), (Some(0), ""));
+    for piece in ["Look after the cache:", "seawall serve ./public", "seawall help COMMAND"] {
+        assert!(top.out.contains(piece), "{piece}\n{}", top.out);
+    }
+    let bare = run(folder.path(), &[]);
+    assert_eq!((bare.code, bare.err.trim()), (Some(2), top.out.trim()));
+    for line in top.out.lines().skip_while(|line| !line.starts_with("Begin")).take_while(|line| !line.starts_with("Options")) {
+        let Some(name) = line.strip_prefix("  ").and_then(|line| line.split_whitespace().next()) else { continue };
+        let page = run(folder.path(), &["help", name]);
+        assert!(page.code == Some(0) && page.out.contains(&format!("Usage: seawall {name}")), "{name}: {}{}", page.out, page.err);
+        assert!(["help", "new", "health"].contains(&name) || page.out.contains("Examples:"), "{name}\n{}", page.out);
+    }
+    assert!(run(folder.path(), &["help", "certificates", "revoke"]).out.contains("Usage: seawall certificates revoke"));
+    let slip = run(folder.path(), &["help", "sreve"]);
+    assert!(slip.code == Some(2) && slip.err.contains("serve"), "{:?} {}", slip.code, slip.err);
+    for shell in ["bash", "zsh", "fish"] {
+        let script = run(folder.path(), &["completions", shell]);
+        assert!(script.code == Some(0) && script.out.contains("redirect-from"), "{shell}");
+    }
+    let wrong = run(folder.path(), &["completions", "cmd"]);
+    assert!(wrong.code == Some(2) && wrong.err.contains("bash"), "{}", wrong.err);
+}
+
+/// What runs is shown, and reads its configuration again on command; what is wrong with that is told with its line, and changes nothing.
+#[test]
+fn what_runs_is_shown_and_reloaded() {
+    let folder = folder();
+    let here = folder.path();
+    let file = |more: &str| {
+        let text =
+            format!("source = \"public\"\n[server]\nlisten = [\"127.0.0.1:0\"]\nadmin = \"127.0.0.1:0\"\n[log]\naccess = \"off\"\n{more}");
+        fs::write(here.join("seawall.toml"), text).expect("written");
+    };
+    file("");
+    let server = Server::start(here, &["serve"]);
+    let admin = server.admin();
+    assert!(server.get("a.example", "/").ends_with("home"));
+
+    let status = run(here, &["status", "--admin", &admin]);
+    assert_eq!(status.code, Some(0), "{}", status.err);
+    for piece in [&format!("listening    {}", server.address)[..], "every host <- public (static)", "hits         0.0 % of 1 requests"] {
+        assert!(status.out.contains(piece), "{piece}\n{}", status.out);
+    }
+    let json = run(here, &["status", "--json", "--admin", &admin]).out;
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!((&json["status"], &json["sites"][0]["kind"]), (&"ok".into(), &"static".into()));
+
+    file("[headers]\nset = [\"X-New: 1\"]\n");
+    let done = run(here, &["reload", "--admin", &admin]);
+    assert_eq!((done.code, done.out.as_str()), (Some(0), "Reloaded.\n"), "{}", done.err);
+    assert!(server.get("a.example", "/").to_ascii_lowercase().contains("x-new: 1"));
+
+    file("[headers]\nsett = []\n");
+    let refused = run(here, &["reload", "--admin", &admin]);
+    assert_eq!((refused.code, refused.out.as_str()), (Some(1), ""));
+    assert!(refused.err.contains("seawall.toml:8:1") && refused.err.contains("did you mean `set`?"), "{}", refused.err);
+    assert!(server.get("a.example", "/").to_ascii_lowercase().contains("x-new: 1"));
+
+    file("[limits]\nconnections = 100\n");
+    fs::write(
+        here.join("seawall.toml"),
+        fs::read_to_string(here.join("seawall.toml")).expect("read").replace("[server]", "[server]\nworkers = 7"),
+    )
+    .expect("written");
+    let done = run(here, &["reload", "--admin", &admin]);
+    assert_eq!(done.out, "Reloaded. Needs a restart to take effect: server.workers.\n", "{}", done.err);
+
+    drop(server);
+    for name in ["status", "reload", "health"] {
+        let gone = run(here, &[name, "--admin", &admin]);
+        assert!(gone.code == Some(1) && gone.err.contains("Is Seawall running?"), "{name}: {}", gone.err);
+    }
+}
