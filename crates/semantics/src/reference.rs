@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-/// The path and query that `reference` means, if it is on the authority of the target; none if it is elsewhere or malformed.
+/// Returns the path and query that `reference` means, if it is on the authority of the target; `None` if it is elsewhere or malformed.
 ///
 /// The target is given by its authority (`host` or `host:port`) and its path and query, as the client sent them. The result begins with
 /// `/`, has no dot segments and no fragment; bytes beyond ASCII are percent-encoded, as clients send them.
@@ -34,14 +34,14 @@ pub fn resolve(authority: &str, path_and_query: &str, reference: &[u8]) -> Optio
         Some(b'/') => absolute(rest),
         Some(b'?') => format!("{base_path}{rest}"),
         Some(_) => {
-            // The reference takes the place of what follows the last slash of the target's path (§5.2.3).
+            // The reference replaces the text after the last slash of the target's path (§5.2.3).
             let folder = base_path.rfind('/').map_or("/", |slash| &base_path[..=slash]);
             absolute(&format!("{folder}{rest}"))
         }
     })
 }
 
-/// Percent-encodes what is beyond ASCII; none if there is a control or a space, which no reference contains.
+/// Percent-encodes bytes beyond ASCII; returns `None` if there is a control or a space, which no reference contains.
 fn ascii(reference: &[u8]) -> Option<String> {
     let mut text = String::with_capacity(reference.len());
     for &byte in reference {
@@ -54,7 +54,7 @@ fn ascii(reference: &[u8]) -> Option<String> {
     Some(text)
 }
 
-/// A scheme ends at a colon before any slash or question mark.
+/// Splits off the scheme, which ends at a colon before any slash or question mark.
 fn split_scheme(reference: &str) -> (Option<&str>, &str) {
     let end = reference.find([':', '/', '?']);
     match end.map(|end| (&reference[..end], &reference[end..])) {
@@ -67,7 +67,8 @@ fn split_query(path_and_query: &str) -> (&str, &str) {
     path_and_query.split_at(path_and_query.find('?').unwrap_or(path_and_query.len()))
 }
 
-/// Compares hosts without case and ports with their defaults; of the target the scheme is not known, so both defaults count as none.
+/// Returns whether two authorities are the same: hosts are compared without case, ports with their defaults. The scheme of the target is
+/// not known, so both defaults count as no port.
 fn same_authority(target: &str, other: &str, default_port: &[&str]) -> bool {
     let other = other.rsplit_once('@').map_or(other, |(_, host)| host);
     let (host, port) = split_port(target, &["80", "443"]);
@@ -75,7 +76,7 @@ fn same_authority(target: &str, other: &str, default_port: &[&str]) -> bool {
     host.eq_ignore_ascii_case(other_host) && port == other_port
 }
 
-/// Host and port; none for a port that is missing, empty or a default.
+/// Splits an authority into host and port. The port is `None` if it is missing, empty or a default.
 fn split_port<'a>(authority: &'a str, default_port: &[&str]) -> (&'a str, Option<&'a str>) {
     match authority.rsplit_once(':') {
         // A colon inside the brackets of an IPv6 address begins no port.
@@ -84,7 +85,7 @@ fn split_port<'a>(authority: &'a str, default_port: &[&str]) -> (&'a str, Option
     }
 }
 
-/// An absolute path and query without its dot segments (§5.2.4); an empty path is `/`.
+/// Returns an absolute path and query without its dot segments (§5.2.4); an empty path is `/`.
 fn absolute(path_and_query: &str) -> String {
     let (path, query) = split_query(path_and_query);
     let mut kept: Vec<&str> = Vec::new();
