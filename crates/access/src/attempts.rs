@@ -44,7 +44,7 @@ impl Attempts {
     }
 }
 
-/// Returns the address that stands for all that a client has: whoever has one address of an IPv6 /64 has them all.
+/// Returns the address by which attempts are counted: whoever has one address of an IPv6 /64 has them all.
 fn group(who: Option<IpAddr>) -> Option<IpAddr> {
     who.map(|address| match address.to_canonical() {
         IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & (u128::MAX << 64))),
