@@ -36,40 +36,40 @@ use crate::{
     waiting::Waiting,
 };
 
-/// Let's Encrypt.
+/// The directory of Let's Encrypt.
 pub const LETS_ENCRYPT: &str = "https://acme-v02.api.letsencrypt.org/directory";
-/// Its rehearsal: generous limits, and certificates that no browser trusts.
+/// The directory of Let's Encrypt's staging environment: it has generous limits, and no browser trusts its certificates.
 pub const LETS_ENCRYPT_STAGING: &str = "https://acme-staging-v02.api.letsencrypt.org/directory";
 
-/// Orders at the same time.
+/// The most orders at the same time.
 const ORDERS: usize = 4;
-/// At least this often the clock is looked at: it may have been set, and a machine may have slept.
+/// The longest time between two looks at the clock: it may have been set, and a machine may have slept.
 const LOOK_AT_LEAST: Duration = Duration::from_secs(10 * 60);
-/// Between two looks at what another process that has the folder wrote into it.
+/// The time between two looks at what another process with the same folder wrote into it.
 const LOOK_AT_OTHERS: Duration = Duration::from_secs(60);
-/// Renewal information that could not be had is asked for again after this (RFC 9773 §4.3.3).
+/// The time after which renewal information that could not be read is asked for again (RFC 9773 §4.3.3).
 const ARI_LATER: Duration = Duration::from_secs(6 * 60 * 60);
-/// Without a word about it from the authority, a rate limit is taken to last this long.
+/// How long a rate limit is taken to last when the authority does not say.
 const RATE_LIMIT: Duration = Duration::from_secs(60 * 60);
-/// A twin whose name does not lead here is looked at again after this.
+/// The time after which a twin whose name does not lead here is checked again.
 const TWIN_LATER: Duration = Duration::from_secs(60 * 60);
-/// Names on demand, and certificates to be replaced, that may wait for the keeper. One more is refused.
+/// The most names on demand, and certificates to be replaced, that may wait for the keeper. One more is refused.
 const ERRANDS: usize = 64;
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
-/// How a name is proven to be ours.
+/// A method by which we prove that a name is ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// By content at port 80 (RFC 8555 §8.3).
+    /// Proof by content at port 80 (RFC 8555 §8.3).
     Http01,
-    /// By a handshake at port 443 (RFC 8737).
+    /// Proof by a handshake at port 443 (RFC 8737).
     TlsAlpn01,
-    /// By a TXT record (RFC 8555 §8.4), which a [`DnsHook`] writes.
+    /// Proof by a TXT record (RFC 8555 §8.4), which a [`DnsHook`] writes.
     Dns01,
 }
 
 impl Method {
-    /// As RFC 8555 writes it.
+    /// Returns the method's name in RFC 8555.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -80,64 +80,64 @@ impl Method {
     }
 }
 
-/// Where certificates go, and where challenges in handshakes are answered.
+/// The server that shows certificates, and answers challenges in handshakes.
 pub trait Sink: Send + Sync + 'static {
-    /// From now on, clients that ask for `name` are shown this.
+    /// Shows this certificate to clients that ask for `name`, in handshakes that begin after this call.
     fn show(&self, name: &str, names: Vec<String>, key: Arc<CertifiedKey>);
-    /// Nothing is shown for `name` any more.
+    /// Shows no certificate for `name` any more.
     fn withdraw(&self, name: &str);
-    /// An authority that asks for `name` by `acme-tls/1` alone is shown this (RFC 8737 §3).
+    /// Shows this certificate to an authority that asks for `name` by `acme-tls/1` alone (RFC 8737 §3).
     fn answer_challenge(&self, name: &str, key: Arc<CertifiedKey>);
-    /// Not any more.
+    /// Ends the answer to a challenge for `name`.
     fn end_challenge(&self, name: &str);
 }
 
-/// Who we are to the authority.
+/// The data that identifies us to the authority.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
-    /// Where the authority may write to.
+    /// The address that the authority may write to.
     pub email: Option<String>,
-    /// An account that exists at the authority outside ACME (RFC 8555 §7.3.4): its key's id, and the key itself.
+    /// An account that exists at the authority outside ACME (RFC 8555 §7.3.4): the id of its key, and the key itself.
     pub external: Option<(String, Vec<u8>)>,
 }
 
-/// What a keeper needs to know.
+/// The options of a keeper.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The authority's directory.
+    /// The URL of the authority's directory.
     pub directory: String,
-    /// Who we are to it.
+    /// Our account at the authority.
     pub account: Account,
-    /// Of certificate, if the authority has several (`shortlived`); none: its default.
+    /// The profile of certificates, if the authority has several (`shortlived`); `None` is its default.
     pub profile: Option<String>,
-    /// How names are proven, the preferred one first; after a failure it is the next one's turn.
+    /// The methods to prove names by, the preferred one first; after a failure the next one is tried.
     pub methods: Vec<Method>,
-    /// Writes TXT records.
+    /// The program that writes TXT records.
     pub hook: Option<DnsHook>,
-    /// Where everything is kept.
+    /// The folder where everything is stored.
     pub folder: PathBuf,
-    /// Names that nobody configured one by one.
+    /// The options for names that are not configured one by one.
     pub demand: Option<DemandOptions>,
 }
 
-/// How it stands with one name.
+/// The state of one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
     /// The name.
     pub name: String,
-    /// Until when its certificate is valid; none if there is none.
+    /// Until when its certificate is valid; `None` if it has none.
     pub not_after: Option<Timestamp>,
-    /// What went wrong the last time; none after a success.
+    /// The error of the last attempt; `None` after a success.
     pub last_error: Option<String>,
-    /// Failures in a row since the process began.
+    /// The number of failures in a row since the process began.
     pub failures: u32,
     /// When the next attempt is due.
     pub next: Timestamp,
-    /// Who certifies it.
+    /// The issuer of its certificate.
     pub issuer: Issuer,
 }
 
-/// Keeps certificates.
+/// Orders, stores, shows and renews the certificates of all wanted names.
 pub struct Keeper {
     options: Options,
     folder: Folder,
@@ -147,7 +147,7 @@ pub struct Keeper {
     challenges: Challenges,
     sink: Arc<dyn Sink>,
     entries: Mutex<BTreeMap<String, Entry>>,
-    /// One registers, the others wait for the account.
+    /// Held by the task that registers the account, while the others wait for it.
     registering: tokio::sync::Mutex<()>,
     demand: Option<Demand>,
     errands: (mpsc::Sender<Errand>, tokio::sync::Mutex<mpsc::Receiver<Errand>>),
@@ -155,7 +155,7 @@ pub struct Keeper {
     changed: Notify,
 }
 
-/// What others ask of a keeper that runs.
+/// A task that others give to a running keeper.
 #[derive(Debug)]
 enum Errand {
     /// Somebody connects to this name.
@@ -168,18 +168,18 @@ enum Errand {
 struct Entry {
     schedule: Schedule,
     certificate: Option<Certificate>,
-    /// Ordered now.
+    /// Whether it is being ordered now.
     busy: bool,
-    /// Not configured, but the other form of this name, which is.
+    /// The configured name, if this one is not configured itself but is the other form of it.
     twin_of: Option<String>,
     on_demand: bool,
     /// When renewal information is to be asked for.
     ask_at: Timestamp,
-    /// A twin that does not lead here is not tried before.
+    /// The time before which a twin that does not lead here is not tried.
     not_before: Timestamp,
 }
 
-/// A name that is wanted.
+/// A name to have a certificate for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Wanted<'a> {
     name: &'a str,
@@ -187,10 +187,10 @@ struct Wanted<'a> {
 }
 
 impl Keeper {
-    /// Opens the folder; nothing is ordered yet.
+    /// Opens the folder. Nothing is ordered yet.
     ///
     /// # Errors
-    /// When the folder cannot be used.
+    /// Fails when the folder cannot be used.
     pub fn open(options: Options, transport: Arc<dyn Transport>, challenges: Challenges, sink: Arc<dyn Sink>) -> Result<Self, FolderError> {
         let folder = Folder::open(&options.folder, &options.directory)?;
         let root = LocalRoot::new(folder.root_file("local-root.pem"), folder.root_file("local-root.key"));
@@ -212,22 +212,23 @@ impl Keeper {
         })
     }
 
-    /// The authority's directory.
+    /// Returns the URL of the authority's directory.
     #[must_use]
     pub fn directory(&self) -> &str {
         &self.options.directory
     }
 
-    /// The root that certifies local names.
+    /// Returns the root that certifies local names.
     #[must_use]
     pub const fn root(&self) -> &LocalRoot {
         &self.root
     }
 
-    /// From now on these names are wanted, and of names on demand those that were got already. Certificates that are on the disk are shown
-    /// at once, also those that have ended: a browser's warning is more than no answer.
+    /// Replaces the wanted names. Of the names on demand, those that have a certificate stay wanted. Certificates that are on the disk are
+    /// shown at once, even those that have ended: a browser's warning is better than no answer.
     ///
-    /// `twins` are the other forms of names (`www.`): got if they lead to the same place, and passed over in silence if they do not.
+    /// `twins` are the other forms of names (`www.`). They are ordered if they lead to the same place, and skipped without an error if they
+    /// do not.
     pub fn want(&self, names: &[String], twins: &[(String, String)]) {
         let configured = names.iter().map(|name| Wanted { name, twin_of: None });
         let twins =
@@ -250,7 +251,7 @@ impl Keeper {
         self.changed.notify_one();
     }
 
-    /// What the disk knows of a name; what is there is shown.
+    /// Loads what the disk has for a name, and shows its certificate if there is one.
     fn load(&self, name: &str) -> Entry {
         let mut schedule = Schedule::new(name, self.seed);
         schedule.history = self.folder.history(name);
@@ -293,7 +294,7 @@ impl Keeper {
         self.sink.show(name, certificate.names.clone(), Arc::clone(&certificate.key));
     }
 
-    /// How it stands.
+    /// Returns the state of each name.
     #[must_use]
     pub fn status(&self, now: Timestamp) -> Vec<Status> {
         let entries = self.entries.lock();
@@ -305,11 +306,11 @@ impl Keeper {
             next: entry.due(now),
             issuer: issuer(name),
         };
-        // A twin that leads elsewhere is nobody's trouble.
+        // A twin that leads elsewhere concerns nobody.
         entries.iter().filter(|(_, entry)| entry.twin_of.is_none() || entry.certificate.is_some()).map(status).collect()
     }
 
-    /// Works until `stop` is ready. Orders under way are given up then; what they had is kept.
+    /// Works until `stop` is ready. Orders that are running are then given up; their results so far are kept.
     pub async fn run(&self, now: impl Fn() -> Timestamp, stop: impl Future<Output = ()>) {
         let now = &now;
         let renewals = async {
@@ -322,7 +323,7 @@ impl Keeper {
                 }
             }
         };
-        // Beside them, as somebody waits.
+        // Errands run beside the orders, because somebody waits for them.
         let errands = async {
             let mut errands = self.errands.1.lock().await;
             let mut under_way = FuturesUnordered::new();
@@ -355,18 +356,19 @@ impl Keeper {
                     Ok(()) => tracing::info!("the certificate for {name} was replaced, and the one before it revoked"),
                     Err(failure) => tracing::error!("the certificate for {name} was to be replaced and revoked: {failure}"),
                 }
-                // Whoever asked may have gone.
+                // The caller may have gone.
                 let _ = done.send(outcome);
             }
         }
     }
 
-    /// Somebody connects to a name that has no certificate; called from a handshake, and returns at once. If there may be one soon, the
-    /// receiver says when that is decided, one way or the other. Nobody waits where it was refused or has failed.
+    /// Notes that somebody connects to a name that has no certificate. It is called from a handshake, and returns at once. If there may be
+    /// a certificate soon, the receiver says when that is decided, one way or the other. There is no receiver where the name was refused or
+    /// the order has failed.
     pub fn missed(&self, name: &str) -> Option<oneshot::Receiver<()>> {
         let entries = self.entries.lock();
         match entries.get(name) {
-            // Before the lock is given back: whoever ends the order takes it first, and tells those who wait then.
+            // The client joins while the lock is held: the end of an order takes the lock first, and then tells those who wait.
             Some(entry) => (entry.busy && entry.certificate.is_none()).then(|| self.waiting.join(name))?.map(|(told, _)| told),
             None if self.demand.is_some() && is_host_name(name) && issuer(name) == Issuer::Acme => {
                 let (told, is_first) = self.waiting.join(name)?;
@@ -380,10 +382,10 @@ impl Keeper {
         }
     }
 
-    /// Has a keeper that runs do as [`Keeper::revoke_and_replace`] does.
+    /// Asks a running keeper to do [`Keeper::revoke_and_replace`].
     ///
     /// # Errors
-    /// As there; and when too much waits to be done, or the keeper has ended.
+    /// Fails as that does; and when too many errands wait, or the keeper has ended.
     pub async fn replace(&self, name: &str) -> Result<(), Failure> {
         let (done, is_done) = oneshot::channel();
         let busy = |_| Failure::ours("too many certificates are being ordered").hint("try again in a minute");
@@ -391,7 +393,7 @@ impl Keeper {
         is_done.await.unwrap_or_else(|_| Err(Failure::ours("nothing is ordered any more: Seawall is stopping")))
     }
 
-    /// Does what is due at `now`; when something is due again.
+    /// Does what is due at `now`, and returns when something is due again.
     pub async fn step(&self, now: Timestamp) -> Timestamp {
         if !self.folder.is_ours() {
             self.look_at_others();
@@ -460,7 +462,7 @@ impl Keeper {
         }
     }
 
-    /// Orders, keeps and shows a certificate for `name`, and writes down how it went.
+    /// Orders, stores and shows a certificate for `name`, and records the outcome.
     async fn obtain(&self, name: &str, now: Timestamp) -> Result<(), Failure> {
         let (mut schedule, old, twin_of) = {
             let mut entries = self.entries.lock();
@@ -479,7 +481,7 @@ impl Keeper {
         }
         schedule.attempt(now);
         let outcome = match self.folder.write_history(name, &schedule.history) {
-            // A certificate that cannot be kept is ordered again at the next start, and again, until a rate limit is used up.
+            // A certificate that cannot be stored would be ordered again at each start, until a rate limit is used up.
             Err(error) => {
                 Err(Failure::ours(format!("nothing is ordered, because it could not be kept: {}", crate::failure::chain(&error))))
             }
@@ -497,7 +499,7 @@ impl Keeper {
                 schedule.succeeded(certificate.validity);
                 self.show(name, &certificate);
                 tracing::info!("certificate for {name}: valid until {}", date(certificate.validity.not_after));
-                // What stays of the attempts could at worst delay the next one.
+                // Attempts that stay in the file could at worst delay the next one.
                 let _ = self.folder.write_history(name, &schedule.history);
                 if let Some(entry) = self.entries.lock().get_mut(name) {
                     *entry = Entry {
@@ -551,7 +553,7 @@ impl Keeper {
             match ordering.certificate().await {
                 Ok(pem) => break pem,
                 Err(failure) if tries_left == 0 => return Err(failure),
-                // The authority lost its accounts, or it is another one at the same address.
+                // The authority lost its accounts, or another one has taken its address.
                 Err(failure) if failure.fault == Fault::Account => {
                     tracing::warn!("the authority does not know our account; another one is made");
                     self.folder.retire_account();
@@ -574,7 +576,7 @@ impl Keeper {
         Ok(certificate)
     }
 
-    /// A wildcard can be proven by DNS alone (RFC 8555 §7.1.3, and what authorities offer).
+    /// Returns the method for the next attempt. A wildcard can be proven by DNS alone (RFC 8555 §7.1.3, and what authorities offer).
     fn method(&self, name: &str, failures: u32) -> Result<Method, Failure> {
         let is_wildcard = name.starts_with("*.");
         let usable: Vec<Method> = self.options.methods.iter().copied().filter(|method| !is_wildcard || *method == Method::Dns01).collect();
@@ -585,7 +587,7 @@ impl Keeper {
         })
     }
 
-    /// The account at the authority; made at the first order.
+    /// Returns the account at the authority, which is registered at the first order.
     async fn account(&self, heard: &Heard) -> Result<instant_acme::Account, Failure> {
         let client = || Box::new(AcmeClient { transport: Arc::clone(&self.transport), heard: heard.clone() });
         let failed = |error: instant_acme::Error, doing: &str| Failure::of(&error, doing, heard.wait());
@@ -611,11 +613,12 @@ impl Keeper {
         Ok(account)
     }
 
-    /// Replaces the certificate for `name`, whose key is no longer to be trusted, and then has the old one revoked. Which one that is stands in
-    /// the folder until it is done: called again after a failure, also after a restart, this goes on where it stopped.
+    /// Replaces the certificate for `name`, whose key is no longer to be trusted, and then has the old one revoked. The folder says which
+    /// one to revoke until that is done. When it is called again after a failure or a restart, it goes on where it stopped.
     ///
     /// # Errors
-    /// When no new one can be had; the old one is then neither revoked nor withdrawn. Or when the old one cannot be revoked.
+    /// Fails when no new certificate can be had; the old one is then neither revoked nor withdrawn. It also fails when the old one cannot
+    /// be revoked.
     pub async fn revoke_and_replace(&self, name: &str, now: Timestamp) -> Result<(), Failure> {
         let old = self.entries.lock().get(name).and_then(|entry| entry.certificate.clone());
         let old = old.ok_or_else(|| Failure::ours(format!("there is no certificate for {name}")))?;
@@ -624,7 +627,7 @@ impl Keeper {
             return Err(Failure::ours("another Seawall orders the certificates of this folder").hint(hint));
         }
         if issuer(name) == Issuer::Local {
-            // Nobody keeps a list for a root of one's own.
+            // A local root has no list of revoked certificates.
             return self.obtain(name, now).await;
         }
         let Some(present) = old.key.cert.first() else { return self.obtain(name, now).await };
@@ -645,10 +648,10 @@ impl Keeper {
         Ok(())
     }
 
-    /// Gets a certificate for a name that somebody connects to, if somebody approves of it.
+    /// Orders a certificate for a name that somebody connects to, if the operator's rules approve of it.
     ///
     /// # Errors
-    /// When nobody does, a limit is reached, or the order fails.
+    /// Fails when they do not approve, a limit is reached, or the order fails.
     pub async fn demand(&self, name: &str, now: Timestamp) -> Result<(), Refused> {
         let demand = self.demand.as_ref().ok_or(Refused::NotApproved)?;
         if let Some(entry) = self.entries.lock().get(name) {
@@ -670,7 +673,7 @@ impl Keeper {
             return Err(Refused::NotApproved);
         }
         let known = self.entries.lock().len();
-        // What is on the disk was counted when it was ordered.
+        // A name on the disk was counted when it was ordered.
         let mut entry = self.load(name);
         entry.on_demand = true;
         let is_there = entry.certificate.as_ref().is_some_and(|certificate| certificate.left(now) > Duration::ZERO);
@@ -705,7 +708,7 @@ impl fmt::Debug for Keeper {
     }
 }
 
-/// However an order ends, the next one may begin.
+/// Marks an order as running. However the order ends, dropping this lets the next one begin.
 struct Busy<'a> {
     keeper: &'a Keeper,
     name: &'a str,
@@ -720,7 +723,7 @@ impl Drop for Busy<'_> {
     }
 }
 
-/// The louder, the nearer the end.
+/// Logs a failure, more urgently the nearer the end of the old certificate is.
 fn complain(name: &str, failure: &Failure, old: Option<&Certificate>, next: Timestamp, now: Timestamp) {
     let next = date(next.max(now));
     match old {
@@ -745,7 +748,7 @@ fn date(at: Timestamp) -> String {
     httpdate::fmt_http_date(system_time(at))
 }
 
-/// A name with a dot, of letters, digits and hyphens: nothing else can be ordered, and nothing else goes into a URL.
+/// Returns whether a name has a dot, and only letters, digits and hyphens: nothing else can be ordered, or put into a URL.
 fn is_host_name(name: &str) -> bool {
     let label = |label: &str| {
         (1..=63).contains(&label.len())
@@ -756,7 +759,7 @@ fn is_host_name(name: &str) -> bool {
     name.len() <= 253 && name.contains('.') && name.split('.').all(label)
 }
 
-/// Whether an order for the twin has a chance: it costs a failed validation if not.
+/// Returns whether an order for the twin can succeed: one that cannot costs a failed validation.
 async fn leads_to_the_same_place(twin: &str, main: &str) -> bool {
     let addresses = async |name: &str| -> BTreeSet<IpAddr> {
         let found = tokio::net::lookup_host((name, 443)).await;

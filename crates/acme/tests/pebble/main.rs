@@ -188,7 +188,7 @@ async fn what_was_not_revoked_is_revoked_the_next_time_and_nothing_else() {
     let new = stage.shown.of(NAME).expect("shown");
     assert_ne!(serial(&new), serial(&old));
     assert_eq!(stage.status_at_authority(&old).await, "Valid");
-    // As after a restart: nothing but the folder is left.
+    // This is like a restart: only the folder is left.
     drop(keeper);
     let keeper = stage.keeper(&[NAME]);
     keeper.revoke_and_replace(NAME, now()).await.expect("done");
@@ -230,7 +230,7 @@ async fn an_authority_that_is_down_changes_nothing_and_is_tried_again_later_and_
     for (wait, least) in waits.iter().zip([2, 10, 30, 60]) {
         assert!((least..=least * 11 / 10).contains(wait), "{waits:?} minutes");
     }
-    // It comes back, and has forgotten our account.
+    // The authority comes back, and has forgotten our account.
     stage.restart_authority().await;
     keeper.step(at).await;
     assert_ne!(serial(&stage.shown.of(NAME).expect("shown")), old);
@@ -388,7 +388,7 @@ async fn local_names_are_certified_by_our_own_root_and_nobody_is_asked() {
     verify("localhost").expect("trusted by whoever trusts the root");
     assert!(verify("example.org").is_err());
     assert_eq!(mode(&keeper.root().certificate_file().with_extension("key")), 0o600);
-    // Renewed like any other.
+    // It is renewed like any other.
     let due = only(&keeper, now).next;
     keeper.step(due).await;
     assert_ne!(serial(&stage.shown.of("localhost").expect("shown")), serial(&shown));
