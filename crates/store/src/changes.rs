@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::hash::KeyHash;
 
-/// Counters. Of two keys that share one, each is looked up again when the other changes.
+/// The number of counters. Of two keys that share one, each is looked up again when the other changes.
 const STRIPES: usize = 512;
 
-/// A counter of changes: in a store an atomic word, in a test one whose every interleaving is tried.
+/// A counter of changes. In a store it is an atomic word; in a test, every interleaving of it is tried.
 pub(crate) trait Counter {
-    /// Reads it. What is read from the store afterwards is not older than this count.
+    /// Reads the count. Data read from the store afterwards is not older than this count.
     fn read(&self) -> u64;
-    /// Counts a change that is made already.
+    /// Counts a change that is already made.
     fn raise(&self);
 }
 
@@ -40,34 +40,34 @@ pub(crate) struct Kept<T> {
 }
 
 impl<T> Kept<T> {
-    /// Reads the counter, then what is stored.
+    /// Reads the counter, and then the stored value.
     pub(crate) fn read(counter: &impl Counter, stored: impl FnOnce() -> T) -> Self {
         let seen = counter.read();
         Self { value: stored(), seen: Cell::new(seen) }
     }
 
-    /// Whether nothing has changed since.
+    /// Returns whether nothing has changed since the copy was made.
     pub(crate) fn is_current(&self, counter: &impl Counter) -> bool {
         counter.read() == self.seen.get()
     }
 
-    /// The same copy in another form.
+    /// Returns the same copy in another form.
     pub(crate) fn with<U>(self, value: U) -> Kept<U> {
         Kept { value, seen: self.seen }
     }
 
-    /// A later look has found the same: this copy is as good as that one.
+    /// Takes over the count of a later copy that found the same value: this copy is as current as that one.
     pub(crate) fn confirm<U>(&self, later: &Kept<U>) {
         self.seen.set(later.seen.get());
     }
 }
 
-/// One counter for each stripe of keys. Worst case: 32 KiB.
+/// The counters of changes, one for each stripe of keys. Worst case: 32 KiB.
 pub(crate) struct Changes {
     stripes: Box<[Line]>,
 }
 
-/// A counter with a cache line of its own: a change of one stripe does not take the others away from the cores that read them.
+/// A counter with a cache line of its own: a change of one stripe does not slow down cores that read the others.
 #[derive(Default)]
 #[repr(align(64))]
 struct Line(AtomicU64);
@@ -77,7 +77,7 @@ impl Changes {
         Self { stripes: (0..STRIPES).map(|_| Line::default()).collect() }
     }
 
-    /// The counter of a key.
+    /// Returns the counter of a key.
     pub(crate) fn of(&self, hash: KeyHash) -> &AtomicU64 {
         &self.stripes[hash.stripe(STRIPES)].0
     }
@@ -121,7 +121,7 @@ mod tests {
             Kept::read(&self.counter, || self.stored.load(Ordering::Relaxed))
         }
 
-        /// What a reader answers who has kept something, and what the answer must not be older than.
+        /// Returns what a reader answers who has kept something, and what the answer must not be older than.
         fn answer(&self, kept: &mut Kept<u64>) -> (u64, u64) {
             let finished = self.finished.load(Ordering::Acquire);
             if !kept.is_current(&self.counter) {

@@ -91,7 +91,7 @@ fn a_fetch_that_began_before_the_purge_is_covered_whenever_it_ends() {
             assert_eq!(table.verdict(purged), Purged::Soft, "{target:?}");
         }
         assert_eq!(table.verdict(&after), Purged::No, "{target:?}");
-        // Another purge elsewhere changes neither.
+        // A purge of another target changes neither.
         table.purge(&url(9, "else"), Hardness::Hard);
         assert_eq!(table.verdict(&made_late), Purged::Soft);
         assert_eq!(table.verdict(&after), Purged::No);
@@ -142,7 +142,7 @@ fn a_full_table_never_forgets() {
                 assert!(table.verdict(stored) >= least, "{index} after {n}");
             }
         }
-        // What is fetched now is not covered, and a site that nobody purged never was.
+        // A fetch that begins now is not covered, and neither is a site that nobody purged.
         assert_eq!(table.verdict(&stored(table.generation(), 1, "h/0", &[])), Purged::No);
         assert_eq!(table.verdict(&bystander), Purged::No);
     }

@@ -22,7 +22,7 @@ fn whole(body: &[u8]) -> Vec<u8> {
     file
 }
 
-/// What is read from a file of these bytes.
+/// Returns the head and body that are read from a file of these bytes.
 fn read(bytes: &[u8]) -> Option<(Head, Vec<u8>)> {
     let mut file = tempfile::tempfile().expect("a file");
     file.write_all(bytes).expect("written");
@@ -81,7 +81,7 @@ fn a_head_that_would_not_be_believed_is_not_written() {
     assert_eq!(head.tail(), None);
 }
 
-/// What may happen to a file.
+/// The damage that may happen to a file.
 #[derive(Debug, Clone)]
 enum Damage {
     Flip(usize, u8),
