@@ -12,7 +12,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// `GET / https a`, without compression or a table.
+/// Returns the block of `GET / https a`, without compression or a table.
 fn block() -> Vec<u8> {
     b"\x82\x87\x84\x01\x01a".to_vec()
 }
@@ -21,7 +21,7 @@ fn get(stream: u32) -> Vec<u8> {
     frame(kind::HEADERS, flag::END_HEADERS | flag::END_STREAM, stream, &block())
 }
 
-/// `POST / https a`, whose content is yet to come.
+/// Returns the head of `POST / https a`, whose content is yet to come.
 fn post(stream: u32) -> Vec<u8> {
     frame(kind::HEADERS, flag::END_HEADERS, stream, b"\x83\x87\x84\x01\x01a")
 }
@@ -38,7 +38,7 @@ fn begun() -> Core<Vec<u8>> {
     core
 }
 
-/// Everything in `bytes` is said; requests are noticed by nobody.
+/// Passes all of `bytes` to the connection, and returns the events.
 fn say(core: &mut Core<Vec<u8>>, mut bytes: &[u8]) -> Result<Vec<Event>, Fault> {
     let mut events = Vec::new();
     loop {
@@ -51,7 +51,7 @@ fn say(core: &mut Core<Vec<u8>>, mut bytes: &[u8]) -> Result<Vec<Event>, Fault> 
     }
 }
 
-/// The frames that are ready to leave, and have left.
+/// Returns the frames that are ready to leave, and removes them.
 fn sent(core: &mut Core<Vec<u8>>) -> Vec<(Head, Vec<u8>)> {
     core.pump();
     let mut bytes = Vec::new();
@@ -176,7 +176,7 @@ fn errors_of_streams() {
     ];
     for (name, frames, code) in rows {
         let mut core = begun();
-        // Somebody is to read the content, and does not.
+        // The content has a reader, who does not read.
         let mut content = None;
         for frame in frames {
             for event in say(&mut core, &frame).expect(name) {
