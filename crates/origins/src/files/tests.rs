@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::{FileForms, Forms};
 
-/// A folder with these files.
+/// Creates a folder with these files.
 fn folder(files: &[(&str, &str)]) -> TempDir {
     let root = TempDir::new().expect("a folder");
     for (name, content) in files {
@@ -24,7 +24,7 @@ fn write(root: &TempDir, name: &str, content: &[u8]) {
     fs::write(path, content).expect("written");
 }
 
-/// `/index.html`, `/a b.txt`, `/docs/index.html`, `/bare/x.css`, `/big.bin`, `/empty.txt`, `/.env`, and links.
+/// Creates a site with `/index.html`, `/a b.txt`, `/docs/index.html`, `/bare/x.css`, `/big.bin`, `/empty.txt`, `/.env`, and links.
 fn site() -> (TempDir, TempDir, Files) {
     let root = folder(&[
         ("index.html", "home"),
@@ -66,7 +66,7 @@ async fn ask(files: &Files, method: Method, uri: &str) -> (Response<()>, Bytes) 
     (Response::from_parts(head, ()), body.collect().await.expect("the body").to_bytes())
 }
 
-/// Status, and the content or where it leads.
+/// Returns the status of an answer, and its content or where it leads.
 async fn get(files: &Files, uri: &str) -> (u16, String) {
     let (head, body) = ask(files, Method::GET, uri).await;
     let leads = head.headers().get("location").map(|to| to.to_str().expect("text").to_owned());
@@ -201,7 +201,7 @@ async fn the_validator_of_a_small_file_is_made_of_its_content() {
     let before = ask(&files, Method::HEAD, "/index.html").await.0.headers()["etag"].clone();
     write(&root, "index.html", b"home, edited");
     assert_ne!(ask(&files, Method::HEAD, "/index.html").await.0.headers()["etag"], before);
-    // Built anew with another date.
+    // The page is built again, with another date.
     write(&root, "index.html", b"home");
     File::options().write(true).open(root.path().join("index.html")).expect("open").set_modified(std::time::UNIX_EPOCH).expect("dated");
     assert_eq!(ask(&files, Method::HEAD, "/index.html").await.0.headers()["etag"], before);
