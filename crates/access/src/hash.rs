@@ -109,7 +109,7 @@ impl fmt::Debug for Hash {
 mod tests {
     use super::*;
 
-    /// By `htpasswd -nbB -C 4`, `-nbm` and `-nbs`.
+    /// Hashes made by `htpasswd -nbB -C 4`, `-nbm` and `-nbs`.
     const OF_APACHE: [(&str, &str); 4] = [
         ("secret", "$2y$04$ZOlm2gmsD9P0G0L60nZfAe99.npf49SEJ3E5lflgNgrneDy.suZba"),
         ("secret", "$apr1$PBPXuDJI$hS0gdPLHHj74nKcsK9Q840"),

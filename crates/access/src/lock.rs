@@ -138,7 +138,7 @@ mod tests {
 
     use super::*;
 
-    /// "secret", "other".
+    /// The hash of "secret"; `OTHER` is that of "other".
     const SECRET: &str = "{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=";
     const OTHER: &str = "{SHA}0JQeaNqPOBUf+Gph/Fn3xc+fyqI=";
 
@@ -174,7 +174,7 @@ mod tests {
         lock.look();
         assert!(!lock.knows(&said("ada", "secret")) && !lock.verify(&said("ada", "secret")));
         assert!(lock.verify(&said("ada", "other")));
-        // Taken away: nobody. Back again: as before.
+        // While the file is away, nobody gets in; when it is back, it is as before.
         let away = path.with_extension("away");
         fs::rename(&path, &away).expect("renamed");
         lock.look();

@@ -56,7 +56,7 @@ mod tests {
         assert!(other.try_recv().is_err());
         let held: Vec<_> = (1..WAITING_MAX).map(|_| waiting.join("c.example").expect("room")).collect();
         assert!(waiting.join("d.example").is_none());
-        // Who has hung up makes room.
+        // A client that has hung up makes room.
         drop(held);
         assert!(waiting.join("d.example").is_some());
     }

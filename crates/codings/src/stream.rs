@@ -118,7 +118,7 @@ mod tests {
 
     use super::*;
 
-    /// Whatever can be decoded of the beginning of a message.
+    /// Returns everything that can be decoded of the beginning of a message.
     fn decode(coding: Coding, coded: &[u8]) -> Vec<u8> {
         let mut decoder: Box<dyn Read> = match coding {
             Coding::Gzip => Box::new(flate2::read::GzDecoder::new(coded)),

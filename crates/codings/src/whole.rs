@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_form_that_does_not_pay_is_none() {
-        // Noise, as what is compressed already looks.
+        // This is noise, which looks like content that is compressed already.
         let mut state = 1_u32;
         let noise: Vec<u8> = std::iter::repeat_with(|| {
             state ^= state << 13;

@@ -21,7 +21,7 @@ use directive::{Directive, Directives};
 pub struct DeltaSeconds(u32);
 
 impl DeltaSeconds {
-    /// No time at all.
+    /// Zero seconds.
     pub const ZERO: Self = Self(0);
     /// 2^31 seconds, 68 years.
     pub const MAX: Self = Self(1 << 31);

@@ -237,7 +237,7 @@ mod tests {
             (fwd(Forwarded::Miss), "seawall; fwd=miss", "MISS"),
             (fwd(Forwarded::Request), "seawall; fwd=request", "BYPASS"),
             (fwd(Forwarded::Partial), "seawall; fwd=partial", "MISS"),
-            // What only a forwarded request has is left out on a hit.
+            // Parameters that only a forwarded request has are left out on a hit.
             (CacheStatus { fwd_status: Some(200), stored: true, collapsed: true, ..new(Outcome::Hit) }, "seawall; hit", "HIT"),
         ];
         for (status, expected, x_cache) in cases {

@@ -430,7 +430,7 @@ mod tests {
             (&["identity;q=1, gzip;q=0.5"], all, None),
             (&["identity;q=0.5, gzip;q=1"], all, Some(Gzip)),
             (&["gzip, identity;q=0"], all, Some(Gzip)),
-            // Nothing that is acceptable is there: the field may be disregarded.
+            // No acceptable form is there: the field may be disregarded.
             (&["gzip, identity;q=0"], CodingSet::EMPTY, None),
             (&["compress, *;q=0"], all, None),
             // A malformed weight refuses, and what is refused stays so.
@@ -489,7 +489,7 @@ mod tests {
             ("if-none-match", "\"a\"", Some(Brotli), browser, (NotModified, None)),
             ("if-none-match", "\"b-br\"", Some(Brotli), browser, (Proceed, Some(Brotli))),
             ("if-none-match", "*", Some(Brotli), browser, (NotModified, Some(Brotli))),
-            // It has a form that it would not take now.
+            // The client has a form that it would not accept now.
             ("if-none-match", "\"a-zstd\"", Some(Brotli), browser, (Proceed, Some(Brotli))),
             ("if-none-match", "\"a-gzip\"", None, "", (Proceed, None)),
             ("if-match", "\"a\"", Some(Gzip), browser, (Proceed, Some(Gzip))),

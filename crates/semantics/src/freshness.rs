@@ -206,7 +206,7 @@ mod tests {
     const HOUR: u64 = 3600;
     const DAY: u64 = 24 * HOUR;
 
-    /// Lines `name: value`; `@N` stands for the date N seconds from the arrival.
+    /// Returns a map of lines `name: value`; `@N` stands for the date N seconds from the arrival.
     fn headers(lines: &[&str]) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for line in lines {

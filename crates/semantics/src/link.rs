@@ -147,7 +147,7 @@ mod tests {
             ("<a> ; rel = x ;crossorigin;as=\"b, c; \\\"d\\\"\" , <e>", &["a rel=x crossorigin= as=b, c; \"d\"", "e"]),
             ("<a>;;crossorigin", &["a crossorigin="]),
             ("<a>;as=\"\\\\\"", &["a as=\\"]),
-            // Nobody can say where what is no link ends.
+            // Text that is no link has no known end.
             ("", &[]),
             ("a", &[]),
             ("<a", &[]),

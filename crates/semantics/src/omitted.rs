@@ -52,11 +52,11 @@ mod tests {
             ("no-cache=\"x-a\"", &["x-a"]),
             ("private=\"X-A, x-b\", no-cache=\"x-b\"", &["x-a", "x-b"]),
             ("private=\"set-cookie, set-cookie2\"", &["set-cookie", "set-cookie2"]),
-            // Not there, so perhaps another was meant.
+            // The field is not there, so perhaps another was meant.
             ("private=\"x-c\"", &[]),
             ("private=\"x-a, x-c\"", &[]),
             ("private=\"x-c\", no-cache=\"x-a\"", &["x-a"]),
-            // Needed.
+            // The field is needed.
             ("no-cache=\"content-type\"", &[]),
             ("no-cache=\"x-a, vary\"", &[]),
             ("private=\"etag\"", &[]),

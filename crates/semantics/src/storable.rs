@@ -248,7 +248,7 @@ mod tests {
             (&["cache-control: max-age=60", "vary: accept", "vary: *"], Err(NotStorable::VaryStar)),
             (&["cache-control: max-age=60", "vary: a b"], Err(NotStorable::VaryStar)),
             (&["cache-control: max-age=60", "vary: , accept, x-*"], Ok(())),
-            // §7.3 of RFC 9111: Set-Cookie does not forbid; keeping it out is policy.
+            // RFC 9111 §7.3: Set-Cookie does not forbid storing; policy keeps it out.
             (&["cache-control: max-age=60", "set-cookie: a=b"], Ok(())),
             (&["cache-control: max-age=60, must-revalidate"], Ok(())),
         ] {
@@ -292,7 +292,7 @@ mod tests {
         for (status, lines, expected) in [
             (200, &[][..], unfresh),
             (200, &["etag: \"a\""], Ok(())),
-            // Browsers and origins get by with a tag without quotes, an empty one is none.
+            // Browsers and origins accept a tag without quotes; an empty one is none.
             (200, &["etag: unquoted"], Ok(())),
             (200, &["etag: "], unfresh),
             (200, &[LM], Ok(())),

@@ -149,7 +149,7 @@ mod tests {
             (&[CC, ("cdn-cache-control", "MaX-aGe=10")], Some(1), false),
             (&[CC, ("cdn-cache-control", "max-age =10")], Some(1), false),
             (&[CC, ("cdn-cache-control", "max-age=10"), ("seawall-cache-control", "max-age=")], Some(10), true),
-            // Readable, but with a value that means nothing here: the field speaks, the member does not.
+            // The field can be read, but its value means nothing here: the field counts, the member does not.
             (&[CC, ("cdn-cache-control", "max-age=\"10\"")], None, true),
             (&[CC, ("cdn-cache-control", "max-age=10.5")], None, true),
             (&[CC, ("cdn-cache-control", "max-age")], None, true),
@@ -197,7 +197,7 @@ mod tests {
             ("content=\"ESI/1.0\", max-age=60", Some(60)),
             ("max-age=30;elsewhere", Some(0)),
             ("max-age=x", Some(0)),
-            // Nothing about storing: Cache-Control speaks.
+            // The field says nothing about storing: Cache-Control counts.
             ("content=\"ESI/1.0\"", Some(1)),
             ("content=\"max-age=60\"", Some(1)),
             ("", Some(1)),

@@ -54,7 +54,7 @@ pub fn same_representation(stored: &HeaderMap, not_modified: &HeaderMap) -> bool
     }
 }
 
-/// What a 200 to HEAD says about the stored response to GET (RFC 9111 §4.3.5).
+/// The result of comparing a 200 to HEAD with the stored response to GET (RFC 9111 §4.3.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeadSays {
     /// The stored response is the same: its fields are to be updated.

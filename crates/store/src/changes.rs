@@ -101,12 +101,12 @@ mod tests {
         }
     }
 
-    /// A store of one stripe and one key. What is stored is relaxed: nothing but the counter orders it.
+    /// A model of a store with one stripe and one key. Accesses to the stored value are relaxed: only the counter orders them.
     #[derive(Default)]
     struct Model {
         counter: Word,
         stored: Word,
-        /// The version whose change was finished last, for those who learn of it.
+        /// The version whose change was finished last, for readers that learn of it.
         finished: Word,
     }
 
@@ -121,7 +121,7 @@ mod tests {
             Kept::read(&self.counter, || self.stored.load(Ordering::Relaxed))
         }
 
-        /// Returns what a reader answers who has kept something, and what the answer must not be older than.
+        /// Returns the answer of a reader that has a copy, and the version that it must not be older than.
         fn answer(&self, kept: &mut Kept<u64>) -> (u64, u64) {
             let finished = self.finished.load(Ordering::Acquire);
             if !kept.is_current(&self.counter) {

@@ -169,7 +169,7 @@ impl Budget {
 /// The reason why a body cannot be joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// It has as many readers as it may.
+    /// The body has as many readers as it may.
     Full,
     /// Its first bytes are gone, or it broke.
     Gone,

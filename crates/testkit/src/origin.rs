@@ -212,7 +212,7 @@ impl Drop for Origin {
     }
 }
 
-/// The origin's thread: accepts connections and follows orders until told to stop.
+/// Runs the origin's thread: accepts connections and follows orders until told to stop.
 async fn work(addr: SocketAddr, mut orders: mpsc::Receiver<(Order, blocking::SyncSender<()>)>, record: Arc<Record>) {
     let mut listener = None;
     let mut connections = JoinSet::new();

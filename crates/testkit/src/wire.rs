@@ -263,7 +263,7 @@ impl fmt::Display for Fault {
 mod tests {
     use super::*;
 
-    /// Everything a peer sends in one go, then it closes.
+    /// Returns the wire of a peer that sends everything at once and then closes.
     fn sent(bytes: &[u8]) -> Wire<impl AsyncRead + AsyncWrite + Unpin> {
         Wire::new(tokio::io::join(bytes, tokio::io::sink()))
     }

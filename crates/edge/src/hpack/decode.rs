@@ -342,7 +342,7 @@ mod tests {
         let mut decoder = Decoder::new(4096);
         decode(&mut decoder, &bytes("20 40 01 61 01 62")).expect("what does not fit is no error");
         assert_eq!((decoder.table.len(), decoder.table_size()), (0, 0));
-        // What was announced beyond 4,096 holds once the client says so.
+        // The size that was announced beyond 4,096 is used once the client says so.
         let mut decoder = Decoder::new(8192);
         let block = [&[0x40, 1, b'a', 0x7f, 0x89, 0x26][..], &[b'x'; 5000]].concat();
         decode(&mut decoder, &block).expect("it is fine");

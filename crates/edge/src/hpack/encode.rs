@@ -56,7 +56,7 @@ struct Place {
 
 /// What is known about a field.
 enum Known {
-    /// It is an entry, and so many were made since.
+    /// It is an entry. The number says how many entries were made since.
     Entry(usize),
     /// It was sent as a literal before.
     Said,
@@ -308,7 +308,7 @@ mod tests {
 
     use super::{super::Decoder, *};
 
-    /// A response's head as it is stored.
+    /// The head of a response as it is stored.
     const HEAD: [(&str, &str); 12] = [
         ("Server", "seawall"),
         ("Date", "Mon, 21 Oct 2013 20:13:21 GMT"),
@@ -330,7 +330,7 @@ mod tests {
         let (mut of_lines, mut of_fields) = (Encoder::new(), Encoder::new());
         let mut decoder = Decoder::new(4096);
         for round in 0..40 {
-            // Every other one with less room, so that entries go.
+            // Every other one has less room, so that entries are evicted.
             for encoder in [&mut of_lines, &mut of_fields] {
                 encoder.set_max_size(if round % 5 == 4 { 200 } else { 4096 });
             }
@@ -467,7 +467,7 @@ mod tests {
         };
         let mut encoder = Encoder::new();
         assert_eq!(begun(&mut encoder), []);
-        // More than is used of it.
+        // This is more than what is used of it.
         encoder.set_max_size(65_536);
         assert_eq!(begun(&mut encoder), []);
         encoder.set_max_size(10);

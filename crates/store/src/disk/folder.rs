@@ -269,7 +269,7 @@ mod tests {
             drop(Folder::open(&path).expect("opened"));
             fs::create_dir_all(path.join(shared)).expect("there");
             fs::set_permissions(path.join(shared), fs::Permissions::from_mode(0o777)).expect("ours");
-            // What is temporary is made anew each time.
+            // The folder of temporary files is created again each time.
             assert_eq!(Folder::open(&path).is_ok(), shared == "tmp", "{shared}");
         }
     }

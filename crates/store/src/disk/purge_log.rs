@@ -45,11 +45,11 @@ const FILE_MAX: u64 = 1 << 30;
 /// How much of the purges of earlier processes is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum History {
-    /// All are known.
+    /// All purges are known.
     Whole,
-    /// Some may be missing: everything has been purged softly.
+    /// Some purges may be missing: everything has been purged softly.
     Damaged,
-    /// None are known, and neither is the last generation: what is stored must be given up. This is also the state of a new folder.
+    /// No purges are known, and neither is the last generation: what is stored must be given up. This is also the state of a new folder.
     Lost,
 }
 

@@ -325,7 +325,7 @@ fn one_by_one(step: Step) -> Vec<Step> {
 mod tests {
     use super::*;
 
-    /// Returns what is sent, with `|` for a wait, `!` for a close, `~` for a reset.
+    /// Returns the bytes sent, with `|` for a wait, `!` for a close, `~` for a reset.
     fn written(reply: Reply, method: &str) -> String {
         let text = |step: Step| match step {
             Step::Send(bytes) => String::from_utf8(bytes.to_vec()).expect("these tests send text"),
