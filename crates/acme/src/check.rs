@@ -24,8 +24,8 @@ use crate::{
     challenges::PROBE_PATH,
     dns::{Dns, forbids},
     folder::Folder,
-    keeper::{Method, Options},
     name::{Issuer, issuer},
+    options::{Method, Options},
     transport::Transport,
 };
 

@@ -36,6 +36,17 @@ pub fn twin(name: &str) -> Option<String> {
     }
 }
 
+/// Returns whether a name has a dot, and only letters, digits and hyphens: nothing else can be ordered, or put into a URL.
+pub(crate) fn is_host_name(name: &str) -> bool {
+    let label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    name.len() <= 253 && name.contains('.') && name.split('.').all(label)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,6 +74,19 @@ mod tests {
         ];
         for (name, expected) in cases {
             assert_eq!(twin(name).as_deref(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn only_host_names_are_ordered_on_demand() {
+        for name in ["a.example.org", "xn--bcher-kva.example.org", "1.example.org"] {
+            assert!(is_host_name(name), "{name}");
+        }
+        let long = format!("{}.example.org", "a".repeat(64));
+        for name in
+            ["example", "*.example.org", "a..example.org", "a.example.org.", "-a.example.org", "a_b.example.org", "a/b.c", "A.b", "", &long]
+        {
+            assert!(!is_host_name(name), "{name}");
         }
     }
 }

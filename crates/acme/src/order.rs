@@ -14,7 +14,8 @@ use crate::{
     challenges::{Challenges, Guard},
     failure::{Failure, Fault},
     hook::DnsHook,
-    keeper::{Method, Sink},
+    options::Method,
+    sink::Sink,
     transport::Heard,
 };
 
