@@ -28,6 +28,7 @@ pub struct Status {
     pub issuer: Issuer,
 }
 
+/// A wanted name: its schedule, its certificate, and how it is treated.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) schedule: Schedule,
