@@ -66,7 +66,7 @@ fn encode(digest: &[u8; 16]) -> [u8; DIGEST_CHARS] {
 mod tests {
     use super::*;
 
-    /// By `openssl passwd -apr1 -salt SALT PASSWORD`.
+    /// The expected value comes from `openssl passwd -apr1 -salt SALT PASSWORD`.
     #[test]
     fn as_openssl_computes_it() {
         let cases = [

@@ -223,7 +223,7 @@ mod tests {
         assert!(schedule(None).due(NOW) <= NOW);
     }
 
-    /// Let's Encrypt's own advice: a third of ninety days left, half of six.
+    /// Let's Encrypt advises this: with a third of ninety days left, or half of six.
     #[test]
     fn by_age_a_third_is_left_and_half_of_a_short_life() {
         assert_eq!(schedule(valid(NOW, days(90))).due(NOW), NOW + days(60));
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(latest.due(NOW), NOW + days(57), "spread over three days");
     }
 
-    /// RFC 9773 §4.2: a random time within the window; one that has passed means at once.
+    /// RFC 9773 §4.2: the client chooses a random time within the window; a time that has passed means at once.
     #[test]
     fn the_authoritys_window_goes_before_age() {
         let window = Window { start: NOW + days(10), end: NOW + days(12) };
@@ -274,8 +274,8 @@ mod tests {
         assert_eq!(schedule.history, History::default());
     }
 
-    /// Let's Encrypt: five failed validations per name and hour. A restart forgets the back-off, so that whoever has mended something need
-    /// not wait, but not the attempts.
+    /// Let's Encrypt allows five failed validations per name and hour. A restart forgets the back-off, so that an operator who has fixed
+    /// something need not wait, but it does not forget the attempts.
     #[test]
     fn a_restart_loop_makes_four_attempts_an_hour_and_no_more() {
         let mut history = History::default();
@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(schedule.due(NOW), NOW + TOLD_MAX);
     }
 
-    /// The machine's clock stood in the future when the attempts were written down.
+    /// The machine's clock was in the future when the attempts were written down.
     #[test]
     fn a_clock_that_was_put_back_locks_nobody_out() {
         let mut schedule = schedule(None);

@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(encode_with_dictionary(b"short", b"short"), None);
     }
 
-    /// FIPS 180-4.
+    /// The hash is that of FIPS 180-4.
     #[test]
     fn a_dictionary_has_its_name() {
         assert_eq!(dictionary_hash(b"abc")[..4], [0xba, 0x78, 0x16, 0xbf]);

@@ -134,7 +134,7 @@ mod tests {
         assert_eq!((tags.len(), &*tags[0]), (TAGS_MAX, "t0"));
     }
 
-    /// RFC 9875 §3: and a group of one host is nobody else's.
+    /// RFC 9875 §3. A group of one host is not a group of another.
     #[test]
     fn an_invalidation_names_the_tags_of_its_groups() {
         let invalidation = headers(&[("cache-group-invalidation", "\"scripts\", \"b\"")]);

@@ -310,7 +310,7 @@ mod tests {
         }
     }
 
-    /// One error and the field is as if it were not there (§4.2).
+    /// With one error, the field counts as absent (§4.2).
     #[test]
     fn what_is_malformed_anywhere_is_refused_whole() {
         for line in [

@@ -131,7 +131,7 @@ mod tests {
         }
     }
 
-    /// The promise of a purge or a replacement: once it has returned, nobody who learns of that is answered with what was before.
+    /// The promise of a purge or a replacement: once it has returned, a reader that learns of that never gets the earlier value.
     #[test]
     fn what_was_replaced_is_answered_by_nobody_who_knows() {
         loom::model(|| {
@@ -153,7 +153,7 @@ mod tests {
         });
     }
 
-    /// Two writers of one stripe, each for a key of its own, as the writer locks allow them to be at work at once.
+    /// Two writers of one stripe each change a key of their own, as the writer locks allow them to do at once.
     #[test]
     fn a_change_is_not_lost_among_others_of_its_stripe() {
         loom::model(|| {
@@ -175,7 +175,7 @@ mod tests {
         });
     }
 
-    /// The order matters, and the model would tell: who counts before changing lets an old copy pass for a new one.
+    /// The order matters, and the model would show it: if the change is counted first, an old copy passes for a new one.
     #[test]
     #[should_panic(expected = "0 after 1")]
     fn counting_before_changing_would_be_noticed() {

@@ -267,7 +267,7 @@ fn a_flight_remembers_the_generation_at_which_it_began() {
     assert_eq!(store.verdict(&stored), Purged::Soft);
 }
 
-/// Published is live: a request that comes after a purge must not be answered by a fetch from before it.
+/// A published change is live at once: a request that comes after a purge must not be answered by a fetch from before it.
 #[test]
 fn nobody_joins_a_flight_that_a_purge_has_overtaken() {
     for growing in [false, true] {
@@ -418,7 +418,7 @@ fn a_body_too_long_to_be_stored_streams_through_a_window() {
     assert_eq!((store.usage().flights, store.usage().growing_bytes), (0, 0));
 }
 
-/// Everything at once, on many threads: every request ends with an answer, and nothing is left behind.
+/// Everything happens at once, on many threads: every request ends with an answer, and nothing is left behind.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "awaited below")]
 fn a_crowd_on_few_keys_leaves_nothing_behind() {

@@ -72,7 +72,7 @@ async fn a_name_without_an_address() {
     assert_only(&found(&stage, SEAWALL, now()).await, Severity::Wrong, "neither an A nor an AAAA record");
 }
 
-/// Authorities try IPv6 first; the machine was moved, and its AAAA record was forgotten. Each address is asked for itself.
+/// Authorities try IPv6 first; the machine was moved, and its AAAA record was forgotten. Each address is asked by itself.
 #[tokio::test]
 async fn a_forgotten_aaaa_record() {
     let stage = stage().await;
@@ -100,7 +100,7 @@ async fn nobody_answers_or_somebody_else_does() {
     assert_only(&found(&stage, |_| Some("It works!"), now()).await, Severity::Wrong, "its A record (127.0.0.1) leads elsewhere");
 }
 
-/// What this machine cannot look up, the authority may.
+/// The authority may be able to look up names that this machine cannot.
 #[tokio::test]
 async fn a_machine_without_a_name_server() {
     let found = found_by(&stage().await, SEAWALL, now(), Vec::new()).await;
@@ -108,7 +108,7 @@ async fn a_machine_without_a_name_server() {
     assert!(found.iter().all(|(severity, text)| *severity == Severity::Doubt && text.contains("looked up from here")), "{found:?}");
 }
 
-/// RFC 8659: also one of a name above it.
+/// RFC 8659: a record of a name above it counts, too.
 #[tokio::test]
 async fn a_caa_record_that_names_another_authority() {
     let stage = stage().await;
@@ -145,7 +145,7 @@ async fn an_authority_that_is_not_there_or_wants_more() {
     assert_only(&found(&unbound, SEAWALL, now()).await, Severity::Wrong, "the authority cannot be reached");
 }
 
-/// Nobody is asked for a local name, so nobody need be there.
+/// A local name needs no authority, so none need be there.
 #[tokio::test]
 async fn local_names_need_no_authority() {
     let stage = stage().await;

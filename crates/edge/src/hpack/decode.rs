@@ -388,7 +388,7 @@ mod tests {
         assert_eq!(indices, [Some(4), Some(4), Some(38), Some(38), None, None]);
     }
 
-    /// A large entry, and a block that is nothing but references to it: nothing is copied, and nothing stays.
+    /// A block has a large entry, and nothing else but references to it: nothing is copied, and nothing stays.
     #[test]
     fn a_bomb_of_references_takes_no_memory() {
         let mut decoder = Decoder::new(4096);

@@ -324,7 +324,7 @@ mod tests {
         ("Via", "1.1 seawall"),
     ];
 
-    /// Lines and fields are the same: once taken apart, once whole.
+    /// A line and its fields give the same block: once taken apart, once whole.
     #[test]
     fn a_line_is_its_field() {
         let (mut of_lines, mut of_fields) = (Encoder::new(), Encoder::new());

@@ -271,7 +271,7 @@ mod tests {
         out
     }
 
-    /// RFC 7541, appendix B: the first and the last code of some lengths, as they stand there.
+    /// RFC 7541, appendix B: these are the first and the last code of some lengths.
     #[test]
     fn codes_are_those_of_the_rfc() {
         for (symbol, code) in [

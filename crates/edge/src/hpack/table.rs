@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(names(&table), [b"a"]);
     }
 
-    /// A list of owned entries is the model.
+    /// The model is a list of owned entries.
     #[test]
     fn a_table_that_turns_over_many_times_holds_the_newest_entries_and_little_else() {
         let mut table = Table::new(500);

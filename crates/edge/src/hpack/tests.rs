@@ -71,7 +71,7 @@ proptest! {
         }
     }
 
-    /// RFC 7541 §5.2: of any bytes, only those that encoding makes are taken, so that a string has one coding.
+    /// RFC 7541 §5.2: only bytes that the encoder would make are accepted, so that a string has one coding.
     #[test]
     fn what_is_taken_for_huffman_coding_is_what_would_be_written(coded in prop::collection::vec(any::<u8>(), 0..24)) {
         let (mut string, mut again) = (Vec::new(), Vec::new());

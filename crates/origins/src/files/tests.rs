@@ -336,7 +336,7 @@ async fn a_folder_is_listed_if_that_is_wanted() {
     assert_eq!(get(&Files::new(root.path()).expect("opens"), "/a/").await.0, 404);
 }
 
-/// Nobody tells this one of changes: what is stored of it is looked at again after a second.
+/// Changes of this folder are not reported: what is stored of it is checked again after a second.
 #[tokio::test]
 async fn unwatched_answers_are_true_for_a_second() {
     let (_root, _outside, files) = site();
@@ -347,7 +347,7 @@ async fn unwatched_answers_are_true_for_a_second() {
     }
 }
 
-/// A swap in the middle of a request: it goes on with the folder that it began with.
+/// The folder is swapped in the middle of a request, which goes on with the folder that it began with.
 #[test]
 fn an_opened_root_stays_the_folder_that_it_was() {
     let place = folder(&[("one/index.html", "one"), ("two/index.html", "two")]);

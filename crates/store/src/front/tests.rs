@@ -223,7 +223,7 @@ fn what_was_evicted_or_replaced_is_let_go_by_the_next_sweep() {
     assert!(gone > 2, "some were evicted: {gone}");
 }
 
-/// What is hit in a front all the time would look unread to the memory tier, which would evict it.
+/// A page that is hit in a front all the time would look unread to the memory tier, which would evict it.
 #[test]
 fn what_is_hit_here_is_not_evicted_there() {
     let (store, mut front) = (store(1 << 20), Front::new(1 << 20));
@@ -237,7 +237,8 @@ fn what_is_hit_here_is_not_evicted_there() {
     }
 }
 
-/// One page more than there are places, all read in turn: most are served from the front, and not each pushed out by the next.
+/// There is one page more than there are places, and all are read in turn: most are served from the front, and not each pushed out by the
+/// next.
 #[test]
 fn one_page_too_many_does_not_push_out_all_the_others() {
     let (store, mut front) = (store(64 << 20), Front::new(8 << 20));

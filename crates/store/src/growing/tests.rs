@@ -228,7 +228,7 @@ fn a_reader_that_leaves_lets_the_writer_go_on_and_without_readers_it_stops() {
     assert_eq!(budget.held(), 0);
 }
 
-/// Whoever holds up all the others for too long is dropped, and nobody else.
+/// A reader that holds up all the others for too long is dropped, and no other.
 #[test]
 fn the_slowest_readers_can_be_dropped() {
     let (growing, _) = growing(64 * KIB);

@@ -126,7 +126,7 @@ fn a_soft_purge_does_not_soften_a_hard_one() {
     }
 }
 
-/// Whatever is folded: a response that a purge covered stays purged, at least as hard.
+/// Whatever is folded, a response that a purge covered stays purged, at least as hard.
 #[test]
 fn a_full_table_never_forgets() {
     for hard_at in [None, Some(0), Some(20), Some(99)] {
@@ -217,7 +217,7 @@ fn the_same_target_again_takes_no_further_line() {
     assert_eq!(table.len(), 0);
 }
 
-/// Whoever asks why is told every kind of target that covers a response, each with what it alone would make of it.
+/// An operator who asks why is told every kind of target that covers a response, each with what it alone would make of it.
 #[test]
 fn what_purged_a_response_can_be_told() {
     let table = table(64);

@@ -401,7 +401,7 @@ mod invalidation {
         store.invalidate(SITE, PATH.as_bytes(), true).variants
     }
 
-    /// RFC 9111 §4.4: every variant and query form goes.
+    /// RFC 9111 §4.4: every variant and query form is removed.
     #[test]
     fn everything_under_the_url_goes_and_nothing_else() {
         let store = store(1 << 20);
@@ -414,7 +414,7 @@ mod invalidation {
         assert_eq!((store.usage().purges, store.usage().invalidations), (0, 0), "no fetch is open, so there is nothing to remember");
     }
 
-    /// Found by trying: with fifty comments a second anywhere, a crowd on another page was fifty crowds.
+    /// This was found by trying: with fifty comments a second anywhere, a crowd on another page was fifty crowds.
     #[test]
     fn one_writer_does_not_split_the_crowds_on_other_pages() {
         let store = store(1 << 20);
@@ -430,7 +430,7 @@ mod invalidation {
         drop(lead);
     }
 
-    /// Were two of them given one number, a page judged under the first would never be judged under the second.
+    /// If two of them had one number, a page judged under the first would never be judged under the second.
     #[test]
     fn purges_and_invalidations_have_numbers_of_their_own() {
         let store = store(1 << 20);
@@ -521,7 +521,7 @@ mod invalidation {
         assert_eq!(store.verdict(&stored), Purged::Hard);
     }
 
-    /// Whatever the threads do to each other: an answer that was asked for before the change is not there after it.
+    /// Whatever the threads do to each other, an answer that was asked for before the change is not there after it.
     #[test]
     fn no_answer_from_before_survives_a_race() {
         for _ in 0..200 {

@@ -96,7 +96,7 @@ mod tests {
     use crate::{Client, Origin, any};
     use std::collections::HashSet;
 
-    /// The client reads more strictly than any proxy: what it takes for whole is not malformed.
+    /// The client reads more strictly than any proxy: a response that it accepts as whole is not malformed.
     #[tokio::test]
     #[expect(clippy::disallowed_methods, reason = "awaited below")]
     async fn a_strict_reader_accepts_no_row() {

@@ -122,7 +122,8 @@ mod tests {
         fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
-    /// RFC 9204 appendix B.1, and one of each other form without a dynamic table. "www.example.com" packed is RFC 7541's, appendix C.4.1.
+    /// RFC 9204 appendix B.1, and one of each other form without a dynamic table. "www.example.com" in Huffman code is from RFC 7541,
+    /// appendix C.4.1.
     #[test]
     fn sections_of_literals_and_static_references() {
         let path = b"\x00\x00\x51\x0b/index.html";
@@ -142,7 +143,7 @@ mod tests {
         assert_eq!(decoded(b"\x00\x00"), Ok(Vec::new()));
     }
 
-    /// RFC 9204 §2.2, §4.5.1: a table that is not there cannot be referred to; and what is cut short is no section.
+    /// RFC 9204 §2.2, §4.5.1: a section cannot refer to a table that is not there; and a section must be complete.
     #[test]
     fn what_needs_a_dynamic_table_or_more_bytes_is_refused() {
         let refused: [&[u8]; 14] = [

@@ -41,7 +41,7 @@ fn batch(files: &Files, kind: EventKind, name: &str) -> Batch {
     batch
 }
 
-/// Whatever a file is, its change concerns the requests that it answers, or would answer.
+/// A change of any file concerns the requests that it answers, or would answer.
 #[test]
 fn a_change_concerns_what_depends_on_it() {
     let root = folder(&[("about.html", "a"), ("blog/index.html", "b"), ("app.js", "c"), ("404.html", "d")]);
@@ -102,7 +102,7 @@ fn what_cannot_be_told_apart_concerns_everything() {
     assert!(!batch(&files, WRITTEN, "blog/_headers").rules);
 }
 
-/// A link that goes away may have been a folder.
+/// A link that is removed may have been a folder.
 #[test]
 fn what_was_reached_over_a_link_goes_with_it() {
     let root = folder(&[("blog/a.html", "a")]);

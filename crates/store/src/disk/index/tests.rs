@@ -67,7 +67,7 @@ fn the_oldest_variants_go() {
     assert_eq!(index.held().files, 8);
 }
 
-/// What is held and what is gone is always all there was; and it is never more than may be.
+/// The files held and the files removed are together all files there were; and those held never exceed the limit.
 #[test]
 fn every_file_is_held_or_gone() {
     let (index, hashes) = (index(50), hashes(300));

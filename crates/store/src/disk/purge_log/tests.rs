@@ -98,7 +98,7 @@ fn a_purge_holds_after_a_restart_and_covers_what_it_covered() {
     }
 }
 
-/// What a process stored must look older than every purge of the next one.
+/// Responses stored by a process must look older than every purge of the next one.
 #[test]
 fn generations_rise_from_start_to_start() {
     let (folder, secret) = (Folder::new(), Secret::new());
@@ -171,7 +171,7 @@ fn an_unfinished_line_is_dropped_and_the_others_hold() {
     }
 }
 
-/// Whatever a byte is turned into, what was purged stays at least stale; and nothing panics.
+/// Whatever a byte is changed to, a purged response stays at least stale; and nothing panics.
 #[test]
 fn damage_anywhere_purges_everything_softly() {
     let secret = Secret::new();
@@ -265,7 +265,7 @@ fn a_log_much_longer_than_its_table_is_written_anew() {
     assert!(table.generation() > last);
 }
 
-/// A device that is always full stands for the log's own file.
+/// The log's own file is replaced by a device that is always full.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_log_that_cannot_be_written_is_removed_and_comes_back_whole() {

@@ -105,8 +105,8 @@ async fn finish(body: &Body) -> Option<Content> {
     }
 }
 
-/// A body of 64 MiB in a memory of one: the leader's client keeps up, another reads nothing until the end, a third comes in the middle. Memory
-/// stays within what may be kept, and what may wait for the disk.
+/// A body of 64 MiB passes through a memory of one: the leader's client keeps up, another reads nothing until the end, a third comes in the
+/// middle. Memory stays within what may be kept, and what may wait for the disk.
 #[tokio::test]
 async fn a_long_body_passes_through_its_file_and_nobody_waits_for_anybody() {
     const LENGTH: usize = 64 * MIB;
@@ -202,7 +202,7 @@ async fn a_body_that_breaks_off_leaves_nothing_behind() {
     assert!(disk.files().await.is_empty());
 }
 
-/// No folder to write into stands for every disk that fails at once: readers get the whole body through the window.
+/// A missing folder simulates every disk that fails at once: readers get the whole body through the window.
 #[tokio::test]
 async fn a_disk_that_fails_leaves_the_window() {
     let disk = Disk::new();
@@ -221,7 +221,7 @@ async fn a_disk_that_fails_leaves_the_window() {
     assert!(disk.budget.held() <= WINDOW);
 }
 
-/// Neither does a disk that is closed in the middle leave anybody waiting.
+/// A disk that is closed in the middle leaves nobody waiting either.
 #[tokio::test]
 async fn a_disk_that_is_closed_leaves_the_window() {
     let disk = Disk::new();
@@ -239,7 +239,7 @@ async fn a_disk_that_is_closed_leaves_the_window() {
     assert_eq!(fast.chunk().await, None);
 }
 
-/// What has outgrown the disk is not stored; whoever lags reads the beginning from the file all the same.
+/// A body that has outgrown the disk is not stored; a reader that lags still reads the beginning from the file.
 #[tokio::test]
 async fn a_body_too_long_for_the_disk_too_goes_on_through_the_window() {
     let disk = Disk::new();

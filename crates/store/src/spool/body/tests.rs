@@ -118,7 +118,7 @@ async fn a_file_that_is_gone_or_cut_off_is_a_miss() {
     }
 }
 
-/// Evicted while it is delivered: the delivery goes on, the next one does not begin.
+/// The body is evicted while it is delivered: the delivery goes on, the next one does not begin.
 #[tokio::test]
 async fn whoever_has_it_open_reads_it_to_its_end() {
     let (disk, content) = (Disk::new(), content());

@@ -434,7 +434,7 @@ fn futures_poll<F: Future>(future: &mut std::pin::Pin<Box<F>>) -> std::task::Pol
     future.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
 }
 
-/// Nobody knows which of the files that were not read a new response replaces: were one of them kept, it could come back in its place.
+/// Nobody knows which of the unread files a new response replaces: if one of them were kept, it could come back in its place.
 #[test]
 fn what_was_not_read_before_it_was_fetched_anew_is_gone() {
     let place = Place::new();
