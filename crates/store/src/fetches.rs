@@ -33,7 +33,7 @@ struct Inner {
     lines: HashMap<KeyHash, Generation, AsIs>,
     /// The URLs in the order in which they can be forgotten; one that was invalidated again is in it twice.
     order: VecDeque<(Generation, KeyHash)>,
-    /// The generation before which a fetch must have begun to be refused whatever its URL.
+    /// The generation below which responses are not stored, whatever their URL: their fetches began too early.
     floor: Option<Generation>,
 }
 
@@ -100,7 +100,7 @@ impl Fetches {
         inner.lines.get(&name).copied().max(inner.floor).filter(|invalidated| begun < *invalidated)
     }
 
-    /// Returns the number of invalidated URLs that are held.
+    /// Returns the number of invalidations that are held.
     pub(crate) fn lines(&self) -> usize {
         self.0.lock().order.len()
     }

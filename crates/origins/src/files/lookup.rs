@@ -81,7 +81,7 @@ fn with_html(below: &Path) -> Option<std::path::PathBuf> {
     Some(below.with_file_name(name))
 }
 
-/// Returns the page of this name in the nearest folder at or above `below`.
+/// Returns the page of this name in the nearest folder above `below`; for the root, in the root itself.
 pub(super) fn nearest(root: &Root, below: &Path, name: &str) -> Option<Entry> {
     below
         .ancestors()

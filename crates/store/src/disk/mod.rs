@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The store decides, this obeys: what is stored in memory is written here as well, what is replaced or purged there is unlinked here, and
-//! what memory has lost is read back. All of it on threads of its own (`io.rs`); between them and a worker stands a [mark](mark) on each
+//! what memory has lost is read back. All of it on threads of its own (`io.rs`); between them and a worker stands a [mark] on each
 //! response.
 //!
 //! **Nothing stored is synced.** `kill -9` cannot hurt what the system has in its memory, and a file gets its name only when it is whole.
