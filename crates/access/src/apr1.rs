@@ -6,10 +6,10 @@ const MAGIC: &[u8] = b"$apr1$";
 const ROUNDS: usize = 1000;
 const ALPHABET: &[u8; 64] = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// Characters of an encoded digest.
+/// The length of an encoded digest in characters.
 pub(crate) const DIGEST_CHARS: usize = 22;
 
-/// The digest of a password with this salt, as it stands in files (Apache's `apr_md5_encode`).
+/// Returns the digest of a password with this salt, as written in files (Apache's `apr_md5_encode`).
 pub(crate) fn digest(password: &[u8], salt: &[u8]) -> [u8; DIGEST_CHARS] {
     let mut outer = Md5::new();
     for part in [password, MAGIC, salt] {
@@ -45,7 +45,7 @@ fn md5(parts: &[&[u8]]) -> [u8; 16] {
     hasher.finalize().into()
 }
 
-/// Six bits a character, the lowest first, the bytes in an order of its own.
+/// Encodes a digest: six bits a character, the lowest first, with the bytes in the order that this format defines.
 fn encode(digest: &[u8; 16]) -> [u8; DIGEST_CHARS] {
     const ORDER: [[usize; 3]; 5] = [[0, 6, 12], [1, 7, 13], [2, 8, 14], [3, 9, 15], [4, 10, 5]];
     let mut out = [0; DIGEST_CHARS];
@@ -66,7 +66,7 @@ fn encode(digest: &[u8; 16]) -> [u8; DIGEST_CHARS] {
 mod tests {
     use super::*;
 
-    /// By `openssl passwd -apr1 -salt SALT PASSWORD`.
+    /// The expected value comes from `openssl passwd -apr1 -salt SALT PASSWORD`.
     #[test]
     fn as_openssl_computes_it() {
         let cases = [

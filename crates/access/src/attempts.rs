@@ -8,19 +8,19 @@ use std::{
 
 use semantics::Timestamp;
 
-/// Wrong passwords that one address has to spare,
+/// How many wrong passwords one address may send before it has to wait.
 const SPARE: u32 = 10;
-/// and how long it takes to be forgiven one.
+/// How long it takes until one wrong password is forgiven.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(6);
-/// Addresses that are remembered; beyond them the one that is forgiven soonest is forgotten. 256 KiB at worst.
+/// The most addresses that are remembered; beyond that, the one that is forgiven soonest is forgotten. 256 KiB at worst.
 const ADDRESSES_MAX: usize = 4096;
 
-/// Who was wrong lately. Kept as the moment at which all is forgiven: each mistake moves it.
+/// The addresses that sent wrong passwords lately. For each, the moment is kept at which all is forgiven: each mistake moves it.
 #[derive(Debug, Default)]
 pub(crate) struct Attempts(HashMap<Option<IpAddr>, Timestamp>);
 
 impl Attempts {
-    /// Whether an address may try, or how long it has to wait.
+    /// Returns whether an address may try, or how long it has to wait.
     pub(crate) fn may_try(&self, who: Option<IpAddr>, now: Timestamp) -> Result<(), Duration> {
         let owed = self.0.get(&group(who)).map_or(Duration::ZERO, |forgiven| forgiven.since(now));
         match owed.checked_sub(FORGIVEN_AFTER * (SPARE - 1)) {
@@ -44,7 +44,7 @@ impl Attempts {
     }
 }
 
-/// Whoever has one address of an IPv6 /64 has them all.
+/// Returns the address by which attempts are counted: whoever has one address of an IPv6 /64 has them all.
 fn group(who: Option<IpAddr>) -> Option<IpAddr> {
     who.map(|address| match address.to_canonical() {
         IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & (u128::MAX << 64))),

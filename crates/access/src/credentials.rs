@@ -7,7 +7,7 @@ use base64::{
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
 };
 
-/// Longer ones are not looked at: hashing is the dearest thing that a stranger can ask for.
+/// The longest credentials that are read: a hash is the most expensive thing that a stranger can ask for.
 const ENCODED_BYTES_MAX: usize = 1024;
 
 const BASE64: GeneralPurpose =
@@ -21,7 +21,7 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// Of the value of an `Authorization` field. `None`: it is of another scheme, or cannot be read.
+    /// Reads the value of an `Authorization` field. Returns `None` if it is of another scheme, or cannot be read.
     #[must_use]
     pub fn basic(value: &[u8]) -> Option<Self> {
         let (scheme, encoded) = value.split_at_checked(6)?;
@@ -31,12 +31,12 @@ impl Credentials {
         }
         let decoded = BASE64.decode(encoded).ok()?;
         let colon = decoded.iter().position(|&b| b == b':')?;
-        // We ask for UTF-8; a name in anything else is nobody's.
+        // We ask for UTF-8; a name in another charset matches no user.
         let user = std::str::from_utf8(&decoded[..colon]).ok()?.into();
         Some(Self { user, password: decoded[colon + 1..].into() })
     }
 
-    /// The name.
+    /// Returns the user's name.
     #[must_use]
     pub fn user(&self) -> &str {
         &self.user

@@ -8,19 +8,20 @@ use subtle::ConstantTimeEq as _;
 
 use crate::apr1;
 
-/// A bcrypt cost beyond this takes longer than a second for each check: a few visitors would keep all of them waiting.
+/// The greatest bcrypt cost that is accepted. A greater one takes longer than a second for each check: a few visitors would keep all others
+/// waiting.
 const COST_MAX: u32 = 14;
 const COST_MIN: u32 = 4;
-/// `$2y$10$`, 22 characters of salt, 31 of digest.
+/// The length of a bcrypt hash in characters: `$2y$10$`, 22 of salt, 31 of digest.
 const BCRYPT_CHARS: usize = 60;
 const APR1: &str = "$apr1$";
 const SALT_CHARS_MAX: usize = 8;
 const SHA: &str = "{SHA}";
 
-/// A hash that a password can be held against.
+/// A hash that a password can be compared with.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Hash {
-    /// Whole, as written.
+    /// A bcrypt hash, whole, as written.
     Bcrypt(Box<str>),
     Apr1 {
         salt: Box<str>,
@@ -29,7 +30,7 @@ pub(crate) enum Hash {
     Sha1([u8; 20]),
 }
 
-/// What is wrong with what stands behind a user's name. Never shows it: it may be a password.
+/// The reason why the text after a user's name is refused. It never shows the text: that may be a password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum BadHash {
     #[error("there is no password behind the name")]
@@ -45,7 +46,7 @@ pub(crate) enum BadHash {
 }
 
 impl Hash {
-    /// Reads what stands behind the colon.
+    /// Reads the text after the colon.
     pub(crate) fn parse(text: &str) -> Result<Self, BadHash> {
         if text.is_empty() {
             return Err(BadHash::Empty);
@@ -67,7 +68,7 @@ impl Hash {
             let digest = STANDARD.decode(digest).map_err(|_| BadHash::Broken)?;
             return digest.try_into().map(Self::Sha1).map_err(|_| BadHash::Broken);
         }
-        // `$1$`, `$5$`, `$6$`, `$2x$`, `{SSHA}`; thirteen characters are most likely crypt's oldest.
+        // These are `$1$`, `$5$`, `$6$`, `$2x$`, `{SSHA}`; thirteen characters are most likely crypt's oldest form.
         let is_old_crypt = text.len() == 13 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.' || b == b'/');
         if is_old_crypt || text.starts_with('$') || (text.starts_with('{') && !text.starts_with("{PLAIN}")) {
             return Err(BadHash::Unknown);
@@ -75,7 +76,7 @@ impl Hash {
         Err(BadHash::Plain)
     }
 
-    /// Whether this is the password's hash. Takes as long as the hash wants it to, and equally long whether it is or not.
+    /// Returns whether this is the password's hash. It takes as long as the kind of hash demands, and equally long whether it is or not.
     pub(crate) fn verify(&self, password: &[u8]) -> bool {
         match self {
             Self::Bcrypt(hash) => bcrypt::verify(password, hash).unwrap_or(false),
@@ -84,7 +85,7 @@ impl Hash {
         }
     }
 
-    /// The bytes that tell it from every other.
+    /// Returns bytes that no other hash has.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Bcrypt(hash) => hash.as_bytes(),
@@ -108,7 +109,7 @@ impl fmt::Debug for Hash {
 mod tests {
     use super::*;
 
-    /// By `htpasswd -nbB -C 4`, `-nbm` and `-nbs`.
+    /// Hashes made by `htpasswd -nbB -C 4`, `-nbm` and `-nbs`.
     const OF_APACHE: [(&str, &str); 4] = [
         ("secret", "$2y$04$ZOlm2gmsD9P0G0L60nZfAe99.npf49SEJ3E5lflgNgrneDy.suZba"),
         ("secret", "$apr1$PBPXuDJI$hS0gdPLHHj74nKcsK9Q840"),

@@ -10,30 +10,30 @@ use std::{
 
 use crate::hash::{BadHash, Hash};
 
-/// Larger files are some other file.
+/// The largest file that is read: a larger one is some other file.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 const NAME_BYTES_MAX: usize = 255;
 
-/// The users of a file.
+/// The users of a file, with their hashes.
 #[derive(Debug, Default)]
 pub(crate) struct Users(HashMap<Box<str>, Hash>);
 
 /// A line that lets nobody in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadLine {
-    /// Counted from one.
+    /// The number of the line, counted from one.
     pub line: usize,
-    /// What is wrong, without what stands there.
+    /// What is wrong, without the text of the line.
     pub problem: String,
 }
 
-/// A file that cannot be used at all.
+/// The reason why a file cannot be used at all.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read the users in {path}", path = .0.display())]
     Unreadable(PathBuf, #[source] io::Error),
-    /// It is no file of users.
+    /// The file is not a file of users.
     #[error("{path} is no file of users: {1}", path = .0.display())]
     NoUsers(PathBuf, &'static str),
     /// The system has no random bytes.
@@ -42,7 +42,7 @@ pub enum FileError {
 }
 
 impl Users {
-    /// The users in `text`, and the lines that are not understood: they let nobody in, and keep out no others.
+    /// Returns the users in `text`, and the lines that are not understood. Such a line lets nobody in, and does not affect the other users.
     pub(crate) fn parse(text: &str) -> (Self, Vec<BadLine>) {
         let mut users: HashMap<Box<str>, Hash> = HashMap::new();
         let mut bad = Vec::new();
@@ -56,7 +56,7 @@ impl Users {
                 wrong("this is not a name, a colon and a hash".to_owned());
                 continue;
             };
-            // nginx lets a comment follow behind another colon.
+            // nginx lets a comment follow after another colon.
             let hash = rest.split(':').next().unwrap_or_default();
             match Hash::parse(hash) {
                 Ok(_) if users.contains_key(name) => wrong(format!("\"{name}\" stands twice, and the first one counts")),
@@ -69,7 +69,7 @@ impl Users {
         (Self(users), bad)
     }
 
-    /// Reads a file.
+    /// Reads a file of users.
     pub(crate) fn read(path: &Path) -> Result<(Self, Vec<BadLine>), FileError> {
         let unreadable = |error| FileError::Unreadable(path.to_owned(), error);
         let file = File::open(path).map_err(unreadable)?;
@@ -90,7 +90,7 @@ impl Users {
         self.0.get(name)
     }
 
-    /// A hash to compute for a name that nobody has, so that the time does not tell which names there are.
+    /// Returns a hash to compute for a name that does not exist, so that the time does not tell which names exist.
     pub(crate) fn decoy(&self) -> Option<&Hash> {
         self.0.values().next()
     }
@@ -100,12 +100,12 @@ impl Users {
     }
 }
 
-/// What changes when a file does: which file it is, its size and its times.
+/// The identity, size and times of a file, which change when the file does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark([i64; 6], u64);
 
 impl Mark {
-    /// Of the file at `path`; `None` if there is none.
+    /// Returns the mark of the file at `path`; `None` if there is none.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         let file = fs::metadata(path).ok()?;
         let times = [file.mtime(), file.mtime_nsec(), file.ctime(), file.ctime_nsec(), file.ino().cast_signed(), file.dev().cast_signed()];

@@ -20,27 +20,27 @@ use crate::{
     memo::Memo,
 };
 
-/// How often the file is looked at, while anybody asks.
+/// How often the file is checked for changes, while anybody asks.
 const LOOK_EVERY_MS: u64 = 1_000;
 
-/// The users of a file. Shared by all workers.
+/// A file of users that is read again when it changes. All workers share it.
 #[derive(Debug)]
 pub struct Lock {
     path: PathBuf,
     read: Mutex<(Option<Mark>, Arc<Users>)>,
-    /// In milliseconds; 0: not yet.
+    /// When the file was checked last, in milliseconds; 0: not yet.
     looked: AtomicU64,
     memo: Mutex<Memo>,
     attempts: Mutex<Attempts>,
 }
 
 impl Lock {
-    /// Reads the file, and names the lines that let nobody in.
+    /// Reads the file, and returns the lines that let nobody in.
     ///
     /// # Errors
-    /// When it cannot be read, or is no file of users.
+    /// Fails when the file cannot be read, or is not a file of users.
     pub fn open(path: &Path) -> Result<(Self, Vec<BadLine>), FileError> {
-        // Taken before the file is read: a change in between is then noticed the next time.
+        // The mark is taken before the file is read: a change in between is then noticed the next time.
         let mark = Mark::of(path);
         let (users, bad) = Users::read(path)?;
         let memo = Memo::new().ok_or(FileError::NoRandomness)?;
@@ -54,13 +54,14 @@ impl Lock {
         Ok((lock, bad))
     }
 
-    /// Whether it is time to [look](Self::look) at the file: true for one caller a second.
+    /// Returns whether it is time to [look](Self::look) at the file: true for one caller a second.
     pub fn is_due(&self, now: Timestamp) -> bool {
         let (now, before) = (now.as_millis(), self.looked.load(Relaxed));
         now.saturating_sub(before) >= LOOK_EVERY_MS && self.looked.compare_exchange(before, now, Relaxed, Relaxed).is_ok()
     }
 
-    /// Reads the file again if it has changed. Blocks. While it cannot be read, nobody gets in: whoever took it away may have meant just that.
+    /// Reads the file again if it has changed. It blocks. While the file cannot be read, nobody gets in: the operator may have removed it
+    /// for that purpose.
     pub fn look(&self) {
         let mark = Mark::of(&self.path);
         if self.read.lock().0 == mark {
@@ -82,19 +83,19 @@ impl Lock {
         *self.read.lock() = (mark, Arc::new(users));
     }
 
-    /// Whether there is a user of that name.
+    /// Returns whether there is a user of that name.
     #[must_use]
     pub fn has_user(&self, name: &str) -> bool {
         self.users().get(name).is_some()
     }
 
-    /// Whether these credentials are known to be right. Takes microseconds.
+    /// Returns whether these credentials are known to be right. Takes microseconds.
     #[must_use]
     pub fn knows(&self, credentials: &Credentials) -> bool {
         self.users().get(credentials.user()).is_some_and(|hash| self.memo.lock().has(credentials, hash))
     }
 
-    /// Whether these credentials are right. Blocks for as long as the hash takes: up to a second.
+    /// Returns whether these credentials are right. Blocks for as long as the hash takes: up to a second.
     #[must_use]
     pub fn verify(&self, credentials: &Credentials) -> bool {
         let users = self.users();
@@ -111,15 +112,15 @@ impl Lock {
         right
     }
 
-    /// Whether this client may have its credentials verified.
+    /// Returns whether this client may have its credentials verified.
     ///
     /// # Errors
-    /// How long it has to wait, after too many wrong ones.
+    /// Returns how long the client has to wait, after too many wrong credentials.
     pub fn may_try(&self, client: Option<IpAddr>, now: Timestamp) -> Result<(), Duration> {
         self.attempts.lock().may_try(client, now)
     }
 
-    /// This client's credentials were wrong.
+    /// Notes that this client's credentials were wrong.
     pub fn was_wrong(&self, client: Option<IpAddr>, now: Timestamp) {
         self.attempts.lock().was_wrong(client, now);
     }
@@ -137,7 +138,7 @@ mod tests {
 
     use super::*;
 
-    /// "secret", "other".
+    /// The hash of "secret"; `OTHER` is that of "other".
     const SECRET: &str = "{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=";
     const OTHER: &str = "{SHA}0JQeaNqPOBUf+Gph/Fn3xc+fyqI=";
 
@@ -173,7 +174,7 @@ mod tests {
         lock.look();
         assert!(!lock.knows(&said("ada", "secret")) && !lock.verify(&said("ada", "secret")));
         assert!(lock.verify(&said("ada", "other")));
-        // Taken away: nobody. Back again: as before.
+        // While the file is away, nobody gets in; when it is back, it is as before.
         let away = path.with_extension("away");
         fs::rename(&path, &away).expect("renamed");
         lock.look();

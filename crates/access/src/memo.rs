@@ -12,12 +12,12 @@ use aws_lc_rs::{
 
 use crate::{Credentials, hash::Hash};
 
-/// Remembered at most, the newest; 64 KiB with their places.
+/// The most credentials that are remembered, the newest; 64 KiB with their places.
 const REMEMBERED_MAX: usize = 1024;
 
 type Digest = [u8; 32];
 
-/// The credentials of one file that were right.
+/// The credentials that were right for one file.
 #[derive(Debug)]
 pub(crate) struct Memo {
     key: Key,
@@ -26,7 +26,7 @@ pub(crate) struct Memo {
 }
 
 impl Memo {
-    /// An empty one. `None` if the system has no random bytes.
+    /// Creates an empty memo. Returns `None` if the system has no random bytes.
     pub(crate) fn new() -> Option<Self> {
         let key = Key::generate(HMAC_SHA256, &SystemRandom::new()).ok()?;
         Some(Self { key, digests: HashSet::new(), order: VecDeque::new() })

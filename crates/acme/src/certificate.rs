@@ -13,29 +13,29 @@ use crate::schedule::Validity;
 /// A certificate, its chain and its key.
 #[derive(Clone)]
 pub struct Certificate {
-    /// The names that it is for, as it says itself.
+    /// The names that the certificate itself says it is for.
     pub names: Vec<String>,
-    /// When it is valid.
+    /// The time in which it is valid.
     pub validity: Validity,
-    /// Ready to be served with.
+    /// The chain and key in the form that the server uses.
     pub key: Arc<CertifiedKey>,
-    /// The key and then the chain, PEM: the form in which it is kept.
+    /// The key and then the chain, PEM: the form in which it is stored.
     pem: String,
 }
 
-/// Why something is no certificate to serve with.
+/// The reason why a text cannot be used as a certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
-    /// It is not what it should be.
+    /// The text is not valid PEM.
     #[error("it holds no certificate chain and key in PEM")]
     Pem(#[from] rustls_pki_types::pem::Error),
-    /// There is a chain, but it is empty.
+    /// The chain is empty.
     #[error("it holds no certificate")]
     Empty,
-    /// It cannot be read.
+    /// The certificate cannot be read.
     #[error("its certificate cannot be read: {0}")]
     X509(String),
-    /// The key is not the certificate's, or of no kind that we can use.
+    /// The key does not belong to the certificate, or is of a kind that we cannot use.
     #[error("its key does not fit")]
     Key(#[from] rustls::Error),
 }
@@ -44,7 +44,7 @@ impl Certificate {
     /// Reads a key and a chain from PEM, in either order, from one text or joined from two.
     ///
     /// # Errors
-    /// When one is missing or unreadable, or they do not belong together.
+    /// Fails when one is missing or unreadable, or they do not belong together.
     pub fn from_pem(pem: String) -> Result<Self, CertificateError> {
         let chain = CertificateDer::pem_slice_iter(pem.as_bytes()).collect::<Result<Vec<_>, _>>()?;
         let key = PrivateKeyDer::from_pem_slice(pem.as_bytes())?;
@@ -59,25 +59,26 @@ impl Certificate {
         Ok(Self { names, validity, key: Arc::new(key), pem })
     }
 
-    /// As it is kept.
+    /// Returns the key and chain as they are stored.
     #[must_use]
     pub(crate) fn pem(&self) -> &str {
         &self.pem
     }
 
-    /// By which its authority knows it (RFC 9773 §4.1); none if it does not say who made it.
+    /// Returns the identifier by which the authority knows the certificate (RFC 9773 §4.1); `None` if the certificate does not name its
+    /// issuer.
     #[must_use]
     pub(crate) fn identifier(&self) -> Option<CertificateIdentifier<'static>> {
         self.key.cert.first().and_then(|leaf| CertificateIdentifier::try_from(leaf).ok())
     }
 
-    /// Whether it is for this very name.
+    /// Returns whether the certificate is for exactly this name.
     #[must_use]
     pub fn covers(&self, name: &str) -> bool {
         self.names.iter().any(|own| own.eq_ignore_ascii_case(name))
     }
 
-    /// How long it is valid yet.
+    /// Returns how long the certificate is still valid.
     #[must_use]
     pub fn left(&self, now: Timestamp) -> Duration {
         self.validity.not_after.since(now)
@@ -90,7 +91,7 @@ impl fmt::Debug for Certificate {
     }
 }
 
-/// Until when a certificate is valid (DER). `None`: it cannot be read.
+/// Returns until when a certificate is valid (DER); `None` if it cannot be read.
 #[must_use]
 pub fn not_after(certificate: &[u8]) -> Option<Timestamp> {
     let (_, parsed) = parse_x509_certificate(certificate).ok()?;

@@ -8,18 +8,19 @@ use arc_swap::ArcSwapOption;
 
 use crate::check::PROBE_ANSWER;
 
-/// Below this path an authority looks for its answer (RFC 8555 §8.3).
+/// The path below which an authority looks for the answer to a challenge (RFC 8555 §8.3).
 pub const CHALLENGE_PATH: &str = "/.well-known/acme-challenge/";
 
-/// Answered by every Seawall, so that `seawall check --acme` can tell whom a name leads to.
+/// A path that every Seawall answers, so that `seawall check --acme` can tell which server a name leads to.
 pub(crate) const PROBE_PATH: &str = "/.well-known/acme-challenge/seawall";
 
-/// The answers that are due now, by token. Clones are the same value.
+/// The answers to the current challenges, by token. Clones share the same value.
 #[derive(Clone, Default)]
 pub struct Challenges(Arc<ArcSwapOption<HashMap<String, Arc<str>>>>);
 
 impl Challenges {
-    /// The content to answer a GET of `path` with, as `application/octet-stream` (RFC 8555 §8.3); `None`: it is no business of ours.
+    /// Returns the content to answer a GET of `path` with, as `application/octet-stream` (RFC 8555 §8.3); `None` if the path is not a
+    /// current challenge.
     #[must_use]
     pub fn content(&self, path: &str) -> Option<Arc<str>> {
         let token = path.strip_prefix(CHALLENGE_PATH)?;
@@ -29,7 +30,7 @@ impl Challenges {
         self.0.load().as_ref()?.get(token).cloned()
     }
 
-    /// Answers for as long as the guard lives.
+    /// Answers a challenge for as long as the guard lives.
     pub(crate) fn answer(&self, token: String, content: &str) -> Guard {
         let content: Arc<str> = content.into();
         self.change(|answers| drop(answers.insert(token.clone(), Arc::clone(&content))));
@@ -51,7 +52,7 @@ impl fmt::Debug for Challenges {
     }
 }
 
-/// Takes an answer back when it is dropped, however its order ended.
+/// Removes an answer when it is dropped, however its order ended.
 #[derive(Debug)]
 pub(crate) struct Guard {
     challenges: Challenges,

@@ -24,35 +24,35 @@ use crate::{
     challenges::PROBE_PATH,
     dns::{Dns, forbids},
     folder::Folder,
-    keeper::{Method, Options},
     name::{Issuer, issuer},
+    options::{Method, Options},
     transport::Transport,
 };
 
-/// By how much the machine's clock may be wrong: certificates are dated an hour back for such clocks.
+/// The most by which the machine's clock may be wrong: authorities date certificates an hour back for such clocks.
 const CLOCK_MAX: Duration = Duration::from_secs(30 * 60);
 
-/// Where authorities ask (RFC 8555 §8.3), whatever is listened on behind it.
+/// The port that authorities connect to (RFC 8555 §8.3), whatever port we listen on behind it.
 const HTTP_PORT: u16 = 80;
 
-/// Addresses of one name that are looked at.
+/// The most addresses of one name that are checked.
 const ADDRESSES_MAX: usize = 8;
 
-/// How bad it is.
+/// How serious a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// As it should be.
+    /// All is as it should be.
     Fine,
-    /// It may be right or wrong; from here that cannot be seen.
+    /// It may be right or wrong; this cannot be seen from here.
     Doubt,
     /// An order would fail.
     Wrong,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// How bad it is.
+    /// How serious the finding is.
     pub severity: Severity,
     /// What was found, and what to do about it.
     pub text: String,
@@ -64,16 +64,16 @@ impl Finding {
     }
 }
 
-/// Looks at everything that an order depends on and that can be seen from this machine.
+/// Checks everything that an order depends on and that can be seen from this machine.
 pub struct Checker {
     options: Options,
     transport: Arc<dyn Transport>,
     dns: Dns,
-    /// Where plain HTTP and TLS are listened on: 80 and 443, unless something forwards these ports.
+    /// The addresses where plain HTTP and TLS are served: ports 80 and 443, unless something forwards these ports.
     listen: [Vec<SocketAddr>; 2],
 }
 
-/// RFC 8555 §7.1.1, and what the profiles draft adds.
+/// The fields of an authority's directory that are used here: RFC 8555 §7.1.1, and what the profiles draft adds.
 #[derive(Debug, Default, Deserialize)]
 struct Directory {
     #[serde(default)]
@@ -89,22 +89,22 @@ struct Meta {
 }
 
 impl Checker {
-    /// With the name servers of this machine.
+    /// Creates a checker that asks the name servers of this machine.
     #[must_use]
     pub fn new(options: Options, transport: Arc<dyn Transport>, plain: Vec<SocketAddr>, tls: Vec<SocketAddr>) -> Self {
         Self { options, transport, dns: Dns::of_this_machine(), listen: [plain, tls] }
     }
 
-    /// Asks these instead.
+    /// Replaces the name servers to ask.
     #[must_use]
     pub fn with_name_servers(mut self, servers: Vec<SocketAddr>) -> Self {
         self.dns = Dns::new(servers);
         self
     }
 
-    /// Looks; what holds for all names first, under an empty name.
+    /// Runs all checks, and returns the findings by name. Findings that hold for all names come first, under an empty name.
     pub async fn check(&self, names: &[String], now: Timestamp) -> Vec<(String, Vec<Finding>)> {
-        // Local names need nobody.
+        // Local names need no authority.
         let needs_authority = self.options.demand.is_some() || names.iter().any(|name| issuer(name) == Issuer::Acme);
         let (mut common, meta) = if needs_authority { self.authority(now).await } else { Default::default() };
         common.push(self.folder());
@@ -163,7 +163,8 @@ impl Checker {
         }
     }
 
-    /// Listens where nobody does yet, so that whoever looks from outside finds somebody; as long as what is returned lives.
+    /// Listens on ports where nothing listens yet, so that a probe from outside finds a server. It stops when the returned value is
+    /// dropped.
     fn ports(&self, findings: &mut Vec<Finding>) -> Vec<tokio::task::JoinSet<()>> {
         let mut held = Vec::new();
         for (addresses, method) in self.listen.iter().zip([Method::Http01, Method::TlsAlpn01]) {
@@ -230,7 +231,7 @@ impl Checker {
                     findings.push(self.address(bare, address).await);
                 }
             }
-            // The authority asks others than we do.
+            // The authority asks other name servers than we do.
             Err(error) => findings.push(Finding::new(Severity::Doubt, format!("its addresses cannot be looked up from here: {error}"))),
         }
         findings
@@ -239,7 +240,7 @@ impl Checker {
     async fn caa(&self, name: &str, meta: &Meta, is_wildcard: bool) -> Finding {
         let (holder, properties) = match self.dns.caa(name).await {
             Ok(found) => found,
-            // Where the authority gets no answer either, it refuses (RFC 8659 §3); ours may be another reason.
+            // If the authority gets no answer either, it refuses (RFC 8659 §3); ours may fail for another reason.
             Err(error) => {
                 let text = format!("CAA records cannot be looked up from here: {error}. If the authority cannot either, it refuses");
                 return Finding::new(Severity::Doubt, text);
@@ -266,7 +267,8 @@ impl Checker {
         }
     }
 
-    /// Asks who is there, at one address of a name. By the address: this machine may know the name by another (`/etc/hosts`).
+    /// Asks which server answers at one address of a name. It connects to the address: this machine may resolve the name differently
+    /// (`/etc/hosts`).
     async fn address(&self, name: &str, address: IpAddr) -> Finding {
         let (record, host) = match address {
             IpAddr::V4(address) => ("A", address.to_string()),
@@ -314,10 +316,10 @@ impl std::fmt::Debug for Checker {
     }
 }
 
-/// What a Seawall answers to [`PROBE_PATH`].
+/// The answer of every Seawall to [`PROBE_PATH`].
 pub(crate) const PROBE_ANSWER: &str = "seawall";
 
-/// As the server does: IPv6 apart from IPv4, so that both have the port.
+/// Listens as the server does: IPv6 apart from IPv4, so that both have the port.
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     if address.is_ipv6() {
@@ -345,7 +347,8 @@ fn answer_probes(listener: TcpListener) -> tokio::task::JoinSet<()> {
     server
 }
 
-/// The kernel would send from the very address that it sends to. Nothing is sent.
+/// Returns whether an address belongs to this machine: the kernel would then use the same address as source and as destination. Nothing is
+/// sent.
 async fn is_ours(address: IpAddr) -> bool {
     let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
     let Ok(socket) = UdpSocket::bind(any).await else { return false };

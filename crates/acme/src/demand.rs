@@ -11,50 +11,50 @@ use tokio::sync::Semaphore;
 
 const HOUR: Duration = Duration::from_secs(60 * 60);
 
-/// A refusal is remembered for so long, so that a stranger's next handshake costs no question.
+/// How long a refusal is remembered, so that a stranger's next handshake costs no question.
 const REFUSAL_LASTS: Duration = Duration::from_secs(10 * 60);
-/// Refusals that are remembered; beyond it the table is emptied.
+/// The most refusals that are remembered; beyond it the table is emptied.
 const REFUSALS_MAX: usize = 4096;
-/// Questions and orders for new names at the same time; further handshakes are turned away and come again.
+/// How many questions and orders for new names run at the same time; further handshakes are turned away and have to come again.
 const AT_ONCE: usize = 4;
 
-/// For which names a certificate may be got when somebody connects to them.
+/// The names for which a certificate may be ordered when somebody connects to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DemandOptions {
-    /// Names of this form need no further question: `*.example.org` is one label below example.org.
+    /// Patterns of names that need no further question: `*.example.org` is one label below example.org.
     pub patterns: Vec<String>,
-    /// Asked with `?domain=NAME`: 200 means yes.
+    /// The URL that is asked with `?domain=NAME`: 200 means yes.
     pub ask: Option<String>,
-    /// Names in all.
+    /// The most names in all.
     pub names_max: usize,
-    /// New names in any hour.
+    /// The most new names in any hour.
     pub names_an_hour: usize,
 }
 
-/// Why there is no certificate for a name that somebody connects to.
+/// The reason why there is no certificate for a name that somebody connects to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
-    /// It is no name to certify: an address, a wildcard, a local name.
+    /// The name cannot be certified: it is an address, a wildcard, or a local name.
     #[error("it is no name that a certificate could be ordered for")]
     NoName,
-    /// No pattern, no yes.
+    /// No pattern matches, and nobody said yes.
     #[error("nobody approves of it")]
     NotApproved,
-    /// Who should be asked cannot be.
+    /// The server that should be asked cannot be reached.
     #[error("{0} cannot be asked")]
     Unasked(String),
-    /// Too many names.
+    /// There are too many names.
     #[error("there are too many names already")]
     TooMany,
-    /// Too many at this moment.
+    /// Too many are asked for or ordered at this moment.
     #[error("others are being ordered")]
     Busy,
-    /// It was tried, and failed.
+    /// The order was tried, and failed.
     #[error("{0}")]
     Failed(String),
 }
 
-/// What is known of names on demand.
+/// The state of names on demand: those refused lately, and the counts behind the limits.
 #[derive(Debug)]
 pub struct Demand {
     options: DemandOptions,
@@ -69,24 +69,24 @@ struct State {
 }
 
 impl Demand {
-    /// Nothing is known yet.
+    /// Creates the state at the start, when nothing is known yet.
     #[must_use]
     pub fn new(options: DemandOptions) -> Self {
         Self { options, permits: Semaphore::new(AT_ONCE), state: Mutex::default() }
     }
 
-    /// Whom to ask.
+    /// Returns the URL to ask.
     #[must_use]
     pub(crate) fn ask(&self) -> Option<&str> {
         self.options.ask.as_deref()
     }
 
-    /// A place among those that are asked for and ordered now.
+    /// Returns a place among the names that are asked for and ordered now.
     pub(crate) fn permit(&self) -> Result<tokio::sync::SemaphorePermit<'_>, Refused> {
         self.permits.try_acquire().map_err(|_| Refused::Busy)
     }
 
-    /// Whether the name was refused a while ago.
+    /// Returns whether the name was refused lately.
     pub(crate) fn is_refused(&self, name: &str, now: Timestamp) -> bool {
         self.state.lock().refused.get(name).is_some_and(|at| now.since(*at) < REFUSAL_LASTS && *at <= now)
     }
@@ -99,7 +99,7 @@ impl Demand {
         state.refused.insert(name.to_owned(), now);
     }
 
-    /// Whether the operator approved of the name beforehand.
+    /// Returns whether a pattern approves of the name.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
         self.options.patterns.iter().any(|pattern| match pattern.strip_prefix("*.") {

@@ -13,7 +13,7 @@ use tokio::{
     net::{TcpStream, UdpSocket},
 };
 
-/// Each try; there are two with each server.
+/// The time limit of each try; each server is tried twice.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 const TRIES: usize = 2;
 const DNS_PORT: u16 = 53;
@@ -32,7 +32,7 @@ pub(crate) struct Property {
     pub(crate) value: String,
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Unanswered(String);
@@ -42,13 +42,13 @@ impl Dns {
         Self { servers }
     }
 
-    /// Those of this machine (resolv.conf(5)).
+    /// Creates a client for the name servers of this machine (resolv.conf(5)).
     pub(crate) fn of_this_machine() -> Self {
         let text = fs::read_to_string(Path::new("/etc/resolv.conf")).unwrap_or_default();
         Self::new(nameservers(&text))
     }
 
-    /// A and AAAA records, aliases followed.
+    /// Looks up A and AAAA records, and follows aliases.
     pub(crate) async fn addresses(&self, name: &str) -> Result<Vec<IpAddr>, Unanswered> {
         let mut addresses: Vec<IpAddr> = Vec::new();
         for kind in [TYPE::A, TYPE::AAAA] {
@@ -64,7 +64,7 @@ impl Dns {
         Ok(addresses)
     }
 
-    /// CAA records that count for a name: its own, else those of the nearest name above it that has any (RFC 8659 §3).
+    /// Returns the CAA records that count for a name: its own, else those of the nearest name above it that has any (RFC 8659 §3).
     pub(crate) async fn caa(&self, name: &str) -> Result<(String, Vec<Property>), Unanswered> {
         let mut name = name;
         loop {
@@ -133,7 +133,7 @@ async fn exchange(server: SocketAddr, name: &str, kind: TYPE) -> Result<Vec<u8>,
     }
 }
 
-/// RFC 7766: with the length in front.
+/// Sends a query over TCP, with its length before it (RFC 7766).
 async fn over_tcp(server: SocketAddr, query: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut stream = TcpStream::connect(server).await?;
     let length = u16::try_from(query.len()).unwrap_or(u16::MAX).to_be_bytes();
@@ -153,13 +153,13 @@ fn nameservers(resolv_conf: &str) -> Vec<SocketAddr> {
     let servers = resolv_conf.lines().filter_map(|line| {
         let mut words = line.split_whitespace();
         let address = words.next().filter(|word| *word == "nameserver").and_then(|_| words.next())?;
-        // A scope (`fe80::1%eth0`) is the one thing that std does not read here.
+        // A scope (`fe80::1%eth0`) is the one part that std does not read here.
         address.split('%').next()?.parse::<IpAddr>().ok()
     });
     servers.map(|address| SocketAddr::new(address, DNS_PORT)).collect()
 }
 
-/// Whether an authority that goes by one of these names may certify (RFC 8659 §4.2, §4.3); if not, why.
+/// Returns why an authority known by these names may not certify (RFC 8659 §4.2, §4.3); `None` if it may.
 pub(crate) fn forbids(properties: &[Property], authority: &[String], is_wildcard: bool) -> Option<String> {
     let known = ["issue", "issuewild", "iodef", "issuemail", "contactemail", "contactphone", "issuevmc"];
     if let Some(unknown) = properties.iter().find(|property| property.is_critical && !known.contains(&property.tag.as_str())) {

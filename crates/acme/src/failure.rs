@@ -4,36 +4,36 @@ use std::time::Duration;
 
 use instant_acme::{Error, Problem};
 
-/// Who, or what, stands in the way.
+/// The party at fault for a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The authority cannot be reached, or answers nonsense: it will pass.
+    /// The authority cannot be reached, or its answers make no sense: it is likely to pass.
     Server,
-    /// The authority has had enough of us.
+    /// The authority allows no more requests for now.
     RateLimit,
     /// The authority could not verify the name: DNS, firewall, CDN.
     Validation,
-    /// The authority does not want to: the name, the profile, the account, CAA.
+    /// The authority refuses: the name, the profile, the account, CAA.
     Refused,
-    /// The account is not known there any more.
+    /// The authority does not know the account any more.
     Account,
-    /// It does not take the replaced certificate that the order named.
+    /// The authority does not accept the replaced certificate that the order named.
     Replaces,
-    /// Our disk, our hook, our configuration.
+    /// The failure is on our side: disk, hook or configuration.
     Ours,
 }
 
-/// Why there is no certificate.
+/// The reason why there is no certificate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}{}", hint.map(|hint| format!("; {hint}")).unwrap_or_default())]
 pub struct Failure {
-    /// By whom.
+    /// The party at fault.
     pub fault: Fault,
-    /// In words, for the log.
+    /// The failure in words, for the log.
     pub message: String,
-    /// What could be done.
+    /// What the operator could do.
     pub hint: Option<&'static str>,
-    /// How long the authority wants to be left alone.
+    /// How long the authority wants no further request.
     pub wait: Option<Duration>,
 }
 
@@ -56,12 +56,12 @@ impl Failure {
         self
     }
 
-    /// Whether the authority was asked too often for numbers that it had used: the next try has new ones (RFC 8555 §6.5).
+    /// Returns whether the authority refused a number that was used before: the next try has a new one (RFC 8555 §6.5).
     pub(crate) fn is_nonce(&self) -> bool {
         self.fault == Fault::Server && self.message.ends_with("(badNonce)")
     }
 
-    /// What the authority's answer means. `wait` is its `Retry-After`.
+    /// Classifies the authority's answer. `wait` is its `Retry-After`.
     pub(crate) fn of(error: &Error, doing: &str, wait: Option<Duration>) -> Self {
         let failure = match error {
             Error::Api(problem) => Self::of_problem(problem, doing),
@@ -84,7 +84,7 @@ impl Failure {
     }
 }
 
-/// The last word of a problem's type (RFC 8555 §6.7).
+/// Returns the last word of a problem's type (RFC 8555 §6.7).
 fn kind(problem: &Problem) -> &str {
     problem.r#type.as_deref().and_then(|kind| kind.rsplit(':').next()).unwrap_or("unknown")
 }
@@ -113,7 +113,7 @@ fn meaning(kind: &str, detail: &str) -> (Fault, Option<&'static str>) {
         }
         "invalidProfile" => (Fault::Refused, Some("`acme.profile` names a profile that this authority does not have")),
         "accountDoesNotExist" => (Fault::Account, None),
-        // RFC 9773 §5, and what Boulder says instead of it.
+        // RFC 9773 §5, and the word that Boulder sends instead.
         "alreadyReplaced" => (Fault::Replaces, None),
         "malformed" | "conflict" | "notFound" if detail.contains("replace") => (Fault::Replaces, None),
         "badNonce" | "serverInternal" => (Fault::Server, None),
@@ -121,7 +121,7 @@ fn meaning(kind: &str, detail: &str) -> (Fault, Option<&'static str>) {
     }
 }
 
-/// An error and its causes.
+/// Returns an error and its causes as one text.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

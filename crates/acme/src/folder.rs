@@ -23,17 +23,17 @@ use parking_lot::Mutex;
 
 use crate::schedule::History;
 
-/// For the owner alone.
+/// The mode of folders: for the owner alone.
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
-/// A file is read up to this size: a chain and a key have some 10 KiB.
+/// The largest file that is read: a chain and a key have some 10 KiB.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// The certificate that a key was lost with, until it is revoked.
+/// The name of the file with a certificate whose key is compromised; it stays until the certificate is revoked.
 const COMPROMISED: &str = "to-revoke";
 
-/// The folder of one authority.
+/// The folder with what belongs to one authority.
 #[derive(Debug)]
 pub struct Folder {
     root: PathBuf,
@@ -45,10 +45,10 @@ pub struct Folder {
 #[derive(Debug, thiserror::Error)]
 #[error("{} cannot be {doing}; acme.dir names another folder", .path.display())]
 pub struct FolderError {
-    /// Which.
+    /// The path of the file or folder.
     pub path: PathBuf,
     doing: &'static str,
-    /// Why.
+    /// The reason why it cannot be used.
     #[source]
     pub source: io::Error,
 }
@@ -61,10 +61,10 @@ impl FolderError {
 }
 
 impl Folder {
-    /// Makes the folder where it is missing, and takes from others what they may do in it.
+    /// Creates the folder if it is missing, and removes the permissions of other users.
     ///
     /// # Errors
-    /// When it cannot be made, or belongs to somebody else.
+    /// Fails when it cannot be created, or belongs to somebody else.
     pub fn open(root: &Path, directory: &str) -> Result<Self, FolderError> {
         let authority = root.join(slug(directory));
         DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(&authority).map_err(FolderError::of(&authority, "made"))?;
@@ -78,7 +78,8 @@ impl Folder {
         Ok(Self { root: root.to_owned(), authority, lock: Mutex::default() })
     }
 
-    /// Whether this process is the one that orders. Another one that has the folder too goes by what this one writes, until it ends.
+    /// Returns whether this process is the one that orders. Another process with the same folder uses what this one writes, until this one
+    /// ends.
     pub(crate) fn is_ours(&self) -> bool {
         let mut held = self.lock.lock();
         if held.is_some() {
@@ -89,28 +90,28 @@ impl Folder {
         match file.map(|file| file.try_lock().map(|()| file)) {
             Ok(Ok(file)) => *held = Some(file),
             Ok(Err(TryLockError::WouldBlock)) => {}
-            // Some network file systems have no locks; then there is nobody to be told from.
+            // Some network file systems have no locks; processes can then not be told apart.
             Ok(Err(TryLockError::Error(_))) => return true,
-            // What cannot be written cannot be ordered for either; the order says so.
+            // A folder that cannot be written to is no place for an order either; the order reports that.
             Err(_) => return true,
         }
         held.is_some()
     }
 
-    /// A number of this folder's own, made at the first call.
+    /// Returns a number that is this folder's own, created at the first call.
     pub(crate) fn seed(&self) -> u64 {
         let path = self.root.join("seed");
         let kept = read(&path).ok().flatten().and_then(|text| u64::from_str_radix(text.trim(), 16).ok());
         kept.unwrap_or_else(|| {
             let mut bytes = [0; 8];
             let seed = if getrandom::fill(&mut bytes).is_ok() { u64::from_le_bytes(bytes) } else { u64::from(std::process::id()) };
-            // Without it the spread is another one after a restart, which does no harm.
+            // If it cannot be written, the spread is a different one after a restart, which does no harm.
             let _ = write(&path, &format!("{seed:016x}\n"));
             seed
         })
     }
 
-    /// The account's credentials, JSON.
+    /// Returns the account's credentials, JSON.
     pub(crate) fn account(&self) -> Result<Option<String>, FolderError> {
         let path = self.authority.join("account.json");
         read(&path).map_err(FolderError::of(&path, "read"))
@@ -120,12 +121,12 @@ impl Folder {
         self.replace("account.json", json)
     }
 
-    /// Takes an account away that its authority does not know; under another name, as its key may still be of use.
+    /// Moves away an account that its authority does not know. The file gets another name, as its key may still be of use.
     pub(crate) fn retire_account(&self) {
         let _ = fs::rename(self.authority.join("account.json"), self.authority.join("account.json.old"));
     }
 
-    /// The key and chain for `name`, PEM.
+    /// Returns the key and chain for `name`, PEM.
     pub(crate) fn certificate(&self, name: &str) -> Result<Option<String>, FolderError> {
         let path = self.path(name, "pem");
         read(&path).map_err(FolderError::of(&path, "read"))
@@ -135,7 +136,7 @@ impl Folder {
         self.replace(&file_name(name, "pem"), pem)
     }
 
-    /// The certificate of `name` that is still to be revoked, DER.
+    /// Returns the certificate of `name` that has still to be revoked, DER.
     pub(crate) fn compromised(&self, name: &str) -> Option<Vec<u8>> {
         let text = read(&self.path(name, COMPROMISED)).ok().flatten()?;
         BASE64_STANDARD.decode(text.trim()).ok()
@@ -145,12 +146,12 @@ impl Folder {
         self.replace(&file_name(name, COMPROMISED), &BASE64_STANDARD.encode(der))
     }
 
-    /// It is revoked, or was not replaced and so is not to be.
+    /// Forgets the certificate to revoke: it is revoked, or it was not replaced and so must not be revoked.
     pub(crate) fn forget_compromised(&self, name: &str) {
         let _ = fs::remove_file(self.path(name, COMPROMISED));
     }
 
-    /// What was tried for `name`. What cannot be read counts as nothing.
+    /// Returns the attempts for `name`. A file that cannot be read counts as none.
     pub(crate) fn history(&self, name: &str) -> History {
         let text = read(&self.path(name, "json")).ok().flatten();
         text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
@@ -161,14 +162,14 @@ impl Folder {
         self.replace(&file_name(name, "json"), &json)
     }
 
-    /// As an order would, before it.
+    /// Writes as an order would, to see whether that works.
     pub(crate) fn try_to_write(&self) -> Result<(), FolderError> {
         self.replace("check", "")?;
         let _ = fs::remove_file(self.authority.join("check"));
         Ok(())
     }
 
-    /// The local root's own files.
+    /// Returns the path of one of the local root's own files.
     pub(crate) fn root_file(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
@@ -183,7 +184,7 @@ impl Folder {
     }
 }
 
-/// Nothing where there is no file.
+/// Reads a file; returns `None` if it does not exist.
 pub(crate) fn read(path: &Path) -> io::Result<Option<String>> {
     use io::Read as _;
     let file = match File::open(path) {
@@ -196,19 +197,20 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<String>> {
     Ok(Some(text))
 }
 
-/// Under another name first, so that whoever reads, and whoever restarts after a crash, finds the old file or the new one, whole.
+/// Writes a file under another name first, and renames it. A reader, and a restart after a crash, finds the old file or the new one, whole.
 pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".new");
     let temporary = PathBuf::from(temporary);
-    // What a crash left behind; never followed, if it is a link.
+    // A crash may have left it behind; a link is never followed.
     let _ = fs::remove_file(&temporary);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(&temporary)?;
     let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&temporary, path));
     if written.is_err() {
         let _ = fs::remove_file(&temporary);
     } else if let Some(folder) = path.parent().and_then(|folder| File::open(folder).ok()) {
-        // The new name is on the disk as well; without this a crash might bring the old file back, which is no loss of anything ordered.
+        // This puts the new name on the disk as well. Without it a crash might bring the old file back, which loses nothing that was
+        // ordered.
         let _ = folder.sync_all();
     }
     written
@@ -218,13 +220,14 @@ fn file_name(name: &str, extension: &str) -> String {
     format!("{}.{extension}", plain(&name.replace('*', "_")))
 }
 
-/// `https://acme-v02.api.letsencrypt.org/directory` as the name of a folder.
+/// Returns a directory's URL, such as `https://acme-v02.api.letsencrypt.org/directory`, as the name of a folder.
 fn slug(directory: &str) -> String {
     let (_, rest) = directory.split_once("://").unwrap_or(("", directory));
     plain(rest)
 }
 
-/// Names come from configuration and, on demand, from strangers' handshakes: nothing in them may lead out of the folder.
+/// Returns a name as a file name. Names come from configuration and, on demand, from strangers' handshakes: no part of them may lead out of
+/// the folder.
 fn plain(name: &str) -> String {
     let harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     let name: String = name.chars().map(|c| if harmless(c) { c.to_ascii_lowercase() } else { '-' }).collect();

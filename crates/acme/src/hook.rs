@@ -6,17 +6,17 @@ use tokio::process::Command;
 
 use crate::failure::Failure;
 
-/// Of what a hook wrote to standard error, for the log.
+/// How many bytes of a hook's standard error go to the log.
 const COMPLAINT_BYTES_MAX: usize = 400;
 
-/// The program, called as `PROGRAM present _acme-challenge.example.org VALUE`, and later with `cleanup`.
+/// A program that writes TXT records. It is called as `PROGRAM present _acme-challenge.example.org VALUE`, and later with `cleanup`.
 ///
-/// It returns 0 when the record is there to be read by the authority, which may take its DNS provider a while.
+/// It must return 0 only when the authority can read the record, which may take its DNS provider a while.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DnsHook {
-    /// What is run; no shell in between.
+    /// The program to run, without a shell.
     pub program: PathBuf,
-    /// After which it is killed.
+    /// The time after which it is killed.
     pub timeout: Duration,
 }
 
@@ -25,7 +25,7 @@ impl DnsHook {
         self.run("present", name, value).await
     }
 
-    /// What stays behind is harmless; it is said and that is all.
+    /// Removes a record. A record that stays behind is harmless, so a failure is only logged.
     pub(crate) async fn clean_up(&self, name: &str, value: &str) {
         if let Err(failure) = self.run("cleanup", name, value).await {
             tracing::warn!("a TXT record stays behind: {failure}");

@@ -2,142 +2,50 @@
 //!
 //! [`Keeper::run`] is the loop; all that it does at one moment is [`Keeper::step`], to which the time is an argument.
 
+mod account;
+mod attempt;
+mod entries;
+mod errands;
+mod on_demand;
+mod revocation;
+mod windows;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
-    net::IpAddr,
-    path::PathBuf,
     sync::Arc,
     time::Duration,
 };
 
-use bytes::Bytes;
 use futures_util::{StreamExt as _, stream, stream::FuturesUnordered};
-use http::{Request, StatusCode};
-use instant_acme::{AccountCredentials, ExternalAccountKey, NewAccount, RevocationReason, RevocationRequest};
 use parking_lot::Mutex;
-use rustls::sign::CertifiedKey;
-use rustls_pki_types::CertificateDer;
 use semantics::Timestamp;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc};
 
+pub use self::entries::Status;
+use self::{
+    entries::Entry,
+    errands::{ERRANDS, Errand},
+};
 use crate::{
-    certificate::Certificate,
     challenges::Challenges,
-    demand::{Demand, DemandOptions, Refused},
-    failure::{Failure, Fault},
+    demand::Demand,
     folder::{Folder, FolderError},
-    hook::DnsHook,
     local::LocalRoot,
-    name::{Issuer, issuer},
-    order::Ordering,
-    schedule::{Schedule, Window, ask_again},
-    transport::{AcmeClient, Heard, Transport, system_time},
+    options::Options,
+    sink::Sink,
+    transport::Transport,
     waiting::Waiting,
 };
 
-/// Let's Encrypt.
-pub const LETS_ENCRYPT: &str = "https://acme-v02.api.letsencrypt.org/directory";
-/// Its rehearsal: generous limits, and certificates that no browser trusts.
-pub const LETS_ENCRYPT_STAGING: &str = "https://acme-staging-v02.api.letsencrypt.org/directory";
-
-/// Orders at the same time.
+/// The most orders at the same time.
 const ORDERS: usize = 4;
-/// At least this often the clock is looked at: it may have been set, and a machine may have slept.
+/// The longest time between two looks at the clock: it may have been set, and a machine may have slept.
 const LOOK_AT_LEAST: Duration = Duration::from_secs(10 * 60);
-/// Between two looks at what another process that has the folder wrote into it.
+/// The time between two looks at what another process with the same folder wrote into it.
 const LOOK_AT_OTHERS: Duration = Duration::from_secs(60);
-/// Renewal information that could not be had is asked for again after this (RFC 9773 §4.3.3).
-const ARI_LATER: Duration = Duration::from_secs(6 * 60 * 60);
-/// Without a word about it from the authority, a rate limit is taken to last this long.
-const RATE_LIMIT: Duration = Duration::from_secs(60 * 60);
-/// A twin whose name does not lead here is looked at again after this.
-const TWIN_LATER: Duration = Duration::from_secs(60 * 60);
-/// Names on demand, and certificates to be replaced, that may wait for the keeper. One more is refused.
-const ERRANDS: usize = 64;
-const HOUR: Duration = Duration::from_secs(60 * 60);
 
-/// How a name is proven to be ours.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// By content at port 80 (RFC 8555 §8.3).
-    Http01,
-    /// By a handshake at port 443 (RFC 8737).
-    TlsAlpn01,
-    /// By a TXT record (RFC 8555 §8.4), which a [`DnsHook`] writes.
-    Dns01,
-}
-
-impl Method {
-    /// As RFC 8555 writes it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Http01 => "http-01",
-            Self::TlsAlpn01 => "tls-alpn-01",
-            Self::Dns01 => "dns-01",
-        }
-    }
-}
-
-/// Where certificates go, and where challenges in handshakes are answered.
-pub trait Sink: Send + Sync + 'static {
-    /// From now on, clients that ask for `name` are shown this.
-    fn show(&self, name: &str, names: Vec<String>, key: Arc<CertifiedKey>);
-    /// Nothing is shown for `name` any more.
-    fn withdraw(&self, name: &str);
-    /// An authority that asks for `name` by `acme-tls/1` alone is shown this (RFC 8737 §3).
-    fn answer_challenge(&self, name: &str, key: Arc<CertifiedKey>);
-    /// Not any more.
-    fn end_challenge(&self, name: &str);
-}
-
-/// Who we are to the authority.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Account {
-    /// Where the authority may write to.
-    pub email: Option<String>,
-    /// An account that exists at the authority outside ACME (RFC 8555 §7.3.4): its key's id, and the key itself.
-    pub external: Option<(String, Vec<u8>)>,
-}
-
-/// What a keeper needs to know.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// The authority's directory.
-    pub directory: String,
-    /// Who we are to it.
-    pub account: Account,
-    /// Of certificate, if the authority has several (`shortlived`); none: its default.
-    pub profile: Option<String>,
-    /// How names are proven, the preferred one first; after a failure it is the next one's turn.
-    pub methods: Vec<Method>,
-    /// Writes TXT records.
-    pub hook: Option<DnsHook>,
-    /// Where everything is kept.
-    pub folder: PathBuf,
-    /// Names that nobody configured one by one.
-    pub demand: Option<DemandOptions>,
-}
-
-/// How it stands with one name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Status {
-    /// The name.
-    pub name: String,
-    /// Until when its certificate is valid; none if there is none.
-    pub not_after: Option<Timestamp>,
-    /// What went wrong the last time; none after a success.
-    pub last_error: Option<String>,
-    /// Failures in a row since the process began.
-    pub failures: u32,
-    /// When the next attempt is due.
-    pub next: Timestamp,
-    /// Who certifies it.
-    pub issuer: Issuer,
-}
-
-/// Keeps certificates.
+/// Orders, stores, shows and renews the certificates of all wanted names.
 pub struct Keeper {
     options: Options,
     folder: Folder,
@@ -147,7 +55,7 @@ pub struct Keeper {
     challenges: Challenges,
     sink: Arc<dyn Sink>,
     entries: Mutex<BTreeMap<String, Entry>>,
-    /// One registers, the others wait for the account.
+    /// Held by the task that registers the account, while the others wait for it.
     registering: tokio::sync::Mutex<()>,
     demand: Option<Demand>,
     errands: (mpsc::Sender<Errand>, tokio::sync::Mutex<mpsc::Receiver<Errand>>),
@@ -155,42 +63,11 @@ pub struct Keeper {
     changed: Notify,
 }
 
-/// What others ask of a keeper that runs.
-#[derive(Debug)]
-enum Errand {
-    /// Somebody connects to this name.
-    Demand(String),
-    /// The certificate for this name is to be replaced and revoked.
-    Replace(String, oneshot::Sender<Result<(), Failure>>),
-}
-
-#[derive(Debug)]
-struct Entry {
-    schedule: Schedule,
-    certificate: Option<Certificate>,
-    /// Ordered now.
-    busy: bool,
-    /// Not configured, but the other form of this name, which is.
-    twin_of: Option<String>,
-    on_demand: bool,
-    /// When renewal information is to be asked for.
-    ask_at: Timestamp,
-    /// A twin that does not lead here is not tried before.
-    not_before: Timestamp,
-}
-
-/// A name that is wanted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Wanted<'a> {
-    name: &'a str,
-    twin_of: Option<String>,
-}
-
 impl Keeper {
-    /// Opens the folder; nothing is ordered yet.
+    /// Opens the folder. Nothing is ordered yet.
     ///
     /// # Errors
-    /// When the folder cannot be used.
+    /// Fails when the folder cannot be used.
     pub fn open(options: Options, transport: Arc<dyn Transport>, challenges: Challenges, sink: Arc<dyn Sink>) -> Result<Self, FolderError> {
         let folder = Folder::open(&options.folder, &options.directory)?;
         let root = LocalRoot::new(folder.root_file("local-root.pem"), folder.root_file("local-root.key"));
@@ -212,104 +89,19 @@ impl Keeper {
         })
     }
 
-    /// The authority's directory.
+    /// Returns the URL of the authority's directory.
     #[must_use]
     pub fn directory(&self) -> &str {
         &self.options.directory
     }
 
-    /// The root that certifies local names.
+    /// Returns the root that certifies local names.
     #[must_use]
     pub const fn root(&self) -> &LocalRoot {
         &self.root
     }
 
-    /// From now on these names are wanted, and of names on demand those that were got already. Certificates that are on the disk are shown
-    /// at once, also those that have ended: a browser's warning is more than no answer.
-    ///
-    /// `twins` are the other forms of names (`www.`): got if they lead to the same place, and passed over in silence if they do not.
-    pub fn want(&self, names: &[String], twins: &[(String, String)]) {
-        let configured = names.iter().map(|name| Wanted { name, twin_of: None });
-        let twins =
-            twins.iter().filter(|(twin, _)| !names.contains(twin)).map(|(twin, of)| Wanted { name: twin, twin_of: Some(of.clone()) });
-        let wanted: Vec<Wanted<'_>> = configured.chain(twins).collect();
-        let mut entries = self.entries.lock();
-        entries.retain(|name, entry| {
-            let stays = entry.on_demand || wanted.iter().any(|wanted| wanted.name == name);
-            if !stays {
-                self.sink.withdraw(name);
-            }
-            stays
-        });
-        for Wanted { name, twin_of } in wanted {
-            let entry = entries.entry(name.to_owned()).or_insert_with(|| self.load(name));
-            entry.twin_of = twin_of;
-            entry.on_demand = false;
-        }
-        drop(entries);
-        self.changed.notify_one();
-    }
-
-    /// What the disk knows of a name; what is there is shown.
-    fn load(&self, name: &str) -> Entry {
-        let mut schedule = Schedule::new(name, self.seed);
-        schedule.history = self.folder.history(name);
-        let mut entry = Entry {
-            schedule,
-            certificate: None,
-            busy: false,
-            twin_of: None,
-            on_demand: false,
-            ask_at: Timestamp::default(),
-            not_before: Timestamp::default(),
-        };
-        self.load_certificate(name, &mut entry);
-        entry
-    }
-
-    fn load_certificate(&self, name: &str, entry: &mut Entry) {
-        let pem = match self.folder.certificate(name) {
-            Ok(Some(pem)) => pem,
-            Ok(None) => return,
-            Err(error) => return tracing::warn!("the certificate for {name} is ordered anew: {}", crate::failure::chain(&error)),
-        };
-        if entry.certificate.as_ref().is_some_and(|certificate| certificate.pem() == pem) {
-            return;
-        }
-        match Certificate::from_pem(pem) {
-            Ok(certificate) if certificate.covers(name) => {
-                entry.schedule.validity = Some(certificate.validity);
-                entry.schedule.window = None;
-                entry.ask_at = Timestamp::default();
-                self.show(name, &certificate);
-                entry.certificate = Some(certificate);
-            }
-            Ok(_) => tracing::warn!("the certificate kept for {name} is for other names; it is ordered anew"),
-            Err(error) => tracing::warn!("the certificate kept for {name} is damaged, and ordered anew: {error}"),
-        }
-    }
-
-    fn show(&self, name: &str, certificate: &Certificate) {
-        self.sink.show(name, certificate.names.clone(), Arc::clone(&certificate.key));
-    }
-
-    /// How it stands.
-    #[must_use]
-    pub fn status(&self, now: Timestamp) -> Vec<Status> {
-        let entries = self.entries.lock();
-        let status = |(name, entry): (&String, &Entry)| Status {
-            name: name.clone(),
-            not_after: entry.certificate.as_ref().map(|certificate| certificate.validity.not_after),
-            last_error: entry.schedule.history.last_error.clone(),
-            failures: entry.schedule.failures(),
-            next: entry.due(now),
-            issuer: issuer(name),
-        };
-        // A twin that leads elsewhere is nobody's trouble.
-        entries.iter().filter(|(_, entry)| entry.twin_of.is_none() || entry.certificate.is_some()).map(status).collect()
-    }
-
-    /// Works until `stop` is ready. Orders under way are given up then; what they had is kept.
+    /// Works until `stop` is ready. Orders that are running are then given up; their results so far are kept.
     pub async fn run(&self, now: impl Fn() -> Timestamp, stop: impl Future<Output = ()>) {
         let now = &now;
         let renewals = async {
@@ -322,7 +114,7 @@ impl Keeper {
                 }
             }
         };
-        // Beside them, as somebody waits.
+        // Errands run beside the orders, because somebody waits for them.
         let errands = async {
             let mut errands = self.errands.1.lock().await;
             let mut under_way = FuturesUnordered::new();
@@ -340,58 +132,7 @@ impl Keeper {
         }
     }
 
-    async fn run_errand(&self, errand: Errand, now: Timestamp) {
-        match errand {
-            Errand::Demand(name) => {
-                if let Err(refused) = self.demand(&name, now).await {
-                    tracing::debug!("no certificate for {name} on demand: {refused}");
-                }
-                self.waiting.decided(&name);
-            }
-            Errand::Replace(name, done) => {
-                let outcome = self.revoke_and_replace(&name, now).await;
-                match &outcome {
-                    Ok(()) if issuer(&name) == Issuer::Local => tracing::info!("the certificate for {name} was replaced"),
-                    Ok(()) => tracing::info!("the certificate for {name} was replaced, and the one before it revoked"),
-                    Err(failure) => tracing::error!("the certificate for {name} was to be replaced and revoked: {failure}"),
-                }
-                // Whoever asked may have gone.
-                let _ = done.send(outcome);
-            }
-        }
-    }
-
-    /// Somebody connects to a name that has no certificate; called from a handshake, and returns at once. If there may be one soon, the
-    /// receiver says when that is decided, one way or the other. Nobody waits where it was refused or has failed.
-    pub fn missed(&self, name: &str) -> Option<oneshot::Receiver<()>> {
-        let entries = self.entries.lock();
-        match entries.get(name) {
-            // Before the lock is given back: whoever ends the order takes it first, and tells those who wait then.
-            Some(entry) => (entry.busy && entry.certificate.is_none()).then(|| self.waiting.join(name))?.map(|(told, _)| told),
-            None if self.demand.is_some() && is_host_name(name) && issuer(name) == Issuer::Acme => {
-                let (told, is_first) = self.waiting.join(name)?;
-                if is_first && self.errands.0.try_send(Errand::Demand(name.to_owned())).is_err() {
-                    self.waiting.decided(name);
-                    return None;
-                }
-                Some(told)
-            }
-            None => None,
-        }
-    }
-
-    /// Has a keeper that runs do as [`Keeper::revoke_and_replace`] does.
-    ///
-    /// # Errors
-    /// As there; and when too much waits to be done, or the keeper has ended.
-    pub async fn replace(&self, name: &str) -> Result<(), Failure> {
-        let (done, is_done) = oneshot::channel();
-        let busy = |_| Failure::ours("too many certificates are being ordered").hint("try again in a minute");
-        self.errands.0.try_send(Errand::Replace(name.to_owned(), done)).map_err(busy)?;
-        is_done.await.unwrap_or_else(|_| Err(Failure::ours("nothing is ordered any more: Seawall is stopping")))
-    }
-
-    /// Does what is due at `now`; when something is due again.
+    /// Does what is due at `now`, and returns when something is due again.
     pub async fn step(&self, now: Timestamp) -> Timestamp {
         if !self.folder.is_ours() {
             self.look_at_others();
@@ -416,369 +157,11 @@ impl Keeper {
             self.load_certificate(name, entry);
         }
     }
-
-    /// Asks the authority when it would like its certificates renewed (RFC 9773): it may have revoked them.
-    async fn ask_for_windows(&self, now: Timestamp) {
-        let asked: Vec<(String, Certificate)> = {
-            let entries = self.entries.lock();
-            let due = entries.iter().filter(|(name, entry)| entry.ask_at <= now && issuer(name) == Issuer::Acme);
-            due.filter_map(|(name, entry)| Some((name.clone(), entry.certificate.clone()?))).collect()
-        };
-        if asked.is_empty() {
-            return;
-        }
-        let account = match self.account(&Heard::default()).await {
-            Ok(account) => Some(account),
-            Err(failure) => {
-                tracing::debug!("no renewal information: {failure}");
-                None
-            }
-        };
-        for (name, certificate) in asked {
-            let answer = match (&account, certificate.identifier()) {
-                (Some(account), Some(id)) => account.renewal_info(&id).await,
-                _ => Err(instant_acme::Error::Str("renewal information")),
-            };
-            let mut entries = self.entries.lock();
-            let Some(entry) = entries.get_mut(&name) else { continue };
-            match answer {
-                Ok((info, again)) => {
-                    let at = |at: time::OffsetDateTime| Timestamp::from_secs(u64::try_from(at.unix_timestamp()).unwrap_or_default());
-                    let window = Window { start: at(info.suggested_window.start), end: at(info.suggested_window.end) };
-                    if entry.schedule.window != Some(window) && window.end <= now {
-                        let why = info.explanation_url.map(|url| format!(": {url}")).unwrap_or_default();
-                        tracing::warn!("the authority wants the certificate for {name} replaced at once{why}");
-                    }
-                    entry.schedule.window = Some(window);
-                    entry.ask_at = now + ask_again(again);
-                }
-                Err(error) => {
-                    tracing::debug!("no renewal information for {name}: {error}");
-                    entry.ask_at = now + ARI_LATER;
-                }
-            }
-        }
-    }
-
-    /// Orders, keeps and shows a certificate for `name`, and writes down how it went.
-    async fn obtain(&self, name: &str, now: Timestamp) -> Result<(), Failure> {
-        let (mut schedule, old, twin_of) = {
-            let mut entries = self.entries.lock();
-            let Some(entry) = entries.get_mut(name).filter(|entry| !entry.busy) else { return Err(Failure::ours("it is being ordered")) };
-            entry.busy = true;
-            (entry.schedule.clone(), entry.certificate.clone(), entry.twin_of.clone())
-        };
-        let _busy = Busy { keeper: self, name };
-        if let Some(main) = twin_of
-            && !leads_to_the_same_place(name, &main).await
-        {
-            if let Some(entry) = self.entries.lock().get_mut(name) {
-                entry.not_before = now + TWIN_LATER;
-            }
-            return Err(Failure::new(Fault::Validation, format!("{name} does not lead where {main} does")));
-        }
-        schedule.attempt(now);
-        let outcome = match self.folder.write_history(name, &schedule.history) {
-            // A certificate that cannot be kept is ordered again at the next start, and again, until a rate limit is used up.
-            Err(error) => {
-                Err(Failure::ours(format!("nothing is ordered, because it could not be kept: {}", crate::failure::chain(&error))))
-            }
-            Ok(()) => match issuer(name) {
-                Issuer::Local => self.root.issue(name, now),
-                Issuer::Acme => self.order(name, old.as_ref(), schedule.failures(), now).await,
-            },
-        };
-        let outcome = outcome.and_then(|certificate| {
-            let kept = self.folder.write_certificate(name, certificate.pem());
-            kept.map(|()| certificate).map_err(|error| Failure::ours(crate::failure::chain(&error)))
-        });
-        match outcome {
-            Ok(certificate) => {
-                schedule.succeeded(certificate.validity);
-                self.show(name, &certificate);
-                tracing::info!("certificate for {name}: valid until {}", date(certificate.validity.not_after));
-                // What stays of the attempts could at worst delay the next one.
-                let _ = self.folder.write_history(name, &schedule.history);
-                if let Some(entry) = self.entries.lock().get_mut(name) {
-                    *entry = Entry {
-                        schedule,
-                        certificate: Some(certificate),
-                        ask_at: now,
-                        busy: true,
-                        twin_of: entry.twin_of.clone(),
-                        ..*entry
-                    };
-                }
-                Ok(())
-            }
-            Err(failure) => {
-                let wait = if failure.fault == Fault::RateLimit { failure.wait.or(Some(RATE_LIMIT)) } else { failure.wait };
-                schedule.failed(now, failure.to_string(), wait);
-                let _ = self.folder.write_history(name, &schedule.history);
-                complain(name, &failure, old.as_ref(), schedule.due(now), now);
-                if let Some(entry) = self.entries.lock().get_mut(name) {
-                    entry.schedule = schedule;
-                }
-                Err(failure)
-            }
-        }
-    }
-
-    async fn order(&self, name: &str, old: Option<&Certificate>, failures: u32, now: Timestamp) -> Result<Certificate, Failure> {
-        let method = self.method(name, failures)?;
-        let mut replaces = old.filter(|old| old.left(now) > Duration::ZERO).and_then(Certificate::identifier);
-        let mut tries_left = 3;
-        let pem = loop {
-            tries_left -= 1;
-            let heard = Heard::default();
-            let account = match self.account(&heard).await {
-                Err(failure) if failure.is_nonce() && tries_left > 0 => continue,
-                account => account?,
-            };
-            // An authority without renewal information knows no such field (RFC 9773 §5).
-            let knows_windows = self.entries.lock().get(name).is_some_and(|entry| entry.schedule.window.is_some());
-            let ordering = Ordering {
-                account: &account,
-                heard: &heard,
-                name,
-                profile: self.options.profile.as_deref(),
-                replaces: replaces.clone().filter(|_| knows_windows),
-                method,
-                challenges: &self.challenges,
-                sink: &self.sink,
-                hook: self.options.hook.as_ref(),
-            };
-            match ordering.certificate().await {
-                Ok(pem) => break pem,
-                Err(failure) if tries_left == 0 => return Err(failure),
-                // The authority lost its accounts, or it is another one at the same address.
-                Err(failure) if failure.fault == Fault::Account => {
-                    tracing::warn!("the authority does not know our account; another one is made");
-                    self.folder.retire_account();
-                }
-                Err(failure) if failure.fault == Fault::Replaces => replaces = None,
-                Err(failure) if failure.is_nonce() => {}
-                Err(failure) => return Err(failure),
-            }
-        };
-        let certificate = Certificate::from_pem(pem)
-            .map_err(|error| Failure::new(Fault::Server, format!("the authority sent something that cannot be used: {error}")))?;
-        if !certificate.covers(name) {
-            return Err(Failure::new(Fault::Server, format!("the authority certified other names: {}", certificate.names.join(", "))));
-        }
-        if certificate.validity.not_after <= now || certificate.validity.not_before > now + HOUR {
-            let from = date(certificate.validity.not_before);
-            return Err(Failure::ours(format!("the certificate is valid from {from}, and by our clock it is {}", date(now)))
-                .hint("is the clock of this machine right?"));
-        }
-        Ok(certificate)
-    }
-
-    /// A wildcard can be proven by DNS alone (RFC 8555 §7.1.3, and what authorities offer).
-    fn method(&self, name: &str, failures: u32) -> Result<Method, Failure> {
-        let is_wildcard = name.starts_with("*.");
-        let usable: Vec<Method> = self.options.methods.iter().copied().filter(|method| !is_wildcard || *method == Method::Dns01).collect();
-        let turn = usize::try_from(failures).unwrap_or_default();
-        usable.get(turn % usable.len().max(1)).copied().ok_or_else(|| {
-            let what = if is_wildcard { "a certificate for a wildcard needs dns-01" } else { "there is no way to prove the name" };
-            Failure::ours(what).hint("set acme.dns_hook to a program that writes TXT records")
-        })
-    }
-
-    /// The account at the authority; made at the first order.
-    async fn account(&self, heard: &Heard) -> Result<instant_acme::Account, Failure> {
-        let client = || Box::new(AcmeClient { transport: Arc::clone(&self.transport), heard: heard.clone() });
-        let failed = |error: instant_acme::Error, doing: &str| Failure::of(&error, doing, heard.wait());
-        let _one = self.registering.lock().await;
-        let kept = self.folder.account().map_err(|error| Failure::ours(crate::failure::chain(&error)))?;
-        if let Some(credentials) = kept.and_then(|kept| serde_json::from_str::<AccountCredentials>(&kept).ok()) {
-            let builder = instant_acme::Account::builder_with_http(client());
-            return builder.from_credentials(credentials).await.map_err(|error| failed(error, "the authority cannot be used"));
-        }
-        let contact = self.options.account.email.as_ref().map(|email| format!("mailto:{email}"));
-        let new = NewAccount {
-            contact: &contact.as_slice().iter().map(String::as_str).collect::<Vec<_>>(),
-            terms_of_service_agreed: true,
-            only_return_existing: false,
-        };
-        let external = self.options.account.external.as_ref().map(|(id, key)| ExternalAccountKey::new(id.clone(), key));
-        let builder = instant_acme::Account::builder_with_http(client());
-        let made = builder.create(&new, self.options.directory.clone(), external.as_ref()).await;
-        let (account, credentials) = made.map_err(|error| failed(error, "no account could be made"))?;
-        let json = serde_json::to_string(&credentials).map_err(|error| Failure::ours(error.to_string()))?;
-        self.folder.write_account(&json).map_err(|error| Failure::ours(crate::failure::chain(&error)))?;
-        tracing::info!("made an account at {}", self.options.directory);
-        Ok(account)
-    }
-
-    /// Replaces the certificate for `name`, whose key is no longer to be trusted, and then has the old one revoked. Which one that is stands in
-    /// the folder until it is done: called again after a failure, also after a restart, this goes on where it stopped.
-    ///
-    /// # Errors
-    /// When no new one can be had; the old one is then neither revoked nor withdrawn. Or when the old one cannot be revoked.
-    pub async fn revoke_and_replace(&self, name: &str, now: Timestamp) -> Result<(), Failure> {
-        let old = self.entries.lock().get(name).and_then(|entry| entry.certificate.clone());
-        let old = old.ok_or_else(|| Failure::ours(format!("there is no certificate for {name}")))?;
-        if !self.folder.is_ours() {
-            let hint = "revoke it by the Seawall that has the folder";
-            return Err(Failure::ours("another Seawall orders the certificates of this folder").hint(hint));
-        }
-        if issuer(name) == Issuer::Local {
-            // Nobody keeps a list for a root of one's own.
-            return self.obtain(name, now).await;
-        }
-        let Some(present) = old.key.cert.first() else { return self.obtain(name, now).await };
-        let compromised = self.folder.compromised(name).map_or_else(|| present.clone(), CertificateDer::from);
-        if compromised == *present {
-            self.folder.write_compromised(name, present).map_err(|error| Failure::ours(crate::failure::chain(&error)))?;
-            if let Err(failure) = self.obtain(name, now).await {
-                self.folder.forget_compromised(name);
-                return Err(failure);
-            }
-        }
-        let heard = Heard::default();
-        let account = self.account(&heard).await?;
-        let request = RevocationRequest { certificate: &compromised, reason: Some(RevocationReason::KeyCompromise) };
-        let revoked = account.revoke(&request).await;
-        revoked.map_err(|error| Failure::of(&error, "the old certificate was not revoked", heard.wait()))?;
-        self.folder.forget_compromised(name);
-        Ok(())
-    }
-
-    /// Gets a certificate for a name that somebody connects to, if somebody approves of it.
-    ///
-    /// # Errors
-    /// When nobody does, a limit is reached, or the order fails.
-    pub async fn demand(&self, name: &str, now: Timestamp) -> Result<(), Refused> {
-        let demand = self.demand.as_ref().ok_or(Refused::NotApproved)?;
-        if let Some(entry) = self.entries.lock().get(name) {
-            return match (&entry.certificate, &entry.schedule.history.last_error) {
-                (Some(_), _) => Ok(()),
-                (None, Some(error)) => Err(Refused::Failed(error.clone())),
-                (None, None) => Err(Refused::Busy),
-            };
-        }
-        if !is_host_name(name) || issuer(name) == Issuer::Local {
-            return Err(Refused::NoName);
-        }
-        if demand.is_refused(name, now) {
-            return Err(Refused::NotApproved);
-        }
-        let _place = demand.permit()?;
-        if !demand.matches(name) && !self.ask(demand, name).await? {
-            demand.refuse(name, now);
-            return Err(Refused::NotApproved);
-        }
-        let known = self.entries.lock().len();
-        // What is on the disk was counted when it was ordered.
-        let mut entry = self.load(name);
-        entry.on_demand = true;
-        let is_there = entry.certificate.as_ref().is_some_and(|certificate| certificate.left(now) > Duration::ZERO);
-        if !is_there {
-            demand.begin(known, now)?;
-        }
-        self.entries.lock().insert(name.to_owned(), entry);
-        if is_there { Ok(()) } else { self.obtain(name, now).await.map_err(|failure| Refused::Failed(failure.to_string())) }
-    }
-
-    async fn ask(&self, demand: &Demand, name: &str) -> Result<bool, Refused> {
-        let Some(url) = demand.ask() else { return Ok(false) };
-        let separator = if url.contains('?') { '&' } else { '?' };
-        let unasked = |why: String| Refused::Unasked(format!("{url} ({why})"));
-        let request =
-            Request::get(format!("{url}{separator}domain={name}")).body(Bytes::new()).map_err(|error| unasked(error.to_string()))?;
-        let answer = self.transport.send(request).await.map_err(|error| unasked(error.to_string()))?;
-        Ok(answer.status() == StatusCode::OK)
-    }
-}
-
-impl Entry {
-    fn due(&self, now: Timestamp) -> Timestamp {
-        self.schedule.due(now).max(self.not_before)
-    }
 }
 
 impl fmt::Debug for Keeper {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: BTreeSet<String> = self.entries.lock().keys().cloned().collect();
         f.debug_struct("Keeper").field("options", &self.options).field("names", &names).finish_non_exhaustive()
-    }
-}
-
-/// However an order ends, the next one may begin.
-struct Busy<'a> {
-    keeper: &'a Keeper,
-    name: &'a str,
-}
-
-impl Drop for Busy<'_> {
-    fn drop(&mut self) {
-        if let Some(entry) = self.keeper.entries.lock().get_mut(self.name) {
-            entry.busy = false;
-        }
-        self.keeper.waiting.decided(self.name);
-    }
-}
-
-/// The louder, the nearer the end.
-fn complain(name: &str, failure: &Failure, old: Option<&Certificate>, next: Timestamp, now: Timestamp) {
-    let next = date(next.max(now));
-    match old {
-        None => {
-            tracing::error!("no certificate for {name}: {failure}. Until there is one, https://{name}/ does not work. Next attempt: {next}")
-        }
-        Some(old) if old.left(now) == Duration::ZERO => {
-            tracing::error!("the certificate for {name} has ended, and browsers warn about it: {failure}. Next attempt: {next}");
-        }
-        Some(old) => {
-            let days = old.left(now).as_secs() / (24 * 3600);
-            let message = format!(
-                "the certificate for {name} could not be renewed: {failure}. It is valid for {days} more days. Next attempt: {next}"
-            );
-            let lifetime = old.validity.not_after.since(old.validity.not_before);
-            if old.left(now) < lifetime / 6 { tracing::error!("{message}") } else { tracing::warn!("{message}") }
-        }
-    }
-}
-
-fn date(at: Timestamp) -> String {
-    httpdate::fmt_http_date(system_time(at))
-}
-
-/// A name with a dot, of letters, digits and hyphens: nothing else can be ordered, and nothing else goes into a URL.
-fn is_host_name(name: &str) -> bool {
-    let label = |label: &str| {
-        (1..=63).contains(&label.len())
-            && label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-    };
-    name.len() <= 253 && name.contains('.') && name.split('.').all(label)
-}
-
-/// Whether an order for the twin has a chance: it costs a failed validation if not.
-async fn leads_to_the_same_place(twin: &str, main: &str) -> bool {
-    let addresses = async |name: &str| -> BTreeSet<IpAddr> {
-        let found = tokio::net::lookup_host((name, 443)).await;
-        found.map(|found| found.map(|address| address.ip()).collect()).unwrap_or_default()
-    };
-    !addresses(twin).await.is_disjoint(&addresses(main).await)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_host_names_are_ordered_on_demand() {
-        for name in ["a.example.org", "xn--bcher-kva.example.org", "1.example.org"] {
-            assert!(is_host_name(name), "{name}");
-        }
-        let long = format!("{}.example.org", "a".repeat(64));
-        for name in
-            ["example", "*.example.org", "a..example.org", "a.example.org.", "-a.example.org", "a_b.example.org", "a/b.c", "A.b", "", &long]
-        {
-            assert!(!is_host_name(name), "{name}");
-        }
     }
 }

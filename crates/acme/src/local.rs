@@ -22,10 +22,10 @@ use crate::{
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const ROOT_LIFETIME: Duration = Duration::from_secs(3650 * 24 * 60 * 60);
-/// Browsers take no certificate that is valid much longer than a year; renewing one costs nothing.
+/// The lifetime of a leaf certificate. Browsers accept none that is valid much longer than a year, and a renewal costs nothing.
 const LEAF_LIFETIME: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
-/// What the root may certify: if its key is stolen, it is of no use against any site on the internet.
+/// The names that the root may certify: if its key is stolen, it is of no use against any site on the internet.
 const DNS: [&str; 8] = ["localhost", "local", "internal", "test", "example", "invalid", "home.arpa", "lan"];
 const NETWORKS: [(&str, u8); 8] = [
     ("127.0.0.0", 8),
@@ -38,7 +38,7 @@ const NETWORKS: [(&str, u8); 8] = [
     ("fe80::", 10),
 ];
 
-/// A root certificate of this machine's own.
+/// A root certificate that belongs to this machine.
 #[derive(Debug)]
 pub struct LocalRoot {
     certificate: PathBuf,
@@ -46,19 +46,19 @@ pub struct LocalRoot {
 }
 
 impl LocalRoot {
-    /// Kept in these two files; made when it is first needed.
+    /// Creates a root that is stored in these two files. It is generated when it is first needed.
     #[must_use]
     pub(crate) const fn new(certificate: PathBuf, key: PathBuf) -> Self {
         Self { certificate, key }
     }
 
-    /// The file to be trusted.
+    /// Returns the path of the certificate that clients have to trust.
     #[must_use]
     pub fn certificate_file(&self) -> &Path {
         &self.certificate
     }
 
-    /// A certificate for `name`, valid from yesterday on.
+    /// Issues a certificate for `name`, valid from yesterday on.
     pub(crate) fn issue(&self, name: &str, now: Timestamp) -> Result<Certificate, Failure> {
         let (certificate, key) = self.root(now)?;
         let ours = |error: rcgen::Error| Failure::ours(format!("the local root: {error}"));
@@ -96,7 +96,7 @@ fn make_root(now: Timestamp) -> Result<(String, String), rcgen::Error> {
     Ok((certificate.pem(), key.serialize_pem()))
 }
 
-/// The same for every root but for its dates, which no leaf repeats.
+/// Returns the parameters of a root. They differ only in their dates, which no leaf repeats.
 fn root_params(now: Timestamp) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name.push(DnType::CommonName, "Seawall, local names of this machine");
@@ -113,7 +113,7 @@ fn root_params(now: Timestamp) -> CertificateParams {
     params
 }
 
-/// How browsers and tools on this machine learn to trust the root in this file.
+/// Returns instructions for browsers and tools on this machine to trust the root in this file.
 #[must_use]
 pub fn trust_instructions(file: &Path) -> String {
     let file = file.display();

@@ -2,19 +2,19 @@
 
 use std::net::IpAddr;
 
-/// Who certifies a name.
+/// The kind of issuer of a name's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Issuer {
     /// A public authority, by ACME.
     Acme,
-    /// Our own root: no public authority certifies such a name.
+    /// Our own root, because no public authority certifies such a name.
     Local,
 }
 
 /// Top-level names that are set aside for local use and tests: RFC 2606 §2, RFC 6761 §6, RFC 6762 §3, RFC 8375 §3; `internal` by ICANN.
 const LOCAL: [&str; 8] = ["localhost", "local", "internal", "test", "example", "invalid", "home.arpa", "lan"];
 
-/// Who certifies `name`: lower case, without a port; may begin with `*.`.
+/// Returns the issuer for `name`, which is in lower case, without a port, and may begin with `*.`.
 #[must_use]
 pub fn issuer(name: &str) -> Issuer {
     let name = name.strip_prefix("*.").unwrap_or(name);
@@ -22,9 +22,9 @@ pub fn issuer(name: &str) -> Issuer {
     if name.parse::<IpAddr>().is_ok() || !name.contains('.') || LOCAL.iter().any(|end| ends_so(end)) { Issuer::Local } else { Issuer::Acme }
 }
 
-/// The other form of a name with or without `www.`, where there is one: readers type both.
+/// Returns the other form of a name with or without `www.`, if it has one: readers type both.
 ///
-/// Only names of two labels have a twin to be added (`blog.example.org` has none), and of those with `www.` any.
+/// A name without `www.` has one only if it has two labels (`blog.example.org` has none). Any name with `www.` has one.
 #[must_use]
 pub fn twin(name: &str) -> Option<String> {
     if name.starts_with('*') || issuer(name) == Issuer::Local {
@@ -34,6 +34,17 @@ pub fn twin(name: &str) -> Option<String> {
         Some(bare) => bare.contains('.').then(|| bare.to_owned()),
         None => (name.matches('.').count() == 1).then(|| format!("www.{name}")),
     }
+}
+
+/// Returns whether a name has a dot, and only letters, digits and hyphens: nothing else can be ordered, or put into a URL.
+pub(crate) fn is_host_name(name: &str) -> bool {
+    let label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    name.len() <= 253 && name.contains('.') && name.split('.').all(label)
 }
 
 #[cfg(test)]
@@ -63,6 +74,19 @@ mod tests {
         ];
         for (name, expected) in cases {
             assert_eq!(twin(name).as_deref(), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn only_host_names_are_ordered_on_demand() {
+        for name in ["a.example.org", "xn--bcher-kva.example.org", "1.example.org"] {
+            assert!(is_host_name(name), "{name}");
+        }
+        let long = format!("{}.example.org", "a".repeat(64));
+        for name in
+            ["example", "*.example.org", "a..example.org", "a.example.org.", "-a.example.org", "a_b.example.org", "a/b.c", "A.b", "", &long]
+        {
+            assert!(!is_host_name(name), "{name}");
         }
     }
 }

@@ -14,14 +14,15 @@ use crate::{
     challenges::{Challenges, Guard},
     failure::{Failure, Fault},
     hook::DnsHook,
-    keeper::{Method, Sink},
+    options::Method,
+    sink::Sink,
     transport::Heard,
 };
 
-/// How long the authority may take to look at an answer, and again to make a certificate.
+/// How long to wait for the authority to check an answer, and again to make a certificate.
 const POLL: RetryPolicy = RetryPolicy::new().initial_delay(Duration::from_millis(250)).backoff(1.6).timeout(Duration::from_secs(90));
 
-/// What is ordered, and how the name is proven.
+/// One order: the name, and how it is proven.
 pub(crate) struct Ordering<'a> {
     pub(crate) account: &'a Account,
     pub(crate) heard: &'a Heard,
@@ -34,14 +35,14 @@ pub(crate) struct Ordering<'a> {
     pub(crate) hook: Option<&'a DnsHook>,
 }
 
-/// What answers a challenge, until the order is done with it.
+/// The answer to a challenge, which stays until the order is done with it.
 enum Answer {
     Http { _guard: Guard },
     Handshake { _guard: Shown },
     Record(String),
 }
 
-/// Takes the certificate of a challenge back when it is dropped.
+/// Removes the certificate of a challenge when it is dropped.
 struct Shown {
     sink: Arc<dyn Sink>,
     name: String,
@@ -54,7 +55,7 @@ impl Drop for Shown {
 }
 
 impl Ordering<'_> {
-    /// Orders; the key and the chain, PEM. The key is a new one each time.
+    /// Orders a certificate, with a new key each time. Returns the key and the chain, PEM.
     pub(crate) async fn certificate(&self) -> Result<String, Failure> {
         let identifiers = [Identifier::Dns(self.name.to_owned())];
         let mut new = NewOrder::new(&identifiers);
@@ -127,7 +128,7 @@ impl Ordering<'_> {
         }
     }
 
-    /// What the authority says of the challenge that failed: the order itself only says that it is invalid.
+    /// Returns what the authority says about the challenge that failed: the order itself only says that it is invalid.
     async fn why_invalid(&self, order: &mut Order) -> Option<Failure> {
         let mut authorizations = order.authorizations();
         while let Some(Ok(mut authorization)) = authorizations.next().await {
@@ -156,7 +157,7 @@ impl Ordering<'_> {
     }
 }
 
-/// The certificate that answers a TLS-ALPN-01 challenge (RFC 8737 §3): for the name, and with the digest in an extension.
+/// Returns the certificate that answers a TLS-ALPN-01 challenge (RFC 8737 §3): for the name, and with the digest in an extension.
 fn validation_certificate(name: &str, digest: &[u8]) -> Result<CertifiedKey, Box<dyn std::error::Error + Send + Sync>> {
     let key = KeyPair::generate()?;
     let mut params = CertificateParams::new([name.to_owned()])?;

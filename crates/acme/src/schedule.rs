@@ -13,10 +13,11 @@ const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(60 * 60);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Attempts in any hour, whatever happens, restarts included. Let's Encrypt refuses a name for an hour after five failed validations.
+/// The most attempts in any hour, whatever happens, restarts included. Let's Encrypt refuses a name for an hour after five failed
+/// validations.
 const ATTEMPTS_AN_HOUR: usize = 4;
 
-/// How long after the first, second, ... failure in a row the next attempt comes; the last holds for all further ones.
+/// The times from the first, second, ... failure in a row to the next attempt; the last holds for all further ones.
 const BACK_OFF: [Duration; 6] = [
     Duration::from_secs(2 * 60),
     Duration::from_secs(10 * 60),
@@ -26,46 +27,47 @@ const BACK_OFF: [Duration; 6] = [
     Duration::from_secs(6 * 3600),
 ];
 
-/// A lifetime up to this is a short one, to be renewed in its middle: a third of it would not outlast a weekend's outage.
+/// The longest lifetime that counts as short. Such a certificate is renewed in the middle of it: a third would not outlast a weekend's
+/// outage.
 const SHORT_LIVED: Duration = Duration::from_secs(10 * 24 * 60 * 60);
 
-/// An authority that says "come back later" is believed up to this.
+/// The longest wait that an authority can impose by "come back later".
 const TOLD_MAX: Duration = Duration::from_secs(8 * 24 * 60 * 60);
 
-/// How long a certificate is valid.
+/// The time in which a certificate is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Validity {
-    /// From then on.
+    /// The beginning.
     pub not_before: Timestamp,
-    /// Up to then.
+    /// The end.
     pub not_after: Timestamp,
 }
 
-/// When the authority would like a certificate to be renewed (RFC 9773 §4.2).
+/// The time in which the authority would like a certificate to be renewed (RFC 9773 §4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Not before then.
+    /// The earliest moment.
     pub start: Timestamp,
-    /// Not after then.
+    /// The latest moment.
     pub end: Timestamp,
 }
 
-/// What was tried for a name; kept on disk, so that a restart knows it.
+/// The attempts for a name. They are stored on disk, so that they outlast a restart.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct History {
-    /// Seconds since the Unix epoch of the last attempts, oldest first; at most [`ATTEMPTS_AN_HOUR`].
+    /// The times of the last attempts in seconds since the Unix epoch, oldest first; at most [`ATTEMPTS_AN_HOUR`].
     #[serde(default)]
     attempts: Vec<u64>,
-    /// The authority wants no further order before this second.
+    /// The second before which the authority wants no further order.
     #[serde(default)]
     told_to_wait_until: Option<u64>,
-    /// What went wrong the last time, in words; none after a success.
+    /// The error of the last attempt, in words; `None` after a success.
     #[serde(default)]
     pub last_error: Option<String>,
 }
 
 impl History {
-    /// An attempt begins.
+    /// Notes that an attempt begins.
     pub fn attempt(&mut self, now: Timestamp) {
         self.attempts.push(now.as_secs());
         if self.attempts.len() > ATTEMPTS_AN_HOUR {
@@ -73,13 +75,13 @@ impl History {
         }
     }
 
-    /// It failed; `wait` is how long the authority wants to be left alone.
+    /// Notes that the attempt failed; `wait` is how long the authority wants no further one.
     pub fn failed(&mut self, now: Timestamp, error: String, wait: Option<Duration>) {
         self.told_to_wait_until = wait.map(|wait| (now + wait.min(TOLD_MAX)).as_secs());
         self.last_error = Some(error);
     }
 
-    /// It succeeded.
+    /// Notes that the attempt succeeded.
     pub fn succeeded(&mut self) {
         *self = Self::default();
     }
@@ -93,26 +95,26 @@ impl History {
     }
 }
 
-/// What decides when a certificate is tried for.
+/// The data that decides when a certificate is ordered.
 #[derive(Clone, Debug, Default)]
 pub struct Schedule {
-    /// Of the certificate that there is.
+    /// The lifetime of the current certificate.
     pub validity: Option<Validity>,
-    /// What its authority suggests.
+    /// The time that its authority suggests.
     pub window: Option<Window>,
-    /// It was revoked, or its names are no longer those that are wanted: there is no reason to wait.
+    /// Whether it was revoked, or its names are no longer those that are wanted: there is then no reason to wait.
     pub replace: bool,
-    /// What was tried.
+    /// The attempts so far.
     pub history: History,
-    /// Failures in a row since this process began, and when the last one was.
+    /// The number of failures in a row since this process began, and the time of the last one.
     failures: u32,
     last_failure: Timestamp,
-    /// 0 to 1000: spreads the names of one server, and servers of one kind, over time.
+    /// A number from 0 to 1000 that spreads the names of one server, and servers of one kind, over time.
     spread: u32,
 }
 
 impl Schedule {
-    /// For a name: `secret` tells this server from others, so that not all renew `example.org` at once.
+    /// Creates the schedule of a name. `secret` differs between servers, so that they do not all renew `example.org` at once.
     #[must_use]
     pub fn new(name: &str, secret: u64) -> Self {
         let mut hasher = SipHasher13::new_with_keys(secret, 0);
@@ -120,32 +122,33 @@ impl Schedule {
         Self { spread: u32::try_from(hasher.finish() % 1001).unwrap_or_default(), ..Self::default() }
     }
 
-    /// When the next attempt is due; a time that has passed means now.
+    /// Returns when the next attempt is due; a time in the past means now.
     #[must_use]
     pub fn due(&self, now: Timestamp) -> Timestamp {
         self.wanted().max(self.free_from(now))
     }
 
-    /// When the certificate should be renewed if nothing stood in the way; the beginning of time if there is none.
+    /// Returns when the certificate should be renewed if nothing prevented it; the beginning of time if there is none.
     #[must_use]
     pub fn wanted(&self) -> Timestamp {
         let Some(validity) = self.validity.filter(|_| !self.replace) else { return Timestamp::default() };
         let by_age = self.by_age(validity);
-        // A window that ends after the certificate does is a mistake that must not take the site down.
+        // A window that ends after the certificate is a mistake that must not take the site down.
         match self.window.filter(|window| window.start <= window.end && window.start < validity.not_after) {
             Some(window) => (window.start + self.share(window.end.since(window.start))).min(validity.not_after),
             None => by_age,
         }
     }
 
-    /// With a third of the lifetime left, or half of a short one; up to a thirtieth of it earlier, so that names do not come all at once.
+    /// Returns when to renew by age: with a third of the lifetime left, or half of a short one, and up to a thirtieth of it earlier, so
+    /// that names do not come all at once.
     fn by_age(&self, validity: Validity) -> Timestamp {
         let lifetime = validity.not_after.since(validity.not_before);
         let left = if lifetime <= SHORT_LIVED { lifetime / 2 } else { lifetime / 3 };
         validity.not_after - left - self.share(lifetime / 30)
     }
 
-    /// Before this, no attempt may be made, however much it is wanted.
+    /// Returns the moment before which no attempt may be made, however urgent it is.
     fn free_from(&self, now: Timestamp) -> Timestamp {
         let backed_off = match self.failures {
             0 => Timestamp::default(),
@@ -161,19 +164,19 @@ impl Schedule {
         of.mul_f64(f64::from(self.spread) / 1000.0)
     }
 
-    /// An attempt begins.
+    /// Notes that an attempt begins.
     pub fn attempt(&mut self, now: Timestamp) {
         self.history.attempt(now);
     }
 
-    /// It failed.
+    /// Notes that the attempt failed.
     pub fn failed(&mut self, now: Timestamp, error: String, wait: Option<Duration>) {
         self.failures = self.failures.saturating_add(1);
         self.last_failure = now;
         self.history.failed(now, error, wait);
     }
 
-    /// It succeeded.
+    /// Notes that the attempt succeeded, with the lifetime of the new certificate.
     pub fn succeeded(&mut self, validity: Validity) {
         self.failures = 0;
         self.validity = Some(validity);
@@ -182,15 +185,15 @@ impl Schedule {
         self.history.succeeded();
     }
 
-    /// Failures in a row since this process began.
+    /// Returns the number of failures in a row since this process began.
     #[must_use]
     pub const fn failures(&self) -> u32 {
         self.failures
     }
 }
 
-/// How long until the renewal information is to be asked for again: what the server said, within reason (RFC 9773 §4.3.2 suggests a
-/// minute and a day).
+/// Returns how long to wait before the renewal information is asked for again: what the server said, within limits (RFC 9773 §4.3.2
+/// suggests a minute and a day).
 #[must_use]
 pub(crate) fn ask_again(told: Duration) -> Duration {
     told.clamp(MINUTE, DAY)
@@ -220,7 +223,7 @@ mod tests {
         assert!(schedule(None).due(NOW) <= NOW);
     }
 
-    /// Let's Encrypt's own advice: a third of ninety days left, half of six.
+    /// Let's Encrypt advises this: with a third of ninety days left, or half of six.
     #[test]
     fn by_age_a_third_is_left_and_half_of_a_short_life() {
         assert_eq!(schedule(valid(NOW, days(90))).due(NOW), NOW + days(60));
@@ -229,7 +232,7 @@ mod tests {
         assert_eq!(latest.due(NOW), NOW + days(57), "spread over three days");
     }
 
-    /// RFC 9773 §4.2: a random time within the window; one that has passed means at once.
+    /// RFC 9773 §4.2: the client chooses a random time within the window; a time that has passed means at once.
     #[test]
     fn the_authoritys_window_goes_before_age() {
         let window = Window { start: NOW + days(10), end: NOW + days(12) };
@@ -271,8 +274,8 @@ mod tests {
         assert_eq!(schedule.history, History::default());
     }
 
-    /// Let's Encrypt: five failed validations per name and hour. A restart forgets the back-off, so that whoever has mended something need
-    /// not wait, but not the attempts.
+    /// Let's Encrypt allows five failed validations per name and hour. A restart forgets the back-off, so that an operator who has fixed
+    /// something need not wait, but it does not forget the attempts.
     #[test]
     fn a_restart_loop_makes_four_attempts_an_hour_and_no_more() {
         let mut history = History::default();
@@ -302,7 +305,7 @@ mod tests {
         assert_eq!(schedule.due(NOW), NOW + TOLD_MAX);
     }
 
-    /// The machine's clock stood in the future when the attempts were written down.
+    /// The machine's clock was in the future when the attempts were written down.
     #[test]
     fn a_clock_that_was_put_back_locks_nobody_out() {
         let mut schedule = schedule(None);

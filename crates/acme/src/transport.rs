@@ -27,39 +27,39 @@ use semantics::Timestamp;
 
 use crate::failure::chain;
 
-/// From the first byte of a request to the last of its response.
+/// The time limit from the first byte of a request to the last of its response.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// Until a connection stands; another address is tried after that.
+/// The time limit for opening a connection; another address is tried after that.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Of a response. A certificate chain has some 10 KiB.
+/// The most bytes of a response. A certificate chain has some 10 KiB.
 const RESPONSE_BYTES_MAX: usize = 1024 * 1024;
 
 const AGENT: &str = concat!("seawall/", env!("CARGO_PKG_VERSION"), " (ACME)");
 
-/// Why a request got no response.
+/// The reason why a request got no response.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct TransportError(pub String);
 
-/// The response to come.
+/// The future of a response.
 pub type Answer = Pin<Box<dyn Future<Output = Result<Response<Bytes>, TransportError>> + Send>>;
 
-/// Sends requests. A trait, so that tests can stand between us and an authority.
+/// Sends requests. It is a trait, so that tests can stand between us and an authority.
 pub trait Transport: Send + Sync + 'static {
-    /// Sends one; ends within bounded time.
+    /// Sends a request, and ends within bounded time.
     fn send(&self, request: Request<Bytes>) -> Answer;
 }
 
-/// Over TCP, with TLS for `https`.
+/// Sends requests over TCP, with TLS for `https`.
 #[derive(Clone)]
 pub struct Https(Client<HttpsConnector<HttpConnector>, Full<Bytes>>);
 
 impl Https {
-    /// Trusts whom `tls` trusts.
+    /// Creates a transport that trusts the authorities that `tls` trusts.
     #[must_use]
     pub fn new(tls: &rustls::ClientConfig) -> Self {
         let mut tls = tls.clone();
-        // The connector says what it speaks.
+        // The connector sets the protocols.
         tls.alpn_protocols.clear();
         let mut tcp = HttpConnector::new();
         tcp.enforce_http(false);
@@ -93,7 +93,7 @@ impl Transport for Https {
     }
 }
 
-/// What one order hears besides the answers: the ACME library does not pass these fields on.
+/// The fields of the responses to one order that the ACME library does not pass on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Heard(Arc<Mutex<Said>>);
 
@@ -104,7 +104,7 @@ struct Said {
 }
 
 impl Heard {
-    /// The `Retry-After` of the last refusal.
+    /// Returns the `Retry-After` of the last refusal.
     pub(crate) fn wait(&self) -> Option<Duration> {
         self.0.lock().wait
     }
@@ -116,13 +116,13 @@ impl Heard {
         said.date = fields.get(DATE).and_then(|date| date.to_str().ok()).and_then(date).or(said.date);
         let refuses = matches!(response.status(), StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE);
         let after = fields.get(RETRY_AFTER).filter(|_| refuses).and_then(|after| after.to_str().ok()).map(str::trim);
-        // A date is told from the response's own clock: ours may be wrong.
+        // A date is measured by the response's own clock: ours may be wrong.
         let until = |text: &str| Some(date(text)?.since(said.date?));
         said.wait = after.and_then(|text| text.parse().ok().map(Duration::from_secs).or_else(|| until(text)));
     }
 }
 
-/// The authority as the ACME library sees it.
+/// The client through which the ACME library reaches the authority.
 pub(crate) struct AcmeClient {
     pub(crate) transport: Arc<dyn Transport>,
     pub(crate) heard: Heard,
@@ -145,7 +145,7 @@ impl HttpClient for AcmeClient {
             let answer = transport.send(Request::from_parts(parts, body)).await;
             let response = answer.map_err(|error| instant_acme::Error::Other(Box::new(error)))?;
             heard.note(&response);
-            // What is no problem document is an outage, not a mistake of the protocol.
+            // A server error without a problem document is an outage, not a protocol error.
             let status = response.status();
             if status.is_server_error() && serde_json::from_slice::<instant_acme::Problem>(response.body()).is_err() {
                 return Err(instant_acme::Error::Other(Box::new(TransportError(format!("the authority answered {status}")))));
@@ -155,7 +155,7 @@ impl HttpClient for AcmeClient {
     }
 }
 
-/// Seconds since the Unix epoch as the standard library's time.
+/// Returns a timestamp as the standard library's time.
 pub(crate) fn system_time(at: Timestamp) -> std::time::SystemTime {
     UNIX_EPOCH + Duration::from_millis(at.as_millis())
 }

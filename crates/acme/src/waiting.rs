@@ -7,19 +7,19 @@ use std::collections::HashMap;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-/// Clients that wait, for all names together. One more is refused at once, and comes again.
+/// The most clients that wait, for all names together. One more is refused at once, and comes again.
 const WAITING_MAX: usize = 64;
 
-/// Those who wait, by the name that they wait for.
+/// The clients that wait, by the name that they wait for.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting(Mutex<HashMap<String, Vec<oneshot::Sender<()>>>>);
 
 impl Waiting {
-    /// One more. The second value: whether it is the first for its name. `None`: too many wait.
+    /// Adds a client that waits for a name. The second value says whether it is the first for its name. Returns `None` if too many wait.
     pub(crate) fn join(&self, name: &str) -> Option<(oneshot::Receiver<()>, bool)> {
         let mut waiting = self.0.lock();
         if waiting.values().map(Vec::len).sum::<usize>() >= WAITING_MAX {
-            // Those who have hung up wait no more.
+            // Clients that have hung up do not wait any more.
             waiting.values_mut().for_each(|clients| clients.retain(|client| !client.is_closed()));
             if waiting.values().map(Vec::len).sum::<usize>() >= WAITING_MAX {
                 return None;
@@ -31,10 +31,10 @@ impl Waiting {
         Some((told, clients.len() == 1))
     }
 
-    /// It is decided for a name, one way or the other.
+    /// Tells those who wait for a name that it is decided, one way or the other.
     pub(crate) fn decided(&self, name: &str) {
         for client in self.0.lock().remove(name).into_iter().flatten() {
-            // It may have gone.
+            // The client may have gone.
             let _ = client.send(());
         }
     }
@@ -56,7 +56,7 @@ mod tests {
         assert!(other.try_recv().is_err());
         let held: Vec<_> = (1..WAITING_MAX).map(|_| waiting.join("c.example").expect("room")).collect();
         assert!(waiting.join("d.example").is_none());
-        // Who has hung up makes room.
+        // A client that has hung up makes room.
         drop(held);
         assert!(waiting.join("d.example").is_some());
     }

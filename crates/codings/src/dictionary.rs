@@ -2,17 +2,17 @@
 
 use std::io::{self, Write};
 
-/// Like [`encode`](crate::encode), and with a dictionary little is left to do.
+/// The compression level, as high as that of [`encode`](crate::encode): with a dictionary little is left to compress.
 const LEVEL: i32 = 19;
-/// A decoder must be ready for 8 MiB, or for a quarter more than the dictionary (RFC 9842 §5).
+/// The largest window, as a power of two: a decoder must be ready for 8 MiB, or for a quarter more than the dictionary (RFC 9842 §5).
 const WINDOW_LOG_MAX: u32 = 23;
-/// What `dcz` begins with: a frame that decoders skip, with the hash of the dictionary in it (§5).
+/// The first bytes of `dcz`: a frame that decoders skip, with the hash of the dictionary in it (§5).
 const DCZ_MAGIC: [u8; 8] = [0x5e, 0x2a, 0x4d, 0x18, 0x20, 0, 0, 0];
 
-/// SHA-256, the name of a dictionary (RFC 9842 §2.2).
+/// The SHA-256 of a dictionary, which is its name (RFC 9842 §2.2).
 pub type DictionaryHash = [u8; 32];
 
-/// The name of `content` as a dictionary.
+/// Returns the name of `content` as a dictionary.
 #[must_use]
 pub fn dictionary_hash(content: &[u8]) -> DictionaryHash {
     let mut hash = [0; 32];
@@ -20,9 +20,10 @@ pub fn dictionary_hash(content: &[u8]) -> DictionaryHash {
     hash
 }
 
-/// `content` as `dcz`, for those who have `dictionary`. `None` if it is longer than 8 MiB together with that, or not smaller than itself.
+/// Encodes `content` as `dcz`, for clients that have `dictionary`. Returns `None` if both together are longer than 8 MiB, or if the result
+/// is not smaller than `content`.
 ///
-/// Takes milliseconds: not for a worker's thread.
+/// It takes milliseconds: do not call it on a worker's thread.
 #[must_use]
 pub fn encode_with_dictionary(content: &[u8], dictionary: &[u8]) -> Option<Vec<u8>> {
     if content.len() + dictionary.len() > 1 << WINDOW_LOG_MAX {
@@ -75,7 +76,7 @@ mod tests {
         assert_eq!(encode_with_dictionary(b"short", b"short"), None);
     }
 
-    /// FIPS 180-4.
+    /// The hash is that of FIPS 180-4.
     #[test]
     fn a_dictionary_has_its_name() {
         assert_eq!(dictionary_hash(b"abc")[..4], [0xba, 0x78, 0x16, 0xbf]);

@@ -7,17 +7,17 @@ use std::{
 
 use semantics::coding::Coding;
 
-/// Levels for the loop of a worker: some hundred megabytes a second.
+/// Compression levels that are fast enough for the loop of a worker: some hundred megabytes a second.
 const GZIP_LEVEL: u32 = 3;
 const BROTLI_QUALITY: u32 = 3;
 const ZSTD_LEVEL: i32 = 3;
-/// Windows: what a stream keeps of what has gone by, in powers of two. A connection should not cost megabytes.
+/// Window sizes, as powers of two: how much past content a stream keeps. A connection should not cost megabytes.
 const BROTLI_WINDOW_LOG: u32 = 18;
 const ZSTD_WINDOW_LOG: u32 = 18;
-/// What the Brotli coder collects before it writes.
+/// How many bytes the Brotli coder collects before it writes.
 const BROTLI_BUFFER: usize = 4096;
 
-/// A coder that content goes through piece by piece. Keeps at most about 1 MiB, whatever the length of the content.
+/// A coder that content passes through piece by piece. It keeps at most about 1 MiB, whatever the length of the content.
 pub struct Stream {
     coder: Coder,
     dirty: bool,
@@ -30,10 +30,10 @@ enum Coder {
 }
 
 impl Stream {
-    /// A coder for one message.
+    /// Creates a coder for one message.
     ///
     /// # Errors
-    /// If there is no memory for one.
+    /// Fails if there is not enough memory for a coder.
     pub fn new(coding: Coding) -> io::Result<Self> {
         let coder = match coding {
             Coding::Gzip => Coder::Gzip(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(GZIP_LEVEL))),
@@ -49,10 +49,10 @@ impl Stream {
         Ok(Self { coder, dirty: false })
     }
 
-    /// Codes a piece. What has come of it so far is [taken](Self::take); the rest waits for more, or for a [flush](Self::flush).
+    /// Encodes a piece. The output that is ready can be [taken](Self::take); the rest waits for more input, or for a [flush](Self::flush).
     ///
     /// # Errors
-    /// If the coder fails, which it does for lack of memory only.
+    /// Fails if the coder does, which happens for lack of memory only.
     pub fn push(&mut self, piece: &[u8]) -> io::Result<()> {
         self.dirty = true;
         match &mut self.coder {
@@ -62,10 +62,10 @@ impl Stream {
         }
     }
 
-    /// Brings out whatever was pushed, so that a decoder can read all of it. Does nothing if nothing was pushed since the last time.
+    /// Puts all input so far into the output, so that a decoder can read all of it. Does nothing if nothing was pushed since the last time.
     ///
     /// # Errors
-    /// As [`push`](Self::push).
+    /// Fails as [`push`](Self::push) does.
     pub fn flush(&mut self) -> io::Result<()> {
         if !std::mem::take(&mut self.dirty) {
             return Ok(());
@@ -77,7 +77,7 @@ impl Stream {
         }
     }
 
-    /// What has been coded since the last time; often nothing.
+    /// Returns what has been encoded since the last call; often nothing.
     pub fn take(&mut self) -> Vec<u8> {
         match &mut self.coder {
             Coder::Gzip(coder) => std::mem::take(coder.get_mut()),
@@ -86,10 +86,10 @@ impl Stream {
         }
     }
 
-    /// The end: what has not been taken yet.
+    /// Ends the content and returns the rest of the output.
     ///
     /// # Errors
-    /// As [`push`](Self::push).
+    /// Fails as [`push`](Self::push) does.
     pub fn finish(self) -> io::Result<Vec<u8>> {
         match self.coder {
             Coder::Gzip(coder) => coder.finish(),
@@ -118,7 +118,7 @@ mod tests {
 
     use super::*;
 
-    /// Whatever can be decoded of the beginning of a message.
+    /// Returns everything that can be decoded of the beginning of a message.
     fn decode(coding: Coding, coded: &[u8]) -> Vec<u8> {
         let mut decoder: Box<dyn Read> = match coding {
             Coding::Gzip => Box::new(flate2::read::GzDecoder::new(coded)),

@@ -4,27 +4,29 @@ use std::io::{self, Write};
 
 use semantics::coding::Coding;
 
-/// Longer content is coded with less effort: the best takes a second per megabyte or two.
+/// The length beyond which content is encoded with less effort: the best takes a second per megabyte or two.
 const BEST_MAX: usize = 2 << 20;
 
-/// gzip's slowest levels cost twice as much and gain a thousandth.
+/// The level for gzip: the slowest levels cost twice as much and gain a thousandth.
 const GZIP_LEVEL: u32 = 8;
 const BROTLI_QUALITY_BEST: i32 = 11;
 const BROTLI_QUALITY_LONG: i32 = 7;
 const ZSTD_LEVEL_BEST: i32 = 19;
 const ZSTD_LEVEL_LONG: i32 = 12;
-/// RFC 9659: a decoder for `zstd` need not take a larger window than 8 MiB, and browsers do not.
+/// The largest window for zstd, as a power of two: by RFC 9659 a decoder for `zstd` need not accept a larger one than 8 MiB, and browsers
+/// do not.
 const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 
-/// A form pays if it is smaller by this part at least.
+/// The part of its length by which encoded content must be smaller to be worth keeping.
 const PAYS: usize = 32;
 
-/// `content` in `coding`, as small as is reasonable; `None` if that does not pay: it is not at least about 3 % smaller.
+/// Encodes `content` in `coding`, as small as is reasonable. Returns `None` if that is not worth it: the result is not at least about 3 %
+/// smaller.
 ///
-/// Takes milliseconds for gzip, and for the others half a second for each megabyte: not for a worker's thread.
+/// It takes milliseconds for gzip, and for the others half a second for each megabyte: do not call it on a worker's thread.
 #[must_use]
 pub fn encode(coding: Coding, content: &[u8]) -> Option<Vec<u8>> {
-    // Writing into memory does not fail; should a coder, there is no such form.
+    // Writing into memory does not fail; if a coder fails, there is no such form.
     let coded = match coding {
         Coding::Gzip => gzip(content),
         Coding::Brotli => brotli(content),
@@ -64,7 +66,7 @@ fn room(content: &[u8]) -> Vec<u8> {
     Vec::with_capacity(content.len() / 4 + 64)
 }
 
-/// In an allocation of its size: it is kept for long.
+/// Returns the bytes in an allocation of exactly their size: they are kept for long.
 fn exact(mut coded: Vec<u8>) -> io::Result<Vec<u8>> {
     coded.shrink_to_fit();
     Ok(coded)
@@ -112,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_form_that_does_not_pay_is_none() {
-        // Noise, as what is compressed already looks.
+        // This is noise, which looks like content that is compressed already.
         let mut state = 1_u32;
         let noise: Vec<u8> = std::iter::repeat_with(|| {
             state ^= state << 13;

@@ -10,19 +10,19 @@ use std::{
 
 use parking_lot::{Condvar, Mutex};
 
-/// Jobs that wait, of each urgency. A job holds on to the content it is about, which nearly always is stored anyway.
+/// The most waiting jobs of each urgency. A job holds on to its content, which nearly always is stored anyway.
 const WAITING_MAX: usize = 1_024;
-/// Threads: a quarter of the cores, one at least.
+/// The number of cores for each thread: the workshop uses a quarter of the cores, and at least one thread.
 const CORES_PER_THREAD: usize = 4;
-/// Behind whatever else the machine has to do; the least is 19.
+/// The niceness of the threads: they come after everything else the machine has to do. The lowest priority is 19.
 const NICENESS: i32 = 10;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// A few threads that make forms of content. They are started when there is something to do for the first time.
+/// A few threads that encode content. They are started when there is something to do for the first time.
 ///
-/// Bounds: 1,024 urgent jobs and 1,024 others wait; a further one is refused and counted. Dropping it ends the threads with the jobs that they
-/// are at; what waits is left undone.
+/// Bounds: 1,024 urgent jobs and 1,024 others wait; a further one is refused and counted. Dropping the workshop ends the threads after the
+/// jobs that they are doing; jobs that wait are not done.
 pub struct Workshop {
     shared: Arc<Shared>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -47,11 +47,11 @@ struct Queue {
     refused: u64,
 }
 
-/// The queue was full: the job was not taken.
+/// The queue was full, so the job was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Busy;
 
-/// What a workshop has done and has to do.
+/// The numbers of jobs of a workshop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Jobs that wait or are being done.
@@ -74,10 +74,10 @@ impl Workshop {
         Self { shared: Arc::default(), threads: Mutex::default(), threads_max: threads.max(1) }
     }
 
-    /// Has a job done as soon as a thread is free: urgent ones first, then those that came first.
+    /// Queues a job until a thread is free. Urgent jobs are done first, then those that came first.
     ///
     /// # Errors
-    /// If too many wait already.
+    /// Fails if too many jobs wait already.
     pub fn submit(&self, urgent: bool, job: impl FnOnce() + Send + 'static) -> Result<(), Busy> {
         let mut queue = self.shared.queue.lock();
         let waiting = if urgent { &mut queue.urgent } else { &mut queue.others };
@@ -95,14 +95,14 @@ impl Workshop {
         Ok(())
     }
 
-    /// What it has done and has to do.
+    /// Returns the numbers of jobs.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let queue = self.shared.queue.lock();
         Counts { waiting: queue.urgent.len() + queue.others.len() + queue.at_work, done: queue.done, refused: queue.refused }
     }
 
-    /// Waits until nothing is left to do: for tests, and for those who want to see what comes of it.
+    /// Waits until nothing is left to do: for tests, and for callers that want to see the results.
     pub fn wait_until_idle(&self) {
         let mut queue = self.shared.queue.lock();
         while !queue.urgent.is_empty() || !queue.others.is_empty() || queue.at_work > 0 {
@@ -110,7 +110,7 @@ impl Workshop {
         }
     }
 
-    /// One thread more, if there may be one. If the system has none to give, the others do it, or the next attempt does.
+    /// Starts one more thread, if there may be one. If the system cannot start it, the others do the work, or the next attempt succeeds.
     fn hire(&self) {
         let mut threads = self.threads.lock();
         if threads.len() >= self.threads_max {
@@ -125,7 +125,7 @@ impl Workshop {
 }
 
 fn work(shared: &Shared) {
-    // Linux takes this for the thread alone. Where it is refused, the thread is like any other.
+    // Linux applies this to the thread alone. Where it is refused, the thread runs at normal priority.
     let _ = rustix::process::nice(NICENESS);
     let mut queue = shared.queue.lock();
     loop {
@@ -161,7 +161,7 @@ impl Drop for Workshop {
         drop((urgent, others));
         self.shared.arrived.notify_all();
         for thread in self.threads.get_mut().drain(..) {
-            // The last owner may be a job of this very workshop.
+            // The last owner may be a job of this workshop itself.
             if thread.thread().id() != thread::current().id() {
                 let _ = thread.join();
             }

@@ -10,26 +10,27 @@ use semantics::request::{RequestFields, Slot};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum AcceptClass {
-    /// A browser's navigation, an image, a script, or a client that takes anything: what an origin sends unless asked otherwise.
+    /// HTML: a browser's navigation, an image, a script, or a client that accepts anything. This is what an origin sends unless asked
+    /// otherwise.
     Html = 0,
     /// ActivityPub.
     ActivityPub = 1,
     /// Markdown.
     Markdown = 2,
-    /// A feed, from a reader that takes nothing else.
+    /// A feed, for a reader that accepts nothing else.
     Feed = 3,
-    /// Some other form, asked for by name: JSON of an API, for example.
+    /// Another form, asked for by name: JSON of an API, for example.
     Other = 4,
-    /// HTML and another form in one field, or a form that is named only to be refused. Some origins go by weight, some answer in whatever form
-    /// is mentioned at all; so nobody but those who ask the same way gets the answer.
+    /// HTML and another form in one field, or a form that is named only to be refused. Some origins decide by weight, some answer in any
+    /// form that is mentioned at all; so only requests with the same field get the answer.
     Mixed = 5,
 }
 
 impl AcceptClass {
-    /// All of them.
+    /// All classes.
     pub const ALL: [Self; 6] = [Self::Html, Self::ActivityPub, Self::Markdown, Self::Feed, Self::Other, Self::Mixed];
 
-    /// Its name, to show to people.
+    /// Returns the class's name, to show to people.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -42,7 +43,8 @@ impl AcceptClass {
         }
     }
 
-    /// An `Accept` field of this class, as clients send it. [`Mixed`](Self::Mixed) has none: each of its fields is a case of its own.
+    /// Returns an `Accept` field of this class, as clients send it. [`Mixed`](Self::Mixed) has none: each of its fields is a case of its
+    /// own.
     #[must_use]
     pub const fn typical(self) -> Option<&'static str> {
         match self {
@@ -55,7 +57,7 @@ impl AcceptClass {
         }
     }
 
-    /// The class of a request.
+    /// Returns the class of a request.
     #[must_use]
     pub fn of(fields: &RequestFields<'_>) -> Self {
         match fields.accept {
@@ -81,13 +83,13 @@ impl AcceptClass {
         if html || preferred == Self::Html { Self::Mixed } else { preferred }
     }
 
-    /// By the rules of RFC 9110 §12.5.1, as far as they matter: a client that names HTML prefers it.
+    /// Returns the preferred class by the rules of RFC 9110 §12.5.1, as far as they matter: a client that names HTML prefers it.
     fn preferred(value: &[u8]) -> Self {
         let mut named = None;
         for range in value.split(|&b| b == b',') {
             let mut parts = range.split(|&b| b == b';');
             let media = parts.next().unwrap_or_default().trim_ascii();
-            // A weight of zero (RFC 9110 §12.4.2), whose letter has no case.
+            // This is a weight of zero (RFC 9110 §12.4.2), whose letter has no case.
             let refused = parts.any(|parameter| match parameter.trim_ascii() {
                 [b'q' | b'Q', b'=', b'0'] => true,
                 [b'q' | b'Q', b'=', b'0', b'.', zeros @ ..] => zeros.iter().all(|&digit| digit == b'0'),
@@ -111,15 +113,15 @@ impl AcceptClass {
             } else {
                 continue;
             };
-            // The most particular wins: `application/activity+json, application/json` is ActivityPub.
+            // The most specific class wins: `application/activity+json, application/json` is ActivityPub.
             named = Some(named.map_or(class, |before: Self| if (class as u8) < (before as u8) { class } else { before }));
         }
         named.unwrap_or(Self::Html)
     }
 }
 
-/// Whether one of the other forms is mentioned anywhere, in a parameter or with a weight of zero included. A browser's field has none, so
-/// this is three looks for single bytes.
+/// Returns whether one of the other forms is mentioned anywhere, even in a parameter or with a weight of zero. A browser's field has none,
+/// so this searches for single bytes three times.
 fn mentions_another_form(value: &[u8]) -> bool {
     let ends_with = |at: usize, name: &[u8]| at.checked_sub(name.len()).is_some_and(|from| value[from..at].eq_ignore_ascii_case(name));
     memchr::memchr2_iter(b'j', b'J', value).any(|at| value.get(at..at + 4).is_some_and(|word| word.eq_ignore_ascii_case(b"json")))

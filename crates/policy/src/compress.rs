@@ -4,37 +4,38 @@
 //! a form) beside what somebody else chose (a search term), and then the length of the compressed page gives the secret away, letter by
 //! letter (BREACH). So what passes is coded without asking only where nobody is known: see [`Passed`].
 
-/// What is done about responses that are not shared.
+/// Which responses that are not shared are compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Passed {
-    /// Coded if the request carries no cookie and no credentials, or if the content is of a kind that is made for nobody: styles, scripts,
-    /// fonts, pictures.
+    /// Compress if the request carries no cookie and no credentials, or if the content is of a kind that is never personal: styles,
+    /// scripts, fonts, pictures.
     #[default]
     Safe,
-    /// Coded like all others.
+    /// Compress them like all others.
     All,
-    /// As the origin sends them.
+    /// Pass them on as the origin sends them.
     Off,
 }
 
 /// The settings of `[compress]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Compress {
-    /// Whether anything is coded here. If not, the origin is asked for what its clients accept, and what it codes is stored coded.
+    /// Whether content is compressed here. If not, the origin is asked for what its clients accept, and compressed content is stored as it
+    /// came.
     pub enabled: bool,
-    /// Media types, in lower case, without parameters; a `*` at one end stands for anything.
+    /// The media types to compress, in lower case, without parameters; a `*` at one end stands for anything.
     pub types: Vec<String>,
-    /// Shorter content stays as it is, in bytes.
+    /// The least length in bytes: shorter content stays as it is.
     pub min_size: u64,
-    /// Paths that are left alone; a `*` at the end stands for anything.
+    /// The paths that are not compressed; a `*` at the end stands for anything.
     pub exclude: Vec<String>,
-    /// What is done about responses that are not shared.
+    /// Which responses that are not shared are compressed.
     pub passed: Passed,
     /// Whether a page is the dictionary of its next version (RFC 9842).
     pub dictionaries: bool,
 }
 
-/// The types that shrink, as they are known by default.
+/// The media types that are compressed by default.
 pub const COMPRESS_TYPES: [&str; 22] = [
     "text/*",
     "*+json",
@@ -60,9 +61,9 @@ pub const COMPRESS_TYPES: [&str; 22] = [
     "image/vnd.microsoft.icon",
 ];
 
-/// Less than this fits into the packet that the head goes in.
+/// The default least length: less than this fits into the packet with the head.
 pub const COMPRESS_MIN_SIZE: u64 = 512;
-/// Longer content is never coded as a whole: it would hold a thread, and a hundred megabytes, for too long.
+/// The greatest length of content that is compressed as a whole: longer content would hold a thread, and a hundred megabytes, for too long.
 pub const COMPRESS_MAX_SIZE: u64 = 8 << 20;
 
 impl Default for Compress {
@@ -73,20 +74,20 @@ impl Default for Compress {
 }
 
 impl Compress {
-    /// Nothing is coded.
+    /// Returns settings that compress nothing.
     #[must_use]
     pub fn off() -> Self {
         Self { enabled: false, ..Self::default() }
     }
 
-    /// Whether what lies under this path may be coded at all.
+    /// Returns whether content under this path may be compressed at all.
     #[must_use]
     pub fn is_for(&self, path: &str) -> bool {
         self.enabled && !self.exclude.iter().any(|pattern| matches(pattern, path))
     }
 
-    /// Whether content of this type, and of this length if it is known, is worth it. An event stream never is: each event has to go out at
-    /// once, and is short.
+    /// Returns whether content of this type, and of this length if it is known, is worth compressing. An event stream never is: each event
+    /// has to be sent at once, and is short.
     #[must_use]
     pub fn pays_for(&self, media_type: &str, length: Option<u64>) -> bool {
         length.is_none_or(|length| length >= self.min_size)
@@ -94,7 +95,7 @@ impl Compress {
             && self.types.iter().any(|pattern| matches(pattern, media_type))
     }
 
-    /// Whether a response that is not shared may be coded. `personal`: its request says who asks.
+    /// Returns whether a response that is not shared may be compressed. `personal` says that its request shows who asks.
     #[must_use]
     pub fn may_code_passed(&self, media_type: &str, personal: bool) -> bool {
         match self.passed {
@@ -105,7 +106,7 @@ impl Compress {
     }
 }
 
-/// Content that is not written for a reader.
+/// Returns whether content of this type is never personal.
 fn is_for_nobody(media_type: &str) -> bool {
     let is = |pattern: &&str| matches(pattern, media_type);
     ["text/css", "text/javascript", "application/javascript", "application/x-javascript", "application/wasm", "font/*", "image/*"]

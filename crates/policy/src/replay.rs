@@ -8,15 +8,15 @@ use crate::{AcceptClass, forward::trusted_fields_of, request::HEADER};
 /// What a request has to be like to have a key. It may be more than one: let [`Policy::verdict`](crate::Policy::verdict) confirm it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Replay<'a> {
-    /// The site.
+    /// The number of the site.
     pub site: u16,
     /// The scheme.
     pub scheme: Scheme,
-    /// Host and port, in lower case.
+    /// The host and port, in lower case.
     pub authority: &'a str,
-    /// Path and query.
+    /// The path and query.
     pub target: &'a str,
-    /// An `Accept` of the key's class. `None`: no single one stands for all of it.
+    /// An `Accept` field of the key's class. `None`: no single field stands for all of the class.
     pub accept: Option<&'static str>,
     /// What a trusted proxy said in the fields that are part of the key.
     pub trusted_fields: Vec<(HeaderName, &'a [u8])>,
@@ -45,7 +45,7 @@ impl<'a> Replay<'a> {
 }
 
 impl AcceptClass {
-    /// What somebody sends who belongs to the class with this number.
+    /// Returns a field that a client of the class with this number sends.
     const fn example(class: u8) -> Option<&'static str> {
         const HTML: u8 = AcceptClass::Html as u8;
         const ACTIVITY_PUB: u8 = AcceptClass::ActivityPub as u8;

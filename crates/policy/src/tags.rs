@@ -6,14 +6,14 @@ use semantics::{
     targeted::{SEAWALL_CACHE_CONTROL, SURROGATE_CONTROL},
 };
 
-/// The most tags one response may have; further ones are left out. RFC 9875 §2 asks for 128 groups at least.
+/// The most tags one response may have; further ones are ignored. RFC 9875 §2 asks for 128 groups at least.
 pub const TAGS_MAX: usize = 256;
 
-/// Longer tags are left out. RFC 9875 §2 asks for 32 characters at least.
+/// The longest tag; longer ones are ignored. RFC 9875 §2 asks for 32 characters at least.
 const TAG_BYTES_MAX: usize = 256;
 
-/// Where tags stand. In each, several are separated by spaces or commas: `Surrogate-Key` and `xkey` say spaces, `Cache-Tag` commas except
-/// where nginx-helper sends it, the others commas; and no tag has either in it.
+/// The fields that contain tags. In each, several are separated by spaces or commas: `Surrogate-Key` and `xkey` define spaces, `Cache-Tag`
+/// commas except where nginx-helper sends it, the others commas; and no tag has either in it.
 const TAG_FIELDS: [HeaderName; 5] = [
     HeaderName::from_static("surrogate-key"),
     HeaderName::from_static("cache-tag"),
@@ -22,8 +22,8 @@ const TAG_FIELDS: [HeaderName; 5] = [
     HeaderName::from_static("x-cache-tags"),
 ];
 
-/// Fields that an origin writes for the cache before it. They tell visitors nothing but how the site is built, and are removed from what
-/// they see, trusted proxies too: what is stored is one head for all.
+/// The fields that an origin writes for the cache before it. They tell visitors only how the site is built, and are removed from what
+/// visitors see. They are removed for trusted proxies too: one head is stored for all.
 ///
 /// `CDN-Cache-Control` and `Cache-Groups` stay: both are meant for every cache on the way (RFC 9213 §2.1, RFC 9875 §2), and there may be
 /// one before this.
@@ -41,9 +41,9 @@ pub const DIALECT_FIELDS: [HeaderName; 8] = [
 const CACHE_GROUPS: HeaderName = HeaderName::from_static("cache-groups");
 const CACHE_GROUP_INVALIDATION: HeaderName = HeaderName::from_static("cache-group-invalidation");
 
-/// Removes what is only for us.
+/// Removes the fields that are only for this cache.
 pub fn remove_dialect(headers: &mut HeaderMap) {
-    // Hardly a response has one: looking at the names that are there is cheaper than looking each of eight up.
+    // Hardly any response has one: comparing the names that are there is cheaper than looking up each of the eight.
     if headers.keys().any(|name| DIALECT_FIELDS.contains(name)) {
         for name in &DIALECT_FIELDS {
             headers.remove(name);
@@ -51,7 +51,7 @@ pub fn remove_dialect(headers: &mut HeaderMap) {
     }
 }
 
-/// The tags of a response of the host `authority`, each once, and its cache groups as tags.
+/// Returns the tags of a response of the host `authority`, each once, and its cache groups as tags.
 #[must_use]
 pub fn tags(authority: &str, headers: &HeaderMap) -> Vec<Box<str>> {
     let mut tags: Vec<Box<str>> = Vec::new();
@@ -71,16 +71,16 @@ pub fn tags(authority: &str, headers: &HeaderMap) -> Vec<Box<str>> {
     tags
 }
 
-/// The groups that a response to an unsafe method invalidates (RFC 9875 §3), as the tags that [`tags`] gives to their members; at most
-/// [`TAGS_MAX`].
+/// Returns the groups that a response to an unsafe method invalidates (RFC 9875 §3), as the tags that [`tags`] gives to their members; at
+/// most [`TAGS_MAX`].
 #[must_use]
 pub fn invalidated_groups(authority: &str, headers: &HeaderMap) -> Vec<String> {
     groups(authority, headers, &CACHE_GROUP_INVALIDATION).take(TAGS_MAX).filter(|group| group.len() <= TAG_BYTES_MAX).collect()
 }
 
-/// The members of a list of strings; of one that cannot be read or has other members, none (RFC 9651 §4.2).
+/// Returns the members of a list of strings; none, if it cannot be read or has other members (RFC 9651 §4.2).
 ///
-/// A group is one origin's own (RFC 9875 §1.1), so its tag names the host too. No other tag has a space in it, so no response can put
+/// A group belongs to one origin (RFC 9875 §1.1), so its tag names the host too. No other tag has a space in it, so no response can put
 /// itself into another host's group by a field of another dialect.
 fn groups<'a>(authority: &'a str, headers: &HeaderMap, field: &HeaderName) -> impl Iterator<Item = String> + 'a {
     let members = list(headers.get_all(field)).unwrap_or_default();
@@ -134,7 +134,7 @@ mod tests {
         assert_eq!((tags.len(), &*tags[0]), (TAGS_MAX, "t0"));
     }
 
-    /// RFC 9875 §3: and a group of one host is nobody else's.
+    /// RFC 9875 §3. A group of one host is not a group of another.
     #[test]
     fn an_invalidation_names_the_tags_of_its_groups() {
         let invalidation = headers(&[("cache-group-invalidation", "\"scripts\", \"b\"")]);

@@ -4,16 +4,16 @@
 //! request's way through the cache costs nothing with, and the details are never made. [`Steps`] writes everything down, for an operator
 //! who asks why. So the explanation cannot drift from the rules: it is their own.
 
-/// Hears what each rule said.
+/// A listener to the results of rules.
 pub trait Trace {
-    /// A rule that ends the judgement if `applies`. Returns `applies`.
+    /// Hears of a rule that ends the judgement if `applies`. Returns `applies`.
     fn decides(&mut self, rule: &'static str, applies: bool, detail: impl FnOnce() -> String) -> bool;
 
-    /// Something that was found on the way and ends nothing.
+    /// Hears of something that was found on the way and ends nothing.
     fn notes(&mut self, rule: &'static str, detail: impl FnOnce() -> String);
 }
 
-/// Hears nothing.
+/// A listener that ignores everything.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Silent;
 
@@ -30,15 +30,15 @@ impl Trace for Silent {
 /// One rule that was tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// Its name.
+    /// The rule's name.
     pub rule: &'static str,
     /// Whether it ended the judgement.
     pub decided: bool,
-    /// What it saw.
+    /// The values that it saw.
     pub detail: String,
 }
 
-/// Writes down every rule that was tried, in order.
+/// A listener that writes down every rule that was tried, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Steps(pub Vec<Step>);
 

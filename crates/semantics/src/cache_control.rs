@@ -16,23 +16,23 @@ use http::{
 use crate::request::{RequestFields, Slot};
 use directive::{Directive, Directives};
 
-/// Whole seconds, at most 2^31: what is larger is taken as that (RFC 9111 §1.2.2).
+/// A number of whole seconds, at most 2^31; a larger number is taken as 2^31 (RFC 9111 §1.2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct DeltaSeconds(u32);
 
 impl DeltaSeconds {
-    /// No time at all.
+    /// Zero seconds.
     pub const ZERO: Self = Self(0);
     /// 2^31 seconds, 68 years.
     pub const MAX: Self = Self(1 << 31);
 
-    /// `secs`, or [`Self::MAX`] if that is less.
+    /// Returns `secs` seconds, or [`Self::MAX`] if `secs` is larger than that.
     #[must_use]
     pub fn from_secs(secs: u64) -> Self {
         u32::try_from(secs).map_or(Self::MAX, Self).min(Self::MAX)
     }
 
-    /// Reads `1*DIGIT`; none if there is anything else.
+    /// Reads `1*DIGIT`; returns `None` if there is anything else.
     #[must_use]
     pub fn parse(digits: &[u8]) -> Option<Self> {
         let number =
@@ -40,39 +40,39 @@ impl DeltaSeconds {
         if digits.is_empty() { None } else { digits.iter().try_fold(0, number).map(Self::from_secs) }
     }
 
-    /// As a duration.
+    /// Returns the seconds as a `Duration`.
     #[must_use]
     pub const fn as_duration(self) -> Duration {
         Duration::from_secs(self.0 as u64)
     }
 
-    /// As a number.
+    /// Returns the seconds as a number.
     #[must_use]
     pub const fn as_secs(self) -> u32 {
         self.0
     }
 }
 
-/// `no-cache` and `private`: absent, for the whole response, or for the fields they name (RFC 9111 §5.2.2.4, §5.2.2.7).
+/// The forms of `no-cache` and `private`: absent, for the whole response, or for the fields they name (RFC 9111 §5.2.2.4, §5.2.2.7).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Qualified {
-    /// Not there.
+    /// The directive is absent.
     #[default]
     Absent,
-    /// Without an argument, or with one that cannot be read.
+    /// The directive has no argument, or one that cannot be read: it concerns the whole response.
     Whole,
-    /// For these fields alone; never empty.
+    /// The directive concerns these fields alone; never empty.
     Fields(Vec<HeaderName>),
 }
 
 impl Qualified {
-    /// Whether the directive is there in either form.
+    /// Returns whether the directive is there in either form.
     #[must_use]
     pub const fn is_present(&self) -> bool {
         !matches!(self, Self::Absent)
     }
 
-    /// For the fields that a list names; for the whole response if it cannot be read.
+    /// Returns the form for the fields that a list names; [`Self::Whole`] if the list cannot be read.
     pub(crate) fn of_names(list: &[u8]) -> Self {
         field_names(list).map_or(Self::Whole, Self::Fields)
     }
@@ -111,18 +111,18 @@ pub struct ResponseDirectives {
     pub s_maxage: Option<DeltaSeconds>,
     pub stale_while_revalidate: Option<DeltaSeconds>,
     pub stale_if_error: Option<DeltaSeconds>,
-    /// The directives come from a targeted field, which also takes the place of `Expires` (RFC 9213 §2.1).
+    /// Whether the directives come from a targeted field, which also takes the place of `Expires` (RFC 9213 §2.1).
     pub targeted: bool,
 }
 
 impl ResponseDirectives {
-    /// The directives of every `Cache-Control` line.
+    /// Returns the directives of every `Cache-Control` line.
     #[must_use]
     pub fn of(headers: &HeaderMap) -> Self {
         Self::of_lines(headers.get_all(CACHE_CONTROL))
     }
 
-    /// The directives of these lines.
+    /// Returns the directives of these lines.
     pub(crate) fn of_lines(lines: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Self {
         let mut directives = Self::default();
         for line in lines {
@@ -146,7 +146,7 @@ impl ResponseDirectives {
             12 if is("no-transform") => self.no_transform = true,
             14 if is("stale-if-error") => lower(&mut self.stale_if_error, directive.lifetime()),
             15 if is("must-revalidate") => self.must_revalidate = true,
-            // It permits too: it overrides no-store.
+            // This directive also permits: it overrides no-store.
             15 if is("must-understand") => self.must_understand |= directive.is_sound_flag(),
             16 if is("proxy-revalidate") => self.proxy_revalidate = true,
             22 if is("stale-while-revalidate") => lower(&mut self.stale_while_revalidate, directive.lifetime()),
@@ -155,12 +155,12 @@ impl ResponseDirectives {
     }
 }
 
-/// How stale a response a client takes (RFC 9111 §5.2.1.2).
+/// How stale a response may be that a client accepts (RFC 9111 §5.2.1.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MaxStale {
-    /// At most this long after its freshness lifetime.
+    /// A response is accepted at most this long after its freshness lifetime.
     Seconds(DeltaSeconds),
-    /// However stale.
+    /// A response is accepted however stale it is.
     Any,
 }
 
@@ -178,7 +178,7 @@ pub struct RequestDirectives {
 }
 
 impl RequestDirectives {
-    /// No directive at all: also what to use where clients are not to have a say.
+    /// The directives of a request without any; also used where clients may not influence the cache.
     pub const NONE: Self = Self {
         no_cache: false,
         no_store: false,
@@ -189,7 +189,7 @@ impl RequestDirectives {
         stale_if_error: None,
     };
 
-    /// The directives of a request: two comparisons and no allocation if it has neither `Cache-Control` nor `Pragma`.
+    /// Returns the directives of a request: two comparisons and no allocation if it has neither `Cache-Control` nor `Pragma`.
     ///
     /// `Pragma: no-cache` is read only without a `Cache-Control` (RFC 9111 §5.4).
     #[must_use]
@@ -203,7 +203,7 @@ impl RequestDirectives {
         directives
     }
 
-    /// Whether there is nothing to obey.
+    /// Returns whether the request has no directive to obey.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::NONE
@@ -246,7 +246,7 @@ fn pragma_no_cache(fields: &RequestFields<'_>) -> bool {
     }
 }
 
-/// Of repeated values the lower counts: an origin that contradicts itself must never be cached longer than it meant.
+/// Keeps the lower of repeated values: an origin that contradicts itself must never be cached longer than it meant.
 fn lower<T: Ord + Copy>(value: &mut Option<T>, other: T) {
     *value = Some(value.map_or(other, |value| value.min(other)));
 }

@@ -3,50 +3,50 @@
 //! Everything is derived from one [`Outcome`]; `X-Cache` says the same in the words nginx made common. Lines of caches nearer the origin stay
 //! before ours (§2): keeping them is up to the caller. Writing does not allocate beyond what the buffer needs to grow.
 
-/// The name this cache goes by.
+/// The name of this cache in `Cache-Status`.
 pub const NAME: &str = "seawall";
 
-/// How the response came about.
+/// How a response was produced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// A fresh stored response.
+    /// A fresh stored response was served.
     Hit,
-    /// A stale stored response, while another request refreshes it (RFC 5861 §3).
+    /// A stale stored response was served, while another request refreshes it (RFC 5861 §3).
     Updating,
-    /// A stale stored response, because the origin failed (RFC 5861 §4, RFC 9111 §4.2.4).
+    /// A stale stored response was served, because the origin failed (RFC 5861 §4, RFC 9111 §4.2.4).
     Stale {
         /// Whether this very request went to the origin. If not, the origin was known to be down, and this is a hit in RFC 9211's words.
         forwarded: bool,
     },
-    /// A stale stored response that the origin confirmed with 304.
+    /// A stale stored response was served after the origin confirmed it with 304.
     Revalidated,
-    /// The origin's response.
+    /// The origin's response was served.
     Forwarded(Forwarded),
 }
 
 /// Why a request was forwarded (RFC 9211 §2.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Forwarded {
-    /// The cache is configured not to handle it.
+    /// The cache is configured not to handle the request.
     Bypass,
-    /// The method's semantics require it.
+    /// The method's semantics require forwarding.
     Method,
-    /// Nothing stored for the target URI.
+    /// Nothing was stored for the target URI.
     UriMiss,
-    /// Something stored for the target URI, but the nominated fields differ.
+    /// Something was stored for the target URI, but the nominated fields differ.
     VaryMiss,
-    /// Nothing stored, and which of the two it is is unknown.
+    /// Nothing that fits was stored, and it is unknown which of the two misses it is.
     Miss,
-    /// A fresh response was there, but the request's own directives forbade it.
+    /// A fresh response was stored, but the request's own directives forbade it.
     Request,
-    /// A stale response was there.
+    /// A stale response was stored.
     Stale,
-    /// A partial response was there that lacked what was asked for.
+    /// A partial response was stored that lacked what was asked for.
     Partial,
 }
 
 impl Forwarded {
-    /// The value of the `fwd` parameter.
+    /// Returns the value of the `fwd` parameter.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl Forwarded {
 }
 
 impl Outcome {
-    /// Why the request was forwarded; `None` if it was not, which makes it a hit (RFC 9211 §2.1).
+    /// Returns why the request was forwarded; `None` if it was not, which makes it a hit (RFC 9211 §2.1).
     #[must_use]
     pub const fn forwarded(self) -> Option<Forwarded> {
         match self {
@@ -73,7 +73,7 @@ impl Outcome {
         }
     }
 
-    /// The value of `X-Cache`.
+    /// Returns the value of `X-Cache`.
     #[must_use]
     pub const fn x_cache(self) -> &'static str {
         match self {
@@ -88,25 +88,25 @@ impl Outcome {
     }
 }
 
-/// One member of `Cache-Status`.
+/// One member of the `Cache-Status` field (RFC 9211 §2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheStatus<'a> {
-    /// What happened.
+    /// How the response was produced.
     pub outcome: Outcome,
     /// The status the origin sent, if the request was forwarded and answered (§2.3). Not written on a hit.
     pub fwd_status: Option<u16>,
-    /// Remaining freshness lifetime in seconds; negative for a stale response (§2.4).
+    /// The remaining freshness lifetime in seconds; negative for a stale response (§2.4).
     pub ttl: Option<i64>,
     /// Whether the response was stored (§2.5). Not written on a hit.
     pub stored: bool,
-    /// Whether the request shared another's way to the origin (§2.6). Not written on a hit.
+    /// Whether the request shared another request's way to the origin (§2.6). Not written on a hit.
     pub collapsed: bool,
-    /// The rule that decided, or whatever else explains it (§2.8).
+    /// The rule that decided, or whatever else explains the outcome (§2.8).
     pub detail: Option<&'a str>,
 }
 
 impl CacheStatus<'_> {
-    /// An outcome about which nothing more is known yet.
+    /// Creates a member with an outcome alone.
     #[must_use]
     pub const fn new(outcome: Outcome) -> Self {
         Self { outcome, fwd_status: None, ttl: None, stored: false, collapsed: false, detail: None }
@@ -143,14 +143,14 @@ impl CacheStatus<'_> {
         }
     }
 
-    /// The value of `X-Cache`: `HIT`, `MISS`, `STALE`, `UPDATING`, `REVALIDATED`, `EXPIRED` or `BYPASS`.
+    /// Returns the value of `X-Cache`: `HIT`, `MISS`, `STALE`, `UPDATING`, `REVALIDATED`, `EXPIRED` or `BYPASS`.
     #[must_use]
     pub const fn x_cache(&self) -> &'static str {
         self.outcome.x_cache()
     }
 }
 
-/// sf-integer (RFC 8941 §3.3.1): at most fifteen digits, so larger values are cut to that.
+/// Writes an sf-integer (RFC 8941 §3.3.1). It has at most fifteen digits, so larger values are cut to that.
 fn write_integer(value: i64, out: &mut Vec<u8>) {
     const MAX: u64 = 999_999_999_999_999;
     let mut rest = value.unsigned_abs().min(MAX);
@@ -161,7 +161,7 @@ fn write_integer(value: i64, out: &mut Vec<u8>) {
     let mut at = digits.len();
     loop {
         at -= 1;
-        // Always below ten.
+        // The rest is always below ten.
         digits[at] = b'0' + u8::try_from(rest % 10).unwrap_or_default();
         rest /= 10;
         if rest == 0 {
@@ -171,8 +171,8 @@ fn write_integer(value: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// sf-token if `text` is one, else sf-string (RFC 8941 §3.3.3, §3.3.4), which has no room for anything but printable ASCII: the rest
-/// becomes `?`.
+/// Writes `text` as an sf-token if it is one, else as an sf-string (RFC 8941 §3.3.3, §3.3.4). A string may contain only printable ASCII:
+/// everything else becomes `?`.
 fn write_token_or_string(text: &str, out: &mut Vec<u8>) {
     if is_token(text.as_bytes()) {
         out.extend_from_slice(text.as_bytes());
@@ -237,7 +237,7 @@ mod tests {
             (fwd(Forwarded::Miss), "seawall; fwd=miss", "MISS"),
             (fwd(Forwarded::Request), "seawall; fwd=request", "BYPASS"),
             (fwd(Forwarded::Partial), "seawall; fwd=partial", "MISS"),
-            // What only a forwarded request has is left out on a hit.
+            // Parameters that only a forwarded request has are left out on a hit.
             (CacheStatus { fwd_status: Some(200), stored: true, collapsed: true, ..new(Outcome::Hit) }, "seawall; hit", "HIT"),
         ];
         for (status, expected, x_cache) in cases {

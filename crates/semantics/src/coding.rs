@@ -30,10 +30,11 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// All of them: the one that is preferred where the client does not care comes first. Made at leisure, Brotli is the smallest.
+    /// All codings. The one that is preferred where the client has no preference comes first. When there is time to compress well, Brotli
+    /// is the smallest.
     pub const ALL: [Self; 3] = [Self::Brotli, Self::Zstd, Self::Gzip];
 
-    /// Its name in fields.
+    /// Returns the coding's name in fields.
     #[must_use]
     pub const fn token(self) -> &'static str {
         match self {
@@ -43,7 +44,7 @@ impl Coding {
         }
     }
 
-    /// What a file's name ends in that holds content so coded.
+    /// Returns the extension of the name of a file whose content has this coding.
     #[must_use]
     pub const fn extension(self) -> &'static str {
         match self {
@@ -53,7 +54,7 @@ impl Coding {
         }
     }
 
-    /// The one of this name, in any case; `x-gzip` is `gzip` (RFC 9110 §8.4.1.3).
+    /// Returns the coding of this name, in any case; `x-gzip` is `gzip` (RFC 9110 §8.4.1.3).
     #[must_use]
     pub const fn of_token(token: &[u8]) -> Option<Self> {
         if token.eq_ignore_ascii_case(b"gzip") || token.eq_ignore_ascii_case(b"x-gzip") {
@@ -73,61 +74,61 @@ impl Coding {
 pub struct CodingSet(u8);
 
 impl CodingSet {
-    /// None: identity alone.
+    /// The empty set: identity alone.
     pub const EMPTY: Self = Self(0);
-    /// All.
+    /// The set of all codings.
     pub const ALL: Self = Self(0b111);
 
-    /// The set that these bits stand for: one for each coding, in the order of their declaration.
+    /// Returns the set that these bits stand for: one bit for each coding, in the order of their declaration.
     #[must_use]
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits & Self::ALL.0)
     }
 
-    /// The set with `coding` in it.
+    /// Returns the set with `coding` in it.
     #[must_use]
     pub const fn with(self, coding: Coding) -> Self {
         Self(self.0 | 1 << coding as u8)
     }
 
-    /// The set without `coding`.
+    /// Returns the set without `coding`.
     #[must_use]
     pub const fn without(self, coding: Coding) -> Self {
         Self(self.0 & !(1 << coding as u8))
     }
 
-    /// Whether `coding` is in it.
+    /// Returns whether `coding` is in the set.
     #[must_use]
     pub const fn contains(self, coding: Coding) -> bool {
         self.0 & 1 << coding as u8 != 0
     }
 
-    /// Whether there is none in it.
+    /// Returns whether the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 }
 
-/// Weights in thousandths; `None` is a coding that is not named.
+/// A weight in thousandths; `None` for a coding that is not named.
 type Weight = Option<u16>;
 
-/// What a request accepts: `Accept-Encoding`, read once.
+/// What a request accepts: its `Accept-Encoding`, read once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Accepted {
     gzip: u16,
     brotli: u16,
     zstd: u16,
-    /// `None`: acceptable, and the last choice.
+    /// The weight of the identity. `None`: it is acceptable, and the last choice.
     identity: Weight,
 }
 
 impl Accepted {
-    /// Identity and nothing else.
+    /// Accepts the identity and nothing else.
     pub const IDENTITY: Self = Self { gzip: 0, brotli: 0, zstd: 0, identity: None };
     const ALL: Self = Self { gzip: 1000, brotli: 1000, zstd: 1000, identity: None };
 
-    /// Of a request. Never allocates.
+    /// Returns what a request accepts. Never allocates.
     ///
     /// `q=0` refuses, `*` stands for whatever is not named. A malformed weight refuses its coding: identity is never wrong. A request
     /// without the field may be sent any coding, but those that send none are mostly scripts that decode none.
@@ -136,7 +137,7 @@ impl Accepted {
         let mut named = Named::default();
         match request.accept_encoding {
             Slot::Absent => return Self::IDENTITY,
-            // What browsers send; only a shortcut.
+            // This is what browsers send; the arm is only a shortcut.
             Slot::One(b"gzip, deflate, br, zstd") => return Self::ALL,
             Slot::One(b"gzip, deflate, br") => return Self { zstd: 0, ..Self::ALL },
             Slot::One(line) => named.line(line),
@@ -147,7 +148,7 @@ impl Accepted {
         Self { gzip: weight(named.gzip), brotli: weight(named.brotli), zstd: weight(named.zstd), identity }
     }
 
-    /// The coding of the form to be sent, of those that are at hand; `None` is the identity.
+    /// Returns the coding of the form to send, out of those that are at hand; `None` is the identity.
     ///
     /// The greatest weight wins, and the order of [`Coding::ALL`] between equal ones. Where the client refuses whatever is there, the
     /// identity is sent: the field may be disregarded (§12.5.3), and an answer is worth more than a 406.
@@ -164,13 +165,13 @@ impl Accepted {
         if self.identity.is_some_and(|identity| identity > best.0) { None } else { best.1 }
     }
 
-    /// Whether a form in this coding may be sent.
+    /// Returns whether a form in this coding may be sent.
     #[must_use]
     pub const fn accepts(self, coding: Coding) -> bool {
         self.weight(coding) > 0
     }
 
-    /// Whether the identity may be sent.
+    /// Returns whether the identity may be sent.
     #[must_use]
     pub const fn accepts_identity(self) -> bool {
         !matches!(self.identity, Some(0))
@@ -185,7 +186,7 @@ impl Accepted {
     }
 }
 
-/// What was named so far. A coding once refused stays refused.
+/// The codings named so far. A coding that was refused once stays refused.
 #[derive(Default)]
 struct Named {
     gzip: Weight,
@@ -214,7 +215,8 @@ impl Named {
     }
 }
 
-/// Whether a request names a coding of this name, and does not refuse it. `*` does not count: it names nothing that nobody expects.
+/// Returns whether a request names a coding of this name, and does not refuse it. `*` does not count: it cannot mean a coding that few
+/// clients know.
 pub(crate) fn accepts_token(request: &RequestFields<'_>, name: &[u8]) -> bool {
     let mut accepted = None;
     request.lines.for_each("accept-encoding", |line| {
@@ -228,7 +230,7 @@ pub(crate) fn accepts_token(request: &RequestFields<'_>, name: &[u8]) -> bool {
     accepted == Some(true)
 }
 
-/// The weight among the parameters of a member, in thousandths: 1000 without any, 0 if it is malformed (RFC 9110 §12.4.2).
+/// Returns the weight among the parameters of a member, in thousandths: 1000 without any, 0 if it is malformed (RFC 9110 §12.4.2).
 fn weight(parameters: &[u8]) -> u16 {
     let mut weight = 1000;
     for parameter in parameters.split(|&b| b == b';') {
@@ -241,7 +243,8 @@ fn weight(parameters: &[u8]) -> u16 {
     weight
 }
 
-/// Thousandths. More digits than three are read as far as they count: some clients print a float.
+/// Reads a weight in thousandths. A weight with more than three digits after the point is read as far as they count: some clients print a
+/// float.
 fn qvalue(value: &[u8]) -> Option<u16> {
     let (whole, fraction) = match value {
         [whole] => (*whole, &b""[..]),
@@ -254,7 +257,7 @@ fn qvalue(value: &[u8]) -> Option<u16> {
     let digit = |at: usize| fraction.get(at).map_or(0, |digit| u16::from(digit - b'0'));
     let thousandths = digit(0) * 100 + digit(1) * 10 + digit(2);
     match whole {
-        // Not zero, and so not a refusal.
+        // The weight is not zero, so it does not refuse.
         b'0' if thousandths == 0 && fraction.iter().any(|digit| *digit != b'0') => Some(1),
         b'0' => Some(thousandths),
         b'1' if thousandths == 0 => Some(1000),
@@ -262,10 +265,10 @@ fn qvalue(value: &[u8]) -> Option<u16> {
     }
 }
 
-/// Room for a tag with a coding in it, without an allocation in nearly all cases.
+/// An entity tag, with room for one that names a coding, without an allocation in nearly all cases.
 pub type Tag = SmallVec<[u8; 96]>;
 
-/// The entity tag of a form: `"abc"` becomes `"abc-br"`. A weak or malformed tag stays what it is: it stands for all forms.
+/// Returns the entity tag of a form: `"abc"` becomes `"abc-br"`. A weak or malformed tag stays what it is: it stands for all forms.
 #[must_use]
 pub fn tag_of(identity: &[u8], coding: Option<Coding>) -> Tag {
     let mut tag = Tag::from_slice(identity);
@@ -280,16 +283,16 @@ pub fn tag_of(identity: &[u8], coding: Option<Coding>) -> Tag {
     tag
 }
 
-/// Whether each form has a tag of its own: that of the identity is strong.
+/// Returns whether each form has a tag of its own, which is so if the tag of the identity is strong.
 #[must_use]
 pub const fn has_own_tags(identity: &[u8]) -> bool {
     matches!(identity, [b'"', .., b'"'])
 }
 
-/// Evaluates the conditions of a request on a representation that has forms, and says which form they are about; without conditions it is
-/// `chosen`. See [`evaluate`].
+/// Evaluates the conditions of a request on a representation that has forms, and returns which form they are about; without conditions it
+/// is `chosen`. See [`evaluate`].
 ///
-/// A client that holds some form of the current representation is told that it still holds, also if a better form would be chosen now.
+/// A client that holds some form of the current representation is told that its copy is current, even if a better form would be chosen now.
 /// Only a form that it accepts counts.
 #[must_use]
 pub fn evaluate_forms(
@@ -308,7 +311,7 @@ pub fn evaluate_forms(
     if !tagged || !etag.is_some_and(has_own_tags) {
         return (first, chosen);
     }
-    // What the conditions come to for the form that they name: a form that was named answers them, one that was not does not.
+    // A form that the conditions name answers them; a form that they do not name does not.
     let answers = |outcome: Precondition| match outcome {
         Precondition::NotModified => true,
         Precondition::Proceed => !request.if_none_match.is_present(),
@@ -328,18 +331,18 @@ pub fn evaluate_forms(
     (first, chosen)
 }
 
-/// Whether a response may be given a coding: it has none, it is whole, it has content, and nobody forbids it (RFC 9111 §5.2.2.6). A digest
-/// of the content would no longer be right (RFC 9530).
+/// Returns whether a response may be given a coding: it has none yet, it is whole, it has content, and nobody forbids it (RFC 9111
+/// §5.2.2.6). It must not have a digest of its content, which would become wrong (RFC 9530).
 #[must_use]
 pub fn may_be_coded(status: StatusCode, response: &HeaderMap) -> bool {
     let whole =
         !matches!(status, StatusCode::PARTIAL_CONTENT | StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) && !status.is_informational();
-    // Looking at the names that are there is cheaper than looking each of six up.
+    // Comparing the names that are there is cheaper than looking up each of the six.
     whole && !response.keys().any(|name| BOUND_TO_BYTES.contains(name)) && !forbids_transformation(response)
 }
 
-/// Fields that would be wrong with other bytes: a coding or a part there is already, and digests of content as it is sent (RFC 9530, and what
-/// came before it).
+/// Fields that would be wrong with other bytes: they say that a coding or a part is there already, or are digests of content as it is sent
+/// (RFC 9530 and its predecessors).
 const BOUND_TO_BYTES: [HeaderName; 6] = [
     CONTENT_ENCODING,
     CONTENT_RANGE,
@@ -349,13 +352,13 @@ const BOUND_TO_BYTES: [HeaderName; 6] = [
     HeaderName::from_static("content-md5"),
 ];
 
-/// `no-transform` in any line of `Cache-Control`.
+/// Returns whether any line of `Cache-Control` has `no-transform`.
 fn forbids_transformation(response: &HeaderMap) -> bool {
     let mut members = response.get_all(CACHE_CONTROL).into_iter().flat_map(|line| members(line.as_bytes()));
     members.any(|member| trim_ows(&member[..separator(member, b'=')]).eq_ignore_ascii_case(b"no-transform"))
 }
 
-/// The media type of a response without its parameters, in lower case; empty if it has none.
+/// Returns the media type of a response without its parameters, in lower case; empty if it has none.
 #[must_use]
 pub fn media_type(response: &HeaderMap) -> Cow<'_, str> {
     let value = response.get(CONTENT_TYPE).map_or(&b""[..], HeaderValue::as_bytes);
@@ -427,7 +430,7 @@ mod tests {
             (&["identity;q=1, gzip;q=0.5"], all, None),
             (&["identity;q=0.5, gzip;q=1"], all, Some(Gzip)),
             (&["gzip, identity;q=0"], all, Some(Gzip)),
-            // Nothing that is acceptable is there: the field may be disregarded.
+            // No acceptable form is there: the field may be disregarded.
             (&["gzip, identity;q=0"], CodingSet::EMPTY, None),
             (&["compress, *;q=0"], all, None),
             // A malformed weight refuses, and what is refused stays so.
@@ -486,7 +489,7 @@ mod tests {
             ("if-none-match", "\"a\"", Some(Brotli), browser, (NotModified, None)),
             ("if-none-match", "\"b-br\"", Some(Brotli), browser, (Proceed, Some(Brotli))),
             ("if-none-match", "*", Some(Brotli), browser, (NotModified, Some(Brotli))),
-            // It has a form that it would not take now.
+            // The client has a form that it would not accept now.
             ("if-none-match", "\"a-zstd\"", Some(Brotli), browser, (Proceed, Some(Brotli))),
             ("if-none-match", "\"a-gzip\"", None, "", (Proceed, None)),
             ("if-match", "\"a\"", Some(Gzip), browser, (Proceed, Some(Gzip))),

@@ -13,17 +13,18 @@ use http::{
 
 use crate::{cache_control::DeltaSeconds, entity_tag::EntityTag, list::trim_ows, validation::freshen};
 
-/// The value of `Content-Range` in a 206: which bytes of how many.
+/// The value of `Content-Range` in a 206: which bytes out of how many.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentRange {
-    /// The bytes; never empty.
+    /// The range of bytes; never empty.
     pub range: Range<u64>,
-    /// The length of the whole, if it is known.
+    /// The length of the whole representation, if it is known.
     pub complete_length: Option<u64>,
 }
 
 impl ContentRange {
-    /// Of a response; `None` if it has none, has several, or one that is malformed or contradicts itself (§14.4).
+    /// Reads it from the fields of a response; `None` if there is none, there are several, or it is malformed or contradicts itself
+    /// (§14.4).
     #[must_use]
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         let mut lines = headers.get_all(CONTENT_RANGE).iter();
@@ -47,28 +48,28 @@ fn split(value: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
     Some((&value[..place], &value[place + 1..]))
 }
 
-/// 1*DIGIT below 2^63: no part of anything longer is put together here.
+/// Reads 1*DIGIT below 2^63: longer representations are never put together here.
 fn position(digits: &[u8]) -> Option<u64> {
     DeltaSeconds::parse(digits)?;
     std::str::from_utf8(digits).ok()?.parse().ok().filter(|position| *position < 1 << 63)
 }
 
-/// The length of the whole whose first `length` bytes a 206 with these fields has as its content; `None` if it is no beginning, or if there is
-/// nothing left to ask for. A 206 whose `Content-Range` does not fit its content is nothing that can be built on.
+/// Returns the length of the whole representation, if a 206 with these fields and `length` bytes of content is its beginning. `None` if it
+/// is not a beginning, or if there is nothing left to ask for. A 206 whose `Content-Range` does not fit its content cannot be relied on.
 #[must_use]
 pub fn whole_of_beginning(headers: &HeaderMap, length: u64) -> Option<u64> {
     let ContentRange { range, complete_length } = ContentRange::of(headers)?;
     complete_length.filter(|complete| range == (0..length) && length < *complete)
 }
 
-/// The tag by which parts may be joined: what to ask with in `If-Range`.
+/// Returns the tag by which parts may be joined, to be sent in `If-Range`.
 #[must_use]
 pub fn strong_tag(headers: &HeaderMap) -> Option<&HeaderValue> {
     headers.get(ETAG).filter(|tag| EntityTag::parse(tag.as_bytes()).is_some_and(|tag| !tag.weak))
 }
 
-/// The fields of the whole, of `complete_length` bytes, that a stored beginning of `length` bytes and a 206 with the rest are; `None` if it is
-/// not the rest, or not certainly of the same representation.
+/// Returns the fields of the whole representation, of `complete_length` bytes, that consists of a stored beginning of `length` bytes and a
+/// 206 with the rest. `None` if the 206 is not the rest, or not certainly of the same representation.
 #[must_use]
 pub fn combined(beginning: &HeaderMap, length: u64, complete_length: u64, rest: &HeaderMap) -> Option<HeaderMap> {
     let fits = ContentRange { range: length..complete_length, complete_length: Some(complete_length) };

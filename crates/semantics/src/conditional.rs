@@ -12,22 +12,22 @@ use crate::{
     timestamp::Timestamp,
 };
 
-/// What the conditions of a request say.
+/// The result of evaluating the conditions of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precondition {
-    /// Answer as if there were none.
+    /// Answer as if there were no conditions.
     Proceed,
-    /// 304, with [`not_modified_fields`].
+    /// Answer 304, with [`not_modified_fields`].
     NotModified,
-    /// 412.
+    /// Answer 412.
     Failed,
 }
 
 /// Evaluates the conditions in the order of RFC 9110 §13.2.2. Never allocates.
 ///
-/// To be called only where the answer without conditions would be successful (§13.2.1): `*` then always finds a representation. `etag` is
-/// the tag of the form that would be sent, coding included. Without `last_modified` the date conditions are ignored; RFC 9111 §4.3.2 lets
-/// a cache pass the stored `Date` instead. A date that is malformed or on several lines is ignored (§13.1.3, §13.1.4).
+/// Call it only where the answer without conditions would be successful (§13.2.1): `*` then always finds a representation. `etag` is the
+/// tag of the form that would be sent, coding included. Without `last_modified` the date conditions are ignored; RFC 9111 §4.3.2 lets a
+/// cache pass the stored `Date` instead. A date that is malformed or on several lines is ignored (§13.1.3, §13.1.4).
 #[must_use]
 pub fn evaluate(method: &Method, fields: &RequestFields<'_>, etag: Option<&[u8]>, last_modified: Option<Timestamp>) -> Precondition {
     let etag = etag.and_then(EntityTag::parse);
@@ -42,7 +42,7 @@ pub fn evaluate(method: &Method, fields: &RequestFields<'_>, etag: Option<&[u8]>
     }
 
     if fields.if_none_match.is_present() {
-        // It wins over If-Modified-Since even where it is empty or malformed: the client speaks tags.
+        // If-None-Match wins over If-Modified-Since even where it is empty or malformed: the client uses tags.
         match field_selects(fields.if_none_match, "if-none-match", fields.lines, etag, EntityTag::weak_eq) {
             true if is_read => Precondition::NotModified,
             true => Precondition::Failed,
@@ -55,16 +55,17 @@ pub fn evaluate(method: &Method, fields: &RequestFields<'_>, etag: Option<&[u8]>
     }
 }
 
-/// Whether the representation changed after the date in `slot`; `None` if either side has no usable date. Field dates are whole seconds.
+/// Returns whether the representation changed after the date in `slot`; `None` if either side has no usable date. Field dates are whole
+/// seconds.
 fn modified_after(slot: Slot<'_>, last_modified: Option<Timestamp>) -> Option<bool> {
     let date = parse_http_date(slot.one()?)?;
     Some(last_modified?.as_secs() > date.as_secs())
 }
 
-/// The fields of a 304 made from the stored fields of the 200 (RFC 9110 §15.4.5).
+/// Returns the fields of a 304 made from the stored fields of the 200 (RFC 9110 §15.4.5).
 ///
-/// `Last-Modified` goes along only without `ETag`, where it is the one validator left. Everything else would repeat what the client has;
-/// `Set-Cookie` would do harm. `Age` and the status fields are the caller's.
+/// `Last-Modified` is included only without `ETag`, where it is the only validator left. Everything else would repeat what the client has;
+/// `Set-Cookie` would do harm. The caller adds `Age` and the status fields.
 #[must_use]
 pub fn not_modified_fields(stored: &HeaderMap) -> HeaderMap {
     const CARRIED: [HeaderName; 6] = [CACHE_CONTROL, CONTENT_LOCATION, DATE, ETAG, EXPIRES, VARY];

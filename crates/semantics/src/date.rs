@@ -10,22 +10,22 @@ const DAYS: [&[u8; 3]; 7] = [b"Sun", b"Mon", b"Tue", b"Wed", b"Thu", b"Fri", b"S
 const LONG_DAYS: [&[u8]; 7] = [b"Sunday", b"Monday", b"Tuesday", b"Wednesday", b"Thursday", b"Friday", b"Saturday"];
 const MONTHS: [&[u8; 3]; 12] = [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
 const DAY_SECS: u64 = 86_400;
-/// 9999-12-31 23:59:59, the last moment that four digits of a year can say.
+/// The last moment that a year of four digits can express: 9999-12-31 23:59:59.
 const LAST: u64 = 253_402_300_799;
-/// Where the two-digit years change century if nothing is known of the present: 70 to 99 are 19xx, 00 to 69 are 20xx.
+/// The last moment of 2019, which stands for the present where that is unknown: years 70 to 99 are then 19xx, and 00 to 69 are 20xx.
 const PIVOT: Timestamp = Timestamp::from_secs(1_577_836_799);
 
-/// The moment an HTTP date names; none if it is malformed or before 1970.
+/// Returns the moment that an HTTP date names; `None` if it is malformed or before 1970.
 ///
-/// A date before 1970 is none because every use then does the safe thing: `Expires` has passed, a precondition is ignored.
-/// Two-digit years are taken from 1970 to 2069; [`parse_http_date_at`] knows better.
+/// A date before 1970 is `None` because every use then does the safe thing: `Expires` has passed, a precondition is ignored. Two-digit
+/// years are read as 1970 to 2069; [`parse_http_date_at`] reads them relative to a given time.
 #[must_use]
 pub fn parse_http_date(value: &[u8]) -> Option<Timestamp> {
     parse_http_date_at(value, PIVOT)
 }
 
-/// As [`parse_http_date`], with a two-digit year read as of `now`: one that would be more than 50 years in the future is the most recent
-/// year in the past with the same digits (RFC 9110 §5.6.7).
+/// Returns the moment that an HTTP date names, with a two-digit year read relative to `now`: a year that would be more than 50 years in the
+/// future is the most recent year in the past with the same digits (RFC 9110 §5.6.7). Otherwise like [`parse_http_date`].
 #[must_use]
 pub fn parse_http_date_at(value: &[u8], now: Timestamp) -> Option<Timestamp> {
     let value = value.trim_ascii();
@@ -36,7 +36,8 @@ pub fn parse_http_date_at(value: &[u8], now: Timestamp) -> Option<Timestamp> {
     }
 }
 
-/// The moment as an IMF-fixdate, the only format to send: `Sun, 06 Nov 1994 08:49:37 GMT`. What lies beyond the year 9999 becomes its end.
+/// Returns the moment as an IMF-fixdate, the only format to send: `Sun, 06 Nov 1994 08:49:37 GMT`. A moment beyond the year 9999 becomes
+/// the end of that year.
 #[must_use]
 pub fn format_http_date(at: Timestamp) -> [u8; 29] {
     let secs = at.as_secs().min(LAST);
@@ -54,7 +55,7 @@ pub fn format_http_date(at: Timestamp) -> [u8; 29] {
     out
 }
 
-/// `Sun, 06 Nov 1994 08:49:37 GMT`
+/// Reads `Sun, 06 Nov 1994 08:49:37 GMT`.
 fn imf_fixdate(value: &[u8]) -> Option<Timestamp> {
     let value: &[u8; 29] = value.try_into().ok()?;
     let shape = value[3..5] == *b", " && value[7] == b' ' && value[11] == b' ' && value[16] == b' ' && gmt(&value[25..]);
@@ -64,7 +65,7 @@ fn imf_fixdate(value: &[u8]) -> Option<Timestamp> {
     moment(digits(&value[12..16])?, month(&value[8..11])?, digits(&value[5..7])?, time(&value[17..25])?)
 }
 
-/// `Sunday, 06-Nov-94 08:49:37 GMT`, obsolete; `rest` begins with the comma.
+/// Reads `Sunday, 06-Nov-94 08:49:37 GMT`, which is obsolete; `rest` begins with the comma.
 fn rfc850(day: &[u8], rest: &[u8], now: Timestamp) -> Option<Timestamp> {
     let rest: &[u8; 24] = rest.try_into().ok()?;
     let shape = rest[1] == b' ' && rest[4] == b'-' && rest[8] == b'-' && rest[11] == b' ' && gmt(&rest[20..]);
@@ -73,7 +74,7 @@ fn rfc850(day: &[u8], rest: &[u8], now: Timestamp) -> Option<Timestamp> {
     }
     let (month, day, time) = (month(&rest[5..8])?, digits(&rest[2..4])?, time(&rest[12..20])?);
     let (this_year, this_month, this_day) = civil(now.as_secs().min(LAST) / DAY_SECS);
-    // The last year with these digits that is at most 50 years ahead, to the second.
+    // This is the last year with these digits that is at most 50 years ahead, to the second.
     let mut year = (this_year + 50) / 100 * 100 + digits(&rest[9..11])?;
     let limit = (this_year + 50, this_month, this_day, now.as_secs() % DAY_SECS);
     if (year, month, day, time) > limit {
@@ -82,7 +83,7 @@ fn rfc850(day: &[u8], rest: &[u8], now: Timestamp) -> Option<Timestamp> {
     moment(year, month, day, time)
 }
 
-/// `Sun Nov  6 08:49:37 1994`, obsolete; the day is padded with a space.
+/// Reads `Sun Nov  6 08:49:37 1994`, which is obsolete; the day is padded with a space.
 fn asctime(value: &[u8]) -> Option<Timestamp> {
     let value: &[u8; 24] = value.try_into().ok()?;
     let shape = value[3] == b' ' && value[7] == b' ' && value[10] == b' ' && value[19] == b' ';
@@ -101,7 +102,7 @@ fn month(name: &[u8]) -> Option<u64> {
     (1..).zip(MONTHS).find_map(|(number, month)| month.eq_ignore_ascii_case(name).then_some(number))
 }
 
-/// Seconds into the day; 23:59:60 is the leap second that the grammar allows.
+/// Returns the seconds since the start of the day; 23:59:60 is the leap second that the grammar allows.
 fn time(value: &[u8]) -> Option<u64> {
     if value[2] != b':' || value[5] != b':' {
         return None;
@@ -125,13 +126,13 @@ fn moment(year: u64, month: u64, day: u64, of_day: u64) -> Option<Timestamp> {
     if year < 1970 || day == 0 || day > days_of_month {
         return None;
     }
-    // Days since 0000-03-01, counting years from March so that the leap day is a year's last.
+    // The days are counted from 0000-03-01, and years from March, so that the leap day is the last day of a year.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1;
     Some(Timestamp::from_secs((days - 719_468) * DAY_SECS + of_day))
 }
 
-/// Year, month (1 to 12) and day of the month of a day counted from 1970-01-01: the inverse of [`moment`].
+/// Returns year, month (1 to 12) and day of the month for a day counted from 1970-01-01: the inverse of [`moment`].
 const fn civil(days_since_epoch: u64) -> (u64, u64, u64) {
     let days = days_since_epoch + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);

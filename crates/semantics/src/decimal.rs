@@ -1,13 +1,13 @@
 //! Numbers as digits. Every hit writes several: an age, a lifetime, a status, a length.
 
-/// The digits of 00 to 99.
+/// The digits of the numbers 00 to 99.
 const PAIRS: &[u8; 200] = b"0001020304050607080910111213141516171819\
 2021222324252627282930313233343536373839\
 4041424344454647484950515253545556575859\
 6061626364656667686970717273747576777879\
 8081828384858687888990919293949596979899";
 
-/// Appends `n` in decimal, two digits a step. Up to four digits, which most of these numbers have, are appended as one array of known
+/// Appends `n` in decimal, two digits a step. Numbers of up to four digits, which are the most common, are appended as one array of known
 /// length: that is a store, not a call.
 pub fn write(n: u64, out: &mut Vec<u8>) {
     match n {
@@ -26,14 +26,14 @@ pub fn write(n: u64, out: &mut Vec<u8>) {
     }
 }
 
-/// The last four digits.
+/// Returns the last four digits of `n`.
 fn four(n: u64) -> [u8; 4] {
     let [a, b] = pair(n / 100);
     let [c, d] = pair(n);
     [a, b, c, d]
 }
 
-/// The last two digits.
+/// Returns the last two digits of `n`.
 #[must_use]
 pub fn pair(n: u64) -> [u8; 2] {
     let at = (n % 100) as usize * 2;

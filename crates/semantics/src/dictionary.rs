@@ -5,9 +5,9 @@ use crate::{
     request::{RequestFields, Slot},
 };
 
-/// The dictionary that a client has and would have used: its SHA-256, if it takes `dcz` (RFC 9842 §2.2, §5).
+/// Returns the dictionary that a client has and offers to use: its SHA-256, if the client accepts `dcz` (RFC 9842 §2.2, §5).
 ///
-/// `None` without the field, with more than one, or if it is no byte sequence of 32 bytes.
+/// Returns `None` if the field is missing, is there more than once, or is not a byte sequence of 32 bytes.
 #[must_use]
 pub fn available(request: &RequestFields<'_>) -> Option<[u8; 32]> {
     let mut slot = Slot::Absent;
@@ -18,7 +18,7 @@ pub fn available(request: &RequestFields<'_>) -> Option<[u8; 32]> {
     accepts_token(request, b"dcz").then_some(hash)
 }
 
-/// Whether a request says anything about dictionaries.
+/// Returns whether a request has any field about dictionaries.
 #[must_use]
 pub fn is_mentioned(request: &RequestFields<'_>) -> bool {
     let mut mentioned = false;
@@ -26,15 +26,15 @@ pub fn is_mentioned(request: &RequestFields<'_>) -> bool {
     mentioned
 }
 
-/// The value of `Use-As-Dictionary` for a page that is to be the dictionary of its own next version (§2.1). `None` for a path that would have
-/// to be escaped as a pattern: few have such characters, and it only costs them the saving.
+/// Returns the value of `Use-As-Dictionary` for a page that is to be the dictionary of its own next version (§2.1). `None` for a path that
+/// would have to be escaped as a pattern: few paths have such characters, and they only lose the saving.
 #[must_use]
 pub fn use_for_itself(path: &str) -> Option<String> {
     let is_literal = |byte: u8| byte.is_ascii_alphanumeric() || b"/_.~-%".contains(&byte);
     (path.starts_with('/') && path.bytes().all(is_literal)).then(|| format!("match=\"{path}\""))
 }
 
-/// 32 bytes between colons, as RFC 9651 §3.3.5 writes them in base64. Parameters are none of ours.
+/// Reads 32 bytes between colons, which RFC 9651 §3.3.5 writes in base64. Parameters are ignored.
 fn byte_sequence(value: &[u8]) -> Option<[u8; 32]> {
     let rest = value.trim_ascii().strip_prefix(b":")?;
     let end = rest.iter().position(|byte| *byte == b':')?;

@@ -11,9 +11,9 @@ use crate::{
 /// One entity tag, borrowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntityTag<'a> {
-    /// Whether it may stand for more than one sequence of bytes.
+    /// Whether the tag may stand for more than one sequence of bytes.
     pub weak: bool,
-    /// What is compared: the quoted string with its quotes, or the whole of a malformed tag.
+    /// The part that is compared: the quoted string with its quotes, or the whole of a malformed tag.
     pub opaque: &'a [u8],
 }
 
@@ -32,19 +32,20 @@ impl<'a> EntityTag<'a> {
         Some(if is_opaque_tag(opaque) { Self { weak, opaque } } else { Self { weak: true, opaque: value } })
     }
 
-    /// Equal, and neither is weak (§8.8.3.2).
+    /// Returns whether the tags are equal and neither is weak (§8.8.3.2).
     #[must_use]
     pub fn strong_eq(self, other: Self) -> bool {
         !self.weak && !other.weak && self.opaque == other.opaque
     }
 
-    /// Equal, weak or not (§8.8.3.2). A tag without quotes is also equal to the same with them: some clients and some origins lose them.
+    /// Returns whether the tags are equal, weak or not (§8.8.3.2). A tag without quotes also equals the same tag with quotes: some clients
+    /// and some origins lose them.
     #[must_use]
     pub fn weak_eq(self, other: Self) -> bool {
         self.opaque == other.opaque || (is_opaque_tag(self.opaque) != is_opaque_tag(other.opaque) && self.bare() == other.bare())
     }
 
-    /// Without the quotes, if it has them.
+    /// Returns the tag without its quotes, if it has them.
     fn bare(self) -> &'a [u8] {
         match self.opaque {
             [b'"', inner @ .., b'"'] => inner,
@@ -53,14 +54,14 @@ impl<'a> EntityTag<'a> {
     }
 }
 
-/// DQUOTE *etagc DQUOTE. Anything but a quote is let through in between: it is only ever compared.
+/// Returns whether `value` is DQUOTE *etagc DQUOTE. Anything but a quote is accepted in between: the tag is only ever compared.
 fn is_opaque_tag(value: &[u8]) -> bool {
     matches!(value, [b'"', inner @ .., b'"'] if memchr::memchr(b'"', inner).is_none())
 }
 
-/// Whether a field such as `If-None-Match` selects a representation with the tag `etag`: by `*`, or by a tag that `same` accepts.
+/// Returns whether a field such as `If-None-Match` selects a representation with the tag `etag`: by `*`, or by a tag that `same` accepts.
 ///
-/// Every member of every line is tried. `*` selects whatever exists, also what has no tag.
+/// Every member of every line is tried. `*` selects whatever exists, even without a tag.
 pub(crate) fn field_selects<'a>(
     slot: Slot<'a>,
     name: &str,
@@ -73,7 +74,7 @@ pub(crate) fn field_selects<'a>(
         if line == b"*" {
             return true;
         }
-        // The whole line first: it is the common case, and a tag without quotes may contain a comma.
+        // The whole line comes first: that is the common case, and a tag without quotes may contain a comma.
         etag.is_some_and(|etag| {
             EntityTag::parse(line).is_some_and(|tag| same(tag, etag)) || EntityTags { rest: line }.any(|tag| same(tag, etag))
         })
@@ -89,7 +90,8 @@ pub(crate) fn field_selects<'a>(
     }
 }
 
-/// The members of one line of tags. Not the general list: a tag's quotes know no escapes, and a tag may end in a backslash.
+/// An iterator over the members of one line of tags. It is not the general list: the quotes of a tag have no escapes, and a tag may end in
+/// a backslash.
 struct EntityTags<'a> {
     rest: &'a [u8],
 }
@@ -107,7 +109,7 @@ impl<'a> Iterator for EntityTags<'a> {
             [b'W', b'/', b'"', ..] => Some(2),
             _ => None,
         };
-        // An opened quote that never closes is a malformed tag like any other, and ends at the next comma.
+        // A quote that is opened and never closed makes a malformed tag, which ends at the next comma.
         let closes = opens.and_then(|at| memchr::memchr(b'"', &self.rest[at + 1..]).map(|length| at + length + 2)).unwrap_or(0);
         let end = memchr::memchr(b',', &self.rest[closes..]).map_or(self.rest.len(), |length| closes + length);
         let (tag, rest) = self.rest.split_at(end);

@@ -18,19 +18,19 @@ use crate::{
 };
 
 /// The longest lifetime ever taken from `Last-Modified`. The RFC sets no limit but asks for attention beyond a day (§4.2.2): a page
-/// untouched for ten years would else be kept for one more on nobody's word.
+/// untouched for ten years would otherwise be kept for one more, although nobody said so.
 pub const HEURISTIC_MAX: Duration = Duration::from_hours(24);
 
 /// Where a freshness lifetime comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LifetimeSource {
-    /// The origin said so: `s-maxage`, `max-age` or `Expires`.
+    /// The lifetime comes from the origin: `s-maxage`, `max-age` or `Expires`.
     Explicit,
-    /// A tenth of the time since `Last-Modified` (§4.2.2).
+    /// The lifetime is a tenth of the time since `Last-Modified` (§4.2.2).
     Heuristic,
-    /// The policy said so.
+    /// The lifetime comes from the policy.
     Hold,
-    /// Nobody said anything.
+    /// Nobody gave a lifetime.
     None,
 }
 
@@ -39,25 +39,25 @@ pub enum LifetimeSource {
 pub struct Freshness {
     /// When the response arrived.
     pub response_time: Timestamp,
-    /// Its age then: `corrected_initial_age` of §4.2.3.
+    /// The age of the response when it arrived: `corrected_initial_age` of §4.2.3.
     pub initial_age: Duration,
-    /// Fresh as long as the age is less than this.
+    /// The freshness lifetime: the response is fresh as long as its age is less than this.
     pub lifetime: Duration,
-    /// Who said so.
+    /// Where the lifetime comes from.
     pub source: LifetimeSource,
-    /// How long after its lifetime it may be served while it is validated behind (RFC 5861 §3).
+    /// How long after its lifetime the response may be served while it is validated in the background (RFC 5861 §3).
     pub stale_while_revalidate: Duration,
-    /// How long after its lifetime it may be served when the origin fails (RFC 5861 §4), if the origin said.
+    /// How long after its lifetime the response may be served when the origin fails (RFC 5861 §4), if the origin said.
     pub stale_if_error: Option<Duration>,
-    /// Whether it may be served stale at all (§4.2.4): not with `must-revalidate`, `proxy-revalidate`, `s-maxage` or `no-cache`.
+    /// Whether the response may be served stale at all (§4.2.4): not with `must-revalidate`, `proxy-revalidate`, `s-maxage` or `no-cache`.
     pub stale_allowed: bool,
-    /// Never to be reused without validation, fresh or not: `no-cache`. With field names it is enough to leave those out (§5.2.2.4) where
-    /// [`crate::omitted`] says that this can be done.
+    /// Whether the response must always be validated before it is reused, fresh or not: `no-cache`. With field names it is enough to leave
+    /// those out (§5.2.2.4) where [`crate::omitted`] says that this can be done.
     pub validate_always: bool,
 }
 
 impl Freshness {
-    /// The freshness of a response whose request was sent at `request_time` and whose head arrived at `response_time`.
+    /// Returns the freshness of a response whose request was sent at `request_time` and whose head arrived at `response_time`.
     ///
     /// `s-maxage`, then `max-age`, then `Expires` minus `Date`, then the heuristic (§4.2.1); never fails.
     #[must_use]
@@ -87,41 +87,41 @@ impl Freshness {
         }
     }
 
-    /// `current_age` of §4.2.3: how long ago the origin generated or validated the response.
+    /// Returns the `current_age` of §4.2.3: how long ago the origin generated or validated the response.
     #[must_use]
     pub fn age(&self, now: Timestamp) -> Duration {
         self.initial_age + now.since(self.response_time)
     }
 
-    /// Whether it may be reused without asking the origin, as far as the response goes.
+    /// Returns whether the response may be reused without asking the origin, as far as the response goes.
     #[must_use]
     pub fn is_fresh(&self, now: Timestamp) -> bool {
         !self.validate_always && self.lifetime > self.age(now)
     }
 
-    /// How much longer it is fresh; zero if it is not.
+    /// Returns how much longer the response is fresh; zero if it is not.
     #[must_use]
     pub fn remaining(&self, now: Timestamp) -> Duration {
         if self.validate_always { Duration::ZERO } else { self.lifetime.saturating_sub(self.age(now)) }
     }
 
-    /// How long ago its lifetime ended; zero if it has not.
+    /// Returns how long ago the lifetime ended; zero if it has not.
     #[must_use]
     pub fn staleness(&self, now: Timestamp) -> Duration {
         self.age(now).saturating_sub(self.lifetime)
     }
 
-    /// The first moment at which it is no longer fresh; if it never was, a moment not after its arrival.
+    /// Returns the first moment at which the response is no longer fresh; if it never was, a moment not after its arrival.
     #[must_use]
     pub fn fresh_until(&self) -> Timestamp {
         let end = self.response_time + self.lifetime - self.initial_age;
         if self.validate_always { end.min(self.response_time) } else { end }
     }
 
-    /// Fresh for `hold` from its arrival, whatever the origin said and however old it was then.
+    /// Makes the response fresh for `hold` from its arrival, whatever the origin said and however old it was then.
     ///
-    /// The age stays what it is, as clients are told it; so the lifetime becomes `hold` on top of the age at arrival. `no-cache` is
-    /// overruled too, or the hold would be none; whether it may be served stale is not.
+    /// The age does not change, because clients are told it; so the lifetime becomes `hold` on top of the age at arrival. `no-cache` is
+    /// overruled too, or the hold would have no effect. Whether it may be served stale does not change.
     #[must_use]
     pub fn with_hold(self, hold: Duration) -> Self {
         let lifetime = self.initial_age + hold.min(DeltaSeconds::MAX.as_duration());
@@ -129,7 +129,7 @@ impl Freshness {
     }
 }
 
-/// Whether the status is one that RFC 9110 §15.1 calls heuristically cacheable.
+/// Returns whether the status is one that RFC 9110 §15.1 calls heuristically cacheable.
 #[must_use]
 pub fn heuristically_cacheable(status: StatusCode) -> bool {
     matches!(status.as_u16(), 200 | 203 | 204 | 206 | 300 | 301 | 308 | 404 | 405 | 410 | 414 | 501)
@@ -145,10 +145,11 @@ fn lifetime(
     if let Some(seconds) = directives.s_maxage.or(directives.max_age) {
         return (seconds.as_duration(), LifetimeSource::Explicit);
     }
-    // Expires minus Date, so that a clock of the origin that is slow or fast cancels out; without a Date, the arrival stands for it.
+    // The lifetime is Expires minus Date, so that an origin clock that is slow or fast cancels out; without a Date, the arrival stands for
+    // it.
     let generated = date.unwrap_or(response_time);
     if headers.contains_key(EXPIRES) && !directives.targeted {
-        // Malformed or repeated: expired (§5.3, §4.2.1).
+        // A malformed or repeated Expires means expired (§5.3, §4.2.1).
         let expires = moment(headers, EXPIRES, response_time);
         let lifetime = expires.map_or(Duration::ZERO, |expires| expires.since(generated)).min(DeltaSeconds::MAX.as_duration());
         return (lifetime, LifetimeSource::Explicit);
@@ -164,30 +165,31 @@ fn lifetime(
     }
 }
 
-/// `Pragma: no-cache` means nothing in a response (§5.4), but an origin that sends it alone does not want to be guessed at.
+/// Returns whether the response has `Pragma: no-cache`. It means nothing in a response (§5.4), but an origin that sends it alone does not
+/// want a heuristic lifetime.
 fn pragma_no_cache(headers: &HeaderMap) -> bool {
     let says_so = |line: &HeaderValue| line.as_bytes().trim_ascii().eq_ignore_ascii_case(b"no-cache");
     !headers.contains_key(CACHE_CONTROL) && headers.get_all(PRAGMA).iter().any(says_so)
 }
 
-/// `corrected_initial_age` of §4.2.3.
+/// Returns the `corrected_initial_age` of §4.2.3.
 fn initial_age(headers: &HeaderMap, date: Option<Timestamp>, request_time: Timestamp, response_time: Timestamp) -> Duration {
-    // Date has whole seconds: the fraction is not age, or a response could lose nearly a second of its lifetime.
+    // Date has whole seconds: a fraction is not age, or a response could lose nearly a second of its lifetime.
     let apparent_age = date.map_or(Duration::ZERO, |date| Duration::from_secs(response_time.since(date).as_secs()));
     let response_delay = response_time.since(request_time);
     let corrected_age_value = received_age(headers).as_duration() + response_delay;
     apparent_age.max(corrected_age_value)
 }
 
-/// The first member of the first `Age` line, as §5.1 has it for a field sent more than once; zero if that is not a whole number. A huge one
-/// is 2^31 seconds, which no lifetime exceeds.
+/// Returns the first member of the first `Age` line, as §5.1 says for a field sent more than once; zero if that is not a whole number. A
+/// huge one is 2^31 seconds, which no lifetime exceeds.
 fn received_age(headers: &HeaderMap) -> DeltaSeconds {
     let line = headers.get(AGE).map_or(&b""[..], HeaderValue::as_bytes);
     let first = line.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).find(|member| !member.is_empty());
     first.and_then(DeltaSeconds::parse).unwrap_or_default()
 }
 
-/// The date in a field that is there exactly once and well-formed.
+/// Returns the date in a field that is there exactly once and is well-formed.
 fn moment(headers: &HeaderMap, name: HeaderName, now: Timestamp) -> Option<Timestamp> {
     let mut lines = headers.get_all(name).iter();
     let only = lines.next().filter(|_| lines.next().is_none())?;
@@ -204,7 +206,7 @@ mod tests {
     const HOUR: u64 = 3600;
     const DAY: u64 = 24 * HOUR;
 
-    /// Lines `name: value`; `@N` stands for the date N seconds from the arrival.
+    /// Returns a map of lines `name: value`; `@N` stands for the date N seconds from the arrival.
     fn headers(lines: &[&str]) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for line in lines {

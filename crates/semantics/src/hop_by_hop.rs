@@ -13,7 +13,8 @@ use smallvec::SmallVec;
 
 use crate::list::members;
 
-/// Fields that `Connection` cannot take away: framing, routing, what is asked for, who may see the response, and how long it may be kept.
+/// Fields that `Connection` cannot remove: they concern framing, routing, what is asked for, who may see the response, or how long it may
+/// be kept.
 pub const END_TO_END: [&str; 44] = [
     "accept",
     "accept-charset",
@@ -61,8 +62,8 @@ pub const END_TO_END: [&str; 44] = [
     "x-real-ip",
 ];
 
-/// Whether a field concerns the connection alone, whatever `Connection` says. `Alt-Svc` does: it names ports of the server that said it
-/// (RFC 7838 §3), which are not those of whoever stands in front.
+/// Returns whether a field concerns the connection alone, whatever `Connection` says. `Alt-Svc` does: it names ports of the server that
+/// sent it (RFC 7838 §3), which are not those of a server in front of it.
 #[must_use]
 pub fn is_hop_by_hop(name: &HeaderName) -> bool {
     *name == CONNECTION
@@ -75,7 +76,7 @@ pub fn is_hop_by_hop(name: &HeaderName) -> bool {
         || matches!(name.as_str(), "alt-svc" | "keep-alive" | "proxy-connection" | "proxy-authentication-info")
 }
 
-/// The fields that `Connection` nominates, those of [`END_TO_END`] left out. Members that cannot name a field are ignored.
+/// Returns the fields that `Connection` nominates, except those in [`END_TO_END`]. Members that cannot name a field are ignored.
 #[must_use]
 pub fn nominated_by_connection(fields: &HeaderMap) -> SmallVec<[HeaderName; 4]> {
     fields
@@ -89,13 +90,14 @@ pub fn nominated_by_connection(fields: &HeaderMap) -> SmallVec<[HeaderName; 4]> 
 
 /// Removes every field that belongs to this connection alone (RFC 9110 §7.6.1), and those that `Connection` nominates.
 ///
-/// Call it before any field of our own is added, and capture what [`crate::vary::Vary`] nominates from the stripped request: the origin's
-/// choice rests on what it was sent, and one stored under the value of a field it never saw would answer others wrongly. A caller that tunnels an `Upgrade` puts `Connection` and `Upgrade` back itself.
+/// Call it before any field of our own is added, and capture what [`crate::vary::Vary`] nominates from the stripped request. The origin
+/// chose by what it was sent: a response stored under the value of a field that the origin never saw would be sent to the wrong clients. A
+/// caller that tunnels an `Upgrade` puts `Connection` and `Upgrade` back itself.
 pub fn strip_hop_by_hop(fields: &mut HeaderMap) {
     for name in nominated_by_connection(fields) {
         fields.remove(name);
     }
-    // Most messages have one or two of them: looking at the names that are there is cheaper than looking each of ten up.
+    // Most messages have one or two of them: comparing the names that are there is cheaper than looking up each of the ten.
     let there: SmallVec<[HeaderName; 4]> = fields.keys().filter(|name| is_hop_by_hop(name)).cloned().collect();
     for name in there {
         fields.remove(name);

@@ -10,24 +10,24 @@ use smallvec::SmallVec;
 
 use crate::reference::resolve;
 
-/// Whether the response invalidates: it is no error, and the method is unsafe or unknown.
+/// Returns whether the response invalidates stored responses: it is not an error, and the method is unsafe or unknown.
 ///
-/// Safe are the methods that RFC 9110 §9.2.1 calls so; what an extension method does, only its origin knows.
+/// The safe methods are those that RFC 9110 §9.2.1 lists; only the origin knows what an extension method does.
 #[must_use]
 pub fn invalidates(method: &Method, status: StatusCode) -> bool {
     !is_safe(method) && (status.is_success() || status.is_redirection())
 }
 
-/// Whether the method is known to be safe (RFC 9110 §9.2.1).
+/// Returns whether the method is known to be safe (RFC 9110 §9.2.1).
 #[must_use]
 pub fn is_safe(method: &Method) -> bool {
     [Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE].contains(method)
 }
 
-/// The paths and queries to invalidate on the target's authority: the target's own, then those of `Location` and `Content-Location`, each
-/// once.
+/// Returns the paths and queries to invalidate on the target's authority: the target's own, then those of `Location` and
+/// `Content-Location`, each once.
 ///
-/// References to another authority are ignored: no origin may invalidate another's responses.
+/// References to another authority are ignored: no origin may invalidate responses of another.
 #[must_use]
 pub fn invalidated(target_authority: &str, target_path_and_query: &str, response: &HeaderMap) -> SmallVec<[String; 3]> {
     let mut found = SmallVec::new();

@@ -6,28 +6,28 @@ use std::borrow::Cow;
 
 use crate::list::trim_ows;
 
-/// Parameters of one link that are read; those behind them are left out.
+/// How many parameters of one link are read; later ones are ignored.
 const PARAMETERS_MAX: usize = 16;
 
-/// One link.
+/// One link of a `Link` field (RFC 8288 §3).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link<'a> {
-    /// The reference between the angle brackets, as it is written.
+    /// The reference between the angle brackets, as written.
     pub target: &'a [u8],
     parameters: Vec<Parameter<'a>>,
 }
 
-/// Its name, and its value without quotes.
+/// The name of a parameter, and its value without quotes.
 type Parameter<'a> = (&'a [u8], Cow<'a, [u8]>);
 
 impl Link<'_> {
-    /// The first parameter of this name, without its quotes; empty if it has no value. Names have no case (RFC 8288 §3).
+    /// Returns the first parameter of this name, without its quotes; empty if it has no value. Names are case-insensitive (RFC 8288 §3).
     #[must_use]
     pub fn parameter(&self, name: &str) -> Option<&[u8]> {
         self.parameters.iter().find(|(known, _)| known.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| &**value)
     }
 
-    /// Whether its relations name this one (RFC 8288 §3.3).
+    /// Returns whether the link has this relation among its relations (RFC 8288 §3.3).
     #[must_use]
     pub fn is(&self, relation: &str) -> bool {
         self.parameter("rel")
@@ -35,13 +35,13 @@ impl Link<'_> {
     }
 }
 
-/// The links on one field line.
+/// Returns the links on one field line.
 #[must_use]
 pub const fn links(line: &[u8]) -> Links<'_> {
     Links { rest: line }
 }
 
-/// See [`links`].
+/// An iterator over the links on one field line; see [`links`].
 #[derive(Debug, Clone)]
 pub struct Links<'a> {
     rest: &'a [u8],
@@ -66,13 +66,13 @@ impl<'a> Iterator for Links<'a> {
                 parameters.push(parameter);
             }
         }
-        // Whatever stands before the next comma is neither a parameter nor a link.
+        // Text before the next comma that is no parameter belongs to no link either.
         self.rest = rest.strip_prefix(b",").unwrap_or_default();
         Some(Link { target, parameters })
     }
 }
 
-/// A parameter, and what comes behind it.
+/// Returns a parameter, and the text after it.
 fn parameter(text: &[u8]) -> (Parameter<'_>, &[u8]) {
     let (name, rest) = text.split_at(text.iter().take_while(|byte| !matches!(byte, b'=' | b';' | b',' | b' ' | b'\t')).count());
     let Some(value) = trim_ows(rest).strip_prefix(b"=").map(trim_ows) else { return ((name, Cow::Borrowed(b"")), rest) };
@@ -84,7 +84,8 @@ fn parameter(text: &[u8]) -> (Parameter<'_>, &[u8]) {
     ((name, Cow::Borrowed(trim_ows(value))), rest)
 }
 
-/// The value of a quoted string behind its opening quote (RFC 9110 §5.6.4), and what comes behind it. One that does not end ends the line.
+/// Returns the value of a quoted string after its opening quote (RFC 9110 §5.6.4), and the text after it. A string that does not end takes
+/// the rest of the line.
 fn unquoted(text: &[u8]) -> (Cow<'_, [u8]>, &[u8]) {
     let mut escaped = Vec::new();
     let mut bytes = text.iter().enumerate();
@@ -114,7 +115,7 @@ fn split_at_byte(text: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
 mod tests {
     use super::*;
 
-    /// Each link as `target name=value name=value`.
+    /// Returns each link as `target name=value name=value`.
     fn read(line: &str) -> Vec<String> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let read = |link: Link<'_>| {
@@ -146,7 +147,7 @@ mod tests {
             ("<a> ; rel = x ;crossorigin;as=\"b, c; \\\"d\\\"\" , <e>", &["a rel=x crossorigin= as=b, c; \"d\"", "e"]),
             ("<a>;;crossorigin", &["a crossorigin="]),
             ("<a>;as=\"\\\\\"", &["a as=\\"]),
-            // Nobody can say where what is no link ends.
+            // Text that is no link has no known end.
             ("", &[]),
             ("a", &[]),
             ("<a", &[]),

@@ -3,7 +3,7 @@
 //! A comma inside a quoted string separates nothing (§5.6.4). A string that never closes runs to the end of its line, so that two
 //! different values are never taken for the same list.
 
-/// `value` without the optional whitespace around it (RFC 9110 §5.6.3).
+/// Returns `value` without the optional whitespace around it (RFC 9110 §5.6.3).
 #[must_use]
 pub const fn trim_ows(mut value: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] = value {
@@ -15,13 +15,13 @@ pub const fn trim_ows(mut value: &[u8]) -> &[u8] {
     value
 }
 
-/// The members of one field line, trimmed, the empty ones too. There is always at least one.
+/// Returns the members of one field line, trimmed, including the empty ones. There is always at least one.
 #[must_use]
 pub fn members(line: &[u8]) -> Members<'_> {
     Members { rest: Some(line) }
 }
 
-/// See [`members`].
+/// An iterator over the members of one field line; see [`members`].
 #[derive(Debug, Clone)]
 pub struct Members<'a> {
     rest: Option<&'a [u8]>,
@@ -39,7 +39,7 @@ impl<'a> Iterator for Members<'a> {
     }
 }
 
-/// Where the first `separator` outside quoted strings is, or the length.
+/// Returns the position of the first `separator` outside quoted strings, or the length if there is none.
 pub(crate) fn separator(value: &[u8], separator: u8) -> usize {
     let mut quoted = false;
     let mut escaped = false;

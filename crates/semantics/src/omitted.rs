@@ -12,7 +12,7 @@ use crate::{
     hop_by_hop::END_TO_END,
 };
 
-/// The fields to leave out of what is stored; none twice.
+/// Returns the fields to leave out of what is stored, without repetition.
 #[must_use]
 pub fn omitted(headers: &HeaderMap, directives: &ResponseDirectives) -> Vec<HeaderName> {
     let mut names: Vec<HeaderName> = Vec::new();
@@ -28,9 +28,9 @@ pub fn omitted(headers: &HeaderMap, directives: &ResponseDirectives) -> Vec<Head
     names
 }
 
-/// Whether it is enough to leave these fields out.
+/// Returns whether the rest of the response can be used when these fields are left out.
 ///
-/// Not if one of them is what the rest cannot be understood or cached without: its type, coding, validator, freshness, `Vary`.
+/// It cannot if one of them is needed to understand or cache the rest: its type, coding, validator, freshness, `Vary`.
 pub(crate) fn can_be_omitted(fields: &[HeaderName], headers: &HeaderMap) -> bool {
     fields.iter().all(|name| {
         let is_cookie = *name == SET_COOKIE || name.as_str() == "set-cookie2";
@@ -52,11 +52,11 @@ mod tests {
             ("no-cache=\"x-a\"", &["x-a"]),
             ("private=\"X-A, x-b\", no-cache=\"x-b\"", &["x-a", "x-b"]),
             ("private=\"set-cookie, set-cookie2\"", &["set-cookie", "set-cookie2"]),
-            // Not there, so perhaps another was meant.
+            // The field is not there, so perhaps another was meant.
             ("private=\"x-c\"", &[]),
             ("private=\"x-a, x-c\"", &[]),
             ("private=\"x-c\", no-cache=\"x-a\"", &["x-a"]),
-            // Needed.
+            // The field is needed.
             ("no-cache=\"content-type\"", &[]),
             ("no-cache=\"x-a, vary\"", &[]),
             ("private=\"etag\"", &[]),

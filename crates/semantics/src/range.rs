@@ -14,15 +14,16 @@ use crate::{
     timestamp::Timestamp,
 };
 
-/// More ranges than this are ignored. The worst answer is then this many parts, which together are no longer than the representation.
+/// The most ranges that a request may ask for; more are ignored. The worst answer then has this many parts, which together are no longer
+/// than the representation.
 pub const RANGES_MAX: usize = 16;
 
 /// One range as asked for (RFC 9110 §14.1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spec {
-    /// `first-last`, both inclusive.
+    /// `first-last`: the bytes between two positions, both inclusive.
     Between(u64, u64),
-    /// `first-`.
+    /// `first-`: the bytes from this position to the end.
     From(u64),
     /// `-length`: that many bytes at the end.
     Suffix(u64),
@@ -33,8 +34,8 @@ pub type Specs = SmallVec<[Spec; 2]>;
 
 /// Reads the value of `Range`.
 ///
-/// `None`, so ignored: another unit than `bytes`, a syntax error anywhere, a range that ends before it begins (all §14.1.2 invalid), or more
-/// than [`RANGES_MAX`]. Positions above 2^64 count as 2^64-1.
+/// Returns `None`, so the field is ignored, for a unit other than `bytes`, a syntax error anywhere, a range that ends before it begins (all
+/// §14.1.2 invalid), or more than [`RANGES_MAX`] ranges. Positions above 2^64 count as 2^64-1.
 #[must_use]
 pub fn parse(value: &[u8]) -> Option<Specs> {
     let (unit, set) = trim_ows(value).split_at_checked(6)?;
@@ -63,7 +64,7 @@ fn spec(member: &[u8]) -> Option<Spec> {
     }
 }
 
-/// 1*DIGIT, saturating.
+/// Reads 1*DIGIT; a number that is too large becomes the largest.
 fn position(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;
@@ -73,20 +74,20 @@ fn position(digits: &[u8]) -> Option<u64> {
         .try_fold(0_u64, |value, digit| digit.is_ascii_digit().then(|| value.saturating_mul(10).saturating_add(u64::from(digit - b'0'))))
 }
 
-/// What to send. Every range is not empty and inside the representation.
+/// What to send for a request with `Range`. Every range is not empty and lies inside the representation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ranges {
-    /// 200 with everything.
+    /// Send 200 with everything.
     Whole,
-    /// 206 with [`content_range`].
+    /// Send 206 with [`content_range`].
     One(Range<u64>),
-    /// 206 with [`multipart`]: at least two, none overlapping or touching another, in the order they were asked for.
+    /// Send 206 with [`multipart`]: at least two ranges, none overlapping or touching another, in the order they were asked for.
     Many(Vec<Range<u64>>),
-    /// 416 with [`unsatisfied_range`].
+    /// Send 416 with [`unsatisfied_range`].
     NotSatisfiable,
 }
 
-/// Decides what a GET with these fields is sent of a representation of `complete_length` bytes. To be called after
+/// Decides what to send for a GET with these fields, out of a representation of `complete_length` bytes. Call it after
 /// [`crate::conditional::evaluate`] said to proceed (§13.2.2, step 5).
 ///
 /// `etag`, `last_modified` and `date` are those of the form that is sent. Overlapping and touching ranges become one (§15.3.7.2); more than
@@ -99,12 +100,12 @@ pub fn plan(
     date: Option<Timestamp>,
     complete_length: u64,
 ) -> Ranges {
-    // Range is no list over lines: two of them contradict each other.
+    // Range is not a list over several lines: two of them contradict each other.
     let Some(specs) = fields.range.one().and_then(parse) else { return Ranges::Whole };
     if !if_range_holds(fields.if_range, etag, last_modified, date) {
         return Ranges::Whole;
     }
-    // A suffix of nothing is satisfiable (§14.1.2), but no Content-Range can express it.
+    // A suffix of an empty representation is satisfiable (§14.1.2), but no Content-Range can express it.
     if complete_length == 0 && specs.iter().any(|spec| matches!(spec, Spec::Suffix(1..))) {
         return Ranges::Whole;
     }
@@ -119,7 +120,7 @@ pub fn plan(
     if merged.len() == 1 { Ranges::One(merged.swap_remove(0)) } else { Ranges::Many(merged) }
 }
 
-/// Whether `If-Range` is absent or names the representation at hand (RFC 9110 §13.1.5).
+/// Returns whether `If-Range` is absent or names the representation at hand (RFC 9110 §13.1.5).
 ///
 /// A tag compares strongly. A date must be exactly `Last-Modified`, and that must be a strong validator: at least a second before `Date`
 /// (§8.8.2.2), or the representation could have changed again within the second.
@@ -136,7 +137,7 @@ fn if_range_holds(if_range: Slot<'_>, etag: Option<&[u8]>, last_modified: Option
     EntityTag::parse(value).zip(etag.and_then(EntityTag::parse)).is_some_and(|(asked, own)| asked.strong_eq(own))
 }
 
-/// The bytes that `spec` means, if there are any (RFC 9110 §14.1.2).
+/// Returns the bytes that `spec` means, if there are any (RFC 9110 §14.1.2).
 fn satisfy(spec: Spec, complete_length: u64) -> Option<Range<u64>> {
     let range = match spec {
         Spec::Between(first, last) => first..last.saturating_add(1).min(complete_length),
@@ -146,7 +147,7 @@ fn satisfy(spec: Spec, complete_length: u64) -> Option<Range<u64>> {
     (range.start < range.end).then_some(range)
 }
 
-/// How many ranges share a byte with another.
+/// Returns how many ranges share a byte with another.
 fn overlapping(ranges: &[Range<u64>]) -> usize {
     let shares = |(at, range): &(usize, &Range<u64>)| {
         ranges.iter().enumerate().any(|(other, b)| other != *at && range.start < b.end && b.start < range.end)
@@ -160,7 +161,7 @@ fn merge(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     for range in ranges {
         let mut joined = range.clone();
         let mut place = merged.len();
-        // What is there already never touches each other, so one sweep finds all that the new range joins.
+        // Ranges in the list never touch each other, so one sweep finds all that the new range joins.
         let mut at = 0;
         while at < merged.len() {
             if merged[at].start <= joined.end && joined.start <= merged[at].end {
@@ -176,13 +177,13 @@ fn merge(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     merged
 }
 
-/// `Content-Range` of a 206 with this part (RFC 9110 §14.4). `range` is not empty.
+/// Returns the `Content-Range` of a 206 with this part (RFC 9110 §14.4). `range` is not empty.
 #[must_use]
 pub fn content_range(range: &Range<u64>, complete_length: u64) -> String {
     format!("bytes {}-{}/{complete_length}", range.start, range.end.saturating_sub(1))
 }
 
-/// `Content-Range` of a 416 (RFC 9110 §15.5.17).
+/// Returns the `Content-Range` of a 416 (RFC 9110 §15.5.17).
 #[must_use]
 pub fn unsatisfied_range(complete_length: u64) -> String {
     format!("bytes */{complete_length}")
@@ -191,13 +192,13 @@ pub fn unsatisfied_range(complete_length: u64) -> String {
 /// A piece of a `multipart/byteranges` body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
-    /// Delimiter and part fields.
+    /// The delimiter and the part's fields.
     Text(Vec<u8>),
-    /// Bytes of the representation.
+    /// The bytes of the representation.
     Slice(Range<u64>),
 }
 
-/// The pieces of a `multipart/byteranges` body, in order, and its total length (RFC 9110 §14.6).
+/// Returns the pieces of a `multipart/byteranges` body, in order, and its total length (RFC 9110 §14.6).
 ///
 /// `content_type` is that of the representation; `boundary` must not occur in the representation, so it should be long and random, of
 /// letters and digits, at most 70 (RFC 2046 §5.1.1).
@@ -232,7 +233,7 @@ pub fn multipart(ranges: &[Range<u64>], content_type: Option<&[u8]>, boundary: &
     (parts, total)
 }
 
-/// The `Content-Type` of a 206 whose body is [`multipart`].
+/// Returns the `Content-Type` of a 206 whose body is [`multipart`].
 #[must_use]
 pub fn multipart_content_type(boundary: &str) -> String {
     format!("multipart/byteranges; boundary={boundary}")

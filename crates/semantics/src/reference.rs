@@ -7,7 +7,7 @@ use std::{borrow::Cow, fmt::Write};
 
 use crate::{request::Scheme, target::canonical_authority};
 
-/// The path and query that `reference` means, if it is on the authority of the target; none if it is elsewhere or malformed.
+/// Returns the path and query that `reference` means, if it is on the authority of the target; `None` if it is elsewhere or malformed.
 ///
 /// The target is given by its authority (`host` or `host:port`) and its path and query, as the client sent them. The result begins with
 /// `/`, has no dot segments and no fragment; bytes beyond ASCII are percent-encoded, as clients send them.
@@ -36,14 +36,14 @@ pub fn resolve(authority: &str, path_and_query: &str, reference: &[u8]) -> Optio
         Some(b'/') => absolute(rest),
         Some(b'?') => format!("{base_path}{rest}"),
         Some(_) => {
-            // The reference takes the place of what follows the last slash of the target's path (§5.2.3).
+            // The reference replaces the text after the last slash of the target's path (§5.2.3).
             let folder = base_path.rfind('/').map_or("/", |slash| &base_path[..=slash]);
             absolute(&format!("{folder}{rest}"))
         }
     })
 }
 
-/// Percent-encodes what is beyond ASCII; none if there is a control or a space, which no reference contains.
+/// Percent-encodes bytes beyond ASCII; returns `None` if there is a control or a space, which no reference contains.
 fn ascii(reference: &[u8]) -> Option<String> {
     let mut text = String::with_capacity(reference.len());
     for &byte in reference {
@@ -56,7 +56,7 @@ fn ascii(reference: &[u8]) -> Option<String> {
     Some(text)
 }
 
-/// A scheme ends at a colon before any slash or question mark.
+/// Splits off the scheme, which ends at a colon before any slash or question mark.
 fn split_scheme(reference: &str) -> (Option<&str>, &str) {
     let end = reference.find([':', '/', '?']);
     match end.map(|end| (&reference[..end], &reference[end..])) {
@@ -85,7 +85,7 @@ fn spelt<'a>(authority: &'a str, schemes: &[Scheme]) -> Cow<'a, str> {
     })
 }
 
-/// An absolute path and query without its dot segments (§5.2.4); an empty path is `/`.
+/// Returns an absolute path and query without its dot segments (§5.2.4); an empty path is `/`.
 fn absolute(path_and_query: &str) -> String {
     let (path, query) = split_query(path_and_query);
     let mut kept: Vec<&str> = Vec::new();

@@ -5,17 +5,17 @@
 
 use http::{HeaderMap, Method};
 
-/// `http` or `https`: the scheme of the target URI (RFC 9110 §4.2).
+/// The scheme of the target URI: `http` or `https` (RFC 9110 §4.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scheme {
-    /// Plain.
+    /// Plain text, without TLS.
     Http,
-    /// Over TLS, by us or by a trusted proxy in front of us.
+    /// TLS, ended by us or by a trusted proxy in front of us.
     Https,
 }
 
 impl Scheme {
-    /// The scheme as it stands in a URI.
+    /// Returns the scheme as it stands in a URI.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -25,29 +25,29 @@ impl Scheme {
     }
 }
 
-/// What a decision may know about a request. The path and query are as the client sent them.
+/// The parts of a request that a decision may look at. The path and query are as the client sent them.
 #[derive(Debug, Clone, Copy)]
 pub struct RequestHead<'a> {
     /// The method; names are case-sensitive (RFC 9110 §9.1).
     pub method: &'a Method,
-    /// Scheme of the target URI.
+    /// The scheme of the target URI.
     pub scheme: Scheme,
-    /// Host and optional port, from the target URI or `Host` (RFC 9110 §7.2); empty if an HTTP/1.0 client sent none.
+    /// The host and optional port, from the target URI or `Host` (RFC 9110 §7.2); empty if an HTTP/1.0 client sent none.
     pub authority: &'a str,
     /// The absolute path, never empty, beginning with `/`.
     pub path: &'a str,
-    /// What follows `?`, without it.
+    /// The query after the `?`, without it.
     pub query: Option<&'a str>,
-    /// The fields. Borrowed: there are twenty slots, and a head is handed from room to room.
+    /// The fields. They are borrowed: there are twenty slots, and a head is passed between modules.
     pub fields: &'a RequestFields<'a>,
 }
 
 /// Every field line of a message, in whichever form it was parsed.
 #[derive(Debug, Clone, Copy)]
 pub enum FieldLines<'a> {
-    /// Lines as they came, names in any case.
+    /// The lines as they came, names in any case.
     Raw(&'a [httparse::Header<'a>]),
-    /// Collected.
+    /// The lines collected in a map.
     Map(&'a HeaderMap),
 }
 
@@ -74,23 +74,23 @@ impl<'a> FieldLines<'a> {
 /// A field that decisions look at: absent, on one line, or on several.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Slot<'a> {
-    /// No such line.
+    /// There is no such line.
     #[default]
     Absent,
-    /// Exactly one line, with its value.
+    /// There is exactly one line, with this value.
     One(&'a [u8]),
-    /// More than one line: ask [`RequestFields::lines`].
+    /// There is more than one line: ask [`RequestFields::lines`].
     Many,
 }
 
 impl<'a> Slot<'a> {
-    /// Whether at least one line is there.
+    /// Returns whether at least one line is there.
     #[must_use]
     pub const fn is_present(self) -> bool {
         !matches!(self, Self::Absent)
     }
 
-    /// The value if there is exactly one line.
+    /// Returns the value if there is exactly one line.
     #[must_use]
     pub const fn one(self) -> Option<&'a [u8]> {
         match self {
@@ -162,7 +162,7 @@ impl<'a> RequestFields<'a> {
         }
     }
 
-    /// Gathers from lines as they were parsed.
+    /// Gathers the fields from lines as they were parsed.
     #[must_use]
     pub fn from_raw(lines: &'a [httparse::Header<'a>]) -> Self {
         let mut fields = Self::empty(FieldLines::Raw(lines));
@@ -174,7 +174,7 @@ impl<'a> RequestFields<'a> {
         fields
     }
 
-    /// Gathers from a map.
+    /// Gathers the fields from a map.
     #[must_use]
     pub fn from_map(map: &'a HeaderMap) -> Self {
         let mut fields = Self::empty(FieldLines::Map(map));
@@ -186,8 +186,8 @@ impl<'a> RequestFields<'a> {
         fields
     }
 
-    /// The slot for a field name in any case. The length decides first: most names never reach a comparison. The spelling that nearly
-    /// everybody sends is tried first: equality with a constant is a few instructions, without regard to case it is a loop.
+    /// Returns the slot for a field name in any case. The length decides first: most names never reach a comparison. The usual spelling is
+    /// tried first: comparing with a constant takes a few instructions, while a comparison without regard to case is a loop.
     #[inline]
     fn slot(&mut self, name: &str) -> Option<&mut Slot<'a>> {
         let is = |usual: &str| name == usual || name.eq_ignore_ascii_case(usual);

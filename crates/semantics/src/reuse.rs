@@ -11,12 +11,12 @@ use crate::{
     freshness::Freshness,
 };
 
-/// What a stored response is good for.
+/// How a stored response may be used for a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reuse {
-    /// Serve it.
+    /// Serve the stored response.
     Fresh,
-    /// Serve it although it is stale, and validate it behind.
+    /// Serve the stored response although it is stale, and validate it in the background.
     WhileRevalidating,
     /// Ask the origin first.
     AfterValidation(Stale),
@@ -24,25 +24,25 @@ pub enum Reuse {
     Forbidden(Stale),
 }
 
-/// Why the origin has to be asked.
+/// The reason to ask the origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stale {
-    /// Its freshness lifetime is over.
+    /// The freshness lifetime of the response is over.
     Expired,
-    /// An operator or the site purged it softly.
+    /// An operator or the site purged the response softly.
     Purged,
     /// The response said `no-cache`.
     NoCache,
-    /// It is fresh, but the request said `no-cache`.
+    /// The response is fresh, but the request said `no-cache`.
     RequestNoCache,
-    /// It is fresh, but older than the request's `max-age`.
+    /// The response is fresh, but older than the request's `max-age`.
     RequestMaxAge,
-    /// It is fresh, but not for as long as the request's `min-fresh`.
+    /// The response is fresh, but not for as long as the request's `min-fresh`.
     RequestMinFresh,
 }
 
 impl Stale {
-    /// For logs and `Cache-Status` details.
+    /// Returns the name for logs and `Cache-Status` details.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -55,17 +55,18 @@ impl Stale {
         }
     }
 
-    /// Whether the response is fresh and only the request's directives are against it: `fwd=request` in RFC 9211 §2.2, else `fwd=stale`.
+    /// Returns whether the response is fresh and only the request's directives are against it: `fwd=request` in RFC 9211 §2.2, else
+    /// `fwd=stale`.
     #[must_use]
     pub const fn is_by_request(self) -> bool {
         matches!(self, Self::RequestNoCache | Self::RequestMaxAge | Self::RequestMinFresh)
     }
 }
 
-/// Whether `stored` may answer a request with these directives now.
+/// Returns whether `stored` may answer a request with these directives now.
 ///
-/// `soft_purged` makes it stale whatever its lifetime. As nobody then says for how long, it may be served while it is revalidated until its
-/// lifetime and its `stale-while-revalidate` are over.
+/// `soft_purged` makes it stale whatever its lifetime. A soft purge gives no limit of its own, so the response may be served while it is
+/// revalidated until its lifetime and its `stale-while-revalidate` are over.
 #[must_use]
 pub fn reuse(request: &RequestDirectives, stored: &Freshness, soft_purged: bool, now: Timestamp) -> Reuse {
     let why = if stored.validate_always {
@@ -83,7 +84,7 @@ pub fn reuse(request: &RequestDirectives, stored: &Freshness, soft_purged: bool,
     if request.only_if_cached { Reuse::Forbidden(why) } else { Reuse::AfterValidation(why) }
 }
 
-/// Whether the stale `stored` may be served because its origin failed: unreachable, or a 5xx (§4.2.4, §4.3.3).
+/// Returns whether the stale `stored` may be served because its origin failed: unreachable, or a 5xx (§4.2.4, §4.3.3).
 ///
 /// The limit is `stale-if-error` of the response or of the request, the lower if both have one, else `default`. Directives of the request
 /// about freshness do not count then (RFC 5861 §4).
@@ -94,7 +95,7 @@ pub fn allowed_on_error(request: &RequestDirectives, stored: &Freshness, now: Ti
     stored.stale_allowed && !stored.validate_always && stored.staleness(now) < limit
 }
 
-/// What a request has against a fresh response.
+/// Returns the directive of the request that forbids a fresh response, as a reason.
 fn refused_fresh(request: &RequestDirectives, stored: &Freshness, now: Timestamp) -> Option<Stale> {
     if request.no_cache {
         Some(Stale::RequestNoCache)
@@ -107,7 +108,7 @@ fn refused_fresh(request: &RequestDirectives, stored: &Freshness, now: Timestamp
     }
 }
 
-/// Whether a stale response may be served without waiting for the origin.
+/// Returns whether a stale response may be served without waiting for the origin.
 ///
 /// `max-stale` is the client's own limit and takes the place of the response's window. A client that sends `max-age` or `min-fresh` without
 /// it wants nothing stale (§5.2.1.1, §5.2.1.3).

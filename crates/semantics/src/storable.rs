@@ -18,21 +18,21 @@ use crate::{
     omitted::can_be_omitted,
 };
 
-/// Why a response is not stored.
+/// The reason why a response is not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NotStorable {
-    /// The request was no GET.
+    /// The request was not a GET.
     Method,
     /// An interim response, or a status whose definition forbids storing (RFC 6585), or lets no cache that does not know it (RFC 3229).
     Status,
-    /// `must-understand` with a status that this cache does not understand (§5.2.2.3).
+    /// The response has `must-understand` with a status that this cache does not understand (§5.2.2.3).
     NotUnderstood,
-    /// A 206: it is part of another response (§3.3).
+    /// The response is a 206, which is a part of another response (§3.3).
     Partial,
-    /// A 304: it freshens another response (§4.3.4).
+    /// The response is a 304, which freshens another response (§4.3.4).
     NotModified,
-    /// A 412, 416 or 417: true of the request's own precondition, range or expectation alone, and a cached copy would answer everyone with
-    /// it.
+    /// The response is a 412, 416 or 417. It is true only for the request's own precondition, range or expectation, and a stored copy would
+    /// answer everyone with it.
     Ranged,
     /// A status that is about what this one request said or how it came: its fields were too long or not acceptable, its content had no
     /// length, its connection was the wrong one (RFC 9110 §15.5.7, §15.5.9, §15.5.12, §15.5.14, §15.5.16, §15.5.20, §15.5.22; RFC 8470 §5.2).
@@ -44,18 +44,18 @@ pub enum NotStorable {
     NoStore,
     /// The response said `private` (§5.2.2.7).
     Private,
-    /// The response said `private` of fields that it has not, or that it is nothing without: see [`crate::omitted`].
+    /// The response said `private` for fields that it does not have, or that it is useless without: see [`crate::omitted`].
     PrivateFields,
     /// The request had `Authorization`, and nothing in the response permits sharing (§3.5).
     Authorization,
-    /// `Vary: *`: no request can ever select it (§4.1).
+    /// The response has `Vary: *`: no request can ever select it (§4.1).
     VaryStar,
-    /// Neither fresh, nor to be validated, nor to be served stale: it could never be reused.
+    /// The response is not fresh, cannot be validated, and may not be served stale: it could never be reused.
     Unfresh,
 }
 
 impl NotStorable {
-    /// For logs and `Cache-Status` details.
+    /// Returns the name for logs and `Cache-Status` details.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -77,10 +77,10 @@ impl NotStorable {
     }
 }
 
-/// Whether the final response may be stored; `authorization` says whether the request that it answers had that field.
+/// Returns whether the final response may be stored; `authorization` says whether the request that it answers had that field.
 ///
 /// # Errors
-/// The first reason against it, in the order of [`NotStorable`].
+/// Returns the first reason against storing, in the order of [`NotStorable`].
 pub fn storable(
     method: &Method,
     request: &RequestDirectives,
@@ -129,7 +129,8 @@ fn status_permits(status: StatusCode, directives: &ResponseDirectives) -> Result
     }
 }
 
-/// Whether this cache does all that the definition of the status asks of a cache: those of RFC 9110 §15, and some that ask nothing.
+/// Returns whether this cache does all that the definition of the status asks of a cache: it knows those of RFC 9110 §15, and some that ask
+/// nothing.
 fn understood(status: StatusCode) -> bool {
     matches!(status.as_u16(), 200..=205 | 300..=303 | 305 | 307 | 308 | 400..=411 | 413..=415 | 421 | 422 | 426 | 451 | 500..=505)
 }
@@ -152,7 +153,7 @@ fn varies_on_everything(headers: &HeaderMap) -> bool {
     headers.get_all(VARY).iter().any(|line| members(line.as_bytes()).any(star))
 }
 
-/// The last condition of §3: something says that the response may be stored, be it only its status.
+/// Returns whether the last condition of §3 is met: something says that the response may be stored, even if it is only its status.
 fn permitted(status: StatusCode, headers: &HeaderMap, directives: &ResponseDirectives, freshness: &Freshness) -> bool {
     directives.public
         || directives.max_age.is_some()
@@ -162,7 +163,7 @@ fn permitted(status: StatusCode, headers: &HeaderMap, directives: &ResponseDirec
         || freshness.source == LifetimeSource::Hold
 }
 
-/// Whether it can ever be reused: as it is, after validation, or stale.
+/// Returns whether the response can ever be reused: as it is, after validation, or stale.
 fn useful(headers: &HeaderMap, freshness: &Freshness) -> bool {
     let arrival = freshness.response_time;
     let stale_window = freshness.stale_while_revalidate.max(freshness.stale_if_error.unwrap_or_default());
@@ -259,7 +260,7 @@ mod tests {
             (&["cache-control: max-age=60", "vary: accept", "vary: *"], Err(NotStorable::VaryStar)),
             (&["cache-control: max-age=60", "vary: a b"], Err(NotStorable::VaryStar)),
             (&["cache-control: max-age=60", "vary: , accept, x-*"], Ok(())),
-            // §7.3 of RFC 9111: Set-Cookie does not forbid; keeping it out is policy.
+            // RFC 9111 §7.3: Set-Cookie does not forbid storing; policy keeps it out.
             (&["cache-control: max-age=60", "set-cookie: a=b"], Ok(())),
             (&["cache-control: max-age=60, must-revalidate"], Ok(())),
         ] {
@@ -303,7 +304,7 @@ mod tests {
         for (status, lines, expected) in [
             (200, &[][..], unfresh),
             (200, &["etag: \"a\""], Ok(())),
-            // Browsers and origins get by with a tag without quotes, an empty one is none.
+            // Browsers and origins accept a tag without quotes; an empty one is none.
             (200, &["etag: unquoted"], Ok(())),
             (200, &["etag: "], unfresh),
             (200, &[LM], Ok(())),

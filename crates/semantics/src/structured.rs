@@ -8,7 +8,7 @@ use http::HeaderValue;
 
 use crate::list::trim_ows;
 
-/// A member: a bare item, or an inner list of them. The values of types that nobody here asks for are not kept.
+/// A member: a bare item, or an inner list. The values of types that nothing here asks for are not kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
     /// A whole number of at most 15 digits (§3.3.1).
@@ -17,14 +17,14 @@ pub enum Value {
     String(String),
     /// A token (§3.3.4).
     Token(String),
-    /// `?1` or `?0`, or a member without a value (§3.3.6).
+    /// A boolean, `?1` or `?0`, or a member without a value (§3.3.6).
     Boolean(bool),
-    /// A decimal, a date, a byte sequence, a display string (§3.3.2, §3.3.5, §3.3.7, §3.3.8), or an inner list (§3.1.1).
+    /// Another type: a decimal, a date, a byte sequence, a display string (§3.3.2, §3.3.5, §3.3.7, §3.3.8), or an inner list (§3.1.1).
     Other,
 }
 
-/// Reads a dictionary from the lines of a field (§3.2), in order; of a key that is repeated, the last value counts. Empty where there are no
-/// lines or nothing in them; `None` if they cannot be read.
+/// Reads a dictionary from the lines of a field (§3.2), in order; of a repeated key, the last value counts. Returns an empty one if there
+/// are no lines or nothing in them; `None` if they cannot be read.
 #[must_use]
 pub fn dictionary<'a>(lines: impl IntoIterator<Item = &'a HeaderValue>) -> Option<Vec<(String, Value)>> {
     let text = joined(lines)?;
@@ -45,7 +45,8 @@ pub fn dictionary<'a>(lines: impl IntoIterator<Item = &'a HeaderValue>) -> Optio
     Some(members)
 }
 
-/// Reads a list from the lines of a field (§3.1). Empty where there are no lines or nothing in them; `None` if they cannot be read.
+/// Reads a list from the lines of a field (§3.1). Returns an empty one if there are no lines or nothing in them; `None` if they cannot be
+/// read.
 #[must_use]
 pub fn list<'a>(lines: impl IntoIterator<Item = &'a HeaderValue>) -> Option<Vec<Value>> {
     let text = joined(lines)?;
@@ -58,7 +59,7 @@ pub fn list<'a>(lines: impl IntoIterator<Item = &'a HeaderValue>) -> Option<Vec<
     Some(members)
 }
 
-/// All lines as one, with a comma between (§4.2). A line that is not ASCII fails the field.
+/// Returns all lines as one, with a comma between (§4.2). A line that is not ASCII fails the field.
 fn joined<'a>(lines: impl IntoIterator<Item = &'a HeaderValue>) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     for line in lines {
@@ -100,7 +101,7 @@ impl<'a> Input<'a> {
         taken
     }
 
-    /// Members between commas, none after the last of which anything follows (§4.2.1, §4.2.2).
+    /// Reads members between commas (§4.2.1, §4.2.2). Nothing may follow the last one.
     fn members(&mut self, mut member: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
         self.skip(|byte| byte == b' ');
         while !self.rest.is_empty() {
@@ -126,7 +127,7 @@ impl<'a> Input<'a> {
         Some(value)
     }
 
-    /// What follows the parenthesis (§4.2.1.2).
+    /// Reads the inner list that follows the parenthesis (§4.2.1.2).
     fn inner_list(&mut self) -> Option<Value> {
         loop {
             self.skip(|byte| byte == b' ');
@@ -141,7 +142,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// §4.2.3.2.
+    /// Skips parameters (§4.2.3.2).
     fn parameters(&mut self) -> Option<()> {
         while self.take(b';') {
             self.skip(|byte| byte == b' ');
@@ -153,14 +154,14 @@ impl<'a> Input<'a> {
         Some(())
     }
 
-    /// §4.2.3.3.
+    /// Reads a key (§4.2.3.3).
     fn key(&mut self) -> Option<String> {
         self.rest.first().filter(|first| first.is_ascii_lowercase() || **first == b'*')?;
         let key = self.take_while(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-' | b'.' | b'*'));
         text(key)
     }
 
-    /// §4.2.3.1.
+    /// Reads a bare item (§4.2.3.1).
     fn bare_item(&mut self) -> Option<Value> {
         match *self.rest.first()? {
             b'-' | b'0'..=b'9' => self.number(),
@@ -193,7 +194,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// §4.2.4.
+    /// Reads an integer or a decimal (§4.2.4).
     fn number(&mut self) -> Option<Value> {
         let negative = self.take(b'-');
         let whole = self.take_while(|byte| byte.is_ascii_digit());
@@ -208,7 +209,7 @@ impl<'a> Input<'a> {
         Some(Value::Integer(if negative { -number } else { number }))
     }
 
-    /// §4.2.5.
+    /// Reads a string (§4.2.5).
     fn string(&mut self) -> Option<String> {
         self.next();
         let mut string = String::new();
@@ -225,7 +226,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// §4.2.10: percent-encoded UTF-8 with lower-case digits.
+    /// Reads a display string (§4.2.10): percent-encoded UTF-8 with lower-case digits.
     fn display_string(&mut self) -> Option<Value> {
         if !self.take(b'"') {
             return None;
@@ -309,7 +310,7 @@ mod tests {
         }
     }
 
-    /// One error and the field is as if it were not there (§4.2).
+    /// With one error, the field counts as absent (§4.2).
     #[test]
     fn what_is_malformed_anywhere_is_refused_whole() {
         for line in [

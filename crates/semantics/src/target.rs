@@ -8,15 +8,15 @@ use std::{borrow::Cow, fmt, net::Ipv6Addr};
 
 use crate::request::Scheme;
 
-/// An authority longer than this is refused: no DNS name with a port is.
+/// The longest authority that is accepted: no DNS name with a port is longer.
 pub const AUTHORITY_BYTES_MAX: usize = 255;
 
-/// Why a request target was refused. The client is at fault: 400.
+/// The reason why a request target was refused. The client is at fault: 400.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BadTarget {
-    /// None of the four forms, or a path that does not begin with `/`.
+    /// The target has none of the four forms, or its path does not begin with `/`.
     Form,
-    /// A byte that no target contains: control, space, `#`, or beyond ASCII; in a path also `?`.
+    /// The target contains this byte, which no target may: control, space, `#`, or beyond ASCII; in a path also `?`.
     Byte(u8),
     /// The authority is not a host with an optional port.
     Authority,
@@ -37,34 +37,34 @@ impl std::error::Error for BadTarget {}
 /// The four forms of a request target (RFC 9112 §3.2). Paths are as sent: see [`normal_path`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target<'a> {
-    /// `/path?query`.
+    /// The origin form: `/path?query`.
     Origin {
-        /// Begins with `/`.
+        /// The path, which begins with `/`.
         path: &'a str,
-        /// What follows `?`.
+        /// The query after the `?`.
         query: Option<&'a str>,
     },
-    /// `scheme://authority/path?query`, as proxies get it. Its authority wins over `Host` (§3.2.2).
+    /// The absolute form, as proxies get it: `scheme://authority/path?query`. Its authority wins over `Host` (§3.2.2).
     Absolute {
-        /// In any case.
+        /// The scheme, in any case.
         scheme: &'a str,
-        /// Passes [`valid_authority`].
+        /// The authority, which passes [`valid_authority`].
         authority: &'a str,
-        /// Begins with `/`, also if none was sent.
+        /// The path. It begins with `/`, even if none was sent.
         path: &'a str,
-        /// What follows `?`.
+        /// The query after the `?`.
         query: Option<&'a str>,
     },
-    /// `host:port`, only for CONNECT.
+    /// The authority form, `host:port`, only for CONNECT.
     Authority(&'a str),
-    /// `*`, only for OPTIONS.
+    /// The asterisk form, `*`, only for OPTIONS.
     Asterisk,
 }
 
-/// Reads a request target. Whether the form suits the method is the caller's business.
+/// Reads a request target. The caller checks whether the form suits the method.
 ///
 /// # Errors
-/// [`BadTarget`]: 400.
+/// Returns [`BadTarget`], which means 400.
 pub fn parse_target(target: &str) -> Result<Target<'_>, BadTarget> {
     if classes(target.as_bytes()) & FORBIDDEN != 0 {
         return Err(BadTarget::Byte(target.bytes().find(|&byte| forbidden(byte)).unwrap_or_default()));
@@ -98,12 +98,12 @@ fn split_query(target: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// No target has such a byte.
+/// The class of bytes that no target contains.
 const FORBIDDEN: u8 = 1;
-/// A path with such a byte may need work to be normal.
+/// The class of bytes that may make work when a path is brought into normal form.
 const NOTABLE: u8 = 2;
 
-/// What each byte is.
+/// The class of each byte.
 const CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
     let mut byte = 0;
@@ -120,7 +120,7 @@ const CLASSES: [u8; 256] = {
     classes
 };
 
-/// The classes of all bytes together. One load a byte and no branch: targets are short.
+/// Returns the classes of all bytes together. It costs one load a byte and no branch: targets are short.
 fn classes(bytes: &[u8]) -> u8 {
     bytes.iter().fold(0, |found, &byte| found | CLASSES[usize::from(byte)])
 }
@@ -137,11 +137,11 @@ const fn forbidden(byte: u8) -> bool {
 /// dot segments removed, also percent-encoded ones (§5.2.4).
 ///
 /// The result begins with `/`, has no dot segments, and is its own normal form. It borrows if there was nothing to do. A `%` that begins no
-/// escape is kept; an octet that would complete such a `%` to an escape stays encoded, or normalising twice would decode twice.
-/// The result may begin with `//`: put an authority before it when it goes into a `Location`.
+/// escape is kept. An octet that would complete such a `%` to an escape stays encoded, or normalising twice would decode twice. The result
+/// may begin with `//`: put an authority before it when it goes into a `Location`.
 ///
 /// # Errors
-/// [`BadTarget::Form`] if `path` does not begin with `/`; [`BadTarget::Byte`] for a byte that no path contains.
+/// Returns [`BadTarget::Form`] if `path` does not begin with `/`; [`BadTarget::Byte`] for a byte that no path contains.
 pub fn normal_path(path: &str) -> Result<Cow<'_, str>, BadTarget> {
     let bytes = path.as_bytes();
     if bytes.first() != Some(&b'/') {
@@ -164,21 +164,21 @@ pub fn normal_path(path: &str) -> Result<Cow<'_, str>, BadTarget> {
         return Ok(Cow::Borrowed(path));
     }
     let normal = normalised(bytes);
-    // An octet that had to stay encoded behind a lone `%` looked like work.
+    // An octet that has to stay encoded after a lone `%` looked like work, so the result may equal `path` here.
     Ok(if normal == path { Cow::Borrowed(path) } else { Cow::Owned(normal) })
 }
 
-/// Whether what follows a `%` is left as it is.
+/// Returns whether the text after a `%` is left as it is.
 fn is_normal_escape(rest: &[u8]) -> bool {
     escaped_octet(rest).is_none_or(|octet| !unreserved(octet) && !rest[..2].iter().any(u8::is_ascii_lowercase))
 }
 
-/// Whether `rest`, which begins a segment, begins with `.` or `..` as the whole of it.
+/// Returns whether `rest`, which begins a segment, begins with a whole segment `.` or `..`.
 fn is_dot_segment(rest: &[u8]) -> bool {
     matches!(rest, [b'.'] | [b'.', b'/', ..] | [b'.', b'.'] | [b'.', b'.', b'/', ..])
 }
 
-/// The octet that two hexadecimal digits after a `%` stand for.
+/// Returns the octet that two hexadecimal digits after a `%` stand for.
 fn escaped_octet(rest: &[u8]) -> Option<u8> {
     let digit = |byte: u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),
@@ -194,11 +194,12 @@ const fn unreserved(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~')
 }
 
-/// The normal form of a path whose bytes are allowed. Written segment by segment; a finished dot segment is taken back at once.
+/// Returns the normal form of a path whose bytes are allowed. It is written segment by segment; a finished dot segment is taken back at
+/// once.
 fn normalised(path: &[u8]) -> String {
     let mut out = String::with_capacity(path.len());
     out.push('/');
-    // Where the segment being written begins, and where a `%` that begins no escape was written last.
+    // These are the beginning of the segment being written, and the position of the last written `%` that begins no escape.
     let mut segment = 1;
     let mut lone_percent = None;
     let mut at = 1;
@@ -239,7 +240,7 @@ fn normalised(path: &[u8]) -> String {
     out
 }
 
-/// Whether a hexadecimal digit, written now, would be part of an escape begun by the lone `%`.
+/// Returns whether a hexadecimal digit, written now, would become part of an escape begun by the lone `%`.
 fn awaits_digit(out: &str, lone_percent: Option<usize>) -> bool {
     lone_percent.is_some_and(|at| match &out.as_bytes()[at + 1..] {
         [] => true,
@@ -261,11 +262,11 @@ fn take_back_dot_segment(out: &mut String, segment: usize) -> bool {
     true
 }
 
-/// Whether `authority` is a host with an optional port: a name, an IPv4 address, or an IPv6 address in brackets; at most
+/// Returns whether `authority` is a host with an optional port: a name, an IPv4 address, or an IPv6 address in brackets; at most
 /// [`AUTHORITY_BYTES_MAX`].
 ///
-/// Narrower than RFC 3986 §3.2: no userinfo (RFC 9110 §4.2.4 calls it an error), and neither sub-delims nor percent-encoding in names, since no
-/// host has them and they open ways to make one host look like another.
+/// This is narrower than RFC 3986 §3.2. It allows no userinfo (RFC 9110 §4.2.4 calls it an error), and neither sub-delims nor
+/// percent-encoding in names: no host has them, and they open ways to make one host look like another.
 #[must_use]
 pub fn valid_authority(authority: &str) -> bool {
     if authority.len() > AUTHORITY_BYTES_MAX {
@@ -283,7 +284,7 @@ pub fn valid_authority(authority: &str) -> bool {
     valid_host && valid_port
 }
 
-/// The host of an authority, brackets included.
+/// Returns the host of an authority, brackets included.
 #[must_use]
 pub fn host_without_port(authority: &str) -> &str {
     let bytes = authority.as_bytes();
@@ -291,7 +292,7 @@ pub fn host_without_port(authority: &str) -> &str {
     bytes[from..].iter().position(|&b| b == b':').map_or(authority, |colon| &authority[..from + colon])
 }
 
-/// The port as it stands in the authority; empty after a lone colon.
+/// Returns the port as written in the authority; empty after a lone colon.
 fn port(authority: &str) -> Option<&str> {
     authority[host_without_port(authority).len()..].strip_prefix(':')
 }

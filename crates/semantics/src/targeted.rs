@@ -13,17 +13,17 @@ use crate::{
     structured::{Value, dictionary},
 };
 
-/// For Seawall alone.
+/// The targeted field for Seawall alone.
 pub const SEAWALL_CACHE_CONTROL: HeaderName = HeaderName::from_static("seawall-cache-control");
-/// For every cache that a site's owner put before the origin (RFC 9213 §3).
+/// The targeted field for every cache that a site's owner put before the origin (RFC 9213 §3).
 pub const CDN_CACHE_CONTROL: HeaderName = HeaderName::from_static("cdn-cache-control");
-/// The W3C's "Edge Architecture Specification" (2001), which many publishing systems still speak.
+/// The targeted field of the W3C's "Edge Architecture Specification" (2001), which many publishing systems still use.
 pub const SURROGATE_CONTROL: HeaderName = HeaderName::from_static("surrogate-control");
 
-/// The target list (RFC 9213 §2.2): the narrowest first.
+/// The target list (RFC 9213 §2.2), the narrowest target first.
 pub const TARGETS: [HeaderName; 2] = [SEAWALL_CACHE_CONTROL, CDN_CACHE_CONTROL];
 
-/// The directives that a cache with this target list obeys.
+/// Returns the directives that a cache with this target list obeys.
 #[must_use]
 pub fn directives(headers: &HeaderMap, targets: &[HeaderName]) -> ResponseDirectives {
     targets
@@ -33,7 +33,7 @@ pub fn directives(headers: &HeaderMap, targets: &[HeaderName]) -> ResponseDirect
         .unwrap_or_else(|| ResponseDirectives::of(headers))
 }
 
-/// A targeted field; `None` if it is absent, empty or cannot be read, and is then as if it were not there (RFC 9213 §2.1).
+/// Reads a targeted field. Returns `None` if it is absent, empty or cannot be read; it then counts as absent (RFC 9213 §2.1).
 fn targeted<'a>(lines: impl IntoIterator<Item = &'a HeaderValue>) -> Option<ResponseDirectives> {
     let members = dictionary(lines).filter(|members| !members.is_empty())?;
     let mut directives = ResponseDirectives { targeted: true, ..ResponseDirectives::default() };
@@ -43,13 +43,14 @@ fn targeted<'a>(lines: impl IntoIterator<Item = &'a HeaderValue>) -> Option<Resp
     Some(directives)
 }
 
-/// `Surrogate-Control`, if it says anything about storing; `content="ESI/1.0"` alone does not.
+/// Reads `Surrogate-Control`. Returns `None` unless it says something about storing; `content="ESI/1.0"` alone does not.
 ///
-/// `max-age=60+30` is fresh for 60 seconds and may be served for 30 more while it is refreshed. A lifetime that cannot be read is none, also
-/// one with a `;target` behind it, which is meant for a surrogate by name. `private` in `Cache-Control` holds beside it: origins that write
-/// both mean the browser by one and the surrogate by the other, except that a page for one person is for one person everywhere.
+/// `max-age=60+30` is fresh for 60 seconds and may be served for 30 more while it is refreshed. A lifetime that cannot be read counts as
+/// none. So does one with a `;target` after it, which is meant for a surrogate by name. `private` in `Cache-Control` still holds beside it.
+/// Origins that write both mean the browser by one and the surrogate by the other, except that a page for one person is for one person
+/// everywhere.
 fn surrogate(headers: &HeaderMap) -> Option<ResponseDirectives> {
-    // But for the `+` its grammar is that of `Cache-Control`.
+    // Except for the `+`, its grammar is that of `Cache-Control`.
     let said = ResponseDirectives::of_lines(headers.get_all(SURROGATE_CONTROL).iter().map(extended));
     if said.max_age.is_none() && !said.no_store {
         return None;
@@ -65,7 +66,7 @@ fn surrogate(headers: &HeaderMap) -> Option<ResponseDirectives> {
     })
 }
 
-/// `max-age=60+30` in the words of RFC 5861.
+/// Rewrites `max-age=60+30` in the words of RFC 5861.
 fn extended(line: &HeaderValue) -> Vec<u8> {
     let members = crate::list::members(line.as_bytes()).map(|member| {
         let sum = member.iter().position(|&byte| byte == b'+').map(|at| (&member[..at], &member[at + 1..]));
@@ -80,8 +81,8 @@ fn extended(line: &HeaderValue) -> Vec<u8> {
 }
 
 impl ResponseDirectives {
-    /// One member of a targeted field. A directive with a value of the wrong type is not used, except that what forbids counts with any
-    /// value but `?0`: a doubt never makes anything more cacheable.
+    /// Adds one member of a targeted field. A directive with a value of the wrong type is ignored, except that a directive that forbids
+    /// counts with any value but `?0`: a doubtful value never makes a response more cacheable.
     fn add_member(&mut self, name: &str, value: &Value) {
         let flag = *value == Value::Boolean(true);
         let forbids = *value != Value::Boolean(false);
@@ -148,7 +149,7 @@ mod tests {
             (&[CC, ("cdn-cache-control", "MaX-aGe=10")], Some(1), false),
             (&[CC, ("cdn-cache-control", "max-age =10")], Some(1), false),
             (&[CC, ("cdn-cache-control", "max-age=10"), ("seawall-cache-control", "max-age=")], Some(10), true),
-            // Readable, but with a value that means nothing here: the field speaks, the member does not.
+            // The field can be read, but its value means nothing here: the field counts, the member does not.
             (&[CC, ("cdn-cache-control", "max-age=\"10\"")], None, true),
             (&[CC, ("cdn-cache-control", "max-age=10.5")], None, true),
             (&[CC, ("cdn-cache-control", "max-age")], None, true),
@@ -196,7 +197,7 @@ mod tests {
             ("content=\"ESI/1.0\", max-age=60", Some(60)),
             ("max-age=30;elsewhere", Some(0)),
             ("max-age=x", Some(0)),
-            // Nothing about storing: Cache-Control speaks.
+            // The field says nothing about storing: Cache-Control counts.
             ("content=\"ESI/1.0\"", Some(1)),
             ("content=\"max-age=60\"", Some(1)),
             ("", Some(1)),

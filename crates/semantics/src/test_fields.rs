@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// A map with these lines, in order; names in any case.
+/// Returns a map with these lines, in order; names in any case.
 pub(crate) fn map(lines: &[(&str, &str)]) -> HeaderMap {
     let mut map = HeaderMap::new();
     for (name, value) in lines {
@@ -12,7 +12,7 @@ pub(crate) fn map(lines: &[(&str, &str)]) -> HeaderMap {
     map
 }
 
-/// Every line, sorted by name; lines of one name stay in order.
+/// Returns every line, sorted by name; lines of one name stay in order.
 pub(crate) fn lines_of(map: &HeaderMap) -> Vec<(String, Vec<u8>)> {
     let mut lines: Vec<_> = map.iter().map(|(name, value)| (name.to_string(), value.as_bytes().to_vec())).collect();
     lines.sort_by(|a, b| a.0.cmp(&b.0));

@@ -5,38 +5,38 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-/// Milliseconds since the Unix epoch.
+/// A moment, in milliseconds since the Unix epoch.
 ///
 /// The RFCs count in whole seconds; milliseconds are kept so that a lifetime of one second lasts one second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(u64);
 
 impl Timestamp {
-    /// The moment `millis` milliseconds after the Unix epoch.
+    /// Returns the moment `millis` milliseconds after the Unix epoch.
     #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis)
     }
 
-    /// The moment `secs` seconds after the Unix epoch.
+    /// Returns the moment `secs` seconds after the Unix epoch.
     #[must_use]
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs.saturating_mul(1000))
     }
 
-    /// Milliseconds since the Unix epoch.
+    /// Returns the milliseconds since the Unix epoch.
     #[must_use]
     pub const fn as_millis(self) -> u64 {
         self.0
     }
 
-    /// Whole seconds since the Unix epoch.
+    /// Returns the whole seconds since the Unix epoch.
     #[must_use]
     pub const fn as_secs(self) -> u64 {
         self.0 / 1000
     }
 
-    /// Time since `earlier`; zero if `earlier` is later.
+    /// Returns the time since `earlier`; zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))
@@ -57,7 +57,7 @@ impl Sub<Duration> for Timestamp {
     }
 }
 
-/// Without the 128-bit arithmetic of `Duration::as_millis`: this is asked for every request.
+/// Returns the whole milliseconds of `time`, without the 128-bit arithmetic of `Duration::as_millis`: this is called for every request.
 const fn whole_millis(time: Duration) -> u64 {
     time.as_secs().saturating_mul(1000).saturating_add(time.subsec_millis() as u64)
 }

@@ -16,8 +16,8 @@ use crate::{
 
 /// Makes `request` ask whether `stored` is still current (RFC 9111 §4.3.1); returns whether `stored` has a validator to ask with.
 ///
-/// The client's own conditions go, whatever the result: they are about the client's copy, and are evaluated on the answer. `Range` goes with
-/// them, as what is validated is the whole, and a range without its `If-Range` could join parts of two versions.
+/// The client's own conditions are removed in any case: they are about the client's copy, and are evaluated on the answer. `Range` is
+/// removed with them. The whole response is validated, and a range without its `If-Range` could join parts of two versions.
 pub fn add_validators(stored: &HeaderMap, request: &mut HeaderMap) -> bool {
     for name in [IF_MATCH, IF_NONE_MATCH, IF_MODIFIED_SINCE, IF_UNMODIFIED_SINCE, IF_RANGE, RANGE] {
         request.remove(name);
@@ -33,11 +33,11 @@ pub fn add_validators(stored: &HeaderMap, request: &mut HeaderMap) -> bool {
     etag.is_some() || last_modified.is_some()
 }
 
-/// Whether the 304 speaks of the stored representation: its validators, where it has any, are those of `stored` (RFC 9111 §4.3.4).
+/// Returns whether the 304 is about the stored representation: its validators, where it has any, are those of `stored` (RFC 9111 §4.3.4).
 ///
-/// Tags decide before dates, since an origin may touch a file without changing it. They compare weakly even where the 304's tag is strong,
-/// against the letter of §4.3.4: nginx weakens the tag of a page it compresses but not that of the 304 for it, and would be asked for the
-/// whole page each time. [`freshen`] keeps the weak tag then, so nothing becomes stronger than it was.
+/// Tags decide before dates, since an origin may touch a file without changing it. They are compared weakly even where the 304's tag is
+/// strong, against the letter of §4.3.4: nginx weakens the tag of a page it compresses but not the tag of the 304 for it, and would be
+/// asked for the whole page each time. [`freshen`] keeps the weak tag then, so nothing becomes stronger than it was.
 #[must_use]
 pub fn same_representation(stored: &HeaderMap, not_modified: &HeaderMap) -> bool {
     if let Some(theirs) = not_modified.get(ETAG) {
@@ -54,15 +54,15 @@ pub fn same_representation(stored: &HeaderMap, not_modified: &HeaderMap) -> bool
     }
 }
 
-/// What a 200 to HEAD says about the stored response to GET (RFC 9111 §4.3.5).
+/// The result of comparing a 200 to HEAD with the stored response to GET (RFC 9111 §4.3.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HeadSays {
-    /// It is the same: its fields are to be updated.
+    /// The stored response is the same: its fields are to be updated.
     Same,
-    /// It has changed: it is stale.
+    /// The stored response has changed: it is stale.
     Changed,
-    /// Neither. By the letter, fields that do not contradict are enough to update the stored response; but without a validator, a program
-    /// that looks with HEAD every minute would prolong a page for ever that its origin has long rewritten.
+    /// The answer says neither. By the letter, fields that do not contradict are enough to update the stored response. But without a
+    /// validator, a program that sends HEAD every minute would prolong a page for ever that its origin rewrote long ago.
     Nothing,
 }
 
@@ -87,17 +87,17 @@ pub fn head_says(stored: &HeaderMap, length: u64, head: &HeaderMap) -> HeadSays 
 
 /// Updates the stored fields with those of the 304: all lines of a name are replaced by all of its lines in the 304 (RFC 9111 §3.2).
 ///
-/// Left as they are: `Content-Length`, and what concerned the connection. Departures from the letter, with their reasons:
+/// `Content-Length` and the fields that concerned the connection are not changed. Departures from the letter, with their reasons:
 /// - What says how to read the stored bytes (`Content-Encoding`, `-Type`, `-Range`) is replaced only where both tags are the same strong one,
 ///   so that the origin vouches for these very bytes. Frameworks that write their default type into every response do so into a 304 too, and
 ///   a page confirmed by its date or a weak tag may exist in another coding.
-/// - A stored `Age` goes if the 304 has none: it belonged to a response that is no longer the one being aged.
-/// - `Set-Cookie` is taken over only if the stored response has one already, which means that whoever stored it allows that. Otherwise one
-///   visitor's 304 would put a cookie into everybody's page.
-/// - A weak stored tag stays weak when the 304 has the strong form of it, see [`same_representation`].
+/// - A stored `Age` is removed if the 304 has none: it belonged to a response that is no longer the one being aged.
+/// - `Set-Cookie` is taken over only if the stored response has one already, which means that the code that stored it allows that.
+///   Otherwise one visitor's 304 would put a cookie into everybody's page.
+/// - A weak stored tag stays weak when the 304 has the strong form of it; see [`same_representation`].
 ///
-/// The 304 must have a `Date`: a recipient adds the time of arrival where the origin sent none (RFC 9110 §6.6.1), or the old one would be taken
-/// for that of the 304. If the 304 brings a new `Vary`, the nominated request fields must be captured again.
+/// The 304 must have a `Date`, or the old one would be taken for that of the 304: a recipient adds the time of arrival where the origin
+/// sent none (RFC 9110 §6.6.1). If the 304 brings a new `Vary`, the nominated request fields must be captured again.
 pub fn freshen(stored: &mut HeaderMap, not_modified: &HeaderMap) {
     let nominated = nominated_by_connection(not_modified);
     let keeps_cookies = stored.contains_key(SET_COOKIE);

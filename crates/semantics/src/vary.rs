@@ -19,13 +19,13 @@ use crate::{
     request::{FieldLines, RequestFields, Slot},
 };
 
-/// More nominated fields than this count as `*`: such a response would hardly ever be selected again, and every lookup would pay for it.
+/// The most nominated fields; more count as `*`. Such a response would hardly ever be selected again, and every lookup would pay for it.
 pub const NOMINATED_MAX: usize = 32;
 
-/// What must agree between the request that a response was stored for and the one presented.
+/// The fields that must agree between the request that a response was stored for and the request presented.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Vary {
-    /// Never selected without validation: `*`, or a `Vary` that cannot be understood.
+    /// The response is never selected without validation: `*`, or a `Vary` that cannot be understood.
     Star,
     /// The nominated fields with the values of the original request, normalised; `None` is an absent field. Sorted, no name twice.
     Nominated(Vec<(HeaderName, Option<Vec<u8>>)>),
@@ -77,18 +77,18 @@ impl Vary {
         Self::Nominated(names.into_iter().map(capture).collect())
     }
 
-    /// The same without regard to one field: for a response that is the same whatever that field says.
+    /// Returns this `Vary` without one field: for a response that is the same whatever that field says.
     #[must_use]
     pub fn without(mut self, field: &HeaderName) -> Self {
         if let Self::Nominated(nominated) = &mut self {
             nominated.retain(|(name, _)| name != field);
-            // It is kept with every page, and mostly nothing is left.
+            // The list is kept with every page, and mostly nothing is left in it.
             nominated.shrink_to_fit();
         }
         self
     }
 
-    /// Whether the stored response may be selected for `request`. Never allocates.
+    /// Returns whether the stored response may be selected for `request`. Never allocates.
     #[must_use]
     pub fn matches(&self, request: &RequestFields<'_>) -> bool {
         match self {
@@ -97,7 +97,7 @@ impl Vary {
         }
     }
 
-    /// Whether the response is selected for every request: nothing is nominated.
+    /// Returns whether the response is selected for every request: nothing is nominated.
     #[must_use]
     pub const fn is_unconditional(&self) -> bool {
         match self {
@@ -165,14 +165,14 @@ fn echoes_origin(response: &HeaderMap, request: &RequestFields<'_>) -> bool {
 
 /// The one of `br, gzip`, `gzip`, `br` and the empty string (identity alone) that `request` accepts (RFC 9110 §12.5.3).
 ///
-/// `q=0` refuses, `*` stands for whatever is not named, and `x-gzip` is `gzip` (§8.4.1.3). A malformed weight refuses: identity is never
-/// wrong. A request without the field could be sent any coding, but those that send none are mostly scripts that decode none.
+/// `q=0` refuses, `*` stands for any coding that is not named, and `x-gzip` is `gzip` (§8.4.1.3). A malformed weight refuses: identity is
+/// never wrong. A request without the field could be sent any coding, but those that send none are mostly scripts that decode none.
 #[must_use]
 pub fn canonical_accept_encoding(request: &RequestFields<'_>) -> &'static str {
     let mut accepts = Accepts::default();
     match request.accept_encoding {
         Slot::Absent => {}
-        // What nearly every browser sends; only a shortcut.
+        // This is what nearly every browser sends; the arm is only a shortcut.
         Slot::One(b"gzip, deflate, br, zstd" | b"gzip, deflate, br") => return "br, gzip",
         Slot::One(line) => accepts.line(line),
         Slot::Many => request.lines.for_each("accept-encoding", |line| accepts.line(line)),
@@ -185,7 +185,7 @@ pub fn canonical_accept_encoding(request: &RequestFields<'_>) -> &'static str {
     }
 }
 
-/// Codings named so far, and whether they were accepted. A coding once refused stays refused.
+/// The codings named so far, and whether they were accepted. A coding that was refused once stays refused.
 #[derive(Default)]
 struct Accepts {
     br: Option<bool>,
@@ -212,7 +212,7 @@ impl Accepts {
     }
 }
 
-/// Whether the parameters of a member leave it acceptable: no `q`, or a well-formed one above zero.
+/// Returns whether the parameters of a member leave it acceptable: no `q`, or a well-formed one above zero.
 fn accepted(parameters: &[u8]) -> bool {
     parameters.split(|&b| b == b';').all(|parameter| match trim_ows(parameter) {
         [b'q' | b'Q', b'=', weight @ ..] => {
@@ -228,8 +228,8 @@ fn ignores_case(name: &HeaderName) -> bool {
 }
 
 fn same_value(name: &HeaderName, stored: Option<&[u8]>, request: &RequestFields<'_>) -> bool {
-    // A value that is bytewise what was stored needs no normalising: the normal form of a normal form is itself, as long as no quote that one
-    // line left open can swallow the next.
+    // A value whose bytes are those that were stored needs no normalising: the normal form of a normal form is itself, as long as no quote
+    // that one line left open can swallow the next.
     let mut seen = 0_usize;
     let mut first: &[u8] = b"";
     if *name != ACCEPT_ENCODING {
@@ -259,9 +259,9 @@ fn same_value(name: &HeaderName, stored: Option<&[u8]>, request: &RequestFields<
     present && same && rest.is_empty()
 }
 
-/// Gives the normal form of a field's value to `emit` piece by piece, and returns whether the field is present.
+/// Passes the normal form of a field's value to `emit` piece by piece, and returns whether the field is present.
 ///
-/// `Accept-Encoding` counts as present always, with its canonical form. `Cookie` is not a list: its lines are one (RFC 9113 §8.2.3).
+/// `Accept-Encoding` always counts as present, with its canonical form. `Cookie` is not a list: its lines are one (RFC 9113 §8.2.3).
 fn normal_form(name: &HeaderName, request: &RequestFields<'_>, mut emit: impl FnMut(&[u8])) -> bool {
     if *name == ACCEPT_ENCODING {
         emit(canonical_accept_encoding(request).as_bytes());
@@ -292,7 +292,7 @@ fn normal_form(name: &HeaderName, request: &RequestFields<'_>, mut emit: impl Fn
     present
 }
 
-/// No part has this length, so no other key begins this way.
+/// Appends the mark of [`Vary::Star`]. No part has this length, so no other key begins this way.
 fn append_star(out: &mut Vec<u8>) {
     out.extend_from_slice(&u32::MAX.to_le_bytes());
 }

@@ -56,7 +56,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// How long it takes until all threads have made their lookups. Each makes its own closure, on its own thread.
+/// Returns how long it takes until all threads have made their lookups. Each thread makes its own closure.
 fn measure<F: FnMut()>(threads: usize, make: impl Fn() -> F + Sync) -> Duration {
     let barrier = Barrier::new(threads + 1);
     thread::scope(|scope| {
@@ -70,7 +70,7 @@ fn measure<F: FnMut()>(threads: usize, make: impl Fn() -> F + Sync) -> Duration 
             });
         }
         barrier.wait();
-        // The scope joins its threads before the time that has passed is asked for.
+        // The scope joins its threads before the time is measured.
         Instant::now()
     })
     .elapsed()

@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::hash::KeyHash;
 
-/// Counters. Of two keys that share one, each is looked up again when the other changes.
+/// The number of counters. Of two keys that share one, each is looked up again when the other changes.
 const STRIPES: usize = 512;
 
-/// A counter of changes: in a store an atomic word, in a test one whose every interleaving is tried.
+/// A counter of changes. In a store it is an atomic word; in a test, every interleaving of it is tried.
 pub(crate) trait Counter {
-    /// Reads it. What is read from the store afterwards is not older than this count.
+    /// Reads the count. Data read from the store afterwards is not older than this count.
     fn read(&self) -> u64;
-    /// Counts a change that is made already.
+    /// Counts a change that is already made.
     fn raise(&self);
 }
 
@@ -40,34 +40,34 @@ pub(crate) struct Kept<T> {
 }
 
 impl<T> Kept<T> {
-    /// Reads the counter, then what is stored.
+    /// Reads the counter, and then the stored value.
     pub(crate) fn read(counter: &impl Counter, stored: impl FnOnce() -> T) -> Self {
         let seen = counter.read();
         Self { value: stored(), seen: Cell::new(seen) }
     }
 
-    /// Whether nothing has changed since.
+    /// Returns whether nothing has changed since the copy was made.
     pub(crate) fn is_current(&self, counter: &impl Counter) -> bool {
         counter.read() == self.seen.get()
     }
 
-    /// The same copy in another form.
+    /// Returns the same copy in another form.
     pub(crate) fn with<U>(self, value: U) -> Kept<U> {
         Kept { value, seen: self.seen }
     }
 
-    /// A later look has found the same: this copy is as good as that one.
+    /// Takes over the count of a later copy that found the same value: this copy is as current as that one.
     pub(crate) fn confirm<U>(&self, later: &Kept<U>) {
         self.seen.set(later.seen.get());
     }
 }
 
-/// One counter for each stripe of keys. Worst case: 32 KiB.
+/// The counters of changes, one for each stripe of keys. Worst case: 32 KiB.
 pub(crate) struct Changes {
     stripes: Box<[Line]>,
 }
 
-/// A counter with a cache line of its own: a change of one stripe does not take the others away from the cores that read them.
+/// A counter with a cache line of its own: a change of one stripe does not slow down cores that read the others.
 #[derive(Default)]
 #[repr(align(64))]
 struct Line(AtomicU64);
@@ -77,7 +77,7 @@ impl Changes {
         Self { stripes: (0..STRIPES).map(|_| Line::default()).collect() }
     }
 
-    /// The counter of a key.
+    /// Returns the counter of a key.
     pub(crate) fn of(&self, hash: KeyHash) -> &AtomicU64 {
         &self.stripes[hash.stripe(STRIPES)].0
     }
@@ -101,12 +101,12 @@ mod tests {
         }
     }
 
-    /// A store of one stripe and one key. What is stored is relaxed: nothing but the counter orders it.
+    /// A model of a store with one stripe and one key. Accesses to the stored value are relaxed: only the counter orders them.
     #[derive(Default)]
     struct Model {
         counter: Word,
         stored: Word,
-        /// The version whose change was finished last, for those who learn of it.
+        /// The version whose change was finished last, for readers that learn of it.
         finished: Word,
     }
 
@@ -121,7 +121,7 @@ mod tests {
             Kept::read(&self.counter, || self.stored.load(Ordering::Relaxed))
         }
 
-        /// What a reader answers who has kept something, and what the answer must not be older than.
+        /// Returns the answer of a reader that has a copy, and the version that it must not be older than.
         fn answer(&self, kept: &mut Kept<u64>) -> (u64, u64) {
             let finished = self.finished.load(Ordering::Acquire);
             if !kept.is_current(&self.counter) {
@@ -131,7 +131,7 @@ mod tests {
         }
     }
 
-    /// The promise of a purge or a replacement: once it has returned, nobody who learns of that is answered with what was before.
+    /// The promise of a purge or a replacement: once it has returned, a reader that learns of that never gets the earlier value.
     #[test]
     fn what_was_replaced_is_answered_by_nobody_who_knows() {
         loom::model(|| {
@@ -153,7 +153,7 @@ mod tests {
         });
     }
 
-    /// Two writers of one stripe, each for a key of its own, as the writer locks allow them to be at work at once.
+    /// Two writers of one stripe each change a key of their own, as the writer locks allow them to do at once.
     #[test]
     fn a_change_is_not_lost_among_others_of_its_stripe() {
         loom::model(|| {
@@ -175,7 +175,7 @@ mod tests {
         });
     }
 
-    /// The order matters, and the model would tell: who counts before changing lets an old copy pass for a new one.
+    /// The order matters, and the model would show it: if the change is counted first, an old copy passes for a new one.
     #[test]
     #[should_panic(expected = "0 after 1")]
     fn counting_before_changing_would_be_noticed() {

@@ -4,18 +4,18 @@ use bytes::Bytes;
 
 use crate::spool::DiskBody;
 
-/// Where a stored body is.
+/// The place of a stored body.
 #[derive(Debug, Clone)]
 pub enum Content {
-    /// In memory. Should own an allocation of exactly its size, as [`Writer::complete`](crate::Writer::complete) makes it: a slice of a
-    /// larger buffer would keep all of it alive while only the slice is weighed.
+    /// A body in memory. It should own an allocation of exactly its size, as [`Writer::complete`](crate::Writer::complete) makes it: a
+    /// slice of a larger buffer would keep all of it alive while only the slice is weighed.
     Memory(Bytes),
-    /// In the disk tier's file, to be read in pieces.
+    /// A body in the disk tier's file, to be read in pieces.
     Disk(DiskBody),
 }
 
 impl Content {
-    /// Its length in bytes.
+    /// Returns the length in bytes.
     #[must_use]
     pub fn len(&self) -> u64 {
         match self {
@@ -24,13 +24,13 @@ impl Content {
         }
     }
 
-    /// Whether there is nothing in it.
+    /// Returns whether the body is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The bytes, if they are at hand.
+    /// Returns the bytes, if they are in memory.
     #[must_use]
     pub const fn memory(&self) -> Option<&Bytes> {
         match self {
@@ -39,7 +39,7 @@ impl Content {
         }
     }
 
-    /// Whether a read has found the file damaged or gone: then the response is of no use any more.
+    /// Returns whether a read has found the file damaged or missing: then the response must not be used any more.
     #[must_use]
     pub fn is_damaged(&self) -> bool {
         match self {
@@ -48,7 +48,7 @@ impl Content {
         }
     }
 
-    /// Bytes in memory.
+    /// Returns the bytes that it takes in memory.
     pub(crate) fn weight(&self) -> usize {
         match self {
             Self::Memory(bytes) => bytes.len(),

@@ -17,8 +17,8 @@ use parking_lot::Mutex;
 use crate::hash::{AsIs, KeyHash};
 use crate::purge::{Generation, PurgeTable};
 
-/// Invalidated URLs that are told apart while older fetches are open. Beyond it the older half speaks for every URL: what those fetches
-/// bring is not stored, and costs one more fetch each. Nothing that is stored is lost.
+/// The most invalidated URLs that are told apart while older fetches are open. Beyond it the older half counts for every URL: what those
+/// fetches bring is not stored, and costs one more fetch each. No stored response is lost.
 pub const INVALIDATIONS_MAX: usize = 4_096;
 
 /// The open fetches of a store.
@@ -27,13 +27,13 @@ pub(crate) struct Fetches(Mutex<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    /// Fetches by the generation at which they began.
+    /// The number of open fetches by the generation at which they began.
     open: BTreeMap<Generation, usize>,
-    /// When a URL was invalidated last.
+    /// The generation at which each URL was invalidated last.
     lines: HashMap<KeyHash, Generation, AsIs>,
-    /// The same in the order in which they can be forgotten; a URL that was invalidated again stands there again.
+    /// The URLs in the order in which they can be forgotten; one that was invalidated again is in it twice.
     order: VecDeque<(Generation, KeyHash)>,
-    /// What began before is not stored, whatever its URL.
+    /// The generation below which responses are not stored, whatever their URL: their fetches began too early.
     floor: Option<Generation>,
 }
 
@@ -44,7 +44,7 @@ pub struct Fetching {
 }
 
 impl Fetching {
-    /// The generation at which it began.
+    /// Returns the generation at which the fetch began.
     #[must_use]
     pub const fn begun(&self) -> Generation {
         self.begun
@@ -83,7 +83,7 @@ impl Fetches {
         }
     }
 
-    /// Notes that a URL was invalidated. `None`: no fetch is open that could bring the old answer, and nothing was noted.
+    /// Notes that a URL was invalidated. Returns `None` if no fetch is open that could bring the old answer; then nothing was noted.
     pub(crate) fn invalidate(&self, name: KeyHash, purges: &PurgeTable) -> Option<Generation> {
         let mut inner = self.0.lock();
         if inner.open.is_empty() {
@@ -94,13 +94,13 @@ impl Fetches {
         Some(generation)
     }
 
-    /// The invalidation that covers a fetch of this URL that began at `begun`.
+    /// Returns the invalidation that covers a fetch of this URL that began at `begun`.
     pub(crate) fn covering(&self, name: KeyHash, begun: Generation) -> Option<Generation> {
         let inner = self.0.lock();
         inner.lines.get(&name).copied().max(inner.floor).filter(|invalidated| begun < *invalidated)
     }
 
-    /// Lines held.
+    /// Returns the number of invalidations that are held.
     pub(crate) fn lines(&self) -> usize {
         self.0.lock().order.len()
     }
@@ -119,7 +119,7 @@ impl Inner {
         self.order.push_back((generation, name));
     }
 
-    /// Forgets what no open fetch is older than.
+    /// Forgets the lines that are older than every open fetch.
     fn forget(&mut self) {
         let oldest = self.open.keys().next().copied();
         while self.order.front().is_some_and(|(generation, _)| oldest.is_none_or(|oldest| oldest >= *generation)) {
@@ -129,7 +129,7 @@ impl Inner {
 
     fn drop_oldest(&mut self) -> Option<Generation> {
         let (generation, name) = self.order.pop_front()?;
-        // It may have been invalidated again since.
+        // The URL may have been invalidated again since.
         if self.lines.get(&name) == Some(&generation) {
             self.lines.remove(&name);
         }

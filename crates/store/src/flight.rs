@@ -24,36 +24,36 @@ use crate::spool::Spool;
 use crate::wakers::{self, Place, Wakers};
 use crate::writer::Writer;
 
-/// Why a fetch failed, in the pipeline's words. Every follower gets a copy.
+/// The reason why a fetch failed, in the pipeline's words. Every follower gets a copy.
 pub trait Failure: Clone + Send + Sync + 'static {}
 
 impl<T: Clone + Send + Sync + 'static> Failure for T {}
 
-/// What became of a request that missed.
+/// The role of a request that missed.
 #[derive(Debug)]
 pub enum Joined<R: Record, E: Failure> {
-    /// Nobody fetches this: fetch it. Look into the store once more first: the flight that was there when the caller looked may have
-    /// landed since.
+    /// Nobody fetches this: the caller has to fetch it. Look into the store once more first: a flight that was there before may have ended
+    /// since.
     Lead(Lead<R, E>),
-    /// Somebody does: wait for the outcome.
+    /// Somebody fetches this: wait for the outcome.
     Follow(Follow<R, E>),
     /// Too many wait, or too many flights are open: go to the origin alone.
     Full,
 }
 
-/// What a flight came to.
+/// The outcome of a flight.
 #[derive(Debug)]
 pub enum Outcome<R: Record, E: Failure> {
-    /// The head is here, and the body comes.
+    /// The head has arrived, and the body follows.
     Serve {
         /// The head.
         record: Arc<R>,
         /// The body, from its first byte.
         body: Reader<E>,
     },
-    /// The origin confirmed what is stored (304).
+    /// The origin confirmed the stored response (304).
     Stored(Arc<Stored<R>>),
-    /// The answer is for one client only: go to the origin, all at once.
+    /// The answer is for one client only: each follower goes to the origin.
     Uncacheable,
     /// The leader gave up without an answer: join again.
     Abandoned,
@@ -61,9 +61,9 @@ pub enum Outcome<R: Record, E: Failure> {
     Failed(E),
 }
 
-/// The right, and the duty, to fetch. Owned by the fetch task; dropping it abandons the flight.
+/// The right, and the duty, to fetch. The fetch task owns it; dropping it abandons the flight.
 pub struct Lead<R: Record, E: Failure> {
-    /// Taken with the outcome, so that dropping knows whether there was one.
+    /// The seat, which is taken with the outcome, so that dropping knows whether there was one.
     seat: Option<Seat<R, E>>,
     begun: Generation,
     memory_max: u64,
@@ -71,22 +71,22 @@ pub struct Lead<R: Record, E: Failure> {
 }
 
 impl<R: Record, E: Failure> Lead<R, E> {
-    /// Bounds the body: up to `memory_max` bytes are kept in memory, though no more than [`StoreOptions::object_max`]; above that up to
-    /// `disk_max` on the disk, if there is a disk tier. Without this, there is no other bound on memory, and nothing goes to the disk.
+    /// Bounds the body. Up to `memory_max` bytes are kept in memory, though no more than [`StoreOptions::object_max`]; above that, up to
+    /// `disk_max` on the disk, if there is a disk tier. Without this call, there is no other bound on memory, and nothing goes to the disk.
     #[must_use]
     pub const fn within(mut self, memory_max: u64, disk_max: u64) -> Self {
         (self.memory_max, self.disk_max) = (memory_max, disk_max);
         self
     }
 
-    /// Whether a body of this length is within the bounds.
+    /// Returns whether a body of this length is within the bounds.
     #[must_use]
     pub fn keeps(&self, length: u64) -> bool {
         let spools = || self.seat.as_ref().is_some_and(|seat| seat.flights.spool.get().is_some());
         length <= self.memory_max || (length <= self.disk_max && spools())
     }
 
-    /// The generation at which the fetch began.
+    /// Returns the generation at which the fetch began.
     pub fn begun(&self) -> Generation {
         self.begun
     }
@@ -113,7 +113,8 @@ impl<R: Record, E: Failure> Lead<R, E> {
         Follow::new(Arc::clone(&seat.flight), Arc::clone(&seat.flights))
     }
 
-    /// The head is known and may be stored: followers get [`Outcome::Serve`] at once, and so does everybody who joins until the flight ends.
+    /// Announces that the head is known and may be stored: followers get [`Outcome::Serve`] at once, and so do those who join until the
+    /// flight ends.
     ///
     /// A `length_hint` above what may be stored closes the flight to newcomers now; one above what memory holds begins a file.
     #[must_use = "dropping the writer breaks the body off"]
@@ -124,17 +125,17 @@ impl<R: Record, E: Failure> Lead<R, E> {
         Writer::new(growing, seat)
     }
 
-    /// A 304 freshened what is stored (RFC 9111 §4.3.4). Insert it before, so that latecomers find it.
+    /// Announces that a 304 freshened the stored response (RFC 9111 §4.3.4). Insert that before, so that latecomers find it.
     pub fn stored(self, stored: Arc<Stored<R>>) {
         self.settle(Phase::Stored(stored));
     }
 
-    /// The answer may not be shared. Mark the key as uncacheable before, so that latecomers do not line up again.
+    /// Announces that the answer may not be shared. Mark the key as uncacheable before, so that latecomers do not wait again.
     pub fn uncacheable(self) {
         self.settle(Phase::Uncacheable);
     }
 
-    /// There is no answer.
+    /// Announces that there is no answer.
     pub fn failed(self, error: E) {
         self.settle(Phase::Failed(error));
     }
@@ -154,12 +155,12 @@ impl<R: Record, E: Failure> Drop for Lead<R, E> {
     }
 }
 
-/// A request that waits for somebody else's fetch. Dropping it, or the future of [`outcome`](Self::outcome), takes it off the list.
+/// A request that waits for another's fetch. Dropping it, or the future of [`outcome`](Self::outcome), takes it off the list.
 pub struct Follow<R: Record, E: Failure> {
     flight: Arc<Flight<R, E>>,
     flights: Arc<Flights<R, E>>,
     place: Place,
-    /// Has become a reader, who leaves by itself.
+    /// Whether it has become a reader, which leaves by itself.
     left: bool,
 }
 
@@ -208,12 +209,12 @@ impl<R: Record, E: Failure> Drop for Follow<R, E> {
     }
 }
 
-/// An open flight, as somebody sees it who only looks.
+/// An open flight, as shown to somebody who only looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlightView {
-    /// Requests that wait for its outcome or read its body, the one that began it included once it reads.
+    /// The number of requests that wait for its outcome or read its body, including the one that began it once it reads.
     pub followers: usize,
-    /// The head is here, and the body comes.
+    /// Whether the head has arrived, and the body follows.
     pub arriving: bool,
 }
 
@@ -227,7 +228,7 @@ impl<R: Record, E: Failure> FlightGuard<R, E> {
         Self { seat }
     }
 
-    /// The generation at which the fetch began.
+    /// Returns the generation at which the fetch began.
     pub fn begun(&self) -> Generation {
         self.seat.begun()
     }
@@ -237,7 +238,7 @@ impl<R: Record, E: Failure> FlightGuard<R, E> {
 pub(crate) struct Seat<R: Record, E: Failure> {
     flights: Arc<Flights<R, E>>,
     flight: Arc<Flight<R, E>>,
-    /// Open as long as the seat is taken: the response is stored before it is given back.
+    /// The fetch, which is open as long as the seat is taken: the response is stored before it is given back.
     _fetching: Fetching,
 }
 
@@ -246,12 +247,13 @@ impl<R: Record, E: Failure> Seat<R, E> {
         self.flight.begun
     }
 
-    /// Lets nobody join any more. The flight still counts as open.
+    /// Keeps newcomers from joining. The flight still counts as open.
     pub(crate) fn close(&self) {
         self.flights.close(&self.flight);
     }
 
-    /// Leaves the table first: whoever learns the outcome and joins again must not find this flight.
+    /// Ends the flight with an outcome. It leaves the table first: a request that learns the outcome and joins again must not find this
+    /// flight.
     fn settle(self, phase: Phase<R, E>) {
         let flight = Arc::clone(&self.flight);
         drop(self);
@@ -266,7 +268,7 @@ impl<R: Record, E: Failure> Drop for Seat<R, E> {
     }
 }
 
-/// All open flights.
+/// All open flights of a store.
 pub(crate) struct Flights<R: Record, E: Failure> {
     stripes: Box<[Stripe<R, E>]>,
     open: AtomicUsize,
@@ -275,7 +277,7 @@ pub(crate) struct Flights<R: Record, E: Failure> {
     flights_max: usize,
     followers_max: usize,
     object_max: u64,
-    /// The disk tier's, once that is open.
+    /// The disk tier's spool, once that is open.
     spool: OnceLock<Arc<Spool>>,
 }
 
@@ -297,17 +299,17 @@ impl<R: Record, E: Failure> Flights<R, E> {
         }
     }
 
-    /// From now on, bodies too long for memory may go to the disk.
+    /// Allows bodies that are too long for memory to go to the disk.
     pub(crate) fn spool_to(&self, spool: Spool) {
         // A store opens its disk tier once.
         let _ = self.spool.set(Arc::new(spool));
     }
 
-    /// Leads or follows; `begin` opens the leader's fetch.
+    /// Makes the caller lead or follow; `begin` opens the leader's fetch.
     ///
-    /// A flight that a purge has `overtaken` since it began takes nobody any more: it may bring what was purged, and whoever asks after a
-    /// purge must not see that. Which purges cover it cannot be known before its tags are, so any purge counts, and the newcomer leads a
-    /// flight of its own. That costs one further fetch for each key that is being fetched while something is purged.
+    /// A flight that a purge has `overtaken` since it began accepts nobody any more: it may bring what was purged, and a request that comes
+    /// after a purge must not see that. Which purges cover it cannot be known before its tags are, so any purge counts, and the newcomer
+    /// leads a flight of its own. That costs one more fetch for each key that is being fetched while something is purged.
     pub(crate) fn join(
         self: &Arc<Self>,
         hash: KeyHash,
@@ -325,7 +327,7 @@ impl<R: Record, E: Failure> Flights<R, E> {
             match entered {
                 Ok(()) => return Joined::Follow(Follow::new(Arc::clone(flight), Arc::clone(self))),
                 Err(Refused::Full) => return Joined::Full,
-                // Overtaken by a purge, or closed and about to leave the table: a new one takes its line.
+                // The flight was overtaken by a purge, or is closed and about to leave the table: a new one takes its line.
                 Err(Refused::Gone) => {}
             }
         }
@@ -333,7 +335,7 @@ impl<R: Record, E: Failure> Flights<R, E> {
         if opened.is_err() {
             return Joined::Full;
         }
-        // Read after whatever the newcomer has seen: no purge that it knows of is younger.
+        // This comes after the newcomer's lookup: no purge that it knows of is younger.
         let fetching = begin();
         let begun = fetching.begun();
         let flight = Arc::new(Flight { hash, key: key.into(), begun, mark: AtomicU64::new(0), state: Mutex::new(State::default()) });
@@ -347,7 +349,7 @@ impl<R: Record, E: Failure> Flights<R, E> {
         })
     }
 
-    /// The flight that a newcomer would follow.
+    /// Returns the flight that a newcomer would follow.
     pub(crate) fn view(&self, hash: KeyHash, key: &[u8], overtaken: impl Fn(Generation) -> bool) -> Option<FlightView> {
         let stripe = self.stripe(hash).lock();
         let flight = stripe.get(&hash).filter(|flight| *flight.key == *key && !overtaken(flight.begun))?;
@@ -359,17 +361,17 @@ impl<R: Record, E: Failure> Flights<R, E> {
         }
     }
 
-    /// Open flights, those that are closed to newcomers included.
+    /// Returns the number of open flights, including those that are closed to newcomers.
     pub(crate) fn open(&self) -> usize {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// Requests that wait for an outcome.
+    /// Returns the number of requests that wait for an outcome.
     pub(crate) fn followers(&self) -> usize {
         self.followers.load(Ordering::Relaxed)
     }
 
-    /// Bytes of growing bodies.
+    /// Returns the bytes of growing bodies.
     pub(crate) fn growing_bytes(&self) -> u64 {
         self.budget.held()
     }
@@ -379,7 +381,7 @@ impl<R: Record, E: Failure> Flights<R, E> {
         Bounds { memory_max: self.object_max.min(memory_max), spool, budget: Arc::clone(&self.budget) }
     }
 
-    /// Takes this flight out of the table, and no other that has taken its line.
+    /// Takes this flight out of the table, but no other one that has taken its line.
     fn close(&self, flight: &Arc<Flight<R, E>>) {
         let mut stripe = self.stripe(flight.hash).lock();
         if stripe.get(&flight.hash).is_some_and(|held| Arc::ptr_eq(held, flight)) {
@@ -392,7 +394,7 @@ impl<R: Record, E: Failure> Flights<R, E> {
     }
 }
 
-/// One fetch and those who wait for it.
+/// One fetch and the requests that wait for it.
 struct Flight<R: Record, E: Failure> {
     hash: KeyHash,
     key: Box<[u8]>,
@@ -403,7 +405,8 @@ struct Flight<R: Record, E: Failure> {
 
 struct State<R, E> {
     phase: Phase<R, E>,
-    /// Followers while waiting; from then on the body counts them, so that no byte is dropped before a follower had a chance to read it.
+    /// The number of followers while waiting. After that the body counts them, so that no byte is dropped before a follower had a chance to
+    /// read it.
     waiting: usize,
     followers: Wakers,
 }
@@ -424,7 +427,7 @@ enum Phase<R, E> {
 }
 
 impl<R: Record, E: Failure> Flight<R, E> {
-    /// Counts one more follower, now or in the body.
+    /// Counts one more follower, here or in the body.
     fn enter(&self, followers_max: usize) -> Result<(), Refused> {
         let mut state = self.state.lock();
         match &state.phase {
@@ -451,7 +454,7 @@ impl<R: Record, E: Failure> Flight<R, E> {
         };
         drop(state);
         drop(own);
-        // A follower that goes without having looked was a reader at the first byte.
+        // A follower that leaves without having looked was a reader at the first byte.
         if let Some(growing) = growing {
             growing.leave(0, &mut None);
         }

@@ -16,53 +16,53 @@ use bytes::Bytes;
 
 use crate::resource::{ALLOCATION, BYTES};
 
-/// How many forms a body may have beside itself.
+/// The most forms that a body may have beside itself.
 pub const FORMS: usize = 3;
 
 /// The forms of one body, by their numbers, which are less than [`FORMS`].
 #[derive(Default)]
 pub struct Forms {
-    /// Apart: most of what is stored, pictures and the like, never has any.
+    /// The forms. They are in a box of their own: most stored bodies, such as pictures, never have any.
     made: OnceLock<Box<Places>>,
-    /// One bit each: those that are there.
+    /// The forms that are there, one bit each.
     at_hand: AtomicU8,
-    /// Those that somebody has begun to make, whatever came of it.
+    /// The forms that somebody has begun to make, whether or not they are there.
     begun: AtomicU8,
 }
 
 type Places = [OnceLock<Bytes>; FORMS];
 
 impl Forms {
-    /// A set of those that are there, one bit for each number.
+    /// Returns the set of the forms that are there, one bit for each number.
     #[must_use]
     pub fn at_hand(&self) -> u8 {
         self.at_hand.load(Ordering::Acquire)
     }
 
-    /// A set of those that nobody has begun to make.
+    /// Returns the set of the forms that nobody has begun to make.
     #[must_use]
     pub fn not_begun(&self) -> u8 {
         !self.begun.load(Ordering::Relaxed) & ((1 << FORMS) - 1)
     }
 
-    /// A form, if it is there.
+    /// Returns a form, if it is there.
     #[must_use]
     pub fn get(&self, form: usize) -> Option<&Bytes> {
         self.made.get()?.get(form)?.get()
     }
 
-    /// Says that it will be made now. `false`: somebody else has begun already.
+    /// Notes that the caller makes this form now. Returns `false` if somebody has begun already.
     #[must_use]
     pub fn begin(&self, form: usize) -> bool {
         self.begun.fetch_or(1 << form, Ordering::Relaxed) & 1 << form == 0
     }
 
-    /// It will not be made after all: the next who wants it may begin.
+    /// Notes that the form will not be made after all: the next request for it may begin.
     pub fn withdraw(&self, form: usize) {
         self.begun.fetch_and(!(1 << form), Ordering::Relaxed);
     }
 
-    /// Puts a form in its place, for good. `false`: one is there.
+    /// Stores a form for good. Returns `false` if there is one already.
     pub(crate) fn set(&self, form: usize, bytes: Bytes) -> bool {
         let Some(place) = self.made.get_or_init(Box::default).get(form) else { return false };
         let set = place.set(bytes).is_ok();
@@ -71,7 +71,8 @@ impl Forms {
         set
     }
 
-    /// Those of them that are there, for another response with the same body. What is being made is made again: it is for the old one.
+    /// Returns the forms that are there, for another response with the same body. Forms that are being made are made again: they are for
+    /// the old response.
     #[must_use]
     pub fn share(&self) -> Self {
         let copy = Self::default();
@@ -83,13 +84,13 @@ impl Forms {
         copy
     }
 
-    /// Bytes in memory, but for the struct itself.
+    /// Returns the bytes in memory, without the struct itself.
     pub(crate) fn weight(&self) -> u64 {
         let Some(made) = self.made.get() else { return 0 };
         PLACES + made.iter().filter_map(OnceLock::get).map(weight_of).sum::<u64>()
     }
 
-    /// What it would weigh more with `form`.
+    /// Returns how much more it would weigh with `form`.
     pub(crate) fn weight_with(&self, form: &Bytes) -> u64 {
         weight_of(form) + if self.made.get().is_none() { PLACES } else { 0 }
     }
@@ -97,13 +98,13 @@ impl Forms {
 
 const PLACES: u64 = (size_of::<Places>() + ALLOCATION) as u64;
 
-/// What a form weighs: its bytes, and what keeps them.
+/// Returns the weight of a form: its bytes, and the memory that manages them.
 fn weight_of(form: &Bytes) -> u64 {
     (form.len() + BYTES) as u64
 }
 
 impl FromIterator<(usize, Bytes)> for Forms {
-    /// Of ready-made ones; of two with the same number the first counts.
+    /// Collects forms that are ready; of two with the same number the first counts.
     fn from_iter<T: IntoIterator<Item = (usize, Bytes)>>(ready: T) -> Self {
         let forms = Self::default();
         for (form, bytes) in ready {

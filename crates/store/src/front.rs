@@ -18,17 +18,18 @@ use crate::hash::KeyHash;
 use crate::resource::{Record, Resource};
 use crate::store::Store;
 
-/// Sets of places; a key belongs to one set.
+/// The number of sets of places; a key belongs to one set.
 const SETS: usize = 512;
-/// Places of a set.
+/// The places of a set.
 const WAYS: usize = 4;
-/// Keys that a set remembers to have missed: more than it has places, or of one page too many read in turn none would be recognised.
+/// How many missed keys a set remembers. They are more than it has places; otherwise, if one page too many is read in turn, none would be
+/// recognised.
 const MISSED: usize = 2 * WAYS;
-/// What one hit is worth against newcomers, each of whom halves what is there.
+/// How much one hit protects a page against newcomers; each newcomer halves it.
 const WARMTH: u8 = 4;
-/// Every so many hits here, the memory tier hears of one: often enough for what is read here not to be evicted there.
+/// How many hits here count as one for the memory tier: often enough that pages read here are not evicted there.
 const TOUCH: u32 = 32;
-/// Sets that one request for room looks at.
+/// How many sets one search for room looks at.
 const ROOM_SETS: usize = 8;
 
 /// The pages that one worker serves most.
@@ -36,14 +37,14 @@ pub struct Front<R> {
     sets: Box<[Set<R>]>,
     bytes: u64,
     bytes_max: u64,
-    /// Where room is looked for next.
+    /// The set where room is looked for next.
     hand: usize,
 }
 
 struct Set<R> {
     places: [Option<Rc<Page<R>>>; WAYS],
-    /// The keys that were missed last, as a ring. Only a key that is missed again while it stands here takes a place, so that a crawler's
-    /// walk through the whole site leaves everything where it was.
+    /// The keys that were missed last, as a ring. Only a key that is missed again while it is in the ring takes a place, so that a
+    /// crawler's walk through the whole site changes nothing.
     missed: [u32; MISSED],
     next: u8,
 }
@@ -53,21 +54,21 @@ pub struct Page<R> {
     hash: KeyHash,
     kept: Kept<Arc<Resource<R>>>,
     hits: Cell<u32>,
-    /// Hits of late: halved whenever its place is wanted.
+    /// The recent hits, halved whenever its place is wanted.
     warmth: Cell<u8>,
 }
 
-/// What was found: in the front, or beyond it.
+/// A resource that was found, in the front or in the store.
 #[derive(Debug)]
 pub enum Found<R> {
-    /// By the worker's own reference.
+    /// A resource in the front, by the worker's own reference.
     Front(Rc<Page<R>>),
-    /// By a shared one.
+    /// A resource in the store, by a shared reference.
     Store(Arc<Resource<R>>),
 }
 
 impl<R> Found<R> {
-    /// The resource.
+    /// Returns the resource.
     #[inline]
     pub fn resource(&self) -> &Resource<R> {
         match self {
@@ -78,7 +79,7 @@ impl<R> Found<R> {
 }
 
 impl<R> Page<R> {
-    /// The resource.
+    /// Returns the resource.
     #[inline]
     pub fn resource(&self) -> &Resource<R> {
         &self.kept.value
@@ -86,7 +87,7 @@ impl<R> Page<R> {
 }
 
 impl<R: Record> Page<R> {
-    /// Whether this is what the store holds under its key now. Counts as a hit.
+    /// Returns whether the store still holds this under its key. Counts as a hit.
     #[inline]
     pub fn is_current<E: Failure>(&self, store: &Store<R, E>) -> bool {
         let hits = self.hits.get().wrapping_add(1);
@@ -95,7 +96,7 @@ impl<R: Record> Page<R> {
         self.kept.is_current(store.changes.of(self.hash)) && !hits.is_multiple_of(TOUCH) || self.look_again(store)
     }
 
-    /// Asks the memory tier: for its sake, or because something of this stripe has changed.
+    /// Asks the memory tier, to count a hit there or because something of this stripe has changed.
     #[cold]
     fn look_again<E: Failure>(&self, store: &Store<R, E>) -> bool {
         self.confirm(store, || store.get(self.hash, self.resource().key()))
@@ -112,14 +113,14 @@ impl<R: Record> Page<R> {
 }
 
 impl<R: Record> Front<R> {
-    /// An empty one that keeps at most `bytes_max` bytes of resources from being freed.
+    /// Creates an empty front that keeps at most `bytes_max` bytes of resources from being freed.
     #[must_use]
     pub fn new(bytes_max: u64) -> Self {
         let set = |_| Set { places: [const { None }; WAYS], missed: [0; MISSED], next: 0 };
         Self { sets: (0..SETS).map(set).collect(), bytes: 0, bytes_max, hand: 0 }
     }
 
-    /// What is stored under a key: as [`Store::get`], and from here if it is here.
+    /// Returns what is stored under a key, like [`Store::get`], from this front if it is here.
     pub fn get<E: Failure>(&mut self, store: &Store<R, E>, hash: KeyHash, key: &[u8]) -> Option<Found<R>> {
         let set = &self.sets[hash.stripe(SETS)];
         let at = set.places.iter().position(|place| place.as_ref().is_some_and(|page| page.hash == hash && page.resource().key() == key));
@@ -131,7 +132,7 @@ impl<R: Record> Front<R> {
         self.fetch(store, hash, key, at)
     }
 
-    /// Takes it from the store, and a place for it if it is wanted often enough. `held` is the place of an older copy.
+    /// Takes a resource from the store, and gives it a place if it is wanted often enough. `held` is the place of an older copy.
     fn fetch<E: Failure>(&mut self, store: &Store<R, E>, hash: KeyHash, key: &[u8], held: Option<usize>) -> Option<Found<R>> {
         let stripe = hash.stripe(SETS);
         if let Some(at) = held {
@@ -158,7 +159,7 @@ impl<R: Record> Front<R> {
         Some(Found::Front(page))
     }
 
-    /// Frees what was hit least of late, as long as it takes, but looks at a few sets only: the next who wants room looks further.
+    /// Frees the pages with the fewest recent hits until there is room, but looks at a few sets only: the next search looks further.
     fn make_room(&mut self, weight: u64) {
         for _ in 0..ROOM_SETS {
             if self.bytes + weight <= self.bytes_max {
@@ -173,12 +174,12 @@ impl<R: Record> Front<R> {
         }
     }
 
-    /// Lets go of what is no longer stored. To be called every second or so: until then, evicted bytes are kept from being freed.
+    /// Releases pages that are no longer stored. Call it every second or so: until then, evicted bytes are kept from being freed.
     pub fn sweep<E: Failure>(&mut self, store: &Store<R, E>) {
         for stripe in 0..SETS {
             for at in 0..WAYS {
                 let Some(page) = &self.sets[stripe].places[at] else { continue };
-                // Not a hit, so the memory tier must not take it for one.
+                // This is not a hit, so the memory tier must not count it as one.
                 let is_stored = || page.confirm(store, || store.peek(page.hash, page.resource().key()));
                 if !page.kept.is_current(store.changes.of(page.hash)) && !is_stored() {
                     self.free(stripe, at);
@@ -187,7 +188,7 @@ impl<R: Record> Front<R> {
         }
     }
 
-    /// Bytes of the resources in it.
+    /// Returns the bytes of the resources in it.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.bytes
@@ -201,7 +202,7 @@ impl<R: Record> Front<R> {
 }
 
 impl<R> Page<R> {
-    /// Halves the warmth; returns what is left.
+    /// Halves the warmth, and returns the rest.
     fn cool(&self) -> u8 {
         let warmth = self.warmth.get() / 2;
         self.warmth.set(warmth);
@@ -210,12 +211,12 @@ impl<R> Page<R> {
 }
 
 impl<R> Set<R> {
-    /// A place for a newcomer: an empty one, or that of a page that was hit less often of late than newcomers came by. So where one page
-    /// too many is read as often as the others, it is one that has to go without, and not each of them in turn.
+    /// Returns a place for a newcomer: an empty one, or that of a page with fewer recent hits than newcomers came by. So where one page too
+    /// many is read as often as the others, one of them has no place, and not each of them in turn.
     fn place(&self) -> Option<usize> {
         let mut cold = self.places.iter().position(Option::is_none);
         if cold.is_none() {
-            // All are looked at: each newcomer costs each of them half of its warmth.
+            // The loop visits all: each newcomer costs each of them half of its warmth.
             for (at, page) in self.places.iter().flatten().enumerate() {
                 if page.cool() == 0 {
                     cold = Some(at);
@@ -225,7 +226,7 @@ impl<R> Set<R> {
         cold
     }
 
-    /// Whether this key was missed here a short while ago; notes that it was now.
+    /// Returns whether this key was missed here a short while ago, and notes that it was missed now.
     fn missed_before(&mut self, hash: KeyHash) -> bool {
         let mark = hash.mark();
         if self.missed.contains(&mark) {

@@ -28,23 +28,23 @@ use thiserror::Error;
 use crate::spool::{Reading, Spool, SpoolFile};
 use crate::wakers::{self, Place, Wakers};
 
-/// How far the slowest reader of a windowed body may lag, in bytes, before its writer waits: see [`Writer::drop_slowest`]. And how much of a
-/// spooled body may wait for the disk.
+/// How many bytes the slowest reader of a windowed body may lag before its writer waits: see [`Writer::drop_slowest`]. It is also how much
+/// of a spooled body may wait for the disk.
 ///
 /// [`Writer::drop_slowest`]: crate::Writer::drop_slowest
 pub const WINDOW: u64 = 1 << 20;
 
-/// Bytes that are written to the file at once, if as much has arrived; fewer when the body ends or the writer waits.
+/// The bytes that are written to the file at once, if as much has arrived; fewer when the body ends or the writer waits.
 const BATCH: u64 = 256 << 10;
-/// Bytes that one read of the file brings.
+/// The bytes that one read of the file brings.
 const READ: u64 = 64 << 10;
 
-/// Chunks below this length are copied: a chunk of a few bytes may be a slice that keeps a whole read buffer alive.
+/// The length below which chunks are copied: a chunk of a few bytes may be a slice that keeps a whole read buffer alive.
 const COPY_BELOW: usize = 2_048;
-/// What a chunk costs beside its bytes: its line in the list, the counters behind `Bytes`, an allocation.
+/// The cost of a chunk beside its bytes: its line in the list, the counters behind `Bytes`, an allocation.
 const CHUNK: u64 = 96;
 
-/// Why a body ended early.
+/// The reason why a body ended early.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Broken<E> {
     /// The origin broke off.
@@ -56,7 +56,7 @@ pub enum Broken<E> {
     /// This reader has held up all the others for too long.
     #[error("the reader was too slow for those who read with it")]
     TooSlow,
-    /// The file it reads from cannot be read.
+    /// The file that it reads from cannot be read.
     #[error("the disk failed in the middle of the body")]
     Unreadable,
 }
@@ -71,14 +71,14 @@ pub struct Reader<E> {
     growing: Arc<Growing<E>>,
     offset: u64,
     place: Place,
-    /// What the file is asked for, at `offset`.
+    /// The pending read of the file, at `offset`.
     reading: Option<Reading>,
     ended: bool,
 }
 
 impl<E: Clone> Reader<E> {
-    /// The next bytes, shared with every other reader; `None` at the end. All bytes that arrived come before an error, and after an error
-    /// comes the end.
+    /// Returns the next bytes, shared with every other reader; `None` at the end. All bytes that arrived come before an error, and after an
+    /// error comes the end.
     pub fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken<E>>>> {
         if self.ended {
             return Poll::Ready(None);
@@ -109,20 +109,20 @@ impl<E: Clone> Reader<E> {
         }
     }
 
-    /// [`poll_chunk`](Self::poll_chunk) as a future. Cancel-safe: a chunk is taken only when it is returned.
+    /// Waits for [`poll_chunk`](Self::poll_chunk). Cancel-safe: a chunk is taken only when it is returned.
     pub async fn chunk(&mut self) -> Option<Result<Bytes, Broken<E>>> {
         std::future::poll_fn(|cx| self.poll_chunk(cx)).await
     }
 }
 
 impl<E> Reader<E> {
-    /// The length of the whole body, as the origin announced it.
+    /// Returns the length of the whole body, as the origin announced it.
     #[must_use]
     pub fn length_hint(&self) -> Option<u64> {
         self.growing.length_hint
     }
 
-    /// Takes over a reader that [`Growing::enter`] or [`Growing::new`] has counted.
+    /// Creates a reader that [`Growing::enter`] or [`Growing::new`] has counted.
     pub(crate) const fn entered(growing: Arc<Growing<E>>) -> Self {
         Self { growing, offset: 0, place: None, reading: None, ended: false }
     }
@@ -140,7 +140,7 @@ impl<E> fmt::Debug for Reader<E> {
     }
 }
 
-/// Bytes held by all growing bodies of a store.
+/// The budget of bytes held by all growing bodies of a store.
 pub(crate) struct Budget {
     held: AtomicU64,
     max: u64,
@@ -155,7 +155,7 @@ impl Budget {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// Takes `bytes` and tells whether they were within the budget. They are taken in any case: the chunk is here already, and a windowed
+    /// Takes `bytes` and returns whether they were within the budget. They are taken in any case: the chunk is here already, and a windowed
     /// body is bounded by its window.
     fn take(&self, bytes: u64) -> bool {
         self.held.fetch_add(bytes, Ordering::Relaxed) + bytes <= self.max
@@ -166,20 +166,20 @@ impl Budget {
     }
 }
 
-/// Why a body cannot be joined.
+/// The reason why a body cannot be joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// It has as many readers as it may.
+    /// The body has as many readers as it may.
     Full,
     /// Its first bytes are gone, or it broke.
     Gone,
 }
 
-/// What bounds a body, and where it goes when it is too long for memory.
+/// The bounds of a body, and where it goes when it is too long for memory.
 pub(crate) struct Bounds {
-    /// Longest body that is kept in memory.
+    /// The longest body that is kept in memory.
     pub(crate) memory_max: u64,
-    /// The disk tier, and the longest body that is for it.
+    /// The disk tier, and the longest body that may go there.
     pub(crate) spool: Option<(Arc<Spool>, u64)>,
     pub(crate) budget: Arc<Budget>,
 }
@@ -192,18 +192,18 @@ pub(crate) struct Growing<E> {
 }
 
 struct Body<E> {
-    /// What is held, each chunk with its offset in the whole. Contiguous, ending at `total`.
+    /// The chunks in memory, each with its offset in the whole. They are contiguous, and end at `total`.
     chunks: VecDeque<(u64, Bytes)>,
     total: u64,
-    /// What `chunks` took from the budget.
+    /// The bytes that `chunks` took from the budget.
     taken: u64,
     spooled: Option<Spooled>,
     windowed: bool,
     end: Option<Result<(), Broken<E>>>,
-    /// How many readers stand at each offset. The first offset is what the window must keep; a plain list of readers would have to be
+    /// The number of readers at each offset. The first offset is what the window must keep; a plain list of readers would have to be
     /// searched for it by each of them at each chunk.
     offsets: BTreeMap<u64, usize>,
-    /// Readers that stand before this offset were dropped. They are in `offsets` no more.
+    /// The offset before which readers were dropped. Those are not in `offsets` any more.
     dropped_before: u64,
     readers: usize,
     waiting: Wakers,
@@ -213,13 +213,13 @@ struct Body<E> {
 /// The part of a body that is in its file.
 struct Spooled {
     file: Arc<SpoolFile>,
-    /// Bytes that can be read from it.
+    /// The bytes that can be read from it.
     written: u64,
-    /// More are being written: by one job at a time.
+    /// Whether more are being written: by one job at a time.
     writing: bool,
 }
 
-/// What a reader finds at its offset.
+/// The next data for a reader at its offset.
 enum Next<E> {
     Chunk(Bytes),
     InFile(Arc<SpoolFile>, Range<u64>),
@@ -227,19 +227,20 @@ enum Next<E> {
     Broken(Broken<E>),
 }
 
-/// What an append made of a body.
+/// Where a body is kept after an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kept {
-    /// In memory, whole.
+    /// The body is in memory, whole.
     Whole,
-    /// In memory and in its file, whole.
+    /// The body is in memory and in its file, whole.
     Spooled,
-    /// Not whole.
+    /// The body is not whole.
     Windowed,
 }
 
 impl<E> Growing<E> {
-    /// A body that `readers` already wait for. One that is announced as too long for memory is spooled or windowed from its first byte.
+    /// Creates a body that `readers` already wait for. One that is announced as too long for memory is spooled or windowed from its first
+    /// byte.
     pub(crate) fn new(length_hint: Option<u64>, bounds: Bounds, readers: usize) -> Self {
         let mut body = Body {
             chunks: VecDeque::new(),
@@ -264,12 +265,12 @@ impl<E> Growing<E> {
         Self { length_hint, bounds, body: Mutex::new(body) }
     }
 
-    /// Readers now.
+    /// Returns the number of readers.
     pub(crate) fn readers(&self) -> usize {
         self.body.lock().readers
     }
 
-    /// Counts one more reader at the first byte, to become a [`Reader::entered`].
+    /// Counts one more reader at the first byte, which then becomes a [`Reader::entered`].
     pub(crate) fn enter(&self, readers_max: usize) -> Result<(), Refused> {
         let mut body = self.body.lock();
         // A windowed body that still has its first bytes may be entered: its leader's own client comes in after it was announced as too
@@ -286,7 +287,7 @@ impl<E> Growing<E> {
         Ok(())
     }
 
-    /// Takes one reader away.
+    /// Removes one reader.
     pub(crate) fn leave(&self, offset: u64, place: &mut Place) {
         let mut body = self.body.lock();
         let own = body.waiting.leave(place);
@@ -324,8 +325,8 @@ impl<E> Growing<E> {
         kept
     }
 
-    /// Drops the readers that the writer waits for: those at the slowest offset. They get [`Broken::TooSlow`] if they ever ask again. Returns
-    /// how many.
+    /// Drops the readers that the writer waits for: those at the slowest offset. They get [`Broken::TooSlow`] if they ever ask again.
+    /// Returns their number.
     pub(crate) fn drop_slowest(&self) -> usize {
         let mut body = self.body.lock();
         if !body.windowed || body.lag() <= WINDOW {
@@ -343,14 +344,15 @@ impl<E> Growing<E> {
         self.body.lock().windowed
     }
 
-    /// Ends the body. If it was kept whole in memory, it is joined into one allocation of exactly its size, which the readers share from now
-    /// on.
+    /// Ends the body. If it was kept whole in memory, it is joined into one allocation of exactly its size, which the readers share after
+    /// that.
     pub(crate) fn complete(&self) -> Option<Bytes> {
         let chunks = {
             let body = self.body.lock();
             if body.windowed || body.spooled.is_some() { None } else { Some(body.chunks.clone()) }
         };
-        // Joined outside the lock: only the writer adds chunks, and it is here. A long body takes milliseconds, and readers go on meanwhile.
+        // The chunks are joined outside the lock: only the writer adds chunks, and it is here. A long body takes milliseconds, and readers
+        // go on meanwhile.
         let whole = chunks.map(|chunks| {
             let mut whole = Vec::with_capacity(chunks.iter().map(|(_, chunk)| chunk.len()).sum());
             chunks.iter().for_each(|(_, chunk)| whole.extend_from_slice(chunk));
@@ -392,7 +394,7 @@ impl<E> Growing<E> {
         wakers::wake(readers);
     }
 
-    /// Drops what nobody needs in memory any more, and returns the writer's waker if it may go on.
+    /// Drops the bytes that nobody needs in memory any more, and returns the writer's waker if it may go on.
     fn trim(&self, body: &mut Body<E>) -> Option<Waker> {
         let written = body.spooled.as_ref().map_or(0, |spooled| spooled.written);
         let passed = if body.windowed { body.slowest().max(written) } else { written };
@@ -409,7 +411,7 @@ impl<E> Growing<E> {
         if room { body.writer.take() } else { None }
     }
 
-    /// A reader has read so many bytes from the file.
+    /// Notes that a reader has read so many bytes from the file.
     fn advance(&self, offset: &mut u64, bytes: u64) {
         let mut body = self.body.lock();
         body.go_on(offset, bytes);
@@ -456,12 +458,12 @@ impl<E> Drop for Growing<E> {
 }
 
 impl<E> Body<E> {
-    /// The offset of the first byte that is held.
+    /// Returns the offset of the first byte that is held.
     fn first(&self) -> u64 {
         self.chunks.front().map_or(self.total, |(at, _)| *at)
     }
 
-    /// Where the slowest reader stands; the end, if there is none.
+    /// Returns the offset of the slowest reader; the end, if there is none.
     fn slowest(&self) -> u64 {
         self.offsets.first_key_value().map_or(self.total, |(offset, _)| *offset)
     }
@@ -470,12 +472,12 @@ impl<E> Body<E> {
         self.total - self.slowest()
     }
 
-    /// Bytes that are not in the file yet.
+    /// Returns the bytes that are not in the file yet.
     fn unwritten(&self) -> u64 {
         self.total - self.spooled.as_ref().map_or(0, |spooled| spooled.written)
     }
 
-    /// Too long for memory: goes to the disk from now on if that takes it, else through the window.
+    /// Handles a body that became too long for memory: it goes to the disk if that is possible, else through the window.
     fn outgrow(&mut self, bounds: &Bounds, length_hint: Option<u64>) {
         let length = length_hint.unwrap_or(0).max(self.total);
         match &bounds.spool {
@@ -498,7 +500,7 @@ impl<E> Body<E> {
 
     /// Moves a reader.
     fn go_on(&mut self, offset: &mut u64, bytes: u64) {
-        // One that was dropped is in the list no more; it stays where it is, and learns of it when it asks again.
+        // A dropped reader is not in the list any more; it stays where it is, and learns of it when it asks again.
         if *offset >= self.dropped_before {
             self.depart(*offset);
             *offset += bytes;
@@ -515,7 +517,8 @@ impl<E> Body<E> {
         }
     }
 
-    /// The bytes from `offset` on, as far as their chunk goes. A reader stands between chunks, except after they were joined into one.
+    /// Returns the bytes from `offset` on, as far as their chunk goes. A reader stands between chunks, except after they were joined into
+    /// one.
     fn at(&self, offset: u64) -> Option<Bytes> {
         if offset >= self.total {
             return None;

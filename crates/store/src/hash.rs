@@ -7,41 +7,41 @@ use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
 
 use siphasher::sip128::{Hasher128, SipHasher13};
 
-/// The secret 128-bit hash of a cache key: finds the bucket, never decides alone. Means nothing to another store;
-/// without a disk tier, which keeps the secret, nor after a restart.
+/// The secret 128-bit hash of a cache key. It finds the bucket, and never decides alone. It means nothing to another store; without a disk
+/// tier, which keeps the secret, it means nothing after a restart either.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct KeyHash(u64, u64);
 
-/// The secret of one store, SipHash-1-3 with a 128-bit result.
+/// The secret of one store, for SipHash-1-3 with a 128-bit result.
 #[derive(Clone, Copy)]
 pub(crate) struct Secret {
     empty: SipHasher13,
 }
 
 impl Secret {
-    /// Drawn from the entropy behind [`RandomState`]: its keys come from the operating system, and a keyed hash of a constant gives them
-    /// away no more than any other of its outputs.
+    /// Draws a secret from the entropy behind [`RandomState`]: its keys come from the operating system, and a keyed hash of a constant
+    /// reveals them no more than any other of its outputs.
     pub(crate) fn new() -> Self {
         Self::of(Self::draw())
     }
 
-    /// Two words that nobody can guess, to be kept where the hashes are.
+    /// Returns two words that nobody can guess, to be stored with the hashes.
     pub(crate) fn draw() -> [u64; 2] {
         let word = |nonce: u64| RandomState::new().hash_one(nonce);
         [word(1), word(2)]
     }
 
-    /// The secret that these words are.
+    /// Returns the secret that these words stand for.
     pub(crate) fn of(words: [u64; 2]) -> Self {
         Self { empty: SipHasher13::new_with_keys(words[0], words[1]) }
     }
 
-    /// The hash of a cache key.
+    /// Returns the hash of a cache key.
     pub(crate) fn key(&self, key: &[u8]) -> KeyHash {
         finish(self.empty.hash(key))
     }
 
-    /// The name of a URL or tag of a site. The kind and the site come first, with a fixed length, so two names never read the same.
+    /// Returns the name of a URL or tag of a site. The kind and the site come first, with a fixed length, so two names never read the same.
     pub(crate) fn name(&self, kind: u8, site: u16, name: &[u8]) -> KeyHash {
         let mut hasher = self.empty;
         let [low, high] = site.to_le_bytes();
@@ -57,29 +57,29 @@ fn finish(hash: siphasher::sip128::Hash128) -> KeyHash {
 }
 
 impl KeyHash {
-    /// The hash as two words, to be written down beside the secret that made it.
+    /// Returns the hash as two words, to be written down beside the secret that made it.
     pub(crate) const fn words(self) -> (u64, u64) {
         (self.0, self.1)
     }
 
-    /// What [`words`](Self::words) gave.
+    /// Returns the hash that [`words`](Self::words) turned into these words.
     pub(crate) const fn from_words(first: u64, second: u64) -> Self {
         Self(first, second)
     }
 
-    /// Which of `count` stripes this hash belongs to.
+    /// Returns which of `count` stripes this hash belongs to.
     #[must_use]
     pub fn stripe(self, count: usize) -> usize {
         usize::try_from(self.0 % count as u64).expect("a remainder is below a usize")
     }
 
-    /// A short mark of this hash, never zero. Two keys may have the same.
+    /// Returns a short mark of this hash, never zero. Two keys may have the same mark.
     pub(crate) fn mark(self) -> u32 {
         u32::try_from(self.1 >> 32).unwrap_or_default() | 1
     }
 }
 
-/// A hasher for tables whose keys are secret hashes already: takes the last word as it is.
+/// A hasher for tables whose keys are secret hashes already: it uses the last word as it is.
 #[derive(Default, Clone, Copy)]
 pub(crate) struct AsIsHasher(u64);
 
@@ -95,7 +95,7 @@ impl Hasher for AsIsHasher {
         self.0 = word;
     }
 
-    /// Not on any path of ours ([`KeyHash`] is two words), but a `Hasher` must take bytes.
+    /// Mixes bytes in. [`KeyHash`] is two words, so this is not called, but a `Hasher` must accept bytes.
     fn write(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.0 = self.0.rotate_left(8) ^ u64::from(*byte);

@@ -9,14 +9,14 @@ use parking_lot::Mutex;
 
 use crate::hash::{AsIs, KeyHash};
 
-/// URL (its secret hash) to the keys of its resources.
+/// The index from a URL (its secret hash) to the keys of its resources.
 #[derive(Default)]
 pub(crate) struct UrlIndex {
     urls: Mutex<HashMap<KeyHash, Keys, AsIs>>,
 }
 
-/// Most URLs have one key. A URL with thousands of query forms must still forget one of them without a scan, hence a set; boxed, as it would
-/// double every place.
+/// The keys of one URL. Most URLs have one. A URL with thousands of query forms must still forget one of them without a scan, hence a set;
+/// it is boxed, as it would double every place.
 enum Keys {
     One(KeyHash),
     Many(Box<HashSet<KeyHash, AsIs>>),
@@ -59,7 +59,7 @@ impl UrlIndex {
         }
     }
 
-    /// At most `max` keys of `url`.
+    /// Returns at most `max` keys of `url`.
     pub(crate) fn keys(&self, url: KeyHash, max: usize) -> Vec<KeyHash> {
         match self.urls.lock().get(&url) {
             None => Vec::new(),
@@ -68,7 +68,7 @@ impl UrlIndex {
         }
     }
 
-    /// Pairs held: as many as there are stored resources.
+    /// Returns the number of pairs held: as many as there are stored resources.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         let urls = self.urls.lock();

@@ -1,30 +1,31 @@
 //! The bounds of a store. Every one of them is a promise about memory; the table in the crate's documentation adds them up.
 
-/// How much a store may hold. [`StoreOptions::with_memory`] derives everything from one number.
+/// The limits of a store. [`StoreOptions::with_memory`] derives everything from one number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoreOptions {
-    /// Bytes of stored responses, overhead included.
+    /// The most bytes of stored responses, overhead included.
     pub memory: u64,
-    /// Longest body that is stored in memory, in bytes. A longer one goes to the [disk](crate::Lead::within), or streams through a window and
-    /// is forgotten. Never more than half of `memory`.
+    /// The longest body that is stored in memory, in bytes. A longer one goes to the [disk](crate::Lead::within), or streams through a
+    /// window and is not kept. Never more than half of `memory`.
     pub object_max: u64,
-    /// Variants of one resource; the oldest goes first.
+    /// The most variants of one resource; the oldest is removed first.
     pub variants_max: usize,
-    /// Followers and readers of one flight; whoever comes later goes to the origin alone.
+    /// The most followers and readers of one flight; later requests go to the origin alone.
     pub followers_max: usize,
-    /// Keys remembered as uncacheable.
+    /// The most keys remembered as uncacheable.
     pub uncacheable_max: usize,
-    /// URLs and tags that the purge table tells apart. Beyond it, the oldest half becomes a purge of their whole sites.
+    /// The most URLs and tags that the purge table tells apart. Beyond it, the oldest half becomes a purge of their whole sites.
     pub purge_targets_max: usize,
-    /// Flights open at once; a further miss goes to the origin alone.
+    /// The most flights open at once; a further miss goes to the origin alone.
     pub flights_max: usize,
-    /// Bytes of all bodies that are growing, overhead included. Beyond it, a growing body switches to its window and is not stored.
+    /// The most bytes of all bodies that are growing, overhead included. Beyond it, a growing body switches to its window and is not
+    /// stored.
     pub growing_max: u64,
 }
 
 impl StoreOptions {
-    /// The defaults for `memory` bytes: a thirty-second part for one body (between 64 KiB and 32 MiB), a quarter more for bodies that are
-    /// still arriving.
+    /// Returns the defaults for `memory` bytes: a thirty-second part for one body (between 64 KiB and 32 MiB), a quarter more for bodies
+    /// that are still arriving.
     #[must_use]
     pub const fn with_memory(memory: u64) -> Self {
         let object_max = memory / 32;
@@ -42,20 +43,21 @@ impl StoreOptions {
         }
     }
 
-    /// Locks of the memory tier. More of them contend less, but each guards its own share of `memory`, and a share must hold a few of the
-    /// longest bodies or those push everything else out.
+    /// Returns the number of locks of the memory tier. More of them contend less, but each guards its own share of `memory`, and a share
+    /// must hold a few of the longest bodies or those push everything else out.
     pub(crate) fn shards(&self) -> usize {
         let shares = self.memory / self.object_max.max(1).saturating_mul(4);
         let shares = usize::try_from(shares.clamp(1, 64)).expect("at most 64");
         1 << shares.ilog2()
     }
 
-    /// Bytes that each shard may hold: rounded down, so that all of them together stay within `memory`.
+    /// Returns the bytes that each shard may hold: rounded down, so that all of them together stay within `memory`.
     pub(crate) fn shard_bytes(&self) -> u64 {
         self.memory / self.shards() as u64
     }
 
-    /// Heaviest resource that is admitted: half of a shard. A heavier one would empty its shard for the sake of a single resource.
+    /// Returns the weight of the heaviest resource that is admitted: half of a shard. A heavier one would empty its shard for a single
+    /// resource.
     pub(crate) fn resource_max(&self) -> u64 {
         self.shard_bytes() / 2
     }

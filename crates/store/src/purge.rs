@@ -20,24 +20,24 @@ use crate::disk::purge_log::{History, Logged, PurgeLog, What};
 use crate::hash::{AsIs, KeyHash, Secret};
 use crate::resource::{Scope, Stored};
 
-/// Prefixes that the table tells apart. They are few (a person types them), and judging a response walks all of them.
+/// The most prefixes that the table tells apart. They are few (a person types them), and judging a response visits all of them.
 pub const PREFIXES_MAX: usize = 1_024;
-/// Bytes of a prefix that are compared. A longer one is cut: it then covers more than was asked, never less.
+/// The most bytes of a prefix that are compared. A longer one is cut: it then covers more than was asked, never less.
 pub const PREFIX_BYTES_MAX: usize = 4_096;
 
-/// A number that every purge raises. Of one store: without a disk tier it starts anew with it.
+/// A number that every purge raises. It belongs to one store: without a disk tier it starts anew with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Generation(pub(crate) u64);
 
 impl Generation {
-    /// Its number, to show to people.
+    /// Returns the number, to show to people.
     #[must_use]
     pub const fn number(self) -> u64 {
         self.0
     }
 }
 
-/// What a purge covers.
+/// The target of a purge: what it covers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// Every variant and query form of a URL, spelled as in [`Scope::url`].
@@ -54,14 +54,14 @@ pub enum Target {
         /// The beginning of host and path.
         url: Vec<u8>,
     },
-    /// Whatever carries a tag.
+    /// Every response that carries a tag.
     Tag {
         /// The site.
         site: u16,
         /// The tag.
         tag: String,
     },
-    /// A whole site.
+    /// All of one site.
     Site(u16),
     /// Everything.
     All,
@@ -84,40 +84,41 @@ impl Target {
 /// How thoroughly to purge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hardness {
-    /// Mark stale: may still be served while it is refreshed, or if the origin is down.
+    /// Marks responses stale: they may still be served while they are refreshed, or if the origin is down.
     Soft,
-    /// Never serve again.
+    /// Makes sure that responses are never served again.
     Hard,
 }
 
 /// Whether a stored response was purged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Purged {
-    /// No.
+    /// It was not purged.
     No,
-    /// Softly: it is stale, whatever its lifetime says.
+    /// It was purged softly: it is stale, whatever its lifetime says.
     Soft,
-    /// Hard: it must not be used.
+    /// It was purged hard: it must not be used.
     Hard,
 }
 
-/// What a purge did.
+/// The result of a purge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PurgeReceipt {
-    /// The generation it raised the store to: a fetch that begins now is not covered.
+    /// The generation that the purge made: a fetch that begins now is not covered.
     pub generation: Generation,
-    /// For a URL: how many variants were stored, of all its query forms (the first 4,096 forms are counted).
+    /// For a URL, the number of variants that were stored, in all its query forms (the first 4,096 forms are counted).
     pub variants: Option<usize>,
 }
 
-/// The table, and the generation it made.
+/// The table of purges, and the generation that the last one made.
 pub(crate) struct PurgeTable {
-    /// Held by whoever purges, from one end to the other: purges are one after another, in the log as in the table. Readers never wait for
+    /// The lock that a purge holds from beginning to end: purges come one after another, in the log as in the table. Readers never wait for
     /// it, and so never for the disk.
     log: Mutex<Option<PurgeLog>>,
-    /// Written only under the lock of `lines`, after the line is in: whoever reads the new generation finds its line.
+    /// The current generation. It is written only under the lock of `lines`, after the line is in: a reader of the new generation finds its
+    /// line.
     generation: AtomicU64,
-    /// The generation of the last purge by an operator: those count for every fetch, an invalidation for those of its URL alone.
+    /// The generation of the last purge by an operator. Those count for every fetch; an invalidation counts for fetches of its URL alone.
     purged: AtomicU64,
     lines: RwLock<Lines>,
     targets_max: usize,
@@ -127,18 +128,19 @@ pub(crate) struct PurgeTable {
 #[derive(Default)]
 struct Lines {
     all: Mark,
-    /// At most 65,536 of 24 bytes: sites are numbered by the operator's configuration, and these lines are never folded.
+    /// The lines of sites. At most 65,536 of 24 bytes: sites are numbered by the operator's configuration, and these lines are never
+    /// folded.
     sites: BTreeMap<u16, Mark>,
-    /// URLs and tags by their secret hash, so that a line's size does not depend on what was purged. Were two ever to share a hash, one
-    /// would be purged with the other.
+    /// The lines of URLs and tags by their secret hash, so that a line's size does not depend on what was purged. If two ever shared a
+    /// hash, one would be purged with the other.
     exact: HashMap<KeyHash, Line, AsIs>,
-    /// URLs that the answer to an unsafe method invalidated (RFC 9111 §4.4). Anybody may send those, so they have a table of their own: they
-    /// push out nobody's purge, and fold into a soft purge of the site.
+    /// The lines of URLs that the answer to an unsafe method invalidated (RFC 9111 §4.4). Anybody may send those, so they have a table of
+    /// their own: they push out nobody's purge, and fold into a soft purge of the site.
     invalidated: HashMap<KeyHash, Line, AsIs>,
     prefixes: Vec<PrefixLine>,
 }
 
-/// The youngest purge of each hardness. Both are kept: a soft purge after a hard one must not soften it.
+/// The latest purge of each hardness. Both are kept: a soft purge after a hard one must not soften it.
 #[derive(Clone, Copy, Default)]
 struct Mark {
     soft: u64,
@@ -165,10 +167,10 @@ impl PurgeTable {
         Self { log: Mutex::new(None), generation, purged, lines: RwLock::default(), targets_max: targets_max.max(1), secret }
     }
 
-    /// A table that goes on where the log in `dir` ends, and keeps that log. The secret must be the one that the log was written with.
+    /// Creates a table that continues the log in `dir`, and keeps that log. The secret must be the one that the log was written with.
     ///
-    /// Blocks for as long as the log takes to be read and written once: for the start, not for a worker. Fails if nothing can be written
-    /// in `dir`: then nothing that is stored there may be used, because purges could not be kept with it.
+    /// Blocks for as long as the log takes to be read and written once: call it at the start, not on a worker. Fails if nothing can be
+    /// written in `dir`: then nothing that is stored there may be used, because purges could not be kept with it.
     pub(crate) fn open(targets_max: usize, secret: Secret, dir: &Path) -> io::Result<(Self, History)> {
         let (mut log, replay) = PurgeLog::open(dir)?;
         let mut lines = Lines::default();
@@ -176,7 +178,7 @@ impl PurgeTable {
             lines.apply(logged, targets_max.max(1));
         }
         if replay.history != History::Whole {
-            // What is missing may have been anything.
+            // The missing purges may have covered anything.
             lines.purge_all(Mark::of(replay.generation, Hardness::Soft));
         }
         log.begin(replay.generation, || lines.logged())?;
@@ -191,14 +193,15 @@ impl PurgeTable {
         Ok((table, replay.history))
     }
 
-    /// The orderly end: whatever was purged is on the disk for good.
+    /// Ends the log in order: every purge is on the disk for good.
     pub(crate) fn close(&self) {
         if let Some(log) = &mut *self.log.lock() {
             log.close(self.generation().0, || self.lines.read().logged());
         }
     }
 
-    /// Whether the disk does not take purges. What is stored on it is given up at the next start then, unless it takes them again before.
+    /// Returns whether the disk accepts no purges. If it does not accept them again before the next start, what is stored on it is then
+    /// given up.
     pub(crate) fn log_is_failing(&self) -> bool {
         self.log.lock().as_ref().is_some_and(PurgeLog::is_failing)
     }
@@ -207,19 +210,19 @@ impl PurgeTable {
         Generation(self.generation.load(Ordering::Acquire))
     }
 
-    /// The name of a URL, as the table and the index know it.
+    /// Returns the name of a URL, as the table and the index know it.
     pub(crate) fn url(&self, site: u16, url: &[u8]) -> KeyHash {
         self.secret.name(URL, site, url)
     }
 
-    /// Lines held: URLs, tags, prefixes and sites.
+    /// Returns the number of lines held: URLs, tags, prefixes and sites.
     pub(crate) fn len(&self) -> usize {
         let lines = self.lines.read();
         lines.exact.len() + lines.invalidated.len() + lines.prefixes.len() + lines.sites.len()
     }
 
-    /// Raises the generation and notes the target. One line, except when the table is full: then once through it, every `targets_max / 2`
-    /// purges.
+    /// Raises the generation and notes the target. It adds one line, except when the table is full: then it visits the whole table, every
+    /// `targets_max / 2` purges.
     ///
     /// The line is in the log first, by one write(2) of at most 9 KiB: into the system's memory, not to the disk's plates, so `kill -9`
     /// cannot lose it and a worker can afford it.
@@ -234,12 +237,12 @@ impl PurgeTable {
         self.note(hardness, what)
     }
 
-    /// The same for a URL that the answer to an unsafe method invalidated.
+    /// Raises the generation and notes a URL that the answer to an unsafe method invalidated, like [`purge`](Self::purge).
     pub(crate) fn invalidate(&self, site: u16, name: KeyHash) -> Generation {
         self.note(Hardness::Hard, What::Invalidated { site, name })
     }
 
-    /// Whether a fetch of a URL that began at `begun` may bring what was purged or invalidated since.
+    /// Returns whether a fetch of a URL that began at `begun` may bring what was purged or invalidated since.
     pub(crate) fn overtook(&self, name: KeyHash, begun: Generation) -> bool {
         if begun.0 < self.purged.load(Ordering::Acquire) {
             return true;
@@ -270,7 +273,7 @@ impl PurgeTable {
 
     /// Raises the generation alone: fetches that began before can be told from those that begin now.
     pub(crate) fn raise(&self) -> Generation {
-        // As every purge does: of two that read the same generation one would be lost.
+        // The lock is taken as every purge does: of two that read the same generation one would be lost.
         let _log = self.log.lock();
         let _lines = self.lines.write();
         let generation = self.generation.load(Ordering::Relaxed) + 1;
@@ -293,12 +296,12 @@ impl PurgeTable {
         purged
     }
 
-    /// Whether a purge since `begun` covers a scope, softly or hard.
+    /// Returns whether a purge since `begun` covers a scope, softly or hard.
     pub(crate) fn is_purged(&self, scope: &Scope, begun: Generation) -> bool {
         begun < self.generation() && self.mark(&self.lines.read(), scope).verdict(begun) != Purged::No
     }
 
-    /// The kinds of targets in the table that cover a response, with the hardness that each comes to for it.
+    /// Returns the kinds of targets in the table that cover a response, with the hardness that each comes to for it.
     pub(crate) fn covering<R>(&self, stored: &Stored<R>) -> Vec<(&'static str, Hardness)> {
         let mut covering = Vec::new();
         self.each_mark(&self.lines.read(), stored.scope(), |kind, mark| match mark.verdict(stored.begun()) {
@@ -309,14 +312,14 @@ impl PurgeTable {
         covering
     }
 
-    /// Everything in the table that covers `scope`, as one mark.
+    /// Returns everything in the table that covers `scope`, as one mark.
     fn mark(&self, lines: &Lines, scope: &Scope) -> Mark {
         let mut all = Mark::default();
         self.each_mark(lines, scope, |_, mark| all.raise(mark));
         all
     }
 
-    /// Everything in the table that covers `scope`, with the kind of its target.
+    /// Passes everything in the table that covers `scope` to `found`, with the kind of its target.
     fn each_mark(&self, lines: &Lines, scope: &Scope, mut found: impl FnMut(&'static str, Mark)) {
         found("all", lines.all);
         if let Some(site) = lines.sites.get(&scope.site) {
@@ -357,8 +360,8 @@ impl Lines {
         }
     }
 
-    /// The table as purges that make it anew: in any order, but for those of everything, which come first so that no line is taken in only
-    /// to be dropped.
+    /// Returns the table as purges that rebuild it. They are in any order, except that those of everything come first, so that no line is
+    /// added only to be dropped.
     fn logged(&self) -> Vec<Logged> {
         let all = self.all.logged(&What::All);
         let sites = self.sites.iter().flat_map(|(site, mark)| mark.logged(&What::Site(*site)));
@@ -372,7 +375,7 @@ impl Lines {
         all.chain(sites).chain(exact).chain(invalidated).chain(prefixes).collect()
     }
 
-    /// Drops what the purge of everything now says as well.
+    /// Notes a purge of everything, and drops the lines that it includes.
     fn purge_all(&mut self, mark: Mark) {
         self.all.raise(mark);
         let all = self.all;
@@ -395,7 +398,7 @@ impl Lines {
         self.exact.insert(name, line);
     }
 
-    /// Folds softly: a stranger can make a site be validated anew, and no more.
+    /// Notes an invalidated URL. The table folds softly: a stranger can cause a site to be validated again, and no more.
     fn invalidate(&mut self, name: KeyHash, line: Line, max: usize) {
         if self.invalidated.len() >= max && !self.invalidated.contains_key(&name) {
             let oldest = older_half(self.invalidated.values().map(|line| line.mark.latest()));
@@ -420,15 +423,15 @@ impl Lines {
     }
 }
 
-/// The generation up to which lines belong to the older half; of one line, that line.
+/// Returns the generation up to which lines belong to the older half; of one line, that line.
 fn older_half(generations: impl Iterator<Item = u64>) -> u64 {
     let mut generations: Vec<u64> = generations.collect();
     let middle = generations.len().saturating_sub(1) / 2;
     generations.get(middle).copied().map_or(0, |_| *generations.select_nth_unstable(middle).1)
 }
 
-/// Lets the site's line speak for this one. Soft and hard stay apart: one hard purge among many soft ones makes hard only what is older
-/// than itself. Answers "keep it?" with no.
+/// Lets the site's line count for this one. Soft and hard stay apart: one hard purge among many soft ones makes hard only what is older
+/// than itself. Returns `false`, so that `retain` drops the line.
 fn fold(sites: &mut BTreeMap<u16, Mark>, line: Line) -> bool {
     sites.entry(line.site).or_default().raise(line.mark);
     false
@@ -442,7 +445,7 @@ impl Mark {
         }
     }
 
-    /// The purges that make this mark: one, two or none.
+    /// Returns the purges that make this mark: one, two or none.
     fn logged(self, what: &What) -> impl Iterator<Item = Logged> + use<> {
         [(self.soft, Hardness::Soft), (self.hard, Hardness::Hard)].into_iter().filter(|(generation, _)| *generation > 0).map({
             let what = what.clone();
@@ -459,7 +462,7 @@ impl Mark {
         self.soft.max(self.hard)
     }
 
-    /// Whether this says anything that `other` does not: a hard purge that is younger, or a soft one younger than anything there.
+    /// Returns whether this mark says anything that `other` does not: a hard purge that is later, or a soft one later than any in `other`.
     fn exceeds(self, other: Self) -> bool {
         self.hard > other.hard || self.soft > other.latest()
     }

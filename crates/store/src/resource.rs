@@ -15,50 +15,52 @@ use crate::forms::Forms;
 use crate::hash::KeyHash;
 use crate::purge::{Generation, Purged};
 
-/// What the pipeline keeps beside the body: status, fields, deadlines. Opaque here.
+/// The data that the pipeline keeps beside the body: status, fields, deadlines. The store does not look into it.
 pub trait Record: Send + Sync + 'static {
-    /// Bytes on the heap that this record owns. Its own size is counted by the store. Asked once, when the response is stored.
+    /// Returns the bytes on the heap that this record owns. The store counts the record's own size. Called once, when the response is
+    /// stored.
     fn weight(&self) -> usize;
 
-    /// Appends what [`decode`](Self::decode) makes the same record of: for the disk tier, on a thread of its own.
+    /// Appends bytes from which [`decode`](Self::decode) makes the same record: for the disk tier, on a thread of its own.
     fn encode(&self, out: &mut Vec<u8>);
 
-    /// The record of these bytes. `None` if they are none of this version's: they may be another version's, or anything at all.
+    /// Returns the record of these bytes. `None` if this version did not write them: they may come from another version, or be anything at
+    /// all.
     fn decode(bytes: &[u8]) -> Option<Self>
     where
         Self: Sized;
 }
 
-/// Which purges cover a stored response.
+/// The data by which purges cover a stored response.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Scope {
     /// The site.
     pub site: u16,
-    /// Host and path without the query: what URL and prefix purges name. Must be spelled as the purges spell it.
+    /// Host and path without the query, which URL and prefix purges name. They must be spelled as the purges spell them.
     pub url: Box<[u8]>,
-    /// Tags, each once.
+    /// The tags, each once.
     pub tags: Box<[Box<str>]>,
 }
 
 /// One stored response.
 pub struct Stored<R> {
-    /// The pipeline's part.
+    /// The record of the pipeline.
     pub record: R,
     /// The whole body.
     pub body: Content,
     forms: Forms,
     begun: Generation,
     scope: Scope,
-    /// The last verdict and the generation it was reached at, in one word: see [`Verdict`].
+    /// The last verdict and the generation of it, in one word: see [`Verdict`].
     verdict: AtomicU64,
     weight: u64,
-    /// See [`mark`](Self::mark).
+    /// The place on the disk: see [`mark`](Self::mark).
     mark: Mark,
 }
 
 impl<R: Record> Stored<R> {
-    /// A response whose fetch began at generation `begun`. A validation (304) that freshens an older response begins its own life: the
-    /// origin has just confirmed it.
+    /// Creates a response whose fetch began at generation `begun`. A validation (304) that freshens an older response counts as its own
+    /// fetch: the origin has just confirmed it.
     pub fn new(record: R, body: impl Into<Content>, begun: Generation, scope: Scope) -> Self {
         let body = body.into();
         let tags: usize = scope.tags.iter().map(|tag| size_of::<Box<str>>() + tag.len() + ALLOCATION).sum();
@@ -67,20 +69,20 @@ impl<R: Record> Stored<R> {
         Self { record, body, forms: Forms::default(), begun, scope, verdict, weight: bytes as u64, mark: Mark::default() }
     }
 
-    /// The same, with forms of its body that are ready.
+    /// Returns this response with forms of its body that are ready.
     #[must_use]
     pub fn with_forms(self, forms: Forms) -> Self {
         Self { forms, ..self }
     }
 
-    /// A response that was read from the file of this number.
+    /// Creates a response that was read from the file of this number.
     pub(crate) fn restored(record: R, body: Content, begun: Generation, scope: Scope, sequence: u64) -> Self {
         let stored = Self::new(record, body, begun, scope);
         stored.mark().set_written(sequence);
         stored
     }
 
-    /// The same, never to be written to the disk: its origin is as near as the disk is.
+    /// Returns this response marked as never to be written to the disk, because its origin is as near as the disk is.
     #[must_use]
     pub fn in_memory_only(self) -> Self {
         self.mark().keep_off();
@@ -89,7 +91,8 @@ impl<R: Record> Stored<R> {
 }
 
 impl<R> Stored<R> {
-    /// Where it is on the disk. A body in a file has a mark of its own, because a response that a 304 freshened shares it with the stale one.
+    /// Returns the response's place on the disk. A body in a file has a mark of its own, because a response that a 304 freshened shares it
+    /// with the stale one.
     pub(crate) fn mark(&self) -> &Mark {
         match &self.body {
             Content::Memory(_) => &self.mark,
@@ -97,27 +100,27 @@ impl<R> Stored<R> {
         }
     }
 
-    /// The generation at which its fetch began.
+    /// Returns the generation at which its fetch began.
     pub const fn begun(&self) -> Generation {
         self.begun
     }
 
-    /// Which purges cover it.
+    /// Returns the scope by which purges cover the response.
     pub const fn scope(&self) -> &Scope {
         &self.scope
     }
 
-    /// Other forms of its body.
+    /// Returns the other forms of its body.
     pub const fn forms(&self) -> &Forms {
         &self.forms
     }
 
-    /// What it weighs now, in bytes, forms and overhead included.
+    /// Returns the current weight in bytes, forms and overhead included.
     pub fn weight(&self) -> u64 {
         self.weight + self.forms.weight()
     }
 
-    /// The verdict, if it was reached at generation `now`.
+    /// Returns the verdict, if it was reached at generation `now`.
     ///
     /// Relaxed is enough: the word carries its own generation, and a lost update only costs a second search.
     pub(crate) fn verdict_at(&self, now: Generation) -> Option<Purged> {
@@ -169,7 +172,7 @@ impl Verdict {
 /// Every variant stored under one cache key.
 pub struct Resource<R> {
     pub(crate) key: Arc<[u8]>,
-    /// The URL of its newest variant, for [`index`](crate::index).
+    /// The hash of the URL of its newest variant, for [`index`](crate::index).
     pub(crate) url: KeyHash,
     variants: Box<[Arc<Stored<R>>]>,
     weight: u64,
@@ -181,23 +184,23 @@ impl<R> Resource<R> {
         Self { key, url, variants, weight }
     }
 
-    /// What a resource weighs beside its variants.
+    /// Returns the weight of a resource without its variants.
     pub(crate) const fn frame(key: usize, variants: usize) -> u64 {
         let frame = size_of::<Self>() + ARC + key + ARC + variants * size_of::<Arc<Stored<R>>>() + ALLOCATION;
         (frame + PLACE + INDEXED) as u64
     }
 
-    /// The variants, newest first. Never empty.
+    /// Returns the variants, newest first. Never empty.
     pub fn variants(&self) -> &[Arc<Stored<R>>] {
         &self.variants
     }
 
-    /// The cache key.
+    /// Returns the cache key.
     pub fn key(&self) -> &[u8] {
         &self.key
     }
 
-    /// What it weighs, in bytes: key, variants and overhead.
+    /// Returns the weight in bytes: key, variants and overhead.
     pub const fn weight(&self) -> u64 {
         self.weight
     }
@@ -210,17 +213,17 @@ impl<R> fmt::Debug for Resource<R> {
     }
 }
 
-/// What an allocator adds to a small allocation on average. mimalloc keeps no header and rounds up to the next of its sizes, 8 or 16 bytes
+/// The average that an allocator adds to a small allocation. mimalloc keeps no header and rounds up to the next of its sizes, 8 or 16 bytes
 /// apart at first, later an eighth of the size.
 pub(crate) const ALLOCATION: usize = 8;
-/// Both counters of an `Arc`, and its allocation.
+/// The size of both counters of an `Arc`, and its allocation.
 const ARC: usize = 16 + ALLOCATION;
-/// What `Bytes` keeps apart once it is shared (pointer, capacity, counter), and both allocations.
+/// The memory that `Bytes` keeps once it is shared (pointer, capacity, counter), and both allocations.
 pub(crate) const BYTES: usize = 24 + 2 * ALLOCATION;
-/// A place in the memory tier's table: 45 bytes (hash, pointer, 21 of its own), twice for the spare room of a table that doubles, and half
-/// of it again for the ghosts of evicted ones.
+/// The size of a place in the memory tier's table: 45 bytes (hash, pointer, 21 of its own), twice for the spare room of a table that
+/// doubles, and half of it again for the ghosts of evicted ones.
 const PLACE: usize = 45 * 2 + 45;
-/// A line in the URL index: two hashes and a tag, with spare room.
+/// The size of a line in the URL index: two hashes and a tag, with spare room.
 const INDEXED: usize = 112;
 
 #[cfg(test)]

@@ -29,21 +29,21 @@ use crate::options::StoreOptions;
 use crate::purge::{Generation, Hardness, PurgeReceipt, PurgeTable, Purged, Target};
 use crate::resource::{Record, Resource, Scope, Stored};
 
-/// Writer locks. Two keys that share one wait for each other's copying, some microseconds.
+/// The number of writer locks. Two keys that share one wait for each other's copying, some microseconds.
 const WRITERS: usize = 64;
-/// Query forms of one URL that its purge counts and, if hard, frees. Further ones are purged like all others, and evicted in time.
+/// The most query forms of one URL that its purge counts and, if hard, frees. Further ones are purged like all others, and evicted in time.
 const PURGE_FORMS_MAX: usize = 4_096;
-/// Typical weight of a resource: sizes the memory tier's tables, which grow if it is wrong.
+/// The typical weight of a resource. It sizes the memory tier's tables, which grow if it is wrong.
 const RESOURCE_TYPICAL: u64 = 32 << 10;
 
-/// Stored responses and the fetches that will become some. One for the process; `R` is what the pipeline keeps beside a body, `E` why a
-/// fetch failed.
+/// The stored responses, and the fetches that will become stored responses. There is one for the process. `R` is the data that the pipeline
+/// keeps beside a body, `E` the reason why a fetch failed.
 pub struct Store<R: Record, E: Failure> {
     secret: Secret,
-    /// Shared with jobs of the disk, which ask what is in memory.
+    /// The memory tier. It is shared with jobs of the disk, which ask what is in memory.
     memory: Arc<Memory<R>>,
     writers: Box<[Mutex<()>]>,
-    /// Raised after every change, under the changed key's writer lock: for the fronts of the workers.
+    /// The counters of changes, for the fronts of the workers. They are raised after every change, under the changed key's writer lock.
     pub(crate) changes: Changes,
     urls: UrlIndex,
     purges: PurgeTable,
@@ -60,49 +60,49 @@ pub struct Store<R: Record, E: Failure> {
 
 type Memory<R> = Cache<KeyHash, Arc<Resource<R>>, ByWeight, AsIs, Evictions>;
 
-/// What a store holds right now. The numbers are read one after another, so under load they need not add up.
+/// The current content of a store. The numbers are read one after another, so under load they need not add up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// Bytes of stored responses, overhead included.
+    /// The bytes of stored responses, overhead included.
     pub bytes: u64,
-    /// Stored resources.
+    /// The number of stored resources.
     pub resources: usize,
-    /// Bytes of bodies that are still growing, or are still being read after that.
+    /// The bytes of bodies that are still growing, or are still being read after that.
     pub growing_bytes: u64,
-    /// Fetches under way.
+    /// The number of running fetches.
     pub flights: usize,
-    /// Requests that wait for the outcome of one.
+    /// The number of requests that wait for the outcome of a fetch.
     pub followers: usize,
-    /// Resources evicted since the start, for lack of room.
+    /// The number of resources evicted since the start, for lack of room.
     pub evicted: u64,
-    /// Lines of the purge table.
+    /// The number of lines in the purge table.
     pub purges: usize,
-    /// Invalidated URLs that are remembered until older fetches have ended.
+    /// The number of invalidated URLs that are remembered until older fetches have ended.
     pub invalidations: usize,
-    /// Keys remembered as uncacheable, expired ones included.
+    /// The number of keys remembered as uncacheable, expired ones included.
     pub uncacheable: usize,
-    /// How the disk tier does.
+    /// The state of the disk tier.
     pub disk: DiskState,
-    /// Bytes of its files, in whole blocks. While it is still being listed: of those found so far.
+    /// The bytes of its files, in whole blocks. While it is still being listed, those found so far.
     pub disk_bytes: u64,
-    /// Its files, each a stored response.
+    /// The number of its files, each a stored response.
     pub disk_objects: u64,
-    /// Responses written since the start.
+    /// The number of responses written since the start.
     pub disk_writes: u64,
-    /// Responses read back into memory.
+    /// The number of responses read back into memory.
     pub disk_loads: u64,
-    /// Responses that could not be written.
+    /// The number of responses that could not be written.
     pub disk_write_failures: u64,
-    /// Responses that were not written: too many waited already, or the disk had just failed.
+    /// The number of responses that were not written because too many waited already, or the disk had just failed.
     pub disk_dropped: u64,
-    /// Files that were damaged, or none of ours, and were removed.
+    /// The number of files that were damaged, or not ours, and were removed.
     pub disk_damaged: u64,
-    /// Whether its folders are still being listed. What is in them is found all the same.
+    /// Whether its folders are still being listed. Their content is found all the same.
     pub disk_is_loading: bool,
 }
 
 impl<R: Record, E: Failure> Store<R, E> {
-    /// An empty store, with a secret of its own, in memory alone.
+    /// Creates an empty store, with a secret of its own, in memory alone.
     #[must_use]
     pub fn new(options: StoreOptions) -> Self {
         let secret = Secret::new();
@@ -130,63 +130,66 @@ impl<R: Record, E: Failure> Store<R, E> {
         }
     }
 
-    /// The hash of a cache key in this store.
+    /// Returns the hash of a cache key in this store.
     pub fn hash(&self, key: &[u8]) -> KeyHash {
         self.secret.key(key)
     }
 
-    /// What is stored under a key, whether purged or not: ask [`verdict`](Self::verdict). One read lock, no allocation.
+    /// Returns what is stored under a key, whether purged or not: ask [`verdict`](Self::verdict). It takes one read lock, and no
+    /// allocation.
     pub fn get(&self, hash: KeyHash, key: &[u8]) -> Option<Arc<Resource<R>>> {
         self.memory.get(&hash).filter(|resource| *resource.key == *key)
     }
 
-    /// The same for somebody who only looks: what is asked so is not kept any longer for it.
+    /// Returns what is stored under a key, for somebody who only looks: unlike [`get`](Self::get), it does not protect it from eviction.
     pub fn peek(&self, hash: KeyHash, key: &[u8]) -> Option<Arc<Resource<R>>> {
         self.memory.peek(&hash).filter(|resource| *resource.key == *key)
     }
 
-    /// Everything that is stored, in no order, for somebody who only looks. What is stored or evicted meanwhile may or may not be seen.
+    /// Returns everything that is stored, in no order, for somebody who only looks. What is stored or evicted meanwhile may or may not be
+    /// seen.
     pub fn resources(&self) -> impl Iterator<Item = Arc<Resource<R>>> + '_ {
         self.memory.iter().map(|(_, resource)| resource)
     }
 
-    /// Whether a purge since `begun` covers `scope`: for what was learnt from a response and outlives it.
+    /// Returns whether a purge since `begun` covers `scope`: for data that was learnt from a response and outlives it.
     pub fn is_purged(&self, scope: &Scope, begun: Generation) -> bool {
         self.purges.is_purged(scope, begun)
     }
 
-    /// The purges that cover this response, by the kind of their target.
+    /// Returns the purges that cover this response, by the kind of their target.
     pub fn purged_by(&self, stored: &Stored<R>) -> Vec<(&'static str, Hardness)> {
         self.purges.covering(stored)
     }
 
-    /// The flight that [`join_for`](Self::join_for) would follow now, if there is one.
+    /// Returns the flight that [`join_for`](Self::join_for) would follow now, if there is one.
     pub fn flight(&self, hash: KeyHash, key: &[u8], (site, url): (u16, &[u8])) -> Option<FlightView> {
         let name = self.purges.url(site, url);
         self.flights.view(hash, key, |begun| self.is_overtaken(name, begun))
     }
 
-    /// Opens a fetch: call it before the request is sent, and keep it until the response is stored. [`join`](Self::join) does so for its
+    /// Opens a fetch. Call it before the request is sent, and keep it until the response is stored. [`join`](Self::join) does so for its
     /// leader.
     pub fn begin(&self) -> Fetching {
         self.fetches.begin(&self.purges)
     }
 
-    /// The generation now.
+    /// Returns the current generation.
     pub fn generation(&self) -> Generation {
         self.purges.generation()
     }
 
-    /// Whether a purge covers this response. One comparison, except for the first time after a purge of anything.
+    /// Returns whether a purge covers this response. It costs one comparison, except for the first time after a purge of anything.
     pub fn verdict(&self, stored: &Stored<R>) -> Purged {
         self.purges.verdict(stored)
     }
 
-    /// Stores a response as the newest variant under its key, in place of those that it `replaces`. Variants beyond the limit go, oldest
-    /// first, and so do those purged hard.
+    /// Stores a response as the newest variant under its key, in place of those that it `replaces`. Variants beyond the limit are removed,
+    /// oldest first, and so are those purged hard.
     ///
-    /// Not stored is what is too long, what was [invalidated](Self::invalidate) since its fetch began, and what a purge covers already while the variant it would replace is newer than that purge: a slow
-    /// fetch must not push out the page that was fetched after the edit. The response is returned in any case, for those who wait for it.
+    /// A response is not stored if it is too long, or if it was [invalidated](Self::invalidate) since its fetch began. Neither is it if a
+    /// purge covers it already while the variant it would replace is newer than that purge: a slow fetch must not push out the page that
+    /// was fetched after the edit. The response is returned in any case, for those who wait for it.
     pub fn insert(&self, hash: KeyHash, key: &[u8], stored: Stored<R>, replaces: impl Fn(&R) -> bool) -> Arc<Stored<R>> {
         let stored = Arc::new(stored);
         let mut evicted = Evicted::default();
@@ -199,8 +202,8 @@ impl<R: Record, E: Failure> Store<R, E> {
             if self.verdict(&stored) != Purged::No && held.iter().any(superseded) {
                 return stored;
             }
-            // An invalidation notes its line first and then looks into the index. So this comes the other way round: either the line is seen
-            // here, or this key is found there, and its visit waits for the lock.
+            // An invalidation notes its line first and then looks into the index. This does both in the opposite order: either the line is
+            // seen here, or this key is found there, and its visit waits for the lock.
             let name = self.purges.url(stored.scope().site, &stored.scope().url);
             self.urls.add(name, hash);
             let invalidated = self.is_invalidated(stored.scope(), stored.begun());
@@ -219,7 +222,7 @@ impl<R: Record, E: Failure> Store<R, E> {
             self.put(hash, Arc::clone(&key), before.as_deref(), variants, &mut evicted);
             let mut files = self.forget_files(hash, held.iter().filter(|held| gone(held)), Some(&stored));
             if same.is_none() && stored.body.memory().is_some() {
-                // Files that were not read before this was fetched: nobody knows which of them it replaces.
+                // These files were not read before this was fetched: nobody knows which of them it replaces.
                 files.extend(self.forget_unread(hash));
             }
             (self.number(hash, &stored, fits, files), key)
@@ -229,11 +232,11 @@ impl<R: Record, E: Failure> Store<R, E> {
         stored
     }
 
-    /// Adds a form to a response that is stored under a key. `false` if it is not stored any more, has that form, or would weigh too much
-    /// with it: then nothing has changed.
+    /// Adds a form to a response that is stored under a key. Returns `false` if it is not stored any more, has that form, or would weigh
+    /// too much with it: then nothing has changed.
     ///
-    /// The memory tier learns of the new weight, and whoever keeps the resource that there is something new to see. On the disk there is
-    /// nothing but the body itself: a form can be made again.
+    /// The memory tier learns the new weight, and the fronts of the workers learn that there is a change. Only the body itself is on the
+    /// disk: a form can be made again.
     pub fn add_form(&self, hash: KeyHash, key: &[u8], stored: &Arc<Stored<R>>, form: usize, bytes: Bytes) -> bool {
         let mut evicted = Evicted::default();
         {
@@ -253,17 +256,17 @@ impl<R: Record, E: Failure> Store<R, E> {
         true
     }
 
-    /// Whether this very response is what is stored under a key, as one of its variants.
+    /// Returns whether exactly this response is stored under a key, as one of its variants.
     pub fn holds(&self, hash: KeyHash, key: &[u8], stored: &Arc<Stored<R>>) -> bool {
         self.peek(hash, key).is_some_and(|resource| resource.variants().iter().any(|held| Arc::ptr_eq(held, stored)))
     }
 
-    /// Whether what lies in `scope` was [invalidated](Self::invalidate) after a fetch that began at `begun` and is still open.
+    /// Returns whether a URL in `scope` was [invalidated](Self::invalidate) after a fetch that began at `begun` and is still open.
     pub fn is_invalidated(&self, scope: &Scope, begun: Generation) -> bool {
         self.fetches.covering(self.purges.url(scope.site, &scope.url), begun).is_some()
     }
 
-    /// Forgets a key with all its variants.
+    /// Removes a key with all its variants.
     pub fn remove(&self, hash: KeyHash, key: &[u8]) {
         let _writer = self.writer(hash).lock();
         if let Some((_, resource)) = self.memory.remove_if(&hash, |resource| *resource.key == *key) {
@@ -275,9 +278,9 @@ impl<R: Record, E: Failure> Store<R, E> {
         }
     }
 
-    /// Purges a target. When it returns, no worker serves as fresh what was fetched before it was called.
+    /// Purges a target. After it returns, no worker serves as fresh what was fetched before the call.
     ///
-    /// A hard purge of a URL frees its variants; what any other hard purge covers is freed when it is replaced or evicted.
+    /// A hard purge of a URL frees its variants; other hard purges free what they cover when it is replaced or evicted.
     pub fn purge(&self, target: &Target, hardness: Hardness) -> PurgeReceipt {
         let generation = self.purges.purge(target, hardness);
         let variants = match target {
@@ -291,19 +294,19 @@ impl<R: Record, E: Failure> Store<R, E> {
         PurgeReceipt { generation, variants }
     }
 
-    /// As a hard purge of a URL, for whatever anybody may have changed (RFC 9111 §4.4): leaves no line that would outlive the fetches that
-    /// are open now, so that no stranger can fill the purge table.
+    /// Purges a URL hard because anybody may have changed it (RFC 9111 §4.4). It leaves no line that would outlive the fetches that are
+    /// open now, so that no stranger can fill the purge table.
     ///
-    /// That rests on the index. Where something is held that it does not know, such as files not read yet, `index_is_complete` must be
-    /// false: this is then the ordinary purge, with its line.
+    /// This relies on the index. Where the store holds responses that the index does not know, such as files not read yet,
+    /// `index_is_complete` must be false: this is then the ordinary purge, with its line.
     pub fn invalidate(&self, site: u16, url: &[u8], index_is_complete: bool) -> PurgeReceipt {
         let purge = || self.purge(&Target::Url { site, url: url.into() }, Hardness::Hard);
         if !index_is_complete {
             return purge();
         }
         let name = self.purges.url(site, url);
-        // Before the index is looked at: what an earlier fetch has stored is in it, or that fetch is still open.
-        // What is only on the disk is not in the index; there, the line is needed for good.
+        // This comes before the index is searched: what an earlier fetch has stored is in it, or that fetch is still open. Responses that
+        // are only on the disk are not in the index; there, the line is needed for good.
         let noted =
             if self.disk.is_some() { Some(self.purges.invalidate(site, name)) } else { self.fetches.invalidate(name, &self.purges) };
         let generation = noted.unwrap_or_else(|| self.generation());
@@ -311,7 +314,7 @@ impl<R: Record, E: Failure> Store<R, E> {
         if keys.len() > PURGE_FORMS_MAX {
             return purge();
         }
-        // With no fetch open the generation was not raised: all that is there is old. Should something be stored right now, it goes too.
+        // With no fetch open the generation was not raised: all that is there is old. A response that is stored right now is removed, too.
         let is_old = |held: &Stored<R>| noted.is_none() || held.begun() < generation;
         let variants = keys.into_iter().map(|hash| self.visit(hash, is_old)).sum();
         PurgeReceipt { generation, variants: Some(variants) }
@@ -335,14 +338,14 @@ impl<R: Record, E: Failure> Store<R, E> {
         count
     }
 
-    /// Leads, follows or goes alone: see [`Joined`]. Never follows a fetch that began before the last purge.
+    /// Makes the caller lead, follow or go alone: see [`Joined`]. It never follows a fetch that began before the last purge.
     pub fn join(&self, hash: KeyHash, key: &[u8]) -> Joined<R, E> {
         let now = self.generation();
         self.flights.join(hash, key, |begun| begun < now, || self.begin())
     }
 
-    /// The same for the key of a URL, as its [`Scope`] has it: what was invalidated elsewhere meanwhile does not count then, so that one
-    /// writer does not split the crowds on all other pages.
+    /// Joins as [`join`](Self::join) does, for a key of the URL in its [`Scope`]. Invalidations of other URLs do not count then, so that
+    /// one writer does not make requests for all other pages fetch again.
     pub fn join_for(&self, hash: KeyHash, key: &[u8], (site, url): (u16, &[u8])) -> Joined<R, E> {
         let name = self.purges.url(site, url);
         self.flights.join(hash, key, |begun| self.is_overtaken(name, begun), || self.begin())
@@ -352,28 +355,28 @@ impl<R: Record, E: Failure> Store<R, E> {
         self.purges.overtook(name, begun) || self.fetches.covering(name, begun).is_some()
     }
 
-    /// Whether the key was marked as uncacheable until a time after `now`, both in the caller's milliseconds.
+    /// Returns whether the key was marked as uncacheable until a time after `now`, both in the caller's milliseconds.
     pub fn uncacheable(&self, hash: KeyHash, now: u64) -> bool {
         self.uncacheable.get(&hash).is_some_and(|until| now < until)
     }
 
-    /// Until when the key is marked as uncacheable, in the caller's milliseconds; for somebody who only looks.
+    /// Returns until when the key is marked as uncacheable, in the caller's milliseconds; for somebody who only looks.
     pub fn uncacheable_until(&self, hash: KeyHash) -> Option<u64> {
         self.uncacheable.peek(&hash)
     }
 
-    /// Remembers that answers to this key may not be shared, so that its requests do not queue behind each other in vain. A mark that is
-    /// pushed out by others only costs a few requests that wait once more.
+    /// Remembers that answers to this key may not be shared, so that its requests do not wait for each other in vain. A mark that is pushed
+    /// out by others only costs a few requests that wait once more.
     pub fn mark_uncacheable(&self, hash: KeyHash, until: u64) {
         self.uncacheable.insert(hash, until);
     }
 
-    /// Takes the mark back: an answer could be shared after all.
+    /// Removes the mark: an answer could be shared after all.
     pub fn unmark_uncacheable(&self, hash: KeyHash) {
         self.uncacheable.remove(&hash);
     }
 
-    /// What is held right now.
+    /// Returns the current content of the store in numbers.
     pub fn usage(&self) -> Usage {
         Usage {
             bytes: self.memory.weight(),
@@ -393,8 +396,8 @@ impl<R: Record, E: Failure> Store<R, E> {
         &self.writers[hash.stripe(WRITERS)]
     }
 
-    /// Puts a resource of these variants, newest first, in the place of `before`; with none, removes it. The newest that fit are taken.
-    /// Returned is what was put, whether or not there was room. To be called with the key's writer lock held.
+    /// Stores a resource of these variants, newest first, in the place of `before`; with no variants, removes it. The newest that fit are
+    /// taken. Returns the resource, whether or not there was room. Call it with the key's writer lock held.
     fn put(
         &self,
         hash: KeyHash,
@@ -427,9 +430,9 @@ impl<R: Record, E: Failure> Store<R, E> {
         Some(resource)
     }
 
-    /// Takes evicted resources out of the index, unless they are back already. To be called without a writer lock.
+    /// Takes evicted resources out of the index, unless they are back already. Call it without a writer lock.
     ///
-    /// A resource that was merely replaced comes by here as well.
+    /// A resource that was merely replaced comes here as well.
     fn account(&self, evicted: Evicted<R>) {
         for (hash, gone) in evicted {
             let _writer = self.writer(hash).lock();
@@ -476,7 +479,7 @@ impl<R: Record> Weighter<KeyHash, Arc<Resource<R>>> for ByWeight {
     }
 }
 
-/// Collects what a write pushed out, so that it is dropped after the shard's lock: freeing megabytes takes a while.
+/// Collects the resources that a write pushed out, so that they are dropped after the shard's lock: freeing megabytes takes a while.
 #[derive(Clone)]
 struct Evictions;
 

@@ -4,10 +4,10 @@
 
 use std::task::Waker;
 
-/// A waiter's place, kept by the waiter between polls. `None` until it first waits.
+/// The place of a waiter, kept by the waiter between polls. It is `None` until the waiter first waits.
 pub(crate) type Place = Option<usize>;
 
-/// Wakers by place. As many places as there are waiters at once (24 bytes each); the owner bounds those.
+/// The wakers of waiters, by place. There are as many places as there are waiters at once (24 bytes each); the owner bounds those.
 #[derive(Default)]
 pub(crate) struct Wakers {
     places: Vec<Option<Waker>>,
@@ -16,7 +16,7 @@ pub(crate) struct Wakers {
 }
 
 impl Wakers {
-    /// Waits, or keeps waiting: a waiter polled many times over holds one place, with its latest waker. Returns the one before, to be
+    /// Begins to wait, or goes on waiting: a waiter polled many times holds one place, with its latest waker. Returns the one before, to be
     /// dropped outside the lock.
     #[must_use]
     pub(crate) fn wait(&mut self, place: &mut Place, waker: &Waker) -> Option<Waker> {
@@ -37,7 +37,7 @@ impl Wakers {
         before
     }
 
-    /// Gives a place back, and the waker that was in it, to be dropped outside the lock.
+    /// Gives a place back. Returns its waker, to be dropped outside the lock.
     #[must_use]
     pub(crate) fn leave(&mut self, place: &mut Place) -> Option<Waker> {
         let index = place.take()?;
@@ -47,7 +47,7 @@ impl Wakers {
         waker
     }
 
-    /// Everybody who waits, to be woken by [`wake`] once the lock is released.
+    /// Returns the wakers of all who wait, to be passed to [`wake`] once the lock is released.
     #[must_use]
     pub(crate) fn take(&mut self) -> Vec<Waker> {
         if self.waiting == 0 {
@@ -60,7 +60,7 @@ impl Wakers {
     }
 }
 
-/// Wakes them.
+/// Wakes all of these.
 pub(crate) fn wake(wakers: Vec<Waker>) {
     wakers.into_iter().for_each(Waker::wake);
 }

@@ -17,7 +17,7 @@ use crate::resource::Record;
 /// Dropping it breaks the body off: readers get [`Broken::Abandoned`] after the bytes that arrived.
 pub struct Writer<R: Record, E: Failure> {
     growing: Arc<Growing<E>>,
-    /// Taken when the body ends, so that dropping knows whether it did.
+    /// The seat, which is taken when the body ends, so that dropping knows whether it did.
     seat: Option<Seat<R, E>>,
     begun: Generation,
 }
@@ -31,13 +31,13 @@ impl<R: Record, E: Failure> Writer<R, E> {
         Self { growing, seat: Some(seat), begun }
     }
 
-    /// The generation at which the fetch began.
+    /// Returns the generation at which the fetch began.
     pub fn begun(&self) -> Generation {
         self.begun
     }
 
-    /// A reader from the first byte, for the leader's own client. `None` if the first bytes are gone already, which cannot be before the
-    /// first [`push`](Self::push).
+    /// Returns a reader from the first byte, for the leader's own client. `None` if the first bytes are gone already, which cannot be
+    /// before the first [`push`](Self::push).
     pub fn reader(&self) -> Option<Reader<E>> {
         self.growing.enter(usize::MAX).ok().map(|()| Reader::entered(Arc::clone(&self.growing)))
     }
@@ -60,13 +60,13 @@ impl<R: Record, E: Failure> Writer<R, E> {
         }
     }
 
-    /// The wait of [`push`](Self::push), to be begun again after it was cancelled.
+    /// Waits as [`push`](Self::push) does; for use after that was cancelled.
     pub async fn room(&self) -> Result<(), Unread> {
         std::future::poll_fn(|cx| self.growing.poll_room(cx)).await
     }
 
-    /// Drops the readers that the writer waits for, so that the others can go on: they get [`Broken::TooSlow`]. Returns how many; none if it
-    /// waits for no reader. For when a push has taken longer than one client may hold up all the others.
+    /// Drops the readers that the writer waits for, so that the others can go on: they get [`Broken::TooSlow`]. Returns how many; none if
+    /// it waits for no reader. Call it when a push has taken longer than one client may hold up all the others.
     pub fn drop_slowest(&self) -> usize {
         self.growing.drop_slowest()
     }
@@ -85,8 +85,8 @@ impl<R: Record, E: Failure> Writer<R, E> {
     /// file; and the guard of a flight that can still be joined: store the response, then drop the guard, and there is no moment in which a
     /// request finds neither.
     ///
-    /// `None` if the body outgrew what may be stored, or the disk failed. Cancelling it stores nothing; the readers have come to the end all
-    /// the same.
+    /// Returns `None` if the body outgrew what may be stored, or the disk failed. Cancelling it stores nothing; the readers have come to
+    /// the end all the same.
     pub async fn complete(mut self) -> Option<(Content, FlightGuard<R, E>)> {
         let seat = self.seat.take()?;
         let whole = match self.growing.complete() {
@@ -96,12 +96,12 @@ impl<R: Record, E: Failure> Writer<R, E> {
         Some((whole, FlightGuard::new(seat)))
     }
 
-    /// The origin broke off: readers get the error after the bytes that arrived.
+    /// Ends the body because the origin broke off: readers get the error after the bytes that arrived.
     pub fn fail(mut self, error: E) {
         self.end(Broken::Failed(error));
     }
 
-    /// Leaves the table first, so that whoever learns of the end and asks again finds no broken flight.
+    /// Breaks the body off. It leaves the table first, so that a request that learns of the end and asks again finds no broken flight.
     fn end(&mut self, broken: Broken<E>) {
         if let Some(seat) = self.seat.take() {
             drop(seat);

@@ -267,7 +267,7 @@ fn a_flight_remembers_the_generation_at_which_it_began() {
     assert_eq!(store.verdict(&stored), Purged::Soft);
 }
 
-/// Published is live: a request that comes after a purge must not be answered by a fetch from before it.
+/// A published change is live at once: a request that comes after a purge must not be answered by a fetch from before it.
 #[test]
 fn nobody_joins_a_flight_that_a_purge_has_overtaken() {
     for growing in [false, true] {
@@ -287,7 +287,7 @@ fn nobody_joins_a_flight_that_a_purge_has_overtaken() {
         let new = lead(&store, "a");
         let after = follow(&store, "a");
 
-        // The old flight goes on for those who came before, and its end does not touch the new one.
+        // The old flight goes on for those who came before, and its end does not affect the new one.
         let mut writer = writer.unwrap_or_else(|| {
             let mut serving = waiting_lead.take().expect("not serving yet").serve(Arc::new(Head(200)), None);
             push(&mut serving, "old");
@@ -357,7 +357,7 @@ fn followers_and_flights_are_bounded() {
 fn a_follower_may_leave_at_any_time() {
     let store = store();
     let leader = lead(&store, "a");
-    // Before it waited, while it waits, and after the outcome it never saw.
+    // They leave before waiting, while waiting, and after the outcome they never saw.
     drop(follow(&store, "a"));
     assert!(poll_once(follow(&store, "a").outcome()).is_pending());
     assert_eq!(store.usage().followers, 0);
@@ -404,7 +404,7 @@ fn a_body_too_long_to_be_stored_streams_through_a_window() {
             most = most.max(store.usage().growing_bytes);
         }
     });
-    // No newcomer: who comes now leads a flight of its own, which counts beside this one.
+    // There is no newcomer: one that comes now leads a flight of its own, which counts beside this one.
     let second = lead(&store, "a");
     assert_eq!(store.usage().flights, 2);
     assert!(now(writer.complete()).is_none());
@@ -418,7 +418,7 @@ fn a_body_too_long_to_be_stored_streams_through_a_window() {
     assert_eq!((store.usage().flights, store.usage().growing_bytes), (0, 0));
 }
 
-/// Everything at once, on many threads: every request ends with an answer, and nothing is left behind.
+/// Everything happens at once, on many threads: every request ends with an answer, and nothing is left behind.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "awaited below")]
 fn a_crowd_on_few_keys_leaves_nothing_behind() {
@@ -444,7 +444,7 @@ fn a_crowd_on_few_keys_leaves_nothing_behind() {
     assert_eq!((usage.flights, usage.followers, usage.growing_bytes), (0, 0, 0));
 }
 
-/// A request to one of four keys whose fetch ends in one of five ways.
+/// Sends a request for one of four keys whose fetch ends in one of five ways.
 async fn request(store: Arc<TestStore>, n: usize) {
     let key = format!("key-{}", n % 4);
     let expected = key.repeat(100);

@@ -15,7 +15,7 @@ fn with_a_crawler_among_the_readers_the_memory_tier_beats_an_lru() {
         let memory = (site / share) as u64;
         let (ours, theirs) = (memory_tier(&requests, &sizes, memory), lru(&requests, &sizes, memory));
         assert!(ours.requests > theirs.requests + 0.01, "a {share}th of the site: {ours:?}, LRU {theirs:?}");
-        // With little memory, long pages are not stored at all: more hits then, of fewer bytes.
+        // With little memory, long pages are not stored at all: there are then more hits, of fewer bytes.
         assert!(share > 5 || ours.bytes > theirs.bytes, "a {share}th of the site: {ours:?}, LRU {theirs:?}");
     }
 }

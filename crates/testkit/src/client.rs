@@ -26,18 +26,18 @@ use stream::Stream;
 pub struct Client {
     wire: Wire<Stream>,
     host: String,
-    /// Methods of requests that have not been answered: the answer to HEAD has no content whatever its fields say.
+    /// The methods of requests that have not been answered: the answer to HEAD has no content whatever its fields say.
     unanswered: VecDeque<String>,
-    /// What is left of the content whose head has been read.
+    /// The rest of the content whose head has been read.
     rest: Rest,
     cut_short: Option<String>,
 }
 
 impl Client {
-    /// Connects by TCP. `Host` will be that address unless [`with_host`](Self::with_host) says otherwise.
+    /// Connects by TCP. `Host` will be that address unless [`with_host`](Self::with_host) sets another.
     ///
     /// # Panics
-    /// If the connection is refused.
+    /// Panics if the connection is refused.
     pub async fn connect(addr: impl ToSocketAddrs + Debug) -> Self {
         let what = format!("to connect to {addr:?}");
         let stream = patiently(&what, TcpStream::connect(&addr)).await.unwrap_or_else(|error| panic!("connecting to {addr:?}: {error}"));
@@ -49,14 +49,14 @@ impl Client {
     /// Connects to a Unix socket. `Host` will be `localhost`.
     ///
     /// # Panics
-    /// If the connection is refused.
+    /// Panics if the connection is refused.
     pub async fn connect_unix(path: impl AsRef<Path>) -> Self {
         let path = path.as_ref();
         let stream = UnixStream::connect(path).await.unwrap_or_else(|error| panic!("connecting to {}: {error}", path.display()));
         Self::over(Stream::Unix(stream), "localhost".to_owned())
     }
 
-    /// Whether a TCP connection to `addr` is refused now.
+    /// Returns whether a TCP connection to `addr` is refused now.
     pub async fn is_refused(addr: impl ToSocketAddrs + Debug) -> bool {
         patiently(&format!("to connect to {addr:?}, or to be refused"), TcpStream::connect(&addr)).await.is_err()
     }
@@ -65,7 +65,7 @@ impl Client {
         Self { wire: Wire::new(stream), host, unanswered: VecDeque::new(), rest: Rest::Nothing, cut_short: None }
     }
 
-    /// Sends `host` as `Host` from here on.
+    /// Sends `host` as `Host` in all later requests.
     #[must_use]
     pub fn with_host(mut self, host: &str) -> Self {
         host.clone_into(&mut self.host);
@@ -85,7 +85,7 @@ impl Client {
     /// Sends a request and reads its answer.
     ///
     /// # Panics
-    /// If the server closes instead, or answers with something malformed. Content that is cut short is no panic: see
+    /// Panics if the server closes instead, or answers with something malformed. Content that is cut short is not a panic: see
     /// [`Answer::truncated`].
     pub async fn request(&mut self, request: Req) -> Answer {
         self.send(request).await;
@@ -99,7 +99,7 @@ impl Client {
         self.send_raw(bytes).await;
     }
 
-    /// Sends exactly these bytes. A server that has closed meanwhile is no failure: reading will tell.
+    /// Sends exactly these bytes. A server that has closed meanwhile is not a failure: reading will show it.
     pub async fn send_raw(&mut self, bytes: impl AsRef<[u8]>) {
         let what = format!("for the server to take {} bytes", bytes.as_ref().len());
         let _ = patiently(&what, self.wire.send(bytes.as_ref())).await;
@@ -112,11 +112,11 @@ impl Client {
         }
     }
 
-    /// Reads the answer to the oldest request that has none, content included. After [`send_raw`](Self::send_raw) it is taken for the
-    /// answer to a GET.
+    /// Reads the answer to the oldest request that has none, content included. After [`send_raw`](Self::send_raw) it is read as the answer
+    /// to a GET.
     ///
     /// # Panics
-    /// As [`request`](Self::request).
+    /// Panics as [`request`](Self::request) does.
     pub async fn read_answer(&mut self) -> Answer {
         let answer = self.try_read_answer().await;
         answer.unwrap_or_else(|| panic!("the server closed the connection instead of answering"))
@@ -125,7 +125,7 @@ impl Client {
     /// Reads an answer, or `None` if the server closes the connection before the first byte of one.
     ///
     /// # Panics
-    /// If it answers with something malformed.
+    /// Panics if the server answers with something malformed.
     pub async fn try_read_answer(&mut self) -> Option<Answer> {
         let mut answer = self.try_read_head().await?;
         let mut content = BytesMut::new();
@@ -140,7 +140,7 @@ impl Client {
     /// Reads an answer's head, interim responses included; its content is left for [`read_body_chunk`](Self::read_body_chunk).
     ///
     /// # Panics
-    /// As [`request`](Self::request).
+    /// Panics as [`request`](Self::request) does.
     pub async fn read_head(&mut self) -> Answer {
         let answer = self.try_read_head().await;
         answer.unwrap_or_else(|| panic!("the server closed the connection instead of answering"))
@@ -153,7 +153,7 @@ impl Client {
         loop {
             let (line, fields) = match patiently(&format!("for the answer to a {method}"), self.wire.head()).await {
                 Ok(Some(head)) => head,
-                // A reset says no less than an orderly close that there will be no answer.
+                // A reset says as clearly as an orderly close that there will be no answer.
                 Ok(None) | Err(Fault::Lost(_)) => {
                     assert!(interim.is_empty(), "the server closed after an interim response: {interim:?}");
                     return None;
@@ -175,7 +175,7 @@ impl Client {
     /// ([`is_cut_short`](Self::is_cut_short)).
     ///
     /// # Panics
-    /// If its chunked coding is malformed.
+    /// Panics if its chunked coding is malformed.
     pub async fn read_body_chunk(&mut self) -> Option<Bytes> {
         let what = format!("for the next piece of content ({:?})", self.rest);
         match patiently(&what, self.wire.piece(&mut self.rest)).await {
@@ -189,10 +189,10 @@ impl Client {
         }
     }
 
-    /// Reads content until `n` bytes of it have come, at least.
+    /// Reads content until at least `n` bytes of it have come.
     ///
     /// # Panics
-    /// If it ends before that.
+    /// Panics if it ends before that.
     pub async fn read_body_bytes(&mut self, n: usize) -> Bytes {
         let mut content = BytesMut::new();
         while content.len() < n {
@@ -203,22 +203,22 @@ impl Client {
         content.freeze()
     }
 
-    /// Whether the connection ended before the content that was read last.
+    /// Returns whether the connection ended before the content that was read last.
     #[must_use]
     pub const fn is_cut_short(&self) -> bool {
         self.cut_short.is_some()
     }
 
-    /// Exactly `n` bytes, whatever they are: for what follows a 101.
+    /// Reads exactly `n` bytes, whatever they are: for what follows a 101.
     ///
     /// # Panics
-    /// If the connection ends before.
+    /// Panics if the connection ends before.
     pub async fn read_raw(&mut self, n: usize) -> Bytes {
         let what = format!("for {n} bytes");
         patiently(&what, self.wire.exactly(n)).await.unwrap_or_else(|fault| panic!("reading {n} bytes: {fault}"))
     }
 
-    /// Everything until the server closes, unparsed.
+    /// Reads everything until the server closes, unparsed.
     pub async fn read_to_close(&mut self) -> Vec<u8> {
         let mut all = Vec::new();
         while let Ok(Some(bytes)) = patiently("for the server to close the connection", self.wire.some()).await {
@@ -227,10 +227,10 @@ impl Client {
         all
     }
 
-    /// Waits until the server has closed the connection; whether it did so without sending anything more.
+    /// Waits until the server has closed the connection. Returns whether it did so without sending anything more.
     ///
     /// # Panics
-    /// If it stays open for [`PATIENCE`](crate::PATIENCE).
+    /// Panics if it stays open for [`PATIENCE`](crate::PATIENCE).
     pub async fn is_closed(&mut self) -> bool {
         self.read_to_close().await.is_empty()
     }
@@ -244,7 +244,7 @@ impl Client {
     /// Closes the connection with a reset (RST).
     ///
     /// # Panics
-    /// On a Unix socket, which has no such thing.
+    /// Panics on a Unix socket, which cannot be reset.
     pub fn reset(self) {
         match self.wire.stream {
             Stream::Tcp(stream) => stream.set_zero_linger().expect("a connected socket takes options"),

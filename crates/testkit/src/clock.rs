@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
-/// 2026-01-01T00:00:00Z, in milliseconds since the epoch.
+/// The time at which a clock starts: 2026-01-01T00:00:00Z, in milliseconds since the epoch.
 const START: u64 = 1_767_225_600_000;
 
 /// A simulated clock: milliseconds since the epoch, shared by all its clones, starting at 2026-01-01T00:00:00Z.
@@ -12,19 +12,19 @@ const START: u64 = 1_767_225_600_000;
 pub struct TestClock(Arc<AtomicU64>);
 
 impl TestClock {
-    /// A clock of its own, at the start.
+    /// Creates a clock of its own, at the start.
     #[must_use]
     pub fn new() -> Self {
         Self(Arc::new(AtomicU64::new(START)))
     }
 
-    /// Milliseconds since the epoch.
+    /// Returns the milliseconds since the epoch.
     #[must_use]
     pub fn millis(&self) -> u64 {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// Seconds since the epoch, rounded down.
+    /// Returns the seconds since the epoch, rounded down.
     #[must_use]
     pub fn secs(&self) -> u64 {
         self.millis() / 1000
@@ -42,25 +42,25 @@ impl TestClock {
         self.0.fetch_sub(by, Ordering::SeqCst);
     }
 
-    /// The cell behind the clock, for a production clock that reads its milliseconds from one.
+    /// Returns the cell behind the clock, for a production clock that reads its milliseconds from one.
     #[must_use]
     pub fn cell(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.0)
     }
 
-    /// Now as `Date` writes it (RFC 9110 §5.6.7).
+    /// Returns the current time as `Date` writes it (RFC 9110 §5.6.7).
     #[must_use]
     pub fn http_date(&self) -> String {
         self.http_date_in(Duration::ZERO)
     }
 
-    /// `ahead` from now as `Expires` writes it.
+    /// Returns the time `ahead` from now as `Expires` writes it.
     #[must_use]
     pub fn http_date_in(&self, ahead: Duration) -> String {
         httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_millis(self.millis()) + ahead)
     }
 
-    /// `ago` before now as `Last-Modified` writes it.
+    /// Returns the time `ago` before now as `Last-Modified` writes it.
     #[must_use]
     pub fn http_date_ago(&self, ago: Duration) -> String {
         httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_millis(self.millis()) - ago)
@@ -73,13 +73,13 @@ impl Default for TestClock {
     }
 }
 
-/// `n` seconds.
+/// Returns a duration of `n` seconds.
 #[must_use]
 pub const fn secs(n: u64) -> Duration {
     Duration::from_secs(n)
 }
 
-/// `n` milliseconds.
+/// Returns a duration of `n` milliseconds.
 #[must_use]
 pub const fn millis(n: u64) -> Duration {
     Duration::from_millis(n)

@@ -7,48 +7,48 @@ use std::fmt;
 pub struct Fields(Vec<(String, String)>);
 
 impl Fields {
-    /// The value of the first line of that name.
+    /// Returns the value of the first line of that name.
     #[must_use]
     pub fn first(&self, name: &str) -> Option<&str> {
         self.iter().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
-    /// The values of all lines of that name, in order.
+    /// Returns the values of all lines of that name, in order.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.iter().filter(move |(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 
-    /// The combined field value (RFC 9110 §5.2): all lines of that name, joined by a comma and a space.
+    /// Returns the combined field value (RFC 9110 §5.2): all lines of that name, joined by a comma and a space.
     #[must_use]
     pub fn combined(&self, name: &str) -> Option<String> {
         let lines: Vec<&str> = self.all(name).collect();
         (!lines.is_empty()).then(|| lines.join(", "))
     }
 
-    /// Whether there is a line of that name.
+    /// Returns whether there is a line of that name.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.first(name).is_some()
     }
 
-    /// Whether the combined value, read as a comma-separated list, has that member (compared without regard to case).
+    /// Returns whether the combined value, read as a comma-separated list, has that member (compared without regard to case).
     #[must_use]
     pub fn lists(&self, name: &str, member: &str) -> bool {
         self.all(name).flat_map(|line| line.split(',')).any(|given| given.trim().eq_ignore_ascii_case(member))
     }
 
-    /// Name and value of every line, in order.
+    /// Returns name and value of every line, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// How many lines there are.
+    /// Returns the number of lines.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no lines.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -81,7 +81,7 @@ impl fmt::Display for Fields {
     }
 }
 
-/// Without the optional whitespace around it (RFC 9110 §5.6.3); not `trim_ascii`, which would take a stray CR or form feed along.
+/// Removes the optional whitespace around it (RFC 9110 §5.6.3). `trim_ascii` would also remove a stray CR or form feed.
 pub(crate) fn trim_ows(mut value: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = value {
         value = rest;
@@ -89,12 +89,12 @@ pub(crate) fn trim_ows(mut value: &[u8]) -> &[u8] {
     value
 }
 
-/// Whether `byte` may be part of a token (RFC 9110 §5.6.2).
+/// Returns whether `byte` may be part of a token (RFC 9110 §5.6.2).
 pub(crate) fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// UTF-8 if it is that, else ISO-8859-1, in which every byte has a character: nothing on the wire is lost to a test.
+/// Decodes UTF-8, else ISO-8859-1, in which every byte has a character: a test sees everything that was sent.
 pub(crate) fn text(bytes: &[u8]) -> String {
     str::from_utf8(bytes).map_or_else(|_| bytes.iter().copied().map(char::from).collect(), ToOwned::to_owned)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::patiently;
 
-/// Holds back whoever comes to it until the test opens it; what tests use where they would otherwise sleep.
+/// A gate that holds back tasks until the test opens it; tests use it instead of sleeping.
 ///
 /// Clones are the same gate. It works across threads and runtimes.
 #[derive(Clone, Debug)]
@@ -19,34 +19,34 @@ struct State {
 }
 
 impl Gate {
-    /// A closed gate.
+    /// Creates a closed gate.
     #[must_use]
     pub fn new() -> Self {
         Self(Arc::new(watch::Sender::new(State::default())))
     }
 
-    /// Lets everyone through, those who wait and those who come later.
+    /// Lets all tasks through, those that wait and those that come later.
     pub fn open(&self) {
         self.0.send_modify(|state| state.open = true);
     }
 
-    /// Closes the gate for those who come later.
+    /// Closes the gate for tasks that come later.
     pub fn close(&self) {
         self.0.send_modify(|state| state.open = false);
     }
 
-    /// Returns once somebody has come to the gate.
+    /// Returns once a task has come to the gate.
     ///
     /// # Panics
-    /// If nobody comes within [`PATIENCE`](crate::PATIENCE).
+    /// Panics if none comes within [`PATIENCE`](crate::PATIENCE).
     pub async fn arrived(&self) {
         self.arrived_count(1).await;
     }
 
-    /// Returns once the gate has been come to `n` times since it was made.
+    /// Returns once tasks have come to the gate `n` times since it was made.
     ///
     /// # Panics
-    /// If that does not happen within [`PATIENCE`](crate::PATIENCE).
+    /// Panics if that does not happen within [`PATIENCE`](crate::PATIENCE).
     pub async fn arrived_count(&self, n: usize) {
         let mut state = self.0.subscribe();
         let enough = state.wait_for(|state| state.arrived >= n);
@@ -54,7 +54,7 @@ impl Gate {
         patiently(&what, enough).await.expect("the sender lives in self");
     }
 
-    /// How many times the gate has been come to so far.
+    /// Returns how many times tasks have come to the gate so far.
     #[must_use]
     pub fn arrivals(&self) -> usize {
         self.0.borrow().arrived

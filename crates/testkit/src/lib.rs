@@ -49,13 +49,13 @@ pub use told_address::told_address;
 
 use std::time::Duration;
 
-/// How long anything here waits for a peer before it calls the test failed. On a machine that does much else, five seconds were too few.
+/// How long anything here waits for a peer before the test fails. On a machine that does much else, five seconds were too few.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Awaits `event` for at most [`PATIENCE`]; a test that hangs says what it hung on instead of running into the harness's own limit.
 ///
 /// # Panics
-/// If it does not come.
+/// Panics if the event does not come.
 pub async fn patiently<T>(what: &str, event: impl Future<Output = T>) -> T {
     match tokio::time::timeout(PATIENCE, event).await {
         Ok(value) => value,

@@ -25,7 +25,7 @@ pub const HOST: &str = "blog.example";
 /// The path that every request of the table asks for, as far as it can be told.
 pub const PATH: &str = "/malformed";
 
-/// What rows call the hidden request before they have a number.
+/// The target of the hidden request before its row has a number.
 const UNNUMBERED: &str = "smuggled-000";
 
 /// A request that a careful server refuses.
@@ -33,9 +33,9 @@ const UNNUMBERED: &str = "smuggled-000";
 pub struct Malformed {
     /// What is wrong with it, as a sentence.
     pub name: &'static str,
-    /// The section that says so.
+    /// The section that forbids it.
     pub rule: &'static str,
-    /// Whether a server has any choice.
+    /// Whether a server has a choice.
     pub refusal: Refusal,
     /// Everything the client sends.
     pub bytes: Vec<u8>,
@@ -49,27 +49,27 @@ pub struct Malformed {
     pub smuggled: Option<String>,
 }
 
-/// Whether refusing is the server's choice.
+/// Whether a server may choose to refuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The grammar or a MUST leaves no other way.
+    /// The grammar or a MUST requires it.
     Required,
-    /// An RFC lets a server repair or serve it (MAY, SHOULD); one in front of others does better to refuse.
+    /// An RFC lets a server repair or serve it (MAY, SHOULD); a server in front of others should refuse.
     Wise,
 }
 
-/// What a server does with a malformed request.
+/// The expected reaction to a malformed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
     /// It answers with one of these status codes.
     Status(&'static [u16]),
     /// It closes the connection without an answer.
     Closed,
-    /// Either.
+    /// It answers with one of these status codes, or closes the connection without an answer.
     StatusOrClosed(&'static [u16]),
 }
 
-/// All malformed requests.
+/// Returns all malformed requests.
 #[must_use]
 pub fn table() -> &'static [Malformed] {
     static TABLE: LazyLock<Vec<Malformed>> = LazyLock::new(|| {
@@ -79,22 +79,22 @@ pub fn table() -> &'static [Malformed] {
     &TABLE
 }
 
-/// A whole request for `/marker`, to be hidden within another one.
+/// Returns a whole request for `/marker`, to be hidden within another one.
 #[must_use]
 pub fn smuggled(marker: &str) -> String {
     format!("GET /{marker} HTTP/1.1\r\nHost: {HOST}\r\n\r\n")
 }
 
 impl Malformed {
-    /// Sends this request over a fresh connection and holds the server to [`expect`](Self::expect) and [`closes`](Self::closes). That
-    /// nothing reached an origin is for the caller to check.
+    /// Sends this request over a new connection and checks [`expect`](Self::expect) and [`closes`](Self::closes). The caller checks that
+    /// nothing reached an origin.
     ///
     /// # Errors
-    /// If the server does something else, or nothing within [`PATIENCE`](crate::PATIENCE): the row's name and what happened instead.
+    /// Returns the row's name and what happened, if the server does something else, or nothing within [`PATIENCE`](crate::PATIENCE).
     #[expect(clippy::disallowed_methods, reason = "awaited at once")]
     pub async fn put_to(&self, client: Client) -> Result<(), String> {
         let row = self.clone();
-        // In a task of its own, so that a client that loses patience fails this row by name and not the whole table.
+        // It runs in a task of its own, so that a client whose patience ends fails this row by name and not the whole table.
         match tokio::spawn(async move { row.try_on(client).await }).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(what)) => Err(format!("{} ({}): {what}", self.name, self.rule)),
@@ -124,10 +124,10 @@ impl Malformed {
         Ok(())
     }
 
-    /// Gives the hidden request, if there is one, a target that is this row's own.
+    /// Gives the hidden request, if there is one, a target of this row's own.
     fn numbered(mut self, number: usize) -> Self {
         if let Some(at) = self.bytes.windows(UNNUMBERED.len()).position(|window| window == UNNUMBERED.as_bytes()) {
-            // As long as the one it replaces: lengths around it were counted already.
+            // It is as long as the one it replaces: lengths around it were counted already.
             let marker = format!("smuggled-{number:03}");
             self.bytes[at..at + marker.len()].copy_from_slice(marker.as_bytes());
             self.smuggled = Some(format!("/{marker}"));
@@ -164,7 +164,7 @@ impl Malformed {
 }
 
 impl Expect {
-    /// Whether `answer`, or a close without one, is what is expected.
+    /// Returns whether `answer`, or a close without one, is expected.
     #[must_use]
     pub fn allows(&self, answer: Option<&Answer>) -> bool {
         match (self, answer) {
@@ -175,7 +175,7 @@ impl Expect {
     }
 }
 
-/// A row that must be refused with 400 and a close, which is what most of them are.
+/// Returns a row that must be refused with 400 and a close, which is what most of them are.
 fn row(name: &'static str, rule: &'static str, bytes: impl Into<Vec<u8>>) -> Malformed {
     Malformed {
         name,
@@ -189,23 +189,23 @@ fn row(name: &'static str, rule: &'static str, bytes: impl Into<Vec<u8>>) -> Mal
     }
 }
 
-/// A GET with these field lines after its `Host`; lines are separated, not ended, by CRLF.
+/// Returns a GET with these field lines after its `Host`; lines are separated, not ended, by CRLF.
 fn get_with(fields: &str) -> String {
     format!("GET {PATH} HTTP/1.1\r\nHost: {HOST}\r\n{fields}\r\n\r\n")
 }
 
-/// A GET with these lines instead of `Host`.
+/// Returns a GET with these lines instead of `Host`.
 fn get_without_host(fields: &str) -> String {
     format!("GET {PATH} HTTP/1.1\r\n{fields}\r\n\r\n")
 }
 
-/// An otherwise complete request with this request line.
+/// Returns an otherwise complete request with this request line.
 fn request_line(line: &str) -> String {
     format!("{line}\r\nHost: {HOST}\r\n\r\n")
 }
 
-/// A POST with these field lines and this content, followed by a hidden request. `{all}` in the field lines stands for the length of
-/// both, `{content}` for the length of the content.
+/// Returns a POST with these field lines and this content, followed by a hidden request. `{all}` in the field lines stands for the length
+/// of both, `{content}` for the length of the content.
 fn smuggling(fields: &str, content: &str) -> String {
     let hidden = smuggled(UNNUMBERED);
     let all = (content.len() + hidden.len()).to_string();

@@ -31,11 +31,12 @@ pub struct Origin {
     record: Arc<Record>,
     orders: mpsc::Sender<(Order, blocking::SyncSender<()>)>,
     thread: Option<JoinHandle<()>>,
-    /// Bound to the port but never listening: nobody else is given the port while this origin is down, and connects are refused.
+    /// A socket that is bound to the port but never listens: nobody else is given the port while this origin is down, and connects are
+    /// refused.
     _holder: TcpSocket,
 }
 
-/// What the origin's thread is told to do; it confirms each when done.
+/// An order to the origin's thread, which confirms each when it is done.
 #[derive(Clone, Copy, Debug)]
 enum Order {
     Kill,
@@ -48,7 +49,7 @@ impl Origin {
     /// Starts an origin that expects nothing yet.
     ///
     /// # Panics
-    /// If the machine has no port or no thread left.
+    /// Panics if the machine has no port or no thread left.
     #[must_use]
     pub fn start() -> Self {
         let holder = reusing_socket(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).expect("a free port");
@@ -66,44 +67,44 @@ impl Origin {
         origin
     }
 
-    /// Where it listens.
+    /// Returns the address where it listens.
     #[must_use]
     pub const fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// `http://127.0.0.1:` and the port, without a path.
+    /// Returns `http://127.0.0.1:` and the port, without a path.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.addr)
     }
 
-    /// Begins an expectation; it counts once it is given a reply. The most recent one that matches a request answers it.
+    /// Begins an expectation, which counts once it has a reply. The most recent one that matches a request answers it.
     pub fn on(&self, matcher: Matcher) -> Expecting<'_> {
         Expecting::new(&self.record, matcher)
     }
 
-    /// Drops all expectations: from here on every request is unexpected.
+    /// Drops all expectations: every later request is unexpected.
     pub fn expect_nothing(&self) {
         self.record.forget_expectations();
     }
 
-    /// Every request read completely so far, expected or not, in the order in which they ended.
+    /// Returns every request read completely so far, expected or not, in the order in which they ended.
     #[must_use]
     pub fn requests(&self) -> Vec<Seen> {
         self.record.seen(|_| true)
     }
 
-    /// How many requests for exactly `target` have been read, whatever the method.
+    /// Returns how many requests for exactly `target` have been read, whatever the method.
     #[must_use]
     pub fn count(&self, target: &str) -> usize {
         self.record.seen(|seen| seen.target == target).len()
     }
 
-    /// The last request for exactly `target`.
+    /// Returns the last request for exactly `target`.
     ///
     /// # Panics
-    /// If there was none.
+    /// Panics if there was none.
     #[must_use]
     #[track_caller]
     pub fn last(&self, target: &str) -> Seen {
@@ -111,32 +112,32 @@ impl Origin {
         last.unwrap_or_else(|| panic!("the origin saw no request for {target}, only:\n{}", self.record.listing()))
     }
 
-    /// Returns once `n` requests for `target` have been read: for fetches that no client waits for.
+    /// Waits until `n` requests for `target` have been read: for fetches that no client waits for.
     ///
     /// # Panics
-    /// If that does not happen within [`PATIENCE`](crate::PATIENCE).
+    /// Panics if that does not happen within [`PATIENCE`](crate::PATIENCE).
     pub async fn until_count(&self, target: &str, n: usize) {
         let what = format!("for the origin to see {n} requests for {target}");
         patiently(&what, self.record.until(|| self.count(target) >= n)).await;
     }
 
-    /// How many connections have been opened so far; fewer than requests if they were kept alive.
+    /// Returns how many connections have been opened so far; fewer than requests if they were kept alive.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.record.connections().opened
     }
 
-    /// How many connections are open now, as far as this side has noticed.
+    /// Returns how many connections are open now, as far as this side has noticed.
     #[must_use]
     pub fn connections_open(&self) -> usize {
         self.record.connections().open
     }
 
-    /// Returns once exactly `n` connections are open: for a fetch that ends because its client left. A connection that waits at a
-    /// [`Gate`](crate::Gate) notices its peer's leaving too.
+    /// Waits until exactly `n` connections are open: for a fetch that ends because its client left. A connection that waits at a
+    /// [`Gate`](crate::Gate) notices, too, when its peer leaves.
     ///
     /// # Panics
-    /// If that does not happen within [`PATIENCE`](crate::PATIENCE).
+    /// Panics if that does not happen within [`PATIENCE`](crate::PATIENCE).
     pub async fn until_connections_open(&self, n: usize) {
         let what = format!("for the origin to have {n} open connections");
         patiently(&what, self.record.until(|| self.connections_open() == n)).await;
@@ -147,12 +148,13 @@ impl Origin {
         self.order(Order::Kill);
     }
 
-    /// Refuses new connections until [`revive`](Self::revive); those that are open stay and are answered.
+    /// Refuses new connections until [`revive`](Self::revive). Open ones stay and are answered.
     pub fn refuse(&self) {
         self.order(Order::Refuse);
     }
 
-    /// Goes on accepting connections and reading requests, but answers none until [`revive`](Self::revive), and those never.
+    /// Goes on accepting connections and reading requests, but answers none until [`revive`](Self::revive). Requests that were read
+    /// before that are never answered.
     pub fn accept_but_never_answer(&self) {
         self.record.set_mode(Mode::Silent);
     }
@@ -163,7 +165,8 @@ impl Origin {
         self.order(Order::Listen);
     }
 
-    /// Takes what the test did not expect, one text each, so that [`verify`](Self::verify) no longer minds: for tests about that.
+    /// Returns what the test did not expect, one text each, and forgets it, so that [`verify`](Self::verify) does not fail: for tests of
+    /// that.
     #[must_use]
     pub fn take_unexpected(&self) -> Vec<String> {
         self.record.take_unexpected()
@@ -172,7 +175,7 @@ impl Origin {
     /// Fails the test if the origin saw a request that no expectation matches, or anything that is not a request.
     ///
     /// # Panics
-    /// Then, with what was expected and what was seen.
+    /// Panics then, with what was expected and what was seen.
     #[track_caller]
     pub fn verify(&self) {
         if let Some(complaint) = self.record.complaint() {
@@ -180,16 +183,16 @@ impl Origin {
         }
     }
 
-    /// Blocks until the origin's thread has done it: microseconds, and a test relies on the port's state afterwards.
+    /// Blocks until the origin's thread has followed the order. That takes microseconds, and a test relies on the port's state afterwards.
     fn order(&self, order: Order) {
         let (done, wait) = blocking::sync_channel(1);
-        // One order at a time is under way per caller and the thread does little else; a full channel is a few microseconds old.
+        // Each caller has one order at a time, and the thread does little else; a full channel is a few microseconds old.
         let mut message = (order, done);
         while let Err(mpsc::error::TrySendError::Full(back)) = self.orders.try_send(message) {
             message = back;
             thread::yield_now();
         }
-        // No confirmation means that the thread is gone: after a panic of its own, which `stop` reports.
+        // A missing confirmation means that the thread has ended: after a panic of its own, which `stop` reports.
         let _ = wait.recv();
     }
 
@@ -209,7 +212,7 @@ impl Drop for Origin {
     }
 }
 
-/// The origin's thread: accepts connections and follows orders until told to stop.
+/// Runs the origin's thread: accepts connections and follows orders until told to stop.
 async fn work(addr: SocketAddr, mut orders: mpsc::Receiver<(Order, blocking::SyncSender<()>)>, record: Arc<Record>) {
     let mut listener = None;
     let mut connections = JoinSet::new();
@@ -250,7 +253,8 @@ fn listen(addr: SocketAddr) -> io::Result<TcpListener> {
     reusing_socket(addr)?.listen(1024)
 }
 
-/// `SO_REUSEADDR` lets the holder and one listener share the port, and lets the port be listened on again at once after a kill.
+/// Creates a socket with `SO_REUSEADDR`, which lets the holder and one listener share the port, and lets the port be listened on again at
+/// once after a kill.
 fn reusing_socket(addr: SocketAddr) -> io::Result<TcpSocket> {
     let socket = TcpSocket::new_v4()?;
     socket.set_reuseaddr(true)?;

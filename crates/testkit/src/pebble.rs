@@ -15,22 +15,22 @@ use tempfile::TempDir;
 /// How long a program may take to start. Pebble makes three keys of 2,048 bits first.
 const START: Duration = Duration::from_secs(30);
 
-/// What a Pebble is started with.
+/// The options that a Pebble is started with.
 #[derive(Clone, Debug)]
 pub struct PebbleOptions {
-    /// For its own listener, PEM: a certificate for 127.0.0.1 and its key.
+    /// The certificate for 127.0.0.1 and its key for its own listener, PEM.
     pub identity: (String, String),
-    /// Where it looks for HTTP-01 answers, whatever the name is.
+    /// The port where it looks for HTTP-01 answers, whatever the name is.
     pub http_port: u16,
-    /// Where it looks for TLS-ALPN-01 answers.
+    /// The port where it looks for TLS-ALPN-01 answers.
     pub tls_port: u16,
     /// How long its certificates are valid.
     pub lifetime: Duration,
-    /// Of a hundred good nonces, so many are refused as if they had been used.
+    /// How many of a hundred good nonces are refused as if they had been used.
     pub refused_nonces: u8,
-    /// It takes only accounts with this key id and key (base64url), if any are given (RFC 8555 §7.3.4).
+    /// The key id and key (base64url) that an account must have, if given (RFC 8555 §7.3.4).
     pub external: Option<(String, String)>,
-    /// Where it listens; none: on a free port.
+    /// The port where it listens; `None` for a free one.
     pub port: Option<u16>,
 }
 
@@ -57,10 +57,10 @@ impl Drop for Running {
 }
 
 impl Pebble {
-    /// Starts it, and returns when it takes orders.
+    /// Starts a Pebble, and returns when it accepts orders.
     ///
     /// # Panics
-    /// When it is not installed, or does not start.
+    /// Panics when it is not installed, or does not start.
     #[must_use]
     pub fn start(options: &PebbleOptions) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
@@ -107,40 +107,40 @@ impl Pebble {
         Self { port, management, dns, dns_management, pebble: Some(pebble), _dns: dns_server, _folder: folder }
     }
 
-    /// Its directory.
+    /// Returns the URL of its directory.
     #[must_use]
     pub fn directory(&self) -> String {
         format!("https://127.0.0.1:{}/dir", self.port)
     }
 
-    /// Where it listens.
+    /// Returns the port where it listens.
     #[must_use]
     pub const fn port(&self) -> u16 {
         self.port
     }
 
-    /// Where it tells what it certified and revoked: `/cert-status-by-serial/HEX`.
+    /// Returns the URL where it reports what it certified and revoked: `/cert-status-by-serial/HEX`.
     #[must_use]
     pub fn management(&self) -> String {
         format!("https://127.0.0.1:{}", self.management)
     }
 
-    /// Its DNS.
+    /// Returns the address of its DNS server.
     #[must_use]
     pub const fn dns(&self) -> SocketAddr {
         SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), self.dns)
     }
 
-    /// Where its DNS takes records: POST `/set-txt`.
+    /// Returns the address where its DNS server accepts records: POST `/set-txt`.
     #[must_use]
     pub const fn dns_management(&self) -> SocketAddr {
         SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), self.dns_management)
     }
 
-    /// Tells its DNS something, such as `("/clear-a", r#"{"host": "a.example.org."}"#)`.
+    /// Sends a command to its DNS server, such as `("/clear-a", r#"{"host": "a.example.org."}"#)`.
     ///
     /// # Panics
-    /// When it does not take it.
+    /// Panics when it is not accepted.
     pub fn tell_dns(&self, path: &str, json: &str) {
         let mut stream = TcpStream::connect(self.dns_management()).expect("a connection");
         let request = format!("POST {path} HTTP/1.1\r\nHost: dns\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{json}", json.len());
@@ -150,18 +150,18 @@ impl Pebble {
         assert!(line.contains(" 200 "), "{path} {json}: {line}");
     }
 
-    /// The authority is gone; its DNS stays.
+    /// Stops the authority; its DNS server stays.
     pub fn stop(&mut self) {
         self.pebble = None;
     }
 }
 
-/// From the `PATH`, or from the folder that `PEBBLE_BIN` names.
+/// Returns the path of a program in the folder that `PEBBLE_BIN` names, or else its name, to be found by the `PATH`.
 fn program(name: &str) -> PathBuf {
     std::env::var_os("PEBBLE_BIN").map(|folder| Path::new(&folder).join(name)).filter(|path| path.exists()).unwrap_or_else(|| name.into())
 }
 
-/// Starts a program; its lines come out of the channel until it ends.
+/// Starts a program. Its lines come out of the channel until it ends.
 fn run(command: &mut Command) -> (Running, Receiver<String>) {
     let name = command.get_program().to_string_lossy().into_owned();
     let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
@@ -171,14 +171,14 @@ fn run(command: &mut Command) -> (Running, Receiver<String>) {
     let (sender, lines) = sync_channel(1024);
     thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
-            // Nobody may listen any more; the program must not stand still for that.
+            // Nobody may read any more; the program must not be stopped by that.
             let _ = sender.try_send(line);
         }
     });
     (Running(child), lines)
 }
 
-/// Until somebody listens: these programs do not say when they do.
+/// Waits until somebody listens on a port: these programs do not report it.
 fn wait_for(port: u16) {
     let begun = Instant::now();
     while TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
@@ -187,7 +187,7 @@ fn wait_for(port: u16) {
     }
 }
 
-/// These programs cannot be told to take port 0; what the system would give now is free, and very likely still is in a moment.
+/// Returns free ports, as these programs cannot be told to take port 0. A port that is free now very likely still is in a moment.
 fn free_ports<const N: usize>() -> [u16; N] {
     let held = [(); N].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port"));
     held.map(|listener| listener.local_addr().expect("bound").port())

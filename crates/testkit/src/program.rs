@@ -6,12 +6,12 @@ use std::{
 
 /// Writes a script that can be run at once.
 ///
-/// Another process writes it: a file that is open for writing cannot be run, and whatever another test starts meanwhile inherits, for a moment,
-/// what is open in this one (`ETXTBSY`).
+/// Another process writes it: a file that is open for writing cannot be run, and a program that another test starts meanwhile inherits, for
+/// a moment, the files that are open in this process (`ETXTBSY`).
 ///
 /// # Panics
 ///
-/// If it cannot be written.
+/// Panics if it cannot be written.
 pub fn write_program(path: &Path, text: &str) {
     let mut writer = Command::new("sh")
         .args(["-c", "umask 077 && cat > \"$0\" && chmod 700 \"$0\""])

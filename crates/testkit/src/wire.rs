@@ -10,13 +10,13 @@ use std::{fmt, io};
 
 use crate::fields::{Fields, is_token};
 
-/// Longest head accepted. Far above any limit under test, so that a test of a limit never fails on this one.
+/// The longest head accepted. It is far above any limit under test, so that a test of a limit never fails on this one.
 const HEAD_BYTES_MAX: usize = 4 << 20;
 
-/// Longest trailer section accepted; no test sends a long one that is meant well.
+/// The longest trailer section accepted; no test sends a long one that is meant to pass.
 const TRAILER_BYTES_MAX: usize = 64 << 10;
 
-/// A stream and what has been read from it ahead of need (bounded by [`HEAD_BYTES_MAX`] plus one read).
+/// A stream and the bytes that have been read ahead (bounded by [`HEAD_BYTES_MAX`] plus one read).
 #[derive(Debug)]
 pub(crate) struct Wire<S> {
     pub(crate) stream: S,
@@ -24,14 +24,14 @@ pub(crate) struct Wire<S> {
     ended: bool,
 }
 
-/// What of a message's content is still to come.
+/// The part of a message's content that is still to come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rest {
     /// Nothing; the message is complete.
     Nothing,
-    /// So many bytes.
+    /// This many bytes.
     Length(u64),
-    /// So many bytes of the current chunk, then its CRLF, then more chunks.
+    /// This many bytes of the current chunk, then its CRLF, then more chunks.
     Chunk(u64),
     /// A chunk size line.
     ChunkSize,
@@ -39,7 +39,7 @@ pub(crate) enum Rest {
     ToClose,
 }
 
-/// Why a message could not be read.
+/// The reason why a message could not be read.
 #[derive(Debug)]
 pub(crate) enum Fault {
     /// The peer sent something else than HTTP/1.1.
@@ -61,7 +61,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         self.stream.flush().await
     }
 
-    /// Reads some more bytes; `false` at the end of the stream. Cancel-safe: bytes read are kept.
+    /// Reads some more bytes; returns `false` at the end of the stream. Cancel-safe: bytes read are kept.
     pub(crate) async fn fill(&mut self) -> io::Result<bool> {
         if !self.ended {
             self.held.reserve(16 << 10);
@@ -70,7 +70,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         Ok(!self.ended)
     }
 
-    /// What has been read ahead, or else what the peer sends next; `None` at the end of the stream.
+    /// Returns the bytes that have been read ahead, or else what the peer sends next; `None` at the end of the stream.
     pub(crate) async fn some(&mut self) -> io::Result<Option<Bytes>> {
         if self.held.is_empty() && !self.fill().await? {
             return Ok(None);
@@ -78,7 +78,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         Ok(Some(self.held.split().freeze()))
     }
 
-    /// Exactly `n` bytes.
+    /// Reads exactly `n` bytes.
     pub(crate) async fn exactly(&mut self, n: usize) -> Result<Bytes, Fault> {
         while self.held.len() < n {
             if !self.fill().await? {
@@ -88,8 +88,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         Ok(self.held.split_to(n).freeze())
     }
 
-    /// Returns when the peer has closed its side, or the connection is lost. Cancel-safe. What arrives meanwhile is kept, up to
-    /// [`HEAD_BYTES_MAX`]; beyond that it is thrown away.
+    /// Waits until the peer has closed its side, or the connection is lost. Cancel-safe. Bytes that arrive meanwhile are kept, up to
+    /// [`HEAD_BYTES_MAX`]; beyond that they are thrown away.
     pub(crate) async fn peer_closed(&mut self) {
         while matches!(self.fill().await, Ok(true)) {
             if self.held.len() > HEAD_BYTES_MAX {
@@ -98,7 +98,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         }
     }
 
-    /// The next line without its CRLF.
+    /// Reads the next line, and returns it without its CRLF.
     async fn line(&mut self) -> Result<Bytes, Fault> {
         let mut searched = 0;
         let end = loop {
@@ -120,7 +120,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         if line.contains(&b'\r') { Err(malformed("a bare CR")) } else { Ok(line) }
     }
 
-    /// The next start line and its field lines; `None` if the peer closed instead, before the first byte.
+    /// Reads the next start line and its field lines; returns `None` if the peer closed instead, before the first byte.
     pub(crate) async fn head(&mut self) -> Result<Option<(Bytes, Fields)>, Fault> {
         if self.held.is_empty() && !self.fill().await? {
             return Ok(None);
@@ -136,7 +136,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         }
     }
 
-    /// The next piece of content as it arrives; `None` when the content is complete. Trailer fields are read and dropped.
+    /// Reads the next piece of content as it arrives; returns `None` when the content is complete. Trailer fields are read and dropped.
     pub(crate) async fn piece(&mut self, rest: &mut Rest) -> Result<Option<Bytes>, Fault> {
         loop {
             match *rest {
@@ -178,7 +178,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
         }
     }
 
-    /// All content that is still to come.
+    /// Reads all content that is still to come.
     pub(crate) async fn content(&mut self, mut rest: Rest) -> Result<Bytes, Fault> {
         let mut content = BytesMut::new();
         while let Some(piece) = self.piece(&mut rest).await? {
@@ -211,7 +211,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     }
 }
 
-/// Where a message's content ends if its fields say so (RFC 9112 §6.3); `None` if they say nothing.
+/// Returns where a message's content ends if its fields say so (RFC 9112 §6.3); `None` if they say nothing.
 pub(crate) fn framing(fields: &Fields) -> Result<Option<Rest>, Fault> {
     let coding: Vec<&str> = fields.all("transfer-encoding").collect();
     let length: Vec<&str> = fields.all("content-length").collect();
@@ -225,7 +225,7 @@ pub(crate) fn framing(fields: &Fields) -> Result<Option<Rest>, Fault> {
     }
 }
 
-/// RFC 9112 §7.1: one or more hexadecimal digits, then nothing or an extension.
+/// Reads a chunk size (RFC 9112 §7.1): one or more hexadecimal digits, then nothing or an extension.
 fn chunk_size(line: &[u8]) -> Result<u64, Fault> {
     let bad = || malformed(format!("chunk size line {:?}", String::from_utf8_lossy(line)));
     let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
@@ -263,7 +263,7 @@ impl fmt::Display for Fault {
 mod tests {
     use super::*;
 
-    /// Everything a peer sends in one go, then it closes.
+    /// Returns the wire of a peer that sends everything at once and then closes.
     fn sent(bytes: &[u8]) -> Wire<impl AsyncRead + AsyncWrite + Unpin> {
         Wire::new(tokio::io::join(bytes, tokio::io::sink()))
     }

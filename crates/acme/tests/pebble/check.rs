@@ -11,12 +11,12 @@ use crate::stage::{Between, DAY, Stage, now};
 
 const NAME: &str = "blog.example.org";
 
-/// Who answers at port 80 of an address. `None`: nobody.
+/// The server that answers at port 80 of an address; `None`: nothing does.
 type AtPort80 = fn(&str) -> Option<&'static str>;
 
 const SEAWALL: AtPort80 = |_| Some("seawall");
 
-/// The world as it is seen from this machine.
+/// The network as seen from this machine.
 struct World {
     between: Between,
     at_port_80: AtPort80,
@@ -34,7 +34,7 @@ impl Transport for World {
     }
 }
 
-/// All that is wrong with `NAME`, or doubtful.
+/// Returns the findings about `NAME` that are wrong or doubtful.
 async fn found(stage: &Stage, at_port_80: AtPort80, at: Timestamp) -> Vec<(Severity, String)> {
     found_by(stage, at_port_80, at, vec![stage.pebble.dns()]).await
 }
@@ -47,7 +47,7 @@ async fn found_by(stage: &Stage, at_port_80: AtPort80, at: Timestamp, name_serve
     all.filter(|finding| finding.severity != Severity::Fine).map(|finding| (finding.severity, finding.text)).collect()
 }
 
-/// A stage where the ports are somebody else's business, and the name has one address: 127.0.0.1.
+/// Creates a stage where no method needs a port, and where the name has one address: 127.0.0.1.
 async fn stage() -> Stage {
     let mut stage = Stage::new().await;
     stage.options.methods = Vec::new();
@@ -72,14 +72,14 @@ async fn a_name_without_an_address() {
     assert_only(&found(&stage, SEAWALL, now()).await, Severity::Wrong, "neither an A nor an AAAA record");
 }
 
-/// Authorities try IPv6 first; the machine was moved, and its AAAA record was forgotten. Each address is asked for itself.
+/// Authorities try IPv6 first; the machine was moved, and its AAAA record was forgotten. Each address is asked by itself.
 #[tokio::test]
 async fn a_forgotten_aaaa_record() {
     let stage = stage().await;
     stage.pebble.tell_dns("/add-aaaa", r#"{"host": "blog.example.org.", "addresses": ["2001:db8::1"]}"#);
     let old_machine: AtPort80 = |host| Some(if host == "[2001:db8::1]" { "It works!" } else { "seawall" });
     assert_only(&found(&stage, old_machine, now()).await, Severity::Wrong, "its AAAA record (2001:db8::1) leads elsewhere");
-    // An authority may get there, or go on with the A record.
+    // An authority may reach that address, or go on with the A record.
     let unreachable: AtPort80 = |host| (host != "[2001:db8::1]").then_some("seawall");
     assert_only(&found(&stage, unreachable, now()).await, Severity::Doubt, "its AAAA record (2001:db8::1) is no address of this machine");
 }
@@ -100,7 +100,7 @@ async fn nobody_answers_or_somebody_else_does() {
     assert_only(&found(&stage, |_| Some("It works!"), now()).await, Severity::Wrong, "its A record (127.0.0.1) leads elsewhere");
 }
 
-/// What this machine cannot look up, the authority may.
+/// The authority may be able to look up names that this machine cannot.
 #[tokio::test]
 async fn a_machine_without_a_name_server() {
     let found = found_by(&stage().await, SEAWALL, now(), Vec::new()).await;
@@ -108,13 +108,13 @@ async fn a_machine_without_a_name_server() {
     assert!(found.iter().all(|(severity, text)| *severity == Severity::Doubt && text.contains("looked up from here")), "{found:?}");
 }
 
-/// RFC 8659: also one of a name above it.
+/// RFC 8659: a record of a name above it counts, too.
 #[tokio::test]
 async fn a_caa_record_that_names_another_authority() {
     let stage = stage().await;
     let policies = |value: &str| format!(r#"{{"host": "example.org.", "policies": [{{"tag": "issue", "value": "{value}"}}]}}"#);
     stage.pebble.tell_dns("/add-caa", &policies("another.example"));
-    // Pebble does not say by which name it goes.
+    // Pebble does not say which name it goes by in CAA records.
     assert_only(&found(&stage, SEAWALL, now()).await, Severity::Doubt, "does not say by which name");
     stage.between.elsewhere(|request| {
         let directory = r#"{"meta": {"caaIdentities": ["authority.example", "also.example"]}}"#;
@@ -145,7 +145,7 @@ async fn an_authority_that_is_not_there_or_wants_more() {
     assert_only(&found(&unbound, SEAWALL, now()).await, Severity::Wrong, "the authority cannot be reached");
 }
 
-/// Nobody is asked for a local name, so nobody need be there.
+/// A local name needs no authority, so none need be there.
 #[tokio::test]
 async fn local_names_need_no_authority() {
     let stage = stage().await;

@@ -53,7 +53,7 @@ async fn a_certificate_is_had_by_tls_alpn_01() {
     assert_eq!(stage.shown.challenges(), 0, "the challenge is over");
 }
 
-/// RFC 8555 §8.4: the only way to a wildcard.
+/// RFC 8555 §8.4: this is the only way to a wildcard.
 #[tokio::test]
 async fn a_wildcard_is_had_by_a_program_that_writes_dns_records() {
     let mut stage = Stage::new().await;
@@ -87,7 +87,7 @@ async fn a_wildcard_without_such_a_program_is_an_error_with_its_remedy() {
     assert_eq!(stage.between.asked("/order-plz").len(), 0);
 }
 
-/// Of ninety days thirty are left, of six three.
+/// It is renewed with thirty days left of ninety, and three of six.
 #[tokio::test]
 async fn it_is_renewed_by_age_with_a_new_key() {
     for (lifetime, at_latest) in [(90 * DAY, 60 * DAY), (6 * DAY, 3 * DAY)] {
@@ -107,7 +107,7 @@ async fn it_is_renewed_by_age_with_a_new_key() {
     }
 }
 
-/// RFC 9773 §4.2 and §5: within the suggested window, naming what is replaced.
+/// RFC 9773 §4.2 and §5: it is renewed within the suggested window, and the order names the replaced certificate.
 #[tokio::test]
 async fn it_is_renewed_when_the_authority_suggests() {
     let stage = Stage::new().await;
@@ -128,7 +128,7 @@ async fn it_is_renewed_when_the_authority_suggests() {
     assert!(stage.between.asked(replaces).iter().all(|asked| asked.path.contains("/renewal-info/")), "the id that was asked about");
 }
 
-/// RFC 9773 §4.2: a window in the past is how an authority says that it has revoked, or will.
+/// RFC 9773 §4.2: by a window in the past an authority says that it has revoked the certificate, or will.
 #[tokio::test]
 async fn what_was_revoked_elsewhere_is_replaced_at_once() {
     let stage = Stage::new().await;
@@ -162,7 +162,7 @@ async fn a_certificate_that_has_a_replacement_already_is_renewed_all_the_same() 
     assert_eq!(named, [false, true, false]);
 }
 
-/// RFC 8555 §7.6: the key is no longer to be trusted. First the new one, then the revocation: the site is never without.
+/// RFC 8555 §7.6: the key is no longer to be trusted. The new certificate comes before the revocation: the site is never without one.
 #[tokio::test]
 async fn it_is_revoked_and_replaced() {
     let stage = Stage::new().await;
@@ -176,7 +176,7 @@ async fn it_is_revoked_and_replaced() {
     assert_eq!((stage.status_at_authority(&old).await, stage.status_at_authority(&new).await), ("Revoked".to_owned(), "Valid".to_owned()));
 }
 
-/// An authority that fails between the order and the revocation: whoever tries again wants the old one revoked, not the one that has come since.
+/// The authority fails between the order and the revocation. A second try must revoke the old certificate, not the new one.
 #[tokio::test]
 async fn what_was_not_revoked_is_revoked_the_next_time_and_nothing_else() {
     let stage = Stage::new().await;
@@ -188,7 +188,7 @@ async fn what_was_not_revoked_is_revoked_the_next_time_and_nothing_else() {
     let new = stage.shown.of(NAME).expect("shown");
     assert_ne!(serial(&new), serial(&old));
     assert_eq!(stage.status_at_authority(&old).await, "Valid");
-    // As after a restart: nothing but the folder is left.
+    // This is like a restart: only the folder is left.
     drop(keeper);
     let keeper = stage.keeper(&[NAME]);
     keeper.revoke_and_replace(NAME, now()).await.expect("done");
@@ -230,7 +230,7 @@ async fn an_authority_that_is_down_changes_nothing_and_is_tried_again_later_and_
     for (wait, least) in waits.iter().zip([2, 10, 30, 60]) {
         assert!((least..=least * 11 / 10).contains(wait), "{waits:?} minutes");
     }
-    // It comes back, and has forgotten our account.
+    // The authority comes back, and has forgotten our account.
     stage.restart_authority().await;
     keeper.step(at).await;
     assert_ne!(serial(&stage.shown.of(NAME).expect("shown")), old);
@@ -253,7 +253,7 @@ async fn a_wrong_answer_is_told_with_a_remedy_and_the_other_way_is_tried_next() 
     assert_eq!(only(&keeper, status.next).last_error, None, "by tls-alpn-01");
 }
 
-/// Let's Encrypt: 429, `rateLimited`, `Retry-After`.
+/// Let's Encrypt answers 429, `rateLimited`, `Retry-After`.
 #[tokio::test]
 async fn a_rate_limit_is_kept_over_a_restart_too() {
     let stage = Stage::new().await;
@@ -276,7 +276,7 @@ async fn a_rate_limit_is_kept_over_a_restart_too() {
     assert!(stage.shown.of(NAME).is_some());
 }
 
-/// The most common way to be locked out for a week: something crashes, is restarted, orders, crashes.
+/// This is the most common way to be locked out for a week: something crashes, is restarted, orders, crashes.
 #[tokio::test]
 async fn a_restart_loop_orders_four_times_an_hour() {
     let stage = Stage::new().await;
@@ -341,7 +341,7 @@ async fn the_profile_is_part_of_the_order() {
     assert_eq!(stage.between.asked("/order-plz")[0].payload["profile"], "shortlived");
 }
 
-/// Others ordered, could not write, and ordered again until the week's certificates were used up.
+/// Other servers ordered, could not write, and ordered again until the week's certificates were used up.
 #[tokio::test]
 async fn what_could_not_be_kept_is_not_ordered() {
     let stage = Stage::new().await;
@@ -388,7 +388,7 @@ async fn local_names_are_certified_by_our_own_root_and_nobody_is_asked() {
     verify("localhost").expect("trusted by whoever trusts the root");
     assert!(verify("example.org").is_err());
     assert_eq!(mode(&keeper.root().certificate_file().with_extension("key")), 0o600);
-    // Renewed like any other.
+    // It is renewed like any other.
     let due = only(&keeper, now).next;
     keeper.step(due).await;
     assert_ne!(serial(&stage.shown.of("localhost").expect("shown")), serial(&shown));
@@ -438,7 +438,7 @@ async fn on_demand_names_are_limited() {
     assert_eq!(stage.between.asked("/order-plz").len(), 2);
 }
 
-/// RFC 8446 knows no "come back later": whoever is refused sees an error page. All who wait are told, and there is one order for them.
+/// RFC 8446 has no "come back later": a client that is refused shows an error page. All who wait are told, and there is one order for them.
 #[tokio::test]
 async fn who_connects_to_a_new_name_waits_for_its_certificate() {
     let mut stage = Stage::new().await;
@@ -469,7 +469,7 @@ async fn who_connects_to_a_new_name_waits_for_its_certificate() {
     assert_eq!((of_a.failures, of_a.last_error), (0, None));
 }
 
-/// The key was copied by somebody.
+/// Somebody has copied the key.
 #[tokio::test]
 async fn a_running_keeper_replaces_and_revokes() {
     let stage = Stage::new().await;

@@ -31,13 +31,13 @@ use tokio::{
 
 pub(crate) const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// What the authority's machine tells the time by.
+/// Returns the time by the clock of the authority's machine.
 #[expect(clippy::disallowed_methods, reason = "Pebble's certificates begin by the machine's clock")]
 pub(crate) fn now() -> Timestamp {
     std::time::SystemTime::now().into()
 }
 
-/// Everything on one machine.
+/// An authority, a server and a client on one machine.
 pub(crate) struct Stage {
     pub(crate) pebble: Pebble,
     pub(crate) shown: Arc<Shown>,
@@ -54,7 +54,7 @@ impl Stage {
         Self::with(|_| {}).await
     }
 
-    /// With an authority of another kind.
+    /// Creates a stage whose authority has other options.
     pub(crate) async fn with(change: impl FnOnce(&mut PebbleOptions)) -> Self {
         let challenges = Challenges::default();
         let shown = Arc::new(Shown::default());
@@ -83,7 +83,7 @@ impl Stage {
         Self { pebble, shown, challenges, between, options, settings, folder, _servers: servers }
     }
 
-    /// A keeper, as after a start of the server.
+    /// Creates a keeper, as after a start of the server.
     pub(crate) fn keeper(&self, names: &[&str]) -> Keeper {
         let transport = Arc::new(self.between.clone());
         let sink = Arc::clone(&self.shown);
@@ -92,27 +92,27 @@ impl Stage {
         keeper
     }
 
-    /// The authority is gone, and comes back with nothing in its memory.
+    /// Stops the authority, and starts it again with nothing in its memory.
     pub(crate) async fn restart_authority(&mut self) {
         self.pebble.stop();
         let settings = PebbleOptions { port: Some(self.pebble.port()), ..self.settings.clone() };
         self.pebble = tokio::task::spawn_blocking(move || Pebble::start(&settings)).await.expect("started");
     }
 
-    /// A program in the stage's folder.
+    /// Writes a program into the stage's folder, and returns it as a hook.
     pub(crate) fn hook(&self, script: &str) -> DnsHook {
         let program = self.folder.path().join("hook");
         testkit::write_program(&program, &format!("#!/bin/bash\nset -e\n{script}\n"));
         DnsHook { program, timeout: Duration::from_secs(10) }
     }
 
-    /// The folder of the authority.
+    /// Returns the folder of the authority.
     pub(crate) fn kept(&self) -> PathBuf {
         let folders = fs::read_dir(&self.options.folder).expect("made").filter_map(Result::ok).map(|entry| entry.path());
         folders.into_iter().find(|path| path.is_dir()).expect("an authority's folder")
     }
 
-    /// What the authority says of a certificate: `Valid` or `Revoked`.
+    /// Returns the status of a certificate at the authority: `Valid` or `Revoked`.
     pub(crate) async fn status_at_authority(&self, key: &CertifiedKey) -> String {
         let serial = serial(key);
         let request = Request::get(format!("{}/cert-status-by-serial/{serial}", self.pebble.management())).body(Bytes::new());
@@ -122,14 +122,14 @@ impl Stage {
     }
 }
 
-/// The status of the one name.
+/// Returns the status of the one name.
 pub(crate) fn only(keeper: &Keeper, now: Timestamp) -> Status {
     let mut all = keeper.status(now);
     assert_eq!(all.len(), 1, "{all:?}");
     all.remove(0)
 }
 
-/// Hexadecimal, without a sign.
+/// Returns the serial number in hexadecimal, without a sign.
 pub(crate) fn serial(key: &CertifiedKey) -> String {
     let (_, certificate) = x509_parser::parse_x509_certificate(&key.cert[0]).expect("a certificate");
     certificate.tbs_certificate.serial.to_str_radix(16)
@@ -139,7 +139,7 @@ pub(crate) fn mode(path: &Path) -> u32 {
     fs::metadata(path).expect("there").permissions().mode() & 0o7777
 }
 
-/// What handshakes would be shown.
+/// The certificates that handshakes would be shown.
 #[derive(Debug, Default)]
 pub(crate) struct Shown {
     certificates: Mutex<HashMap<String, Arc<CertifiedKey>>>,
@@ -180,7 +180,7 @@ impl ResolvesServerCert for Shown {
     }
 }
 
-/// Port 80 of the server: nothing but challenges.
+/// Serves challenges, and nothing else, as port 80 of the server would.
 async fn serve_http(servers: &mut JoinSet<()>, challenges: Challenges) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("bound").port();
@@ -202,7 +202,7 @@ async fn serve_http(servers: &mut JoinSet<()>, challenges: Challenges) -> u16 {
     port
 }
 
-/// Port 443 of the server: nothing but challenges.
+/// Serves challenges, and nothing else, as port 443 of the server would.
 async fn serve_tls(servers: &mut JoinSet<()>, shown: Arc<Shown>) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("bound").port();
@@ -220,7 +220,7 @@ async fn serve_tls(servers: &mut JoinSet<()>, shown: Arc<Shown>) -> u16 {
     port
 }
 
-/// Stands between us and the authority: notes what is asked, and answers in its place what it never would.
+/// Stands between us and the authority: notes the requests, and gives answers that the authority never would.
 #[derive(Clone)]
 pub(crate) struct Between {
     pub(crate) real: Https,
@@ -237,7 +237,7 @@ struct State {
 
 type Program = dyn Fn(&Request<Bytes>) -> Option<Response<Bytes>> + Send;
 
-/// A request that the authority got, or would have.
+/// A request that the authority got, or would have got.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) path: String,
@@ -260,14 +260,14 @@ impl Between {
         Self { real: Https::new(&tls), state: Arc::default() }
     }
 
-    /// The next requests to paths that end so are refused.
+    /// Refuses the next requests to paths with this end.
     pub(crate) fn refuse(&self, path: &'static str, times: usize, status: u16, fields: &[(&'static str, &str)], kind: &str, detail: &str) {
         let problem = json!({"type": format!("urn:ietf:params:acme:error:{kind}"), "detail": detail});
         let fields = fields.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
         self.state.lock().expect("no panic").refusals.push(Refusal { path, times, status, fields, problem });
     }
 
-    /// The authority has renewal information (RFC 9773), and this is it.
+    /// Lets the authority suggest a time for renewal (RFC 9773).
     pub(crate) fn suggest(&self, start: Timestamp, end: Timestamp) {
         let at = |at: Timestamp| {
             let at = time::OffsetDateTime::from_unix_timestamp(i64::try_from(at.as_secs()).expect("not so late")).expect("a date");
@@ -277,12 +277,12 @@ impl Between {
         self.state.lock().expect("no panic").window = Some(info);
     }
 
-    /// Whoever else is asked by HTTP.
+    /// Answers other HTTP requests with `program`.
     pub(crate) fn elsewhere(&self, program: impl Fn(&Request<Bytes>) -> Option<Response<Bytes>> + Send + 'static) {
         self.state.lock().expect("no panic").program = Some(Box::new(program));
     }
 
-    /// What was asked of paths that end so.
+    /// Returns the requests to paths with this end.
     pub(crate) fn asked(&self, path: &str) -> Vec<Asked> {
         let state = self.state.lock().expect("no panic");
         state.asked.iter().filter(|asked| asked.path.ends_with(path)).cloned().collect()
@@ -308,7 +308,7 @@ impl Between {
         Some(answer.body(Bytes::from(refusal.problem.to_string())).expect("a response"))
     }
 
-    /// What an authority with renewal information adds to its answers (RFC 9773 §4.1, §5).
+    /// Adds to an answer what an authority with renewal information adds (RFC 9773 §4.1, §5).
     fn with_windows(&self, asked: &Value, path: &str, directory: &str, answer: Response<Bytes>) -> Response<Bytes> {
         let has_windows = self.state.lock().expect("no panic").window.is_some();
         if !has_windows || !answer.status().is_success() {
@@ -343,7 +343,7 @@ impl Transport for Between {
     }
 }
 
-/// The content of a signed request (RFC 8555 §6.2).
+/// Returns the content of a signed request (RFC 8555 §6.2).
 fn payload(request: &Request<Bytes>) -> Value {
     if request.method() != HttpMethod::POST {
         return Value::Null;

@@ -4,37 +4,37 @@ use std::ops::ControlFlow;
 
 use super::{Field, HpackError, huffman, integer, statics, table::Table};
 
-/// What both sides begin with, until an update says otherwise (RFC 9113 §6.5.2).
+/// The table size that both sides begin with, until an update changes it (RFC 9113 §6.5.2).
 const SIZE_AT_FIRST: usize = 4096;
 
-/// What the scratch buffer may keep between blocks.
+/// How many bytes the scratch buffer may keep between blocks.
 const SCRATCH_KEPT: usize = 1024;
 
-/// One direction of one connection: the table that its blocks build up.
+/// The decoder for one direction of one connection, with the table that its blocks build up.
 ///
-/// In memory: the table's (twice its size and half of it, when full), and while it decodes at most 8/5 of the block and an entry of the
-/// table.
+/// In memory, it takes that of the table (twice its size and half of it, when full), and while it decodes at most 8/5 of the block and an
+/// entry of the table.
 #[derive(Debug)]
 pub(crate) struct Decoder {
     table: Table,
-    /// What was announced: updates may say as much.
+    /// The size that was announced: updates may set at most that.
     size_max: usize,
-    /// Strings that do not stand anywhere as they are.
+    /// Strings that are not in the block or the table as they are, but had to be decoded or copied.
     scratch: Vec<u8>,
 }
 
 impl Decoder {
-    /// `size_max` is what we announce as SETTINGS_HEADER_TABLE_SIZE. Less than 4,096 would hold from the acknowledgement on only, which is
-    /// not watched here.
+    /// Creates a decoder. `size_max` is what we announce as SETTINGS_HEADER_TABLE_SIZE. Less than 4,096 would be valid from the
+    /// acknowledgement on only, which is not checked here.
     pub(crate) fn new(size_max: usize) -> Self {
         Self { table: Table::new(size_max.min(SIZE_AT_FIRST)), size_max, scratch: Vec::new() }
     }
 
     /// Decodes one whole block (joined from HEADERS and CONTINUATION), whose length the caller bounds. Calls `field` for each field, until
-    /// that breaks: the rest is decoded all the same, without a word, so that the table stays right.
+    /// that breaks. The rest is decoded even then, without calls, so that the table stays right.
     ///
     /// # Errors
-    /// Whatever it is, it is the connection's error.
+    /// Fails if the block is malformed, which is an error of the connection.
     pub(crate) fn decode(&mut self, block: &[u8], mut field: impl FnMut(Field<'_>) -> ControlFlow<()>) -> Result<(), HpackError> {
         let mut rest = block;
         let mut is_wanted = true;
@@ -46,7 +46,7 @@ impl Decoder {
         self.size_updates(&mut rest)?;
         while let Some(&first) = rest.first() {
             match first.leading_zeros() {
-                // 1xxxxxxx: an entry (RFC 7541 §6.1).
+                // 1xxxxxxx is an entry (RFC 7541 §6.1).
                 0 => {
                     let index = integer::read(&mut rest, 7)?;
                     match statics::get(index) {
@@ -54,16 +54,16 @@ impl Decoder {
                         None => report(dynamic(&self.table, index)?),
                     }
                 }
-                // 01xxxxxx: a new entry (§6.2.1).
+                // 01xxxxxx is a new entry (§6.2.1).
                 1 => {
                     let literal = Literal::read(&mut rest, 6, &self.table, &mut self.scratch)?;
                     let said = literal.field(&self.scratch);
                     report(said);
                     self.table.insert(said);
                 }
-                // 001xxxxx: an update, too late (§4.2).
+                // 001xxxxx is an update, which comes too late (§4.2).
                 2 => return Err(HpackError::SizeUpdate),
-                // 000xxxxx: a field that is not, or must never be, an entry (§6.2.2, §6.2.3).
+                // 000xxxxx is a field that is not, or must never be, an entry (§6.2.2, §6.2.3).
                 _ => {
                     let literal = Literal::read(&mut rest, 4, &self.table, &mut self.scratch)?;
                     report(literal.field(&self.scratch));
@@ -76,12 +76,12 @@ impl Decoder {
         Ok(())
     }
 
-    /// The table's size as RFC 7541 §4.1 counts it: what the client makes us remember.
+    /// Returns the table's size as RFC 7541 §4.1 counts it: the memory that the client makes us use.
     pub(crate) const fn table_size(&self) -> usize {
         self.table.size()
     }
 
-    /// Updates stand at the beginning of a block alone (§4.2).
+    /// Reads size updates, which are allowed at the beginning of a block alone (§4.2).
     fn size_updates(&mut self, rest: &mut &[u8]) -> Result<(), HpackError> {
         while rest.first().is_some_and(|first| first.leading_zeros() == 2) {
             let size = integer::read(rest, 5)?;
@@ -94,20 +94,20 @@ impl Decoder {
     }
 }
 
-/// The entry at an index that is not the static table's; 0 is nobody's (§2.3.3, §6.1).
+/// Returns the entry at an index beyond the static table; index 0 has no entry (§2.3.3, §6.1).
 #[inline]
 fn dynamic(table: &Table, index: usize) -> Result<Field<'_>, HpackError> {
     index.checked_sub(statics::LEN + 1).and_then(|age| table.get(age)).ok_or(HpackError::Index)
 }
 
-/// A field with its value spelled out, and maybe its name.
+/// A field with a literal value, and maybe a literal name.
 struct Literal<'a> {
     name: Text<'a>,
     value: Text<'a>,
     index: Option<u8>,
 }
 
-/// A string, where it stands as it is; else it is the next so many bytes of the scratch buffer.
+/// A string: a slice of the block or the table, or else the length of the next part of the scratch buffer.
 #[derive(Clone, Copy)]
 enum Text<'a> {
     There(&'a [u8]),
@@ -130,7 +130,7 @@ impl<'a> Literal<'a> {
             index => match statics::get(index) {
                 Some(entry) => (Text::There(entry.name), entry.index),
                 None => {
-                    // Copied, as the entry may be evicted by the one that is made of its name (§4.4).
+                    // The name is copied, as the entry may be evicted by the one that is made of its name (§4.4).
                     let entry = dynamic(table, index)?;
                     scratch.extend_from_slice(entry.name);
                     (Text::Scratch(entry.name.len()), entry.index)
@@ -152,7 +152,7 @@ impl<'a> Literal<'a> {
 }
 
 impl<'a> Text<'a> {
-    /// RFC 7541 §5.2.
+    /// Reads a string literal (RFC 7541 §5.2).
     #[inline]
     fn read(rest: &mut &'a [u8], scratch: &mut Vec<u8>) -> Result<Self, HpackError> {
         let is_coded = rest.first().is_some_and(|first| first & 0x80 != 0);
@@ -167,7 +167,7 @@ impl<'a> Text<'a> {
         Ok(Self::Scratch(scratch.len() - before))
     }
 
-    /// The string, and the scratch buffer behind it.
+    /// Returns the string, and the scratch buffer after it.
     #[inline]
     fn get<'b>(self, scratch: &'b [u8]) -> (&'b [u8], &'b [u8])
     where
@@ -342,7 +342,7 @@ mod tests {
         let mut decoder = Decoder::new(4096);
         decode(&mut decoder, &bytes("20 40 01 61 01 62")).expect("what does not fit is no error");
         assert_eq!((decoder.table.len(), decoder.table_size()), (0, 0));
-        // What was announced beyond 4,096 holds once the client says so.
+        // The size that was announced beyond 4,096 is used once the client says so.
         let mut decoder = Decoder::new(8192);
         let block = [&[0x40, 1, b'a', 0x7f, 0x89, 0x26][..], &[b'x'; 5000]].concat();
         decode(&mut decoder, &block).expect("it is fine");
@@ -388,7 +388,7 @@ mod tests {
         assert_eq!(indices, [Some(4), Some(4), Some(38), Some(38), None, None]);
     }
 
-    /// A large entry, and a block that is nothing but references to it: nothing is copied, and nothing stays.
+    /// A block has a large entry, and nothing else but references to it: nothing is copied, and nothing stays.
     #[test]
     fn a_bomb_of_references_takes_no_memory() {
         let mut decoder = Decoder::new(4096);

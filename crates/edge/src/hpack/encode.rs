@@ -14,64 +14,65 @@ use super::{
     table::{OVERHEAD, Table},
 };
 
-/// What the peer's table holds until it says otherwise (RFC 9113 §6.5.2), and what is used of it at most.
+/// The size of the peer's table until it announces another (RFC 9113 §6.5.2), and the most that is used of it.
 const SIZE_MAX: usize = 4096;
 
-/// The largest share of the table that one entry may take.
+/// The largest share of the table that one entry may take, as a divisor.
 const ENTRY_SHARE: usize = 4;
 
-/// Places for what is remembered of fields, and how many of them are looked at for one field. With an index below 64 an entry is one byte.
+/// How many places remember fields. With an index below 64 an entry is one byte.
 const PLACES: usize = 64;
+/// How many places are searched for one field.
 const PROBES: usize = 4;
 
-/// Places for lines that were found to be entries.
+/// How many places remember lines that were found to be entries.
 const LINES: usize = 64;
 
-/// One direction of one connection: its table, which the peer's decoder mirrors.
+/// The encoder for one direction of one connection: its table, which the peer's decoder mirrors.
 ///
-/// In memory: the table's (at most 8 KiB, and 2 KiB), and a kilobyte.
+/// In memory, it takes that of the table (at most 8 KiB, and 2 KiB), and a kilobyte.
 #[derive(Debug)]
 pub(crate) struct Encoder {
-    /// Names as they came, in whatever case, and values.
+    /// The names as they came, in whatever case, and the values.
     table: Table,
     places: [Place; PLACES],
-    /// Lines that are entries.
+    /// The lines that are entries.
     lines: [Place; LINES],
-    /// Entries that ever were made, modulo 2^32.
+    /// The number of entries ever made, modulo 2^32.
     made: u32,
-    /// What the peer was told of the table's size.
+    /// The table size that the peer was told.
     told: usize,
-    /// The smallest size since then: it is told as well (§4.2).
+    /// The smallest size since then: the peer is told that as well (§4.2).
     least: usize,
 }
 
-/// What was said, and the entry that was made of it.
+/// A field that was sent, and the entry that was made of it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Place {
     hash: u32,
-    /// The count of entries when it was made; 0: it was spelled out.
+    /// The count of entries when the entry was made; 0: the field was sent as a literal.
     made: u32,
 }
 
-/// What is known of a field.
+/// What is known about a field.
 enum Known {
-    /// It is an entry: so many were made since.
+    /// It is an entry. The number says how many entries were made since.
     Entry(usize),
-    /// It was spelled out before.
+    /// It was sent as a literal before.
     Said,
     New,
 }
 
-/// What may become of a field.
+/// The way in which a field is sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Manner {
-    /// An entry, the first time.
+    /// It becomes an entry when it is sent the first time.
     AtOnce,
-    /// An entry, the second time.
+    /// It becomes an entry when it is sent the second time.
     Again,
-    /// Spelled out.
+    /// It is always sent as a literal.
     Plain,
-    /// Spelled out, and so by every proxy that passes it on (§6.2.3).
+    /// It is sent as a literal, and every proxy that passes it on must do the same (§6.2.3).
     Secret,
 }
 
@@ -81,14 +82,14 @@ impl Encoder {
         Self { table: Table::new(SIZE_MAX), places, lines: [Place { hash: 0, made: 0 }; LINES], made: 0, told: SIZE_MAX, least: SIZE_MAX }
     }
 
-    /// The peer's SETTINGS_HEADER_TABLE_SIZE, as soon as it is acknowledged.
+    /// Sets the peer's SETTINGS_HEADER_TABLE_SIZE, as soon as it is acknowledged.
     pub(crate) fn set_max_size(&mut self, size: usize) {
         let size = size.min(SIZE_MAX);
         self.least = self.least.min(size);
         self.table.set_size_max(size);
     }
 
-    /// Begins a block: says the table's size, where it has changed (§4.2).
+    /// Begins a block: writes the table's size, if it has changed (§4.2).
     pub(crate) fn begin(&mut self, out: &mut Vec<u8>) {
         let size = self.table.size_max();
         if self.least < self.told || size != self.told {
@@ -100,7 +101,7 @@ impl Encoder {
         (self.told, self.least) = (size, size);
     }
 
-    /// The status, which comes before all fields. 100 to 999.
+    /// Writes the status, 100 to 999, which comes before all fields.
     pub(crate) fn status(&mut self, status: u16, out: &mut Vec<u8>) {
         let index = match status {
             200 => 8,
@@ -119,8 +120,8 @@ impl Encoder {
         out.push(0x80 | index);
     }
 
-    /// A field as HTTP/1 writes it, without the line's end, if `wanted` has nothing against its name. What was an entry the last time, and
-    /// most lines of a response were, is not taken apart.
+    /// Writes a field given as in HTTP/1, without the line's end, if `wanted` accepts its name. A line that was an entry the last time, as
+    /// most lines of a response were, is not parsed.
     #[inline]
     pub(crate) fn line(&mut self, line: &[u8], wanted: impl FnOnce(&[u8]) -> bool, out: &mut Vec<u8>) {
         let (begin, end) = ends(line);
@@ -147,12 +148,12 @@ impl Encoder {
         }
     }
 
-    /// One field. The name is written in lower case, the value as it is.
+    /// Writes one field. The name is written in lower case, the value as it is.
     pub(crate) fn field(&mut self, name: &[u8], value: &[u8], out: &mut Vec<u8>) {
         self.say(name, value, out);
     }
 
-    /// Returns the count of entries when the one was made that this field is, or has become.
+    /// Writes a field. If it is an entry, or has become one, returns the count of entries when that was made.
     fn say(&mut self, name: &[u8], value: &[u8], out: &mut Vec<u8>) -> Option<u32> {
         let hash = hash(name, value);
         let known = self.look_up(hash, name, value);
@@ -213,8 +214,8 @@ impl Encoder {
         known
     }
 
-    /// Takes the place that this field has already, else one that has no entry any more, else that of the oldest entry; but what was only
-    /// spelled out drives out no entry.
+    /// Remembers a field, in the place that it has already, else in one that has no entry any more, else in that of the oldest entry. A
+    /// field that was only sent as a literal does not replace an entry.
     fn remember(&mut self, hash: u32, made: u32) {
         let live = self.table.len();
         let mut best = None;
@@ -233,21 +234,21 @@ impl Encoder {
     }
 }
 
-/// By the name's static index. What the list does not name is of one page, or unknown: it has to come twice.
+/// Returns the manner for a static index of a name. Fields that are not listed belong to one page, or are unknown: they have to come twice.
 const fn manner(index: Option<u8>) -> Manner {
     match index {
-        // accept-ranges, access-control-allow-origin, cache-control, content-encoding, content-language, content-type, date (the same for a
-        // second), server, strict-transport-security, vary, via.
+        // These are accept-ranges, access-control-allow-origin, cache-control, content-encoding, content-language, content-type, date (the
+        // same for a second), server, strict-transport-security, vary, via.
         Some(18 | 20 | 24 | 26 | 27 | 31 | 33 | 54 | 56 | 59 | 60) => Manner::AtOnce,
-        // authorization, cookie, proxy-authorization, set-cookie.
+        // These are authorization, cookie, proxy-authorization, set-cookie.
         Some(23 | 32 | 49 | 55) => Manner::Secret,
-        // location, which may carry a secret in its query.
+        // This is location, which may carry a secret in its query.
         Some(46) => Manner::Plain,
         _ => Manner::Again,
     }
 }
 
-/// Names that are not in the static table.
+/// Writes a name that is not in the static table.
 fn spell_name(name: &[u8], out: &mut Vec<u8>) {
     integer::write(0, 7, name.len(), out);
     let start = out.len();
@@ -255,7 +256,7 @@ fn spell_name(name: &[u8], out: &mut Vec<u8>) {
     out[start..].make_ascii_lowercase();
 }
 
-/// A string as it is shorter.
+/// Writes a string in the shorter form: Huffman-coded or as it is.
 fn code(string: &[u8], out: &mut Vec<u8>) {
     let len = huffman::encoded_len(string);
     if len < string.len() {
@@ -267,7 +268,8 @@ fn code(string: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Of both lengths, the name's end, and the value's two ends: enough to tell what occurs apart, as two fields that share a hash are compared.
+/// Returns a hash of both lengths, the name's end, and the value's two ends. That tells apart what occurs in practice, and two fields that
+/// share a hash are compared.
 #[inline]
 fn hash(name: &[u8], value: &[u8]) -> u32 {
     let (_, name_end) = ends(name);
@@ -278,7 +280,7 @@ fn hash(name: &[u8], value: &[u8]) -> u32 {
 
 const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The first and the last eight bytes, which overlap where there are fewer than sixteen.
+/// Returns the first and the last eight bytes, which overlap where there are fewer than sixteen.
 #[inline]
 fn ends(bytes: &[u8]) -> (u64, u64) {
     if let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
@@ -291,7 +293,7 @@ fn ends(bytes: &[u8]) -> (u64, u64) {
     }
 }
 
-/// Both halves of a product.
+/// Returns both halves of a product, combined by exclusive or.
 #[inline]
 fn mix(state: u64, word: u64) -> u64 {
     let product = u128::from(state ^ word) * u128::from(SEED);
@@ -306,7 +308,7 @@ mod tests {
 
     use super::{super::Decoder, *};
 
-    /// A response's head as it is stored.
+    /// The head of a response as it is stored.
     const HEAD: [(&str, &str); 12] = [
         ("Server", "seawall"),
         ("Date", "Mon, 21 Oct 2013 20:13:21 GMT"),
@@ -322,13 +324,13 @@ mod tests {
         ("Via", "1.1 seawall"),
     ];
 
-    /// Lines and fields are the same: once taken apart, once whole.
+    /// A line and its fields give the same block: once taken apart, once whole.
     #[test]
     fn a_line_is_its_field() {
         let (mut of_lines, mut of_fields) = (Encoder::new(), Encoder::new());
         let mut decoder = Decoder::new(4096);
         for round in 0..40 {
-            // Every other one with less room, so that entries go.
+            // Every other one has less room, so that entries are evicted.
             for encoder in [&mut of_lines, &mut of_fields] {
                 encoder.set_max_size(if round % 5 == 4 { 200 } else { 4096 });
             }
@@ -465,7 +467,7 @@ mod tests {
         };
         let mut encoder = Encoder::new();
         assert_eq!(begun(&mut encoder), []);
-        // More than is used of it.
+        // This is more than what is used of it.
         encoder.set_max_size(65_536);
         assert_eq!(begun(&mut encoder), []);
         encoder.set_max_size(10);

@@ -8,7 +8,7 @@
 
 use super::HpackError;
 
-/// The length of each symbol's code, in bits. The last is the end of string, which never occurs.
+/// The length of each symbol's code, in bits. The last is that of the end of string, which never occurs.
 const LENGTHS: [u8; 257] = [
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 28, 6, 10,
     10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 7, 8, 15, 6, 12, 10, 13, 6, 7, 7, 7, 7, 7, 7, 7, 7, 7,
@@ -42,7 +42,7 @@ const CODES: [u32; 257] = {
     codes
 };
 
-/// Of a code of up to eight bits, which begins the byte that is the index: its length and symbol. Length 0: a longer one begins so.
+/// For each byte that begins with a code of up to eight bits, the length and symbol of that code. Length 0: a longer code begins so.
 const SHORT: [(u8, u8); 256] = {
     let mut short = [(0, 0); 256];
     let mut symbol = 0;
@@ -61,20 +61,20 @@ const SHORT: [(u8, u8); 256] = {
     short
 };
 
-/// All codes of one length.
+/// The codes of one length.
 #[derive(Clone, Copy)]
 struct Length {
     bits: u32,
-    /// Of what comes next, its first 32 bits as a number: below this, the code is of this length or a shorter one.
+    /// The upper bound of the next 32 bits as a number: below it, the code has this length or a shorter one.
     end: u64,
-    /// The first code, and where its symbol is in `SORTED`.
+    /// The first code; `sorted` is the position of its symbol in `SORTED`.
     first: u32,
     sorted: usize,
 }
 
 const LONG_COUNT: usize = LENGTH_MAX - 8;
 
-/// Lengths from 9 to 30.
+/// The codes of the lengths from 9 to 30.
 const LONG: [Length; LONG_COUNT] = {
     let mut long = [Length { bits: 0, end: 0, first: 0, sorted: 0 }; LONG_COUNT];
     let mut sorted = 0;
@@ -119,13 +119,13 @@ const SORTED: [u16; 257] = {
     sorted
 };
 
-/// Appends what `coded` stands for to `out`: at most eight bytes for five.
+/// Decodes `coded` and appends the result to `out`: at most eight bytes for five.
 ///
 /// # Errors
-/// An end of string, or an end that is no padding.
+/// Fails at an end of string, or at an end that is no padding.
 pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
     let start = out.len();
-    // With room for one more step than can be filled.
+    // There is room for one more step than can be filled.
     out.resize(start + coded.len() * 8 / 5 + STEP, 0);
     let mut symbols = Symbols { rest: coded, window: 0, held: 0 };
     let mut len = start;
@@ -144,7 +144,7 @@ pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> 
         if taken < STEP {
             let (length, symbol) = long(symbols.window)?;
             if length > symbols.held {
-                // Its end is not there yet: more follows, so the next round has it.
+                // The end of the code is not there yet: more bytes follow, so the next round has it.
                 continue;
             }
             out[len] = symbol.ok_or(HpackError::Huffman)?;
@@ -157,19 +157,19 @@ pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> 
     decoded
 }
 
-/// Short codes that are certainly there after a refill.
+/// How many short codes are certainly there after a refill.
 const STEP: usize = 7;
 
-/// Where in a string we are.
+/// A position in a coded string.
 struct Symbols<'a> {
     rest: &'a [u8],
-    /// The next bits, the first of them on top. Below those that are held there may be some of those that follow, or zeros.
+    /// The next bits, the first of them on top. Below those that are held there may be some of the following ones, or zeros.
     window: u64,
     held: u32,
 }
 
 impl Symbols<'_> {
-    /// Fills the window, with at least 56 bits. `false` near the end, where the bytes have to be looked at one by one.
+    /// Fills the window with at least 56 bits. Returns `false` near the end, where the bytes must be read one by one.
     #[inline]
     fn refill(&mut self) -> bool {
         let Some(eight) = self.rest.first_chunk::<8>() else { return false };
@@ -186,10 +186,10 @@ impl Symbols<'_> {
         self.held -= length;
     }
 
-    /// The last few symbols, and the padding.
+    /// Decodes the last few symbols, and checks the padding.
     fn last(self, out: &mut [u8], len: &mut usize) -> Result<(), HpackError> {
         let Self { mut rest, window, mut held } = self;
-        // All bits turned over: zeros come from below, and mean that padding goes on without end. What is left is a symbol then, or the
+        // All bits are inverted: zeros come from below, and mean that padding goes on without end. The rest is then a symbol, or the
         // beginning of one.
         let mut turned = !window & !u64::MAX.checked_shr(held).unwrap_or(0);
         loop {
@@ -218,7 +218,7 @@ impl Symbols<'_> {
     }
 }
 
-/// The length of the code of nine bits or more that `window` begins with, and its symbol; the end of string is none.
+/// Returns the length of the code of nine bits or more that `window` begins with, and its symbol; `None` is the end of string.
 fn long(window: u64) -> Result<(u32, Option<u8>), HpackError> {
     let code = window >> 32;
     let length = LONG.iter().find(|length| code < length.end).ok_or(HpackError::Huffman)?;
@@ -227,12 +227,12 @@ fn long(window: u64) -> Result<(u32, Option<u8>), HpackError> {
     Ok((length.bits, u8::try_from(*symbol).ok()))
 }
 
-/// The length of `string` when it is coded, in bytes.
+/// Returns the length of `string` in bytes when it is coded.
 pub(crate) fn encoded_len(string: &[u8]) -> usize {
     string.iter().map(|&byte| usize::from(LENGTHS[usize::from(byte)])).sum::<usize>().div_ceil(8)
 }
 
-/// Appends `string`, coded.
+/// Appends the code of `string`.
 pub(crate) fn encode(string: &[u8], out: &mut Vec<u8>) {
     let (mut bits, mut held) = (0_u64, 0_u32);
     for &byte in string {
@@ -244,7 +244,7 @@ pub(crate) fn encode(string: &[u8], out: &mut Vec<u8>) {
             out.extend_from_slice(&((bits >> held) as u32).to_be_bytes());
         }
     }
-    // With the beginning of the end of string, which is ones (RFC 7541 §5.2).
+    // The padding is the beginning of the end of string, which is ones (RFC 7541 §5.2).
     let padding = (8 - held % 8) % 8;
     bits = bits << padding | ((1 << padding) - 1);
     held += padding;
@@ -271,7 +271,7 @@ mod tests {
         out
     }
 
-    /// RFC 7541, appendix B: the first and the last code of some lengths, as they stand there.
+    /// RFC 7541, appendix B: these are the first and the last code of some lengths.
     #[test]
     fn codes_are_those_of_the_rfc() {
         for (symbol, code) in [

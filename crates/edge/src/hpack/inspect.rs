@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use super::{Decoder, Encoder};
 
-/// A decoder and an encoder as a connection has them. Copies, so not meant for serving.
+/// A copy of a connection's decoder and encoder for checks and measurements. It is not used for serving.
 #[derive(Debug)]
 pub struct InspectedHpack {
     decoder: Decoder,
@@ -12,13 +12,13 @@ pub struct InspectedHpack {
 }
 
 impl InspectedHpack {
-    /// A connection where we announced this size of the table.
+    /// Creates a connection for which we announced this size of the table.
     #[must_use]
     pub fn new(table_size_max: usize) -> Self {
         Self { decoder: Decoder::new(table_size_max), encoder: Encoder::new() }
     }
 
-    /// The fields of the next block, names and values. `None`: the connection would be closed.
+    /// Returns the fields of the next block, names and values. `None` means that the connection would be closed.
     pub fn decode(&mut self, block: &[u8]) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
         let mut fields = Vec::new();
         let decoded = self.decoder.decode(block, |field| {
@@ -28,23 +28,23 @@ impl InspectedHpack {
         decoded.is_ok().then_some(fields)
     }
 
-    /// Decodes the next block for the table's sake, and tells nothing after the first field. Whether that went well.
+    /// Decodes the next block only to update the table, and passes on no field after the first. Returns whether the block was valid.
     pub fn skip(&mut self, block: &[u8]) -> bool {
         self.decoder.decode(block, |_| ControlFlow::Break(())).is_ok()
     }
 
-    /// The size of the decoder's table (RFC 7541 §4.1).
+    /// Returns the size of the decoder's table (RFC 7541 §4.1).
     #[must_use]
     pub const fn table_size(&self) -> usize {
         self.decoder.table_size()
     }
 
-    /// The client's SETTINGS_HEADER_TABLE_SIZE.
+    /// Sets the client's SETTINGS_HEADER_TABLE_SIZE.
     pub fn set_max_size(&mut self, size: usize) {
         self.encoder.set_max_size(size);
     }
 
-    /// The block of a response.
+    /// Returns the block of a response.
     pub fn encode<'a>(&mut self, status: u16, fields: impl IntoIterator<Item = (&'a [u8], &'a [u8])>) -> Vec<u8> {
         let mut block = Vec::new();
         self.encoder.begin(&mut block);

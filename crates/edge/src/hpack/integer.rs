@@ -2,13 +2,15 @@
 
 use super::HpackError;
 
-/// Bytes that may follow the first one. What four of them say is beyond any block that is accepted; more are either that or padding.
+/// The most bytes that may follow the first one. Four of them already allow numbers beyond any block that is accepted; more are either that
+/// or padding.
 const FOLLOWING_MAX: u32 = 4;
 
-/// Reads the number in the low `prefix` bits (1 to 8) of the first byte of `rest`, and moves `rest` behind it. At most 2^28 + 254.
+/// Reads the number in the low `prefix` bits (1 to 8) of the first byte of `rest`, and moves `rest` past it. The number is at most 2^28 +
+/// 254.
 ///
 /// # Errors
-/// `Truncated` or `Integer`.
+/// Returns `Truncated` or `Integer`.
 #[inline]
 pub(crate) fn read(rest: &mut &[u8], prefix: u32) -> Result<usize, HpackError> {
     let (&first, behind) = rest.split_first().ok_or(HpackError::Truncated)?;
@@ -30,7 +32,7 @@ fn read_following(rest: &mut &[u8], mut value: usize) -> Result<usize, HpackErro
     Err(HpackError::Integer)
 }
 
-/// Writes `value` into the low `prefix` bits (1 to 8) of a byte whose other bits are `pattern`, and as many more as it takes.
+/// Writes `value` into the low `prefix` bits (1 to 8) of a byte whose other bits are `pattern`, and into as many more bytes as needed.
 #[inline]
 pub(crate) fn write(pattern: u8, prefix: u32, value: usize, out: &mut Vec<u8>) {
     let mask = 0xff_u8 >> (8 - prefix);

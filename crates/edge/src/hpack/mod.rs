@@ -18,32 +18,32 @@ pub(crate) use decode::Decoder;
 pub(crate) use encode::Encoder;
 pub use inspect::InspectedHpack;
 
-/// One field of a block. The slices live for the call only.
+/// One field of a block. The slices are valid during the call only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Field<'a> {
     pub(crate) name: &'a [u8],
     pub(crate) value: &'a [u8],
-    /// Exactly if the name, byte for byte, is in the static table: the index of its first entry there, however the client sent it.
+    /// The index of the first entry of the static table with exactly this name, if there is one, however the client sent it.
     pub(crate) index: Option<u8>,
 }
 
-/// Why a block could not be decoded. It leaves the table unusable, so whatever it is, the connection ends with COMPRESSION_ERROR
-/// (RFC 9113 §4.3).
+/// The reason why a block could not be decoded. The table is then unusable, so any of them ends the connection with COMPRESSION_ERROR (RFC
+/// 9113 §4.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum HpackError {
     /// The block ends within a field.
     #[error("a header block ends within a field")]
     Truncated,
-    /// RFC 7541 §5.1: a number that no header block can need.
+    /// A number is larger than any header block can need (RFC 7541 §5.1).
     #[error("a number in a header block is too large, or longer than it has to be")]
     Integer,
-    /// RFC 7541 §2.3.3, §6.1: no entry has this index.
+    /// No entry has this index (RFC 7541 §2.3.3, §6.1).
     #[error("an index in a header block stands for nothing")]
     Index,
-    /// RFC 7541 §5.2: end-of-string symbol, or padding that is longer than seven bits or not a part of that symbol.
+    /// A code has an end-of-string symbol, or padding that is longer than seven bits or not a part of that symbol (RFC 7541 §5.2).
     #[error("malformed Huffman coding in a header block")]
     Huffman,
-    /// RFC 7541 §4.2, §6.3: after the first field, or beyond what was announced.
+    /// A size update comes after the first field, or is beyond what was announced (RFC 7541 §4.2, §6.3).
     #[error("an update of the table's size that is not allowed")]
     SizeUpdate,
 }

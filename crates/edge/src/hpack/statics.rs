@@ -2,7 +2,7 @@
 
 use super::Field;
 
-/// Entry 1 comes first.
+/// The entries of the static table. Entry 1 comes first.
 const ENTRIES: [(&[u8], &[u8]); 61] = [
     (b":authority", b""),
     (b":method", b"GET"),
@@ -67,20 +67,20 @@ const ENTRIES: [(&[u8], &[u8]); 61] = [
     (b"www-authenticate", b""),
 ];
 
-/// How many entries there are: the dynamic table's indices follow.
+/// The number of entries: the dynamic table's indices follow.
 pub(super) const LEN: usize = ENTRIES.len();
 
 /// The index of `:status`.
 pub(super) const STATUS: u8 = 8;
 
-/// An entry.
+/// Returns the entry at an index.
 #[inline]
 pub(super) fn get(index: usize) -> Option<Field<'static>> {
     let (name, value) = ENTRIES.get(index.wrapping_sub(1))?;
     Some(Field { name, value, index: Some(FIRST[index & 63]) })
 }
 
-/// The index of a name, in lower case.
+/// Returns the index of a name that is in lower case.
 #[inline]
 pub(super) fn index_of(name: &[u8]) -> Option<u8> {
     let index = candidate(name);
@@ -88,7 +88,7 @@ pub(super) fn index_of(name: &[u8]) -> Option<u8> {
     (*entry == name).then_some(index)
 }
 
-/// The index of a name, in any case.
+/// Returns the index of a name that is in any case.
 #[inline]
 pub(super) fn index_of_any_case(name: &[u8]) -> Option<u8> {
     let index = candidate(name);
@@ -96,18 +96,19 @@ pub(super) fn index_of_any_case(name: &[u8]) -> Option<u8> {
     entry.eq_ignore_ascii_case(name).then_some(index)
 }
 
-/// The only index that this name can have; 0: it has none.
+/// Returns the only index that this name can have; 0 if it has none.
 #[inline]
 fn candidate(name: &[u8]) -> u8 {
     if name.is_empty() { 0 } else { BY_NAME[slot(name)] }
 }
 
-/// Length, first and last byte tell all names apart. The factors were found by trying: with them they do so in eight bits.
+/// Returns the slot of a name. Length, first and last byte tell all names apart. The factors were found by trial: with them, eight bits are
+/// enough.
 const fn slot(name: &[u8]) -> usize {
     (name.len() + (name[0] | 0x20) as usize * 10 + (name[name.len() - 1] | 0x20) as usize * 4) & 0xff
 }
 
-/// For each slot, the first index of its name.
+/// The first index of the name in each slot.
 #[expect(clippy::cast_possible_truncation, reason = "there are 61 entries")]
 const BY_NAME: [u8; 256] = {
     let mut slots = [0; 256];
@@ -123,7 +124,7 @@ const BY_NAME: [u8; 256] = {
     slots
 };
 
-/// For each index, the first one with the same name; names that are the same follow each other.
+/// The first index with the same name, for each index; equal names follow each other.
 #[expect(clippy::cast_possible_truncation, reason = "there are 61 entries")]
 const FIRST: [u8; 64] = {
     let mut first = [0; 64];

@@ -4,22 +4,22 @@ use std::collections::VecDeque;
 
 use super::Field;
 
-/// What an entry counts beyond its name and value (RFC 7541 §4.1).
+/// The size that an entry counts beyond its name and value (RFC 7541 §4.1).
 pub(super) const OVERHEAD: usize = 32;
 
-/// The largest table there can be here, whatever is asked for: lengths in it are 16 bits wide.
+/// The largest size of a table here, whatever is asked for: lengths in it are 16 bits wide.
 const SIZE_CEILING: usize = 32 * 1024;
 
-/// What is taken with the first entry.
+/// The bytes that are allocated with the first entry.
 const BYTES_AT_FIRST: usize = 1024;
 const ENTRIES_AT_FIRST: usize = 24;
 
-/// One table. It takes memory as it fills: at most twice its size for the bytes, and 20 bytes for each 32 of its size.
+/// One dynamic table. It allocates memory as it fills: at most twice its size for the bytes, and 20 bytes for each 32 of its size.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// Names and values, oldest first, and before them those of evicted entries: they are moved away once they are the larger part.
+    /// The names and values, oldest first, and before them those of evicted entries: they are removed once they are the larger part.
     bytes: Vec<u8>,
-    /// How many bytes were ever moved away before `bytes`, modulo 2^32.
+    /// How many bytes were ever removed before `bytes`, modulo 2^32.
     moved: u32,
     entries: VecDeque<Entry>,
     size: usize,
@@ -47,7 +47,7 @@ impl Table {
         Self { bytes: Vec::new(), moved: 0, entries: VecDeque::new(), size: 0, size_max }
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.entries.len()
@@ -61,7 +61,7 @@ impl Table {
         self.size_max
     }
 
-    /// An entry; 0 is the newest.
+    /// Returns the entry of this age; 0 is the newest.
     #[inline]
     pub(super) fn get(&self, age: usize) -> Option<Field<'_>> {
         let entry = self.entries.get(self.entries.len().checked_sub(age + 1)?)?;
@@ -70,7 +70,7 @@ impl Table {
         Some(Field { name, value, index: entry.index })
     }
 
-    /// RFC 7541 §4.3. More than 32 KiB is 32 KiB.
+    /// Sets the greatest size (RFC 7541 §4.3). More than 32 KiB counts as 32 KiB.
     pub(super) fn set_size_max(&mut self, size_max: usize) {
         self.size_max = size_max.min(SIZE_CEILING);
         self.evict_to(self.size_max);
@@ -88,7 +88,7 @@ impl Table {
         #[expect(clippy::cast_possible_truncation)]
         let start = self.moved.wrapping_add(self.bytes.len() as u32);
         if self.bytes.capacity() == 0 {
-            // What a browser's requests come to, at once.
+            // The requests of a browser need about this much, so it is reserved at once.
             self.bytes.reserve(BYTES_AT_FIRST.min(self.size_max));
             self.entries.reserve(ENTRIES_AT_FIRST);
         }
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(names(&table), [b"a"]);
     }
 
-    /// A list of owned entries is the model.
+    /// The model is a list of owned entries.
     #[test]
     fn a_table_that_turns_over_many_times_holds_the_newest_entries_and_little_else() {
         let mut table = Table::new(500);

@@ -9,7 +9,7 @@ use super::{Decoder, Encoder};
 
 type Line = (Vec<u8>, Vec<u8>);
 
-/// Names and values that repeat, that are in the static table, and any others.
+/// Generates names and values that repeat, that are in the static table, and any others.
 fn line() -> impl Strategy<Value = Line> {
     let names = prop::sample::select(vec!["x-cache", "server", "set-cookie", ":path", "content-type", "a", "", "x-long-name-of-a-field"]);
     let name = prop_oneof![8 => names.prop_map(|name| name.as_bytes().to_vec()), 1 => "[a-z0-9-]{1,40}".prop_map(String::into_bytes)];
@@ -39,7 +39,7 @@ proptest! {
     fn the_judge_reads_what_we_write(blocks in blocks(), sizes in prop::collection::vec(0_usize..6000, 20)) {
         let (mut encoder, mut decoder, mut ours) = (Encoder::new(), judge::Decoder::default(), Decoder::new(4096));
         for (number, lines) in blocks.iter().enumerate() {
-            // A size of its own for every third block.
+            // Every third block has a size of its own.
             if number % 3 == 2 {
                 encoder.set_max_size(sizes[number]);
             }
@@ -71,7 +71,7 @@ proptest! {
         }
     }
 
-    /// RFC 7541 §5.2: of any bytes, only those that encoding makes are taken, so that a string has one coding.
+    /// RFC 7541 §5.2: only bytes that the encoder would make are accepted, so that a string has one coding.
     #[test]
     fn what_is_taken_for_huffman_coding_is_what_would_be_written(coded in prop::collection::vec(any::<u8>(), 0..24)) {
         let (mut string, mut again) = (Vec::new(), Vec::new());

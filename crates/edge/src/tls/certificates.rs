@@ -14,24 +14,25 @@ use rustls::{
 };
 use tokio::sync::oneshot;
 
-/// The protocol in which a certificate authority looks for its challenge (RFC 8737 §4).
+/// The protocol that a certificate authority uses to check its challenge (RFC 8737 §4).
 pub(crate) const ACME_TLS: &[u8] = b"acme-tls/1";
 
-/// A certificate with its chain and key, and the names it is shown for.
+/// A certificate with its chain and key, and the names that it is shown for.
 #[derive(Debug, Clone)]
 pub struct Bundle {
-    /// In lower case; `*.example.org` is every name one label below (RFC 9525 §6.3).
+    /// The names, in lower case; `*.example.org` is every name one label below (RFC 9525 §6.3).
     pub names: Vec<String>,
-    /// Chain and key.
+    /// The chain and the key.
     pub key: Arc<CertifiedKey>,
-    /// Shown to clients that name nobody, or somebody unknown. Without any such bundle they are refused.
+    /// Whether it is shown to clients that send no name, or an unknown one. Without any such bundle they are refused.
     pub is_default: bool,
 }
 
-/// All certificates of a server, shared by its workers.
+/// The certificates of a server, shared by its workers.
 ///
-/// Whoever brings a certificate (a file, a certificate authority) puts it under an id of its own and replaces it under the same. A name may
-/// have one of each kind of key: a client gets ECDSA if it can read it, else RSA. Connections that stand keep what they were shown.
+/// Each source of certificates (a file, a certificate authority) puts one under an id of its own, and replaces it under the same id. A name
+/// may have one for each kind of key: a client gets ECDSA if it supports it, else RSA. Open connections keep the certificate that they were
+/// shown.
 #[derive(Default)]
 pub struct Certificates {
     bundles: Mutex<BTreeMap<String, Bundle>>,
@@ -40,11 +41,12 @@ pub struct Certificates {
     missed: ArcSwapOption<Missed>,
 }
 
-/// Is told a name that somebody asks for, in lower case, and for which there is no certificate. If one may come soon, it says when that is
-/// decided, one way or the other; whoever asked waits for it. It must return at once, and bounds how many wait.
+/// A function that is told the name, in lower case, that a client asks for and that has no certificate. If one may come soon, it returns a
+/// receiver that says when that is decided, one way or the other; the client waits for it. It must return at once, and bounds how many
+/// wait.
 pub type Missed = Box<dyn Fn(&str) -> Option<oneshot::Receiver<()>> + Send + Sync>;
 
-/// What a handshake looks into.
+/// The data that a handshake looks into.
 #[derive(Debug, Default)]
 struct Table {
     by_name: HashMap<String, Vec<Arc<CertifiedKey>>>,
@@ -52,47 +54,47 @@ struct Table {
 }
 
 impl Certificates {
-    /// None yet.
+    /// Creates the set without any certificate.
     #[must_use]
     pub fn new() -> Arc<Self> {
         Arc::default()
     }
 
-    /// Puts `bundle` under `id`, in place of what was there. The next handshake shows it.
+    /// Puts `bundle` under `id`, in place of an earlier one. The next handshake shows it.
     pub fn put(&self, id: &str, bundle: Bundle) {
         self.change(|bundles| drop(bundles.insert(id.to_owned(), bundle)));
     }
 
-    /// Takes away what is under `id`.
+    /// Removes the bundle under `id`.
     pub fn remove(&self, id: &str) {
         self.change(|bundles| drop(bundles.remove(id)));
     }
 
-    /// What is under `id`.
+    /// Returns the bundle under `id`.
     #[must_use]
     pub fn get(&self, id: &str) -> Option<Bundle> {
         self.bundles.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
     }
 
-    /// All of them, by id.
+    /// Returns all bundles, by id.
     #[must_use]
     pub fn all(&self) -> Vec<(String, Bundle)> {
         let bundles = self.bundles.lock().unwrap_or_else(PoisonError::into_inner);
         bundles.iter().map(|(id, bundle)| (id.clone(), bundle.clone())).collect()
     }
 
-    /// Whether a client that asks for `name` would be shown a certificate for just that name.
+    /// Returns whether a client that asks for `name` would be shown a certificate for exactly that name.
     #[must_use]
     pub fn covers(&self, name: &str) -> bool {
         self.table.load().named(name).is_some()
     }
 
-    /// From now on `missed` is told names for which there is none.
+    /// Sets the function that is told names without a certificate.
     pub fn when_missed(&self, missed: Option<Missed>) {
         self.missed.store(missed.map(Arc::new));
     }
 
-    /// What a client that says this waits for before its handshake goes on: nearly always nothing.
+    /// Returns what a client with this hello has to wait for before its handshake goes on: nearly always nothing.
     pub(super) fn awaited(&self, hello: &ClientHello<'_>) -> Option<oneshot::Receiver<()>> {
         if is_challenge(hello) { None } else { self.awaited_for(hello.server_name()?) }
     }
@@ -104,7 +106,7 @@ impl Certificates {
         if self.covers(&name) { None } else { missed(&name) }
     }
 
-    /// Answers the challenge for `name` with a self-signed certificate (RFC 8737 §3), to those who ask by `acme-tls/1` alone.
+    /// Answers the challenge for `name` with a self-signed certificate (RFC 8737 §3), for clients that ask by `acme-tls/1` alone.
     pub fn answer_challenge(&self, name: &str, key: Arc<CertifiedKey>) {
         self.challenges.rcu(|challenges| {
             let mut challenges = HashMap::clone(challenges);
@@ -113,7 +115,7 @@ impl Certificates {
         });
     }
 
-    /// Answers it no longer.
+    /// Ends the answer to the challenge for `name`.
     pub fn end_challenge(&self, name: &str) {
         let name = name.to_ascii_lowercase();
         self.challenges.rcu(|challenges| {
@@ -126,11 +128,11 @@ impl Certificates {
     fn change(&self, change: impl FnOnce(&mut BTreeMap<String, Bundle>)) {
         let mut bundles = self.bundles.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut bundles);
-        // Within the lock: of two changes at once, the table is the later one's.
+        // This happens within the lock: of two changes at once, the table is the later one's.
         self.table.store(Arc::new(Table::new(&bundles)));
     }
 
-    /// `None` ends the handshake with an alert.
+    /// Returns the certificate to show; `None` ends the handshake with an alert.
     fn choose(&self, name: Option<&str>, is_challenge: bool, can_read: impl Fn(&CertifiedKey) -> bool) -> Option<Arc<CertifiedKey>> {
         if is_challenge {
             return self.challenges.load().get(name?).cloned();
@@ -153,14 +155,14 @@ impl Table {
                 table.default.push(Arc::clone(&bundle.key));
             }
         }
-        // Stable: among equals, the order of the ids.
+        // The sort is stable: among equals, the order of the ids stays.
         for keys in table.by_name.values_mut().chain([&mut table.default]) {
             keys.sort_by_key(|key| cost(key));
         }
         table
     }
 
-    /// The exact name goes before the wildcard.
+    /// Returns the certificates for a name. The exact name comes before the wildcard.
     fn named(&self, name: &str) -> Option<&Vec<Arc<CertifiedKey>>> {
         self.by_name.get(name).or_else(|| {
             let (_, parent) = name.split_once('.')?;
@@ -169,7 +171,7 @@ impl Table {
     }
 }
 
-/// A handshake with RSA costs us twenty times the processor time of one with ECDSA.
+/// Returns the rank of a key by cost: a handshake with RSA costs us twenty times the processor time of one with ECDSA.
 fn cost(key: &CertifiedKey) -> u8 {
     u8::from(key.key.algorithm() == SignatureAlgorithm::RSA)
 }
@@ -180,7 +182,7 @@ impl ResolvesServerCert for Certificates {
     }
 }
 
-/// A certificate authority offers nothing else (RFC 8737 §3).
+/// Returns whether a hello comes from a certificate authority that checks a challenge: such a client offers nothing else (RFC 8737 §3).
 fn is_challenge(hello: &ClientHello<'_>) -> bool {
     hello.alpn().is_some_and(|mut offered| offered.next() == Some(ACME_TLS) && offered.next().is_none())
 }

@@ -15,44 +15,44 @@ use super::{
     session::{Last, Session, Socket},
 };
 
-/// What a client may send until the handshake is done. The largest honest hello (two post-quantum shares, a ticket, an encrypted name) is
-/// under 4 KiB.
+/// The most bytes that a client may send before the handshake is done. The largest honest hello (two post-quantum shares, a ticket, an
+/// encrypted name) is under 4 KiB.
 const HELLO_MAX: usize = 16 * 1024;
 
-/// Clients of one worker that may wait for their turn; those beyond are turned away at once, while there is still time to serve the others.
-/// With [`HELLO_MAX`], 8 MiB at worst.
+/// The most clients of one worker that may wait for their turn. Further ones are turned away at once, while there is still time to serve
+/// the others. With [`HELLO_MAX`], 8 MiB at worst.
 const WAITING_MAX: usize = 512;
 
-/// How long a client waits for a certificate that is being ordered. Its handshake's own deadline may be sooner.
+/// How long a client waits for a certificate that is being ordered. The deadline of its handshake may be sooner.
 const AWAITED_MAX: Duration = Duration::from_secs(9);
 
-/// Why there is no session.
+/// The reason why there is no session.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HandshakeError {
     /// The client hung up.
     #[error("the client has gone")]
     Gone(#[source] io::Error),
-    /// Two that cannot agree, a name without a certificate, or no TLS at all.
+    /// The two sides cannot agree, the name has no certificate, or the client does not speak TLS at all.
     #[error("{0}")]
     Refused(#[source] rustls::Error),
-    /// The client talks and talks.
+    /// The client sends too much.
     #[error("a handshake of more than 16 KiB")]
     TooLong,
-    /// Too many others.
+    /// Too many other clients wait.
     #[error("too many handshakes at once")]
     Busy,
 }
 
-/// What is spoken in a session (RFC 7301).
+/// The protocol of a session (RFC 7301).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Protocol {
     Http1,
     Http2,
-    /// A certificate authority has seen what it came for.
+    /// No protocol: a certificate authority has seen the answer to its challenge.
     Challenge,
 }
 
-/// Whose turn it is: one for each worker.
+/// A queue for the costly part of handshakes, one for each worker.
 #[derive(Debug)]
 pub(crate) struct Turnstile {
     turn: Semaphore,
@@ -70,7 +70,7 @@ impl Turnstile {
             return Err(HandshakeError::Busy);
         }
         let _waiting = Waiting::new(&self.waiting);
-        // It is never closed.
+        // The semaphore is never closed.
         let _turn = self.turn.acquire().await.map_err(|_| HandshakeError::Busy)?;
         let done = work();
         tokio::task::yield_now().await;
@@ -78,7 +78,7 @@ impl Turnstile {
     }
 }
 
-/// Counted while it lives: a client that is given up leaves the queue too.
+/// Counts a waiting client while it lives: a client that is given up leaves the queue too.
 struct Waiting<'a>(&'a Cell<usize>);
 
 impl<'a> Waiting<'a> {
@@ -94,13 +94,13 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Shakes hands. Who keeps the time is the caller.
+/// Performs the handshake. The caller sets the time limit.
 pub(crate) async fn shake(mut io: TcpStream, tls: &Tls, turnstile: &Turnstile) -> Result<(Session, Protocol), HandshakeError> {
     let mut received = 0;
     let accepted = hello(&mut io, &mut received).await?;
     let awaited = tls.certificates().awaited(&accepted.client_hello());
     if let Some(decided) = awaited {
-        // Before it is its turn, so that nobody waits with it. What became of it is seen when the certificate is chosen.
+        // This happens before its turn, so that nobody waits with it. The result is seen when the certificate is chosen.
         let _ = tokio::time::timeout(AWAITED_MAX, decided).await;
     }
     let config = Arc::clone(tls.config_for(&accepted.client_hello()));
@@ -112,7 +112,7 @@ pub(crate) async fn shake(mut io: TcpStream, tls: &Tls, turnstile: &Turnstile) -
             break;
         }
         receive(&mut received, poll_fn(|cx| poll(tls.read_tls(&mut Socket { io: &mut io, cx }))).await)?;
-        // TLS 1.3 has the costly part behind it, TLS 1.2 has half of it before it.
+        // In TLS 1.3 the costly part has been done by now; in TLS 1.2 half of it is still to come.
         let processed = if tls.protocol_version() == Some(rustls::ProtocolVersion::TLSv1_2) {
             turnstile.pass(|| tls.process_new_packets()).await?
         } else {
@@ -131,7 +131,7 @@ pub(crate) async fn shake(mut io: TcpStream, tls: &Tls, turnstile: &Turnstile) -
     Ok((Session::new(io, tls), protocol))
 }
 
-/// Reads until the client has said what it wants: that much costs next to nothing.
+/// Reads until the client's hello is complete: that much costs next to nothing.
 async fn hello(io: &mut TcpStream, received: &mut usize) -> Result<Accepted, HandshakeError> {
     let mut acceptor = Acceptor::default();
     loop {

@@ -19,21 +19,22 @@ pub(crate) use handshake::{HandshakeError, Protocol, Turnstile, shake};
 pub use pair::{CertificateError, certified_key, names_of, read_pair};
 pub(crate) use session::Session;
 
-/// How TLS is spoken, by all workers alike: a ticket of one is good for the others, and, as long as this is kept, after a reload.
+/// The TLS configuration, shared by all workers: a ticket from one is valid for the others and, as long as this value is kept, after a
+/// reload.
 #[derive(Clone)]
 pub struct Tls {
     config: Arc<ServerConfig>,
-    /// The same for clients that cannot do AES in hardware.
+    /// The configuration for clients without AES in hardware.
     without_aes: Arc<ServerConfig>,
     certificates: Arc<Certificates>,
     quic: quinn::ServerConfig,
 }
 
 impl Tls {
-    /// TLS 1.2 and 1.3 with these certificates.
+    /// Creates a configuration for TLS 1.2 and 1.3 with these certificates.
     ///
     /// # Errors
-    /// When the system has no randomness to make keys for tickets of.
+    /// Fails when the system has no randomness for the keys of tickets.
     pub fn new(certificates: Arc<Certificates>) -> Result<Self, rustls::Error> {
         let ticketer = aws_lc_rs::Ticketer::new()?;
         let config = |first| {
@@ -43,9 +44,10 @@ impl Tls {
                 .with_cert_resolver(Arc::clone(&certificates) as _);
             config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec(), certificates::ACME_TLS.to_vec()];
             config.ticketer = Arc::clone(&ticketer);
-            // One: every connection brings the next one's, and each costs 2 % of a full handshake, 4 % of a resumed one (callgrind).
+            // One ticket is enough: every connection brings the next one's, and each costs 2 % of a full handshake, 4 % of a resumed one
+            // (callgrind).
             config.send_tls13_tickets = 1;
-            // Tickets keep the sessions with the clients; a second store would only serve those who understand none.
+            // Tickets keep the sessions with the clients; a second store would only serve clients that do not support them.
             config.session_storage = Arc::new(NoServerSessionStorage {});
             config.ignore_client_order = true;
             Ok::<_, rustls::Error>(config)
@@ -55,20 +57,21 @@ impl Tls {
         Ok(Self { config: Arc::new(config), without_aes: Arc::new(without_aes), certificates, quic })
     }
 
-    /// Its certificates.
+    /// Returns the certificates.
     #[must_use]
     pub const fn certificates(&self) -> &Arc<Certificates> {
         &self.certificates
     }
 
-    /// The same over QUIC: the same tickets, and the keys of address validation, for as long as this is kept.
+    /// Returns the configuration for QUIC, with the same tickets and with the keys of address validation, for as long as this is kept.
     pub(crate) const fn quic(&self) -> &quinn::ServerConfig {
         &self.quic
     }
 
-    /// For this client. Who puts ChaCha20 first says with it that AES is slow there; in all else the order is ours.
+    /// Returns the configuration for a client. A client that puts ChaCha20 first shows that AES is slow there; otherwise our own order
+    /// counts.
     pub(crate) fn config_for(&self, hello: &ClientHello<'_>) -> &Arc<ServerConfig> {
-        // Some begin with a value that means nothing (RFC 8701 §2).
+        // Some lists begin with a value that means nothing (RFC 8701 §2).
         let first = hello.cipher_suites().iter().find(|suite| !is_grease(u16::from(**suite)));
         if first.is_some_and(|suite| Cipher::of(*suite) == Cipher::ChaCha20) { &self.without_aes } else { &self.config }
     }
@@ -80,25 +83,25 @@ impl fmt::Debug for Tls {
     }
 }
 
-/// TLS within QUIC (RFC 9001): 1.3 alone, for HTTP/3 alone. No early data: it could be replayed.
+/// Creates the configuration for TLS within QUIC (RFC 9001): 1.3 alone, for HTTP/3 alone. It has no early data, which could be replayed.
 fn quic(mut config: ServerConfig) -> Result<quinn::ServerConfig, rustls::Error> {
     config.alpn_protocols = vec![b"h3".to_vec()];
     config.max_early_data_size = 0;
-    // There is but one configuration here, and who has no hardware for AES must not be made to use it.
+    // There is only one configuration here, and a client without hardware for AES must not be made to use it.
     config.ignore_client_order = false;
     let crypto = QuicServerConfig::try_from(config).map_err(|error| rustls::Error::General(error.to_string()))?;
     Ok(quinn::ServerConfig::with_crypto(Arc::new(crypto)))
 }
 
-/// The one crypto library, with the hybrid key exchange first: what is recorded today is not to be read by tomorrow's machines.
+/// Returns the one crypto library, with the hybrid key exchange first, so that future machines cannot read what is recorded today.
 pub(crate) fn provider() -> Arc<CryptoProvider> {
     use aws_lc_rs::kx_group::{SECP256R1, SECP384R1, X25519, X25519MLKEM768};
     let kx_groups = vec![X25519MLKEM768, X25519, SECP256R1, SECP384R1];
     Arc::new(CryptoProvider { kx_groups, ..aws_lc_rs::default_provider() })
 }
 
-/// What encrypts, in the order in which we would have it: of 8 KiB pieces a core with AES in hardware does 2.7, 2.6 and 2.0 GB/s
-/// (`openssl speed -bytes 8192 -evp`, on an EPYC).
+/// The ciphers in our order of preference: with 8 KiB pieces, a core with AES in hardware encrypts 2.7, 2.6 and 2.0 GB/s (`openssl speed
+/// -bytes 8192 -evp`, on an EPYC).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Cipher {
     Aes128,

@@ -14,30 +14,30 @@ use rustls_pki_types::{
 
 use super::provider;
 
-/// Larger files are no certificates.
+/// The largest file that is read: a larger one is not a certificate.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// A certificate, or its key, is of no use.
+/// The reason why a certificate, or its key, cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
     /// The file cannot be read.
     #[error("{} cannot be read: {source}", path.display())]
     Unreadable {
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         #[source]
         source: io::Error,
     },
-    /// The file is not what it should be.
+    /// The file does not hold what it should.
     #[error("{} {problem}", path.display())]
     Content {
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the file.
         problem: &'static str,
     },
-    /// Both are fine, but not for each other.
+    /// The certificate and the key are both valid, but do not belong together.
     #[error("the key in {} is not the key of the certificate in {}", key.display(), certificate.display())]
     Mismatch {
         /// The certificate's file.
@@ -45,26 +45,27 @@ pub enum CertificateError {
         /// The key's.
         key: PathBuf,
     },
-    /// A kind of key, or a certificate, that we cannot use.
+    /// The kind of key, or the certificate, is one that we cannot use.
     #[error("{} cannot be used: {source}", path.display())]
     Unusable {
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         #[source]
         source: rustls::Error,
     },
 }
 
-/// Chain (the server's own certificate first) and key, ready for handshakes.
+/// Makes a chain (the server's own certificate first) and a key ready for handshakes.
 ///
 /// # Errors
-/// When the key is of a kind that cannot be used, or is not the certificate's.
+/// Fails when the key is of a kind that cannot be used, or does not belong to the certificate.
 pub fn certified_key(chain: Vec<CertificateDer<'static>>, key: PrivateKeyDer<'static>) -> Result<CertifiedKey, rustls::Error> {
     CertifiedKey::from_der(chain, key, &provider())
 }
 
-/// The host names that a certificate is for, in lower case (its subject alternative names; the common name has no say, RFC 9525 §2).
+/// Returns the host names that a certificate is for, in lower case: its subject alternative names. The common name does not count (RFC 9525
+/// §2).
 #[must_use]
 pub fn names_of(certificate: &CertificateDer<'_>) -> Vec<String> {
     webpki::EndEntityCert::try_from(certificate)
@@ -75,7 +76,7 @@ pub fn names_of(certificate: &CertificateDer<'_>) -> Vec<String> {
 /// Reads a certificate chain and its key from PEM files, which may be the same file.
 ///
 /// # Errors
-/// When one cannot be read, holds something else, or they do not belong together.
+/// Fails when one cannot be read, holds something else, or they do not belong together.
 pub fn read_pair(certificate: &Path, key: &Path) -> Result<Arc<CertifiedKey>, CertificateError> {
     let content = |path: &Path, problem| CertificateError::Content { path: path.to_owned(), problem };
     let chain = CertificateDer::pem_slice_iter(&read(certificate)?)

@@ -13,8 +13,8 @@ use tokio::{
     net::TcpStream,
 };
 
-/// What may wait encrypted for the socket; more is taken only when that has left. With what one read leaves undecrypted (16 KiB and a bit),
-/// the worst case of a connection.
+/// The most encrypted bytes that may wait for the socket; more is taken only when that has left. With the bytes that one read leaves
+/// undecrypted (16 KiB and a bit), this is the worst case of a connection.
 const SENDABLE_MAX: usize = 64 * 1024;
 
 /// A connection after its handshake.
@@ -22,7 +22,7 @@ const SENDABLE_MAX: usize = 64 * 1024;
 pub(crate) struct Session {
     io: TcpStream,
     tls: ServerConnection,
-    /// The client has said, or shown, that it sends no more.
+    /// Whether the client has said, or shown, that it sends no more.
     ended: bool,
 }
 
@@ -40,7 +40,7 @@ impl Session {
                     return Poll::Ready(Ok(n));
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // Gone without a goodbye. Whether a message was cut off, its own framing tells (RFC 9112 §9.8).
+                // The client is gone without a goodbye. Its own framing tells whether a message was cut off (RFC 9112 §9.8).
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                     self.ended = true;
                     return Poll::Ready(Ok(0));
@@ -48,7 +48,7 @@ impl Session {
                 Err(error) => return Poll::Ready(Err(error)),
             }
             if self.poll_receive(cx)?.is_pending() {
-                // What is left to send leaves while we wait: tickets, and the rest of what was written.
+                // Waiting data leaves while we wait: tickets, and the rest of what was written.
                 let _ = self.poll_flush(cx)?;
                 return Poll::Pending;
             }
@@ -63,7 +63,7 @@ impl Session {
             Err(error) => return Poll::Ready(Err(error)),
         }
         if let Err(error) = self.tls.process_new_packets() {
-            // Its alert, if it can leave at once.
+            // The client gets its alert, if that can leave at once.
             self.send_now();
             self.ended = true;
             return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, error)));
@@ -72,7 +72,7 @@ impl Session {
     }
 
     pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
-        // First what is waiting: with a nearly full buffer, records would be of any length but a good one.
+        // Waiting data goes first: with a nearly full buffer, records would be of any length but a good one.
         ready!(self.poll_flush(cx))?;
         let written = self.tls.writer().write_vectored(slices)?;
         let _ = self.poll_flush(cx)?;
@@ -102,7 +102,7 @@ impl Session {
         Ok(written)
     }
 
-    /// Whether everything that was written has been given to the socket.
+    /// Returns whether everything that was written has been given to the socket.
     pub(crate) fn is_flushed(&self) -> bool {
         !self.tls.wants_write()
     }
@@ -119,21 +119,22 @@ impl Session {
         Poll::Ready(Ok(()))
     }
 
-    /// Ends our direction: close_notify, then the socket's.
+    /// Ends our direction: sends close_notify, then shuts down the socket's.
     pub(crate) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.say_goodbye();
         ready!(self.poll_flush(cx))?;
         Pin::new(&mut self.io).poll_shutdown(cx)
     }
 
-    /// Sends what fits now.
+    /// Sends the bytes that fit now.
     pub(crate) fn write_now(&mut self, bytes: &[u8]) {
         if self.tls.writer().write_all(bytes).is_ok() {
             self.send_now();
         }
     }
 
-    /// Resolves when the client has gone. What came is decrypted and kept for the next read, one piece at most: behind it nothing can be seen.
+    /// Resolves when the client has gone. Data that comes is decrypted and kept for the next read, one piece at most: beyond it nothing can
+    /// be seen.
     pub(crate) fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.poll_flush(cx).map_err(drop) == Poll::Ready(Err(())) {
             return Poll::Ready(());
@@ -173,7 +174,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // Without it a client cannot tell an end from an attacker's cut (RFC 8446 §6.1).
+        // Without close_notify a client cannot tell an end from an attacker's cut (RFC 8446 §6.1).
         if !self.ended {
             self.say_goodbye();
             self.send_now();
@@ -181,7 +182,7 @@ impl Drop for Session {
     }
 }
 
-/// The socket, as rustls reads and writes it; `WouldBlock` where the task is to be woken.
+/// The socket, as rustls reads and writes it. It returns `WouldBlock` after it has registered the task to be woken.
 pub(super) struct Socket<'a, 'cx> {
     pub(super) io: &'a mut TcpStream,
     pub(super) cx: &'a mut Context<'cx>,
@@ -216,7 +217,7 @@ impl Write for Socket<'_, '_> {
     }
 }
 
-/// The socket inside a read: nobody has to be woken.
+/// The socket as written to during a read, when no task has to be woken.
 struct Ready<'a>(&'a TcpStream);
 
 impl Write for Ready<'_> {
@@ -233,7 +234,7 @@ impl Write for Ready<'_> {
     }
 }
 
-/// The socket past tokio, for last words.
+/// The socket without tokio, for the last bytes.
 pub(super) struct Last<'a>(pub(super) &'a TcpStream);
 
 impl Write for Last<'_> {

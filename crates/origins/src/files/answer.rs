@@ -35,38 +35,38 @@ use super::{
 };
 use crate::{Body, FileBody, FileForms, FileRegion, Forms};
 
-/// Bytes up to which a file is stored whole that no coding makes smaller: beyond that the kernel's own cache serves it as well, without a
-/// second copy in ours.
+/// The largest file that is stored whole although no coding makes it smaller. Beyond that the kernel's own cache serves it as well, without
+/// a second copy in ours.
 const WHOLE_MAX: u64 = 1 << 20;
-/// The same for text, which is worth more once it is coded.
+/// The largest file of text that is stored whole: text is worth more once it is compressed.
 const WHOLE_TEXT_MAX: u64 = 8 << 20;
 
 const SURROGATE_KEY: HeaderName = HeaderName::from_static("surrogate-key");
 
-/// How long the answer is true: until we purge it, or, where nobody tells of changes, for a second.
+/// How long an answer is valid: until we purge it, or, where changes are not reported, for a second.
 const UNTIL_CHANGED: HeaderValue = HeaderValue::from_static("max-age=31536000");
 const ONE_SECOND: HeaderValue = HeaderValue::from_static("max-age=1");
 
-/// Whether we would notice if an answer with these fields were not true any more.
+/// Returns whether an answer with these fields stays valid until a change is reported.
 pub(super) fn is_true_until_changed(fields: &HeaderMap) -> bool {
     fields.get(SEAWALL_CACHE_CONTROL) == Some(&UNTIL_CHANGED)
 }
 
-/// The page for what goes wrong with the disk.
+/// The pages for errors of the disk.
 const TROUBLE: [&str; 2] = ["50x.html", "500.html"];
 
-/// A sibling may be this much older than its file: they were written one after the other.
+/// How much older than its file a compressed sibling may be: they were written one after the other.
 const SIBLING_OLDER_MAX: Duration = Duration::from_secs(2);
 
-/// A response in the making.
+/// A response while it is made.
 struct Answer<'a> {
     version: &'a Version,
     shared: &'a Shared,
     parts: &'a Parts,
-    /// The request's path below the root; empty for one that can be no file's.
+    /// The request's path below the root; empty if no file can have it.
     below: PathBuf,
     tags: Vec<String>,
-    /// Whether we would notice if it were not true any more.
+    /// Whether we would notice if the answer were not valid any more.
     sure: bool,
 }
 
@@ -81,7 +81,7 @@ pub(super) fn answer(version: &Version, shared: &Shared, parts: &Parts, watched:
         answered => answered?,
     };
     answer.mark(response.headers_mut())?;
-    // What lies in a file costs nothing yet, and whoever sends the head wants to know which form of it there is.
+    // A body that is still in a file costs nothing yet, and the sender of the head wants to know which form of it there is.
     if parts.method == Method::HEAD && !matches!(response.body(), Body::File(_)) {
         *response.body_mut() = Body::Empty;
     }
@@ -117,7 +117,7 @@ impl Answer<'_> {
         }
     }
 
-    /// What a rule says.
+    /// Answers as a rule says.
     fn led(&mut self, leads: Leads) -> io::Result<Response<Body>> {
         match leads {
             Leads::Away(status, to) => redirect(status, to),
@@ -132,7 +132,7 @@ impl Answer<'_> {
         }
     }
 
-    /// The file that answers for `path`, without a detour over the client.
+    /// Returns the file that answers for `path`, without a redirect of the client.
     fn within(&mut self, path: &str) -> io::Result<Option<Entry>> {
         let Some(mut asked) = target(path) else { return Ok(None) };
         self.depends_on(&asked.below);
@@ -157,9 +157,9 @@ impl Answer<'_> {
         self.error(StatusCode::NOT_FOUND)
     }
 
-    /// An error, with the site's own page if it has one.
+    /// Answers with an error, with the site's own page if it has one.
     fn error(&mut self, status: StatusCode) -> io::Result<Response<Body>> {
-        // A permission that is given back makes no event that we could tell from others.
+        // When a permission is given back, no event tells it from others.
         self.sure &= status != StatusCode::FORBIDDEN;
         match nearest(self.root(), &self.below, &format!("{}.html", status.as_str())) {
             Some(page) => self.file(status, page),
@@ -171,7 +171,7 @@ impl Answer<'_> {
         }
     }
 
-    /// The disk failed.
+    /// Answers for an error of the disk.
     fn failed(&mut self, error: io::Error) -> io::Result<Response<Body>> {
         self.sure = false;
         let Some(page) = TROUBLE.iter().find_map(|name| nearest(self.root(), Path::new(""), name)) else { return Err(error) };
@@ -181,7 +181,7 @@ impl Answer<'_> {
         Ok(response)
     }
 
-    /// On this host, whatever it is called, and over whatever port: the path has passed [`target`], so it begins with one slash.
+    /// Redirects to another path on this host, whatever its name and port: the path has passed [`target`], so it begins with one slash.
     fn moved(&self, mut to: String) -> io::Result<Response<Body>> {
         if let Some(query) = self.parts.uri.query() {
             to.push('?');
@@ -223,11 +223,11 @@ impl Answer<'_> {
         };
         response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static(lifetime));
         self.finish(response.headers_mut());
-        // Conditions on large files are answered by whoever sends them, who knows the form.
+        // The sender of a large file evaluates its conditions, because it knows the form.
         if is_whole { self.conditional(response) } else { Ok(response) }
     }
 
-    /// What lies coded beside a file and is not older than it.
+    /// Returns the compressed siblings of a file that are not older than it.
     fn siblings(&mut self, entry: &Entry) -> Vec<(Coding, Entry)> {
         let mut siblings = Vec::new();
         for coding in Coding::ALL {
@@ -247,12 +247,12 @@ impl Answer<'_> {
         siblings
     }
 
-    /// The site's own fields.
+    /// Sets the site's own fields.
     fn finish(&self, fields: &mut HeaderMap) {
         self.version.rules.fields.apply(&canonical(&self.below), fields);
     }
 
-    /// 304 or 412, if the request says so: it may be our own, by which something stored is validated.
+    /// Answers 304 or 412, if the request says so. The request may be our own, to validate a stored response.
     fn conditional(&self, response: Response<Body>) -> io::Result<Response<Body>> {
         if response.status() != StatusCode::OK {
             return Ok(response);
@@ -280,7 +280,7 @@ impl Answer<'_> {
         self.shared.folders.lock().above(below);
     }
 
-    /// What only the cache gets to see: how long this is true, and by what it is found when it is not any more.
+    /// Sets the fields that only the cache sees: how long the answer is valid, and the tags by which it is purged.
     fn mark(&self, fields: &mut HeaderMap) -> io::Result<()> {
         fields.insert(SEAWALL_CACHE_CONTROL, if self.sure { UNTIL_CHANGED } else { ONE_SECOND });
         let own = fields.get(SURROGATE_KEY).and_then(|own| own.to_str().ok()).map(str::to_owned);
@@ -290,7 +290,8 @@ impl Answer<'_> {
     }
 }
 
-/// The whole content, if it is no longer than `bytes_max`: a file may grow while it is read, but what was read is what is answered.
+/// Returns the whole content, if it is no longer than `bytes_max`: a file may grow while it is read, but the bytes that were read are the
+/// answer.
 fn content(file: &File, bytes_max: u64) -> io::Result<Option<Bytes>> {
     let mut content = Vec::with_capacity(usize::try_from(file.metadata()?.len().min(bytes_max)).unwrap_or(0) + 1);
     file.take(bytes_max + 1).read_to_end(&mut content)?;
@@ -305,7 +306,8 @@ fn forms(siblings: Vec<(Coding, Entry)>, length: usize, bytes_max: u64) -> Forms
     Forms(siblings.into_iter().filter_map(read).collect())
 }
 
-/// A response of bytes at hand. Its tag is made of them: whoever builds a site anew has new dates, but mostly the same pages.
+/// Returns a response with content in memory. Its tag is made of the content: a site that is built again has new dates, but mostly the same
+/// pages.
 fn whole(status: StatusCode, media_type: &'static str, content: Bytes, modified: Option<SystemTime>) -> io::Result<Response<Body>> {
     let etag = (status == StatusCode::OK).then(|| {
         let mut hasher = SipHasher13::new();
@@ -319,9 +321,9 @@ fn whole(status: StatusCode, media_type: &'static str, content: Bytes, modified:
     Ok(response)
 }
 
-/// A response that is sent from where it lies. Nobody has read it, so its tag is made of length, number, and the date of its last change of
-/// whatever kind: not the date of the file, as tools set that, and two builds may have it in common. Strong for all who do not write twice
-/// into the same file within a tick of the file system's clock.
+/// Returns a response that is sent from the file. Nobody has read it, so its tag is made of length, number, and the date of its last change
+/// of any kind. The date of the file is not used, as tools set that, and two builds may have it in common. The tag is strong for all who do
+/// not write twice into the same file within a tick of the file system's clock.
 fn large(status: StatusCode, media_type: &'static str, entry: Entry, siblings: Vec<(Coding, Entry)>) -> io::Result<Response<Body>> {
     let (length, modified) = (entry.metadata.len(), entry.metadata.modified().ok().filter(|_| status == StatusCode::OK));
     let (number, seconds, nanos) = (entry.metadata.ino(), entry.metadata.ctime(), entry.metadata.ctime_nsec());
@@ -360,14 +362,14 @@ fn describe(
     Ok(())
 }
 
-/// Browsers keep some redirects for ever; ours they ask for again, so that a page can come back.
+/// Answers with a redirect that browsers ask for again, so that a page can come back: they would keep some kinds for ever.
 fn redirect(status: StatusCode, to: String) -> io::Result<Response<Body>> {
     let mut response = plain(status);
     response.headers_mut().insert(header::LOCATION, value(to)?);
     Ok(response)
 }
 
-/// A response that says what its status says.
+/// Returns a response whose text is that of its status.
 pub(super) fn plain(status: StatusCode) -> Response<Body> {
     let text = format!("{status}\n");
     let mut response = Response::new(Body::Empty);

@@ -17,7 +17,7 @@ use super::{
     rules::{Complain, RULES_MAX, lines},
 };
 
-/// Not anybody's to set: they describe the message, its framing or what the cache did.
+/// The fields that rules may not set: they describe the message, its framing or what the cache did.
 const OURS: [&str; 20] = [
     "accept-ranges",
     "age",
@@ -41,7 +41,7 @@ const OURS: [&str; 20] = [
     "etag",
 ];
 
-/// The rules, in order.
+/// The rules for fields, in order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct FieldRules(Vec<Rule>);
 
@@ -60,7 +60,7 @@ enum Line {
 impl FieldRules {
     pub(super) fn parse(text: &str, complain: &mut Complain<'_>) -> Self {
         let mut rules: Vec<Rule> = Vec::new();
-        // Fields below a path that could not be read belong to nothing.
+        // Fields below a path that could not be read belong to no rule.
         let mut below_a_mistake = false;
         let mut count = 0;
         for (number, line) in lines(text, complain) {
@@ -97,7 +97,7 @@ impl FieldRules {
         Self(rules)
     }
 
-    /// Sets what the rules say for a [canonical](super::pattern::canonical) path.
+    /// Sets the fields that the rules name for a [canonical](super::pattern::canonical) path.
     pub(super) fn apply(&self, path: &str, fields: &mut HeaderMap) {
         let mut set: Vec<&HeaderName> = Vec::new();
         for rule in &self.0 {

@@ -11,16 +11,16 @@ use std::path::Path;
 pub(super) const FOREVER: &str = "public, max-age=31536000, immutable";
 pub(super) const REVALIDATED: &str = "public, max-age=0, must-revalidate";
 
-/// Types that build tools fingerprint.
+/// The extensions of files whose names build tools fingerprint.
 const FINGERPRINTED: [&str; 24] = [
     "js", "mjs", "css", "map", "wasm", "woff", "woff2", "ttf", "otf", "eot", "svg", "png", "jpg", "jpeg", "gif", "webp", "avif", "jxl",
     "ico", "mp4", "webm", "mp3", "ogg", "m4a",
 ];
 
-/// Folders in which everything is fingerprinted, by whoever makes them: Astro, Next.js, SvelteKit.
+/// The folders in which every name is fingerprinted by the tool that makes them: Astro, Next.js, SvelteKit.
 const FOLDERS: [&str; 3] = ["_astro/", "_next/static/", "_app/immutable/"];
 
-/// `Cache-Control` of the file that lies at `below` the root.
+/// Returns the `Cache-Control` of the file at `below` the root.
 pub(super) fn cache_control(below: &Path) -> &'static str {
     if is_fingerprinted(below) { FOREVER } else { REVALIDATED }
 }
@@ -31,11 +31,11 @@ fn is_fingerprinted(below: &Path) -> bool {
     if !FINGERPRINTED.contains(&extension.to_ascii_lowercase().as_str()) {
         return false;
     }
-    // `app.css.map`, `app.js.LICENSE`: what stands before is still the name.
+    // In `app.css.map` and `app.js.LICENSE`, the part before is still the name.
     FOLDERS.iter().any(|folder| path.starts_with(folder) || path.contains(&format!("/{folder}"))) || has_fingerprint(stem)
 }
 
-/// Whether one of the pieces of a name is a fingerprint: not the first, unless it is long.
+/// Returns whether one of the pieces of a name is a fingerprint: not the first, unless it is long.
 fn has_fingerprint(stem: &str) -> bool {
     let by_dot_and_underscore = stem.split(['.', '_', '-']).enumerate().any(|(number, piece)| is_hex(piece, number > 0));
     // The letters of Vite's and esbuild's fingerprints include `-` and `_`, so only the last eight characters tell.
@@ -43,14 +43,16 @@ fn has_fingerprint(stem: &str) -> bool {
     by_dot_and_underscore || last.is_some_and(|(before, last)| before.len() > 1 && before.ends_with(['-', '.']) && is_mixed(last))
 }
 
-/// Hexadecimal, eight digits or more. Not a date (no letter), not a word (no digit), not a word and a year.
+/// Returns whether a piece is hexadecimal, with eight digits or more. A date (no letter), a word (no digit), and a word with a year are
+/// not.
 fn is_hex(piece: &str, has_name: bool) -> bool {
     let hex = piece.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
     let enough = if has_name { 8 } else { 16 };
     hex && (enough..=128).contains(&piece.len()) && changes(piece) >= 2
 }
 
-/// Eight characters of base64url or base32, thrown together: digits, and the kind of character changes again and again.
+/// Returns whether a text is eight random characters of base64url or base32: with digits, and with frequent changes of the kind of
+/// character.
 fn is_mixed(last: &str) -> bool {
     let known = last.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
     let has = |kind: fn(&u8) -> bool| last.as_bytes().iter().any(kind);
@@ -58,7 +60,7 @@ fn is_mixed(last: &str) -> bool {
     known && last.len() == 8 && has(u8::is_ascii_digit) && cases.0 && if cases.1 { changes(last) >= 4 } else { changes(last) >= 3 }
 }
 
-/// How often the kind of character changes from one to the next.
+/// Returns how often the kind of character changes from one to the next.
 fn changes(text: &str) -> usize {
     let kind = |b: &u8| match b {
         b'0'..=b'9' => 0,

@@ -10,10 +10,10 @@ use super::{
     rules::{HEADERS, REDIRECTS},
 };
 
-/// A folder with more names shows this many, and says so.
+/// The most names that a list shows. If the folder has more, the list says so.
 const NAMES_MAX: usize = 10_000;
 
-/// By what the names are sorted.
+/// The order of the names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sort {
     Name,
@@ -21,17 +21,17 @@ enum Sort {
     Date,
 }
 
-/// One name.
+/// One name of the list.
 #[derive(Debug)]
 struct Row {
     name: String,
     folder: bool,
     bytes: u64,
-    /// Seconds since 1970.
+    /// The date in seconds since 1970.
     modified: i64,
 }
 
-/// The page of an opened folder at `path`, which is percent-encoded and ends with a slash. `query` says how it is sorted:
+/// Returns the page that lists an opened folder at `path`, which is percent-encoded and ends with a slash. `query` says how it is sorted:
 /// `?sort=size&order=desc`.
 pub(super) fn page(root: &Root, folder: &Entry, path: &str, query: Option<&str>) -> io::Result<String> {
     let (mut rows, more) = rows(root, folder)?;
@@ -43,7 +43,7 @@ pub(super) fn page(root: &Root, folder: &Entry, path: &str, query: Option<&str>)
             Sort::Size => a.bytes.cmp(&b.bytes).then_with(by_name),
             Sort::Date => a.modified.cmp(&b.modified).then_with(by_name),
         };
-        // Folders stay on top, whichever way the files go.
+        // Folders stay on top, in whichever direction the files are sorted.
         b.folder.cmp(&a.folder).then(if descending { order.reverse() } else { order })
     });
     Ok(html(&rows, more, path, sort, descending))
@@ -53,7 +53,7 @@ fn rows(root: &Root, folder: &Entry) -> io::Result<(Vec<Row>, bool)> {
     let mut rows = Vec::new();
     for entry in Dir::read_from(&folder.file)? {
         let entry = entry?;
-        // A name that is no UTF-8 has no address that could be asked for.
+        // A name that is not UTF-8 has no address that could be asked for.
         let Ok(name) = entry.file_name().to_str() else { continue };
         let of_the_root = folder.real.as_os_str().is_empty() && [REDIRECTS, HEADERS].contains(&name);
         if name == "." || name == ".." || is_hidden(name.as_ref()) || of_the_root {
@@ -69,8 +69,8 @@ fn rows(root: &Root, folder: &Entry) -> io::Result<(Vec<Row>, bool)> {
     Ok((rows, false))
 }
 
-/// Kind, bytes and date of a name, if it can be had: a link that leads out of the root is not followed, or it would tell how long a file is
-/// that nobody may read.
+/// Returns kind, bytes and date of a name, if they can be read. A link that leads out of the root is not followed, or it would reveal the
+/// length of a file that nobody may read.
 fn look(root: &Root, folder: &Entry, name: &str) -> Option<(FileType, u64, i64)> {
     let stat = rustix::fs::statat(&folder.file, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     let found = match FileType::from_raw_mode(stat.st_mode) {
@@ -119,7 +119,7 @@ fn html(rows: &[Row], more: bool, path: &str, sort: Sort, descending: bool) -> S
     }
     for row in rows {
         let slash = if row.folder { "/" } else { "" };
-        // Relative, and after `./`: a name such as `javascript:x` must not be taken for a scheme.
+        // The link is relative, and begins with `./`: a name such as `javascript:x` must not be taken for a scheme.
         let mut href = "./".to_owned();
         encode_segment(row.name.as_bytes(), &mut href);
         let size = if row.folder { "\u{2013}".to_owned() } else { size(row.bytes) };
@@ -163,7 +163,7 @@ fn size(bytes: u64) -> String {
     format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
 }
 
-/// `2026-11-22 04:05`, in UTC; the format of dates in fields has it all, in another order.
+/// Returns a date as `2026-11-22 04:05`, in UTC. The format of dates in fields has all its parts, in another order.
 fn date(seconds: i64) -> String {
     let at = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
     let text = httpdate::fmt_http_date(at);

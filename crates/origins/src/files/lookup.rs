@@ -15,24 +15,24 @@ use super::{
 
 const INDEX: &str = "index.html";
 
-/// What a path names.
+/// The result of looking up a path.
 #[derive(Debug)]
 pub(super) enum Found {
-    /// A file.
+    /// The path names a file.
     File(Entry),
-    /// A folder without an index, asked for with its slash.
+    /// The path names a folder without an index, and ends with a slash.
     Folder(Entry),
-    /// The same with a slash at its end.
+    /// There is something under this path with a slash at its end.
     WithSlash,
-    /// The same without it.
+    /// There is something under this path without the slash at its end.
     WithoutSlash,
-    /// Something that we may not read.
+    /// The path names something that we may not read.
     Forbidden,
-    /// Nothing.
+    /// The path names nothing.
     Nothing,
 }
 
-/// Looks a path up. Blocks. A folder without an index is found only where it is `listed`.
+/// Looks a path up. It blocks. A folder without an index is found only where it is `listed`.
 pub(super) fn find(root: &Root, target: &Target, listed: bool) -> io::Result<Found> {
     match look(root, target, listed) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(Found::Forbidden),
@@ -70,7 +70,7 @@ fn file(root: &Root, below: &Path) -> io::Result<Option<Entry>> {
     Ok(root.find_file(below)?.filter(is_public))
 }
 
-/// The rules are for us, by whatever name they are asked for.
+/// Returns whether a file may be served. The files of rules are only for us, by whatever name they are asked for.
 fn is_public(entry: &Entry) -> bool {
     entry.real != Path::new(REDIRECTS) && entry.real != Path::new(HEADERS)
 }
@@ -81,7 +81,7 @@ fn with_html(below: &Path) -> Option<std::path::PathBuf> {
     Some(below.with_file_name(name))
 }
 
-/// The page of this name nearest to `below`, upwards.
+/// Returns the page of this name in the nearest folder above `below`; for the root, in the root itself.
 pub(super) fn nearest(root: &Root, below: &Path, name: &str) -> Option<Entry> {
     below
         .ancestors()

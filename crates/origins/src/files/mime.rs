@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// For `Content-Type`; what is unknown is bytes, which a browser saves rather than guesses at.
+/// Returns the `Content-Type` of a file. An unknown type is bytes, which a browser saves rather than guesses at.
 pub(super) fn media_type(path: &Path) -> &'static str {
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
     match extension.as_str() {
@@ -90,7 +90,7 @@ pub(super) fn media_type(path: &Path) -> &'static str {
     }
 }
 
-/// Whether a coding makes such content smaller, as a rule.
+/// Returns whether content of this type usually becomes smaller by compression.
 pub(super) fn is_compressible(media_type: &str) -> bool {
     const OTHERS: [&str; 7] = [
         "application/wasm",

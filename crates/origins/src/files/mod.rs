@@ -38,14 +38,15 @@ use crate::{Body, Fault, LocalFuture, Origin, OriginError};
 pub use rules::Mistake;
 pub use watch::{Change, Watcher};
 
-/// How a folder is served.
+/// The options for serving a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilesOptions {
     /// Whether a folder without an index shows its names.
     pub listing: bool,
-    /// The file that answers, with 200, for paths that are no file's and look like none: for sites that find their way in the browser.
+    /// The file that answers, with 200, for paths that no file has and that do not look like files: for sites whose pages are made in the
+    /// browser.
     pub fallback: Option<PathBuf>,
-    /// Bytes of a file that is answered whole at most; a larger one is never read whole.
+    /// The largest file that is answered whole; a larger one is never read whole.
     pub whole_max: u64,
 }
 
@@ -65,17 +66,18 @@ pub struct Files {
 struct Shared {
     given: PathBuf,
     options: FilesOptions,
-    /// What requests are answered from. Replaced whole, and only with the write lock held until everybody knows: see `watch.rs`.
+    /// The version from which requests are answered. It is replaced whole, and with the write lock held until all caches know: see
+    /// `watch.rs`.
     version: RwLock<Arc<Version>>,
-    /// Whether every change is told of.
+    /// Whether every change is reported.
     watched: AtomicBool,
-    /// Folders that responses were made of: if such a name goes away, so does all that was below it.
+    /// The folders that responses were made of: if such a name is removed, so is all that was below it.
     folders: Mutex<stem::Seen>,
     opened: Mutex<opened::Opened>,
 }
 
 impl Shared {
-    /// What is answered from now, and whether whatever changes from now on is told of. To be asked before anything is read.
+    /// Returns the current version, and whether all later changes are reported. Call it before anything is read.
     fn current(&self) -> (Arc<Version>, bool) {
         let version = self.version.read();
         (Arc::clone(&version), self.watched.load(Ordering::Acquire))
@@ -87,7 +89,7 @@ impl Shared {
 struct Version {
     root: Arc<root::Root>,
     rules: rules::Rules,
-    /// What the files looked like that the rules were read from, before they were read.
+    /// The state of the files of rules, from before they were read.
     rules_were: rules::Seen,
 }
 
@@ -101,25 +103,26 @@ impl Version {
         Self { rules: rules::Rules::read(&root), root, rules_were }
     }
 
-    /// The same folder with the rules that are in it now.
+    /// Opens the same folder again, with its current rules.
     fn reread(&self) -> Self {
         Self::of(Arc::clone(&self.root))
     }
 }
 
 impl Files {
-    /// The files below `root`, which may itself be a symbolic link, with default options. Looks at the disk, so call it at start.
+    /// Opens the files below `root`, which may itself be a symbolic link, with default options. It reads from the disk, so call it at
+    /// start.
     ///
     /// # Errors
-    /// When `root` is not a folder that can be read.
+    /// Fails when `root` is not a folder that can be read.
     pub fn new(root: impl AsRef<Path>) -> io::Result<Self> {
         Self::open(root, FilesOptions::default())
     }
 
-    /// The same with options.
+    /// Opens the files below `root`, like [`Files::new`], with these options.
     ///
     /// # Errors
-    /// As [`Files::new`].
+    /// Fails as [`Files::new`] does.
     pub fn open(root: impl AsRef<Path>, options: FilesOptions) -> io::Result<Self> {
         let given = root.as_ref().to_owned();
         let version = RwLock::new(Arc::new(Version::open(&given)?));
@@ -135,7 +138,7 @@ impl Files {
         })
     }
 
-    /// What is wrong with the `_redirects` and `_headers` that are in force.
+    /// Returns the mistakes in the current `_redirects` and `_headers`.
     #[must_use]
     pub fn mistakes(&self) -> Vec<Mistake> {
         self.shared.version.read().rules.mistakes.clone()

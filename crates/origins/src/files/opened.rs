@@ -11,13 +11,13 @@ use semantics::range::Part;
 
 use crate::{Body, FileBody, FileForms};
 
-/// Files kept open, with their siblings at most four times as many descriptors; the one that was found first goes first.
+/// The most files kept open; with their siblings that is at most four times as many descriptors. The oldest is closed first.
 const OPEN_MAX: usize = 64;
 
 /// The open files of a site.
 #[derive(Debug, Default)]
 pub(super) struct Opened {
-    /// Raised by every change: what was looked up before one must not come in after it.
+    /// A number that every change raises: a file that was looked up before a change must not be added after it.
     generation: u64,
     files: VecDeque<Open>,
 }
@@ -31,7 +31,7 @@ struct Open {
     forms: Option<FileForms>,
 }
 
-/// Length and last change of whatever kind, in seconds and nanoseconds.
+/// The length of a file and its last change of any kind, in seconds and nanoseconds.
 type State = (u64, i64, i64);
 
 fn state(file: &File) -> Option<State> {
@@ -39,18 +39,18 @@ fn state(file: &File) -> Option<State> {
 }
 
 impl Opened {
-    /// To be asked before a file is looked up, and handed to [`Opened::keep`].
+    /// Returns the number to pass to [`Opened::keep`]. Call it before a file is looked up.
     pub(super) const fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Something has changed.
+    /// Closes all files, because something has changed.
     pub(super) fn forget(&mut self) {
         self.generation += 1;
         self.files.clear();
     }
 
-    /// The answer for a path, if it is a large file's and known.
+    /// Returns the answer for a path, if it is a large file that is open.
     pub(super) fn answer(&self, path: &str) -> Option<Response<Body>> {
         let open = self.files.iter().find(|open| *open.path == *path).filter(|open| state(open.content.file()) == Some(open.was))?;
         let mut response = Response::new(Body::File(Box::new(open.content.cut([Part::Slice(0..open.content.left())]))));

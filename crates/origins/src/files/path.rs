@@ -4,16 +4,16 @@ use std::path::PathBuf;
 
 use super::root::is_hidden;
 
-/// The path of a request, taken apart.
+/// The path of a request, split into its parts.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Target {
-    /// Below the root; empty for `/`.
+    /// The path below the root; empty for `/`.
     pub(super) below: PathBuf,
     /// Whether the path ended with `/`.
     pub(super) slash: bool,
 }
 
-/// Takes the path of a URI apart. `None` for what no file of a site is named by:
+/// Splits the path of a URI. Returns `None` for names that no file of a site may have:
 ///
 /// - `.`, `..`, and every other name that begins with a dot: dotfiles are private (`.git`, `.env`). `.well-known` alone is public
 ///   (RFC 8615).
@@ -36,7 +36,7 @@ pub(super) fn target(path: &str) -> Option<Target> {
     Some(Target { below, slash })
 }
 
-/// Percent-decodes once (RFC 3986 §2.1).
+/// Percent-decodes a segment once (RFC 3986 §2.1).
 pub(super) fn decode(segment: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(segment.len());
     let mut rest = segment.as_bytes();

@@ -7,27 +7,27 @@ use std::path::Path;
 
 use super::path::{decode, encode_segment};
 
-/// What a path must look like.
+/// A pattern for paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pattern {
-    /// Up to the splat.
+    /// The segments before the splat.
     pieces: Vec<Piece>,
-    /// What stands behind the splat; `None`: there is none.
+    /// The text after the splat; `None` if there is no splat.
     tail: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Piece {
     Text(String),
-    /// One whole segment, by its name.
+    /// A placeholder for one whole segment, with its name.
     Placeholder(String),
 }
 
-/// What a pattern's placeholders stand for; the splat is called `splat`.
+/// The values of a pattern's placeholders; the splat is called `splat`.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Captures<'a>(Vec<(&'a str, &'a str)>);
 
-/// The path of a request in the one spelling; without the slash at its end, but for the root.
+/// Returns the path of a request in its one spelling. It has no slash at its end, except for the root.
 pub(super) fn canonical(below: &Path) -> String {
     let mut path = String::new();
     for name in below {
@@ -41,7 +41,7 @@ impl Pattern {
     /// Reads a pattern.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Returns what is wrong with the pattern.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let Some(inner) = text.strip_prefix('/') else { return Err(format!("\"{text}\" does not begin with a slash")) };
         let (before, tail) = match inner.split_once('*') {
@@ -82,7 +82,7 @@ impl Pattern {
         Ok(Self { pieces, tail })
     }
 
-    /// Whether it captures something by this name.
+    /// Returns whether the pattern has a placeholder of this name.
     pub(super) fn captures(&self, name: &str) -> bool {
         (name == "splat" && self.tail.is_some()) || self.pieces.iter().any(|piece| matches!(piece, Piece::Placeholder(own) if own == name))
     }
@@ -96,7 +96,7 @@ impl Pattern {
             match piece {
                 Piece::Text(text) => match rest.strip_prefix(text.as_str()) {
                     Some(tail) => rest = tail,
-                    // `/blog/*` is also for `/blog`.
+                    // `/blog/*` also matches `/blog`.
                     None if number == last && self.tail.as_deref() == Some("") && text.strip_suffix('/') == Some(rest) => rest = "",
                     None => return None,
                 },
@@ -131,7 +131,7 @@ pub(super) fn is_name(text: &str) -> bool {
 }
 
 impl Captures<'_> {
-    /// `template` with the captures in place of their names.
+    /// Returns `template` with the captures in place of their names.
     pub(super) fn fill(&self, template: &str) -> String {
         let mut filled = String::with_capacity(template.len());
         let mut rest = template;
@@ -144,7 +144,7 @@ impl Captures<'_> {
                     filled.push_str(value);
                     rest = &rest[end..];
                 }
-                // A colon like any other: `https:`, a port.
+                // It is an ordinary colon: `https:`, a port.
                 None => filled.push(':'),
             }
         }

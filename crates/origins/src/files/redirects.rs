@@ -17,10 +17,10 @@ use super::{
     rules::{Complain, RULES_MAX, lines},
 };
 
-/// Without a status, as in the original format. Browsers are told to ask again, so a mistake can be taken back.
+/// The status of a rule without one, as in the original format. Browsers are told to ask again, so a mistake can be corrected.
 const STATUS: StatusCode = StatusCode::MOVED_PERMANENTLY;
 
-/// The rules, in order.
+/// The rules for redirects, in order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Redirects(Vec<Rule>);
 
@@ -29,16 +29,16 @@ pub(super) struct Rule {
     from: Pattern,
     to: String,
     pub(super) status: StatusCode,
-    /// Goes before what is there.
+    /// Whether the rule also applies where a file exists.
     pub(super) forced: bool,
 }
 
-/// What a rule makes of a path.
+/// The result of a rule for a path.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Leads {
-    /// To another address, absolute or on this host.
+    /// A redirect to another address, absolute or on this host.
     Away(StatusCode, String),
-    /// To what is found under this path of the folder, to be answered with this status; for an empty path, to the status alone.
+    /// The file under this path of the folder, to be answered with this status; for an empty path, the status alone.
     Within(StatusCode, String),
 }
 
@@ -58,14 +58,14 @@ impl Redirects {
         Self(rules)
     }
 
-    /// The first rule for a [canonical](super::pattern::canonical) path, and what it captures.
+    /// Returns the first rule for a [canonical](super::pattern::canonical) path, and its captures.
     pub(super) fn find<'a>(&'a self, path: &'a str) -> Option<(&'a Rule, Captures<'a>)> {
         self.0.iter().find_map(|rule| rule.from.matches(path).map(|captures| (rule, captures)))
     }
 }
 
 impl Rule {
-    /// Where it leads. `None`: in a circle, or to another host by what the client wrote, and so nowhere.
+    /// Returns where the rule leads. `None` if it leads in a circle, or to another host that the client's text chose.
     pub(super) fn leads(&self, captures: &Captures<'_>, path: &str, query: Option<&str>) -> Option<Leads> {
         let mut to = captures.fill(&self.to);
         if !self.status.is_redirection() {
@@ -123,7 +123,7 @@ fn rule(line: &str) -> Result<Rule, String> {
     Ok(Rule { from, to: to.to_owned(), status, forced })
 }
 
-/// `None` if it is none.
+/// Reads a status and its `!`; returns `None` if the word is not a status.
 fn read_status(word: &str) -> Option<Result<(StatusCode, bool), String>> {
     let (digits, forced) = word.strip_suffix('!').map_or((word, false), |digits| (digits, true));
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
@@ -155,7 +155,7 @@ fn check(to: &str, status: StatusCode, from: &Pattern) -> Result<(), String> {
     if !status.is_redirection() && decode(to).is_none() {
         return Err(format!("\"{to}\" is not percent-encoded as it should be"));
     }
-    // What ends an authority for browsers too (RFC 3986 §3.2, and a backslash).
+    // These characters end an authority for browsers too (RFC 3986 §3.2, and a backslash).
     let host = to.split_once("://").map(|(_, rest)| rest.split(['/', '?', '#', '\\']).next().unwrap_or_default());
     let captured = |piece: &str| from.captures(piece.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default());
     if host.is_some_and(|host| host.is_empty() || host.starts_with(':') || host.contains('@') || host.split(':').skip(1).any(captured)) {

@@ -19,34 +19,34 @@ use rustix::{
     io::Errno,
 };
 
-/// Links that one name may go through, as in the system's own resolution.
+/// The most links that one name may go through, as in the system's own resolution.
 const LINKS_MAX: usize = 40;
 
-/// Not waiting: opening a pipe would wait for somebody to write into it.
+/// The flags for opening without waiting: opening a pipe would wait for somebody to write into it.
 const OPEN: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 /// An opened root.
 #[derive(Debug)]
 pub(super) struct Root {
     dir: OwnedFd,
-    /// As it was given; links may be written with it.
+    /// The path as it was given; links may be written with it.
     given: PathBuf,
-    /// Without links.
+    /// The path without links.
     path: PathBuf,
     id: FileId,
 }
 
-/// What the system knows a file by.
+/// The numbers by which the system knows a file.
 type FileId = (u64, u64);
 
-/// What a name below the root stands for.
+/// A file or folder below the root, opened.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) file: File,
     pub(super) metadata: Metadata,
-    /// Below the root, as it was asked for.
+    /// The name below the root, as it was asked for.
     pub(super) name: PathBuf,
-    /// Below the root, without links.
+    /// The name below the root, without links.
     pub(super) real: PathBuf,
 }
 
@@ -60,19 +60,19 @@ impl Root {
         Ok(Self { dir, given: std::path::absolute(given)?, path, id })
     }
 
-    /// Where it was when it was opened, without links.
+    /// Returns the path of the root when it was opened, without links.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether the path that it was opened by leads to another folder now. `None` while it leads nowhere.
+    /// Returns whether the given path leads to another folder now. `None` while it leads nowhere.
     pub(super) fn is_replaced(&self) -> Option<bool> {
         let path = self.given.canonicalize().ok()?;
         let now = fs::metadata(&path).ok().filter(Metadata::is_dir)?;
         Some(path != self.path || id(&now) != self.id)
     }
 
-    /// The kind of file system, if it is one that does not tell of changes made elsewhere.
+    /// Returns the kind of file system, if it is one that does not report changes made elsewhere.
     #[cfg(target_os = "linux")]
     pub(super) fn silent_file_system(&self) -> Option<&'static str> {
         const SILENT: [(u32, &str); 10] = [
@@ -96,10 +96,10 @@ impl Root {
         None
     }
 
-    /// The file or folder at `below`, whose components are plain names. `None` if there is nothing for the public.
+    /// Returns the file or folder at `below`, whose components are plain names. `None` if there is nothing for the public.
     ///
     /// # Errors
-    /// `PermissionDenied`, and what says that the system is in trouble.
+    /// Returns `PermissionDenied`, and errors that say that the system is in trouble.
     pub(super) fn find(&self, below: &Path) -> io::Result<Option<Entry>> {
         let found = match self.open_at(below) {
             Ok(Some((file, real))) => (File::from(file), real),
@@ -112,7 +112,7 @@ impl Root {
         Ok(Some(Entry { file, metadata, name: below.to_owned(), real }))
     }
 
-    /// The same, if it is a regular file.
+    /// Returns the file at `below`, like [`find`](Self::find), if it is a regular file.
     pub(super) fn find_file(&self, below: &Path) -> io::Result<Option<Entry>> {
         Ok(self.find(below)?.filter(|entry| entry.metadata.is_file()))
     }
@@ -121,10 +121,10 @@ impl Root {
     fn open_at(&self, below: &Path) -> rustix::io::Result<Option<(OwnedFd, PathBuf)>> {
         use rustix::fs::ResolveFlags;
         let name = if below.as_os_str().is_empty() { Path::new(".") } else { below };
-        // One call, where no link is on the way.
+        // One call is enough where no link is on the way.
         match rustix::fs::openat2(&self.dir, name, OPEN, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS) {
             Ok(file) => Ok(Some((file, below.to_owned()))),
-            // Old kernels and some sandboxes do not have it.
+            // Old kernels and some sandboxes do not have this call.
             Err(Errno::LOOP | Errno::XDEV | Errno::NOSYS | Errno::PERM | Errno::AGAIN) => self.walk(below),
             Err(e) => Err(e),
         }
@@ -135,7 +135,8 @@ impl Root {
         self.walk(below)
     }
 
-    /// One name at a time, so that every link is seen before it is followed. What it leads to must be beneath the root and public.
+    /// Opens one name at a time, so that every link is seen before it is followed. The target of a link must be beneath the root and
+    /// public.
     fn walk(&self, below: &Path) -> rustix::io::Result<Option<(OwnedFd, PathBuf)>> {
         let mut todo: Vec<OsString> = below.iter().rev().map(OsStr::to_owned).collect();
         let mut way: Vec<(OsString, OwnedFd)> = Vec::new();
@@ -178,7 +179,7 @@ impl Root {
         Ok(Some((file, real)))
     }
 
-    /// Where a link leads, and whether that begins at the root. `None`: outside.
+    /// Returns the target of a link, and whether it begins at the root. `None` if it is outside.
     fn relative(&self, to: &Path) -> Option<(PathBuf, bool)> {
         if to.is_relative() {
             return Some((to.to_owned(), false));
@@ -196,12 +197,12 @@ fn id(metadata: &Metadata) -> FileId {
     (metadata.dev(), metadata.ino())
 }
 
-/// Private: `.git`, `.env`. `.well-known` alone is public (RFC 8615).
+/// Returns whether a name is private: `.git`, `.env`. Of the names with a dot, `.well-known` alone is public (RFC 8615).
 pub(super) fn is_hidden(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".") && name != ".well-known"
 }
 
-/// Errors that mean no more than that nothing is there: a name too long, a file used as a folder, a loop of links.
+/// Returns whether an error only means that nothing is there: a name too long, a file used as a folder, a loop of links.
 fn is_nothing(error: Errno) -> bool {
     // A socket cannot be opened (`NXIO`), nor a device without its driver.
     matches!(error, Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG | Errno::LOOP | Errno::INVAL | Errno::NXIO | Errno::NODEV)

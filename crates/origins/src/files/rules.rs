@@ -12,23 +12,23 @@ use super::{headers::FieldRules, redirects::Redirects, root::Root};
 pub(super) const REDIRECTS: &str = "_redirects";
 pub(super) const HEADERS: &str = "_headers";
 
-/// A longer file is cut off here.
+/// The most bytes that are read of a file; a longer one is cut off here.
 const FILE_BYTES_MAX: u64 = 1 << 20;
-/// Rules in one file; further ones are left out. Static hosts allow some two thousand.
+/// The most rules in one file; further ones are ignored. Static hosts allow some two thousand.
 pub(super) const RULES_MAX: usize = 5_000;
-/// A longer line is left out.
+/// The longest line; longer ones are ignored.
 pub(super) const LINE_BYTES_MAX: usize = 2_000;
-/// Mistakes that are remembered of one file.
+/// The most mistakes that are remembered for one file.
 const MISTAKES_MAX: usize = 20;
 
-/// A line that means nothing, so that the others hold without it.
+/// A line that is ignored because of a mistake; the others are valid without it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake {
-    /// `_redirects` or `_headers`.
+    /// The name of the file: `_redirects` or `_headers`.
     pub file: &'static str,
-    /// Counted from 1.
+    /// The number of the line, counted from 1.
     pub line: usize,
-    /// What is wrong with it, and what would be right.
+    /// What is wrong with the line, and what would be right.
     pub problem: String,
 }
 
@@ -46,11 +46,11 @@ pub(super) struct Rules {
     pub(super) mistakes: Vec<Mistake>,
 }
 
-/// What tells one version of the two files from another: number, length, and date.
+/// The state of the two files, which differs between versions: number, length, and date.
 pub(super) type Seen = [Option<(u64, u64, Option<SystemTime>)>; 2];
 
 impl Rules {
-    /// What the files look like now.
+    /// Returns the current state of the two files.
     pub(super) fn seen(root: &Root) -> Seen {
         [REDIRECTS, HEADERS].map(|name| {
             let entry = root.find_file(name.as_ref()).ok().flatten()?;
@@ -58,7 +58,7 @@ impl Rules {
         })
     }
 
-    /// Reads what the folder has. A file that cannot be read is a mistake like a line that cannot.
+    /// Reads the rules of the folder. A file that cannot be read is a mistake like a line that cannot be read.
     pub(super) fn read(root: &Root) -> Self {
         let mut mistakes = Vec::new();
         let redirects = text(root, REDIRECTS, &mut mistakes);
@@ -92,7 +92,7 @@ fn text(root: &Root, name: &'static str, mistakes: &mut Vec<Mistake>) -> String 
     text
 }
 
-/// Takes down what is wrong with the lines of one file.
+/// A collection of the mistakes in one file.
 pub(super) struct Complain<'a> {
     file: &'static str,
     mistakes: &'a mut Vec<Mistake>,
@@ -115,7 +115,7 @@ impl<'a> Complain<'a> {
     }
 }
 
-/// The lines that say something, numbered from 1: trimmed, without empty ones, comments, and those that are too long.
+/// Returns the lines with rules, numbered from 1: trimmed, without empty ones, comments, and those that are too long.
 pub(super) fn lines<'t>(text: &'t str, complain: &mut Complain<'_>) -> Vec<(usize, &'t str)> {
     let mut lines = Vec::new();
     for (number, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {

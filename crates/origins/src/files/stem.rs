@@ -13,10 +13,10 @@ use std::{
 
 use siphasher::sip::SipHasher13;
 
-/// Folders remembered, at 16 bytes or so; beyond them, every name that goes away counts as one.
+/// The most folders that are remembered, at 16 bytes or so; beyond them, every name that is removed counts as a folder.
 const FOLDERS_MAX: usize = 65_536;
 
-/// What stands for all that can answer for a path, or for a file below the root.
+/// Returns the name that stands for all files that can answer for a path, or for a file below the root.
 fn stem(path: &Path) -> PathBuf {
     let mut stem = path.to_owned();
     for suffix in [&[".br", ".zst", ".gz"][..], &[".html"]] {
@@ -31,24 +31,24 @@ fn stem(path: &Path) -> PathBuf {
     stem
 }
 
-/// The tag of whatever depends on `path`.
+/// Returns the tag of everything that depends on `path`.
 pub(super) fn tag(path: &Path) -> String {
     format!("f-{:016x}", hash(stem(path).as_os_str().as_bytes()))
 }
 
-/// The tag of the list of names in `folder`.
+/// Returns the tag of the list of names in `folder`.
 pub(super) fn listing_tag(folder: &Path) -> String {
     format!("l-{:016x}", hash(folder.as_os_str().as_bytes()))
 }
 
-/// Two names of one hash are purged together, which is never wrong.
+/// Returns the hash of a name. Two names with one hash are purged together, which is never wrong.
 fn hash(name: &[u8]) -> u64 {
     let mut hasher = SipHasher13::new();
     hasher.write(name);
     hasher.finish()
 }
 
-/// Folders that responses were made of.
+/// The folders that responses were made of.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     folders: HashSet<u64>,
@@ -56,7 +56,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Remembers what is above `path`.
+    /// Remembers the folders above `path`.
     pub(super) fn above(&mut self, path: &Path) {
         for folder in path.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()) {
             if self.folders.len() < FOLDERS_MAX {
@@ -67,12 +67,12 @@ impl Seen {
         }
     }
 
-    /// Whether something was made of what is below `path`.
+    /// Returns whether a response was made of something below `path`.
     pub(super) fn has(&self, path: &Path) -> bool {
         self.full || self.folders.contains(&hash(path.as_os_str().as_bytes()))
     }
 
-    /// Nothing is stored any more that was made of them.
+    /// Forgets all folders, because nothing that was made of them is stored any more.
     pub(super) fn forget(&mut self) {
         *self = Self::default();
     }

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::{FileForms, Forms};
 
-/// A folder with these files.
+/// Creates a folder with these files.
 fn folder(files: &[(&str, &str)]) -> TempDir {
     let root = TempDir::new().expect("a folder");
     for (name, content) in files {
@@ -24,7 +24,7 @@ fn write(root: &TempDir, name: &str, content: &[u8]) {
     fs::write(path, content).expect("written");
 }
 
-/// `/index.html`, `/a b.txt`, `/docs/index.html`, `/bare/x.css`, `/big.bin`, `/empty.txt`, `/.env`, and links.
+/// Creates a site with `/index.html`, `/a b.txt`, `/docs/index.html`, `/bare/x.css`, `/big.bin`, `/empty.txt`, `/.env`, and links.
 fn site() -> (TempDir, TempDir, Files) {
     let root = folder(&[
         ("index.html", "home"),
@@ -66,7 +66,7 @@ async fn ask(files: &Files, method: Method, uri: &str) -> (Response<()>, Bytes) 
     (Response::from_parts(head, ()), body.collect().await.expect("the body").to_bytes())
 }
 
-/// Status, and the content or where it leads.
+/// Returns the status of an answer, and its content or where it leads.
 async fn get(files: &Files, uri: &str) -> (u16, String) {
     let (head, body) = ask(files, Method::GET, uri).await;
     let leads = head.headers().get("location").map(|to| to.to_str().expect("text").to_owned());
@@ -201,7 +201,7 @@ async fn the_validator_of_a_small_file_is_made_of_its_content() {
     let before = ask(&files, Method::HEAD, "/index.html").await.0.headers()["etag"].clone();
     write(&root, "index.html", b"home, edited");
     assert_ne!(ask(&files, Method::HEAD, "/index.html").await.0.headers()["etag"], before);
-    // Built anew with another date.
+    // The page is built again, with another date.
     write(&root, "index.html", b"home");
     File::options().write(true).open(root.path().join("index.html")).expect("open").set_modified(std::time::UNIX_EPOCH).expect("dated");
     assert_eq!(ask(&files, Method::HEAD, "/index.html").await.0.headers()["etag"], before);
@@ -336,7 +336,7 @@ async fn a_folder_is_listed_if_that_is_wanted() {
     assert_eq!(get(&Files::new(root.path()).expect("opens"), "/a/").await.0, 404);
 }
 
-/// Nobody tells this one of changes: what is stored of it is looked at again after a second.
+/// Changes of this folder are not reported: what is stored of it is checked again after a second.
 #[tokio::test]
 async fn unwatched_answers_are_true_for_a_second() {
     let (_root, _outside, files) = site();
@@ -347,7 +347,7 @@ async fn unwatched_answers_are_true_for_a_second() {
     }
 }
 
-/// A swap in the middle of a request: it goes on with the folder that it began with.
+/// The folder is swapped in the middle of a request, which goes on with the folder that it began with.
 #[test]
 fn an_opened_root_stays_the_folder_that_it_was() {
     let place = folder(&[("one/index.html", "one"), ("two/index.html", "two")]);

@@ -37,31 +37,32 @@ use super::{
     stem,
 };
 
-/// How often the folder is looked at, whether or not anything was told.
+/// How often the folder is checked, whether or not a change was reported.
 const LOOK: Duration = Duration::from_secs(1);
-/// Changes are told at once; those that come within this time of the last, together: a build writes a thousand files.
+/// How long a change waits for others: they are reported at once, but those within this time of the last one together, because a build
+/// writes a thousand files.
 const TOGETHER: Duration = Duration::from_millis(5);
-/// A new folder's own files may come before it is watched; so everything is told once more after this.
+/// The time after which everything is reported once more, because files in a new folder may come before it is watched.
 const SETTLED: Duration = Duration::from_millis(250);
-/// Events that may wait. Beyond them everything has changed.
+/// The most events that may wait. Beyond that, everything counts as changed.
 const EVENTS_MAX: usize = 4_096;
-/// More names than this at once, and everything has changed.
+/// The most names that are reported one by one. Beyond that, everything counts as changed.
 const TAGS_MAX: usize = 64;
-/// Links on the way to the root that are looked after.
+/// The most links on the way to the root that are watched.
 const LINKS_MAX: usize = 40;
 
-/// What changed in the folder.
+/// A change in the folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// Responses with one of these tags.
+    /// Responses with one of these tags have changed.
     Tags(Vec<String>),
-    /// All responses.
+    /// All responses have changed.
     Everything,
-    /// All responses, since the folder or its rules have been replaced. With what is wrong with the rules now.
+    /// All responses have changed, because the folder or its rules have been replaced. These are the mistakes in the new rules.
     Replaced(Vec<Mistake>),
 }
 
-/// Watches until dropped; dropping waits for the thread.
+/// Watches the folder until it is dropped; dropping waits for the thread.
 pub struct Watcher {
     alarm: Arc<Alarm>,
     thread: Option<JoinHandle<()>>,
@@ -85,16 +86,16 @@ impl Drop for Watcher {
     }
 }
 
-/// What wakes the thread.
+/// The signal that wakes the thread.
 struct Alarm {
     events: SyncSender<Option<Event>>,
-    /// Events were lost.
+    /// Whether events were lost.
     lost: AtomicBool,
     stop: AtomicBool,
 }
 
 impl Alarm {
-    /// Full means that the thread has something to do; it looks at everything else on its way.
+    /// Wakes the thread. A full channel means that it has something to do; it will see everything else then.
     fn wake(&self) {
         let _ = self.events.try_send(None);
     }
@@ -112,7 +113,7 @@ impl Alarm {
     }
 }
 
-/// Reading is not a change, or our own would cause the next.
+/// Returns whether an event is a change. Reading is not, or our own would cause the next event.
 fn matters(kind: EventKind) -> bool {
     match kind {
         EventKind::Access(kind) => kind == AccessKind::Close(AccessMode::Write),
@@ -121,11 +122,11 @@ fn matters(kind: EventKind) -> bool {
 }
 
 impl Files {
-    /// Looks after the folder on a thread of its own, and calls `on_change` there; while it is called for a [`Change::Replaced`], no
-    /// request is answered. Whoever stores responses purges, hard and before returning.
+    /// Watches the folder on a thread of its own, and calls `on_change` there. While it is called for a [`Change::Replaced`], no request is
+    /// answered. A cache that stores responses purges them, hard and before it returns.
     ///
     /// # Errors
-    /// When there can be no thread. A folder that cannot be watched is none: it is looked at once a second.
+    /// Fails when the thread cannot be started. A folder that cannot be watched is not an error: it is checked once a second.
     pub fn watch(&self, on_change: impl Fn(Change) + Send + 'static) -> io::Result<Watcher> {
         let (events, told) = sync_channel(EVENTS_MAX);
         let alarm = Arc::new(Alarm { events, lost: AtomicBool::new(false), stop: AtomicBool::new(false) });
@@ -138,22 +139,22 @@ impl Files {
     }
 }
 
-/// The thread's own.
+/// The state of the thread.
 struct Keeper<F> {
     shared: Arc<Shared>,
     alarm: Arc<Alarm>,
     on_change: F,
     notify: Option<RecommendedWatcher>,
-    /// When everything is to be told once more.
+    /// When everything is to be reported once more.
     settle: Option<Instant>,
 }
 
-/// What several events come to.
+/// The combined result of several events.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Batch {
     tags: BTreeSet<String>,
     everything: bool,
-    /// A folder came.
+    /// Whether a folder was added.
     unsettled: bool,
     rules: bool,
 }
@@ -201,7 +202,7 @@ impl<F: Fn(Change)> Keeper<F> {
         batch.add(&event, version.root.path(), &self.shared);
     }
 
-    /// First the root: if that has been replaced, nothing else matters.
+    /// Reports the changes. It checks the root first: if that has been replaced, nothing else matters.
     fn tell(&mut self, batch: Batch) {
         let version = Arc::clone(&self.shared.version.read());
         if version.root.is_replaced() == Some(true) {
@@ -222,14 +223,14 @@ impl<F: Fn(Change)> Keeper<F> {
         (self.on_change)(change);
     }
 
-    /// Another folder stands where the root was.
+    /// Opens the folder that is now at the root's path.
     fn replace(&mut self) {
         match Version::open(&self.shared.given) {
             Ok(version) => {
                 self.put(version, false);
                 self.begin();
             }
-            // Perhaps it is just being moved: the old one goes on, and the next look will tell.
+            // Perhaps it is just being moved: the old one goes on, and the next check will tell.
             Err(error) => tracing::debug!(folder = %self.shared.given.display(), %error, "cannot be opened yet"),
         }
     }
@@ -239,7 +240,7 @@ impl<F: Fn(Change)> Keeper<F> {
         self.put(version.reread(), true);
     }
 
-    /// Nobody answers from the new version before everybody who stores has purged what the old one said.
+    /// Makes a version the current one. No request is answered from it before all caches have purged the responses of the old one.
     fn put(&self, version: Version, watched: bool) {
         let mistakes = version.rules.mistakes.clone();
         let mut current = self.shared.version.write();
@@ -252,7 +253,7 @@ impl<F: Fn(Change)> Keeper<F> {
         drop(current);
     }
 
-    /// Begins to watch the root that is in force. From then on answers are true until something is told.
+    /// Begins to watch the current root. After this, answers are valid until a change is reported.
     fn begin(&mut self) {
         let version = Arc::clone(&self.shared.version.read());
         self.notify = None;
@@ -263,7 +264,7 @@ impl<F: Fn(Change)> Keeper<F> {
         match self.watched(version.root.path()) {
             Ok(notify) => {
                 self.notify = Some(notify);
-                // Or what is watched is another folder of the same name.
+                // Otherwise the watched folder is another one of the same name.
                 if version.root.is_replaced() == Some(false) {
                     self.shared.watched.store(true, Release);
                 }
@@ -301,7 +302,7 @@ fn next(told: &Receiver<Option<Event>>, until: Option<Instant>) -> Option<Option
     }
 }
 
-/// The folders in which a rename can make `given` lead elsewhere: those of each link on the way, and the one the root is in.
+/// Returns the folders in which a rename can make `given` lead elsewhere: those of each link on the way, and the one that the root is in.
 fn places(given: &Path) -> BTreeSet<PathBuf> {
     let mut places = BTreeSet::new();
     let Ok(mut path) = std::path::absolute(given) else { return places };
@@ -331,7 +332,7 @@ fn places(given: &Path) -> BTreeSet<PathBuf> {
 impl Batch {
     fn add(&mut self, event: &Event, root: &Path, shared: &Shared) {
         for path in &event.paths {
-            // Of the folders around the root: where it leads is looked at in any case.
+            // This is an event in the folders around the root, which is checked in any case.
             let Ok(below) = path.strip_prefix(root) else { continue };
             if below.as_os_str().is_empty() || below.iter().any(is_hidden) {
                 continue;
@@ -349,7 +350,7 @@ impl Batch {
         let is_more_than_a_file = now.as_ref().is_some_and(|now| !now.is_file());
         let metadata_alone = matches!(kind, EventKind::Modify(ModifyKind::Metadata(_)));
         if is_more_than_a_file && metadata_alone {
-            // Every rsync touches the dates of folders. What can no longer be read is no longer public.
+            // Every rsync changes the dates of folders. A folder that can no longer be read is no longer public.
             self.everything |= fs::read_dir(path).is_err();
             return;
         }
@@ -370,7 +371,7 @@ impl Batch {
     }
 }
 
-/// A page that answers for whatever is not there.
+/// Returns whether a page answers for paths that have no file.
 fn answers_for_others(below: &Path, shared: &Shared) -> bool {
     let is_error_page =
         |name: &str| name.strip_suffix(".html").is_some_and(|status| matches!(status, "403" | "404" | "410" | "50x" | "500"));

@@ -9,17 +9,18 @@ use std::borrow::Cow;
 use memchr::{memchr, memchr_iter};
 use smallvec::SmallVec;
 
-/// Tags, comments and the like that are looked at: some times what the longest heads have. A page of angle brackets costs no more.
+/// The most tags, comments and the like that are read: a few times as many as the longest heads have. A page full of angle brackets costs
+/// no more.
 const MARKUP_MAX: usize = 512;
 
-/// Attributes of one tag that are read; those behind them are left out.
+/// The most attributes of one tag that are read; later ones are ignored.
 const ATTRIBUTES_MAX: usize = 32;
 
-/// The start tags in the head of a page.
+/// An iterator over the start tags in the head of a page.
 #[derive(Debug, Clone)]
 pub(super) struct Head<'a> {
     rest: &'a [u8],
-    /// How much more markup is looked at.
+    /// How much more markup is read.
     left: usize,
 }
 
@@ -30,16 +31,16 @@ pub(super) struct Tag<'a> {
     attributes: Attributes<'a>,
 }
 
-/// Names and values as they are written.
+/// The names and values as they are written.
 type Attributes<'a> = SmallVec<[(&'a [u8], &'a [u8]); 8]>;
 
-/// What may stand in a head and say something.
+/// The elements of a head that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Name {
     Link,
     Script,
     Base,
-    /// Allowed there, and of no interest.
+    /// An element that is allowed in a head, and of no interest.
     Other,
 }
 
@@ -48,12 +49,12 @@ impl<'a> Head<'a> {
         Self { rest: page, left: MARKUP_MAX }
     }
 
-    /// Goes on behind the next of these bytes; at the end, if there is none.
+    /// Moves past the next of these bytes; to the end, if there is none.
     fn skip_past(&mut self, byte: u8) {
         self.rest = memchr(byte, self.rest).map_or(&[], |at| &self.rest[at + 1..]);
     }
 
-    /// Behind `<!--`.
+    /// Moves past a comment, after its `<!--`.
     fn skip_comment(&mut self) {
         // `<!-->` and `<!--->` are whole comments.
         for abrupt in [&b">"[..], b"->"] {
@@ -67,7 +68,7 @@ impl<'a> Head<'a> {
         self.rest = memchr_iter(b'-', text).find_map(end).unwrap_or_default();
     }
 
-    /// Behind the start tag of an element whose content is no markup: to its end tag.
+    /// Moves past an element whose content is not markup: from after its start tag to its end tag.
     fn skip_content(&mut self, name: &[u8]) {
         let text = self.rest;
         let is_end = |at: &usize| {
@@ -80,7 +81,7 @@ impl<'a> Head<'a> {
         self.skip_past(b'>');
     }
 
-    /// The attributes of a tag, behind its name (HTML §13.2.5.32 and following). `None`: the tag does not end.
+    /// Reads the attributes of a tag, after its name (HTML §13.2.5.32 and following). Returns `None` if the tag does not end.
     fn attributes(&mut self) -> Option<Attributes<'a>> {
         let mut attributes = Attributes::new();
         loop {
@@ -89,7 +90,7 @@ impl<'a> Head<'a> {
                 self.rest = &self.rest[1..];
                 return Some(attributes);
             }
-            // An equals sign at the beginning is of the name.
+            // An equals sign at the beginning belongs to the name.
             let from = self.rest;
             let equals = usize::from(from.starts_with(b"="));
             self.rest = &from[equals..];
@@ -180,18 +181,19 @@ impl<'a> Iterator for Head<'a> {
 }
 
 impl<'a> Tag<'a> {
-    /// The value of an attribute; empty if it has none. Of several with one name the first counts.
+    /// Returns the value of an attribute; empty if it has none. Of several with one name the first counts.
     pub(super) fn attribute(&self, name: &str) -> Option<Cow<'a, [u8]>> {
         self.attributes.iter().find(|(known, _)| known.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| decoded(value))
     }
 
-    /// Whether an attribute is there.
+    /// Returns whether there is an attribute of this name.
     pub(super) fn has(&self, name: &str) -> bool {
         self.attributes.iter().any(|(known, _)| known.eq_ignore_ascii_case(name.as_bytes()))
     }
 }
 
-/// A value whose ampersands are themselves again, which is what references in addresses stand for. Others are left as they are.
+/// Returns a value with its escaped ampersands decoded: these are the character references that occur in addresses. Others are left as they
+/// are.
 fn decoded(value: &[u8]) -> Cow<'_, [u8]> {
     const AMPERSANDS: [&[u8]; 5] = [b"&amp;", b"&#38;", b"&#038;", b"&#x26;", b"&#X26;"];
     let Some(first) = memchr(b'&', value) else { return Cow::Borrowed(value) };
@@ -204,7 +206,7 @@ fn decoded(value: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(text)
 }
 
-/// What separates attributes (HTML §13.2.5.32).
+/// Returns whether a byte separates attributes (HTML §13.2.5.32).
 const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0c)
 }
@@ -213,7 +215,7 @@ const fn is_space(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    /// Each link, script and base with its attributes.
+    /// Returns each link, script and base with its attributes.
     fn tags(page: &str) -> Vec<String> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Head::of(page.as_bytes())

@@ -23,30 +23,31 @@ use semantics::{
 
 use head::{Head, Name, Tag};
 
-/// Bytes of a page in which its head is looked for.
+/// How many bytes of a page are searched for its head.
 pub const HINTS_PAGE_BYTES_MAX: usize = 64 << 10;
-/// Hints that are kept of one page, and bytes of them; browsers bound both, too.
+/// The most hints that are kept of one page; browsers have a limit, too.
 pub const HINTS_MAX: usize = 16;
-/// See [`HINTS_MAX`].
+/// The most bytes of the hints of one page; browsers have a limit, too.
 pub const HINTS_BYTES_MAX: usize = 3 << 10;
-/// Bytes of one address.
+/// The most bytes of one address.
 const ADDRESS_BYTES_MAX: usize = 1 << 10;
 
-/// To whom hints are sent.
+/// The clients that hints are sent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum EarlyHints {
-    /// To nobody.
+    /// No client.
     Off,
-    /// To browsers that open a page over HTTP/2 or 3.
+    /// Browsers that open a page over HTTP/2 or 3.
     #[default]
     On,
-    /// Over HTTP/1.1 as well. Software between may take the first response that it sees for the answer.
+    /// Browsers that open a page over any version, including HTTP/1.1. Software in between may take the first response that it sees for the
+    /// answer.
     Http1,
 }
 
 impl EarlyHints {
-    /// Whether the client of a request takes hints: it is a browser that opens a page in a tab, and waits for it. Browsers ignore them
-    /// everywhere else. What is fetched on suspicion (`Sec-Purpose`) need not hurry.
+    /// Returns whether the client of a request uses hints: it is a browser that opens a page in a tab, and waits for it. Browsers ignore
+    /// them everywhere else. A page that is fetched before it is asked for (`Sec-Purpose`) need not hurry.
     #[must_use]
     pub fn are_for(self, method: &Method, version: Version, request: &HeaderMap) -> bool {
         let spoken = match self {
@@ -64,7 +65,7 @@ impl EarlyHints {
     }
 }
 
-/// One link of a hint, as it stands in `Link`.
+/// One link of a hint, as written in `Link`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hint {
     address: String,
@@ -79,14 +80,14 @@ impl fmt::Display for Hint {
 }
 
 impl Hint {
-    /// Bytes on the wire, with what parts it from the next.
+    /// Returns the bytes on the wire, with the separator from the next.
     fn len(&self) -> usize {
         self.address.len() + self.relation.len() + self.parameters.len() + "<>; rel=, ".len()
     }
 }
 
-/// The hints of a page under `target` (path and query) of `authority`, with these fields and this content. Only content without a coding can
-/// be read; of the rest the fields alone count.
+/// Returns the hints of a page under `target` (path and query) of `authority`, with these fields and this content. Content can be read only
+/// without a coding; otherwise the fields alone count.
 #[must_use]
 pub fn hints(authority: &str, target: &str, fields: &HeaderMap, content: &[u8]) -> Vec<Hint> {
     let mut found = Found { base: (authority, target), hints: Vec::new(), bytes: 0 };
@@ -107,7 +108,7 @@ pub fn hints(authority: &str, target: &str, fields: &HeaderMap, content: &[u8]) 
     found.hints
 }
 
-/// `Link` with these hints. `None` if there are none.
+/// Returns a `Link` field with these hints; `None` if there are none.
 #[must_use]
 pub fn link_field(hints: &[Hint]) -> Option<HeaderValue> {
     if hints.is_empty() {
@@ -117,7 +118,7 @@ pub fn link_field(hints: &[Hint]) -> Option<HeaderValue> {
     HeaderValue::from_str(&text.join(", ")).ok()
 }
 
-/// Hints as they are found, each once, within the bounds.
+/// A collection of hints, each once, within the bounds.
 struct Found<'a> {
     base: (&'a str, &'a str),
     hints: Vec<Hint>,
@@ -135,11 +136,11 @@ impl Found<'_> {
     }
 }
 
-/// What a link or a tag asks for.
+/// A link or a tag that asks for something to be loaded.
 struct Wish<'a> {
     address: Cow<'a, [u8]>,
     relation: &'static str,
-    /// `as`; empty where the relation needs none.
+    /// The value of `as`; empty where the relation needs none.
     destination: &'static str,
     cross_origin: Option<Cow<'a, [u8]>>,
     media_type: Option<Cow<'a, [u8]>>,
@@ -172,12 +173,12 @@ impl Wish<'_> {
     }
 }
 
-/// Whether this is a media type without parameters.
+/// Returns whether this is a media type without parameters.
 fn is_media_type(name: &[u8]) -> bool {
     name.contains(&b'/') && name.len() <= 64 && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"/+-.".contains(byte))
 }
 
-/// Where a reference leads, written so that it means the same on every page of the site.
+/// Returns the address of a reference, written so that it means the same on every page of the site.
 fn address(authority: &str, target: &str, reference: &[u8]) -> Option<String> {
     let reference = reference.trim_ascii();
     if reference.is_empty() || reference.len() > ADDRESS_BYTES_MAX {
@@ -193,7 +194,7 @@ fn address(authority: &str, target: &str, reference: &[u8]) -> Option<String> {
     (address.len() <= ADDRESS_BYTES_MAX && address.bytes().all(is_plain)).then_some(address)
 }
 
-/// An address on another host, if it is of the encrypted web.
+/// Returns an address on another host, if it uses HTTPS.
 fn elsewhere(reference: &str) -> Option<String> {
     let reference = reference.split('#').next()?;
     let rest = match reference.split_once("//")? {
@@ -205,12 +206,12 @@ fn elsewhere(reference: &str) -> Option<String> {
     (valid_authority(authority) && !authority.contains('@')).then(|| format!("https://{rest}"))
 }
 
-/// What may be preloaded: a preload as anything else does nothing, or is fetched in another way than it is used.
+/// Returns the destination, if it can be preloaded: a preload with another one does nothing, or is fetched in another way than it is used.
 fn destination(name: &[u8]) -> Option<&'static str> {
     ["style", "script", "font", "image"].into_iter().find(|known| name.eq_ignore_ascii_case(known.as_bytes()))
 }
 
-/// Whether a condition on media holds on every screen.
+/// Returns whether a condition on media is true on every screen.
 fn is_for_screens(media: Option<&[u8]>) -> bool {
     media.is_none_or(|media| {
         let media = media.trim_ascii();

@@ -7,14 +7,14 @@ use std::borrow::Cow;
 
 use super::DeltaSeconds;
 
-/// One directive.
+/// One directive of a `Cache-Control` line.
 #[derive(Debug)]
 pub(super) struct Directive<'a> {
-    /// In any case.
+    /// The name, in any case.
     pub(super) name: &'a [u8],
-    /// After the `=`, without quotes and escapes.
+    /// The argument after the `=`, without quotes and escapes.
     argument: Option<Cow<'a, [u8]>>,
-    /// Written as the grammar says, with nothing malformed beside it.
+    /// Whether it is written as the grammar says, with nothing malformed beside it.
     sound: bool,
 }
 
@@ -31,19 +31,19 @@ impl Directive<'_> {
         self.sound && self.argument.is_none()
     }
 
-    /// The argument as a lifetime; zero if it is anything but a whole number.
+    /// Returns the argument as a lifetime; zero if it is anything but a whole number.
     pub(super) fn lifetime(&self) -> DeltaSeconds {
         self.sound_argument().and_then(DeltaSeconds::parse).unwrap_or_default()
     }
 }
 
-/// The directives of one line.
+/// An iterator over the directives of one line.
 #[derive(Debug)]
 pub(super) struct Directives<'a> {
     rest: &'a [u8],
-    /// Something malformed was seen since the last comma.
+    /// Whether something malformed was seen since the last comma.
     malformed: bool,
-    /// A quote was opened and not closed: commas mean nothing any more.
+    /// Whether a quote was opened and not closed: commas after it no longer separate.
     unterminated: bool,
 }
 
@@ -66,7 +66,7 @@ impl<'a> Directives<'a> {
         token
     }
 
-    /// The quoted string that begins here, without its quotes; if it never ends, only the opening quote is consumed.
+    /// Returns the quoted string that begins here, without its quotes; if it never ends, only the opening quote is consumed.
     fn quoted(&mut self) -> Option<&'a [u8]> {
         self.skip(1);
         if self.unterminated {
@@ -88,7 +88,7 @@ impl<'a> Directives<'a> {
         Some(content)
     }
 
-    /// What follows a `=`.
+    /// Returns the argument that follows a `=`.
     fn argument(&mut self) -> Option<Cow<'a, [u8]>> {
         if self.rest.first() == Some(&b'"') {
             return self.quoted().map(unescape);

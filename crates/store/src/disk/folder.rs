@@ -18,25 +18,25 @@ const LOCK: &str = "lock";
 const SECRET: &str = "secret";
 const OBJECTS: &str = "objects";
 const TEMPORARY: &str = "tmp";
-/// What may lie in a folder of ours, `lost+found` because it may be the top of a disk.
+/// The names that may be in a folder of ours; `lost+found` is one because the folder may be the top of a disk.
 const OURS: [&str; 9] = [MARKER, LOCK, SECRET, OBJECTS, TEMPORARY, super::sites::FILE, super::PURGES, "purges.new", "lost+found"];
-/// Small files are read up to this length; ours are shorter.
+/// The most bytes of a small file that are read; ours are shorter.
 const SMALL: u64 = 4 << 20;
 
-/// The folder, held by this process for as long as this lives.
+/// The folder of the disk tier, held by this process for as long as this value lives.
 pub(crate) struct Folder {
     path: PathBuf,
-    /// The system lets go of it when the process ends, however it ends.
+    /// The lock file. The system releases the lock when the process ends, however it ends.
     _lock: File,
     pub(crate) secret: Secret,
-    /// How often the folder was opened, this time included: what is numbered by it is younger than all that was there before.
+    /// How often the folder was opened, this time included. Numbers that begin with it are younger than all that were there before.
     pub(crate) starts: u64,
-    /// What was in it could not be used, and why.
+    /// Why the earlier content could not be used, if so.
     pub(crate) emptied: Option<&'static str>,
 }
 
 impl Folder {
-    /// Takes the folder, makes what is missing, and empties it of what cannot be used.
+    /// Takes the folder, creates what is missing, and removes what cannot be used.
     pub(crate) fn open(path: &Path) -> Result<Self, Trouble> {
         let failed = |error: io::Error| Trouble::Unusable { dir: path.to_owned(), error: error.to_string() };
         create_dir(path, true).map_err(failed)?;
@@ -68,7 +68,8 @@ impl Folder {
         let starts = starts.filter(|_| emptied.is_none()).unwrap_or_default() + 1;
         let secret = secret.filter(|_| emptied.is_none());
         if secret.is_none() {
-            // What the old secret named cannot be found any more, nor what was purged, nor which number was which site's.
+            // Without the old secret, the stored responses cannot be found, nor is it known what was purged, nor which number belonged to
+            // which site.
             remove_tree(&objects)?;
             remove_file(&path.join(super::sites::FILE))?;
             remove_file(&path.join(super::PURGES))?;
@@ -86,17 +87,17 @@ impl Folder {
         Ok(Self { path: path.to_owned(), _lock: lock, secret, starts, emptied })
     }
 
-    /// The folder's own path.
+    /// Returns the path of the folder.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where files are written before they have a name.
+    /// Returns the path where a file is written before it has its final name.
     pub(crate) fn temporary(&self, sequence: u64) -> PathBuf {
         self.path.join(TEMPORARY).join(format!("{sequence:016x}"))
     }
 
-    /// Takes all stored responses out of the way, to be removed by whoever has the time. Returns where they are now.
+    /// Moves all stored responses away, to be removed when there is time. Returns their new path.
     pub(crate) fn empty(&self) -> io::Result<PathBuf> {
         let (objects, gone) = (self.path.join(OBJECTS), self.path.join(TEMPORARY).join(OBJECTS));
         remove_tree(&gone)?;
@@ -105,7 +106,7 @@ impl Folder {
         Ok(gone)
     }
 
-    /// One of the 256 folders of stored responses.
+    /// Returns the path of one of the 256 folders of stored responses.
     pub(crate) fn bucket(&self, bucket: u8) -> PathBuf {
         bucket_path(&self.path.join(OBJECTS), bucket)
     }
@@ -117,26 +118,26 @@ impl fmt::Debug for Folder {
     }
 }
 
-/// How a file is opened to be written that nobody else may read.
+/// Returns the options to create a file that nobody else may read.
 pub(crate) fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true).mode(0o600);
     options
 }
 
-/// Writes a small file whole or not at all, and onto the disk.
+/// Writes a small file whole or not at all, and waits until it is on the disk.
 pub(crate) fn write_small(dir: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
     let temporary = dir.join(TEMPORARY).join(name);
     let mut file = private().create(true).truncate(true).open(&temporary)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&temporary, dir.join(name))?;
-    // The new name, too. A system that cannot sync a folder has at least the file.
+    // This syncs the new name, too. A system that cannot sync a folder has at least the file.
     let _ = File::open(dir).and_then(|dir| dir.sync_all());
     Ok(())
 }
 
-/// A small file's bytes; `None` if there is no such file.
+/// Returns a small file's bytes; `None` if there is no such file.
 pub(crate) fn read_small(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -148,12 +149,12 @@ pub(crate) fn read_small(path: &Path) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
-/// A line behind its checksum: what a power cut tore is told from what was written.
+/// Returns a line after its checksum, so that a line torn by a power cut can be recognised.
 pub(crate) fn sealed(text: &str) -> String {
     format!("{:08x} {text}\n", crc32fast::hash(text.as_bytes()))
 }
 
-/// The text of a [`sealed`] line, if it is one.
+/// Returns the text of a [`sealed`] line, if it is one.
 pub(crate) fn unseal(line: &str) -> Option<&str> {
     let (sum, text) = line.split_once(' ')?;
     (sum.len() == 8 && u32::from_str_radix(sum, 16).ok()? == crc32fast::hash(text.as_bytes())).then_some(text)
@@ -177,7 +178,7 @@ fn create_dir(path: &Path, parents: bool) -> io::Result<()> {
     only_ours_to_write(path)
 }
 
-/// Somebody else who may write here could give our readers any page.
+/// Checks that nobody else may write here: they could give our readers any page.
 fn only_ours_to_write(path: &Path) -> io::Result<()> {
     let (folder, ourselves) = (fs::metadata(path)?, fs::metadata("/proc/self"));
     let foreign = ourselves.is_ok_and(|ourselves| ourselves.uid() != folder.uid());
@@ -188,7 +189,7 @@ fn only_ours_to_write(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether nothing lies in it that we did not put there. The marker alone would not do: a start that was cut short has none.
+/// Returns whether the folder holds only names that we put there. The marker alone is not enough: a start that was cut short has none.
 fn is_ours(path: &Path) -> io::Result<bool> {
     if path.join(MARKER).is_file() {
         return Ok(true);
@@ -268,7 +269,7 @@ mod tests {
             drop(Folder::open(&path).expect("opened"));
             fs::create_dir_all(path.join(shared)).expect("there");
             fs::set_permissions(path.join(shared), fs::Permissions::from_mode(0o777)).expect("ours");
-            // What is temporary is made anew each time.
+            // The folder of temporary files is created again each time.
             assert_eq!(Folder::open(&path).is_ok(), shared == "tmp", "{shared}");
         }
     }

@@ -18,34 +18,34 @@ use std::os::unix::fs::FileExt;
 use crate::purge::Generation;
 use crate::resource::Scope;
 
-/// Of this layout. Another one is another version's file: a miss, and removed.
+/// The version of this layout. A file with another one belongs to another version: it is a miss, and is removed.
 pub(crate) const VERSION: u16 = 1;
-/// Bytes of body under one checksum: a range is verified without reading the whole.
+/// The bytes of the body under one checksum: a range is verified without reading the whole.
 pub(crate) const PIECE: usize = 64 << 10;
-/// Longest head that is written or believed, its checksums of pieces aside. Heads of origins and keys are kilobytes.
+/// The longest head that is written or accepted, without the checksums of pieces. Heads of origins and keys are kilobytes.
 pub(crate) const HEAD_MAX: usize = 4 << 20;
-/// Bytes of the footer.
+/// The bytes of the footer.
 pub(crate) const FOOTER: usize = 64;
 
 const MAGIC: [u8; 8] = *b"seawall\x1a";
 
-/// Everything about a stored response but its body.
+/// All data about a stored response except its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) key: Box<[u8]>,
     pub(crate) scope: Scope,
     pub(crate) begun: Generation,
-    /// Which file this is, of all that were ever written to the folder.
+    /// The number of the file, unique among all that were ever written to the folder.
     pub(crate) sequence: u64,
-    /// What [`Record::encode`](crate::Record::encode) wrote.
+    /// The record, as [`Record::encode`](crate::Record::encode) wrote it.
     pub(crate) record: Vec<u8>,
     pub(crate) body_len: u64,
-    /// A checksum for each [`PIECE`] of the body; the last one may be shorter.
+    /// The checksums, one for each [`PIECE`] of the body; the last piece may be shorter.
     pub(crate) pieces: Vec<u32>,
 }
 
 impl Head {
-    /// What stands behind the body: head and footer. `None` if it is longer than would be believed.
+    /// Returns the bytes that follow the body: head and footer. `None` if they are too long to be accepted when they are read.
     pub(crate) fn tail(&self) -> Option<Vec<u8>> {
         let mut out = Vec::with_capacity(self.key.len() + self.scope.url.len() + self.record.len() + self.pieces.len() * 4 + 256);
         out.extend_from_slice(&self.key);
@@ -80,7 +80,7 @@ impl Head {
         Some(out)
     }
 
-    /// Reads and verifies the tail of an open file; the body is not looked at. `Ok(None)`: this is no file of ours, or a damaged one.
+    /// Reads and verifies the tail of an open file, without the body. `Ok(None)`: this is not a file of ours, or a damaged one.
     pub(crate) fn read(file: &File) -> io::Result<Option<Self>> {
         let length = file.metadata()?.len();
         let Some(at) = length.checked_sub(FOOTER as u64) else { return Ok(None) };
@@ -102,7 +102,7 @@ impl Head {
     }
 }
 
-/// The checksums of a body that comes in chunks.
+/// Computes the checksums of a body that comes in chunks.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces {
     done: Vec<u32>,
@@ -111,12 +111,12 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    /// Of a body that is here.
+    /// Returns the checksums of a whole body.
     pub(crate) fn of(body: &[u8]) -> Vec<u32> {
         body.chunks(PIECE).map(crc32fast::hash).collect()
     }
 
-    /// The next bytes.
+    /// Adds the next bytes.
     pub(crate) fn push(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let (now, later) = bytes.split_at(bytes.len().min(PIECE - self.filled));
@@ -129,7 +129,7 @@ impl Pieces {
         }
     }
 
-    /// The body is at its end.
+    /// Ends the body, and returns the checksums.
     pub(crate) fn finish(mut self) -> Vec<u32> {
         if self.filled > 0 {
             self.close();
@@ -143,7 +143,7 @@ impl Pieces {
     }
 }
 
-/// The last bytes of a file, believed.
+/// The last bytes of a file, verified.
 struct Footer {
     site: u16,
     key: usize,
@@ -204,7 +204,7 @@ impl Footer {
     }
 }
 
-/// Takes numbers and bytes from the front, as far as there are any.
+/// Takes numbers and bytes from the front, as long as there are enough.
 struct Cursor<'a>(&'a [u8]);
 
 impl<'a> Cursor<'a> {

@@ -23,14 +23,14 @@ use smallvec::SmallVec;
 use super::folder::Folder;
 use crate::hash::{AsIs, KeyHash};
 
-/// What a disk hands out: sizes are counted in whole blocks.
+/// The unit of space on a disk: sizes are counted in whole blocks.
 const BLOCK: u64 = 4 << 10;
-/// The table's own default share of what was asked for again: see [`Index::settle`].
+/// The share of the table for keys that were asked for again, by the table's own default: see [`Index::settle`].
 const HOT: f64 = 0.97;
 /// How many times in a row one write may give another key its second chance.
 const CHANCES: usize = 8;
 
-/// One file.
+/// One file of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct File {
     pub(crate) sequence: u64,
@@ -42,7 +42,7 @@ impl File {
         Self { sequence, blocks: u32::try_from(bytes.div_ceil(BLOCK)).unwrap_or(u32::MAX) }
     }
 
-    /// What it takes on the disk.
+    /// Returns the bytes that the file takes on the disk.
     pub(crate) const fn bytes(self) -> u64 {
         self.blocks as u64 * BLOCK
     }
@@ -51,7 +51,7 @@ impl File {
 /// The files of one key, newest first.
 pub(crate) type Files = SmallVec<[File; 1]>;
 
-/// Names one file.
+/// The identity of one file: its key's hash and its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileId {
     pub(crate) hash: KeyHash,
@@ -68,7 +68,7 @@ impl FileId {
         folder.bucket(self.bucket()).join(format!("{first:016x}{second:016x}-{:016x}", self.sequence))
     }
 
-    /// What a name says; `None` if it is none that [`path`](Self::path) makes.
+    /// Reads a file name; returns `None` if [`path`](Self::path) does not make such a name.
     pub(crate) fn parse(name: &str) -> Option<Self> {
         let (hash, sequence) = name.split_once('-')?;
         let (first, second) = hash.split_at_checked(16)?;
@@ -80,12 +80,12 @@ impl FileId {
     }
 }
 
-/// See the module.
+/// The index of the files on the disk; see the module.
 pub(crate) struct Index {
     table: Cache<KeyHash, Files, Weigh, AsIs, Pushed>,
-    /// Taken for every change, never while the disk is asked for anything.
+    /// The lock for every change. It is never held during an operation of the disk.
     edit: Mutex<Edit>,
-    /// What the table pushed out, or replaced, in the change under way.
+    /// The files that the table pushed out, or replaced, during the current change.
     pushed: Arc<Mutex<Vec<(KeyHash, Files)>>>,
     found_any: AtomicBool,
     variants_max: usize,
@@ -95,14 +95,15 @@ pub(crate) struct Index {
 
 #[derive(Default)]
 struct Edit {
-    /// What the listing has found so far. Emptied for good when it ends.
+    /// The files that the listing has found so far. It is emptied for good when the listing ends.
     found: HashMap<KeyHash, Files, AsIs>,
-    /// Keys that were forgotten before their folder was listed, and up to which number: what is found of them is not to come back.
+    /// Keys that were forgotten before their folder was listed, and up to which number: files of theirs that are found later must not come
+    /// back.
     forgotten: HashMap<KeyHash, u64, AsIs>,
     held: Held,
 }
 
-/// How much there is.
+/// The number and size of the files in the index.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Held {
     pub(crate) files: u64,
@@ -114,7 +115,7 @@ impl Index {
         let objects_max = objects_max.max(1);
         let pushed = Arc::default();
         let options = OptionsBuilder::new()
-            // One lock: it is taken for misses of the memory tier, and for nothing else.
+            // There is one lock: it is taken for misses of the memory tier, and for nothing else.
             .shards(1)
             .estimated_items_capacity(objects_max.min(16_384))
             .weight_capacity(size_max)
@@ -125,9 +126,9 @@ impl Index {
         Self { table, edit: Mutex::default(), pushed, found_any: AtomicBool::new(false), variants_max, objects_max, size_max }
     }
 
-    /// The files of a key. Being asked keeps them from being evicted.
+    /// Returns the files of a key. The lookup keeps them from being evicted.
     pub(crate) fn files(&self, hash: KeyHash) -> Files {
-        // Asked first: what moves from one to the other meanwhile must not be missed in both.
+        // This is read first: a file that moves from one to the other meanwhile must not be missed in both.
         let found_any = self.found_any.load(Ordering::Acquire);
         if let Some(files) = self.table.get(&hash) {
             return files;
@@ -136,11 +137,11 @@ impl Index {
             return Files::new();
         }
         let edit = self.edit.lock();
-        // It may have moved on meanwhile.
+        // It may have moved meanwhile.
         edit.found.get(&hash).cloned().or_else(|| self.table.get(&hash)).unwrap_or_default()
     }
 
-    /// Whether there is such a file. Says nothing about its popularity.
+    /// Returns whether there is such a file, without counting as a use of it.
     pub(crate) fn contains(&self, id: FileId) -> bool {
         self.peek(&self.edit.lock(), id.hash).iter().any(|file| file.sequence == id.sequence)
     }
@@ -149,7 +150,7 @@ impl Index {
         self.edit.lock().held
     }
 
-    /// Adds a file that has just been written, if `alive` still says so. Returns what has to be unlinked: evicted files, or this one.
+    /// Adds a file that has just been written, if `alive` still says so. Returns the files to unlink: evicted ones, or this one.
     pub(crate) fn add(&self, id: FileId, bytes: u64, alive: impl FnOnce() -> bool, in_memory: impl Fn(KeyHash) -> bool) -> Vec<FileId> {
         let mut edit = self.edit.lock();
         if !alive() {
@@ -169,15 +170,15 @@ impl Index {
         gone
     }
 
-    /// Forgets one file. Returns it if it was there, to be unlinked. `kill` says which, and is called between changes: a writer cannot add a
-    /// file that it has just forbidden.
+    /// Forgets one file. Returns it if it was there, to be unlinked. `kill` says which, and is called between changes: a writer cannot add
+    /// a file that `kill` has just forbidden.
     pub(crate) fn take(&self, hash: KeyHash, kill: impl FnOnce() -> Option<u64>) -> Vec<FileId> {
         let mut edit = self.edit.lock();
         let Some(sequence) = kill() else { return Vec::new() };
         self.take_some(&mut edit, hash, |file| file.sequence == sequence)
     }
 
-    /// Forgets all files of a key up to a number, those included that no listing has found yet. Returns those that were there.
+    /// Forgets all files of a key up to a number, including those that no listing has found yet. Returns those that were there.
     pub(crate) fn take_all(&self, hash: KeyHash, until: u64, unlisted: bool) -> Vec<FileId> {
         let mut edit = self.edit.lock();
         if unlisted {
@@ -199,13 +200,13 @@ impl Index {
         } else if found {
             edit.found.insert(hash, kept);
         } else {
-            // By less: nobody is pushed out.
+            // The new list is shorter, so nothing is pushed out.
             self.replace(hash, kept);
         }
         gone.iter().map(|file| FileId { hash, sequence: file.sequence }).collect()
     }
 
-    /// Notes what a listing found. Returns what is too much.
+    /// Adds the files that a listing found. Returns those that exceed the limit.
     pub(crate) fn note(&self, listed: Vec<(FileId, u64)>) -> Vec<FileId> {
         let mut edit = self.edit.lock();
         self.found_any.store(true, Ordering::Release);
@@ -234,9 +235,9 @@ impl Index {
         excess
     }
 
-    /// The listing is complete: all that was found can be evicted from now on. Returns what does not fit.
+    /// Ends the listing: from now on, all files that it found can be evicted. Returns the files that do not fit.
     ///
-    /// The table takes what comes first as hot. So the newest that fill its hot part come first, then the rest, both from old to new: the
+    /// The table takes the first entries as hot. So the newest that fill its hot part come first, then the rest, both from old to new: the
     /// rest is evicted first, and in the order in which it came.
     pub(crate) fn settle(&self) -> Vec<FileId> {
         let mut order: Vec<(u64, KeyHash, u64)> = {
@@ -247,7 +248,7 @@ impl Index {
         order.sort_unstable_by_key(|(sequence, ..)| *sequence);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a share of a size")]
         let hot = (self.size_max as f64 * HOT) as u64;
-        // What was written meanwhile is in it already.
+        // Files written meanwhile are in it already.
         let mut room = hot.saturating_sub(self.table.weight());
         let fits = |(.., weight): &&(u64, KeyHash, u64)| {
             let fits = *weight <= room;
@@ -270,7 +271,7 @@ impl Index {
         gone
     }
 
-    /// The disk has less room than was thought: keep a sixteenth less than there is. Returns what has to go.
+    /// Lowers the limit to a sixteenth less than there is now, because the disk has less room than expected. Returns the files to unlink.
     pub(crate) fn shrink(&self) -> Vec<FileId> {
         let mut edit = self.edit.lock();
         let mut gone = Vec::new();
@@ -288,8 +289,8 @@ impl Index {
         edit.found.get(&hash).cloned().or_else(|| self.table.peek(&hash)).unwrap_or_default()
     }
 
-    /// Puts an entry into the table, in place of one that may be there. What is replaced is told to the table's owner like what is evicted,
-    /// but nothing of it is gone.
+    /// Puts the files of a key into the table, and replaces those that may be there. The table reports replaced files to its owner like
+    /// evicted ones, although none of them is gone.
     fn replace(&self, hash: KeyHash, files: Files) {
         let before = self.table.peek(&hash);
         self.table.insert(hash, files);
@@ -301,7 +302,7 @@ impl Index {
         }
     }
 
-    /// Accounts for what the table pushed out; puts back what is in memory.
+    /// Accounts for the files that the table pushed out, and puts back those that are in memory.
     fn collect(&self, edit: &mut Edit, gone: &mut Vec<FileId>, in_memory: impl Fn(KeyHash) -> bool) {
         let mut chances = CHANCES;
         loop {

@@ -23,32 +23,32 @@ use parking_lot::{Condvar, Mutex};
 use thiserror::Error;
 use tokio::sync::oneshot;
 
-/// Threads. More do not make a disk faster, and each holds a stack.
+/// The number of threads. More do not make a disk faster, and each has a stack.
 pub(crate) const THREADS: usize = 2;
-/// Reads that may wait, some 200 bytes each. At a tenth of a millisecond each, the last one waits for 50 ms.
+/// The most reads that may wait, some 200 bytes each. At a tenth of a millisecond each, the last one waits for 50 ms.
 pub(crate) const READS_MAX: usize = 1_024;
-/// Bytes of writes that may wait or be under way.
+/// The most bytes of writes that may wait or be running.
 pub(crate) const WRITE_BYTES_MAX: u64 = 64 << 20;
-/// Writes that may wait, whatever they weigh: unlinking weighs nothing.
+/// The most writes that may wait, whatever they weigh: unlinking weighs nothing.
 pub(crate) const WRITES_MAX: usize = 16_384;
-/// Reads that may overtake a waiting write: a crowd of readers must not keep a response off the disk for good.
+/// The most reads that may overtake a waiting write: many readers must not keep a response off the disk for good.
 const OVERTAKING_MAX: usize = 16;
-/// How long a pool that is merely dropped waits for its writes.
+/// How long a pool that is dropped without being closed waits for its writes.
 const DROP_WAIT: Duration = Duration::from_secs(5);
 
-/// The queue takes no more. A read is to be treated as a miss, a write as lost.
+/// The queue accepts no more jobs. A read then counts as a miss, a write as lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the disk is busy: its queue is full")]
 pub(crate) struct Busy;
 
-/// The threads and their queues. Dropping it waits some seconds for the writes; [`close`](Self::close) says how long.
+/// The threads and their queues. Dropping it waits some seconds for the writes; [`close`](Self::close) takes the time as an argument.
 pub(crate) struct Io {
     pool: Arc<Pool>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl Io {
-    /// Starts the threads. Fails if the system gives none.
+    /// Starts the threads. Fails if the system does not start them.
     pub(crate) fn start() -> io::Result<Self> {
         let io = Self { pool: Arc::default(), threads: Mutex::default() };
         for number in 1..=THREADS {
@@ -66,7 +66,7 @@ impl Io {
         Ok(io)
     }
 
-    /// Queues a job that somebody waits for. It is not begun any more once its [`Done`] is dropped.
+    /// Queues a job that somebody waits for. The job is not begun after its [`Done`] is dropped.
     pub(crate) fn read<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> Result<Done<T>, Busy> {
         let (done, waiting) = oneshot::channel();
         let job: Job = Box::new(move || {
@@ -85,7 +85,7 @@ impl Io {
     }
 
     /// Queues a job that keeps `bytes` in memory until it is done. It runs after all writes queued before it, even if its [`Done`] is
-    /// dropped. A single one that is heavier than the bound is taken if it is alone.
+    /// dropped. A job heavier than the bound is accepted if it is alone.
     pub(crate) fn write<T: Send + 'static>(&self, bytes: u64, job: impl FnOnce() -> T + Send + 'static) -> Result<Done<T>, Busy> {
         let (done, waiting) = oneshot::channel();
         let job: Job = Box::new(move || {
@@ -103,8 +103,8 @@ impl Io {
         Ok(Done(waiting))
     }
 
-    /// Whether half of the room for writes is free. If not, wakes the caller when it is, or when the pool is closed. For those who can
-    /// wait instead of losing a write: bodies on their way in, whose origin waits with them.
+    /// Returns whether half of the room for writes is free. If not, wakes the caller when it is, or when the pool is closed. It is for
+    /// callers that can wait instead of losing a write: bodies on their way in, whose origin waits with them.
     pub(crate) fn poll_room(&self, cx: &Context<'_>) -> Poll<()> {
         let mut queues = self.pool.queues.lock();
         if queues.has_room() {
@@ -116,7 +116,8 @@ impl Io {
         Poll::Pending
     }
 
-    /// The same for reads: for bodies on their way out, which must not break off because others read as well.
+    /// Returns whether half of the room for reads is free, like [`poll_room`](Self::poll_room). It is for bodies on their way out, which
+    /// must not break off because others read as well.
     pub(crate) fn poll_read_room(&self, cx: &Context<'_>) -> Poll<()> {
         let mut queues = self.pool.queues.lock();
         if queues.has_read_room() {
@@ -128,7 +129,7 @@ impl Io {
         Poll::Pending
     }
 
-    /// Takes no more jobs, waits until those queued are done, at most for `wait`, and drops the rest. Returns whether there was no rest.
+    /// Accepts no more jobs, waits for the queued ones, at most for `wait`, and drops the rest. Returns whether all were done.
     pub(crate) fn close(&self, wait: Duration) -> bool {
         let mut queues = self.pool.queues.lock();
         queues.closing = true;
@@ -152,12 +153,12 @@ impl Io {
         drained
     }
 
-    /// Whether it takes no more jobs for good.
+    /// Returns whether the pool is closed, and accepts no more jobs for good.
     pub(crate) fn is_closed(&self) -> bool {
         self.pool.queues.lock().closing
     }
 
-    /// Bytes of writes that wait or are under way.
+    /// Returns the bytes of writes that wait or are running.
     pub(crate) fn write_bytes(&self) -> u64 {
         self.pool.queues.lock().write_bytes
     }
@@ -169,7 +170,7 @@ impl Drop for Io {
     }
 }
 
-/// What a job will have returned; `None` if it never will, because the pool was closed or the job panicked. Cancel-safe.
+/// The future result of a job; `None` if there never will be one, because the pool was closed or the job panicked. Cancel-safe.
 #[derive(Debug)]
 pub(crate) struct Done<T>(oneshot::Receiver<T>);
 
@@ -182,7 +183,7 @@ impl<T> Future for Done<T> {
 }
 
 impl<T> Done<T> {
-    /// Waits on this thread.
+    /// Waits on this thread for the result.
     #[cfg(test)]
     pub(crate) fn wait(self) -> Option<T> {
         self.0.blocking_recv().ok()
@@ -199,9 +200,9 @@ struct Write {
 #[derive(Default)]
 struct Pool {
     queues: Mutex<Queues>,
-    /// There is work, or no more will come.
+    /// Signals that there is work, or that no more will come.
     work: Condvar,
-    /// A thread has ended.
+    /// Signals that a thread has ended.
     gone: Condvar,
 }
 
@@ -209,15 +210,15 @@ struct Pool {
 struct Queues {
     reads: VecDeque<Job>,
     writes: VecDeque<Write>,
-    /// Of `writes` and of the one under way.
+    /// The bytes of `writes` and of the running one.
     write_bytes: u64,
-    /// A thread is writing: the other reads.
+    /// Whether one thread is writing; the other then only reads.
     writing: bool,
-    /// Reads begun since the oldest write began to wait.
+    /// The number of reads begun since the oldest write began to wait.
     overtaking: usize,
-    /// Who waits for room: at most one for each body on its way in.
+    /// The tasks that wait for room for writes: at most one for each body on its way in.
     waiting: Vec<Waker>,
-    /// And for room among the reads: at most one for each body on its way out.
+    /// The tasks that wait for room for reads: at most one for each body on its way out.
     reading: Vec<Waker>,
     closing: bool,
     threads: usize,
@@ -270,7 +271,7 @@ impl Pool {
         self.gone.notify_all();
     }
 
-    /// A job that panics is lost, and its waiter told so; the thread and the other jobs go on.
+    /// Runs a job. A job that panics is lost, and its waiter is told; the thread and the other jobs go on.
     fn run(&self, next: Next) {
         let (job, written) = match next {
             Next::Read(job) => (job, None),
@@ -285,7 +286,7 @@ impl Pool {
             return;
         };
         queues.writing = false;
-        // A closed pool has forgotten its writes, and this one with them.
+        // A closed pool has dropped its writes, and this one with them.
         queues.write_bytes = queues.write_bytes.saturating_sub(bytes);
         let woken = if queues.has_room() { std::mem::take(&mut queues.waiting) } else { Vec::new() };
         let more = !queues.writes.is_empty() || queues.closing;

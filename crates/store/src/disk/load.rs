@@ -15,7 +15,8 @@ use crate::hash::{AsIs, KeyHash};
 use crate::resource::{Resource, Stored};
 use crate::wakers::{self, Place, Wakers};
 
-/// The readings under way. At most as many as the disk's queue takes; each of 200 bytes, and the responses it has just read.
+/// The reads that are running. There are at most as many as the disk's queue accepts, each with 200 bytes and the responses that it has
+/// just read.
 pub(crate) struct Loads<R> {
     open: Mutex<HashMap<KeyHash, Arc<Load<R>>, AsIs>>,
 }
@@ -26,7 +27,7 @@ struct Load<R> {
 }
 
 struct State<R> {
-    /// Kept, or the job would not be begun.
+    /// The job's handle. It is kept, or the job would not be begun.
     job: Option<Done<()>>,
     read: Option<Vec<Stored<R>>>,
     promoted: Option<Arc<Resource<R>>>,
@@ -41,7 +42,7 @@ impl<R> Default for Loads<R> {
     }
 }
 
-/// Where the job puts what it has read. Dropped without having got anything, it lets everybody go without.
+/// The place where the job puts what it has read. When it is dropped empty, all who wait go on without a result.
 pub(crate) struct Slot<R>(Arc<Load<R>>);
 
 impl<R> Slot<R> {
@@ -61,7 +62,8 @@ impl<R> Drop for Slot<R> {
 }
 
 impl<R> Loads<R> {
-    /// Waits for a reading of this key and for what `promote` makes of it; begins it with `begin`, if nobody has. `None` as well if the disk
+    /// Waits for a read of this key and for what `promote` makes of it; begins the read with `begin`, if nobody has. Also returns `None` if
+    /// the disk is busy. Cancel-safe.
     /// is busy. Cancel-safe.
     pub(crate) async fn join(
         &self,
@@ -114,7 +116,7 @@ impl<R> Waiting<'_, R> {
             drop(before);
             return Poll::Pending;
         }
-        // Under the lock: the others wait for the one who does it.
+        // This happens under the lock: the others wait for the task that does it.
         if let Some(read) = state.read.take() {
             state.promoted = promote(read);
         }

@@ -10,7 +10,7 @@ const NONE: u64 = 0;
 const QUEUED: u64 = 1;
 const WRITTEN: u64 = 2;
 const DEAD: u64 = 3;
-/// Never to be written: the caller said so.
+/// The state of a response that is never to be written, because the caller said so.
 const OFF: u64 = 4;
 const BITS: u32 = 3;
 
@@ -19,49 +19,49 @@ const BITS: u32 = 3;
 pub(crate) struct Mark(AtomicU64);
 
 impl Mark {
-    /// Of a response that was read from the file of this number.
+    /// Creates the mark of a response that was read from the file of this number.
     pub(crate) const fn written(sequence: u64) -> Self {
         Self(AtomicU64::new(sequence << BITS | WRITTEN))
     }
 
-    /// It was read from the file of this number.
+    /// Notes that the response was read from the file of this number.
     pub(crate) fn set_written(&self, sequence: u64) {
         self.0.store(sequence << BITS | WRITTEN, Ordering::Release);
     }
 
-    /// It will not be written.
+    /// Notes that the response must never be written.
     pub(crate) fn keep_off(&self) {
         self.0.store(OFF, Ordering::Relaxed);
     }
 
-    /// It is about to be queued under this number. `false` if it is not to be written.
+    /// Notes that the response is about to be queued under this number. Returns `false` if it must not be written.
     pub(crate) fn queue(&self, sequence: u64) -> bool {
         self.0.compare_exchange(NONE, sequence << BITS | QUEUED, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    /// The queue did not take it, or it could not be written.
+    /// Notes that the queue did not accept the response, or that it could not be written.
     pub(crate) fn unqueue(&self) {
         let _ = self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, |word| (word & 7 == QUEUED).then_some(NONE));
     }
 
-    /// Its file stands. `false` if it was marked dead before: then the file must go.
+    /// Notes that the file is complete. Returns `false` if the response was marked dead before: then the file must be removed.
     pub(crate) fn write(&self) -> bool {
         let written = |word| (word & 7 == QUEUED).then_some((word & !7) | WRITTEN);
         self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, written).is_ok()
     }
 
-    /// It has been taken out of the store. The number of its file, if that is written.
+    /// Notes that the response was taken out of the store. Returns the number of its file, if that is written.
     pub(crate) fn kill(&self) -> Option<u64> {
         let word = self.0.swap(DEAD, Ordering::AcqRel);
         (word & 7 == WRITTEN).then_some(word >> BITS)
     }
 
-    /// Whether it was taken out of the store.
+    /// Returns whether the response was taken out of the store.
     pub(crate) fn is_dead(&self) -> bool {
         self.0.load(Ordering::Acquire) & 7 == DEAD
     }
 
-    /// The number of its file, if that is written.
+    /// Returns the number of the file, if that is written.
     pub(crate) fn sequence(&self) -> Option<u64> {
         let word = self.0.load(Ordering::Acquire);
         (word & 7 == WRITTEN).then_some(word >> BITS)

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The store decides, this obeys: what is stored in memory is written here as well, what is replaced or purged there is unlinked here, and
-//! what memory has lost is read back. All of it on threads of its own (`io.rs`); between them and a worker stands a [mark](mark) on each
+//! what memory has lost is read back. All of it on threads of its own (`io.rs`); between them and a worker stands a [mark] on each
 //! response.
 //!
 //! **Nothing stored is synced.** `kill -9` cannot hurt what the system has in its memory, and a file gets its name only when it is whole.
@@ -34,24 +34,25 @@ use thiserror::Error;
 
 pub use sites::{NumbersSpent, SiteNumber, SiteNumbers};
 
-/// Where the purge log is.
+/// The name of the purge log.
 const PURGES: &str = "purges";
 
-/// The disk tier that a store is to have.
+/// The options of a store's disk tier.
 #[derive(Clone)]
 pub struct DiskOptions {
-    /// Its folder. Made if missing; must be empty or a cache of ours.
+    /// The folder. It is created if missing; else it must be empty or a cache of ours.
     pub dir: PathBuf,
-    /// Bytes of files, in whole blocks of 4 KiB.
+    /// The most bytes of files, in whole blocks of 4 KiB.
     pub size_max: u64,
-    /// Files; at most some 110 bytes of memory each. A file counts with at least `size_max / objects_max` bytes, so that it holds.
+    /// The most files, at some 110 bytes of memory each. To keep to that, a file counts with at least `size_max / objects_max` bytes.
     pub objects_max: usize,
-    /// Told what an operator should know: once per event, from any thread, never for each response.
+    /// A function that is told what an operator should know: once per event, from any thread, never for each response.
     pub report: Arc<dyn Fn(&Trouble) + Send + Sync>,
 }
 
 impl DiskOptions {
-    /// A folder of so many bytes, with room for 250,000 files (27 MB of memory if there are that many), telling nobody.
+    /// Creates options for a folder of so many bytes, with room for 250,000 files (27 MB of memory if there are that many), that report to
+    /// nobody.
     #[must_use]
     pub fn new(dir: PathBuf, size_max: u64) -> Self {
         Self { dir, size_max, objects_max: 250_000, report: Arc::new(|_| {}) }
@@ -64,7 +65,7 @@ impl fmt::Debug for DiskOptions {
     }
 }
 
-/// What an operator should know about the disk tier. None of it keeps the server from serving.
+/// An event of the disk tier that an operator should know. None of them keeps the server from serving.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Trouble {
     /// The folder cannot be used.
@@ -72,7 +73,7 @@ pub enum Trouble {
     Unusable {
         /// The folder.
         dir: PathBuf,
-        /// Why.
+        /// The error.
         error: String,
     },
     /// The folder holds something else.
@@ -87,12 +88,12 @@ pub enum Trouble {
         /// The folder.
         dir: PathBuf,
     },
-    /// What it held could not be used.
+    /// The earlier content could not be used.
     #[error("the stored responses in {} were given up: {why}", dir.display())]
     Emptied {
         /// The folder.
         dir: PathBuf,
-        /// Why.
+        /// The reason.
         why: &'static str,
     },
     /// A response could not be written.
@@ -100,10 +101,10 @@ pub enum Trouble {
     Failing {
         /// The folder.
         dir: PathBuf,
-        /// Why.
+        /// The error.
         error: String,
     },
-    /// It can again.
+    /// Responses can be written again.
     #[error("{} takes stored responses again", dir.display())]
     Recovered {
         /// The folder.
@@ -111,29 +112,29 @@ pub enum Trouble {
     },
 }
 
-/// How the disk tier does.
+/// The state of the disk tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum DiskState {
-    /// There is none.
+    /// There is no disk tier.
     #[default]
     Off,
-    /// It takes what it is given.
+    /// The disk works.
     Working,
     /// The disk is full.
     Full,
-    /// It may not be written to.
+    /// The disk is read-only.
     ReadOnly,
-    /// It fails in another way.
+    /// The disk fails in another way.
     Failing,
 }
 
-/// Where a resource is stored.
+/// The tiers that a resource is stored in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tiers {
-    /// In memory.
+    /// Whether it is in memory.
     pub memory: bool,
-    /// Its newest variant is on the disk, whole and under its name: it survives the process.
+    /// Whether its newest variant is on the disk, whole and under its final name: it then survives the process.
     pub disk: bool,
-    /// Bytes of its files, in whole blocks.
+    /// The bytes of its files, in whole blocks.
     pub disk_bytes: u64,
 }

@@ -29,40 +29,40 @@ const NAME: &str = "purges";
 const NEW_NAME: &str = "purges.new";
 const HEADER: &[u8] = b"seawall-purges 1\n";
 
-/// How far the generation leaps at a start: more than the purges that could be missing from the log's end.
+/// How far the generation is raised at a start: by more than the purges that could be missing from the log's end.
 const LEAP: u64 = 1 << 20;
-/// And if lines are missing: more than the leaps of a million starts.
+/// How far the generation is raised if lines are missing: by more than a million starts raise it.
 const LEAP_DAMAGED: u64 = 1 << 40;
-/// No process gets there; a sum beyond it must not overflow.
+/// The greatest generation that is accepted. No process reaches it; a sum beyond it must not overflow.
 const GENERATION_MAX: u64 = 1 << 60;
-/// Lines that a log may have beyond twice the table's before it is written anew: 300 KiB.
+/// How many lines more than twice the table's a log may have before it is rewritten: 300 KiB.
 const SURPLUS_MAX: usize = 4_096;
-/// Of so many purges that cannot be written, one tries to write the whole log.
+/// The number of purges, while they cannot be written, for which one tries to write the whole log.
 const RETRY_EVERY: u32 = 16;
-/// A longer file is not ours: 65,536 lines of the greatest length come to half of it.
+/// The longest file that is read; a longer one is not ours: 65,536 lines of the greatest length come to half of it.
 const FILE_MAX: u64 = 1 << 30;
 
-/// What became of the purges of earlier processes.
+/// How much of the purges of earlier processes is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum History {
-    /// All are known.
+    /// All purges are known.
     Whole,
-    /// Some may be missing: everything has been purged softly.
+    /// Some purges may be missing: everything has been purged softly.
     Damaged,
-    /// None are known, nor how far the generation had risen: what is stored must be given up. So it is in a new folder, too.
+    /// No purges are known, and neither is the last generation: what is stored must be given up. This is also the state of a new folder.
     Lost,
 }
 
-/// One purge.
+/// One purge, as a line of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Logged {
-    /// The generation that it raised the store to.
+    /// The generation that the purge made.
     pub(crate) generation: u64,
     pub(crate) hardness: Hardness,
     pub(crate) what: What,
 }
 
-/// Its target, as the table knows it.
+/// The target of a purge, as the table knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum What {
     All,
@@ -83,32 +83,32 @@ pub(crate) enum What {
     },
 }
 
-/// What a log said when it was opened.
+/// The content of a log when it was opened.
 #[derive(Debug)]
 pub(crate) struct Replay {
     pub(crate) history: History,
-    /// In the order in which they happened.
+    /// The purges in the order in which they happened.
     pub(crate) lines: Vec<Logged>,
-    /// Where to begin.
+    /// The generation to begin at.
     pub(crate) generation: u64,
 }
 
-/// The log, open for appending.
+/// The log of purges, open for appending.
 #[derive(Debug)]
 pub(crate) struct PurgeLog {
     dir: PathBuf,
-    /// `None`: the disk does not take it, and the file is removed.
+    /// The file. `None`: the disk does not accept it, and it is removed.
     file: Option<File>,
     lines: usize,
-    /// Of lines, before it is written anew.
+    /// The most lines before it is rewritten.
     lines_max: usize,
     lost: u32,
-    /// Names this run of the machine, where the system tells it (Linux); else empty, and a loss of power is not noticed.
+    /// The name of this run of the machine, where the system tells it (Linux); else empty, and a loss of power is not noticed.
     boot: String,
 }
 
 impl PurgeLog {
-    /// Reads the log in `dir`. To be followed by [`begin`](Self::begin).
+    /// Reads the log in `dir`. Call [`begin`](Self::begin) after it.
     pub(crate) fn open(dir: &Path) -> io::Result<(Self, Replay)> {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let boot: String = boot.chars().filter(char::is_ascii_alphanumeric).take(32).collect();
@@ -124,9 +124,9 @@ impl PurgeLog {
         Ok((log, replay))
     }
 
-    /// Writes the log anew, to begin at `generation`, and waits until the disk has it: from now on generations are given out that a later
-    /// process must know to be above. If the disk is full, the log is failing from the start. An error means that the disk took nothing
-    /// and that the old log cannot be removed either.
+    /// Rewrites the log, to begin at `generation`, and waits until it is on the disk: later processes must know that the generations of
+    /// this one are above theirs. If the disk is full, the log is failing from the start. An error means that nothing could be written and
+    /// that the old log cannot be removed either.
     pub(crate) fn begin(&mut self, generation: u64, table: impl FnOnce() -> Vec<Logged>) -> io::Result<()> {
         match self.write_anew(generation, &table()).and_then(|file| file.sync_all()) {
             Ok(()) => Ok(()),
@@ -134,7 +134,7 @@ impl PurgeLog {
         }
     }
 
-    /// Adds a line. If that fails, the log is failing from now on; the purge is good all the same.
+    /// Adds a line. If that fails, the log is failing after it; the purge itself is still valid.
     pub(crate) fn append(&mut self, logged: &Logged) {
         let Some(file) = &mut self.file else {
             self.lost = self.lost.wrapping_add(1);
@@ -142,21 +142,22 @@ impl PurgeLog {
         };
         let mut line = Vec::with_capacity(128);
         Line::Purge(logged.clone()).write(&mut line);
-        // One write: whoever is killed in the middle of it leaves an unfinished line, and not an unfinished line before another one.
+        // There is one write: a process that is killed in the middle of it leaves an unfinished line at the end, and not one before another
+        // line.
         if file.write_all(&line).is_ok() {
             self.lines += 1;
         } else {
-            // Whether it can be removed or not, it is failing; and if not, a later attempt may.
+            // Whether it can be removed or not, the log is failing; if not, a later attempt may succeed.
             let _ = self.give_up();
         }
     }
 
-    /// Writes the log anew if it has grown too long for a table of `table_len` lines, or now and then if it is failing.
+    /// Rewrites the log if it has grown too long for a table of `table_len` lines, or now and then if it is failing.
     pub(crate) fn tidy(&mut self, generation: u64, table_len: usize, table: impl FnOnce() -> Vec<Logged>) {
         match &self.file {
             Some(_) if self.lines > self.lines_max.max(2 * table_len + SURPLUS_MAX) => {
                 if self.write_anew(generation, &table()).is_err() {
-                    // The old one is as good; it is only longer.
+                    // The old log is as good; it is only longer.
                     self.lines_max = self.lines * 2;
                 }
             }
@@ -169,7 +170,7 @@ impl PurgeLog {
         }
     }
 
-    /// The orderly end: a line that says so, and everything is on the disk before this returns.
+    /// Ends the log in order: writes a line that says so, and returns when everything is on the disk.
     pub(crate) fn close(&mut self, generation: u64, table: impl FnOnce() -> Vec<Logged>) {
         if self.file.is_none() && self.write_anew(generation, &table()).is_err() {
             let _ = self.give_up();
@@ -182,13 +183,13 @@ impl PurgeLog {
         }
     }
 
-    /// Whether purges are kept in memory alone.
+    /// Returns whether purges are kept in memory alone, because the log is failing.
     pub(crate) const fn is_failing(&self) -> bool {
         self.file.is_none()
     }
 
-    /// A log of exactly this table, under a temporary name, then in the place of the old one. The start line comes last: without it the
-    /// file is seen to be unfinished.
+    /// Writes a log of exactly this table, under a temporary name, and renames it to replace the old one. The start line comes last:
+    /// without it the file is seen to be unfinished.
     fn write_anew(&mut self, generation: u64, table: &[Logged]) -> io::Result<&File> {
         let mut bytes = HEADER.to_vec();
         for logged in table {
@@ -215,7 +216,7 @@ impl PurgeLog {
         }
     }
 
-    /// The log is not true any more: it must not be there at the next start. An error if that cannot be had.
+    /// Removes the log, because it is not true any more and must not be there at the next start. Fails if that cannot be done.
     fn give_up(&mut self) -> io::Result<()> {
         let emptied = self.file.take().map_or_else(|| Err(io::ErrorKind::NotFound.into()), |file| file.set_len(0));
         match fs::remove_file(self.dir.join(NAME)) {
@@ -232,7 +233,7 @@ fn private(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = options.open(path)?;
-    // What an earlier attempt left.
+    // This removes the remains of an earlier attempt.
     file.set_len(0)?;
     Ok(file)
 }
@@ -243,7 +244,7 @@ fn replay(bytes: &[u8], boot: &str) -> Replay {
         return Replay { history: History::Lost, generation: LEAP, ..replay };
     };
     let (mut begun_here, mut closed) = (None, false);
-    // What follows the last line end is an unfinished line, or nothing.
+    // The bytes after the last line end are an unfinished line, or nothing.
     let complete = bytes.iter().rposition(|&byte| byte == b'\n').map_or(&[][..], |end| &bytes[..end]);
     for line in complete.split(|&byte| byte == b'\n') {
         closed = false;
@@ -275,7 +276,7 @@ fn replay(bytes: &[u8], boot: &str) -> Replay {
     replay
 }
 
-/// A line: checksum, generation, kind and what belongs to the kind; in hexadecimal, so that no byte of it looks like a line end.
+/// A line of the log: checksum, generation, kind, and the data of the kind; in hexadecimal, so that no byte of it looks like a line end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Line {
     Purge(Logged),

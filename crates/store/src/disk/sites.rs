@@ -13,30 +13,30 @@ use thiserror::Error;
 
 use super::folder::{read_small, sealed, unseal, write_small};
 
-/// Where they are kept.
+/// The name of the file with the numbers.
 pub(super) const FILE: &str = "sites";
 
-/// All numbers are given.
+/// The error when all numbers are used.
 #[derive(Debug, Error)]
 #[error("more than 65,536 sites, or changes of sites, since the cache was made: empty its folder")]
 pub struct NumbersSpent;
 
-/// The numbers, and where they are kept, if anywhere.
+/// The numbers of sites, and the folder where they are stored, if any.
 pub struct SiteNumbers {
     dir: Option<PathBuf>,
     sites: BTreeMap<String, Numbered>,
     next: u32,
     damaged: bool,
-    /// Given, but not written down.
+    /// The numbers that are given but not written down.
     unkept: BTreeSet<u16>,
 }
 
-/// A site's number.
+/// The number of one site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SiteNumber {
     /// Its number.
     pub number: u16,
-    /// Whether it was written down. If not, it is another site's after a restart, and nothing may be stored on the disk under it.
+    /// Whether it was written down. If not, it may be another site's after a restart, and nothing may be stored on the disk under it.
     pub kept: bool,
 }
 
@@ -47,7 +47,7 @@ struct Numbered {
 }
 
 impl SiteNumbers {
-    /// Numbers for this process alone.
+    /// Creates numbers for this process alone.
     #[must_use]
     pub const fn in_memory() -> Self {
         Self { dir: None, sites: BTreeMap::new(), next: 0, damaged: false, unkept: BTreeSet::new() }
@@ -64,21 +64,21 @@ impl SiteNumbers {
         Ok(numbers)
     }
 
-    /// Whether there were numbers that can no longer be read. What is stored under them may then be anybody's.
+    /// Returns whether there were numbers that can no longer be read. Responses stored under them may belong to any site.
     pub(super) const fn damaged(&self) -> bool {
         self.damaged
     }
 
-    /// Writes down what is known.
+    /// Writes the known numbers down.
     pub(super) fn write(&self) -> io::Result<()> {
         self.dir.as_ref().map_or(Ok(()), |dir| write_small(dir, FILE, self.text().as_bytes()))
     }
 
-    /// The number of a site. `print` is what it is made of: another print is another site. Written down before it is returned, if there is
-    /// a place for it.
+    /// Returns the number of a site. `print` identifies what the site is made of: another print is another site. The number is written down
+    /// before it is returned, if there is a folder for it.
     ///
     /// # Errors
-    /// When there are no more.
+    /// Fails when all numbers are used.
     pub fn number(&mut self, name: &str, print: &[u8]) -> Result<SiteNumber, NumbersSpent> {
         let print = u64::from(crc32fast::hash(print)) << 32 | u64::try_from(print.len()).unwrap_or(u64::MAX) & u64::from(u32::MAX);
         if let Some(held) = self.sites.get(name).filter(|held| held.print == print) {

@@ -25,25 +25,25 @@ use crate::purge::{Generation, PurgeTable};
 use crate::resource::{Record, Stored};
 use crate::spool::DiskBody;
 
-/// Responses that are not written after one could not be, before another is tried. The room has no clock; a disk that is full is asked
+/// How many responses are not written after a failure, before another one is tried. This crate has no clock; a disk that is full is tried
 /// again as soon as there is something to write to it, but not every time.
 const SKIPPED: u32 = 32;
-/// Numbers for the files of one start, and all that a process can write.
+/// How many bits number the files of one start: more than a process can use up.
 const SEQUENCES: u32 = 40;
 
-/// See the module.
+/// The disk tier; see the module.
 pub(crate) struct Disk {
     folder: Folder,
     io: Arc<Io>,
     index: Index,
     sequence: AtomicU64,
-    /// Taken by whoever lists a bucket, so that it is listed once.
+    /// The locks of the buckets, so that each is listed once.
     buckets: Box<[Mutex<bool>]>,
-    /// Whether that bucket's files are in the index.
+    /// Whether the files of each bucket are in the index.
     listed: Box<[AtomicBool]>,
     loading: AtomicBool,
     closing: AtomicBool,
-    /// Files that nobody knows any more, to be unlinked.
+    /// Files that the index has forgotten, to be unlinked.
     doomed: Mutex<Vec<FileId>>,
     sweep_is_queued: AtomicBool,
     health: Mutex<Health>,
@@ -73,7 +73,7 @@ fn count(counter: &AtomicU64) {
 }
 
 impl Disk {
-    /// Opens the folder, and begins to list it in the background. Blocks for some small files: for the start, not for a worker.
+    /// Opens the folder, and begins to list it in the background. Blocks for some small files: call it at the start, not on a worker.
     pub(crate) fn open(options: DiskOptions, store: &StoreOptions) -> Result<(Arc<Self>, PurgeTable), Trouble> {
         let failed = |error: io::Error| Trouble::Unusable { dir: options.dir.clone(), error: error.to_string() };
         let folder = Folder::open(&options.dir)?;
@@ -87,7 +87,7 @@ impl Disk {
             History::Whole | History::Damaged => None,
         };
         let gone = if why.is_some() && folder.emptied.is_none() { Some(folder.empty().map_err(failed)?) } else { None };
-        // Only now: until nothing is left of what had a number, the numbers must not look sound.
+        // The numbers are written only now: until nothing is left of what had a number, they must not look sound.
         sites.write().map_err(failed)?;
         if let Some(why) = why {
             (options.report)(&Trouble::Emptied { dir: options.dir.clone(), why });
@@ -140,32 +140,32 @@ impl Disk {
         self.health.lock().state
     }
 
-    /// Whether folders are still being listed.
+    /// Returns whether folders are still being listed.
     pub(crate) fn is_loading(&self) -> bool {
         self.loading.load(Ordering::Acquire)
     }
 
-    /// The folder in which bodies grow.
+    /// Returns the folder in which bodies grow.
     pub(crate) fn temporary(&self) -> PathBuf {
         self.folder.path().join("tmp")
     }
 
-    /// The numbers of the sites, once.
+    /// Returns the numbers of the sites, the first time it is called.
     pub(crate) fn take_sites(&self) -> Option<SiteNumbers> {
         self.sites.lock().take()
     }
 
-    /// Whether the files of this key may not be in the index yet.
+    /// Returns whether the files of this key may not be in the index yet.
     pub(crate) fn is_unlisted(&self, hash: KeyHash) -> bool {
         self.is_loading() && !self.listed[usize::from(FileId { hash, sequence: 0 }.bucket())].load(Ordering::Acquire)
     }
 
-    /// The number of the next file.
+    /// Returns the number of the next file.
     pub(crate) fn next_sequence(&self) -> u64 {
         self.sequence.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Queues a response that [`Mark::queue`] has numbered; and, behind it, the unlinking of what it replaces. Never waits.
+    /// Queues a response that [`Mark::queue`] has numbered, and after it the unlinking of what it replaces. Never waits.
     pub(crate) fn write<R: Record>(
         self: &Arc<Self>,
         id: FileId,
@@ -174,7 +174,7 @@ impl Disk {
         replaced: Vec<FileId>,
         in_memory: impl Fn(KeyHash) -> bool + Send + 'static,
     ) {
-        // Doomed first, so that a job that is never run takes nothing with it: the job sweeps when its own file stands.
+        // These are doomed first, so that a job that is never run loses none of them: the job unlinks them when its own file is complete.
         self.doomed.lock().extend(replaced);
         let skipped = {
             let mut health = self.health.lock();
@@ -247,17 +247,17 @@ impl Disk {
         }
     }
 
-    /// Forgets the file of a response that was taken out of the store. It is unlinked later; if it is being written, it will not stand.
+    /// Forgets the file of a response that was taken out of the store. It is unlinked later; if it is being written, it will be removed.
     pub(crate) fn kill(&self, hash: KeyHash, mark: &Mark) -> Vec<FileId> {
         self.index.take(hash, || mark.kill())
     }
 
-    /// Forgets all files of a key, those included that are not listed yet.
+    /// Forgets all files of a key, including those that are not listed yet.
     pub(crate) fn forget(self: &Arc<Self>, hash: KeyHash) -> Vec<FileId> {
         let unlisted = self.is_unlisted(hash);
         let gone = self.index.take_all(hash, self.sequence.load(Ordering::Relaxed), unlisted);
         if unlisted {
-            // Now, and not when its turn comes: the process may end before that, and the files would be back.
+            // This happens now, and not when its turn comes: the process may end before that, and the files would be back.
             let disk = Arc::clone(self);
             let _ = self.io.write(0, move || {
                 disk.list(FileId { hash, sequence: 0 }.bucket());
@@ -278,7 +278,7 @@ impl Disk {
     fn sweep_later(self: &Arc<Self>) {
         if !self.sweep_is_queued.swap(true, Ordering::AcqRel) {
             let disk = Arc::clone(self);
-            // If the queue is full, one of its writes sweeps.
+            // If the queue is full, one of its writes unlinks them.
             if self.io.write(0, move || disk.sweep()).is_err() {
                 self.sweep_is_queued.store(false, Ordering::Release);
             }
@@ -323,7 +323,8 @@ impl Disk {
         }
     }
 
-    /// Reads what there is under a key, newest first, at most `bytes_max` of bodies in memory. Blocks: for a thread of the disk.
+    /// Reads the responses under a key, newest first, with at most `bytes_max` of bodies in memory. Blocks: call it on a thread of the
+    /// disk.
     pub(crate) fn read<R: Record>(&self, hash: KeyHash, key: &[u8], bytes_max: u64, now: Generation) -> Vec<Stored<R>> {
         self.list(FileId { hash, sequence: 0 }.bucket());
         let mut read = Vec::new();
@@ -344,7 +345,8 @@ impl Disk {
                     count(&self.counts.damaged);
                     self.drop_file(id);
                 }
-                // Unlinked since it was looked up, by us or by somebody else; or a disk that does not answer, which may do so later.
+                // The file was unlinked since it was looked up, by us or by somebody else; or the disk does not answer, which may do so
+                // later.
                 Err(Unusable::Io(error)) if error.kind() == io::ErrorKind::NotFound => self.drop_file(id),
                 Err(Unusable::Io(_)) => count(&self.counts.damaged),
             }
@@ -356,7 +358,7 @@ impl Disk {
         let path = id.path(&self.folder);
         let file = fs::File::open(&path)?;
         let head = Head::read(&file)?.filter(|head| head.sequence == id.sequence).ok_or(Unusable::Damaged)?;
-        // Begun in a future that no purge log knows: it cannot be judged.
+        // Its fetch began in a future that no purge log knows: it cannot be judged.
         if head.begun > now {
             return Err(Unusable::Damaged);
         }
@@ -381,14 +383,14 @@ impl Disk {
         let _ = fs::remove_file(id.path(&self.folder));
     }
 
-    /// Lists the buckets one after another, a job each, so that responses are written in between.
+    /// Lists the buckets one after another, with one job each, so that responses are written in between.
     fn list_from(self: &Arc<Self>, mut bucket: u8) -> bool {
         let disk = Arc::clone(self);
         let job = move || {
             loop {
                 disk.list(bucket);
                 let Some(next) = bucket.checked_add(1) else { break };
-                // A queue that is full takes no further job, so this one goes on.
+                // A full queue accepts no further job, so this one goes on.
                 if disk.closing.load(Ordering::Relaxed) || disk.list_from(next) {
                     return;
                 }
@@ -401,7 +403,7 @@ impl Disk {
         self.io.write(0, job).is_ok()
     }
 
-    /// Lists a bucket, unless it is.
+    /// Lists a bucket, unless it is listed already.
     fn list(&self, bucket: u8) {
         if !self.is_loading() {
             return;
@@ -431,16 +433,16 @@ impl Disk {
         self.listed[usize::from(bucket)].store(true, Ordering::Release);
     }
 
-    /// Waits on this thread until all that was queued before is done. For tests, and for whoever may wait.
+    /// Waits on this thread until all that was queued before is done: for tests, and for callers that may block.
     pub(crate) fn settle(&self) {
         let (done, wait) = sync_channel(1);
-        // Not the job's own channel: that one may not be waited for within a runtime.
+        // This is not the job's own channel: that one may not be waited for within a runtime.
         if self.io.write(0, move || done.send(())).is_ok() {
             let _ = wait.recv();
         }
     }
 
-    /// Takes no more, and waits for what is queued. `false` if it was closed before.
+    /// Accepts no more jobs, and waits for the queued ones. Returns `false` if it was closed before.
     pub(crate) fn close(&self, wait: Duration) -> bool {
         let first = !self.closing.swap(true, Ordering::Relaxed);
         if first {
@@ -450,7 +452,7 @@ impl Disk {
     }
 }
 
-/// Why a file is of no use.
+/// The reason why a file cannot be used.
 enum Unusable {
     Damaged,
     Io(io::Error),

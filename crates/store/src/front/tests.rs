@@ -6,7 +6,7 @@ use crate::StoreOptions;
 use crate::purge::{Generation, Hardness, Purged, Target};
 use crate::resource::{Scope, Stored};
 
-/// A page's version.
+/// The version of a page.
 struct Version(u32);
 
 impl Record for Version {
@@ -43,7 +43,7 @@ fn get(front: &mut Front<Version>, store: &TestStore, url: &str) -> Option<Found
     front.get(store, store.hash(url.as_bytes()), url.as_bytes())
 }
 
-/// The version that is served, and whether it came from the front.
+/// Returns the version that is served, and whether it came from the front.
 fn served(front: &mut Front<Version>, store: &TestStore, url: &str) -> Option<(u32, bool)> {
     let found = get(front, store, url)?;
     let stored = &found.resource().variants()[0];
@@ -141,7 +141,7 @@ fn a_reference_that_was_kept_knows_when_it_is_no_longer_current() {
     for _ in 0..3 * TOUCH {
         assert!(page.is_current(&store));
     }
-    // Changes of other keys, some of the same stripe, make it look again, not lose its page.
+    // Changes of other keys, some in the same stripe, make it look again, but it keeps its page.
     for other in 0..2 * 512 {
         put(&store, &format!("h/{other}"), 1, 1);
         assert!(page.is_current(&store));
@@ -207,7 +207,7 @@ fn what_was_evicted_or_replaced_is_let_go_by_the_next_sweep() {
     for page in 0..200 {
         let url = format!("other/{page}");
         put(&store, &url, 1, 16 << 10);
-        // Read as well, or the memory tier would rather do without these.
+        // These are read as well, or the memory tier would rather evict them.
         assert!(store.get(store.hash(url.as_bytes()), url.as_bytes()).is_some());
     }
     front.sweep(&store);
@@ -223,7 +223,7 @@ fn what_was_evicted_or_replaced_is_let_go_by_the_next_sweep() {
     assert!(gone > 2, "some were evicted: {gone}");
 }
 
-/// What is hit in a front all the time would look unread to the memory tier, which would evict it.
+/// A page that is hit in a front all the time would look unread to the memory tier, which would evict it.
 #[test]
 fn what_is_hit_here_is_not_evicted_there() {
     let (store, mut front) = (store(1 << 20), Front::new(1 << 20));
@@ -237,11 +237,12 @@ fn what_is_hit_here_is_not_evicted_there() {
     }
 }
 
-/// One page more than there are places, all read in turn: most are served from the front, and not each pushed out by the next.
+/// There is one page more than there are places, and all are read in turn: most are served from the front, and not each pushed out by the
+/// next.
 #[test]
 fn one_page_too_many_does_not_push_out_all_the_others() {
     let (store, mut front) = (store(64 << 20), Front::new(8 << 20));
-    // Pages that share a set.
+    // These pages share a set.
     let set = |url: &String| store.hash(url.as_bytes()).stripe(SETS);
     let first = set(&"h/0".to_owned());
     let urls: Vec<String> = (0..).map(|page| format!("h/{page}")).filter(|url| set(url) == first).take(WAYS + 1).collect();
@@ -253,7 +254,7 @@ fn one_page_too_many_does_not_push_out_all_the_others() {
         hits += urls.iter().filter(|url| served(&mut front, &store, url) == Some((1, true))).count();
     }
     assert!(hits >= 95 * WAYS, "{hits} of {}", 100 * urls.len());
-    // But one that is read more often than they finds a place.
+    // A page that is read more often than they are finds a place.
     let url = (1_000_000..).map(|page| format!("h/{page}")).find(|url| set(url) == first).expect("there is one");
     put(&store, &url, 1, 100);
     for _ in 0..20 {
@@ -262,7 +263,7 @@ fn one_page_too_many_does_not_push_out_all_the_others() {
     assert_eq!(served(&mut front, &store, &url), Some((1, true)));
 }
 
-/// Two workers' fronts, and whatever may happen to what is stored.
+/// A step with two workers' fronts, and what may happen to what is stored.
 #[derive(Debug, Clone)]
 enum Step {
     Put(usize),
@@ -291,7 +292,7 @@ proptest! {
     #[test]
     fn a_front_answers_as_the_store_does(steps in steps()) {
         let hardness = |hard| if hard { Hardness::Hard } else { Hardness::Soft };
-        // Room for a few of the pages: some are evicted, and some do not fit into a front.
+        // There is room for a few of the pages: some are evicted, and some do not fit into a front.
         let store = store(256 << 10);
         let mut fronts = [Front::new(64 << 10), Front::new(40 << 10)];
         for (version, step) in (0_u32..).zip(steps) {

@@ -13,7 +13,8 @@ use crate::spool::{DiskBody, SpoolFile};
 use crate::wakers;
 
 impl<E: Failure> Growing<E> {
-    /// Whether the writer may go on: the disk keeps up, or the readers of a windowed body do. Begins to write what there is to be written.
+    /// Returns whether the writer may go on: the disk keeps up, or the readers of a windowed body do. Begins to write the bytes that are
+    /// waiting.
     pub(crate) fn poll_room(self: &Arc<Self>, cx: &Context<'_>) -> Poll<Result<(), Unread>> {
         loop {
             let mut body = self.body.lock();
@@ -38,7 +39,7 @@ impl<E: Failure> Growing<E> {
         }
     }
 
-    /// Waits until all of a spooled body is in its file. `None` if it cannot be stored. To be called when the last bytes are in.
+    /// Waits until all of a spooled body is in its file. Returns `None` if it cannot be stored. Call it when the last bytes are in.
     pub(crate) async fn spooled(self: &Arc<Self>) -> Option<DiskBody> {
         std::future::poll_fn(|cx| self.poll_written(cx)).await;
         let body = self.body.lock();
@@ -66,7 +67,7 @@ impl<E: Failure> Growing<E> {
         }
     }
 
-    /// Waits until the disk takes more. A disk that never will has failed.
+    /// Waits until the disk accepts more. A disk that never will has failed.
     fn poll_disk(&self, cx: &Context<'_>) -> Poll<()> {
         let file = self.body.lock().spooled.as_ref().map(|spooled| Arc::clone(&spooled.file));
         let Some(file) = file else { return Poll::Ready(()) };
@@ -77,7 +78,7 @@ impl<E: Failure> Growing<E> {
         file.io().poll_room(cx)
     }
 
-    /// Begins a batch, unless one is under way or less than `least` is there to be written.
+    /// Begins a batch, unless one is running or fewer than `least` bytes wait to be written.
     fn write_some(self: &Arc<Self>, least: u64) -> Result<(), Busy> {
         let mut body = self.body.lock();
         if body.windowed || body.unwritten() < least {
@@ -87,7 +88,7 @@ impl<E: Failure> Growing<E> {
         spooled.writing = true;
         let (file, from) = (Arc::clone(&spooled.file), spooled.written);
         let (mut chunks, mut bytes) = (SmallVec::<[Bytes; 16]>::new(), 0);
-        // What is held begins where the file ends: nothing else is dropped from the front of a spooled body, and chunks are written whole.
+        // The chunks begin where the file ends: nothing else is dropped from the front of a spooled body, and chunks are written whole.
         for (at, chunk) in body.chunks.iter().skip_while(|(at, _)| *at < from) {
             debug_assert_eq!(*at, from + bytes, "a gap in a body");
             chunks.push(chunk.clone());
@@ -102,7 +103,7 @@ impl<E: Failure> Growing<E> {
         io.write(bytes, move || batch.write()).map(drop)
     }
 
-    /// A batch is in the file: `result` says where that ends now. The writer, if it waits, begins the next one.
+    /// Notes that a batch is in the file: `result` says where that ends now. The writer, if it waits, begins the next one.
     fn batch_done(&self, result: Result<u64, ()>) {
         let mut body = self.body.lock();
         match (&mut body.spooled, result) {
@@ -119,7 +120,7 @@ impl<E: Failure> Growing<E> {
         wakers::wake(Vec::from_iter(writer));
     }
 
-    /// A batch found no room in the queue: it is to be begun again.
+    /// Notes that a batch found no room in the queue, and must be begun again.
     fn batch_refused(&self) {
         if let Some(spooled) = &mut self.body.lock().spooled {
             spooled.writing = false;
@@ -127,7 +128,7 @@ impl<E: Failure> Growing<E> {
     }
 }
 
-/// Chunks on their way into the file. Nobody may wait for it in vain: dropped without having been written, it says why.
+/// Chunks on their way into the file. Nobody may wait for them in vain: when it is dropped without having been written, it reports why.
 struct Batch<E: Failure> {
     growing: Option<Arc<Growing<E>>>,
     file: Arc<SpoolFile>,

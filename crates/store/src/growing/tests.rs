@@ -24,7 +24,7 @@ fn chunk(length: usize) -> Bytes {
     Bytes::from(vec![b'x'; length])
 }
 
-/// Counts how often it is woken.
+/// A waker that counts how often it is woken.
 #[derive(Default)]
 struct Bell(AtomicUsize);
 
@@ -40,12 +40,12 @@ impl Bell {
     }
 }
 
-/// Polls once, with a waker that nobody hears.
+/// Polls once, with a waker that does nothing.
 fn poll(reader: &mut Reader<&'static str>) -> Poll<Option<Result<Bytes, Broken<&'static str>>>> {
     reader.poll_chunk(&mut Context::from_waker(Waker::noop()))
 }
 
-/// Everything that is there, and how it ended, if it did.
+/// Returns everything that is there, and how it ended, if it did.
 fn drain(reader: &mut Reader<&'static str>) -> (Vec<u8>, Option<Result<(), Broken<&'static str>>>) {
     let mut all = Vec::new();
     loop {
@@ -228,7 +228,7 @@ fn a_reader_that_leaves_lets_the_writer_go_on_and_without_readers_it_stops() {
     assert_eq!(budget.held(), 0);
 }
 
-/// Whoever holds up all the others for too long is dropped, and nobody else.
+/// A reader that holds up all the others for too long is dropped, and no other.
 #[test]
 fn the_slowest_readers_can_be_dropped() {
     let (growing, _) = growing(64 * KIB);
@@ -249,7 +249,7 @@ fn the_slowest_readers_can_be_dropped() {
     }
     growing.append(chunk(1));
     assert_eq!(drain(&mut fast), (vec![b'x'], None));
-    // They leave as any others do, and the last one to read is noticed all the same.
+    // They leave like all others, and the last reader is noticed all the same.
     drop((stuck, also_stuck));
     growing.append(chunk(1));
     assert_eq!(drain(&mut fast), (vec![b'x'], None));

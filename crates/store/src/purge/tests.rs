@@ -92,7 +92,7 @@ fn a_fetch_that_began_before_the_purge_is_covered_whenever_it_ends() {
             assert_eq!(table.verdict(purged), Purged::Soft, "{target:?}");
         }
         assert_eq!(table.verdict(&after), Purged::No, "{target:?}");
-        // Another purge elsewhere changes neither.
+        // A purge of another target changes neither.
         table.purge(&url(9, "else"), Hardness::Hard);
         assert_eq!(table.verdict(&made_late), Purged::Soft);
         assert_eq!(table.verdict(&after), Purged::No);
@@ -127,7 +127,7 @@ fn a_soft_purge_does_not_soften_a_hard_one() {
     }
 }
 
-/// Whatever is folded: a response that a purge covered stays purged, at least as hard.
+/// Whatever is folded, a response that a purge covered stays purged, at least as hard.
 #[test]
 fn a_full_table_never_forgets() {
     for hard_at in [None, Some(0), Some(20), Some(99)] {
@@ -143,7 +143,7 @@ fn a_full_table_never_forgets() {
                 assert!(table.verdict(stored) >= least, "{index} after {n}");
             }
         }
-        // What is fetched now is not covered, and a site that nobody purged never was.
+        // A fetch that begins now is not covered, and neither is a site that nobody purged.
         assert_eq!(table.verdict(&stored(table.generation(), 1, "h/0", &[])), Purged::No);
         assert_eq!(table.verdict(&bystander), Purged::No);
     }
@@ -218,7 +218,7 @@ fn the_same_target_again_takes_no_further_line() {
     assert_eq!(table.len(), 0);
 }
 
-/// Whoever asks why is told every kind of target that covers a response, each with what it alone would make of it.
+/// An operator who asks why is told every kind of target that covers a response, each with what it alone would make of it.
 #[test]
 fn what_purged_a_response_can_be_told() {
     let table = table(64);

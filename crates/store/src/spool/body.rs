@@ -20,15 +20,15 @@ use crate::disk::format::{Head, PIECE};
 use crate::disk::io::Io;
 use crate::disk::mark::Mark;
 
-/// The file cannot be read, or is not what was stored: a miss. The response should be [removed](crate::Store::remove).
+/// The error when a file cannot be read, or does not hold what was stored: a miss. The response should be [removed](crate::Store::remove).
 #[derive(Debug, Error)]
 #[error("the stored body cannot be read")]
 pub struct Unreadable(#[from] io::Error);
 
-/// A body that lies in a file. Cheap to clone: one body, whoever holds it.
+/// A body that is in a file. It is cheap to clone: all clones are one body.
 ///
-/// It keeps the name, not the open file: of stored bodies there are thousands, of open files there must not be. Those who deliver it at the
-/// same time share one open file.
+/// It keeps the name, not the open file: there are thousands of stored bodies, and there must not be as many open files. Those who deliver
+/// it at the same time share one open file.
 #[derive(Clone)]
 pub struct DiskBody(Arc<Inner>);
 
@@ -43,13 +43,13 @@ struct Inner {
 }
 
 impl DiskBody {
-    /// The body of a file that stands where it belongs.
+    /// Creates the body of a file that has its final name.
     pub(crate) fn stored(io: &Arc<Io>, path: PathBuf, head: &Head) -> Self {
         let name = Name::lasting(Arc::clone(io), path);
         Self::new(io, name, Weak::new(), (head.body_len, &head.pieces), Mark::written(head.sequence))
     }
 
-    /// The body of a file that is still a temporary one. `None` if its checksums are not those of a body of this length.
+    /// Creates the body of a file that is still temporary. `None` if its checksums do not fit a body of this length.
     pub(super) fn spooled(io: &Arc<Io>, name: &Arc<Name>, file: &Arc<File>, length: u64, pieces: Vec<u32>) -> Option<Self> {
         let fits = length.div_ceil(PIECE as u64) == pieces.len() as u64;
         fits.then(|| Self::new(io, Arc::clone(name), Arc::downgrade(file), (length, &pieces), Mark::default()))
@@ -60,25 +60,25 @@ impl DiskBody {
         Self(Arc::new(Inner { io, name, open, length, pieces, damaged: AtomicBool::new(false), mark }))
     }
 
-    /// Its length in bytes.
+    /// Returns the length in bytes.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.0.length
     }
 
-    /// Whether there is nothing in it.
+    /// Returns whether the body is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether a read has found it damaged or gone. It is of no use any more.
+    /// Returns whether a read has found it damaged or missing: then it must not be used any more.
     #[must_use]
     pub fn is_damaged(&self) -> bool {
         self.0.damaged.load(Ordering::Relaxed)
     }
 
-    /// Opens the file, to be read for one response or many. Whoever has it open can read it to its end, whatever becomes of its name.
+    /// Opens the file, to be read for one response or many. An open file can be read to its end, whatever happens to its name.
     pub async fn open(&self) -> Result<OpenBody, Unreadable> {
         let open = self.0.open.lock().upgrade();
         let file = match open {
@@ -92,35 +92,35 @@ impl DiskBody {
         Ok(OpenBody(Arc::new(Opened { file, body: Arc::clone(&self.0) })))
     }
 
-    /// Whether both are one file.
+    /// Returns whether both bodies are one file.
     #[must_use]
     pub fn same_file(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Checksums of all pieces.
+    /// Returns the checksums of all pieces.
     pub(crate) fn pieces(&self) -> Vec<u32> {
         self.0.pieces.to_vec()
     }
 
-    /// Where it is on the disk: of the file, not of the response, because a freshened response shares the file of the stale one.
+    /// Returns the place on the disk: of the file, not of the response, because a freshened response shares the file of the stale one.
     pub(crate) fn mark(&self) -> &Mark {
         &self.0.mark
     }
 
-    /// Bytes in memory.
+    /// Returns the bytes that it takes in memory.
     pub(crate) fn weight(&self) -> usize {
         size_of::<Inner>() + size_of::<Name>() + 4 * self.0.pieces.len() + self.0.name.at(|path| path.as_os_str().len())
     }
 
-    /// Whether its file has got its head and its place.
+    /// Whether its file has got its head and its final name.
     #[cfg(test)]
     pub(crate) fn is_finished(&self) -> bool {
         !self.0.name.is_temporary()
     }
 
-    /// Appends the head and moves the file to `path`. Returns the length of the file. On a thread of the disk; if it fails, the file stays
-    /// temporary, readable, and goes with the body.
+    /// Appends the head and moves the file to `path`. Returns the length of the file. Call it on a thread of the disk. If it fails, the
+    /// file stays temporary and readable, and is removed with the body.
     pub(crate) fn finish(&self, head: &Head, path: &Path) -> io::Result<u64> {
         let tail = head.tail().ok_or(io::ErrorKind::InvalidData)?;
         let file = self.0.name.at(|path| File::options().write(true).open(path))?;
@@ -131,10 +131,10 @@ impl DiskBody {
 }
 
 impl Inner {
-    /// On a thread of the disk.
+    /// Opens the file. Call it on a thread of the disk.
     fn open(&self) -> io::Result<Arc<File>> {
         let opened = self.name.at(|path| File::open(path)).and_then(|file| {
-            // Shorter than its own body: cut off since its head was read.
+            // A file that is shorter than its own body was cut off since its head was read.
             if file.metadata()?.len() < self.length { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(file) }
         });
         match opened {
@@ -150,7 +150,7 @@ impl Inner {
         }
     }
 
-    /// Damaged for good, unless this process has merely too many files open.
+    /// Marks the body as damaged for good, unless this process merely has too many files open.
     fn give_up(&self, error: &io::Error) {
         use io::ErrorKind::{InvalidData, NotFound, UnexpectedEof};
         if matches!(error.kind(), InvalidData | NotFound | UnexpectedEof) && !self.damaged.swap(true, Ordering::Relaxed) {
@@ -169,13 +169,13 @@ struct Opened {
 }
 
 impl OpenBody {
-    /// The length of the whole body.
+    /// Returns the length of the whole body.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.0.body.length
     }
 
-    /// Whether there is nothing in it.
+    /// Returns whether the body is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -201,7 +201,7 @@ impl Source for Opened {
 }
 
 impl Opened {
-    /// A range of one piece. The whole piece is read: it has one checksum.
+    /// Returns a range within one piece. The whole piece is read: it has one checksum.
     fn piece(&self, range: &Range<u64>) -> io::Result<Bytes> {
         if range.is_empty() || range.end > self.body.length {
             return Err(io::ErrorKind::InvalidInput.into());

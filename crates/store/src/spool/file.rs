@@ -14,12 +14,12 @@ use super::{DiskBody, Name};
 use crate::disk::format::Pieces;
 use crate::disk::io::Io;
 
-/// Written by one job at a time, front to back; read anywhere in what is written.
+/// A file in which a body grows. It is written by one job at a time, from front to back, and can be read anywhere in the written part.
 #[derive(Debug)]
 pub(crate) struct SpoolFile {
     io: Arc<Io>,
     name: Arc<Name>,
-    /// Made with the first write.
+    /// The file, which is created with the first write.
     file: OnceLock<Arc<File>>,
     sums: Mutex<Pieces>,
 }
@@ -33,7 +33,8 @@ impl SpoolFile {
         &self.io
     }
 
-    /// Writes the next bytes, which begin at `offset`. On a thread of the disk. After an error, what was written before still stands.
+    /// Writes the next bytes, which begin at `offset`. Call it on a thread of the disk. After an error, the bytes written before are still
+    /// valid.
     pub(crate) fn write(&self, mut offset: u64, chunks: &[Bytes]) -> io::Result<()> {
         let file = match self.file.get() {
             Some(file) => file,
@@ -53,7 +54,7 @@ impl SpoolFile {
         Ok(())
     }
 
-    /// The whole body is in the file. `None` if it is not this long, which would be our own fault.
+    /// Returns the body, when all of it is in the file. `None` if it is not this long, which would be our own fault.
     pub(crate) fn into_body(self: &Arc<Self>, length: u64) -> Option<DiskBody> {
         let pieces = std::mem::take(&mut *self.sums.lock()).finish();
         let file = self.file.get()?;
@@ -62,14 +63,14 @@ impl SpoolFile {
 }
 
 impl Source for SpoolFile {
-    /// What this process has just written is not verified: it comes from the system's memory, most of all.
+    /// Reads a range without verifying it: this process has just written it, and it mostly comes from the system's memory.
     fn read(&self, range: Range<u64>) -> io::Result<Bytes> {
         let file = self.file.get().ok_or(io::ErrorKind::NotFound)?;
         read_at(file, range)
     }
 }
 
-/// These bytes of a file, all of them.
+/// Returns these bytes of a file, all of them.
 pub(super) fn read_at(file: &File, range: Range<u64>) -> io::Result<Bytes> {
     let length = usize::try_from(range.end - range.start).map_err(|_| io::ErrorKind::InvalidInput)?;
     let mut bytes = vec![0; length];

@@ -25,10 +25,10 @@ pub use read::Reading;
 
 use crate::disk::io::Io;
 
-/// Where bodies are spooled.
+/// The folder where bodies are spooled, and the threads that do it.
 pub(crate) struct Spool {
     io: Arc<Io>,
-    /// Emptied when the disk tier opens, so numbers may begin at one in each process.
+    /// The folder. It is emptied when the disk tier opens, so numbers may begin at one in each process.
     dir: PathBuf,
     number: AtomicU64,
 }
@@ -38,7 +38,7 @@ impl Spool {
         Self { io, dir, number: AtomicU64::new(1) }
     }
 
-    /// A file to be, under a name of its own. Nothing is done yet.
+    /// Returns a file with a name of its own, which does not exist yet.
     pub(crate) fn file(&self) -> Arc<SpoolFile> {
         let number = self.number.fetch_add(1, Ordering::Relaxed);
         let path = self.dir.join(format!("spool-{number:x}"));
@@ -52,7 +52,7 @@ impl fmt::Debug for Spool {
     }
 }
 
-/// Where a file is. A temporary one is removed with its last owner.
+/// The name of a file. A temporary file is removed with its last owner.
 pub(crate) struct Name {
     io: Arc<Io>,
     place: Mutex<Place>,
@@ -77,12 +77,12 @@ impl Name {
         self.place.lock().temporary
     }
 
-    /// Does something at the place, which the file does not leave meanwhile. On a thread of the disk.
+    /// Calls `what` with the current path, which does not change meanwhile. Call it on a thread of the disk.
     fn at<T>(&self, what: impl FnOnce(&Path) -> T) -> T {
         what(&self.place.lock().path)
     }
 
-    /// Moves the file to where it stays. On a thread of the disk.
+    /// Moves the file to its final path. Call it on a thread of the disk.
     fn settle(&self, path: &Path) -> io::Result<()> {
         let mut place = self.place.lock();
         fs::rename(&place.path, path)?;
@@ -96,7 +96,7 @@ impl Drop for Name {
         let place = self.place.get_mut();
         if place.temporary {
             let path = std::mem::take(&mut place.path);
-            // Refused only when the disk is closed or hopelessly behind; the next start empties the folder.
+            // This is refused only when the disk is closed or hopelessly behind; the next start empties the folder.
             let _ = self.io.write(0, move || fs::remove_file(path));
         }
     }

@@ -12,24 +12,24 @@ use bytes::Bytes;
 
 use crate::disk::io::{Done, Io};
 
-/// What can be read in parts.
+/// A source that can be read in parts.
 pub(crate) trait Source: Send + Sync + 'static {
-    /// All bytes of a range that the caller knows to be there. On a thread of the disk.
+    /// Returns all bytes of a range that the caller knows to be there. Call it on a thread of the disk.
     fn read(&self, range: Range<u64>) -> io::Result<Bytes>;
 }
 
-/// Bytes that are being read. Cancel-safe: what was read is returned by the poll that finds it. Dropping it takes it off the queue.
+/// Bytes that are being read. Cancel-safe: they are returned by the poll that finds them. Dropping it removes the read from the queue.
 #[must_use = "nothing comes of a read that nobody polls"]
 pub struct Reading {
     io: Arc<Io>,
     source: Arc<dyn Source>,
     range: Range<u64>,
-    /// `None` while the queue has no room.
+    /// The queued read; `None` while the queue has no room.
     queued: Option<Done<io::Result<Bytes>>>,
 }
 
 impl Reading {
-    /// Begins at once if there is room, without being polled.
+    /// Begins a read, at once if there is room, without being polled.
     pub(crate) fn begin(io: &Arc<Io>, source: Arc<dyn Source>, range: Range<u64>) -> Self {
         let mut reading = Self { io: Arc::clone(io), source, range, queued: None };
         reading.enqueue();

@@ -16,14 +16,14 @@ use crate::purge::Purged;
 use crate::resource::{Record, Resource, Stored};
 use crate::spool::Spool;
 
-/// How long the end of a store waits for what is still to be written.
+/// How long the end of a store waits for responses that are still to be written.
 const CLOSE_WAIT: Duration = Duration::from_secs(10);
 
 impl<R: Record, E: Failure> Store<R, E> {
-    /// A store with a disk tier, if that can be had: else one in memory alone, and [`DiskOptions::report`] is told why. What the folder
-    /// holds is found at once, while it is still being listed.
+    /// Creates a store with a disk tier, if that is possible. If not, the store is in memory alone, and [`DiskOptions::report`] is told
+    /// why. The content of the folder is found at once, while it is still being listed.
     ///
-    /// Blocks for some small files: for the start of a process.
+    /// Blocks for some small files: call it at the start of a process.
     #[must_use]
     pub fn open(options: StoreOptions, disk: Option<DiskOptions>) -> Self {
         let Some(disk) = disk else { return Self::new(options) };
@@ -41,14 +41,15 @@ impl<R: Record, E: Failure> Store<R, E> {
         }
     }
 
-    /// The numbers of sites, which live as long as what is stored. Once; after that, and without a disk tier, numbers for this process.
+    /// Returns the numbers of sites, which live as long as what is stored. They are returned once; after that, and without a disk tier, the
+    /// numbers are for this process alone.
     #[must_use]
     pub fn site_numbers(&self) -> SiteNumbers {
         self.disk.as_ref().and_then(|disk| disk.take_sites()).unwrap_or_else(SiteNumbers::in_memory)
     }
 
-    /// Whether [`load`](Self::load) may bring what [`get`](Self::get) does not find. No disk, no lock to wait for; `false` at once without
-    /// a disk tier.
+    /// Returns whether [`load`](Self::load) may bring what [`get`](Self::get) does not find. It uses no disk, and no lock to wait for;
+    /// without a disk tier it is `false` at once.
     pub fn may_be_on_disk(&self, hash: KeyHash) -> bool {
         let Some(disk) = &self.disk else { return false };
         if disk.is_unlisted(hash) {
@@ -64,11 +65,11 @@ impl<R: Record, E: Failure> Store<R, E> {
         !files.iter().all(|file| held(file.sequence))
     }
 
-    /// Reads what the disk has under a key into memory, and returns what is stored then, even if memory had no room for it. Everybody who
-    /// asks for it meanwhile shares one reading. `None` as well if the disk is busy: ask the origin then.
+    /// Reads the responses that the disk has under a key into memory, and returns what is stored then, even if memory had no room for it.
+    /// All who ask for it meanwhile share one read. Also returns `None` if the disk is busy: ask the origin then.
     ///
-    /// A file that is damaged, another key's or another version's is no error; what was purged hard is unlinked. Cancel-safe. Waits for as
-    /// long as the disk takes: the caller sets a limit.
+    /// A file that is damaged, or belongs to another key or version, is not an error; one that was purged hard is unlinked. Cancel-safe. It
+    /// waits for as long as the disk takes: the caller sets a limit.
     pub async fn load(&self, hash: KeyHash, key: &[u8]) -> Option<Arc<Resource<R>>> {
         let disk = self.disk.as_ref()?;
         let begin = |slot: crate::disk::load::Slot<R>| {
@@ -78,7 +79,7 @@ impl<R: Record, E: Failure> Store<R, E> {
         self.loads.join(hash, key, begin, |read| self.promote(disk, hash, key, read)).await
     }
 
-    /// Where a resource is stored.
+    /// Returns the tiers that a resource is stored in.
     pub fn tiers(&self, hash: KeyHash, key: &[u8]) -> Tiers {
         let resource = self.memory.peek(&hash).filter(|resource| *resource.key == *key);
         let files = self.disk.as_ref().map(|disk| disk.index().files(hash)).unwrap_or_default();
@@ -90,14 +91,15 @@ impl<R: Record, E: Failure> Store<R, E> {
         Tiers { memory: resource.is_some(), disk: on_disk, disk_bytes: files.iter().map(|file| file.bytes()).sum() }
     }
 
-    /// Waits on this thread until the disk has done all that it was given so far. For tests and tools, never for a worker.
+    /// Waits on this thread until the disk has done all that was queued so far: for tests and tools, never for a worker.
     pub fn settle_disk(&self) {
         if let Some(disk) = &self.disk {
             disk.settle();
         }
     }
 
-    /// The end of the disk tier: it takes no more, and what is still to be written is. Waits for that on this thread, some seconds at most.
+    /// Ends the disk tier: it accepts no more responses, and those still to be written are written. Waits for that on this thread, some
+    /// seconds at most.
     pub fn close(&self) {
         if let Some(disk) = &self.disk
             && disk.close(CLOSE_WAIT)
@@ -106,7 +108,7 @@ impl<R: Record, E: Failure> Store<R, E> {
         }
     }
 
-    /// Puts what was read beneath what is in memory: that is newer.
+    /// Puts the responses that were read below those in memory, which are newer.
     fn promote(&self, disk: &Arc<Disk>, hash: KeyHash, key: &[u8], read: Vec<Stored<R>>) -> Option<Arc<Resource<R>>> {
         let mut evicted = Evicted::default();
         let mut purged = Vec::new();
@@ -119,7 +121,7 @@ impl<R: Record, E: Failure> Store<R, E> {
             for stored in read {
                 let Some(sequence) = stored.mark().sequence() else { continue };
                 let known = variants.iter().any(|held| held.mark().sequence() == Some(sequence));
-                // Taken out of the store while it was read.
+                // The response was taken out of the store while it was read.
                 if known || !disk.index().contains(FileId { hash, sequence }) {
                     continue;
                 }
@@ -143,7 +145,8 @@ impl<R: Record, E: Failure> Store<R, E> {
         resource
     }
 
-    /// The number under which a response is to be written, and the files to be unlinked after that. With the key's writer lock held.
+    /// Returns the number under which a response is to be written, and the files to be unlinked after that. Call it with the key's writer
+    /// lock held.
     pub(super) fn number(&self, hash: KeyHash, stored: &Stored<R>, fits: bool, replaced: Vec<FileId>) -> (Option<FileId>, Vec<FileId>) {
         let id = self.disk.as_ref().filter(|_| fits).and_then(|disk| {
             let sequence = disk.next_sequence();
@@ -152,7 +155,7 @@ impl<R: Record, E: Failure> Store<R, E> {
         (id, replaced)
     }
 
-    /// Queues what [`number`](Self::number) said. Without any lock.
+    /// Queues the write and the unlinking that [`number`](Self::number) returned. Call it without any lock.
     pub(super) fn write_to_disk(&self, (id, replaced): (Option<FileId>, Vec<FileId>), key: Arc<[u8]>, stored: &Arc<Stored<R>>) {
         let Some(disk) = &self.disk else { return };
         match id {
@@ -164,7 +167,7 @@ impl<R: Record, E: Failure> Store<R, E> {
         }
     }
 
-    /// Forgets the files of responses that have left the store, but for one whose body `new` shares. Returns those that are to be unlinked.
+    /// Forgets the files of responses that have left the store, except one whose body `new` shares. Returns those to unlink.
     pub(super) fn forget_files<'a>(
         &self,
         hash: KeyHash,
@@ -179,7 +182,7 @@ impl<R: Record, E: Failure> Store<R, E> {
         gone.filter(|stored| !shared(stored)).flat_map(|stored| disk.kill(hash, stored.mark())).collect()
     }
 
-    /// Forgets all files of a key that memory holds nothing of.
+    /// Forgets all files of a key of which memory holds nothing.
     pub(super) fn forget_unread(&self, hash: KeyHash) -> Vec<FileId> {
         self.disk.as_ref().map(|disk| disk.forget(hash)).unwrap_or_default()
     }
@@ -190,7 +193,7 @@ impl<R: Record, E: Failure> Store<R, E> {
         }
     }
 
-    /// Unlinks all files of a key, those included that are only being written.
+    /// Unlinks all files of a key, including those that are still being written.
     pub(super) fn unlink_all(&self, hash: KeyHash, variants: &[Arc<Stored<R>>]) {
         if let Some(disk) = &self.disk {
             let mut files = self.forget_files(hash, variants.iter(), None);
@@ -199,7 +202,7 @@ impl<R: Record, E: Failure> Store<R, E> {
         }
     }
 
-    /// The disk's part of [`usage`](Store::usage).
+    /// Returns the disk's part of [`usage`](Store::usage).
     pub(super) fn disk_usage(&self) -> Usage {
         let Some(disk) = &self.disk else { return Usage::default() };
         let (held, counts) = (disk.held(), disk.counts());
@@ -218,7 +221,7 @@ impl<R: Record, E: Failure> Store<R, E> {
     }
 }
 
-/// What is still to be written is, and the purge log ends in order.
+/// Writes the responses that wait to be written, and ends the purge log in order.
 impl<R: Record, E: Failure> Drop for Store<R, E> {
     fn drop(&mut self) {
         self.close();

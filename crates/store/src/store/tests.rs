@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::resource::Scope;
 
-/// A variant's name, and heap bytes it claims to own.
+/// A page: the name of a variant, and the heap bytes it claims to own.
 #[derive(Debug, Clone, PartialEq)]
 struct Page {
     variant: u8,
@@ -45,7 +45,7 @@ fn page(begun: Generation, variant: u8, url: &str, tags: &[&str], length: usize)
     Stored::new(Page { variant, heap: 0 }, Body::from(vec![variant; length]), begun, scope)
 }
 
-/// Stores a variant under `url` (the key is the URL with whatever query it has) as if it had been fetched just now.
+/// Stores a variant under `url` (the key is the URL with its query) as if it had been fetched just now.
 fn put(store: &TestStore, url: &str, variant: u8) -> Arc<Stored<Page>> {
     put_begun(store, store.generation(), url, variant)
 }
@@ -191,7 +191,7 @@ fn a_url_purge_counts_all_query_forms_and_a_hard_one_frees_them() {
     assert_eq!(store.urls.len(), 1);
     assert_eq!(held(&store, "h/other"), [1]);
 
-    // A latecomer from before the hard purge comes in, judged; and goes with the next that is stored.
+    // A latecomer from before the hard purge is stored and judged; it is removed with the next one that is stored.
     put_begun(&store, begun, "h/a", 3);
     assert_eq!(held(&store, "h/a"), [3]);
     put(&store, "h/a", 4);
@@ -295,7 +295,7 @@ fn storing_purging_and_evicting_at_once_leaves_the_index_true() {
     assert_eq!(indexed, store.usage().resources);
 }
 
-/// One thing that may happen to a store; keys, variants and tags are few, so that they meet.
+/// An operation on a store; keys, variants and tags are few, so that they meet.
 #[derive(Debug, Clone)]
 enum Operation {
     Insert { key: u8, variant: u8, length: usize, heap: usize, late: bool },
@@ -322,7 +322,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// What a purge must cover, said once more without hashes, tables or folding.
+/// Returns whether a purge must cover a page, written once more without hashes, tables or folding.
 fn covers(target: &Target, scope: &Scope) -> bool {
     match target {
         Target::Url { site, url } => *site == scope.site && **url == *scope.url,
@@ -401,7 +401,7 @@ mod invalidation {
         store.invalidate(SITE, PATH.as_bytes(), true).variants
     }
 
-    /// RFC 9111 §4.4: every variant and query form goes.
+    /// RFC 9111 §4.4: every variant and query form is removed.
     #[test]
     fn everything_under_the_url_goes_and_nothing_else() {
         let store = store(1 << 20);
@@ -414,7 +414,7 @@ mod invalidation {
         assert_eq!((store.usage().purges, store.usage().invalidations), (0, 0), "no fetch is open, so there is nothing to remember");
     }
 
-    /// Found by trying: with fifty comments a second anywhere, a crowd on another page was fifty crowds.
+    /// This was found by trying: with fifty comments a second anywhere, a crowd on another page was fifty crowds.
     #[test]
     fn one_writer_does_not_split_the_crowds_on_other_pages() {
         let store = store(1 << 20);
@@ -430,7 +430,7 @@ mod invalidation {
         drop(lead);
     }
 
-    /// Were two of them given one number, a page judged under the first would never be judged under the second.
+    /// If two of them had one number, a page judged under the first would never be judged under the second.
     #[test]
     fn purges_and_invalidations_have_numbers_of_their_own() {
         let store = store(1 << 20);
@@ -484,7 +484,7 @@ mod invalidation {
         assert_eq!(store.usage().invalidations, 0);
     }
 
-    /// The outcome of what need not wait.
+    /// Returns the output of a future that need not wait.
     fn now<T>(future: impl Future<Output = T>) -> T {
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         match std::pin::pin!(future).poll(&mut context) {
@@ -521,7 +521,7 @@ mod invalidation {
         assert_eq!(store.verdict(&stored), Purged::Hard);
     }
 
-    /// Whatever the threads do to each other: an answer that was asked for before the change is not there after it.
+    /// Whatever the threads do to each other, an answer that was asked for before the change is not there after it.
     #[test]
     fn no_answer_from_before_survives_a_race() {
         for _ in 0..200 {

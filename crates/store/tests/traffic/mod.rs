@@ -11,14 +11,14 @@ use std::collections::{BTreeMap, HashMap};
 use bytes::Bytes;
 use store::{Record, Scope, Store, StoreOptions, Stored};
 
-/// How a blog is read.
+/// The way in which a blog is read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Traffic {
-    /// What everything is drawn from.
+    /// The seed of all random numbers.
     pub(crate) seed: u64,
-    /// Posts at the end; three quarters of them are there at the beginning.
+    /// The number of posts at the end; three quarters of them are there at the beginning.
     pub(crate) pages: usize,
-    /// Requests of readers.
+    /// The number of readers' requests.
     pub(crate) requests: usize,
     /// The exponent of the Zipf distribution.
     pub(crate) zipf: f64,
@@ -26,7 +26,7 @@ pub(crate) struct Traffic {
     pub(crate) crawls: usize,
 }
 
-/// Who asks for which page.
+/// A request: who asks for which page.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Request {
     /// The page's number: posts are numbered as they appear.
@@ -36,20 +36,20 @@ pub(crate) struct Request {
 }
 
 impl Traffic {
-    /// The bytes of every page.
+    /// Returns the bytes of every page.
     pub(crate) fn sizes(&self) -> Vec<usize> {
         let mut random = Random(self.seed ^ 0x517e);
         // Median 12 KiB, mean about 20 KiB: posts of a blog with its pictures kept elsewhere.
         (0..self.pages).map(|_| ((9.4 + random.normal()).exp() as usize).clamp(512, 512 << 10)).collect()
     }
 
-    /// The requests, in order.
+    /// Returns the requests, in order.
     pub(crate) fn requests(&self) -> Vec<Request> {
         let mut random = Random(self.seed);
         let first = self.pages * 3 / 4;
         let evergreen = Zipf::new(self.pages, self.zipf);
         let news = Zipf::new(64.min(first), 1.0);
-        // Which posts are the lasting ones has nothing to do with their age.
+        // Which posts are the lasting ones is independent of their age.
         let mut order: Vec<usize> = (0..self.pages).collect();
         for at in (1..order.len()).rev() {
             order.swap(at, random.below(at + 1));
@@ -63,7 +63,7 @@ impl Traffic {
                 crawler = 0..published;
             }
             let page = if random.unit() < 0.3 { published - 1 - news.draw(&mut random) } else { order[evergreen.draw(&mut random)] };
-            // What is not there yet is not asked for.
+            // A page that is not there yet is not asked for.
             requests.push(Request { page: page % published, crawler: false });
             requests.extend(crawler.next().map(|page| Request { page, crawler: true }));
         }
@@ -74,13 +74,13 @@ impl Traffic {
 /// The readers' share of hits, and the share of their bytes that came from hits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ratio {
-    /// Hits per request.
+    /// The hits per request.
     pub(crate) requests: f64,
-    /// Bytes of hits per byte.
+    /// The bytes of hits per byte.
     pub(crate) bytes: f64,
 }
 
-/// What is kept of a page beside its body: about what the server keeps.
+/// The data of a page beside its body: about as much as the server keeps.
 #[derive(Debug)]
 struct Head;
 
@@ -98,7 +98,7 @@ impl Record for Head {
 
 static BODY: [u8; 512 << 10] = [b'x'; 512 << 10];
 
-/// The memory tier's ratio, with `memory` bytes.
+/// Returns the hit ratio of the memory tier, with `memory` bytes.
 pub(crate) fn memory_tier(requests: &[Request], sizes: &[usize], memory: u64) -> Ratio {
     let store: Store<Head, ()> = Store::new(StoreOptions::with_memory(memory));
     ratio(requests, sizes, |page| {
@@ -113,7 +113,7 @@ pub(crate) fn memory_tier(requests: &[Request], sizes: &[usize], memory: u64) ->
     })
 }
 
-/// What a stored page weighs in the memory tier beside its body: the comparison is between two ways of choosing, not of weighing.
+/// Returns the weight of a stored page in the memory tier beside its body: the comparison is between two ways of choosing, not of weighing.
 fn overhead() -> usize {
     let store: Store<Head, ()> = Store::new(StoreOptions::with_memory(1 << 20));
     let key = b"0\0blog.example/posts/1000/";
@@ -121,7 +121,7 @@ fn overhead() -> usize {
     usize::try_from(store.usage().bytes).expect("a few hundred bytes")
 }
 
-/// A plain LRU's ratio, with as many bytes.
+/// Returns the hit ratio of a plain LRU, with as many bytes.
 pub(crate) fn lru(requests: &[Request], sizes: &[usize], memory: u64) -> Ratio {
     let overhead = overhead();
     let (mut used, mut last_use, mut by_use) = (0, HashMap::new(), BTreeMap::new());
@@ -162,7 +162,7 @@ fn ratio(requests: &[Request], sizes: &[usize], mut is_hit: impl FnMut(usize) ->
     Ratio { requests: f64::from(hits) / f64::from(asked), bytes: hit_bytes as f64 / bytes as f64 }
 }
 
-/// SplitMix64.
+/// A random number generator: SplitMix64.
 struct Random(u64);
 
 impl Random {
@@ -174,7 +174,7 @@ impl Random {
         word ^ (word >> 31)
     }
 
-    /// Between 0 and 1.
+    /// Returns a number between 0 and 1.
     fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
@@ -183,13 +183,13 @@ impl Random {
         ((self.unit() * end as f64) as usize).min(end - 1)
     }
 
-    /// By Box and Muller.
+    /// Returns a normally distributed number, by Box and Muller.
     fn normal(&mut self) -> f64 {
         (-2.0 * (1.0 - self.unit()).ln()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
     }
 }
 
-/// Ranks, the first one the most likely.
+/// A Zipf distribution of ranks, the first one the most likely.
 struct Zipf(Vec<f64>);
 
 impl Zipf {

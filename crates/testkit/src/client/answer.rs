@@ -8,13 +8,13 @@ use crate::Fields;
 use crate::fields::{text, trim_ows};
 use crate::wire::{Fault, Rest, framing};
 
-/// How much of the content a failed assertion prints.
+/// How many bytes of the content a failed assertion prints.
 const PRINTED_BYTES_MAX: usize = 2000;
 
 /// A final response as the client read it.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// `HTTP/1.1` or `HTTP/1.0`.
+    /// The version, `HTTP/1.1` or `HTTP/1.0`.
     pub version: String,
     /// The status code; to assert one, see [`status`](Self::status).
     pub code: u16,
@@ -26,20 +26,20 @@ pub struct Answer {
     pub content: Bytes,
     /// The interim responses (1xx) before it.
     pub interim: Vec<Interim>,
-    /// Why the content is not whole, if it is not.
+    /// The reason why the content is not whole, if it is not.
     pub(super) cut_short: Option<String>,
 }
 
 /// An interim response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interim {
-    /// Its status code.
+    /// The status code.
     pub code: u16,
-    /// Its field lines.
+    /// The field lines.
     pub fields: Fields,
 }
 
-/// Fails with the whole answer below the message.
+/// Fails with a message, and the whole answer below it.
 macro_rules! check {
     ($answer:expr, $condition:expr, $($message:tt)+) => {
         assert!($condition, "{}\nthe answer was:\n{}", format_args!($($message)+), $answer)
@@ -47,26 +47,26 @@ macro_rules! check {
 }
 
 impl Answer {
-    /// The combined value of the field lines of that name.
+    /// Returns the combined value of the field lines of that name.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<String> {
         self.fields.combined(name)
     }
 
-    /// The content as text.
+    /// Returns the content as text.
     #[must_use]
     pub fn text(&self) -> String {
         text(&self.content)
     }
 
-    /// The status code is `code`.
+    /// Asserts that the status code is `code`.
     #[track_caller]
     pub fn status(self, code: u16) -> Self {
         check!(self, self.code == code, "expected status {code}, not {}", self.code);
         self
     }
 
-    /// The content is whole and exactly `body`.
+    /// Asserts that the content is whole and exactly `body`.
     #[track_caller]
     pub fn body(self, body: impl AsRef<[u8]>) -> Self {
         check!(self, self.cut_short.is_none(), "expected whole content");
@@ -74,7 +74,7 @@ impl Answer {
         self
     }
 
-    /// The content is whole and has `part` in it.
+    /// Asserts that the content is whole and has `part` in it.
     #[track_caller]
     pub fn body_contains(self, part: &str) -> Self {
         check!(self, self.cut_short.is_none(), "expected whole content");
@@ -82,20 +82,20 @@ impl Answer {
         self
     }
 
-    /// The content was cut short: the connection ended before it did.
+    /// Asserts that the content was cut short: the connection ended before it did.
     #[track_caller]
     pub fn truncated(self) -> Self {
         check!(self, self.cut_short.is_some(), "expected content that is cut short");
         self
     }
 
-    /// Whether the connection ended before the content did.
+    /// Returns whether the connection ended before the content did.
     #[must_use]
     pub const fn is_truncated(&self) -> bool {
         self.cut_short.is_some()
     }
 
-    /// The combined value of that field is exactly `value`.
+    /// Asserts that the combined value of that field is exactly `value`.
     #[track_caller]
     pub fn field(self, name: &str, value: &str) -> Self {
         let given = self.value(name);
@@ -103,7 +103,7 @@ impl Answer {
         self
     }
 
-    /// The combined value of that field has `part` in it.
+    /// Asserts that the combined value of that field has `part` in it.
     #[track_caller]
     pub fn field_contains(self, name: &str, part: &str) -> Self {
         let given = self.value(name);
@@ -111,22 +111,23 @@ impl Answer {
         self
     }
 
-    /// There is a field of that name.
+    /// Asserts that there is a field of that name.
     #[track_caller]
     pub fn has_field(self, name: &str) -> Self {
         check!(self, self.fields.has(name), "expected a field {name}");
         self
     }
 
-    /// There is no field of that name.
+    /// Asserts that there is no field of that name.
     #[track_caller]
     pub fn no_field(self, name: &str) -> Self {
         check!(self, !self.fields.has(name), "expected no field {name}");
         self
     }
 
-    /// The last member of `Cache-Status` (RFC 9211) has all of these parameters, separated by semicolons, in any order and among others:
-    /// `"fwd=uri-miss; stored"`. A parameter without a value stands for one with any value, `"ttl"`; the name of the cache counts as one.
+    /// Asserts that the last member of `Cache-Status` (RFC 9211) has all of these parameters, separated by semicolons, in any order and
+    /// among others: `"fwd=uri-miss; stored"`. A parameter without a value stands for one with any value, `"ttl"`; the name of the cache
+    /// counts as one.
     #[track_caller]
     pub fn cache_status(self, parameters: &str) -> Self {
         for wanted in parameters.split(';').map(str::trim) {
@@ -135,7 +136,8 @@ impl Answer {
         self
     }
 
-    /// The last member of `Cache-Status`, if any, has none of these parameters, written as for [`cache_status`](Self::cache_status).
+    /// Asserts that the last member of `Cache-Status`, if any, has none of these parameters, written as for
+    /// [`cache_status`](Self::cache_status).
     #[track_caller]
     pub fn no_cache_status(self, parameters: &str) -> Self {
         for unwanted in parameters.split(';').map(str::trim) {
@@ -144,7 +146,7 @@ impl Answer {
         self
     }
 
-    /// `X-Cache` is exactly `value`.
+    /// Asserts that `X-Cache` is exactly `value`.
     #[track_caller]
     pub fn x_cache(self, value: &str) -> Self {
         self.field("x-cache", value)
@@ -157,7 +159,7 @@ impl Answer {
         parameters.iter().any(|given| *given == wanted || given.split_once('=').is_some_and(|(name, _)| name == wanted))
     }
 
-    /// Reads a status line (RFC 9112 §4); content and interim responses are the caller's.
+    /// Reads a status line (RFC 9112 §4); the caller reads content and interim responses.
     pub(super) fn from_head(line: &[u8], fields: Fields) -> Result<Self, String> {
         let bad = || format!("status line {:?}", String::from_utf8_lossy(line));
         let line = text(line);
@@ -175,7 +177,7 @@ impl Answer {
         Ok(Self { version, code, reason, fields, content: Bytes::new(), interim: Vec::new(), cut_short: None })
     }
 
-    /// Where the content ends (RFC 9112 §6.3), given the method of the request. What no server may send there is a fault.
+    /// Returns where the content ends (RFC 9112 §6.3), given the method of the request. Fields that no server may send are a fault.
     pub(super) fn framing(&self, method: &str) -> Result<Rest, Fault> {
         let said = framing(&self.fields)?;
         let never_framed = matches!(self.code, 100..=199 | 204);
@@ -207,7 +209,7 @@ fn head_of(content: &[u8]) -> String {
     }
 }
 
-/// The parts of a structured field that `separator` separates, trimmed. A separator within a quoted string separates nothing.
+/// Returns the parts of a structured field that `separator` separates, trimmed. A separator within a quoted string does not count.
 fn split_outside_quotes(value: &str, separator: char) -> Vec<&str> {
     let (mut parts, mut start) = (Vec::new(), 0);
     let (mut quoted, mut escaped) = (false, false);

@@ -20,22 +20,22 @@ enum Body {
 }
 
 impl Req {
-    /// A GET.
+    /// Creates a GET.
     pub fn get(target: &str) -> Self {
         Self::new("GET", target)
     }
 
-    /// A HEAD.
+    /// Creates a HEAD.
     pub fn head(target: &str) -> Self {
         Self::new("HEAD", target)
     }
 
-    /// A POST, without content until [`body`](Self::body) or [`chunks`](Self::chunks) gives it some.
+    /// Creates a POST, without content until [`body`](Self::body) or [`chunks`](Self::chunks) gives it some.
     pub fn post(target: &str) -> Self {
         Self::new("POST", target)
     }
 
-    /// A request with any method.
+    /// Creates a request with any method.
     pub fn new(method: &str, target: &str) -> Self {
         let (method, target, version) = (method.to_owned(), target.to_owned(), "HTTP/1.1".to_owned());
         Self { method, target, version, fields: Vec::new(), host: true, body: Body::None }
@@ -54,25 +54,25 @@ impl Req {
         self
     }
 
-    /// Names another version than `HTTP/1.1`.
+    /// Sends another version than `HTTP/1.1`.
     pub fn version(mut self, version: &str) -> Self {
         version.clone_into(&mut self.version);
         self
     }
 
-    /// Gives it content, with a `Content-Length`.
+    /// Adds content, with a `Content-Length`.
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = Body::Sized(body.into());
         self
     }
 
-    /// Gives it chunked content, one chunk for each of these.
+    /// Adds chunked content, one chunk for each of these.
     pub fn chunks<B: Into<Vec<u8>>>(mut self, chunks: impl IntoIterator<Item = B>) -> Self {
         self.body = Body::Chunks(chunks.into_iter().map(Into::into).collect());
         self
     }
 
-    /// The request on the wire, for those who want to send it in parts or several at once.
+    /// Returns the request as bytes, for tests that send it in parts or several at once.
     #[must_use]
     pub fn to_bytes(&self, host: &str) -> Vec<u8> {
         let mut bytes = format!("{} {} {}\r\n", self.method, self.target, self.version).into_bytes();

@@ -7,7 +7,7 @@ use std::io::Result;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A connected socket. An enum and not a trait object, because only TCP can be reset.
+/// A connected socket. It is an enum and not a trait object, because only TCP can be reset.
 #[derive(Debug)]
 pub(super) enum Stream {
     Tcp(TcpStream),

@@ -52,7 +52,7 @@ pub(super) fn rows() -> Vec<Malformed> {
     ]
 }
 
-/// Nothing can hide behind content that does not end, so these rows have no second request.
+/// Returns a row whose content does not end. Nothing can hide behind it, so these rows have no second request.
 fn truncated(name: &'static str, content: &str) -> Malformed {
     let head = smuggling("Transfer-Encoding: chunked", "");
     let head = head.split_inclusive("\r\n\r\n").next().unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use super::{Malformed, row, smuggling};
 
-/// Content that is complete as chunks and, with `{all}`, something else by its length.
+/// Content that is complete as chunks and that, by a length of `{all}`, includes the next request.
 const NO_CHUNKS: &str = "0\r\n\r\n";
 
 pub(super) fn rows() -> Vec<Malformed> {
@@ -12,7 +12,8 @@ pub(super) fn rows() -> Vec<Malformed> {
     rows
 }
 
-/// RFC 9112 §6.1 lets a server follow Transfer-Encoding alone if it closes afterwards; a proxy cannot know what its client meant.
+/// Returns the rows with both fields. RFC 9112 §6.1 lets a server follow Transfer-Encoding alone if it closes afterwards; a proxy cannot
+/// know what its client meant.
 fn both() -> Vec<Malformed> {
     let both = |name, fields| row(name, "RFC 9112 §6.1, §6.3", smuggling(fields, NO_CHUNKS));
     vec![
@@ -48,7 +49,7 @@ fn both() -> Vec<Malformed> {
     ]
 }
 
-/// A coding that is not understood, or not chunked at the end, leaves the end of a request's content unknown.
+/// Returns the rows with a coding that is not understood, or not chunked at the end, so that the end of a request's content is unknown.
 fn transfer_encoding() -> Vec<Malformed> {
     let coded = |name, fields| row(name, "RFC 9112 §6.1, §6.3", smuggling(fields, NO_CHUNKS)).status(&[400, 501]);
     vec![
@@ -84,7 +85,8 @@ fn transfer_encoding() -> Vec<Malformed> {
     ]
 }
 
-/// RFC 9110 §8.6: decimal digits, one value. The same value again may be taken for one (RFC 9112 §6.3).
+/// Returns the rows with a wrong length. RFC 9110 §8.6 allows decimal digits and one value. The same value again may count as one (RFC 9112
+/// §6.3).
 fn content_length() -> Vec<Malformed> {
     let length = |name, fields| row(name, "RFC 9110 §8.6, RFC 9112 §6.3", smuggling(fields, "hello"));
     vec![

@@ -47,7 +47,7 @@ fn field_names() -> Vec<Malformed> {
 }
 
 fn field_values() -> Vec<Malformed> {
-    // "either reject the message or replace": hence wise throughout.
+    // RFC 9110 says "either reject the message or replace": refusing is therefore wise throughout.
     let value = |name, fields| row(name, "RFC 9110 §5.5", get_with(fields)).wise();
     vec![
         value("a bare CR in a field value", "X-A: b\rc"),
@@ -65,7 +65,7 @@ fn field_values() -> Vec<Malformed> {
     ]
 }
 
-/// A client that goes away in the middle of a head, or says nothing at all.
+/// Returns the rows of a client that leaves in the middle of a head, or says nothing at all.
 fn unfinished() -> Vec<Malformed> {
     use super::Expect;
 

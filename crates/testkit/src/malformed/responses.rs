@@ -4,33 +4,33 @@ use std::sync::LazyLock;
 
 use crate::{Reply, raw};
 
-/// A response that a proxy turns into 502 Bad Gateway, or breaks off where its head has been passed on already.
+/// A malformed response. A proxy turns it into 502 Bad Gateway, or breaks it off where its head has been passed on already.
 #[derive(Clone, Debug)]
 pub struct MalformedResponse {
     /// What is wrong with it, as a sentence.
     pub name: &'static str,
     /// Everything the origin sends before it closes.
     pub bytes: Vec<u8>,
-    /// Whether the head alone is enough to know, so that the client must see 502 and nothing of this response. If not, what is wrong comes
-    /// later: the client must be able to tell that the content is cut short, and nothing of it may be stored.
+    /// Whether the head alone shows the error, so that the client must see 502 and nothing of this response. If not, the error comes later:
+    /// the client must be able to tell that the content is cut short, and no part of it may be stored.
     pub in_head: bool,
 }
 
 impl MalformedResponse {
-    /// The reply that sends it.
+    /// Returns a reply that sends this response.
     pub fn reply(&self) -> Reply {
         raw(self.bytes.clone())
     }
 }
 
-/// All malformed responses.
+/// Returns all malformed responses.
 #[must_use]
 pub fn responses() -> &'static [MalformedResponse] {
     static TABLE: LazyLock<Vec<MalformedResponse>> = LazyLock::new(|| heads().into_iter().chain(contents()).collect());
     &TABLE
 }
 
-/// Malformed before the content begins.
+/// Returns the responses that are malformed before the content begins.
 fn heads() -> Vec<MalformedResponse> {
     let head = |name, bytes: &[u8]| MalformedResponse { name, bytes: bytes.to_vec(), in_head: true };
     let fields = |name, lines: &str| head(name, format!("HTTP/1.1 200 OK\r\n{lines}\r\n\r\nhello").as_bytes());
@@ -67,7 +67,7 @@ fn heads() -> Vec<MalformedResponse> {
     ]
 }
 
-/// Malformed later than the head.
+/// Returns the responses that are malformed after the head.
 fn contents() -> Vec<MalformedResponse> {
     let content = |name, fields: &str, content: &str| MalformedResponse {
         name,
@@ -96,7 +96,7 @@ mod tests {
     use crate::{Client, Origin, any};
     use std::collections::HashSet;
 
-    /// The client reads more strictly than any proxy: what it takes for whole is not malformed.
+    /// The client reads more strictly than any proxy: a response that it accepts as whole is not malformed.
     #[tokio::test]
     #[expect(clippy::disallowed_methods, reason = "awaited below")]
     async fn a_strict_reader_accepts_no_row() {

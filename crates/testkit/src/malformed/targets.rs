@@ -11,7 +11,7 @@ pub(super) fn rows() -> Vec<Malformed> {
     rows
 }
 
-/// The rows that are refused for what they mean: as messages they are well-formed.
+/// Returns the names of the rows that are refused for what they mean: as messages they are well-formed.
 #[cfg(test)]
 pub(super) fn well_formed() -> impl Iterator<Item = &'static str> {
     ["a method in lower case", "a method of ten thousand letters"].into_iter()
@@ -106,7 +106,7 @@ fn versions() -> Vec<Malformed> {
     ]
 }
 
-/// RFC 9112 §3.2: "a server MUST respond with a 400 (Bad Request)".
+/// Returns the rows with a wrong `Host`, after RFC 9112 §3.2: "a server MUST respond with a 400 (Bad Request)".
 fn hosts() -> Vec<Malformed> {
     let host = |name, fields| row(name, "RFC 9112 §3.2", get_without_host(fields));
     vec![
@@ -137,9 +137,9 @@ fn hosts() -> Vec<Malformed> {
     ]
 }
 
-/// What scanners and confused clients send to an HTTP port.
+/// Returns messages of other protocols that scanners and confused clients send to an HTTP port.
 fn other_protocols() -> Vec<Malformed> {
-    /// The start of a TLS 1.2 ClientHello: record header, handshake header, version, and a random that is none.
+    /// The start of a TLS 1.2 ClientHello: record header, handshake header, version, and a made-up random.
     const CLIENT_HELLO: &[u8] =
         b"\x16\x03\x01\x00\x2f\x01\x00\x00\x2b\x03\x03\x2a\x2a\x2a\x2a\x2a\x2a\x2a\x2a\x2a\x2a\x2a\x2a\x2a\x2a\x2a\x2a\
         \x2a\x2a\x2a\x2a\x2a\x2a\x2a\x2a\x2a\x2a\x2a\x2a\x2a\x2a\x2a\x2a\x00\x00\x04\x13\x01\x13\x02\x01\x00\r\n\r\n";
@@ -155,7 +155,7 @@ fn other_protocols() -> Vec<Malformed> {
         foreign("a Redis command", b"*1\r\n$4\r\nPING\r\n\r\n"),
         foreign("bytes from nowhere", b"\x80\xff\x00\x13\x37\xde\xad\xbe\xef\r\n\r\n"),
         foreign("a response", b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
-        // A server that speaks HTTP/2 without TLS goes on in HTTP/2 instead, and then this row is not for it.
+        // A server that speaks HTTP/2 without TLS continues in HTTP/2 instead, and then this row does not apply to it.
         foreign("the preface of HTTP/2", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").wise(),
     ]
 }

@@ -18,7 +18,7 @@ use crate::wire::{Fault, Rest, Wire, framing, malformed};
 /// Answers requests on `stream` until it is closed, by either side.
 pub(super) async fn serve(stream: TcpStream, record: Arc<Record>) {
     let open = record.connect();
-    // Without delay: what a step sends is to be on its way when the next one waits.
+    // There is no delay: data that a step sends must be on its way when the next one waits.
     let _ = stream.set_nodelay(true);
     let mut wire = Wire::new(stream);
     loop {
@@ -38,11 +38,11 @@ pub(super) async fn serve(stream: TcpStream, record: Arc<Record>) {
     }
 }
 
-/// How a connection goes on after an exchange.
+/// The state of a connection after an exchange.
 enum After {
     NextRequest,
     Close,
-    /// Reset, or closed by the peer.
+    /// The connection was reset, or closed by the peer.
     Gone,
 }
 
@@ -71,7 +71,7 @@ async fn exchange(wire: &mut Wire<TcpStream>, connection: usize, record: &Record
             wire.peer_closed().await;
             return Ok(After::Gone);
         }
-        // An answer that cannot be stored, so that the test's later steps do not fail in more confusing ways.
+        // This answer cannot be stored, so that the test's later steps do not fail in more confusing ways.
         None => {
             let body = format!("the origin did not expect: {line}");
             status(500).body(body).field("cache-control", "no-store").field("connection", "close").close()
@@ -108,24 +108,24 @@ async fn send(wire: &mut Wire<TcpStream>, reply: Reply, method: &str) -> Result<
     Ok(After::NextRequest)
 }
 
-/// Closes so that what was sent last arrives: closing while the peer still sends would reset the connection and take it back.
+/// Closes the connection so that the last data arrives: closing while the peer still sends would reset the connection and lose it.
 async fn close(mut wire: Wire<TcpStream>) {
     if wire.stream.shutdown().await.is_ok() {
         wire.peer_closed().await;
     }
 }
 
-/// RFC 9112 §3, as a gateway has to send it: a token, one space, a target, one space, the version.
+/// Reads a request line as a gateway has to send it (RFC 9112 §3): a token, one space, a target, one space, the version.
 fn request_line(line: &[u8]) -> Result<Seen, Fault> {
     let bad = || malformed(format!("request line {:?}", String::from_utf8_lossy(line)));
     let text = str::from_utf8(line).map_err(|_| bad())?;
     let parts: Vec<&str> = text.split(' ').collect();
     let [method, target, version] = parts[..] else { return Err(bad()) };
     let method_is_token = !method.is_empty() && method.bytes().all(is_token);
-    // Origin form or, for OPTIONS, asterisk form: this is no proxy. A fragment is never sent (RFC 9110 §7.1).
+    // A gateway sends the origin form or, for OPTIONS, the asterisk form: this is no proxy. A fragment is never sent (RFC 9110 §7.1).
     let target_fits = (target.starts_with('/') || (target == "*" && method == "OPTIONS"))
         && target.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#');
-    // CONNECT makes a tunnel, which a gateway has no business to ask for.
+    // CONNECT makes a tunnel, which a gateway has no reason to ask for.
     if !method_is_token || method == "CONNECT" || !target_fits || !matches!(version, "HTTP/1.1" | "HTTP/1.0") {
         return Err(bad());
     }
@@ -139,7 +139,7 @@ fn request_line(line: &[u8]) -> Result<Seen, Fault> {
     })
 }
 
-/// Where the content ends, if `Host` (RFC 9112 §3.2) and the framing fields are as they must be.
+/// Returns where the content ends, if `Host` (RFC 9112 §3.2) and the framing fields are correct.
 fn checked_framing(request: &Seen, fields: &Fields) -> Result<Rest, Fault> {
     let hosts: Vec<&str> = fields.all("host").collect();
     let host_fits = match hosts[..] {
@@ -156,7 +156,8 @@ fn checked_framing(request: &Seen, fields: &Fields) -> Result<Rest, Fault> {
     Ok(framing(fields)?.unwrap_or(Rest::Nothing))
 }
 
-/// `uri-host [":" port]` (RFC 9110 §7.2), with names of letters, digits and what DNS and registries add to them.
+/// Returns whether a `Host` is `uri-host [":" port]` (RFC 9110 §7.2), with names of letters, digits and what DNS and registries add to
+/// them.
 fn host_is_authority(host: &str) -> bool {
     let port_fits = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok();
     if let Some((address, rest)) = host.strip_prefix('[').and_then(|host| host.split_once(']')) {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use super::record::{Record, Seen};
 use super::reply::{self, Reply};
 
-/// What a request must look like to be answered by an expectation.
+/// The conditions under which an expectation answers a request.
 #[derive(Clone, Debug)]
 #[must_use = "a matcher does nothing until it is given to Origin::on"]
 pub struct Matcher {
-    /// `None` for any.
+    /// The method; `None` for any.
     method: Option<String>,
     path: String,
     query: Query,
@@ -26,48 +26,48 @@ enum Query {
     Any,
 }
 
-/// A GET for `path`. A query is part of it if written (`"/post?page=2"`), else there must be none; `*` at the end stands for any rest,
-/// query included.
+/// Matches a GET for `path`. A query is part of it if written (`"/post?page=2"`), else there must be none; `*` at the end stands for any
+/// rest, query included.
 pub fn get(path: &str) -> Matcher {
     method("GET", path)
 }
 
-/// A HEAD for `path`, which is written as for [`get`].
+/// Matches a HEAD for `path`, which is written as for [`get`].
 pub fn head(path: &str) -> Matcher {
     method("HEAD", path)
 }
 
-/// A POST to `path`, which is written as for [`get`].
+/// Matches a POST to `path`, which is written as for [`get`].
 pub fn post(path: &str) -> Matcher {
     method("POST", path)
 }
 
-/// A PUT to `path`, which is written as for [`get`].
+/// Matches a PUT to `path`, which is written as for [`get`].
 pub fn put(path: &str) -> Matcher {
     method("PUT", path)
 }
 
-/// A DELETE of `path`, which is written as for [`get`].
+/// Matches a DELETE of `path`, which is written as for [`get`].
 pub fn delete(path: &str) -> Matcher {
     method("DELETE", path)
 }
 
-/// OPTIONS for `path`, which is written as for [`get`].
+/// Matches an OPTIONS for `path`, which is written as for [`get`].
 pub fn options(path: &str) -> Matcher {
     method("OPTIONS", path)
 }
 
-/// The PURGE of `path` that caches understand among themselves, written as for [`get`].
+/// Matches the PURGE of `path` that caches use among themselves; `path` is written as for [`get`].
 pub fn purge(path: &str) -> Matcher {
     method("PURGE", path)
 }
 
-/// A request with that method, case included, for `path`, which is written as for [`get`].
+/// Matches a request with that method, case included, for `path`, which is written as for [`get`].
 pub fn method(method: &str, path: &str) -> Matcher {
     Matcher { method: Some(method.to_owned()), ..any(path) }
 }
 
-/// A request with any method for `path`, which is written as for [`get`].
+/// Matches a request with any method for `path`, which is written as for [`get`].
 pub fn any(path: &str) -> Matcher {
     let (path, query) = match path.split_once('?') {
         Some((path, query)) => (path, Query::Exactly(query.to_owned())),
@@ -78,31 +78,31 @@ pub fn any(path: &str) -> Matcher {
 }
 
 impl Matcher {
-    /// Only if the combined value of that field is exactly `value`.
+    /// Matches only if the combined value of that field is exactly `value`.
     pub fn field(mut self, name: &str, value: &str) -> Self {
         self.fields.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Only if there is no field of that name.
+    /// Matches only if there is no field of that name.
     pub fn without(mut self, name: &str) -> Self {
         self.without.push(name.to_owned());
         self
     }
 
-    /// Only with exactly that query, without its question mark.
+    /// Matches only with exactly that query, without its question mark.
     pub fn query(mut self, query: &str) -> Self {
         self.query = Query::Exactly(query.to_owned());
         self
     }
 
-    /// With any query or none.
+    /// Matches with any query or none.
     pub fn any_query(mut self) -> Self {
         self.query = Query::Any;
         self
     }
 
-    /// Only with exactly that content.
+    /// Matches only with exactly that content.
     pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
         self.body = Some(body.into());
         self
@@ -157,7 +157,7 @@ impl<'a> Expecting<'a> {
         Self { record, matcher, times_max: None, before_content: false }
     }
 
-    /// Answers at most `n` requests; after that, older expectations that match have their turn again.
+    /// Answers at most `n` requests; after that, older expectations that match answer again.
     pub const fn times(mut self, n: usize) -> Self {
         self.times_max = Some(n);
         self
@@ -168,7 +168,7 @@ impl<'a> Expecting<'a> {
         self.times(1)
     }
 
-    /// Answers as soon as the head is there, does not read the content, sends no `100 Continue`, and closes afterwards.
+    /// Answers as soon as the head has arrived, does not read the content, sends no `100 Continue`, and closes afterwards.
     pub const fn before_content(mut self) -> Self {
         self.before_content = true;
         self
@@ -179,13 +179,13 @@ impl<'a> Expecting<'a> {
         self.reply_with(move |_| reply.clone());
     }
 
-    /// Answers with what `reply` makes of each request.
+    /// Answers each request with the reply that `reply` makes of it.
     pub fn reply_with(self, reply: impl Fn(&Seen) -> Reply + Send + Sync + 'static) {
         let Self { record, matcher, times_max, before_content } = self;
         record.expect(Expectation { matcher, times_max, before_content, used: 0, reply: MakeReply(Arc::new(reply)) });
     }
 
-    /// Answers 101 Switching Protocols to `protocol` (RFC 9110 §7.8), then sends back whatever it is sent.
+    /// Answers 101 Switching Protocols to `protocol` (RFC 9110 §7.8), then sends back everything it receives.
     pub fn upgrade_echo(self, protocol: &str) {
         self.reply(reply::upgrade_echo(protocol));
     }
@@ -201,7 +201,7 @@ pub(super) struct Expectation {
     reply: MakeReply,
 }
 
-/// How a request is answered.
+/// The function that makes the reply to a request.
 #[derive(Clone)]
 pub(super) struct MakeReply(Arc<dyn Fn(&Seen) -> Reply + Send + Sync>);
 

@@ -24,18 +24,18 @@ pub struct Seen {
     pub fields: Fields,
     /// The content, without its chunked coding.
     pub body: Bytes,
-    /// Which connection it came on, counted from 1.
+    /// The number of the connection that it came on, counted from 1.
     pub connection: usize,
 }
 
 impl Seen {
-    /// The combined value of the field lines of that name.
+    /// Returns the combined value of the field lines of that name.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<String> {
         self.fields.combined(name)
     }
 
-    /// The content as text.
+    /// Returns the content as text.
     #[must_use]
     pub fn text(&self) -> String {
         text(&self.body)
@@ -57,14 +57,14 @@ pub(super) enum Mode {
     Silent,
 }
 
-/// How many connections there were and are.
+/// The numbers of past and open connections.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Connections {
     pub(super) opened: usize,
     pub(super) open: usize,
 }
 
-/// Everything the test and the origin's thread share. The lock is held for lookups and pushes only, never across an await.
+/// The data that the test and the origin's thread share. The lock is held for lookups and pushes only, never across an await.
 #[derive(Debug)]
 pub(super) struct Record {
     inner: Mutex<Inner>,
@@ -89,8 +89,8 @@ impl Record {
         self.lock().expectations.clear();
     }
 
-    /// The reply to `request`, from the most recent expectation that matches and is not used up; notes the request either way. `None`
-    /// if there is no such expectation, or if no request is answered at present.
+    /// Returns the reply to `request`, from the most recent expectation that matches and is not used up. It notes the request in any case.
+    /// `None` if there is no such expectation, or if no request is answered at present.
     pub(super) fn answer(&self, request: Seen) -> Option<Reply> {
         let mut inner = self.lock();
         inner.seen.push(request.clone());
@@ -103,11 +103,11 @@ impl Record {
         }
         drop(inner);
         self.changed.send_replace(());
-        // Without the lock: the test's closure may well ask how many requests there have been.
+        // This runs without the lock: the test's closure may ask how many requests there have been.
         reply.map(|make| make.reply(&request))
     }
 
-    /// Whether the expectation that answers a request with this head does so without reading its content.
+    /// Returns whether the expectation that answers a request with this head does so without reading its content.
     pub(super) fn answers_before_content(&self, head: &Seen) -> bool {
         let inner = self.lock();
         inner.expectations.iter().rev().find(|expectation| expectation.takes(head)).is_some_and(Expectation::is_before_content)
@@ -125,7 +125,7 @@ impl Record {
         self.lock().connections
     }
 
-    /// Counts a connection; it is open until the guard is dropped, also when its task is aborted.
+    /// Counts a connection. It is open until the guard is dropped, also when its task is aborted.
     pub(super) fn connect(&self) -> OpenConnection<'_> {
         let number = {
             let connections = &mut self.lock().connections;
@@ -153,7 +153,7 @@ impl Record {
         std::mem::take(&mut self.lock().unexpected)
     }
 
-    /// What the test is to fail with, if anything unexpected happened.
+    /// Returns the message that the test must fail with, if anything unexpected happened.
     pub(super) fn complaint(&self) -> Option<String> {
         let inner = self.lock();
         let first = inner.unexpected.first()?;
@@ -172,7 +172,7 @@ impl Record {
         Some(text)
     }
 
-    /// Returns once `condition` holds.
+    /// Waits until `condition` holds.
     pub(super) async fn until(&self, condition: impl Fn() -> bool) {
         let mut changed = self.changed.subscribe();
         while !condition() {
@@ -180,7 +180,7 @@ impl Record {
         }
     }
 
-    /// A test that failed with the lock held shall fail with its own message, not with one about poison.
+    /// Locks the record. A test that failed with the lock held must fail with its own message, not with one about poison.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }

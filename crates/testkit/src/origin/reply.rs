@@ -22,7 +22,7 @@ pub struct Reply {
     close: bool,
     byte_by_byte: bool,
     gate: Option<Gate>,
-    /// What happens before the byte of content at this position is sent.
+    /// The marks: what happens before the byte of content at this position is sent.
     marks: Vec<(usize, Mark)>,
     echo: bool,
 }
@@ -32,7 +32,7 @@ enum Content {
     Sized(Bytes),
     Chunks(Vec<Bytes>),
     UntilClose(Bytes),
-    /// The whole response, head included, just as it is.
+    /// The whole response, head included, exactly as it is.
     Raw(Bytes),
 }
 
@@ -50,18 +50,18 @@ pub(super) enum Step {
     Wait(Gate),
     /// Closes the connection in an orderly way (FIN).
     Close,
-    /// Closes it with a reset (RST).
+    /// Closes the connection with a reset (RST).
     Reset,
-    /// Sends back what comes in until the peer closes.
+    /// Sends back everything that comes in until the peer closes.
     Echo,
 }
 
-/// 200 OK with that content.
+/// Returns a 200 OK with that content.
 pub fn ok(body: impl Into<Bytes>) -> Reply {
     status(200).body(body)
 }
 
-/// A response with that status code and no content.
+/// Returns a response with that status code and no content.
 pub fn status(code: u16) -> Reply {
     Reply {
         interim: Vec::new(),
@@ -78,13 +78,13 @@ pub fn status(code: u16) -> Reply {
     }
 }
 
-/// 304 Not Modified.
+/// Returns a 304 Not Modified.
 pub fn not_modified() -> Reply {
     status(304)
 }
 
-/// Exactly these bytes instead of a response, then the connection is closed unless [`Reply::keep_open`] says otherwise. Positions are
-/// counted from the first of these bytes.
+/// Returns a reply that sends exactly these bytes instead of a response. The connection is then closed unless [`Reply::keep_open`] is
+/// called. Positions are counted from the first of these bytes.
 pub fn raw(bytes: impl Into<Bytes>) -> Reply {
     Reply { content: Content::Raw(bytes.into()), close: true, ..status(200) }
 }
@@ -100,32 +100,32 @@ impl Reply {
         self
     }
 
-    /// Gives it content, with a `content-length`.
+    /// Adds content, with a `content-length`.
     pub fn body(mut self, body: impl Into<Bytes>) -> Self {
         self.content = Content::Sized(body.into());
         self
     }
 
-    /// Gives it chunked content, one chunk for each of these (empty ones, which would end the content, are left out).
+    /// Adds chunked content, one chunk for each of these (empty ones, which would end the content, are left out).
     pub fn chunks<B: Into<Bytes>>(mut self, chunks: impl IntoIterator<Item = B>) -> Self {
         self.content = Content::Chunks(chunks.into_iter().map(Into::into).filter(|chunk: &Bytes| !chunk.is_empty()).collect());
         self
     }
 
-    /// Gives it content that ends where the connection does.
+    /// Adds content that ends where the connection does.
     pub fn until_close(mut self, body: impl Into<Bytes>) -> Self {
         self.content = Content::UntilClose(body.into());
         self.close = true;
         self
     }
 
-    /// Adds a trailer field; only chunked content has any.
+    /// Adds a trailer field; only chunked content can have any.
     pub fn trailer(mut self, name: &str, value: &str) -> Self {
         self.trailers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    /// Says that the content is `n` bytes long, whatever it is. If it is shorter the connection is closed after it.
+    /// Announces `n` bytes of content, whatever its length is. If the content is shorter, the connection is closed after it.
     pub const fn content_length(mut self, n: u64) -> Self {
         self.content_length = Some(n);
         self
@@ -149,7 +149,7 @@ impl Reply {
         self
     }
 
-    /// Closes the connection after the reply, without saying so.
+    /// Closes the connection after the reply, without announcing it.
     pub const fn close(mut self) -> Self {
         self.close = true;
         self
@@ -161,7 +161,7 @@ impl Reply {
         self
     }
 
-    /// Waits at `gate` before anything is sent, interim responses apart.
+    /// Waits at `gate` before anything is sent, except interim responses.
     pub fn gate(mut self, gate: &Gate) -> Self {
         self.gate = Some(gate.clone());
         self
@@ -177,8 +177,8 @@ impl Reply {
         self.mark(n, Mark::BreakOff)
     }
 
-    /// Resets the connection when the head and `n` bytes of content have been sent. The peer may lose bytes it has not read by then, as
-    /// resets have it: only a gate before it makes sure that they arrive.
+    /// Resets the connection when the head and `n` bytes of content have been sent. The peer may lose bytes that it has not read by then:
+    /// only a gate before the reset makes sure that they arrive.
     pub fn reset_after(self, n: usize) -> Self {
         self.mark(n, Mark::Reset)
     }
@@ -191,12 +191,12 @@ impl Reply {
 
     fn mark(mut self, at: usize, mark: Mark) -> Self {
         self.marks.push((at, mark));
-        // Stable: marks at the same position happen in the order in which the test names them.
+        // The sort is stable: marks at the same position happen in the order in which the test names them.
         self.marks.sort_by_key(|(at, _)| *at);
         self
     }
 
-    /// What to do, in order, to send this as the response to a request with `method`.
+    /// Returns the steps, in order, that send this as the response to a request with `method`.
     pub(super) fn steps(self, method: &str) -> Vec<Step> {
         let mut steps: Vec<Step> = self.interim.iter().cloned().map(Step::Send).collect();
         steps.extend(self.gate.clone().map(Step::Wait));
@@ -235,7 +235,7 @@ impl Reply {
         }
         let said =
             self.fields.iter().any(|(name, _)| ["content-length", "transfer-encoding"].iter().any(|own| name.eq_ignore_ascii_case(own)));
-        // A 304 may say the length that a 200 would have had, but has none of its own to say (RFC 9110 §8.6).
+        // A 304 may name the length that a 200 would have had, but has no length of its own (RFC 9110 §8.6).
         let without = self.has_no_content(method) && method != "HEAD";
         let line = match (&self.content, self.content_length) {
             (_, Some(n)) => format!("content-length: {n}\r\n"),
@@ -249,13 +249,13 @@ impl Reply {
         head.freeze()
     }
 
-    /// RFC 9110 §6.4.1.
+    /// Returns whether the response has no content (RFC 9110 §6.4.1).
     fn has_no_content(&self, method: &str) -> bool {
         method == "HEAD" || matches!(self.status, 100..=199 | 204 | 304)
     }
 }
 
-/// Steps being laid out, with the marks that are still ahead.
+/// The steps written so far, with the marks that are still to come.
 struct Writing<'a> {
     steps: Vec<Step>,
     marks: &'a [(usize, Mark)],
@@ -263,7 +263,7 @@ struct Writing<'a> {
 }
 
 impl Writing<'_> {
-    /// Content as it is, interrupted where there is a mark.
+    /// Adds content as it is, interrupted where there is a mark.
     fn content(&mut self, bytes: &Bytes) {
         let end = self.position + bytes.len();
         let mut rest = bytes.clone();
@@ -276,7 +276,7 @@ impl Writing<'_> {
 
     fn chunks(&mut self, chunks: &[Bytes], trailers: &[(String, String)]) {
         for chunk in chunks {
-            // Before the size line: a mark between two chunks leaves the reader between them too.
+            // The marks come before the size line: a mark between two chunks leaves the reader between them too.
             self.marks_up_to(self.position);
             self.steps.push(Step::Send(Bytes::from(format!("{:x}\r\n", chunk.len()))));
             self.content(chunk);
@@ -325,7 +325,7 @@ fn one_by_one(step: Step) -> Vec<Step> {
 mod tests {
     use super::*;
 
-    /// What is sent, with `|` for a wait, `!` for a close, `~` for a reset.
+    /// Returns the bytes sent, with `|` for a wait, `!` for a close, `~` for a reset.
     fn written(reply: Reply, method: &str) -> String {
         let text = |step: Step| match step {
             Step::Send(bytes) => String::from_utf8(bytes.to_vec()).expect("these tests send text"),

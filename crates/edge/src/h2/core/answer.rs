@@ -9,7 +9,7 @@ use super::{Code, Core, Encoder, Head, LEFT_TIMEOUT, OUTPUT_MAX, Over, Piece, Pr
 use crate::h2::frame::{self, flag, kind};
 
 impl<H: AsRef<[u8]>> Core<H> {
-    /// Somebody answers this request until [`Core::release`].
+    /// Marks a stream as being answered, until [`Core::release`].
     pub(in crate::h2) fn hold(&mut self, id: u32) {
         if let Some(at) = self.find(id) {
             self.streams[at].held = true;
@@ -26,12 +26,12 @@ impl<H: AsRef<[u8]>> Core<H> {
         self.remove_if_done(at);
     }
 
-    /// What became of a stream, and how many bytes of content left. A stream that nobody knows any more has been reset.
+    /// Returns how a stream ended, if it did, and how many bytes of content left. A stream that is not known any more counts as reset.
     pub(in crate::h2) fn state(&self, id: u32) -> (Option<Over>, u64) {
         self.find(id).map_or((Some(Over::Reset), 0), |at| (self.streams[at].over, self.streams[at].sent))
     }
 
-    /// `waker` is woken when the stream has ended or has room.
+    /// Registers `waker`, which is woken when the stream has ended or has room.
     pub(in crate::h2) fn watch(&mut self, id: u32, waker: &Waker) {
         if let Some(at) = self.find(id) {
             match &mut self.streams[at].waker {
@@ -41,7 +41,7 @@ impl<H: AsRef<[u8]>> Core<H> {
         }
     }
 
-    /// Bytes that may be queued now.
+    /// Returns how many bytes may be queued now.
     pub(in crate::h2) fn room(&self, id: u32) -> usize {
         let Some(at) = self.find(id) else { return 0 };
         let queued = self.streams[at].queued;
@@ -90,7 +90,7 @@ impl<H: AsRef<[u8]>> Core<H> {
         }
     }
 
-    /// Queues content; `ends`: it is the last.
+    /// Queues content; `ends` says that it is the last.
     pub(in crate::h2) fn send(&mut self, id: u32, piece: Option<Piece<H>>, ends: bool) {
         let Some(at) = self.find(id).filter(|&at| self.streams[at].over.is_none()) else { return };
         let stream = &mut self.streams[at];
@@ -107,7 +107,7 @@ impl<H: AsRef<[u8]>> Core<H> {
         self.waiting = self.waiting + usize::from(stream.is_waiting()) - usize::from(was_waiting);
     }
 
-    /// Sends a whole stored page as content. `true`: it is all in the output.
+    /// Sends a whole stored page as content. Returns `true` if all of it is in the output.
     pub(in crate::h2) fn send_stored(&mut self, id: u32, page: H) -> bool {
         let len = page.as_ref().len();
         let Some(at) = self.find(id).filter(|&at| self.streams[at].over.is_none()) else { return false };
@@ -121,14 +121,14 @@ impl<H: AsRef<[u8]>> Core<H> {
         false
     }
 
-    /// Ends a stream without having said all.
+    /// Ends a stream before everything was sent.
     pub(in crate::h2) fn reset(&mut self, id: u32, code: Code) {
         if let Some(at) = self.find(id).filter(|&at| self.streams[at].over.is_none()) {
             self.end_by_reset(at, code);
         }
     }
 
-    /// Moves what the windows allow into the output, as long as that has room.
+    /// Moves the data that the windows allow into the output, as long as that has room.
     pub(in crate::h2) fn pump(&mut self) {
         while self.waiting > 0 && self.output.len() < OUTPUT_MAX {
             let Some(at) = self.pick() else { return };
@@ -156,8 +156,8 @@ impl<H: AsRef<[u8]>> Core<H> {
         }
     }
 
-    /// Whose turn it is (RFC 9218 §10): the most urgent first; among equals those that are of use only when they are whole, one after the
-    /// other; then the others by turns.
+    /// Returns the stream whose turn it is (RFC 9218 §10). The most urgent come first. Among equals, those that are of use only when they
+    /// are whole come one after the other; then the others take turns.
     fn pick(&self) -> Option<usize> {
         let has_window = self.send_window > 0;
         let ready = self.streams.iter().enumerate().filter(|(_, stream)| stream.is_ready() && (has_window || stream.queue.is_empty()));
@@ -168,7 +168,7 @@ impl<H: AsRef<[u8]>> Core<H> {
         Some(at)
     }
 
-    /// A DATA frame.
+    /// Writes a DATA frame.
     fn emit(&mut self, at: usize, piece: Piece<H>, ends: bool) {
         let stream = &mut self.streams[at];
         let length = piece.remaining();
@@ -193,7 +193,7 @@ impl<H: AsRef<[u8]>> Core<H> {
         }
     }
 
-    /// Whether a stream waits for its client: for a window, or for the rest of a content that nobody wants.
+    /// Returns whether a stream waits for its client: for a window, or for the rest of content that nobody reads.
     pub(in crate::h2) fn has_waiting(&self) -> bool {
         self.waiting > 0 || self.streams.iter().any(|stream| stream.over.is_some() && !stream.held)
     }
@@ -212,7 +212,7 @@ impl<H: AsRef<[u8]>> Core<H> {
     }
 }
 
-/// Of HTTP/1 alone (RFC 9113 §8.2.2).
+/// Returns whether a field belongs to HTTP/1 alone (RFC 9113 §8.2.2).
 fn is_of_the_connection(name: &[u8]) -> bool {
     const NAMES: [&[u8]; 5] = [b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"];
     matches!(name.len(), 7 | 10 | 16 | 17) && NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))

@@ -27,51 +27,56 @@ use crate::{
     limits::Limits,
 };
 
-/// Streams that a client may have at once.
+/// The most streams that a client may have open at once.
 pub(super) const STREAMS_MAX: usize = 128;
 
-/// What a client may send of contents before they are read: for a stream, and for all of them together.
+/// How much content a client may send before it is read, on one stream.
 const STREAM_WINDOW: u32 = 64 * 1024;
+/// How much content a client may send before it is read, on all streams together.
 const CONNECTION_WINDOW: u32 = 256 * 1024;
 
-/// The window that everybody has at first (RFC 9113 §6.9.2), and the largest (§6.9.1).
+/// The window of every stream and connection at first (RFC 9113 §6.9.2).
 const FIRST_WINDOW: i64 = 65_535;
+/// The largest window (RFC 9113 §6.9.1).
 const WINDOW_MAX: i64 = 0x7fff_ffff;
 
-/// Bytes that wait for the socket. Stored pages among them lie where they are; everything else is ours.
+/// The most bytes that wait for the socket. Stored pages among them are not copied; everything else is in our memory.
 pub(super) const OUTPUT_MAX: usize = 64 * 1024;
 
-/// What a stream may have waiting for its window, beyond stored pages; what all of them may; and what each may in any case, so that those whose
-/// client takes nothing do not hold up the others.
+/// How many bytes of a stream may wait for its window, without stored pages.
 const QUEUE_MAX: usize = 64 * 1024;
+/// How many bytes of all streams may wait for their windows, without stored pages.
 const QUEUES_MAX: usize = 512 * 1024;
+/// How many bytes of each stream may wait in any case, so that clients that take nothing do not hold up the others.
 const QUEUE_MIN: usize = 4 * 1024;
 
-/// Bytes of a head on its way in, still coded: a code may be longer than what it stands for (RFC 7541 §5.2), but not for text.
+/// The length of a coded head as a multiple of the decoded limit: a code may be longer than its text (RFC 7541 §5.2), but not for usual
+/// text.
 const BLOCK_FACTOR: usize = 2;
 
-/// The dynamic tables of both directions (RFC 7541 §4.2), in bytes.
+/// The size of the dynamic tables of both directions (RFC 7541 §4.2), in bytes.
 const TABLE_BYTES: usize = 4096;
 
-/// Streams that one client may make us reset before it is cut off.
+/// How many streams one client may make us reset before its connection is closed.
 const MISBEHAVIOURS_MAX: usize = 128;
 
-/// Streams that are remembered after their end, so that what was under way then is told from what is wrong.
+/// How many streams are remembered after their end, so that frames that were still under way can be told from errors.
 const ENDED_MAX: usize = 64;
 
-/// What a client may still send when its request is answered, and for how long.
+/// How many bytes a client may still send when its request is answered.
 const LEFT_MAX: usize = 256 * 1024;
+/// How long a client may still send when its request is answered.
 const LEFT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The ping between the two goodbyes (RFC 9113 §6.8).
 const GOODBYE: [u8; 8] = *b"goodbye.";
 
-/// Why the connection is over.
+/// The reason why the connection is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) code: Code,
     pub(super) reason: &'static str,
-    /// It was not wrong, but too much: counted.
+    /// Whether the client sent nothing wrong, but too much. These are counted.
     pub(super) is_flood: bool,
 }
 
@@ -83,58 +88,58 @@ const fn flood(reason: &'static str) -> Fault {
     Fault { code: Code::ENHANCE_YOUR_CALM, reason, is_flood: true }
 }
 
-/// What bytes asked for.
+/// An event that the client's bytes caused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Event {
-    /// A request, whose text [`Core::lend_text`] has; `ends`: it has no content.
+    /// A request, whose text [`Core::lend_text`] has; `ends` says that it has no content.
     Request { stream: u32, ends: bool, nature: Nature },
-    /// A request that is not let through.
+    /// A request that is refused.
     Refuse { stream: u32, reject: Reject },
 }
 
-/// How far a stream has come.
+/// How a stream ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Over {
-    /// Everything that was to be sent is in the output.
+    /// Everything to be sent is in the output.
     Complete,
-    /// Reset, by whichever side.
+    /// The stream was reset, by either side.
     Reset,
 }
 
 #[derive(Debug)]
 struct Stream<H> {
     id: u32,
-    /// The client has sent END_STREAM.
+    /// Whether the client has sent END_STREAM.
     incoming_ended: bool,
-    /// Who wants its content.
+    /// The reader of its content.
     feed: Option<Feed>,
-    /// The length that its head announced, and what came.
+    /// The length that the head announced; `received` is what came.
     expected: Option<u64>,
     received: u64,
-    /// What the client may still send, and what it may be allowed again.
+    /// How many bytes the client may still send; `credit` is what it may be allowed again.
     receive_window: i64,
     credit: u32,
-    /// What came after the answer: nobody wants it.
+    /// The bytes that came after the answer, and that nobody reads.
     left: usize,
     send_window: i64,
     queue: VecDeque<Piece<H>>,
     queued: usize,
-    /// END_STREAM follows the queue.
+    /// Whether END_STREAM follows the queue.
     ends: bool,
     over: Option<Over>,
-    /// Somebody answers it: it stays here until that has seen its end.
+    /// Whether it is being answered: the stream stays here until the answer has seen its end.
     held: bool,
     waker: Option<Waker>,
     priority: Priority,
-    /// When it was last its turn among its equals.
+    /// When it last had its turn among its equals.
     turn: u64,
-    /// When something of it last left, or its window was opened.
+    /// When some of its data last left, or its window was opened.
     moved: Instant,
     sent: u64,
 }
 
 impl<H: AsRef<[u8]>> Stream<H> {
-    /// Whether something of it could leave, as far as its own window goes.
+    /// Returns whether some of its data could leave, as far as its own window allows.
     fn is_ready(&self) -> bool {
         self.over.is_none() && (self.queue.is_empty() && self.ends || !self.queue.is_empty() && self.send_window > 0)
     }
@@ -150,7 +155,7 @@ impl<H: AsRef<[u8]>> Stream<H> {
     }
 }
 
-/// A header block that goes on in CONTINUATION frames.
+/// A header block that continues in CONTINUATION frames.
 #[derive(Debug)]
 struct Block {
     stream: u32,
@@ -159,7 +164,7 @@ struct Block {
     bytes: Vec<u8>,
 }
 
-/// How far the connection's beginning has come (RFC 9113 §3.4).
+/// How much of the connection's beginning has arrived (RFC 9113 §3.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Began {
     No,
@@ -170,13 +175,13 @@ enum Began {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Leaving {
     No,
-    /// The client has been told, and a ping is on its way: requests that were sent before it came are still taken.
+    /// The client has been told, and a ping was sent: requests that the client sent before it saw the ping are still accepted.
     Told,
-    /// What comes now is not taken.
+    /// New requests are not accepted.
     Yes,
 }
 
-/// Numbers of the last streams that ended, as a ring.
+/// The numbers of the last streams that ended, as a ring.
 #[derive(Debug)]
 struct Ended([u32; ENDED_MAX], usize);
 
@@ -198,36 +203,36 @@ pub(super) struct Core<H> {
     encoder: Encoder,
     text: Text,
     guard: Guard,
-    /// In the order of their numbers.
+    /// The open streams, in the order of their numbers.
     streams: Vec<Stream<H>>,
-    /// The client's last.
+    /// The highest stream number that the client has used.
     last: u32,
     ended: Ended,
-    /// Those that ended because we reset them: their frames may still be under way.
+    /// The streams that ended because we reset them: frames for them may still be under way.
     reset: Ended,
     began: Began,
     block: Option<Box<Block>>,
-    /// What the client takes at first on a stream, in a frame, and for the whole connection.
+    /// The client's initial window of a stream, its largest frame, and its window of the connection.
     client_window: i64,
     client_frame: usize,
     send_window: i64,
     receive_window: i64,
     credit: u32,
     misbehaviours: usize,
-    /// Streams with something in their queues.
+    /// The number of streams with data in their queues.
     waiting: usize,
-    /// Bytes in all queues, beyond stored pages.
+    /// The bytes in all queues, without stored pages.
     queued: usize,
     turns: u64,
     leaving: Leaving,
     client_left: bool,
-    /// The time of this turn.
+    /// The time at the beginning of this turn.
     pub(super) now: Instant,
     pub(super) output: Output<H>,
 }
 
 impl<H: AsRef<[u8]>> Core<H> {
-    /// A connection of which nothing is known; our half of the preface is in its output.
+    /// Creates a connection at its start; our half of the preface is in its output.
     pub(super) fn new(limits: Limits, now: Instant) -> Self {
         let mut output = Output::new();
         let list_max = u32::try_from(limits.header_bytes).unwrap_or(u32::MAX);
@@ -270,7 +275,7 @@ impl<H: AsRef<[u8]>> Core<H> {
         }
     }
 
-    /// Lends the head of the request that came last, so that it can be answered while it is read.
+    /// Lends the head of the latest request, so that it can be answered while it is read.
     pub(super) fn lend_text(&mut self) -> Text {
         std::mem::take(&mut self.text)
     }
@@ -279,23 +284,23 @@ impl<H: AsRef<[u8]>> Core<H> {
         self.text = text;
     }
 
-    /// Gives back memory that is not needed while nothing happens.
+    /// Frees memory that is not needed while nothing happens.
     pub(super) fn shrink(&mut self) {
         self.output.shrink();
         self.text.shrink();
     }
 
-    /// Whether part of a head has come.
+    /// Returns whether part of a head has arrived.
     pub(super) const fn is_within_head(&self) -> bool {
         self.block.is_some()
     }
 
-    /// Whether the client has begun as it must.
+    /// Returns whether the client has begun the connection correctly.
     pub(super) fn has_begun(&self) -> bool {
         self.began == Began::Yes
     }
 
-    /// A request has been answered to its end: its client is worth some patience.
+    /// Notes that a request has been answered to its end: its client deserves some patience.
     pub(super) fn answered(&mut self) {
         self.guard.answered();
     }
@@ -313,26 +318,26 @@ impl<H: AsRef<[u8]>> Core<H> {
         self.streams.is_empty()
     }
 
-    /// Whether there is nothing left to do, after either side has said goodbye.
+    /// Returns whether there is nothing left to do, after either side has said goodbye.
     pub(super) fn is_finished(&self) -> bool {
         (self.client_left || self.leaving == Leaving::Yes) && self.streams.is_empty()
     }
 
     fn find(&self, stream: u32) -> Option<usize> {
-        // Nearly always the last one.
+        // It is nearly always the last one.
         match self.streams.last() {
             Some(last) if last.id == stream => Some(self.streams.len() - 1),
             _ => self.streams.binary_search_by_key(&stream, |stream| stream.id).ok(),
         }
     }
 
-    /// Where a stream is that has not been reset.
+    /// Returns the position of a stream that has not been reset.
     fn find_whole(&self, stream: u32) -> Option<usize> {
         self.find(stream).filter(|&at| self.streams[at].over != Some(Over::Reset))
     }
 
-    /// Resets a stream because of what the client did (§5.4.2, §8.1.1). Each such reset leaves a request behind that was begun for nothing
-    /// (CVE-2025-8671), so too many of them are the connection's end.
+    /// Resets a stream because of what the client did (§5.4.2, §8.1.1). Each such reset leaves a request that was begun in vain
+    /// (CVE-2025-8671), so too many of them end the connection.
     fn misbehaved(&mut self, at: usize, code: Code) -> Result<(), Fault> {
         self.misbehaviours += 1;
         if self.misbehaviours > MISBEHAVIOURS_MAX {
@@ -354,7 +359,7 @@ impl<H: AsRef<[u8]>> Core<H> {
         self.remove_if_done(at);
     }
 
-    /// Our side has ended, or both. What had all left stays so.
+    /// Ends our side of a stream, or both. A stream whose data had all left stays complete.
     fn end(&mut self, at: usize, over: Over) {
         let stream = &mut self.streams[at];
         self.waiting -= usize::from(stream.is_waiting());
@@ -373,7 +378,7 @@ impl<H: AsRef<[u8]>> Core<H> {
         self.remove_if_done(at);
     }
 
-    /// Nobody reads the content of this stream for the connection any more: it counts as read.
+    /// Counts the unread content of this stream as read for the connection's window, because nobody reads it any more.
     fn settle(&mut self, at: usize) {
         if let Some(feed) = self.streams[at].feed.take() {
             self.allow_connection(feed.settle());
@@ -389,19 +394,19 @@ impl<H: AsRef<[u8]>> Core<H> {
         }
     }
 
-    /// The client has gone: whoever answers it is told.
+    /// Notes that the client has gone, and tells the tasks that answer it.
     pub(super) fn abandon(&mut self) {
         for at in (0..self.streams.len()).rev() {
             self.end(at, Over::Reset);
         }
     }
 
-    /// The connection is over because of what the client did.
+    /// Ends the connection because of what the client did.
     pub(super) fn fail(&mut self, fault: Fault) {
         self.output.write(|out| frame::write_goaway(self.last, fault.code, out));
     }
 
-    /// Says goodbye (§6.8): first so that nothing on its way is lost, and, when the client has surely heard it, for good.
+    /// Says goodbye (§6.8): first so that no request under way is lost, and, when the client has surely received that, for good.
     pub(super) fn leave(&mut self) {
         if self.leaving == Leaving::No {
             self.leaving = Leaving::Told;

@@ -14,11 +14,11 @@ use crate::h2::{
 };
 
 impl<H: AsRef<[u8]>> Core<H> {
-    /// Takes one frame, or the preface, from the beginning of `bytes`. Returns how many bytes that was (0: it is not all there) and what it
+    /// Takes one frame, or the preface, from the beginning of `bytes`. Returns how many bytes that was (0: it is not complete), and what it
     /// asks for.
     ///
     /// # Errors
-    /// When the connection is over; [`Core::fail`] is to be told.
+    /// Fails when the connection is over; the caller then calls [`Core::fail`].
     pub(in crate::h2) fn next(&mut self, bytes: &[u8]) -> Result<(usize, Option<Event>), Fault> {
         if self.began == Began::No {
             let here = bytes.len().min(PREFACE.len());
@@ -72,12 +72,12 @@ impl<H: AsRef<[u8]>> Core<H> {
             }
             kind::WINDOW_UPDATE => self.take_window_update(head, payload).map(|()| None),
             kind::PRIORITY_UPDATE => self.take_priority_update(head, payload).map(|()| None),
-            // RFC 9113 §4.1: what nobody knows is left alone.
+            // RFC 9113 §4.1: unknown frames are ignored.
             _ => Ok(None),
         }
     }
 
-    /// The stream of a frame that may come late: `None`, where it has ended already.
+    /// Returns the stream of a frame that may come late; `None` if it has ended already.
     fn known(&self, head: Head) -> Result<Option<usize>, Fault> {
         if head.stream == 0 {
             return Err(wrong(Code::PROTOCOL_ERROR, "a frame without a stream"));
@@ -98,7 +98,7 @@ impl<H: AsRef<[u8]>> Core<H> {
         }
         let Some(at) = at else {
             self.allow_connection(payload.len());
-            // What we reset, the client may not know of yet (§5.1).
+            // The client may not know yet that we reset it (§5.1).
             if self.reset.contains(head.stream) {
                 return Ok(());
             }
@@ -116,7 +116,7 @@ impl<H: AsRef<[u8]>> Core<H> {
             self.allow_connection(payload.len());
             return self.misbehaved(at, Code::FLOW_CONTROL_ERROR);
         }
-        // §8.1.1: the sum must be what the head said.
+        // §8.1.1: the sum must be what the head announced.
         if stream.expected.is_some_and(|expected| stream.received > expected || ends && stream.received != expected) {
             self.allow_connection(payload.len());
             return self.misbehaved(at, Code::PROTOCOL_ERROR);
@@ -182,7 +182,7 @@ impl<H: AsRef<[u8]>> Core<H> {
         Ok(None)
     }
 
-    /// A whole header block. It is decoded whatever becomes of it: the table must stay the client's (§4.3).
+    /// Takes a whole header block. It is decoded in any case: the table must stay the same as the client's (§4.3).
     fn take_block(&mut self, id: u32, block: &[u8], ends: bool, depends_on_itself: bool) -> Result<Option<Event>, Fault> {
         let is_new = id > self.last;
         let mut gathering = Gathering::new(&mut self.text, &self.limits, !is_new);
@@ -197,7 +197,7 @@ impl<H: AsRef<[u8]>> Core<H> {
         }
         self.last = id;
         if self.leaving == Leaving::Yes {
-            // §6.8: it was told that nobody looks at it.
+            // §6.8: the client was told that nobody looks at it.
             return Ok(None);
         }
         if self.streams.len() >= STREAMS_MAX {
@@ -254,7 +254,7 @@ impl<H: AsRef<[u8]>> Core<H> {
         Ok(())
     }
 
-    /// RFC 9113 §5.3.2: not heeded, but it has to be right.
+    /// Checks a priority of RFC 9113 §5.3.2. It has no effect, but it must be correct.
     fn take_priority(&mut self, head: Head, payload: &[u8]) -> Result<(), Fault> {
         if head.stream == 0 {
             return Err(wrong(Code::PROTOCOL_ERROR, "a priority without a stream"));
@@ -271,7 +271,7 @@ impl<H: AsRef<[u8]>> Core<H> {
         Ok(())
     }
 
-    /// RFC 9218 §7.1.
+    /// Takes a PRIORITY_UPDATE frame (RFC 9218 §7.1).
     fn take_priority_update(&mut self, head: Head, payload: &[u8]) -> Result<(), Fault> {
         if head.stream != 0 {
             return Err(wrong(Code::PROTOCOL_ERROR, "an update of a priority on a stream"));
@@ -282,7 +282,7 @@ impl<H: AsRef<[u8]>> Core<H> {
         if id & 0x7fff_ffff == 0 {
             return Err(wrong(Code::PROTOCOL_ERROR, "an update of the priority of no stream"));
         }
-        // Those that have not begun are not remembered: their field says it again.
+        // Streams that have not begun are not remembered: their field says it again.
         if let Some(at) = self.find(id & 0x7fff_ffff) {
             self.streams[at].priority = priority::of(value);
         }
@@ -326,7 +326,7 @@ impl<H: AsRef<[u8]>> Core<H> {
         Ok(())
     }
 
-    /// §6.9.2: it holds for the streams that there are, too.
+    /// Sets the client's window for streams, including those that are open (§6.9.2).
     fn set_client_window(&mut self, window: i64) -> Result<(), Fault> {
         if window > WINDOW_MAX {
             return Err(wrong(Code::FLOW_CONTROL_ERROR, "a window out of bounds"));
@@ -404,7 +404,7 @@ impl<H: AsRef<[u8]>> Core<H> {
         }
     }
 
-    /// Makes room for what the readers of contents have taken.
+    /// Opens the windows for content that its readers have taken.
     pub(in crate::h2) fn collect(&mut self) {
         for at in 0..self.streams.len() {
             let Some(feed) = &self.streams[at].feed else { continue };
@@ -422,7 +422,7 @@ impl<H: AsRef<[u8]>> Core<H> {
         }
     }
 
-    /// Has the content of a request go to `feed`. `expected`: its length, if its head says it.
+    /// Sends the content of a request to `feed`. `expected` is its length, if the head says it.
     pub(in crate::h2) fn receive(&mut self, id: u32, feed: Feed, expected: Option<u64>) {
         if let Some(at) = self.find(id) {
             self.streams[at].expected = expected;
@@ -430,7 +430,7 @@ impl<H: AsRef<[u8]>> Core<H> {
         }
     }
 
-    /// A request without content, whose head announced one (§8.1.1).
+    /// Resets a request without content whose head announced some (§8.1.1).
     pub(in crate::h2) fn refuse_malformed(&mut self, id: u32) -> Result<(), Fault> {
         self.find(id).map_or(Ok(()), |at| self.misbehaved(at, Code::PROTOCOL_ERROR))
     }

@@ -12,7 +12,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// `GET / https a`, without compression or a table.
+/// Returns the block of `GET / https a`, without compression or a table.
 fn block() -> Vec<u8> {
     b"\x82\x87\x84\x01\x01a".to_vec()
 }
@@ -21,7 +21,7 @@ fn get(stream: u32) -> Vec<u8> {
     frame(kind::HEADERS, flag::END_HEADERS | flag::END_STREAM, stream, &block())
 }
 
-/// `POST / https a`, whose content is yet to come.
+/// Returns the head of `POST / https a`, whose content is yet to come.
 fn post(stream: u32) -> Vec<u8> {
     frame(kind::HEADERS, flag::END_HEADERS, stream, b"\x83\x87\x84\x01\x01a")
 }
@@ -38,7 +38,7 @@ fn begun() -> Core<Vec<u8>> {
     core
 }
 
-/// Everything in `bytes` is said; requests are noticed by nobody.
+/// Passes all of `bytes` to the connection, and returns the events.
 fn say(core: &mut Core<Vec<u8>>, mut bytes: &[u8]) -> Result<Vec<Event>, Fault> {
     let mut events = Vec::new();
     loop {
@@ -51,7 +51,7 @@ fn say(core: &mut Core<Vec<u8>>, mut bytes: &[u8]) -> Result<Vec<Event>, Fault> 
     }
 }
 
-/// The frames that are ready to leave, and have left.
+/// Returns the frames that are ready to leave, and removes them.
 fn sent(core: &mut Core<Vec<u8>>) -> Vec<(Head, Vec<u8>)> {
     core.pump();
     let mut bytes = Vec::new();
@@ -82,7 +82,7 @@ fn resets(core: &mut Core<Vec<u8>>) -> Vec<(u32, Code)> {
         .collect()
 }
 
-/// RFC 9113 §5.4.1: what ends the connection, with which code.
+/// RFC 9113 §5.4.1: these errors end the connection, with this code.
 #[test]
 fn errors_of_connections() {
     let own = |kind: u8, payload: &[u8]| vec![frame(kind, 0, 0, payload)];
@@ -150,7 +150,7 @@ fn errors_of_connections() {
     assert_eq!(say(&mut core, &early).expect_err("§3.4: settings come first").code, Code::PROTOCOL_ERROR);
 }
 
-/// RFC 9113 §5.4.2: what ends a stream alone; the next one is served.
+/// RFC 9113 §5.4.2: these errors end a stream alone; the next one is served.
 #[test]
 fn errors_of_streams() {
     let priority = |length: usize, on: u8| frame(kind::PRIORITY, 0, 1, &[0, 0, 0, on, 0, 0][..length]);
@@ -176,7 +176,7 @@ fn errors_of_streams() {
     ];
     for (name, frames, code) in rows {
         let mut core = begun();
-        // Somebody is to read the content, and does not.
+        // The content has a reader, who does not read.
         let mut content = None;
         for frame in frames {
             for event in say(&mut core, &frame).expect(name) {
@@ -193,7 +193,7 @@ fn errors_of_streams() {
     }
 }
 
-/// §6.9: what is read makes room again, for the stream and for the connection; what nobody reads is let go.
+/// §6.9: content that is read makes room again, for the stream and for the connection; content that nobody reads is released.
 #[test]
 fn windows_open_as_content_is_read() {
     let mut core = begun();
@@ -218,7 +218,7 @@ fn windows_open_as_content_is_read() {
     assert_eq!(resets(&mut core), [(1, Code::NO_ERROR)], "§8.1: enough of what nobody wants");
 }
 
-/// §6.9: also what nobody had read yet when its stream ended makes room for the next, a form for which an answer waits among them.
+/// §6.9: content that nobody had read when its stream ended makes room for the next, too; one case is a form for which an answer waits.
 #[test]
 fn windows_do_not_leak() {
     let mut core = begun();
@@ -243,7 +243,7 @@ fn windows_do_not_leak() {
     assert!(core.is_idle());
 }
 
-/// §6.9.2: a setting changes the windows that there are, also to less than nothing.
+/// §6.9.2: a setting changes the windows of open streams, even to less than zero.
 #[test]
 fn a_setting_changes_windows_under_way() {
     let mut core = begun();

@@ -6,12 +6,12 @@ mod table;
 
 use crate::hpack::{huffman, integer};
 
-/// A section that cannot be read, or that names what we never agreed to (`QPACK_DECOMPRESSION_FAILED`).
+/// The error for a section that cannot be read, or that refers to something we never agreed to (`QPACK_DECOMPRESSION_FAILED`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
-/// The string whose length begins with `prefix` bits; the bit before them says whether it is packed. Packed ones become at most eight bytes of
-/// five, and whoever reads a section bounds that.
+/// Reads a string whose length begins with `prefix` bits; the bit before them says whether it is Huffman-coded. Five coded bytes become at
+/// most eight, and the caller limits the section.
 fn string<'s, 'a: 's>(rest: &mut &'a [u8], prefix: u32, scratch: &'s mut Vec<u8>) -> Result<&'s [u8], Malformed> {
     let is_packed = rest.first().is_some_and(|first| first & 1 << prefix != 0);
     let length = integer::read(rest, prefix).map_err(|_| Malformed)?;
@@ -25,13 +25,13 @@ fn string<'s, 'a: 's>(rest: &mut &'a [u8], prefix: u32, scratch: &'s mut Vec<u8>
     Ok(scratch)
 }
 
-/// Reads a field section (RFC 9204 §4.5) and tells each field, in order, and whether its name stands in the table. The slices live for the
-/// call only.
+/// Reads a field section (RFC 9204 §4.5). Passes each field to `field`, in order, with whether its name is in the static table. The slices
+/// are valid during the call only.
 pub(crate) fn decode(mut section: &[u8], mut field: impl FnMut(&[u8], &[u8], bool)) -> Result<(), Malformed> {
     let rest = &mut section;
     let number = |rest: &mut &[u8], prefix| integer::read(rest, prefix).map_err(|_| Malformed);
     let known = |index: usize| table::FIELDS.get(index).ok_or(Malformed);
-    // Required Insert Count; then a base that only a dynamic table would need.
+    // The section begins with the Required Insert Count, and a base that only a dynamic table would need.
     if number(rest, 8)? != 0 {
         return Err(Malformed);
     }
@@ -39,17 +39,17 @@ pub(crate) fn decode(mut section: &[u8], mut field: impl FnMut(&[u8], &[u8], boo
     let (mut name_scratch, mut value_scratch) = (Vec::new(), Vec::new());
     while let Some(&first) = rest.first() {
         match first {
-            // Indexed, static (§4.5.2).
+            // This is an indexed field line, static (§4.5.2).
             0xc0.. => {
                 let (name, value) = known(number(rest, 6)?)?;
                 field(name.as_bytes(), value.as_bytes(), true);
             }
-            // A literal value with a name of the static table (§4.5.4).
+            // This is a literal value with a name of the static table (§4.5.4).
             0x50..0x60 | 0x70..0x80 => {
                 let (name, _) = known(number(rest, 4)?)?;
                 field(name.as_bytes(), string(rest, 7, &mut value_scratch)?, true);
             }
-            // Both literal (§4.5.6).
+            // Both name and value are literal (§4.5.6).
             0x20..0x40 => {
                 let name = string(rest, 3, &mut name_scratch)?;
                 field(name, string(rest, 7, &mut value_scratch)?, false);
@@ -61,7 +61,7 @@ pub(crate) fn decode(mut section: &[u8], mut field: impl FnMut(&[u8], &[u8], boo
     Ok(())
 }
 
-/// As it is: unpacked text costs bytes, packing costs time, and one datagram takes most heads either way.
+/// Writes a string without Huffman coding: the longer text costs bytes, coding costs time, and one datagram holds most heads either way.
 fn write_string(text: &[u8], prefix: u32, mark: u8, out: &mut Vec<u8>) {
     integer::write(mark, prefix, text.len(), out);
     out.extend_from_slice(text);
@@ -85,9 +85,9 @@ pub(crate) fn status(status: u16, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes a field of a response; its name in lower case.
+/// Writes a field of a response. Its name is in lower case.
 pub(crate) fn field(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
-    /// Never to be put into a dynamic table by whoever passes it on (RFC 9204 §7.1).
+    /// The bit that forbids proxies to put the field into a dynamic table (RFC 9204 §7.1).
     const NEVER_INDEXED: u8 = 0x20;
     match table::named(name) {
         None => {
@@ -122,7 +122,8 @@ mod tests {
         fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
-    /// RFC 9204 appendix B.1, and one of each other form without a dynamic table. "www.example.com" packed is RFC 7541's, appendix C.4.1.
+    /// RFC 9204 appendix B.1, and one of each other form without a dynamic table. "www.example.com" in Huffman code is from RFC 7541,
+    /// appendix C.4.1.
     #[test]
     fn sections_of_literals_and_static_references() {
         let path = b"\x00\x00\x51\x0b/index.html";
@@ -142,7 +143,7 @@ mod tests {
         assert_eq!(decoded(b"\x00\x00"), Ok(Vec::new()));
     }
 
-    /// RFC 9204 §2.2, §4.5.1: a table that is not there cannot be referred to; and what is cut short is no section.
+    /// RFC 9204 §2.2, §4.5.1: a section cannot refer to a table that is not there; and a section must be complete.
     #[test]
     fn what_needs_a_dynamic_table_or_more_bytes_is_refused() {
         let refused: [&[u8]; 14] = [

@@ -1,6 +1,6 @@
 //! Fields that both ends know (RFC 9204 appendix A).
 
-/// Name and value, by index.
+/// The static table: name and value, by index.
 pub(super) const FIELDS: [(&str, &str); 99] = [
     (":authority", ""),
     (":path", "/"),
@@ -103,7 +103,8 @@ pub(super) const FIELDS: [(&str, &str); 99] = [
     ("x-frame-options", "sameorigin"),
 ];
 
-/// The first field of this name that a response may have; `name` in lower case. A `match` compares lengths first, then few bytes.
+/// Returns the index of the first field of this name that a response may have; `name` is in lower case. A `match` compares lengths first,
+/// then few bytes.
 pub(super) fn named(name: &[u8]) -> Option<usize> {
     Some(match name {
         b"age" => 2,
@@ -137,7 +138,7 @@ pub(super) fn named(name: &[u8]) -> Option<usize> {
     })
 }
 
-/// The status, if the table has it.
+/// Returns the index of the status, if the table has it.
 pub(super) const fn status(status: u16) -> Option<usize> {
     Some(match status {
         103 => 24,

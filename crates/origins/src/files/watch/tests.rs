@@ -17,7 +17,7 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
     root
 }
 
-/// Asks for `path`, so that what it depends on is known. Returns its tags and how long it is true.
+/// Asks for `path`, so that its dependencies are known. Returns its tags and how long it is valid.
 fn asked(files: &Files, path: &str) -> (Vec<String>, String) {
     let (parts, ()) = Request::builder().method(Method::GET).uri(path).body(()).expect("a request").into_parts();
     let (version, watched) = files.shared.current();
@@ -33,7 +33,7 @@ const MOVED_AWAY: EventKind = EventKind::Modify(ModifyKind::Name(RenameMode::Fro
 const MOVED_HERE: EventKind = EventKind::Modify(ModifyKind::Name(RenameMode::To));
 const TOUCHED: EventKind = EventKind::Modify(ModifyKind::Metadata(MetadataKind::Any));
 
-/// What an event for `name` comes to.
+/// Returns the result of an event for `name`.
 fn batch(files: &Files, kind: EventKind, name: &str) -> Batch {
     let root = files.shared.version.read().root.path().to_owned();
     let mut batch = Batch::default();
@@ -41,7 +41,7 @@ fn batch(files: &Files, kind: EventKind, name: &str) -> Batch {
     batch
 }
 
-/// Whatever a file is, its change concerns the requests that it answers, or would answer.
+/// A change of any file concerns the requests that it answers, or would answer.
 #[test]
 fn a_change_concerns_what_depends_on_it() {
     let root = folder(&[("about.html", "a"), ("blog/index.html", "b"), ("app.js", "c"), ("404.html", "d")]);
@@ -102,7 +102,7 @@ fn what_cannot_be_told_apart_concerns_everything() {
     assert!(!batch(&files, WRITTEN, "blog/_headers").rules);
 }
 
-/// A link that goes away may have been a folder.
+/// A link that is removed may have been a folder.
 #[test]
 fn what_was_reached_over_a_link_goes_with_it() {
     let root = folder(&[("blog/a.html", "a")]);
@@ -152,7 +152,7 @@ fn changes_swaps_and_rules_are_told() {
     let (tell, told) = mpsc::sync_channel(64);
     let watcher = files.watch(move |change| drop(tell.send(change))).expect("watches");
 
-    // The watch stands once a change is told by name.
+    // The watch has begun once a change is reported by name.
     let tags = asked(&files, "/a").0;
     let written = || fs::write(place.path().join("one/a.html"), "3").expect("written");
     let change = loop {

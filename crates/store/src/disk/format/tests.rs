@@ -22,7 +22,7 @@ fn whole(body: &[u8]) -> Vec<u8> {
     file
 }
 
-/// What is read from a file of these bytes.
+/// Returns the head and body that are read from a file of these bytes.
 fn read(bytes: &[u8]) -> Option<(Head, Vec<u8>)> {
     let mut file = tempfile::tempfile().expect("a file");
     file.write_all(bytes).expect("written");
@@ -58,7 +58,7 @@ fn what_is_cut_anywhere_is_nothing() {
     }
 }
 
-/// Lengths that wrap, or that would ask for more memory than there is, under a checksum that is right.
+/// The lengths wrap, or would ask for more memory than there is, under a checksum that is right.
 #[test]
 fn a_length_is_not_believed() {
     let file = whole(b"the body");
@@ -81,7 +81,7 @@ fn a_head_that_would_not_be_believed_is_not_written() {
     assert_eq!(head.tail(), None);
 }
 
-/// What may happen to a file.
+/// The damage that may happen to a file.
 #[derive(Debug, Clone)]
 enum Damage {
     Flip(usize, u8),
@@ -130,7 +130,7 @@ fn damaged(mut file: Vec<u8>, damage: Damage) -> Vec<u8> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
-    /// Whatever happens to a file, what it says is what was stored, or nothing at all.
+    /// Whatever happens to a file, it yields what was stored, or nothing at all.
     #[test]
     fn a_damaged_file_never_lies(body in prop::collection::vec(any::<u8>(), 0..600), all in prop::collection::vec(damage(), 1..4)) {
         let file = all.into_iter().fold(whole(&body), damaged);

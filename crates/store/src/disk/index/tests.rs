@@ -67,7 +67,7 @@ fn the_oldest_variants_go() {
     assert_eq!(index.held().files, 8);
 }
 
-/// What is held and what is gone is always all there was; and it is never more than may be.
+/// The files held and the files removed are together all files there were; and those held never exceed the limit.
 #[test]
 fn every_file_is_held_or_gone() {
     let (index, hashes) = (index(50), hashes(300));
@@ -113,7 +113,7 @@ fn a_file_counts_enough_for_their_number_to_be_bounded() {
 #[test]
 fn what_is_listed_is_found_at_once_and_settles_by_age() {
     let (index, hashes) = (index(100), hashes(300));
-    // The order of a directory is nobody's.
+    // A directory has no defined order.
     let listed = |from: usize, to: usize| (from..to).rev().map(|at| (id(hashes[at], at as u64 + 1), 1)).collect::<Vec<_>>();
     assert!(index.note(listed(0, 90)).is_empty());
     add(&index, id(hashes[5], 1_000));

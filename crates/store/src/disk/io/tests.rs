@@ -8,7 +8,7 @@ fn io() -> Io {
     Io::start().expect("threads")
 }
 
-/// A job that tells that it has begun, and ends when it is told to.
+/// Returns a job that reports when it has begun, and ends when it is told to.
 fn gate() -> (impl FnOnce() + Send + 'static, Receiver<()>, SyncSender<()>) {
     let ((began, begun), (open, opened)) = (sync_channel(1), sync_channel(1));
     let job = move || {
@@ -18,7 +18,7 @@ fn gate() -> (impl FnOnce() + Send + 'static, Receiver<()>, SyncSender<()>) {
     (job, begun, open)
 }
 
-/// Holds both threads: one writes, one reads.
+/// Holds both threads: one with a write, one with a read.
 fn hold(io: &Io) -> (SyncSender<()>, SyncSender<()>) {
     let ((write, writing, write_on), (read, reading, read_on)) = (gate(), gate());
     drop(io.write(1, write).expect("room"));
@@ -48,7 +48,7 @@ fn writes_run_one_at_a_time_and_in_order_while_reads_go_on() {
         let order = Arc::clone(&order);
         last = Some(io.write(1, move || order.lock().push(number)).expect("room"));
     }
-    // The other thread reads on, and writes nothing meanwhile.
+    // The other thread goes on reading, and writes nothing meanwhile.
     assert_eq!(io.read(|| "read").expect("room").wait(), Some("read"));
     assert!(order.lock().is_empty());
     open.send(()).expect("open");
@@ -67,7 +67,7 @@ fn reads_overtake_writes_but_not_for_ever() {
     };
     drop(io.write(1, note('w')).expect("room"));
     let reads: Vec<_> = (0..100).map(|_| io.read(note('r')).expect("room")).collect();
-    // The writing thread stays held: the other one does everything that is left, but for the write, which has to wait for that one.
+    // The writing thread stays held: the other one does everything else, but the write has to wait for the held one.
     read_on.send(()).expect("open");
     for read in reads {
         read.wait().expect("done");
@@ -103,7 +103,7 @@ fn queues_are_bounded() {
         read.wait().expect("done");
     }
     io.write(0, || ()).expect("room").wait().expect("done");
-    // One that is heavier than the bound goes alone.
+    // A job that is heavier than the bound is accepted when it is alone.
     assert_eq!(io.write(2 * WRITE_BYTES_MAX, || 7).expect("alone").wait(), Some(7));
 }
 

@@ -5,7 +5,7 @@ use crate::hash::Secret;
 use crate::purge::{Generation, PurgeTable, Purged, Target};
 use crate::resource::{Scope, Stored};
 
-/// A folder that goes with the test.
+/// A folder that is removed at the end of the test.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -21,7 +21,7 @@ impl Folder {
         self.path().join(NAME)
     }
 
-    /// A process starts.
+    /// Opens the table as a process does at its start.
     fn start(&self, secret: Secret) -> (PurgeTable, History) {
         PurgeTable::open(64, secret, self.path()).expect("a folder that can be written")
     }
@@ -41,7 +41,7 @@ impl crate::resource::Record for Nothing {
     }
 }
 
-/// A response of site 1 at h/a/b with the tags "x" and "y".
+/// Returns a response of site 1 at h/a/b with the tags "x" and "y".
 fn stored(begun: Generation) -> Stored<Nothing> {
     let scope = Scope { site: 1, url: (*b"h/a/b").into(), tags: ["x".into(), "y".into()].into() };
     Stored::new(Nothing, bytes::Bytes::new(), begun, scope)
@@ -84,7 +84,7 @@ fn a_purge_holds_after_a_restart_and_covers_what_it_covered() {
             assert_eq!(history, History::Lost, "nothing is known of a new folder");
             let before = table.generation();
             let receipt = table.purge(&target, hardness);
-            // Killed: nothing is closed. Twice: what was read must be written again.
+            // The process is killed: nothing is closed. This happens twice: the lines that were read must be written again.
             drop(table);
             drop(folder.start(secret));
             let (table, history) = folder.start(secret);
@@ -98,7 +98,7 @@ fn a_purge_holds_after_a_restart_and_covers_what_it_covered() {
     }
 }
 
-/// What a process stored must look older than every purge of the next one.
+/// Responses stored by a process must look older than every purge of the next one.
 #[test]
 fn generations_rise_from_start_to_start() {
     let (folder, secret) = (Folder::new(), Secret::new());
@@ -171,7 +171,7 @@ fn an_unfinished_line_is_dropped_and_the_others_hold() {
     }
 }
 
-/// Whatever a byte is turned into, what was purged stays at least stale; and nothing panics.
+/// Whatever a byte is changed to, a purged response stays at least stale; and nothing panics.
 #[test]
 fn damage_anywhere_purges_everything_softly() {
     let secret = Secret::new();
@@ -212,7 +212,7 @@ fn damage_anywhere_purges_everything_softly() {
     assert_eq!(folder.start(secret).1, History::Whole, "it is said once");
 }
 
-/// Of the start line in a log.
+/// Returns the machine's run in the start line of a log.
 fn boot_of(log: &[u8]) -> String {
     let begun = log.split(|&byte| byte == b'\n').filter_map(Line::read).find_map(|line| match line {
         Line::Begun { boot, .. } => Some(boot),
@@ -233,7 +233,7 @@ fn lines_may_have_been_lost_with_the_power_unless_the_log_was_closed() {
         (vec![begun("before"), Line::Purge(purge.clone())], History::Damaged),
         (vec![begun("before"), Line::Purge(purge.clone()), Line::Closed(8)], History::Whole),
         (vec![begun("before"), Line::Closed(8), Line::Purge(purge.clone())], History::Damaged),
-        // The table that a start writes ends with its line: without it, it is not all there.
+        // The table that a start writes ends with its start line: without it, the table is incomplete.
         (vec![Line::Purge(purge)], History::Damaged),
         (vec![], History::Damaged),
     ];
@@ -265,7 +265,7 @@ fn a_log_much_longer_than_its_table_is_written_anew() {
     assert!(table.generation() > last);
 }
 
-/// A device that is always full stands for the log's own file.
+/// The log's own file is replaced by a device that is always full.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_log_that_cannot_be_written_is_removed_and_comes_back_whole() {
@@ -275,14 +275,14 @@ fn a_log_that_cannot_be_written_is_removed_and_comes_back_whole() {
     log.begin(replay.generation, Vec::new).expect("begun");
     assert!(folder.log().exists() && !log.is_failing());
     log.file = Some(OpenOptions::new().append(true).open("/dev/full").expect("a full disk"));
-    // Nor is there room for a new one.
+    // There is no room for a new one either.
     fs::create_dir(folder.path().join(NEW_NAME)).expect("a folder in its place");
     log.append(&purge(replay.generation + 1));
     log.tidy(replay.generation + 1, 1, || vec![purge(replay.generation + 1)]);
     assert!(log.is_failing());
     assert!(!folder.log().exists(), "what is not true must not be found");
     assert_eq!(PurgeLog::open(folder.path()).expect("open").1.history, History::Lost);
-    // Room again: one of the next purges brings the whole table back.
+    // There is room again: one of the next purges brings the whole table back.
     fs::remove_dir(folder.path().join(NEW_NAME)).expect("removed");
     let mut generation = replay.generation + 1;
     while log.is_failing() {

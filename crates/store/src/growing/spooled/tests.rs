@@ -14,7 +14,7 @@ const MIB: usize = 1 << 20;
 
 type Body = Arc<Growing<&'static str>>;
 
-/// A disk in a folder that goes with it.
+/// A disk in a folder that is removed with it.
 struct Disk {
     io: Arc<Io>,
     folder: tempfile::TempDir,
@@ -39,19 +39,19 @@ impl Disk {
         Arc::new(Growing::new(hint, bounds, 0))
     }
 
-    /// Every job so far is done.
+    /// Waits until every job so far is done.
     async fn settle(&self) {
         self.io.write(0, || ()).expect("room").await.expect("done");
     }
 
     async fn files(&self) -> Vec<PathBuf> {
-        // A batch under way may be the last owner of its file, which is removed by a job that comes behind the first of these.
+        // A running batch may be the last owner of its file, which is removed by a job that comes after the first of these.
         self.settle().await;
         self.settle().await;
         std::fs::read_dir(self.folder.path()).expect("the folder").map(|entry| entry.expect("an entry").path()).collect()
     }
 
-    /// Holds all writes until the sender speaks.
+    /// Holds all writes until the sender sends.
     fn hold(&self) -> SyncSender<()> {
         let ((began, begun), (open, opened)) = (sync_channel(1), sync_channel(1));
         drop(self.io.write(0, move || {
@@ -68,7 +68,7 @@ fn reader(body: &Body) -> Reader<&'static str> {
     Reader::entered(Arc::clone(body))
 }
 
-/// The byte at an offset of every body here: no two pieces are alike.
+/// Returns the bytes at these offsets of every body here: no two pieces are alike.
 fn pattern(range: std::ops::Range<usize>) -> Bytes {
     const PERIOD: usize = 1_000_003;
     static TWICE: OnceLock<Bytes> = OnceLock::new();
@@ -105,8 +105,8 @@ async fn finish(body: &Body) -> Option<Content> {
     }
 }
 
-/// A body of 64 MiB in a memory of one: the leader's client keeps up, another reads nothing until the end, a third comes in the middle. Memory
-/// stays within what may be kept, and what may wait for the disk.
+/// A body of 64 MiB passes through a memory of one: the leader's client keeps up, another reads nothing until the end, a third comes in the
+/// middle. Memory stays within what may be kept, and what may wait for the disk.
 #[tokio::test]
 async fn a_long_body_passes_through_its_file_and_nobody_waits_for_anybody() {
     const LENGTH: usize = 64 * MIB;
@@ -141,7 +141,7 @@ async fn a_long_body_passes_through_its_file_and_nobody_waits_for_anybody() {
         let mut last = reader(&body);
         read(&mut last, &mut 0, LENGTH).await;
         assert_eq!(disk.files().await.len(), 1);
-        // Whoever still reads it may: the file goes with the last of them.
+        // A reader that still reads it may go on: the file is removed with the last of them.
         drop(whole);
         assert_eq!(disk.files().await.len(), 1);
         drop((fast, slow, late, last, body));
@@ -176,7 +176,7 @@ async fn the_writer_waits_for_the_disk() {
         assert!(pushed <= 2 * MIB, "nothing holds it");
     }
     assert!(pushed as u64 > WINDOW && disk.budget.held() <= WINDOW + 80 * KIB as u64);
-    // Readers do not wait: what is not on the disk is in memory.
+    // Readers do not wait: bytes that are not on the disk are in memory.
     let (mut fast, mut at) = (reader(&body), 0);
     read(&mut fast, &mut at, pushed).await;
     held.send(()).expect("held");
@@ -202,7 +202,7 @@ async fn a_body_that_breaks_off_leaves_nothing_behind() {
     assert!(disk.files().await.is_empty());
 }
 
-/// No folder to write into stands for every disk that fails at once: readers get the whole body through the window.
+/// A missing folder simulates every disk that fails at once: readers get the whole body through the window.
 #[tokio::test]
 async fn a_disk_that_fails_leaves_the_window() {
     let disk = Disk::new();
@@ -221,7 +221,7 @@ async fn a_disk_that_fails_leaves_the_window() {
     assert!(disk.budget.held() <= WINDOW);
 }
 
-/// Neither does a disk that is closed in the middle leave anybody waiting.
+/// A disk that is closed in the middle leaves nobody waiting either.
 #[tokio::test]
 async fn a_disk_that_is_closed_leaves_the_window() {
     let disk = Disk::new();
@@ -239,7 +239,7 @@ async fn a_disk_that_is_closed_leaves_the_window() {
     assert_eq!(fast.chunk().await, None);
 }
 
-/// What has outgrown the disk is not stored; whoever lags reads the beginning from the file all the same.
+/// A body that has outgrown the disk is not stored; a reader that lags still reads the beginning from the file.
 #[tokio::test]
 async fn a_body_too_long_for_the_disk_too_goes_on_through_the_window() {
     let disk = Disk::new();

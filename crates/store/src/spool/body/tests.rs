@@ -30,7 +30,7 @@ impl Disk {
         self.folder.path().join("object")
     }
 
-    /// A stored one, as a later process finds it.
+    /// Returns a stored body, as a later process finds it.
     fn stored(&self, body: &[u8]) -> DiskBody {
         let (_file, spooled) = self.spool(body);
         spooled.finish(&head(body), &self.place()).expect("finished");
@@ -99,7 +99,7 @@ async fn damage_is_found_where_it_is_and_the_file_is_removed() {
     assert!(all(&open, piece + 100..piece + 101).await.is_err(), "the checksum is that of the whole piece");
     assert!(body.is_damaged());
     assert_eq!(disk.files().await, 0);
-    // Whoever reads what is sound is served to the end.
+    // A reader of sound bytes is served to the end.
     assert_eq!(all(&open, 2 * piece..3 * piece).await.expect("sound"), content[2 * PIECE..3 * PIECE]);
 }
 
@@ -118,7 +118,7 @@ async fn a_file_that_is_gone_or_cut_off_is_a_miss() {
     }
 }
 
-/// Evicted while it is delivered: the delivery goes on, the next one does not begin.
+/// The body is evicted while it is delivered: the delivery goes on, the next one does not begin.
 #[tokio::test]
 async fn whoever_has_it_open_reads_it_to_its_end() {
     let (disk, content) = (Disk::new(), content());
@@ -142,7 +142,7 @@ async fn a_temporary_file_goes_with_its_last_owner_and_a_finished_one_stays() {
     drop(body);
     assert_eq!(disk.files().await, 0);
     let (file, body) = disk.spool(&content);
-    // Delivered before and while it moves.
+    // It is delivered before and while it moves.
     let before = body.open().await.expect("there");
     let length = body.finish(&head(&content), &disk.place()).expect("finished");
     assert!(body.is_finished());

@@ -11,7 +11,7 @@ use super::*;
 use crate::disk::io::{Done, THREADS};
 use crate::disk::{DiskOptions, DiskState, Tiers, Trouble};
 
-/// A folder, and what an operator was told about it.
+/// A folder, and the reports that an operator got about it.
 struct Place {
     dir: TempDir,
     told: Arc<Lock<Vec<Trouble>>>,
@@ -39,7 +39,7 @@ impl Place {
         std::mem::take(&mut *self.told.lock())
     }
 
-    /// The files of stored responses.
+    /// Returns the files of stored responses.
     fn files(&self) -> Vec<PathBuf> {
         let buckets = fs::read_dir(self.path().join("objects")).expect("objects");
         let mut files: Vec<PathBuf> = buckets
@@ -62,7 +62,7 @@ fn wait<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().build().expect("a runtime").block_on(future)
 }
 
-/// What is found as a request finds it: in memory, then on the disk.
+/// Returns what a request finds: in memory, then on the disk.
 fn found(store: &TestStore, url: &str) -> Option<Arc<Resource<Page>>> {
     let hash = store.hash(url.as_bytes());
     if store.get(hash, url.as_bytes()).is_none() && store.may_be_on_disk(hash) {
@@ -133,7 +133,7 @@ fn a_purge_survives_a_restart() {
             loaded(&store, "h/a");
             let resource = store.get(store.hash(b"h/a"), b"h/a");
             assert_eq!(resource.map(|resource| store.verdict(&resource.variants()[0])), expected, "{target:?}");
-            // And what is fetched now is not purged by it.
+            // A response that is fetched now is not covered by it.
             put(&store, "h/a", 1);
             store.settle_disk();
             drop(store);
@@ -177,11 +177,11 @@ fn what_is_replaced_or_removed_leaves_no_file() {
     store.remove(store.hash(b"h/a"), b"h/a");
     store.settle_disk();
     assert_eq!(place.files().len(), 0);
-    // While it is being written, too.
+    // This also holds while it is being written.
     put(&store, "h/b", 1);
     store.remove(store.hash(b"h/b"), b"h/b");
     store.settle_disk();
-    // A purge of a URL, hard.
+    // The next case is a hard purge of a URL.
     put(&store, "h/c", 1);
     put(&store, "h/c?d", 2);
     store.settle_disk();
@@ -189,7 +189,7 @@ fn what_is_replaced_or_removed_leaves_no_file() {
     store.purge(&url("h/c"), Hardness::Hard);
     store.settle_disk();
     assert_eq!((place.files().len(), store.usage().disk_objects, store.usage().disk_bytes), (0, 0, 0));
-    // What is on the disk alone.
+    // The next case is a response on the disk alone.
     put(&store, "h/d", 1);
     drop(store);
     let store = place.open();
@@ -197,7 +197,7 @@ fn what_is_replaced_or_removed_leaves_no_file() {
     store.remove(store.hash(b"h/d"), b"h/d");
     store.settle_disk();
     assert_eq!((place.files().len(), loaded(&store, "h/d")), (0, vec![]));
-    // Before it is listed, by a process that ends at once.
+    // The next case is a purge before the folder is listed, by a process that ends at once.
     put(&store, "h/e", 1);
     drop(store);
     let store = place.open();
@@ -248,7 +248,7 @@ fn the_disk_is_bounded_in_bytes() {
     assert!(usage.disk_bytes <= 50 * 4096 && usage.disk_objects >= 40, "{usage:?}");
     assert_eq!(place.files().len() as u64, usage.disk_objects, "what is evicted is unlinked");
     drop(store);
-    // With less room, the oldest go.
+    // With less room, the oldest are removed.
     let store: TestStore = Store::open(StoreOptions::with_memory(1 << 20), Some(place.options(10 * 4096)));
     while store.usage().disk_is_loading {
         store.settle_disk();
@@ -288,7 +288,7 @@ fn a_damaged_file_is_a_miss_and_goes() {
         assert_eq!(loaded(&store, "h/a"), [], "{case}");
         assert_eq!((store.usage().disk_damaged, store.usage().disk_objects, place.files().len()), (1, 0, 0), "{case}");
         assert!(!store.may_be_on_disk(store.hash(b"h/a")), "{case}");
-        // And it is stored anew.
+        // It can be stored again.
         put(&store, "h/a", 2);
         drop(store);
         assert_eq!(loaded(&place.open(), "h/a"), [2], "{case}");
@@ -305,7 +305,7 @@ fn foreign_files_are_removed_and_missing_ones_missed() {
     drop(store);
     let files = place.files();
     let [a, b] = files.as_slice() else { panic!("{files:?}") };
-    // One file under the other's name: whole, but of another key and number.
+    // One file gets the other's name: it is whole, but of another key and number.
     fs::copy(a, b).expect("copied");
     fs::write(a.with_file_name("notes.txt"), "x").expect("written");
     let store = place.open();
@@ -330,7 +330,7 @@ fn foreign_files_are_removed_and_missing_ones_missed() {
 fn a_disk_that_takes_nothing_leaves_memory_alone() {
     let place = Place::new();
     let store = place.open();
-    // Nothing can be written: the folder for it is none any more. (Permissions would not stop every user.)
+    // Nothing can be written: the folder for it is not a folder any more. (Permissions would not stop every user.)
     let temporary = place.path().join("tmp");
     fs::remove_dir(&temporary).expect("removed");
     fs::write(&temporary, "").expect("written");
@@ -406,7 +406,7 @@ fn a_crowd_reads_the_disk_once() {
     drop(store);
     let store = place.open();
     let hash = store.hash(b"h/a");
-    // The disk is busy until all three are there: a reading that ends before the second one comes is another one's.
+    // The disk is busy until all three are there: if a read ended before the second request came, that would begin another one.
     let busy: Vec<_> = (0..THREADS).map(|_| hold(&store)).collect();
     wait(async {
         let mut given_up = Box::pin(store.load(hash, b"h/a"));
@@ -422,19 +422,19 @@ fn a_crowd_reads_the_disk_once() {
     assert_eq!((store.usage().disk_loads, store.loads.len()), (1, 0));
 }
 
-/// Occupies one thread of the disk until what this returns is dropped.
+/// Occupies one thread of the disk until the returned value is dropped.
 fn hold(store: &TestStore) -> (Done<()>, std::sync::mpsc::SyncSender<()>) {
     let (release, released) = std::sync::mpsc::sync_channel(0);
     let job = store.disk.as_ref().expect("a disk tier").io().read(move || assert!(released.recv().is_err())).expect("room");
     (job, release)
 }
 
-/// Polls once, without caring to be woken.
+/// Polls once, without a waker.
 fn futures_poll<F: Future>(future: &mut std::pin::Pin<Box<F>>) -> std::task::Poll<F::Output> {
     future.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
 }
 
-/// Nobody knows which of the files that were not read a new response replaces: were one of them kept, it could come back in its place.
+/// Nobody knows which of the unread files a new response replaces: if one of them were kept, it could come back in its place.
 #[test]
 fn what_was_not_read_before_it_was_fetched_anew_is_gone() {
     let place = Place::new();
@@ -495,7 +495,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Put(url, variant) => {
-                    // As the pipeline does: it looks before it fetches.
+                    // This is what the pipeline does: it looks before it fetches.
                     loaded(&store, &name(url));
                     put(&store, &name(url), variant);
                     let variants = model.entry(url).or_default();
