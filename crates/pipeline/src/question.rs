@@ -5,7 +5,7 @@ use std::{net::IpAddr, rc::Rc};
 use http::{HeaderMap, HeaderValue, Method, Uri, header, request::Parts};
 use ipnet::IpNet;
 use origins::http::is_for_proxies_only;
-use policy::{Asked, Trace, Verdict, shared_content_type};
+use policy::{Asked, Trace, Verdict, settle_forms_for_scripts};
 use semantics::{
     FieldLines, RequestFields, RequestHead, Scheme, cache_control::RequestDirectives, target::canonical_authority,
     vary::canonical_accept_encoding,
@@ -131,12 +131,7 @@ pub(crate) fn reduce(headers: &mut HeaderMap, site: &Site, is_trusted: bool, ask
     if !asked.cookie {
         headers.remove(header::COOKIE);
     }
-    if let Some(said) = headers.get(header::CONTENT_TYPE) {
-        match shared_content_type(said.as_bytes()) {
-            Some(usual) => drop(headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(usual))),
-            None => drop(headers.remove(header::CONTENT_TYPE)),
-        }
-    }
+    settle_forms_for_scripts(headers);
 }
 
 /// Gives `Host` its one spelling ([`canonical_authority`]), by which everything goes from here on: routing, key, origin, and what is

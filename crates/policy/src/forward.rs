@@ -9,8 +9,12 @@
 //! Not here: what only proxies may say (`origins::http::is_for_proxies_only`) and what concerns a connection alone are removed from every request;
 //! conditions and ranges are the pipeline's.
 
-use http::HeaderName;
-use semantics::RequestFields;
+use http::{HeaderMap, HeaderName, HeaderValue};
+use semantics::{
+    RequestFields,
+    field_name::{is_same_variable, with_hyphens},
+    vary::FORMS_FOR_SCRIPTS,
+};
 
 use crate::Policy;
 
@@ -39,7 +43,7 @@ const OVERRIDES: &[&str] = &[
 ];
 
 /// Names that begin so are of the same sort. Those of contents are about none: a request that asks the cache has no content. `Content-Type` goes
-/// all the same in its usual forms ([`shared_content_type`]), as some servers answer no GET of a script without it; what comes back is then for
+/// all the same in its usual forms ([`settle_forms_for_scripts`]), as some servers answer no GET of a script without it; what comes back is then for
 /// those who send the same ([`semantics::vary::Vary::of`]).
 const OVERRIDE_PREFIXES: &[&str] =
     &["content-", "x-backend-", "x-forward-", "x-forwarded-", "x-original-", "x-override-", "x-rewrite-", "x-wap-"];
@@ -51,24 +55,34 @@ const OVERRIDE_SUFFIX: &str = "-override";
 /// told as a difference (RFC 3229), what is to be confirmed before it is sent.
 const ABOUT_THE_REQUEST: &[&str] = &["a-im", "expect", "purpose", "sec-purpose", "x-moz", "x-purpose"];
 
-/// Types that scripts give to the content of requests, also where there is none. Others are not sent, or a stranger could make variants without
-/// end, and the oldest variant goes first.
-const USUAL_TYPES: [&str; 4] = ["application/json", "application/graphql", "application/x-www-form-urlencoded", "text/plain"];
+/// The values that scripts give to each of [`FORMS_FOR_SCRIPTS`]. Others are not sent, or a stranger could make variants without end, and the
+/// oldest variant goes first.
+const USUAL_VALUES: [&[&str]; 5] = [
+    &["application/json", "application/graphql", "application/x-www-form-urlencoded", "text/plain"],
+    &["XMLHttpRequest"],
+    &["true"],
+    &["true"],
+    &["true"],
+];
 
-/// The form in which a `Content-Type` goes with a request that asks the cache; none if it does not go.
-#[must_use]
-pub fn shared_content_type(value: &[u8]) -> Option<&'static str> {
-    let named = value.split(|&b| b == b';').next().unwrap_or_default().trim_ascii();
-    USUAL_TYPES.into_iter().find(|usual| named.eq_ignore_ascii_case(usual.as_bytes()))
+/// Leaves each of [`FORMS_FOR_SCRIPTS`] in one of its usual values in a request that asks the cache, or takes it out.
+pub fn settle_forms_for_scripts(fields: &mut HeaderMap) {
+    for (name, usual) in FORMS_FOR_SCRIPTS.iter().zip(USUAL_VALUES) {
+        let Some(said) = fields.get(name) else { continue };
+        let said = said.as_bytes().split(|&b| b == b';').next().unwrap_or_default().trim_ascii();
+        match usual.iter().find(|usual| said.eq_ignore_ascii_case(usual.as_bytes())) {
+            Some(usual) => drop(fields.insert(name, HeaderValue::from_static(usual))),
+            None => drop(fields.remove(name)),
+        }
+    }
 }
 
 impl Policy {
     /// Whether the field of this name, in lower case, goes into a request that asks the cache: one whose answer others may get.
     #[must_use]
     pub fn shares_field(&self, name: &str) -> bool {
-        // CGI makes the same variable of `X-Original-URL` and `X_Original_URL`.
-        if name.contains('_') {
-            return name != "content_type" && self.shares_field(&name.replace('_', "-"));
+        if let Some(name) = with_hyphens(name) {
+            return !FORMS_FOR_SCRIPTS.iter().any(|form| form.as_str() == name) && self.shares_field(&name);
         }
         let overrides = OVERRIDES.contains(&name)
             || (OVERRIDE_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) && name != "content-type")
@@ -85,11 +99,7 @@ impl Policy {
     /// Whether CGI takes the name for that of such a field: it makes one variable of `X-Country` and `X_Country`.
     #[must_use]
     pub fn is_spelling_of_trusted_field(&self, name: &str) -> bool {
-        let same = |trusted: &String| {
-            trusted.len() == name.len()
-                && trusted.bytes().zip(name.bytes()).all(|(a, b)| a == b || (matches!(a, b'-' | b'_') && matches!(b, b'-' | b'_')))
-        };
-        self.settings().trusted_fields.iter().any(same)
+        self.settings().trusted_fields.iter().any(|trusted| is_same_variable(trusted, name))
     }
 
     /// Completes a key of [`Policy::verdict`] for a request from a trusted proxy: with what that says in the fields that the settings name,
@@ -135,6 +145,8 @@ mod tests {
             "x-wap-profile",
             "content-encoding",
             "content_type",
+            "x.original.url",
+            "x_requested_with",
             "x-host-override",
             "sec-purpose",
             "a-im",

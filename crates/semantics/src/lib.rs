@@ -12,6 +12,7 @@ pub mod date;
 pub mod decimal;
 pub mod dictionary;
 pub mod entity_tag;
+pub mod field_name;
 pub mod freshness;
 pub mod hop_by_hop;
 pub mod invalidation;

@@ -22,6 +22,16 @@ use crate::{
 /// The most nominated fields; more count as `*`. Such a response would hardly ever be selected again, and every lookup would pay for it.
 pub const NOMINATED_MAX: usize = 32;
 
+/// The fields by which scripts ask for another form of a page, and by which servers choose one without a word in `Vary`: the type of a content
+/// that a GET does not have, and that a fragment or JSON is wanted instead of the page (jQuery and most frameworks, pjax, htmx, Inertia).
+pub const FORMS_FOR_SCRIPTS: [HeaderName; 5] = [
+    CONTENT_TYPE,
+    HeaderName::from_static("x-requested-with"),
+    HeaderName::from_static("x-pjax"),
+    HeaderName::from_static("hx-request"),
+    HeaderName::from_static("x-inertia"),
+];
+
 /// The fields that must agree between the request that a response was stored for and the request presented.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Vary {
@@ -33,7 +43,7 @@ pub enum Vary {
 
 impl Vary {
     /// Captures from `request` what `response` nominates, and what it ought to have nominated: the coding that it has, the origin that it
-    /// allows, the type that the request gave to a content it has not.
+    /// allows, the form that a script asked for ([`FORMS_FOR_SCRIPTS`]).
     ///
     /// A member that is not a field name gives [`Vary::Star`]: what it meant to distinguish is unknown, and serving the wrong variant is worse
     /// than asking again.
@@ -61,9 +71,11 @@ impl Vary {
         if !names.contains(&ORIGIN) && echoes_origin(response, request) {
             names.push(ORIGIN);
         }
-        // A request without content that names a type of it: some servers look at that, and their refusal is nobody else's answer.
-        if !names.contains(&CONTENT_TYPE) && is_sent(&CONTENT_TYPE, request) {
-            names.push(CONTENT_TYPE);
+        // Some servers look at these, and what they answer then is nobody else's answer.
+        for name in FORMS_FOR_SCRIPTS {
+            if !names.contains(&name) && is_sent(&name, request) {
+                names.push(name);
+            }
         }
         names.sort_unstable_by(|a, b| a.as_str().cmp(b.as_str()));
         let capture = |name: HeaderName| {

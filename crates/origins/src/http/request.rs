@@ -11,7 +11,7 @@ use http::{
     HeaderMap, HeaderName, HeaderValue, Method, Version,
     header::{CONNECTION, CONTENT_LENGTH, FORWARDED, HOST, UPGRADE, VIA},
 };
-use semantics::{Scheme, decimal, hop_by_hop::nominated_by_connection};
+use semantics::{Scheme, decimal, field_name::with_hyphens, hop_by_hop::nominated_by_connection};
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
@@ -335,9 +335,8 @@ pub fn is_for_proxies_only(name: &str) -> bool {
     if !name.starts_with(['c', 'f', 's', 't', 'x']) {
         return false;
     }
-    // CGI makes the same variable of `X-Real-IP` and `X_Real_IP`.
-    if name.contains('_') {
-        return is_for_proxies_only(&name.replace('_', "-"));
+    if let Some(dashed) = with_hyphens(name) {
+        return is_for_proxies_only(&dashed);
     }
     NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix)) || (name.starts_with("cdn-") && name != "cdn-loop")
 }
@@ -436,6 +435,8 @@ mod tests {
             "x_forwarded_host",
             "x-real-ip",
             "x_real_ip",
+            "x.real.ip",
+            "x.forwarded.host",
             "forwarded",
             "x-original-url",
             "x-rewrite-url",

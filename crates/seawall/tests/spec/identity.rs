@@ -403,6 +403,28 @@ async fn a_refusal_for_the_sake_of_a_content_type_is_nobody_elses() {
     }
 }
 
+/// Frameworks answer a script with a fragment or with JSON, and many do not say so in `Vary`: that is not the page of those who come after it.
+#[tokio::test]
+async fn a_fragment_for_a_script_is_not_the_page() {
+    for (name, value) in [("x-requested-with", "XMLHttpRequest"), ("x-pjax", "true"), ("hx-request", "true"), ("x-inertia", "true")] {
+        let (origin, site) = site().await;
+        origin.on(get("/*")).reply_with(move |seen| {
+            let body = seen.field(name).map_or_else(|| "page".to_owned(), |said| format!("fragment for {said}"));
+            ok(body).field("cache-control", "max-age=60")
+        });
+        let fragment = format!("fragment for {value}");
+        for outcome in ["stored", "hit"] {
+            site.request(Req::get("/post").field(name, value)).await.body(&fragment).cache_status(outcome);
+        }
+        for outcome in ["stored", "hit"] {
+            site.get("/post").await.body("page").cache_status(outcome);
+        }
+        // A value that no script sends does not reach the origin: nobody makes variants without end.
+        site.request(Req::get("/other").field(name, "<script>")).await.body("page").cache_status("stored");
+        site.get("/other").await.body("page").cache_status("hit");
+    }
+}
+
 /// RFC 9111 §4.1: any other field may be nominated by `Vary`, so it is sent.
 #[tokio::test]
 async fn other_fields_reach_the_origin_and_vary_works_with_them() {

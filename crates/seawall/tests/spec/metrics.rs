@@ -79,14 +79,14 @@ async fn requests_are_counted_for_the_site_that_they_are_for() {
     assert_eq!(sites, BTreeSet::from(["", "one.example", "two.example"]));
 }
 
-/// An only address is up as long as the last request there got a response.
+/// An only address is up as long as it could be connected to when that was tried last.
 #[tokio::test]
 async fn an_origin_that_is_gone_is_shown_as_down() {
     let (origin, site) = site_with("").await;
     origin.on(get("/post")).reply(ok("text").field("cache-control", "max-age=10"));
     site.get("/post").await.status(200);
     let url = origin.url();
-    let labels = [("site", "default"), ("address", url.as_str())];
+    let labels = [("site", "default"), ("route", ""), ("address", url.as_str())];
     assert_eq!(family(&scrape(&site).await, "seawall_origin_up").value(&labels), 1.0);
 
     origin.kill();
