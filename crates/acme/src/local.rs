@@ -118,12 +118,12 @@ fn root_params(now: Timestamp) -> CertificateParams {
 pub fn trust_instructions(file: &Path) -> String {
     let file = file.display();
     format!(
-        "Browsers warn about it until they trust the root certificate of this machine:\n  \
+        "Browsers warn about this site until they trust the root certificate of this machine:\n  \
          Debian, Ubuntu   sudo cp '{file}' /usr/local/share/ca-certificates/seawall.crt && sudo update-ca-certificates\n  \
          Fedora           sudo trust anchor '{file}'\n  \
          macOS            sudo security add-trusted-cert -d -r trustRoot -k /Library/Keychains/System.keychain '{file}'\n  \
          Firefox, Chrome  settings, certificates, authorities: import the file\n  \
          curl             curl --cacert '{file}' ...\n\
-         The root can certify local names and private addresses alone.\n"
+         This root can certify only local names and private addresses.\n"
     )
 }

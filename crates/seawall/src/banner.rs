@@ -69,6 +69,9 @@ pub(crate) fn print(banner: &Banner<'_>) {
         for route in &site.routes {
             line(&mut text, "route", &route_line(route));
         }
+        if let Some(there) = site.redirect_to().filter(|_| !site.redirect_from.is_empty()) {
+            line(&mut text, "redirect", &format!("{} -> {there}", site.redirect_from.join(", ")));
+        }
         if !found.is_empty() {
             line(&mut text, "", found);
         }
