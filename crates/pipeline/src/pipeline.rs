@@ -231,7 +231,11 @@ impl Pipeline {
         let (target, uri) = if uri.path() == "*" {
             ("*".to_owned(), uri)
         } else {
-            let target = site.policy.forwarded_target(uri.path(), uri.query())?;
+            let target = if site.passes() {
+                policy::whole_target(uri.path(), uri.query())?
+            } else {
+                site.policy.forwarded_target(uri.path(), uri.query())?
+            };
             // Nearly always what came is what goes on.
             let same = uri.path_and_query().is_some_and(|whole| whole.as_str() == target);
             let target = target.into_owned();

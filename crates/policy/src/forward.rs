@@ -33,11 +33,14 @@ const OVERRIDES: &[&str] = &[
     "x-http-path",
     "x-http-uri",
     "x-http-url",
+    "x-matched-path",
     "x-method",
     "x-path",
+    "x-proxy-url",
     "x-request-uri",
     "x-request-url",
     "x-server-name",
+    "x-service-url",
     "x-uri",
     "x-url",
 ];
@@ -45,8 +48,18 @@ const OVERRIDES: &[&str] = &[
 /// Names that begin so are of the same sort. Those of contents are about none: a request that asks the cache has no content. `Content-Type` goes
 /// all the same in its usual forms ([`settle_forms_for_scripts`]), as some servers answer no GET of a script without it; what comes back is then for
 /// those who send the same ([`semantics::vary::Vary::of`]).
-const OVERRIDE_PREFIXES: &[&str] =
-    &["content-", "x-backend-", "x-forward-", "x-forwarded-", "x-original-", "x-override-", "x-rewrite-", "x-wap-"];
+const OVERRIDE_PREFIXES: &[&str] = &[
+    "content-",
+    "x-backend-",
+    "x-forward-",
+    "x-forwarded-",
+    "x-invoke-",
+    "x-middleware-",
+    "x-original-",
+    "x-override-",
+    "x-rewrite-",
+    "x-wap-",
+];
 
 /// Names that end so, too.
 const OVERRIDE_SUFFIX: &str = "-override";

@@ -25,7 +25,7 @@ pub use keep::{Kept, NotKept, Seen};
 pub use purge::{Dialect, KEYS_MAX, Misunderstood, PurgeRequest, PurgeWhat};
 pub use query::QueryFilter;
 pub use replay::Replay;
-pub use request::{Asked, CookieFilter, KeyParts, ShownKey, Verdict, purge_url};
+pub use request::{Asked, CookieFilter, KeyParts, ShownKey, Verdict, purge_url, whole_target};
 pub use tags::{DIALECT_FIELDS, TAGS_MAX, invalidated_groups, remove_dialect, tags};
 pub use trace::{Silent, Step, Steps, Trace};
 

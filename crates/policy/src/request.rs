@@ -199,6 +199,16 @@ impl Policy {
     }
 }
 
+/// Path and query for a server whose answers are never stored: the path in its normal form, by which the server was chosen, and the query as it came.
+#[must_use]
+pub fn whole_target<'a>(path: &'a str, query: Option<&str>) -> Option<Cow<'a, str>> {
+    let path = normal_path(path).ok()?;
+    Some(match query {
+        None => path,
+        Some(query) => Cow::Owned(format!("{path}?{query}")),
+    })
+}
+
 /// Whether a field is there; never its value, which may be a secret.
 fn present(slot: Slot<'_>) -> String {
     if slot.is_present() { "present" } else { "none" }.to_owned()

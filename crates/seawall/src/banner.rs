@@ -66,14 +66,14 @@ pub(crate) fn print(banner: &Banner<'_>) {
     let mut text = format!("\nSeawall {}\n\n", env!("CARGO_PKG_VERSION"));
     for (site, found) in settings.sites.iter().zip(*origins) {
         line(&mut text, "site", &site_line(site));
+        if !found.is_empty() {
+            line(&mut text, "", found);
+        }
         for route in &site.routes {
             line(&mut text, "route", &route_line(route));
         }
         if let Some(there) = site.redirect_to().filter(|_| !site.redirect_from.is_empty()) {
             line(&mut text, "redirect", &format!("{} -> {there}", site.redirect_from.join(", ")));
-        }
-        if !found.is_empty() {
-            line(&mut text, "", found);
         }
     }
     for socket in listening {

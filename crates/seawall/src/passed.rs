@@ -14,6 +14,8 @@ use crate::config::settings::{Listen, Settings};
 
 /// Names of sockets, one for each, separated by colons.
 const NAMES: &str = "LISTEN_FDNAMES";
+/// The variable with the process that the sockets are for.
+const PID: &str = "LISTEN_PID";
 
 /// The sockets that nobody has taken yet.
 #[derive(Debug, Default)]
@@ -32,6 +34,10 @@ impl PassedSockets {
     /// # Errors
     /// When one of them is no socket that could be listened on.
     pub(crate) fn from_env() -> anyhow::Result<Self> {
+        // Variables that a parent left behind are about its own sockets (sd_listen_fds(3)).
+        if std::env::var(PID).ok().and_then(|pid| pid.parse().ok()) != Some(std::process::id()) {
+            return Ok(Self::default());
+        }
         let names = std::env::var(NAMES).unwrap_or_default();
         let mut names = names.split(':');
         let mut given = ListenFd::from_env();

@@ -370,7 +370,12 @@ impl<S: Service> Connection<S> {
     /// nearly all are, there is nothing to wait for.
     async fn close_unless_silent(&mut self) {
         let mut sink = [0_u8; 1];
-        let read = std::future::poll_fn(|cx| Poll::Ready(self.stream.poll_read(cx, &mut sink))).await;
+        let mut read = std::future::poll_fn(|cx| Poll::Ready(self.stream.poll_read(cx, &mut sink))).await;
+        if read.is_pending() {
+            // Bytes that came since the runtime looked last are seen only after it has looked again.
+            tokio::task::yield_now().await;
+            read = std::future::poll_fn(|cx| Poll::Ready(self.stream.poll_read(cx, &mut sink))).await;
+        }
         if !self.pending.is_empty() || matches!(read, Poll::Ready(Ok(1))) {
             Box::pin(self.close()).await;
         }

@@ -84,6 +84,9 @@ async fn a_route_can_pass_the_cache_by() {
     for _ in 0..2 {
         site.request(Req::get("/api/x").field("cookie", "session=1")).await.body("x").x_cache("BYPASS").cache_status("detail=route");
     }
+    // A campaign is what a server that counts wants to hear of.
+    api.on(get("/api/x?utm_source=mail&a=1")).reply(page("counted"));
+    site.get("/api/x?utm_source=mail&a=1").await.body("counted");
     assert_eq!((api.count("/api/x"), api.last("/api/x").field("cookie").as_deref()), (2, Some("session=1")));
 }
 
