@@ -319,8 +319,8 @@ pub fn canonical_authority(scheme: Scheme, authority: &str) -> Cow<'_, str> {
         let is_canonical = port.len() == authority.len() - host.len() && is_written(address, &host[1..host.len() - 1]);
         return if is_canonical { Cow::Borrowed(authority) } else { Cow::Owned(format!("[{address}]{port}")) };
     }
-    // A dot alone, or behind another one, is not the root's.
-    let name = host.strip_suffix('.').filter(|name| !name.is_empty() && !name.ends_with('.')).unwrap_or(host);
+    // A dot alone, behind another one or behind an address in brackets is not the root's.
+    let name = host.strip_suffix('.').filter(|name| !name.is_empty() && !name.ends_with(['.', ']'])).unwrap_or(host);
     let is_lower = !name.bytes().any(|byte| byte.is_ascii_uppercase());
     match (is_lower, name.len() + port.len() == authority.len(), port.is_empty()) {
         (true, true, _) => Cow::Borrowed(authority),
