@@ -10,10 +10,10 @@ use semantics::{Timestamp, coding::vary_on_accept_encoding, date::format_http_da
 use crate::{
     Failure, Interim, Pipeline, Record,
     coded::may_have_forms,
-    dictionaries::{AVAILABLE_DICTIONARY, offer},
+    learnt::dictionaries::{AVAILABLE_DICTIONARY, offer},
+    learnt::refusals::Refusal,
+    learnt::trouble::Trouble,
     question::Question,
-    refusals::Refusal,
-    trouble::Trouble,
 };
 
 /// After a purge: how long a "not found" is not believed.

@@ -10,7 +10,7 @@ use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use semantics::coding::{Accepted, Coding, CodingSet, has_own_tags, may_be_coded, media_type, vary_on_accept_encoding};
 use store::KeyHash;
 
-use crate::{Body, Record, Shared, Stored, coded_body::CodedBody, question::Question, record::Form};
+use crate::{Body, Record, Shared, Stored, body::coded::CodedBody, question::Question, record::Form};
 
 /// A response that lives less than this, and cannot be confirmed, gets no form that takes long to make.
 const SHORT_LIVED_SECS: u64 = 10;

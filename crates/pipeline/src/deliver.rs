@@ -18,7 +18,7 @@ use semantics::{
 
 use store::{Content, OpenBody, Unreadable};
 
-use crate::{Body, Record, Stored, coded::best, disk_body::DiskStream, failure, record::Form};
+use crate::{Body, Record, Stored, body::disk::DiskStream, coded::best, failure, record::Form};
 
 const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 const X_CACHE: HeaderName = HeaderName::from_static("x-cache");

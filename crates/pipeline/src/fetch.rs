@@ -23,7 +23,8 @@ use store::{Lead, Reader, Unread, Writer};
 use tokio::{sync::oneshot, time::timeout};
 
 use crate::{
-    Collapse, Failure, Interim, Pipeline, Record, Stored, ask::Answer, collapse::LOOK, file::lies_in_a_file, forward, question::Question,
+    Collapse, Failure, Interim, Pipeline, Record, Stored, ask::Answer, body::file::lies_in_a_file, collapse::LOOK, forward,
+    question::Question,
 };
 
 /// How long a key is remembered whose answer could not be shared.

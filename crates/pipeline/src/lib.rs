@@ -5,66 +5,52 @@
 //!
 //! Absent from this room: parsing, and sockets.
 
+mod admission;
 mod ask;
 mod body;
-mod changed;
 mod clock;
 mod coded;
-mod coded_body;
 mod collapse;
-mod counters;
 mod deliver;
-mod dictionaries;
-mod disk_body;
-mod early_hints;
-mod entry;
-pub mod explain;
 mod failure;
 mod fetch;
-mod file;
 mod forward;
 mod hit;
-mod https;
 mod interim;
-mod inventory;
-mod kept_body;
-mod moved;
+mod learnt;
 mod next;
 mod note;
 mod parts;
 mod pipeline;
-mod popularity;
 mod purge;
 mod question;
 mod record;
-mod refill;
-mod refusals;
 mod response_fields;
 mod shared;
 mod site;
-mod store_body;
-mod trouble;
+mod views;
 
+pub use admission::https::{Https, Redirect};
+pub use admission::password::Auth;
 pub use body::{Body, BodyError};
 pub use clock::Clock;
 pub use collapse::Collapse;
-pub use counters::{BUCKET_MICROS, Counters, Durations, OUTCOMES, SiteSnapshot, Snapshot};
-pub use entry::Auth;
-pub use explain::Explanation;
 pub use failure::Failure;
 pub use hit::{Content, Hit, Known};
-pub use https::{Https, Redirect};
 pub use interim::Interim;
-pub use inventory::{Covered, Inventory, StoredPage};
+pub use learnt::refill::{Refill, Refilling};
 pub use note::Note;
 pub use pipeline::Pipeline;
 pub use purge::{Purging, TokenCheck};
 pub use question::Client;
 pub use record::Record;
-pub use refill::{Refill, Refilling};
 pub use response_fields::ResponseFields;
 pub use shared::Shared;
 pub use site::{Down, Parts, Route, Router, Site};
+pub use views::counters::{BUCKET_MICROS, Counters, Durations, OUTCOMES, SiteSnapshot, Snapshot};
+pub use views::explain;
+pub use views::explain::Explanation;
+pub use views::inventory::{Covered, Inventory, StoredPage};
 
 /// The store, as this room fills it.
 pub type Store = store::Store<Record, Failure>;

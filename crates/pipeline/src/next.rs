@@ -12,7 +12,7 @@ use semantics::{
 };
 use store::{Purged, Resource};
 
-use crate::{Pipeline, Record, Stored, question::Question, trouble::Trouble};
+use crate::{Pipeline, Record, Stored, learnt::trouble::Trouble, question::Question};
 
 /// What a lookup finds.
 pub(crate) enum Found {

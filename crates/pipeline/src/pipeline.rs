@@ -27,19 +27,19 @@ use tokio_util::task::TaskTracker;
 
 use crate::{
     Body, Client, Counters, Failure, Interim, Note, Record, Redirect, Resource, Router, Shared, Site, Stored,
+    admission::password::{self, Entry, make_private},
     ask::Answer,
+    body::file,
     coded::{best, in_passing},
     collapse::{Aside, Followed, flight_of_those_who_say},
-    deliver,
-    entry::{self, Entry, make_private},
-    failure,
+    deliver, failure,
     fetch::{STALE_IF_ERROR, Told},
-    file, forward,
+    forward,
+    learnt::popularity::Sampler,
+    learnt::refill,
+    learnt::trouble::Trouble,
     next::{Found, Next},
-    popularity::Sampler,
     question::{self, Question},
-    refill,
-    trouble::Trouble,
 };
 
 /// How often a request joins a fetch whose leader then gives up, before it goes alone.
@@ -147,7 +147,7 @@ impl Pipeline {
         let config = Rc::clone(&self.config.borrow());
         let (mut parts, body) = request.into_parts();
         if config.router.is_health(parts.uri.path()) {
-            return (entry::healthy(), Note::default());
+            return (password::healthy(), Note::default());
         }
         let client = Client::of(peer, scheme, FieldLines::Map(&parts.headers), &config.trusted_proxies);
         question::settle_host(client.scheme, &mut parts.headers);

@@ -14,8 +14,8 @@ use semantics::Timestamp;
 use store::{Hardness, Target};
 
 use crate::{
-    Clock, Refilling, Store, dictionaries::Dictionaries, early_hints::EarlyHints, entry::Verifying, popularity::Popularity, purge::Purging,
-    refusals::Refusals, store_body::CopyBudget, trouble::Pages,
+    Clock, Refilling, Store, admission::password::Verifying, body::storing::CopyBudget, learnt::dictionaries::Dictionaries,
+    learnt::early_hints::EarlyHints, learnt::popularity::Popularity, learnt::refusals::Refusals, learnt::trouble::Pages, purge::Purging,
 };
 
 /// A worker's front may hold this part of the memory tier,

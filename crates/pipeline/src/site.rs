@@ -21,7 +21,7 @@ use semantics::{
 
 use crate::{
     Auth, Collapse, Https, Refill, ResponseFields,
-    trouble::{Failures, Trouble},
+    learnt::trouble::{Failures, Trouble},
 };
 
 /// One publication, as one worker sees it; or the part of it that another origin answers for, with the rules of that origin.

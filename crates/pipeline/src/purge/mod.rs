@@ -5,6 +5,8 @@
 //! visitor of the world has a loopback peer. So an address counts only where nothing speaks for somebody behind it, or where a trusted
 //! proxy has named it ([`vouched_address`]). What is refused never reaches the origin.
 
+mod invalidation;
+
 use std::{
     fmt,
     net::IpAddr,

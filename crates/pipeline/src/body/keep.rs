@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use policy::Kept;
 
-use crate::{Body, Pipeline, Stored, question::Question, store_body::StoreBody};
+use crate::{Body, Pipeline, Stored, body::storing::StoreBody, question::Question};
 
 impl Pipeline {
     /// `body` as it goes to the client; when it has come to its end, it is stored as the answer to `question`, with these fields.

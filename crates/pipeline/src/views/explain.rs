@@ -18,14 +18,16 @@ use serde::{Deserialize, Serialize};
 use store::Hardness;
 
 use crate::{
-    Client, Pipeline, Site, Stored, deliver, entry,
+    Client, Pipeline, Site, Stored,
+    admission::password,
+    deliver,
     fetch::STALE_IF_ERROR,
+    learnt::refusals::Refusal,
+    learnt::trouble::Trouble,
     next::{Next, purged_name},
     pipeline::{Unjudged, authority, forwarded_status},
     question::{self, Question},
     record::Form,
-    refusals::Refusal,
-    trouble::Trouble,
 };
 
 /// How a request is judged, what is stored for it, and what would happen now.
@@ -209,7 +211,7 @@ impl Pipeline {
         let mut steps = Steps::default();
         let there = config.router.moved_to(&host).map(str::to_owned);
         if let Some(site) = config.router.site(there.as_deref().unwrap_or(&host)) {
-            entry::explained(site, scheme, &mut parts, &mut steps);
+            password::explained(site, scheme, &mut parts, &mut steps);
         }
         let moved = there.and_then(|there| Some((config.router.site(&there)?, there)));
         let judged = if moved.is_some() { Err(Unjudged::NoSite) } else { self.judged(&config, client, parts, None, &mut steps) };

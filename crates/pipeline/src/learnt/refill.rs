@@ -29,8 +29,8 @@ use tokio::sync::Notify;
 use crate::{
     Client, Pipeline, Site, Stored,
     fetch::Told,
+    learnt::trouble::{Failures, Trouble},
     question::{self, Asks, Question},
-    trouble::{Failures, Trouble},
 };
 
 /// After a purge the origin may not know yet what it has just announced: the routes of content management systems come a little later.

@@ -1,5 +1,11 @@
 //! The content of a response on its way to the client.
 
+pub(crate) mod coded;
+pub(crate) mod disk;
+pub(crate) mod file;
+mod keep;
+pub(crate) mod storing;
+
 use std::{
     collections::VecDeque,
     error::Error,
@@ -12,7 +18,7 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 use origins::FileRegion;
 use store::Reader;
 
-use crate::{Failure, coded_body::CodedBody, disk_body::DiskStream, store_body::StoreBody};
+use crate::{Failure, body::coded::CodedBody, body::disk::DiskStream, body::storing::StoreBody};
 
 /// Why content broke off.
 pub type BodyError = Box<dyn Error + Send + Sync>;

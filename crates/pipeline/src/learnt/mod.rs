@@ -1,0 +1,8 @@
+//! What requests and responses taught: bounded tables that all workers share. Losing any of them costs speed alone.
+
+pub(crate) mod dictionaries;
+pub(crate) mod early_hints;
+pub(crate) mod popularity;
+pub(crate) mod refill;
+pub(crate) mod refusals;
+pub(crate) mod trouble;
