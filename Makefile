@@ -14,6 +14,8 @@ export NGINX_NEW GHOST CADDY_BIN
 # Seconds that `make fuzz` gives each target.
 SECONDS_EACH ?= 60
 
+# `make run` compiles for half as long as a release does; what is measured or packed is the release.
+TRY_BINARY = $(or $(CARGO_TARGET_DIR),target)/try/seawall
 BINARY = $(or $(CARGO_TARGET_DIR),target)/release/seawall
 VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 PACKAGE = seawall-$(VERSION)-$(shell uname -m)-linux
@@ -24,13 +26,13 @@ help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "  make %-14s %s\n", $$1, $$2 }'
 
 run: tools ## serve the example blog on http://127.0.0.1:8080; SOURCE=... LISTEN=... for another source or address
-	$(CARGO) build --release --locked --package seawall
+	$(CARGO) build --profile try --locked --package seawall
 	@echo
 	@echo '  Look at   http://$(LISTEN)/'
 	@echo '  See why   curl -sD - -o /dev/null http://$(LISTEN)/ | grep -i cache     twice: a MISS, then a HIT'
 	@if [ '$(SOURCE)' = examples/blog ]; then echo '  Write     change a file in examples/blog/posts: it is live a moment later'; fi
 	@echo '  End       Ctrl-C'
-	@exec '$(BINARY)' serve '$(SOURCE)' --listen '$(LISTEN)'
+	@exec '$(TRY_BINARY)' serve '$(SOURCE)' --listen '$(LISTEN)'
 
 test: check hugo pebble ## everything that must hold: formatting, lints, licences, all tests; installs what it needs
 	$(CARGO) test --locked --workspace
