@@ -15,14 +15,14 @@ use super::{
     words::HostPattern,
 };
 
-/// What is ordered on demand at most.
+/// The largest number of names that are ordered on demand.
 const NAMES_MAX: usize = 1000;
 const NAMES_AN_HOUR: usize = 20;
-/// Seconds for a program that writes a DNS record, and for that to be seen everywhere.
+/// The seconds in which a program must write a DNS record, and the record must be visible everywhere.
 const HOOK_TIMEOUT: u64 = 120;
 
 impl Resolver<'_> {
-    /// None where it is off, or there is no name to be certified.
+    /// Resolves `[acme]`. Returns `None` if it is off, or if there is no name to certify.
     pub(super) fn acme(
         &mut self,
         file: &File,

@@ -14,14 +14,14 @@ use super::{
     units::Period,
 };
 
-/// Fields in `set` or `remove`: whoever needs more writes them in the origin.
+/// The largest number of fields in `set` or `remove`. Whoever needs more writes them in the origin.
 const FIELDS_MAX: usize = 32;
 const HSTS_MAX: Period = seconds(730 * 86_400);
-/// What the keepers of the browsers' list ask for.
+/// The shortest `hsts` that the list of the browser makers accepts.
 const PRELOAD_MIN: Period = seconds(365 * 86_400);
 
-/// Fields that tell where a message ends, or what a cache may do with it, or that we write ourselves: neither can be set or removed, or what
-/// is stored would not be what the origin said.
+/// Fields that can be neither set nor removed: those that say where a message ends or what a cache may do with it, and those that Seawall
+/// writes. Otherwise, stored responses would not be what the origin said.
 const FIXED: [&str; 29] = [
     "accept-ranges",
     "age",
@@ -54,7 +54,7 @@ const FIXED: [&str; 29] = [
     "x-cache",
 ];
 
-/// A field to add: its name, a colon, its value.
+/// A field to add: its name, a colon and its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldLine(pub HeaderName, pub HeaderValue);
 
@@ -106,7 +106,7 @@ impl FromStr for FieldName {
 }
 
 impl Resolver<'_> {
-    /// What a site's responses carry beside what its origin sends.
+    /// Resolves the fields that are added to a site's responses, and those that are removed.
     pub(super) fn headers(&mut self, https: [&file::Https; 2], headers: [&file::Headers; 2], kind: Kind) -> Headers {
         let security = first(headers.map(|headers| &headers.security)).map(|said| *said.get_ref());
         let mut set = self.fields("set", first(headers.map(|headers| &headers.set)), |line: &FieldLine| line.0.clone());
@@ -128,7 +128,7 @@ impl Resolver<'_> {
         Headers { remove, set, set_on_documents, hsts }
     }
 
-    /// A list in which no name stands twice.
+    /// Returns a list in which no name occurs twice.
     fn fields<T: Clone>(&mut self, key: &str, list: Option<&Spanned<Vec<Spanned<T>>>>, name: impl Fn(&T) -> HeaderName) -> Vec<T> {
         let Some(list) = list else { return Vec::new() };
         if list.get_ref().len() > FIELDS_MAX {

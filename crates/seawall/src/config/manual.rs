@@ -2,7 +2,7 @@
 
 use super::{file::File, keys::SECTIONS};
 
-/// A struct of `file.rs`: its comment and its keys.
+/// A struct of `file.rs` with its comment and its keys.
 pub(super) struct Section {
     pub(super) name: &'static str,
     text: Vec<&'static str>,
@@ -16,14 +16,14 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// The documented default as it would be written in the file, or none.
+    /// Returns the documented default as it would be written in the file, or `None`.
     pub(super) fn default(&self) -> Option<&'static str> {
         let (_, default) = self.text.iter().find_map(|line| line.split_once("Default: ")).expect("every key names its default");
         default.strip_prefix('`').map(|quoted| quoted.split('`').next().expect("a closing quote"))
     }
 }
 
-/// The sections of `file.rs`, in its order.
+/// Returns the sections of `file.rs`, in its order.
 pub(super) fn sections() -> Vec<Section> {
     const NAMES: [(&str, &str); 18] = [
         ("File", ""),
@@ -80,7 +80,7 @@ defaults. An empty variable counts as absent. Relative paths in the file begin a
 
 ";
 
-/// The whole of `doc/configuration.md`.
+/// Writes the whole of `doc/configuration.md`.
 fn manual() -> String {
     let mut page = HEAD.to_owned();
     for section in sections() {

@@ -12,14 +12,14 @@ use super::{
 };
 use crate::cli::Serve;
 
-/// A value and where it was said.
+/// A value and the place where it was written.
 #[derive(Clone, Debug)]
 pub(super) struct Said<T> {
     pub(super) value: T,
     pub(super) place: Place,
 }
 
-/// Everything that can be said outside the file.
+/// The settings that flags and variables can set.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Overrides {
     pub(super) source: Option<Said<String>>,
@@ -43,7 +43,7 @@ pub(super) struct Overrides {
     pub(super) http3: Option<Said<bool>>,
 }
 
-/// Reads them all, noting every error.
+/// Reads all flags and variables, and notes every error.
 pub(super) fn gather(flags: &Serve, env: impl Fn(&str) -> Option<String>, errors: &mut Vec<ConfigError>) -> Overrides {
     let mut sayings = Sayings { env, errors };
     Overrides {
@@ -83,7 +83,7 @@ impl<E: Fn(&str) -> Option<String>> Sayings<'_, E> {
         Some(Said { value: value.clone(), place: Place::Environment(variable, value) })
     }
 
-    /// An empty variable is an absent one: compose files and unit files cannot leave one out conditionally.
+    /// Reads a variable. An empty variable counts as absent, because Compose files and unit files cannot leave one out conditionally.
     fn variable(&self, name: &str) -> Option<String> {
         (self.env)(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
     }
@@ -103,7 +103,7 @@ impl<E: Fn(&str) -> Option<String>> Sayings<'_, E> {
         }
     }
 
-    /// A flag that needs no value; the variable does.
+    /// Reads a setting whose flag has no value, but whose variable has one.
     fn flag(&mut self, name: &'static str, flag: bool, variable: &'static str) -> Option<Said<bool>> {
         if flag {
             return Some(Said { value: true, place: Place::Flag(name, String::new()) });
@@ -120,7 +120,7 @@ impl<E: Fn(&str) -> Option<String>> Sayings<'_, E> {
         }
     }
 
-    /// What may be said several times; in a variable, separated by commas.
+    /// Reads a setting whose flag can be repeated, and whose variable separates values by commas.
     fn list<T: FromStr<Err = Mistake>>(&mut self, flag: &'static str, flags: &[String], variable: &'static str) -> Vec<Said<T>> {
         if !flags.is_empty() {
             return flags.iter().filter_map(|text| self.parse(text, Place::Flag(flag, text.clone()))).collect();
