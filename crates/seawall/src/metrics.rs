@@ -24,7 +24,7 @@ use crate::{
 /// The classes of status codes, in the order of [`Snapshot::responses`].
 const CLASSES: [&str; 6] = ["other", "1xx", "2xx", "3xx", "4xx", "5xx"];
 
-/// What the values are read from, the same for all metrics of one answer.
+/// The state from which all metrics of one answer are read.
 pub(crate) struct Seen<'a> {
     state: &'a State,
     plan: Arc<Plan>,
@@ -44,42 +44,42 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// Every configured site, with what was counted for it.
+    /// Returns every configured site with its counters.
     fn sites(&self) -> impl Iterator<Item = (&SitePlan, SiteSnapshot)> {
         self.plan.sites.iter().map(|site| (site, self.counted.sites.get(&site.id).cloned().unwrap_or_default()))
     }
 }
 
-/// A group of metrics: a heading of the page in `doc/`.
+/// A group of metrics: one heading of the page in `doc/`.
 pub(crate) struct Group {
     #[cfg_attr(not(test), expect(dead_code, reason = "for the page in doc, which a test makes of it"))]
     pub(crate) title: &'static str,
     pub(crate) metrics: &'static [Definition],
 }
 
-/// One metric.
+/// The definition of one metric.
 pub(crate) struct Definition {
     pub(crate) name: &'static str,
     pub(crate) kind: MetricKind,
     /// The names of its labels.
     #[cfg_attr(not(test), expect(dead_code, reason = "for the page in doc, which a test makes of it"))]
     pub(crate) labels: &'static [&'static str],
-    /// What it means, in a sentence; `# HELP` says the same.
+    /// The meaning in one sentence; `# HELP` has the same text.
     pub(crate) help: &'static str,
-    /// What to do about it.
+    /// The advice for operators.
     #[cfg_attr(not(test), expect(dead_code, reason = "for the page in doc, which a test makes of it"))]
     pub(crate) advice: &'static str,
     samples: fn(&Seen<'_>) -> Vec<Sample>,
 }
 
-/// All metrics with their present values.
+/// Returns all metrics with their present values.
 pub(crate) fn all(state: &State) -> Vec<Metric> {
     let seen = Seen::of(state);
     let definitions = GROUPS.iter().flat_map(|group| group.metrics);
     definitions.map(|of| Metric::new(of.name, of.help, of.kind, (of.samples)(&seen))).collect()
 }
 
-/// Every metric, in the order of the page.
+/// The metrics, in the order of the page.
 pub(crate) static GROUPS: [Group; 9] = [
     Group {
         title: "Requests and responses",
