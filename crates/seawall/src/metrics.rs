@@ -182,9 +182,9 @@ pub(crate) static GROUPS: [Group; 9] = [
                 kind: Gauge,
                 labels: &["site", "route", "address"],
                 help: "1: the address of the origin is in use; 0: it counts as down.",
-                advice: "At 0, look at the server at `address`; Seawall's log says what went wrong. An only address is at 0 if it could not be connected to when that was \
-                         tried last. One of several is at 0 after several failed attempts in a row; the others are then asked before it. An address that nobody asks keeps \
-                         its last value. `route` is empty for the server of the whole site.",
+                advice: "At 0, look at the server at `address`; Seawall's log says what went wrong. If there is one address, it is at 0 after a failed attempt to \
+                         connect. One of several is at 0 after several failed attempts in a row; the others are then asked first. An address that nobody asks keeps its \
+                         last value. `route` is empty for the server of the whole site.",
                 samples: |seen| {
                     let mut samples = Vec::new();
                     for site in &seen.plan.sites {
