@@ -71,11 +71,11 @@ impl Files {
             let shown = watched.files.certificate.display();
             match bundle(&watched.files) {
                 Ok(bundle) => {
-                    tracing::info!(names = bundle.names.join(", "), "took over the certificate in {shown}");
+                    tracing::info!(names = bundle.names.join(", "), "the certificate in {shown} is now in use");
                     self.certificates.put(&id(&watched.files), bundle);
                 }
                 // Files are replaced one after the other: the other one may be on its way.
-                Err(error) => tracing::warn!("{shown} has changed, the old certificate is kept: {error}"),
+                Err(error) => tracing::warn!("{shown} has changed, but the old certificate stays in use: {error}"),
             }
         }
     }

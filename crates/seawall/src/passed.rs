@@ -49,7 +49,7 @@ impl PassedSockets {
             if socket.mixes_families() {
                 let place = socket.place().unwrap_or_default();
                 bail!(
-                    "the socket that the service manager passed for {place} is for IPv4 too, where visitors would have other addresses\n  Write BindIPv6Only=ipv6-only and one ListenStream= for each family into the socket unit."
+                    "the socket that the service manager passed for {place} is for IPv6 and IPv4 together, so that visitors over IPv4 would have wrong addresses\n  Write BindIPv6Only=ipv6-only and one ListenStream= for each family into the socket unit."
                 );
             }
             sockets.push(Passed { name, socket });
@@ -72,7 +72,7 @@ impl PassedSockets {
                 }
                 ("https", PassedSocket::Tcp(listener)) if settings.tls.is_some() => adopted.tls.push(listener.local_addr()?),
                 ("https", PassedSocket::Tcp(_)) => bail!(
-                    "the service manager passed {} for https, and there is no certificate\n  Name the site's domain or a certificate's files: [tls] in the manual.",
+                    "the service manager passed {} for https, but there is no certificate\n  Name the site's domain or a certificate's files: [tls] in the manual.",
                     place()
                 ),
                 ("admin", PassedSocket::Tcp(listener)) => adopted.admin = Some(listener.local_addr()?),
@@ -129,8 +129,8 @@ fn take(given: &mut ListenFd, number: usize) -> anyhow::Result<PassedSocket> {
     }
     match given.take_unix_listener(number) {
         Ok(Some(listener)) => Ok(PassedSocket::Unix(listener)),
-        Ok(None) => bail!("it is not there"),
-        Err(_) => bail!("it is no TCP, UDP or Unix socket to listen on"),
+        Ok(None) => bail!("it does not exist"),
+        Err(_) => bail!("it is not a TCP, UDP or Unix socket to listen on"),
     }
 }
 

@@ -75,7 +75,7 @@ pub(crate) fn serve_until_stopped(
             Ok(ReloadDone { needs_restart }) => {
                 tracing::info!("reloaded");
                 if !needs_restart.is_empty() {
-                    tracing::warn!("needs a restart to take effect: {}", needs_restart.join(", "));
+                    tracing::warn!("these changes need a restart: {}", needs_restart.join(", "));
                 }
             }
             Err(refused) => tracing::error!("{refused}"),
@@ -88,7 +88,7 @@ pub(crate) fn serve_until_stopped(
     }
     let grace = settings.server.shutdown_timeout;
     manager.stopping(grace);
-    tracing::info!("stopping; requests under way have {grace:?}");
+    tracing::info!("stopping; requests under way may take {grace:?}");
     server.stop(grace);
     let _ = stop_admin.send(());
     runtime.shutdown_timeout(Duration::from_secs(1));

@@ -370,7 +370,7 @@ impl Server {
         // Nobody asks any more; what was stored last is written.
         self.state.shared.store.close();
         if self.log.take().is_some_and(|log| !log.close(LOG_WAIT)) {
-            tracing::warn!("the last lines of the access log are lost: nobody takes them");
+            tracing::warn!("the last lines of the access log are lost: nobody reads them");
         }
     }
 }
@@ -467,7 +467,7 @@ fn disk(settings: &Settings) -> Option<DiskOptions> {
     let Some((dir, size_max)) = settings.disk_tier() else {
         let has_server = settings.sites.iter().any(Site::has_server);
         if has_server && settings.cache_disk.as_ref().is_some_and(|disk| disk.dir.is_none()) {
-            tracing::warn!("a restart forgets what is stored: the user has no home to keep it in. Name a folder with cache.dir");
+            tracing::warn!("a restart forgets all stored pages: this user has no home folder for them. Name a folder with cache.dir");
         }
         return None;
     };
@@ -527,7 +527,7 @@ fn bind_all(settings: &Settings, workers: usize, passed: &mut PassedSockets) -> 
     for socket in plain.chain(tls_listen(settings).iter().copied().map(Socket::Tls)) {
         let listeners = match all.bind(&socket, workers, passed) {
             Err(error) if error.lacks_family() && beside_ipv4(&socket, settings) => {
-                tracing::warn!("IPv6 is off on this machine, so {socket} is left out: visitors reach it over IPv4 alone");
+                tracing::warn!("IPv6 is off on this machine, so Seawall does not listen on {socket}: visitors reach it over IPv4 only");
                 continue;
             }
             listeners => listeners?,

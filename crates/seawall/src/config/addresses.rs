@@ -40,7 +40,7 @@ fn unix_path(text: &str, path: &str) -> Result<PathBuf, Mistake> {
     // Relative paths would depend on the folder the process was started in, and two slashes after the colon look like a host.
     if path.starts_with("//") || !path.starts_with('/') || path.ends_with('/') || path.contains('\0') {
         let mistake =
-            Mistake::new(format!("\"{text}\" is no Unix socket"), "write the socket's whole path, such as \"unix:/run/seawall.sock\"");
+            Mistake::new(format!("\"{text}\" is not a Unix socket"), "write the socket's whole path, such as \"unix:/run/seawall.sock\"");
         let name = path.trim_matches('/');
         let guess = if path.starts_with("//") { format!("unix:/{name}") } else { format!("unix:/run/{name}") };
         return Err(if name.is_empty() { mistake } else { mistake.meant(guess) });
@@ -54,7 +54,7 @@ fn socket_address(text: &str, port: &str) -> Result<SocketAddr, Mistake> {
         return Ok(address);
     }
     let mistake = Mistake::new(
-        format!("\"{text}\" is no address to listen on"),
+        format!("\"{text}\" is not an address to listen on"),
         "write an IP address and a port: \"127.0.0.1:8080\" (this machine only), \"0.0.0.0:8080\" (every IPv4 address) or \"[::]:8080\" (every IPv6 address)",
     );
     let bare = text.split_once("://").map_or(text, |(_, rest)| rest).trim_end_matches('/');
@@ -108,7 +108,7 @@ impl FromStr for TrustedProxy {
 
     fn from_str(text: &str) -> Result<Self, Mistake> {
         let mistake = Mistake::new(
-            format!("\"{text}\" is no network"),
+            format!("\"{text}\" is not a network"),
             "write an address such as \"192.0.2.7\", or one with the length of its prefix, such as \"10.0.0.0/8\"; \"private\" is every private one",
         );
         if text == "private" {
@@ -142,7 +142,7 @@ impl FromStr for OriginAddress {
     fn from_str(text: &str) -> Result<Self, Mistake> {
         let mistake = || {
             Mistake::new(
-                format!("\"{text}\" is no address of an origin server"),
+                format!("\"{text}\" is not the address of an origin server"),
                 "write scheme, host and port, such as \"http://127.0.0.1:2368\", or \"unix:/run/ghost.sock\"",
             )
         };

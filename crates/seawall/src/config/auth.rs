@@ -44,7 +44,7 @@ impl FromStr for Realm {
         if fits {
             return Ok(Self(text.to_owned()));
         }
-        Err(Mistake::new(format!("{text:?} is no realm"), "write up to 128 letters, digits and signs of ASCII, such as \"Drafts\""))
+        Err(Mistake::new(format!("{text:?} is not a realm"), "write up to 128 letters, digits and signs of ASCII, such as \"Drafts\""))
     }
 }
 
@@ -87,7 +87,7 @@ impl Resolver<'_> {
 
     /// Warns about every line of the users' file that lets nobody in. Otherwise only a visitor would notice.
     fn look_at_users(&mut self, path: &Path, said: &Spanned<String>) {
-        const REMEDY: &str = "write it anew: htpasswd -B FILE NAME (bcrypt), or openssl passwd -apr1";
+        const REMEDY: &str = "write the line again: htpasswd -B FILE NAME (bcrypt), or openssl passwd -apr1";
         match Lock::open(path) {
             Ok((_, bad)) => {
                 for BadLine { line, problem } in bad {

@@ -34,7 +34,7 @@ impl FromStr for TypePattern {
             return Ok(Self(name));
         }
         Err(Mistake::new(
-            format!("\"{text}\" is no media type"),
+            format!("\"{text}\" is not a media type"),
             "write it without parameters: \"text/html\", \"text/*\" for all that begin so, \"*+json\" for all that end so",
         ))
     }
@@ -53,7 +53,7 @@ impl FromStr for PathPattern {
             return Ok(Self(text.to_owned()));
         }
         Err(Mistake::new(
-            format!("\"{text}\" is no path"),
+            format!("\"{text}\" is not a path"),
             "write it as in the request, without a query: \"/search\", or \"/account/*\" for all that begin so",
         ))
     }

@@ -273,10 +273,10 @@ mod tests {
     fn an_error_shows_its_line_with_a_caret_under_the_text() {
         let document = document("[server]\n\nlisten = [\"8080\"]\n");
         let error =
-            Mistake::new("\"8080\" is no address", "write an address and a port").meant("127.0.0.1:8080").at(document.place(20..26));
+            Mistake::new("\"8080\" is not an address", "write an address and a port").meant("127.0.0.1:8080").at(document.place(20..26));
         assert_eq!(
             error.to_string(),
-            "error: \"8080\" is no address
+            "error: \"8080\" is not an address
  --> seawall.toml:3:11
   |
 3 | listen = [\"8080\"]
@@ -301,10 +301,10 @@ mod tests {
 
     #[test]
     fn a_flag_and_a_variable_show_their_value() {
-        let mistake = Mistake::new("\"12QB\" is no size", "write a size such as \"64MiB\"");
+        let mistake = Mistake::new("\"12QB\" is not a size", "write a size such as \"64MiB\"");
         assert_eq!(
             mistake.clone().at(Place::Flag("--memory", "12QB".to_owned())).to_string(),
-            "error: \"12QB\" is no size
+            "error: \"12QB\" is not a size
  --> the command line
   |
   | --memory 12QB

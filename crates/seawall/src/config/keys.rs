@@ -217,11 +217,11 @@ const OTHER_NAMES: [(&str, &str, &str); 61] = [
 pub(super) fn unknown_key(key: &str, path: &[&str]) -> Mistake {
     let section = path.last().copied().unwrap_or_default();
     let here = match path {
-        [] => "is no key at the top of the file".to_owned(),
-        ["site"] => "is no key of [[site]]".to_owned(),
-        ["route"] => "is no key of [[route]]".to_owned(),
-        ["site", "route"] => "is no key of [[site.route]]".to_owned(),
-        path => format!("is no key of [{}]", path.join(".")),
+        [] => "is not a key at the top of the file".to_owned(),
+        ["site"] => "is not a key of [[site]]".to_owned(),
+        ["route"] => "is not a key of [[route]]".to_owned(),
+        ["site", "route"] => "is not a key of [[site.route]]".to_owned(),
+        path => format!("is not a key of [{}]", path.join(".")),
     };
     let own = SECTIONS.iter().find(|(name, _)| *name == section).map_or(&[] as &[&str], |(_, keys)| keys);
     let remedy = match section {

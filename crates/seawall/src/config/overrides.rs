@@ -140,7 +140,7 @@ impl<E: Fn(&str) -> Option<String>> Sayings<'_, E> {
         match port.parse::<u16>() {
             Ok(port) if port > 0 => vec![Said { value: Listen::Tcp(([0, 0, 0, 0], port).into()), place }],
             _ => {
-                self.errors.push(Mistake::new(format!("\"{port}\" is no port"), "a port is a number from 1 to 65535").at(place));
+                self.errors.push(Mistake::new(format!("\"{port}\" is not a port"), "a port is a number from 1 to 65535").at(place));
                 Vec::new()
             }
         }

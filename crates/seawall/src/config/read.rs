@@ -164,7 +164,7 @@ mod tests {
             ("server.lisen = []", &[(1, "lisen", "did you mean `listen`?")]),
             ("server = { lisen = [] }", &[(1, "lisen", "did you mean `listen`?")]),
             ("[[site]]\nhost = [\"a\"]\n[[site]]\nhoss = 1", &[(2, "host", "did you mean `hosts`?"), (4, "hoss", "did you mean `hosts`?")]),
-            ("[[site]]\n[site.cache]\nholt = \"1s\"", &[(3, "holt", "`holt` is no key of [site.cache]")]),
+            ("[[site]]\n[site.cache]\nholt = \"1s\"", &[(3, "holt", "`holt` is not a key of [site.cache]")]),
             ("[server]\nlisten = \"127.0.0.1:80\"", &[(2, "\"127.0.0.1:80\"", "brackets: listen = [")]),
             (
                 "[server]\nlisten = [\"8080\", \"127.0.0.1:1\", \":80\"]",
@@ -185,7 +185,7 @@ mod tests {
             (
                 "a = 1\n[log]\nformat = \"jsno\"\n[limits]\nconnections = \"many\"\nheader_bytes = \"1K\"\n[origin]\nhost = \"https://a.example\"",
                 &[
-                    (1, "a", "no key"),
+                    (1, "a", "not a key"),
                     (3, "\"jsno\"", "json"),
                     (5, "\"many\"", "whole"),
                     (6, "\"1K\"", "1KiB"),

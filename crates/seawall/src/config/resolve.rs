@@ -82,7 +82,7 @@ impl<'a> Resolver<'a> {
             && tls.is_none()
         {
             self.warnings.push(
-                "nobody is sent to https, as nobody is trusted to say who came over http: name the proxy in front in trusted_proxies (--trusted-proxies)"
+                "nobody is sent to https, because no proxy is trusted to say who came over http: name the proxy in trusted_proxies (--trusted-proxies)"
                     .to_owned(),
             );
         }
@@ -101,7 +101,7 @@ impl<'a> Resolver<'a> {
         let dir = match self.pick(overrides.cache_dir.clone(), &file.dir) {
             Some(Said { value, place }) if value.is_empty() || self.folder_of(&place).join(&value).is_file() => {
                 let mistake = Mistake::new(
-                    format!("\"{value}\" is no folder for stored responses"),
+                    format!("\"{value}\" is not a folder for stored responses"),
                     "write a folder's path, such as \"/var/cache/seawall\"",
                 );
                 self.wrong(mistake, place);
@@ -155,7 +155,7 @@ impl<'a> Resolver<'a> {
         let full = self.file_folder().join(path.get_ref());
         if path.get_ref().is_empty() || full.is_dir() {
             let mistake =
-                Mistake::new("admin_token_file is no path of a file", "write a file's path, such as \"/var/lib/seawall/admin-token\"");
+                Mistake::new("admin_token_file is not the path of a file", "write a file's path, such as \"/var/lib/seawall/admin-token\"");
             self.wrong_at(mistake, path.span());
         }
         full

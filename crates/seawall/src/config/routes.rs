@@ -26,7 +26,7 @@ impl FromStr for RoutePath {
     type Err = Mistake;
 
     fn from_str(text: &str) -> Result<Self, Mistake> {
-        let mistake = || Mistake::new(format!("\"{text}\" is no path of a route"), REMEDY);
+        let mistake = || Mistake::new(format!("\"{text}\" is not the path of a route"), REMEDY);
         let bare = text.strip_suffix("/*").or_else(|| text.strip_suffix('*')).unwrap_or(text).trim_end_matches('/');
         if bare.is_empty() && text.starts_with('/') {
             return Err(Mistake::new(
@@ -58,7 +58,7 @@ impl FromStr for RouteWord {
     fn from_str(text: &str) -> Result<Self, Mistake> {
         let Some((path, source)) = text.split_once('=') else {
             let remedy = "write the path, an equals sign, and the address of the server: /api=http://127.0.0.1:3000";
-            return Err(Mistake::new(format!("\"{text}\" is no route"), remedy));
+            return Err(Mistake::new(format!("\"{text}\" is not a route"), remedy));
         };
         let (path_read, source_read) = (path.parse::<RoutePath>(), source.parse::<OriginAddress>());
         if let (Ok(path), Ok(source)) = (&path_read, &source_read) {

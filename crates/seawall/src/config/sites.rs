@@ -232,7 +232,7 @@ impl Resolver<'_> {
                 self.absent(Mistake::new(format!("there is no name to which visitors of \"{name}\" could be sent"), remedy), place);
             } else if hosts.contains(&name) || names.contains(&name) || taken.insert(name.clone(), line).is_some() {
                 let problem = format!("\"{name}\" is the name of a site, so its visitors cannot be sent elsewhere");
-                let problem = if names.contains(&name) { format!("\"{name}\" stands twice in the list") } else { problem };
+                let problem = if names.contains(&name) { format!("\"{name}\" is in the list twice") } else { problem };
                 self.wrong(Mistake::new(problem, "remove one of the two"), place);
             } else {
                 names.push(name);
@@ -395,7 +395,7 @@ impl Resolver<'_> {
         let value = hold.value;
         if value.0.is_zero() {
             let remedy = "leave ‹hold› out to keep responses as long as they say themselves, or write at least \"1ms\"";
-            self.wrong(Mistake::new("a hold of nothing would keep nothing", remedy), hold.place);
+            self.wrong(Mistake::new("a hold of zero would keep nothing", remedy), hold.place);
         } else if value > YEAR {
             self.wrong(Mistake::new(format!("{value} is too much for ‹hold›"), "possible: up to 365d"), hold.place);
         }
@@ -453,10 +453,7 @@ impl Resolver<'_> {
         }
         for (n, address) in more.get_ref().iter().enumerate() {
             if more.get_ref()[..n].iter().any(|before| before.get_ref() == address.get_ref()) {
-                self.wrong_at(
-                    Mistake::new(format!("{} stands twice in the list", address.get_ref()), "remove one of the two"),
-                    address.span(),
-                );
+                self.wrong_at(Mistake::new(format!("{} is in the list twice", address.get_ref()), "remove one of the two"), address.span());
             } else if !addresses.contains(address.get_ref()) {
                 addresses.push(address.get_ref().clone());
             }
@@ -467,10 +464,8 @@ impl Resolver<'_> {
     pub(super) fn refuse_contradictions(&mut self, layers: [&file::Origin; 2], addresses: &[OriginAddress], origin: &OriginSettings) {
         let nameless = addresses.iter().any(|address| matches!(address, OriginAddress::Unix(_)));
         if let Some(host) = first(layers.map(|origin| &origin.host)).filter(|_| nameless && origin.host == OriginHost::Origin) {
-            let mistake = Mistake::new(
-                "a Unix socket has no host name that the origin could be asked for",
-                "write \"client\", or the host name itself",
-            );
+            let mistake =
+                Mistake::new("a Unix socket has no host name for requests to the origin", "write \"client\", or the host name itself");
             self.wrong_at(mistake, host.span());
         }
         let encrypted = addresses.iter().any(|address| matches!(address, OriginAddress::Https { .. }));

@@ -254,7 +254,7 @@ mod tests {
             ("localhost:2368", "neither a folder nor", "http://localhost:2368"),
             ("127.0.0.1:2368", "neither a folder nor", "http://127.0.0.1:2368"),
             ("blog.example.org", "neither a folder nor", "https://blog.example.org"),
-            ("htp://127.0.0.1", "no address", "http://127.0.0.1"),
+            ("htp://127.0.0.1", "not the address", "http://127.0.0.1"),
             ("http://127.0.0.1:2368/blog", "path", "http://127.0.0.1:2368"),
             ("index.html", "is a file", "\".\""),
             ("posts/a.md", "is a file", "\"posts\""),

@@ -34,7 +34,7 @@ impl FromStr for ByteSize {
 
     fn from_str(text: &str) -> Result<Self, Mistake> {
         let (number, unit) = split(text);
-        let mistake = || Mistake::new(format!("\"{text}\" is no size"), SIZE_REMEDY);
+        let mistake = || Mistake::new(format!("\"{text}\" is not a size"), SIZE_REMEDY);
         let Some(number) = number else { return Err(mistake()) };
         let factor = match unit {
             "" => 1,
@@ -84,7 +84,7 @@ impl FromStr for Period {
 
     fn from_str(text: &str) -> Result<Self, Mistake> {
         let (number, unit) = split(text);
-        let mistake = || Mistake::new(format!("\"{text}\" is no duration"), PERIOD_REMEDY);
+        let mistake = || Mistake::new(format!("\"{text}\" is not a duration"), PERIOD_REMEDY);
         let Some(number) = number else { return Err(mistake()) };
         if unit.is_empty() {
             return Err(Mistake::new(format!("the duration {number} has no unit"), PERIOD_REMEDY).meant(format!("{number}s")));
@@ -134,7 +134,7 @@ impl FromStr for Count {
     type Err = Mistake;
 
     fn from_str(text: &str) -> Result<Self, Mistake> {
-        let number = text.parse().map_err(|_| Mistake::new(format!("\"{text}\" is no whole number"), "write digits only, such as 4"))?;
+        let number = text.parse().map_err(|_| Mistake::new(format!("\"{text}\" is not a whole number"), "write digits only, such as 4"))?;
         Ok(Self(number))
     }
 }
