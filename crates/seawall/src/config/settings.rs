@@ -409,7 +409,7 @@ impl Settings {
 }
 
 impl Kind {
-    /// As it is written in the file.
+    /// Returns the word for the kind, as it is written in the file.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

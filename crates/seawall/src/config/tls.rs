@@ -14,11 +14,11 @@ use super::{
 };
 
 const LISTEN_ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 8443);
-/// Where a domain is reached.
+/// The port of `--domain` for HTTPS.
 const DOMAIN_PORT: u16 = 443;
 
 impl Resolver<'_> {
-    /// HTTPS, and HTTP/3 with it. None where nothing asks for it.
+    /// Resolves HTTPS, and HTTP/3 with it. Returns `None` if nothing asks for it.
     pub(super) fn tls(
         &mut self,
         file: &File,
@@ -96,7 +96,7 @@ impl Resolver<'_> {
         listen
     }
 
-    /// A certificate and its key, if they can be used.
+    /// Checks a certificate and its key. Returns them if they can be used.
     fn pair(&mut self, said: (Option<Said<String>>, Option<Said<String>>), is_default: bool) -> Option<CertificateFiles> {
         let (certificate, key) = match said {
             (Some(certificate), key) => (certificate, key),

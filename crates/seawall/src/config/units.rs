@@ -49,7 +49,7 @@ impl FromStr for ByteSize {
     }
 }
 
-/// `k`, `mb`, `Gib` and the like: binary units, because that is what memory comes in.
+/// Guesses the unit that `k`, `mb`, `Gib` and similar words mean: a binary one, because memory has binary sizes.
 fn guess_size_unit(unit: &str) -> Option<&'static str> {
     match unit.trim().to_lowercase().as_str() {
         "b" | "byte" | "bytes" => Some("B"),
@@ -120,7 +120,7 @@ impl fmt::Display for Period {
     }
 }
 
-/// The leading digits as a number, and what follows them.
+/// Splits a text into the number at its beginning and the rest.
 fn split(text: &str) -> (Option<u64>, &str) {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     (text[..digits].parse().ok(), &text[digits..])

@@ -14,7 +14,7 @@ use super::{
     suggest::closest,
 };
 
-/// Picks a value by its word.
+/// Returns the value that belongs to a word.
 pub(super) fn choose<T: Copy>(text: &str, what: &str, choices: &[(&str, T)]) -> Result<T, Mistake> {
     if let Some((_, value)) = choices.iter().find(|(word, _)| *word == text) {
         return Ok(*value);
@@ -100,7 +100,7 @@ impl FromStr for OriginHost {
     }
 }
 
-/// A host name of a site: lower-case, without a port; `*.example.org` for every name below example.org.
+/// A host name of a site, in lower case and without a port. `*.example.org` stands for every name below example.org.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPattern(pub String);
 
@@ -124,7 +124,7 @@ impl FromStr for HostPattern {
 const HOST_BYTES_MAX: usize = 253;
 const LABEL_BYTES_MAX: usize = 63;
 
-/// The name in lower case, without the root's dot (RFC 1034 §3.1, RFC 9110 §4.2.3).
+/// Returns the name in lower case, without the dot of the root (RFC 1034 §3.1, RFC 9110 §4.2.3).
 pub(super) fn host_name(text: &str) -> Result<String, Mistake> {
     const REMEDY: &str = "a host name is the name alone, without scheme, port and path, such as \"blog.example.org\"";
     let mistake = || Mistake::new(format!("\"{text}\" is not a host name"), REMEDY);
@@ -158,7 +158,7 @@ pub(super) fn host_name(text: &str) -> Result<String, Mistake> {
     Err(mistake())
 }
 
-/// A cookie or a query parameter by name; a trailing `*` stands for anything.
+/// The name of a cookie or a query parameter. A trailing `*` stands for anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamePattern(pub String);
 
@@ -198,7 +198,7 @@ impl FromStr for CookiePattern {
     }
 }
 
-/// A field in which a trusted proxy may speak, in lower case.
+/// A field that trusted proxies may send, in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustedField(pub String);
 
@@ -282,7 +282,7 @@ impl FromStr for BaseUrl {
     }
 }
 
-/// Reads a value with its [`FromStr`], keeping the parts of the mistake.
+/// Reads a value with its [`FromStr`] and keeps the parts of the mistake.
 struct ByText<T>(&'static str, PhantomData<T>);
 
 impl<T: FromStr<Err = Mistake>> Visitor<'_> for ByText<T> {
