@@ -2,12 +2,12 @@
 
 use std::{fmt, io::IsTerminal};
 
-/// Tells whether colour may be used on `stream`: it is a terminal, and `NO_COLOR` is not set (no-color.org).
+/// Whether colour may be used on `stream`: it is a terminal, and the environment does not say `NO_COLOR` (no-color.org).
 pub(crate) fn has_colour(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// A style that makes text stand out.
+/// A way to stand out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Style {
     Bold,
@@ -17,7 +17,7 @@ pub(crate) enum Style {
     Red,
 }
 
-/// Returns text in a style if there is colour, or else the text itself.
+/// Text that stands out where there is colour, and is itself where there is none.
 pub(crate) fn styled(text: impl fmt::Display, style: Style, colour: bool) -> String {
     if !colour {
         return text.to_string();
