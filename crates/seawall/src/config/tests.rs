@@ -590,7 +590,6 @@ fn a_purge_finds_the_admin_api() {
     assert!(admin_access_in(without.0.path(), &purge("--admin 9180"), home).expect_err("a slip").to_string().contains("127.0.0.1:9180"));
 }
 
-/// What a platform's start command says: no file, a few flags or variables.
 /// A folder with a certificate for `blog.example`, and its key.
 fn with_certificate(toml: &str) -> Folder {
     let place = Folder::new(toml);
