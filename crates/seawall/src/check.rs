@@ -23,7 +23,7 @@ pub(crate) struct Checked {
     pub(crate) faults: Vec<String>,
 }
 
-/// Checks every source of the settings. `name` is where the settings were read from.
+/// Looks at every source of the settings, which were read from what is called `name`.
 pub(crate) fn check(name: &str, settings: &Settings) -> Checked {
     let faults: Vec<String> = settings.sites.iter().flat_map(faults).collect();
     let mut text = match faults.len() {

@@ -27,13 +27,13 @@ use crate::{
     server::{Reloader, State},
 };
 
-/// The number of stored responses in one list, which makes about 10 MB of JSON.
+/// Stored responses in one list: some 10 MB of JSON.
 const STORED_MAX: usize = 50_000;
 
-/// The number of stored target URIs that are looked at to count what a purge covers: a tenth of a second's work.
+/// Stored target URIs that are looked at to count what a purge covers: a tenth of a second's work.
 const COUNTED_MAX: usize = 200_000;
 
-/// The longest wait for a new certificate. The admin listener ends its connections after a minute.
+/// How long a new certificate is waited for; the admin listener ends its connections after a minute.
 const REVOKE_WAIT: Duration = Duration::from_secs(50);
 
 /// The console of a running server.

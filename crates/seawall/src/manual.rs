@@ -12,7 +12,7 @@ const DESCRIPTION: &str = "\
 Seawall stands in front of a site: a server such as Ghost or WordPress, a folder of finished files, or a folder of Markdown that it turns into a blog \
 itself. It stores responses and answers from what is stored, by the rules of RFC 9111.";
 
-/// Entries that no help text has: name and meaning.
+/// What no help text says: name and meaning.
 const FILES: [(&str, &str); 6] = [
     ("./seawall.toml", "The configuration, if there is neither --config nor SOURCE."),
     ("/etc/seawall/seawall.toml", "The configuration of the system's service."),
@@ -30,7 +30,7 @@ const SIGNALS: [(&str, &str); 2] = [
 const EXIT: [(&str, &str); 3] =
     [("0", "It was done."), ("1", "It could not be done; the reason is on standard error."), ("2", "It was mistyped.")];
 
-/// Returns the whole manual page.
+/// The whole page.
 pub(crate) fn page() -> String {
     let mut seawall = Cli::command();
     seawall.build();
@@ -64,12 +64,12 @@ impl Page {
         let _ = writeln!(self.0, ".SH {}", escaped(&title.to_uppercase()));
     }
 
-    /// Adds a paragraph that is filled.
+    /// A paragraph that is filled.
     fn text(&mut self, text: &str) {
         let _ = writeln!(self.0, "{}", escaped(text));
     }
 
-    /// Adds a line of its own, in bold.
+    /// A line of its own, in bold.
     fn line(&mut self, text: &str) {
         let _ = writeln!(self.0, "\\fB{}\\fR\n.br", escaped(text));
     }
@@ -80,7 +80,7 @@ impl Page {
         }
     }
 
-    /// Adds an entry. `name` is already roff.
+    /// `name` is roff already.
     fn entry(&mut self, name: &str, meaning: &str) {
         let _ = writeln!(self.0, ".TP\n{name}\n{}", escaped(meaning));
     }
@@ -101,7 +101,7 @@ impl Page {
         }
     }
 
-    /// Adds a help text. Paragraphs with indented lines stay as they are; the others are filled.
+    /// Paragraphs with indented lines stay as they are; the others are filled.
     fn help(&mut self, help: &str) {
         for paragraph in help.split("\n\n") {
             if paragraph.lines().any(|line| line.starts_with(' ')) {
@@ -122,7 +122,7 @@ fn usage(command: &Command) -> String {
     command.clone().render_usage().to_string().trim_start_matches("Usage:").trim().lines().map(str::trim).collect::<Vec<_>>().join(" | ")
 }
 
-/// Returns an argument as `-H, --field 'FIELD: VALUE'`, with the names in bold and the value in italics.
+/// `-H, --field 'FIELD: VALUE'`, with the names in bold and the value in italics.
 fn name(arg: &Arg) -> String {
     let short = arg.get_short().map(|short| format!("-{short}"));
     let long = arg.get_long().map(|long| format!("--{long}"));
@@ -132,8 +132,8 @@ fn name(arg: &Arg) -> String {
     [names.join(", "), value].join(" ").trim().to_owned()
 }
 
-/// Escapes a line of text for roff: a backslash begins an escape, a dot or a quotation mark at the beginning is a request, and `-` alone
-/// would become a hyphen that cannot be copied.
+/// A line of text as roff takes it: a backslash begins an escape, a dot or a quotation mark at the beginning a request, and `-` alone would
+/// become a hyphen that cannot be copied.
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-");
     if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }
