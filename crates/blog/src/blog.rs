@@ -150,7 +150,7 @@ fn whole(page: &Page) -> Response<Body> {
     response
 }
 
-/// Makes a response of a page, with the request's scheme and host filled in.
+/// A page with the request's scheme and host filled in.
 fn completed(page: &Page, request: &http::request::Parts) -> Response<Body> {
     let host = request.headers.get(HOST).and_then(|host| host.to_str().ok()).filter(|host| slug::is_authority(host));
     let Some(host) = host else {

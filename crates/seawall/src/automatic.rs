@@ -83,10 +83,10 @@ fn transport(acme: &Acme) -> anyhow::Result<Arc<Https>> {
     Ok(Arc::new(Https::new(&tls)))
 }
 
-/// The name of the authority for local names.
+/// Who certifies local names.
 pub(crate) const OWN_ROOT: &str = "this machine's own root";
 
-/// Returns the state of the certificates that the keeper has, and of those that it has not got yet.
+/// The certificates that it keeps, and those that it has not got yet.
 pub(crate) fn kept(keeper: &Keeper, now: Timestamp) -> Vec<CertificateState> {
     let state = |status: acme::Status| CertificateState {
         authority: match status.issuer {

@@ -431,7 +431,7 @@ pub(crate) static GROUPS: [Group; 9] = [
                 kind: Counter,
                 labels: &["dialect"],
                 help: "Purge requests on the addresses of sites that were obeyed, by dialect. The admin API is not counted here.",
-                advice: "It shows that a plugin works. If it rises all the time, something purges with every page view.",
+                advice: "Shows that a plugin works. If it rises without end, something purges with every page view.",
                 samples: |seen| seen.state.shared.purging.done().map(|(dialect, n)| Sample::labelled("dialect", dialect, n)).collect(),
             },
             Definition {

@@ -336,7 +336,7 @@ fn open_files(folder: &Path, site: &Site, id: u16, shared: &Arc<Shared>) -> anyh
         files::Change::Everything => drop(shared.purge(&Target::Site(id), Hardness::Hard)),
         files::Change::Replaced(mistakes) => {
             shared.purge(&Target::Site(id), Hardness::Hard);
-            tracing::info!(folder = %name.display(), "Seawall serves a new version of the folder");
+            tracing::info!(folder = %name.display(), "a new version of the folder is served");
             warn_of(&name, &mistakes);
         }
     })?;

@@ -97,7 +97,7 @@ pub(crate) struct State {
     pub(crate) log: Option<Sink>,
     /// A function that reads the configuration again, if the server was started with one.
     pub(crate) reload: OnceLock<Reloader>,
-    /// A channel to each worker for questions of the admin API.
+    /// To each worker, what the admin API wants to know of it.
     pub(crate) questions: Vec<mpsc::Sender<Asking>>,
 }
 
@@ -242,7 +242,7 @@ impl Server {
         Arc::new(ServerConsole::new(Arc::clone(&self.state)))
     }
 
-    /// Obeys purge requests on the sites' own addresses if they carry `token`. Only the first call counts.
+    /// From now on, purge requests on the sites' own addresses are taken from whoever has the admin token too. Only the first call counts.
     pub fn accept_purge_token(&self, token: admin::Token) {
         self.state.shared.purging.accept_token(Box::new(move |given| token.matches(given)));
     }
@@ -252,7 +252,7 @@ impl Server {
         let _ = self.state.reload.set(Reloader(Box::new(reloader)));
     }
 
-    /// Purges `target`, as the admin API does.
+    /// Purges, as the admin API does.
     pub fn purge(&self, target: &Target, hardness: Hardness) -> store::PurgeReceipt {
         self.state.shared.purge(target, hardness)
     }

@@ -87,7 +87,7 @@ fn with_priority(level: Level, text: &str) -> String {
     text.lines().filter(|line| !line.is_empty()).map(|line| format!("<{priority}>{line}\n")).collect()
 }
 
-/// Reports a panic as the standard library would, without waiting for a reader.
+/// Tells a panic, as the standard library would do with nobody to wait for.
 pub(crate) fn panicked(info: &PanicHookInfo<'_>) {
     let thread = std::thread::current();
     let trace = std::backtrace::Backtrace::capture();

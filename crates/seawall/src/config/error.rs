@@ -5,7 +5,7 @@
 
 use std::{fmt, ops::Range, path::PathBuf};
 
-/// The longest piece of a line that is shown, so that a minified file does not flood a terminal.
+/// The longest piece of a line that is shown: a minified file must not flood a terminal.
 const SHOWN_CHARS_MAX: usize = 160;
 
 /// One wrong value, before its place is known.
@@ -47,7 +47,7 @@ impl Mistake {
     }
 }
 
-/// The keys that also have a flag and a variable.
+/// Keys, each with its flag and its variable.
 const OTHER_WORDS: [(&str, &str, &str); 10] = [
     ("source", "SOURCE", "SEAWALL_SOURCE"),
     ("kind", "--kind", "SEAWALL_KIND"),
@@ -61,8 +61,8 @@ const OTHER_WORDS: [(&str, &str, &str); 10] = [
     ("redirect_from", "--redirect-from", "SEAWALL_REDIRECT_FROM"),
 ];
 
-/// Replaces text in ‹angle quotes› with the words of the interface that the value came from. `‹kind›` becomes `kind` for the file and
-/// `--kind` for the command line; `‹kind static›` becomes `kind = \"static\"` and `--kind static`.
+/// Says what stands in ‹angle quotes› with the words of the interface that the value came from: `‹kind›` is `kind` in the file, `--kind` on the
+/// command line; `‹kind static›` is `kind = \"static\"` and `--kind static`.
 fn in_words_of(place: &Place, text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

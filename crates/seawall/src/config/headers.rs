@@ -106,7 +106,7 @@ impl FromStr for FieldName {
 }
 
 impl Resolver<'_> {
-    /// Resolves the fields that are added to a site's responses, and those that are removed.
+    /// What a site's responses carry beside what its origin sends.
     pub(super) fn headers(&mut self, https: [&file::Https; 2], headers: [&file::Headers; 2], kind: Kind) -> Headers {
         let security = first(headers.map(|headers| &headers.security)).map(|said| *said.get_ref());
         let mut set = self.fields("set", first(headers.map(|headers| &headers.set)), |line: &FieldLine| line.0.clone());

@@ -43,7 +43,7 @@ pub(super) struct Overrides {
     pub(super) http3: Option<Said<bool>>,
 }
 
-/// Reads all flags and variables, and notes every error.
+/// Reads them all, noting every error.
 pub(super) fn gather(flags: &Serve, env: impl Fn(&str) -> Option<String>, errors: &mut Vec<ConfigError>) -> Overrides {
     let mut sayings = Sayings { env, errors };
     Overrides {
@@ -103,7 +103,7 @@ impl<E: Fn(&str) -> Option<String>> Sayings<'_, E> {
         }
     }
 
-    /// Reads a setting whose flag has no value, but whose variable has one.
+    /// A flag that needs no value; the variable does.
     fn flag(&mut self, name: &'static str, flag: bool, variable: &'static str) -> Option<Said<bool>> {
         if flag {
             return Some(Said { value: true, place: Place::Flag(name, String::new()) });
@@ -120,7 +120,7 @@ impl<E: Fn(&str) -> Option<String>> Sayings<'_, E> {
         }
     }
 
-    /// Reads a setting whose flag can be repeated, and whose variable separates values by commas.
+    /// What may be said several times; in a variable, separated by commas.
     fn list<T: FromStr<Err = Mistake>>(&mut self, flag: &'static str, flags: &[String], variable: &'static str) -> Vec<Said<T>> {
         if !flags.is_empty() {
             return flags.iter().filter_map(|text| self.parse(text, Place::Flag(flag, text.clone()))).collect();

@@ -182,7 +182,7 @@ pub struct Site {
     pub hosts: Vec<String>,
     /// The source of its responses.
     pub source: Source,
-    /// The kind of the source; it fits `source`.
+    /// What the source is; fits `source`.
     pub kind: Kind,
     /// The rules for storing: which responses, and for how long.
     pub cache: Cache,
@@ -317,7 +317,7 @@ pub enum Kind {
     Static,
 }
 
-/// The rules for storing: which responses, and for how long.
+/// What is stored, and for how long.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cache {
     /// The largest stored response in bytes; at most half of [`Settings::cache_memory`].
@@ -336,11 +336,11 @@ pub struct Cache {
     pub ignore_query: Vec<String>,
     /// Query parameters that stay, although a list or a pattern ignores them.
     pub keep_query: Vec<String>,
-    /// Whether `Cache-Control` in requests is obeyed (RFC 9111 §5.2.1). Default: only for servers.
+    /// Whether `Cache-Control` in requests is obeyed (RFC 9111 §5.2.1). Unless it was set: only for servers.
     pub honour_request_directives: bool,
     /// Whether responses with `Set-Cookie` are stored (RFC 9111 §7.3). Dangerous.
     pub store_set_cookie: bool,
-    /// Whether browsers get early hints (RFC 8297). Default: only for servers.
+    /// Whether browsers are told early what a page will need (RFC 8297). Unless it was set: only for servers.
     pub early_hints: bool,
     /// Whether they get them over HTTP/1.1 too.
     pub early_hints_http1: bool,
@@ -409,7 +409,7 @@ impl Settings {
 }
 
 impl Kind {
-    /// Returns the word for the kind, as it is written in the file.
+    /// As it is written in the file.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -34,7 +34,7 @@ struct Written<'a> {
     /// The folder in which a relative source begins.
     base: PathBuf,
     kind: Option<Said<Kind>>,
-    /// Each of these: the site's own section, then the common one.
+    /// Its own sections, then the common ones.
     cache: [&'a file::Cache; 2],
     origin: [&'a file::Origin; 2],
     blog: [&'a file::Blog; 2],

@@ -30,9 +30,9 @@ pub enum Found {
     Folder {
         /// The path of the folder.
         path: PathBuf,
-        /// The kind that it looks like, or `None` if nothing decides.
+        /// What it looks like; none if nothing speaks for either.
         looks: Option<Kind>,
-        /// Whether it contains Markdown, whatever else it looks like.
+        /// Whether Markdown is in it, whatever it looks like first.
         markdown: bool,
     },
 }
@@ -156,7 +156,7 @@ pub enum Misfit {
     Kind(Mistake),
 }
 
-/// Returns the source and its kind: `wanted`, or else what it looks like. `text` is the source as it was written.
+/// The source and its kind: as `wanted`, or else what it looks like. `text` is the source as it was written.
 ///
 /// # Errors
 /// When the kind is not for such a source, or none was given and nothing speaks for one.
