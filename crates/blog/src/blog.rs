@@ -45,33 +45,33 @@ struct Shared {
 }
 
 impl Blog {
-    /// Builds the site from `folder`. Reads files: not for a worker's loop.
+    /// Builds the site from `folder`. It reads files, so do not call it on a worker's loop.
     ///
     /// # Errors
-    /// As [`build`].
+    /// Fails as [`build`] does.
     pub fn open(folder: impl Into<PathBuf>, options: BlogOptions) -> Result<Self, BuildError> {
         let folder = folder.into();
         let site = build(&folder, &options)?;
         Ok(Self { shared: Arc::new(Shared { folder, options, site: ArcSwap::from_pointee(site) }) })
     }
 
-    /// The site as it is now.
+    /// Returns the current site.
     #[must_use]
     pub fn site(&self) -> Arc<Site> {
         self.shared.site.load_full()
     }
 
-    /// The folder it is built from.
+    /// Returns the folder from which the site is built.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.shared.folder
     }
 
-    /// Builds again and, if anything differs, puts the new site in place. Returns the paths whose answers changed. Reads files: not for a
-    /// worker's loop.
+    /// Builds the site again and puts it in place if anything differs. Returns the paths whose answers changed. It reads files, so do not
+    /// call it on a worker's loop.
     ///
     /// # Errors
-    /// As [`build`]; the old site stays.
+    /// Fails as [`build`] does; the old site stays.
     pub fn rebuild(&self) -> Result<Vec<String>, BuildError> {
         let mut new = build(&self.shared.folder, &self.shared.options)?;
         let old = self.site();
@@ -125,8 +125,8 @@ async fn answer(site: &Site, head: &http::request::Parts) -> Result<Response<Bod
     Ok(elsewhere(site, &path, head.uri.query()).unwrap_or_else(|| whole(&site.not_found)))
 }
 
-/// A redirect to the address that `path` almost is. The target is relative, so it holds on every host, and it is one of ours, so it
-/// cannot be made to lead away.
+/// Makes a redirect if `path` differs from an existing address only in its slash. The target is relative, so it holds on every host. It is
+/// an address of this site, so nobody can make it lead elsewhere.
 fn elsewhere(site: &Site, path: &str, query: Option<&str>) -> Option<Response<Body>> {
     let target = if path == "/page/1" || path == "/page/1/" { "/".to_owned() } else { format!("{path}/") };
     if !site.pages.contains_key(&target) {
@@ -166,7 +166,7 @@ fn completed(page: &Page, request: &http::request::Parts) -> Response<Body> {
     whole(&Page { body: Bytes::from(text), etag, ..page.clone() })
 }
 
-/// What the request's conditions make of an answer that would be 200: 304, 412, or nothing.
+/// Evaluates the request's conditions for an answer that would be 200. Returns a 304, a 412, or nothing.
 fn precondition(request: &http::request::Parts, etag: &str, modified: Timestamp, kind: PageKind) -> Option<Response<Body>> {
     let fields = RequestFields::from_map(&request.headers);
     match conditional::evaluate(&request.method, &fields, Some(etag.as_bytes()), Some(modified)) {
@@ -187,7 +187,7 @@ fn describe(fields: &mut HeaderMap, content_type: &'static str, bytes: u64) {
     fields.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }
 
-/// What a stored response is validated and held by. Pages say nothing about freshness: that is the cache's policy.
+/// Adds the fields by which a stored response is validated. Pages say nothing about freshness: that is the cache's policy.
 fn validators(fields: &mut HeaderMap, etag: &str, modified: Timestamp, kind: PageKind) {
     fields.insert(ETAG, HeaderValue::try_from(etag).expect("an entity tag is quoted hexadecimal digits"));
     let date = httpdate::fmt_http_date(SystemTime::from(modified));

@@ -9,7 +9,7 @@ use crate::{error::Problem, slug};
 /// The name of the settings file in the blog's folder.
 pub(crate) const FILE_NAME: &str = "blog.toml";
 
-/// What the blog is called and how it is laid out. A field left `None` is taken from `blog.toml`, then from its default.
+/// Settings of a blog: its name and how it is laid out. A field that is `None` is taken from `blog.toml`, then from its default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct BlogOptions {
@@ -17,25 +17,25 @@ pub struct BlogOptions {
     pub title: Option<String>,
     /// One sentence below the name on the first page, and for search engines.
     pub description: Option<String>,
-    /// Who writes; named in the feed. Default: the title.
+    /// The author, named in the feed. Default: the title.
     pub author: Option<String>,
-    /// Where readers find the blog, such as `https://example.org`. Default: the scheme and host each request came with.
+    /// The blog's public address, such as `https://example.org`. Default: the scheme and host of each request.
     pub base_url: Option<String>,
     /// BCP 47 language tag of the posts. Default: `en`.
     pub language: Option<String>,
     /// A line of text at the foot of every page.
     pub footer: Option<String>,
-    /// Posts on each index page, 1 to 100. Default: 10.
+    /// The number of posts on each index page, 1 to 100. Default: 10.
     pub posts_per_page: Option<usize>,
 }
 
-/// [`BlogOptions`] as meant: defaults filled in, values checked.
+/// [`BlogOptions`] as they are meant: with defaults filled in and values checked.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Settings {
     pub(crate) title: String,
     pub(crate) description: Option<String>,
     pub(crate) author: String,
-    /// Scheme and authority, no slash at the end.
+    /// The scheme and authority, without a slash at the end.
     pub(crate) base_url: Option<String>,
     pub(crate) language: String,
     pub(crate) footer: Option<String>,
@@ -82,13 +82,13 @@ impl Settings {
         })
     }
 
-    /// Quotes are curled and months named in English only: other languages have their own rules.
+    /// Tells whether the blog is in English. Only then are quotes curled and months named: other languages have their own rules.
     pub(crate) fn is_english(&self) -> bool {
         self.language == "en" || self.language.starts_with("en-")
     }
 }
 
-/// Scheme and authority of `url`. All links of the site begin at `/`, so a path cannot be honoured and is refused.
+/// Returns the scheme and authority of `url`. All links of the site begin at `/`, so a URL with a path is refused.
 fn checked_base_url(url: &str) -> Result<String, &'static str> {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
     let authority = rest.ok_or("it must begin with https:// or http://")?.trim_end_matches('/');

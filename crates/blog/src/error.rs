@@ -5,14 +5,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// One thing the author has to put right.
+/// One mistake that the author has to correct.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The file, relative to the blog's folder.
     pub file: PathBuf,
-    /// The line in it, counted from 1, where one is known.
+    /// The line in the file, counted from 1, if it is known.
     pub line: Option<usize>,
-    /// What is wrong and what to do about it.
+    /// The message: the mistake, and what to do about it.
     pub message: String,
 }
 
@@ -32,10 +32,10 @@ impl fmt::Display for Problem {
     }
 }
 
-/// The folder is not a blog that can be published as it stands.
+/// Error of a folder that cannot be published as a blog.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct BuildError {
-    /// Every problem found, ordered by file and line; never empty.
+    /// Every problem that was found, ordered by file and line; never empty.
     pub problems: Vec<Problem>,
 }
 

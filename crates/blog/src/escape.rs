@@ -1,14 +1,14 @@
 //! Text into HTML and XML.
 
-/// Escapes for element content and quoted attribute values alike. Control characters that XML 1.0 §2.2 forbids are dropped, so that
-/// no text of an author can break the feed; [`crate::feed::BASE`] is one of them, which makes it unforgeable.
+/// Escapes `text` for element content and for quoted attribute values. Drops control characters that XML 1.0 §2.2 forbids, so that no text
+/// of an author can break the feed. [`crate::feed::BASE`] is one of them, so no author can write it.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + 8);
     push_escaped(&mut escaped, text);
     escaped
 }
 
-/// As [`escape`], onto the end of `out`.
+/// Appends the escaped `text` to `out`, as [`escape`] does.
 pub(crate) fn push_escaped(out: &mut String, text: &str) {
     for c in text.chars() {
         match c {
@@ -23,7 +23,7 @@ pub(crate) fn push_escaped(out: &mut String, text: &str) {
     }
 }
 
-/// `Char` of XML 1.0 §2.2.
+/// Tells whether `c` is a `Char` of XML 1.0 §2.2.
 pub(crate) fn is_xml_char(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'..)
 }

@@ -10,16 +10,16 @@ use crate::{
     slug::encode_path,
 };
 
-/// Stands for scheme and authority. XML forbids the character, and [`escape`] drops it, so no text of an author can contain it.
+/// Placeholder for scheme and authority. XML forbids the character and [`escape`] drops it, so no text of an author can contain it.
 pub(crate) const BASE: &str = "\u{1}";
 
-/// Entries in the feed.
+/// The number of entries in the feed.
 const ENTRIES_MAX: usize = 20;
 
-/// URLs in a sitemap, by its definition.
+/// The number of URLs that the definition of sitemaps allows.
 const SITEMAP_URLS_MAX: usize = 50_000;
 
-/// `/feed.xml`. `built` dates a feed without posts.
+/// Writes `/feed.xml`. `built` is the date of a feed without posts.
 pub(crate) fn atom(settings: &Settings, posts: &[Post], built: jiff::Timestamp) -> String {
     let posts = &posts[..posts.len().min(ENTRIES_MAX)];
     let updated = posts.iter().map(Post::changed).max().unwrap_or(built);
@@ -56,7 +56,7 @@ pub(crate) fn atom(settings: &Settings, posts: &[Post], built: jiff::Timestamp) 
     xml + "</feed>\n"
 }
 
-/// `/sitemap.xml`: every address with the day it last changed, where that is known.
+/// Writes `/sitemap.xml`: every address, with the day of its last change if that is known.
 pub(crate) fn sitemap<'a>(addresses: impl Iterator<Item = (&'a str, Option<jiff::Timestamp>)>) -> String {
     let mut xml =
         String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n");
@@ -70,7 +70,7 @@ pub(crate) fn sitemap<'a>(addresses: impl Iterator<Item = (&'a str, Option<jiff:
     xml + "</urlset>\n"
 }
 
-/// `/robots.txt`: everything is welcome, the map is over there.
+/// Writes `/robots.txt`, which allows everything and names the sitemap.
 pub(crate) fn robots() -> String {
     format!("User-agent: *\nAllow: /\n\nSitemap: {BASE}/sitemap.xml\n")
 }

@@ -15,7 +15,7 @@ use semantics::Timestamp;
 
 use crate::{HELD_BYTES_MAX, HELD_FILE_BYTES_MAX, config, error::Problem, markdown::is_markdown};
 
-/// A text longer than this is a mistake, not a post.
+/// The largest size of a Markdown file. A longer one is a mistake, not a post.
 const MARKDOWN_BYTES_MAX: u64 = 4 * 1024 * 1024;
 const FILES_MAX: usize = 50_000;
 const DEPTH_MAX: usize = 16;
@@ -23,7 +23,7 @@ const DEPTH_MAX: usize = 16;
 /// A Markdown file.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// Path in the folder, `/` between names.
+    /// The path in the folder, with `/` between names.
     pub(crate) name: String,
     pub(crate) text: String,
     pub(crate) modified: Timestamp,
@@ -41,17 +41,17 @@ pub(crate) struct StaticFile {
     pub(crate) body: Option<Bytes>,
 }
 
-/// The folder, read once.
+/// The content of the folder, read once.
 #[derive(Debug, Default)]
 pub(crate) struct Folder {
     pub(crate) config: Option<String>,
     pub(crate) sources: Vec<Source>,
     pub(crate) files: Vec<StaticFile>,
-    /// When anything in it last changed.
+    /// The time of the last change of anything in the folder.
     pub(crate) newest: Timestamp,
 }
 
-/// Reads `root`; every file that cannot be read is a problem of its own.
+/// Reads the folder `root`. Every file that cannot be read is a problem of its own.
 #[expect(clippy::disallowed_methods, reason = "files carry the machine's time, and are compared with it")]
 pub(crate) fn read(root: &Path) -> Result<Folder, Vec<Problem>> {
     let canonical = root.canonicalize().map_err(|error| vec![unreadable(root, &error)])?;
@@ -170,7 +170,7 @@ impl Walk {
     }
 }
 
-/// Whether a name keeps a file or folder out of the site.
+/// Tells whether a file or folder of this name stays out of the site.
 pub(crate) fn is_hidden(name: &str) -> bool {
     name.starts_with('.') && name != ".well-known" || name.ends_with('~')
 }
@@ -179,7 +179,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Problem {
     Problem::new(path, None, format!("cannot be read ({error}); check that it exists and that its permissions let the server in"))
 }
 
-/// The media type of files that belong on a blog. A name that is not here is not published.
+/// Returns the media type of a file that belongs on a blog. A file whose name has no type here is not published.
 pub(crate) fn content_type(name: &str) -> Option<&'static str> {
     let (_, extension) = name.rsplit_once('.')?;
     Some(match extension.to_ascii_lowercase().as_str() {

@@ -4,10 +4,10 @@ use std::{collections::HashMap, ops::Range};
 
 use pulldown_cmark::{Event, Tag, TagEnd};
 
-/// An event and the bytes it came from.
+/// A Markdown event and the bytes from which it was parsed.
 pub(crate) type Spanned<'a> = (Event<'a>, Range<usize>);
 
-/// The definitions of one text.
+/// The footnotes of one text.
 #[derive(Debug, Default)]
 pub(crate) struct Footnotes<'a> {
     definitions: HashMap<String, Vec<Spanned<'a>>>,
@@ -35,7 +35,7 @@ impl<'a> Footnotes<'a> {
         (notes, rest)
     }
 
-    /// The mark in the text. Only the first mention is the target of the way back.
+    /// Returns the mark of a footnote for the text. The link back leads to the first mark only.
     pub(crate) fn mention(&mut self, label: &str) -> String {
         if !self.definitions.contains_key(label) {
             return String::new();
@@ -49,7 +49,8 @@ impl<'a> Footnotes<'a> {
         format!("<sup class=\"fnref\" id=\"fnref-{number}\"><a href=\"#fn-{number}\">{number}</a></sup>")
     }
 
-    /// The definition of the mention numbered `index + 1`. Asked for in turn, because one footnote may mention another.
+    /// Returns the definition of the mark numbered `index + 1`. Call it in the order of the marks, because one footnote may mention
+    /// another.
     pub(crate) fn definition(&self, index: usize) -> Option<Vec<Spanned<'a>>> {
         self.definitions.get(self.mentioned.get(index)?).cloned()
     }

@@ -20,7 +20,7 @@ use crate::{config::one_line, error::Problem, slug};
 
 const KEYS: [&str; 8] = ["title", "date", "updated", "draft", "tags", "slug", "summary", "page"];
 
-/// What the author says about a post.
+/// The author's settings for one post.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FrontMatter {
     pub(crate) title: Option<String>,
@@ -33,7 +33,7 @@ pub(crate) struct FrontMatter {
     pub(crate) page: bool,
 }
 
-/// A date as the author wrote it, and the instant it means: without a time midnight, without an offset UTC.
+/// A date as the author wrote it, and the instant that it means: midnight if it has no time, UTC if it has no offset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Moment {
     pub(crate) day: Date,
@@ -57,7 +57,7 @@ impl Moment {
     }
 }
 
-/// A file without its front matter.
+/// The front matter and the rest of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Split<'a> {
     pub(crate) front: FrontMatter,
@@ -135,7 +135,7 @@ fn parse_yaml(block: &str) -> Result<Values, ParseFault> {
     })
 }
 
-/// What a YAML fault says, without its ` at line 8, column 3`: that counts from the fence, and the place is told apart.
+/// Removes the ` at line 8, column 3` of a YAML message. It counts from the fence, and the place is shown separately.
 fn without_place(message: &str) -> &str {
     let place = |at: &usize| {
         let rest = &message[at + " at line ".len()..];
@@ -255,7 +255,7 @@ fn understand(file: &Path, block: &str, mut values: Values) -> Result<FrontMatte
     if problems.is_empty() { Ok(FrontMatter { title, date, updated, draft, tags, slug, summary, page }) } else { Err(problems) }
 }
 
-/// `["a", "b"]` or `"a, b"`; order kept, repetitions dropped.
+/// Reads tags from `["a", "b"]` or `"a, b"`. Keeps their order and drops repetitions.
 fn tags(value: Option<Value>) -> Result<Vec<String>, String> {
     let list: Vec<String> = match value {
         None => return Ok(Vec::new()),

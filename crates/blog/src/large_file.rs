@@ -13,26 +13,26 @@ use http_body_util::StreamBody;
 use origins::{Body, Fault, OriginError};
 use semantics::Timestamp;
 
-/// Read at once, and so held per response under way.
+/// The number of bytes that are read at once. A response under way holds as many.
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// A file that is sent from disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LargeFile {
-    /// Where it lies.
+    /// The path of the file.
     pub path: PathBuf,
-    /// Its media type.
+    /// The media type of the file.
     pub content_type: &'static str,
-    /// Its length when the site was built.
+    /// The length of the file when the site was built.
     pub bytes: u64,
     /// An entity tag with its quotes, made from length and modification time.
     pub etag: String,
-    /// When it last changed.
+    /// The time of the file's last change.
     pub last_modified: Timestamp,
 }
 
 impl LargeFile {
-    /// Opens the file. `None` if it has gone or changed its length since the site was built: its entity tag is no longer true.
+    /// Opens the file. Returns `None` if it is gone or its length has changed since the site was built: its entity tag is then wrong.
     pub(crate) async fn open(&self) -> Result<Option<File>, OriginError> {
         let (path, bytes) = (self.path.clone(), self.bytes);
         let open = move || -> io::Result<Option<File>> {
@@ -45,7 +45,7 @@ impl LargeFile {
         }
     }
 
-    /// The content of the opened file, exactly as long as announced or an error.
+    /// Makes a body of the opened file. It has exactly the announced length, or ends with an error.
     pub(crate) fn body(&self, file: File) -> Body {
         let described = self.clone();
         let pieces = stream::try_unfold((file, self.bytes, described), |(mut file, left, described)| async move {

@@ -36,5 +36,5 @@ pub use watch::{Change, WatchError, Watcher, watch};
 /// Files up to this size are held in memory; larger ones are read from disk, 64 KiB at a time, for each request.
 pub const HELD_FILE_BYTES_MAX: u64 = 1024 * 1024;
 
-/// All files held in memory together. What comes after it is read from disk, however small.
+/// The size of all files that are held in memory together. Further files are read from disk, however small they are.
 pub const HELD_BYTES_MAX: u64 = 64 * 1024 * 1024;

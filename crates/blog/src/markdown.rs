@@ -18,52 +18,52 @@ use crate::{
     slug,
 };
 
-/// Summaries cut from the first paragraph end at the last word before this many characters.
+/// The length at which a summary is cut, at the end of a word.
 const SUMMARY_CHARS_MAX: usize = 240;
 
-/// Words an adult reads in a minute on a screen.
+/// The number of words that an adult reads in a minute on a screen.
 const WORDS_PER_MINUTE: usize = 220;
 
-/// What a link in a text may point at.
+/// The possible targets of links in a text.
 #[derive(Debug)]
 pub(crate) struct Targets {
-    /// The Markdown files that are published: path in the folder, address.
+    /// The addresses of the published Markdown files, by path in the folder.
     pub(crate) posts: BTreeMap<String, String>,
     /// The other files, by path in the folder.
     pub(crate) files: BTreeSet<String>,
 }
 
-/// A text, ready for its templates.
+/// A rendered text, ready for its templates.
 #[derive(Debug, Default)]
 pub(crate) struct Rendered {
-    /// For the page.
+    /// The HTML for the page.
     pub(crate) html: String,
-    /// For the feed: no anchors, links absolute ([`BASE`]).
+    /// The HTML for the feed, without anchors and with absolute links ([`BASE`]).
     pub(crate) feed_html: String,
     /// The text of the first heading.
     pub(crate) heading: Option<String>,
     /// The first paragraph as plain text, shortened.
     pub(crate) summary: String,
-    /// Reading time, at least one minute.
+    /// The reading time in minutes; at least one.
     pub(crate) minutes: usize,
 }
 
-/// One Markdown text and where it stands.
+/// One Markdown text and its place in the folder.
 #[derive(Debug)]
 pub(crate) struct Text<'a> {
     pub(crate) file: &'a Path,
-    /// The folder of `file` relative to the blog's, with `/` between names and none at the end.
+    /// The folder of `file` relative to the blog's folder, with `/` between names and none at the end.
     pub(crate) folder: &'a str,
     pub(crate) body: &'a str,
     /// The line of the file on which `body` begins.
     pub(crate) body_line: usize,
-    /// Whether to curl quotes and join `--` to a dash.
+    /// Whether quotes are curled and `--` becomes a dash.
     pub(crate) is_english: bool,
-    /// Whether the front matter has a title. If not, an opening heading is the title and leaves the text.
+    /// Whether the front matter has a title. If not, a heading at the beginning becomes the title and leaves the text.
     pub(crate) is_titled: bool,
 }
 
-/// Renders `text`; what it links to and does not find are problems.
+/// Renders `text`. A link to a file that does not exist is a problem.
 pub(crate) fn render(text: &Text<'_>, targets: &Targets) -> Result<Rendered, Vec<Problem>> {
     let mut options = Options::ENABLE_TABLES
         | Options::ENABLE_FOOTNOTES
@@ -188,7 +188,7 @@ impl<'t> Writer<'t> {
         out
     }
 
-    /// `id`, or `id-2`, `id-3`, … when it was given before.
+    /// Returns `id`, or `id-2`, `id-3`, … if it was used before.
     fn unique_id(&mut self, id: String) -> String {
         let id = if id.is_empty() { "section".to_owned() } else { id };
         let count = self.ids.entry(id.clone()).or_insert(0);
@@ -196,7 +196,7 @@ impl<'t> Writer<'t> {
         if *count == 1 { id } else { format!("{id}-{count}") }
     }
 
-    /// The escaped target of a link or image.
+    /// Returns the escaped target of a link or an image.
     fn link(&mut self, url: &str, offset: usize, is_image: bool) -> String {
         let target = self.target(url, offset, is_image);
         let base = if self.is_feed && target.starts_with('/') && !target.starts_with("//") { BASE } else { "" };
@@ -227,7 +227,7 @@ impl<'t> Writer<'t> {
     }
 }
 
-/// Whether a file of that name is a text of ours.
+/// Tells whether a file of this name is Markdown.
 pub(crate) fn is_markdown(name: &str) -> bool {
     let extension = Path::new(name).extension().map(|e| e.to_ascii_lowercase());
     extension.is_some_and(|e| e == "md" || e == "markdown")
@@ -239,7 +239,7 @@ fn has_scheme(url: &str) -> bool {
     url.split_once(':').is_some_and(|(scheme, _)| is_scheme(scheme))
 }
 
-/// `path` seen from `folder`, without `.` and `..`. `None` if it leaves the blog.
+/// Resolves `path` from `folder`, without `.` and `..`. Returns `None` if it leaves the blog.
 fn join(folder: &str, path: &str) -> Option<String> {
     let mut names: Vec<&str> = folder.split('/').filter(|name| !name.is_empty()).collect();
     for name in path.split('/') {
@@ -268,7 +268,7 @@ fn alert(kind: BlockQuoteKind) -> (&'static str, &'static str) {
     }
 }
 
-/// A figure with language and, from `title="…"` in the info string, a name.
+/// Renders a code block as a figure with its language and, from `title="…"` in the info string, a name.
 fn code_block(kind: &CodeBlockKind<'_>, code: &str) -> String {
     let info = match kind {
         CodeBlockKind::Fenced(info) => info.trim(),
@@ -286,7 +286,7 @@ fn code_block(kind: &CodeBlockKind<'_>, code: &str) -> String {
     format!("<figure class=\"code\">{caption}<pre tabindex=\"0\"><code{class}>{}</code></pre></figure>\n", escape(code))
 }
 
-/// The index of the event that ends what begins at `at`.
+/// Returns the index of the event that ends the element that begins at `at`.
 fn end_of(events: &[Spanned<'_>], at: usize) -> usize {
     let mut depth = 0_usize;
     for (offset, (event, _)) in events[at..].iter().enumerate() {
@@ -308,7 +308,7 @@ fn text_until_end(events: &[Spanned<'_>], at: usize) -> (String, usize) {
     (texts.collect(), end)
 }
 
-/// The plain text of what begins with the first of `events`.
+/// Returns the plain text of the element that begins with the first of `events`.
 fn plain(events: &[Spanned<'_>]) -> String {
     let mut text = String::new();
     for (event, _) in &events[..end_of(events, 0).min(events.len())] {
@@ -344,7 +344,7 @@ fn shorten(text: &str) -> String {
     format!("{}…", text[..cut].trim_end_matches([' ', ',', ';', ':', '.']))
 }
 
-/// Scripts that write without spaces count two characters to the word.
+/// Estimates the reading time in minutes. In scripts without spaces, two characters count as a word.
 fn minutes(events: &[Spanned<'_>]) -> usize {
     let mut words = 0;
     for (event, _) in events {

@@ -16,7 +16,7 @@ use crate::{
     slug,
 };
 
-/// First segments of the addresses the site needs for itself.
+/// First segments of addresses that the site needs for itself.
 const RESERVED: [&str; 3] = ["page", "tags", "theme"];
 
 /// A text that is published.
@@ -35,13 +35,13 @@ pub(crate) struct Post {
 }
 
 impl Post {
-    /// When it last changed, in the author's words.
+    /// Returns when the post last changed, as the author says.
     pub(crate) fn changed(&self) -> Timestamp {
         self.updated.map_or(self.date.instant, |updated| updated.instant.max(self.date.instant))
     }
 }
 
-/// The posts, newest first, and the pages, by file name. Every problem of every file is collected.
+/// Reads the posts, newest first, and the pages, by file name. Collects every problem of every file.
 pub(crate) fn read_all(folder: &Folder, settings: &Settings) -> Result<(Vec<Post>, Vec<Post>), Vec<Problem>> {
     let mut problems = Vec::new();
     let mut drafts = Vec::new();
@@ -83,7 +83,7 @@ pub(crate) fn read_all(folder: &Folder, settings: &Settings) -> Result<(Vec<Post
     Ok((posts, pages))
 }
 
-/// A file whose front matter has been read, but whose text waits until all addresses are known.
+/// A file with its front matter read. Its text is rendered when all addresses are known.
 struct Parsed<'a> {
     name: &'a str,
     file: PathBuf,
@@ -141,7 +141,7 @@ impl<'a> Parsed<'a> {
     }
 }
 
-/// `posts/sea.md` and `posts/sea/index.md` are both `sea`.
+/// Returns the name of a post: `sea` for both `posts/sea.md` and `posts/sea/index.md`.
 fn stem(file: &Path) -> &str {
     let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
     let parent = file.parent().and_then(Path::file_name).and_then(|name| name.to_str());
@@ -151,7 +151,7 @@ fn stem(file: &Path) -> &str {
     }
 }
 
-/// Takes `2026-03-01-` off a name.
+/// Splits a date such as `2026-03-01-` off a name.
 fn date_prefix(stem: &str) -> (Option<Date>, &str) {
     let parts = stem.get(..10).zip(stem.get(10..)).and_then(|(date, rest)| Some((date.parse().ok()?, rest.strip_prefix('-')?)));
     parts.filter(|(_, rest)| !rest.is_empty()).map_or((None, stem), |(date, rest)| (Some(date), rest))

@@ -21,35 +21,35 @@ use crate::{
     theme::{self, Link, Tag, Theme},
 };
 
-/// What a page is, for those who decide how long to hold it.
+/// Kinds of pages. Callers decide by them how long a page is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PageKind {
-    /// A list of posts: the front page and its followers.
+    /// A list of posts: the front page and those that continue it.
     Index,
     /// A post.
     Post,
-    /// A page of the header: in the navigation, not in the index.
+    /// A page in the navigation of the header, which the index does not list.
     Page,
-    /// A tag's posts, or the list of tags.
+    /// The posts of a tag, or the list of tags.
     Tag,
-    /// `/feed.xml`.
+    /// The feed, `/feed.xml`.
     Feed,
-    /// `/sitemap.xml`.
+    /// The sitemap, `/sitemap.xml`.
     Sitemap,
-    /// `/robots.txt`.
+    /// The rules for crawlers, `/robots.txt`.
     Robots,
-    /// Part of the theme: its address changes with its content, so it never changes itself.
+    /// A part of the theme. Its address changes with its content, so what is at one address never changes.
     Asset,
-    /// A file of the author's.
+    /// A file of the author.
     File,
-    /// The answer for addresses that are none.
+    /// The answer for addresses that do not exist.
     NotFound,
 }
 
 /// An answer, ready to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
-    /// 200, or 404 for the one page that says so.
+    /// The status: 404 for the page that says so, 200 for all others.
     pub status: StatusCode,
     /// The media type, with its charset.
     pub content_type: &'static str,
@@ -57,10 +57,10 @@ pub struct Page {
     pub body: Bytes,
     /// A strong entity tag with its quotes, made from the content (RFC 9110 §8.8.3).
     pub etag: String,
-    /// When anything in the folder last changed: pages link to each other, so each can change with any. A rebuild keeps the date of
+    /// The time of the last change in the folder. Pages link to each other, so each may change with any other. A rebuild keeps the date of
     /// a page that it did not change.
     pub last_modified: Timestamp,
-    /// What it is.
+    /// The kind of the page.
     pub kind: PageKind,
     /// Whether `body` still has placeholders for scheme and host, because no `base_url` is set. [`crate::Blog`] fills them per request.
     pub per_authority: bool,
@@ -77,16 +77,16 @@ impl Page {
 /// A whole site. Two builds of an unchanged folder are equal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Site {
-    /// By path, percent-decoded, beginning with `/`.
+    /// The pages by path. A path is percent-decoded and begins with `/`.
     pub pages: BTreeMap<String, Page>,
-    /// Files too large to hold, by path like `pages`.
+    /// Files that are too large to hold in memory, by path like `pages`.
     pub files: BTreeMap<String, LargeFile>,
     /// The answer for every other path.
     pub not_found: Page,
 }
 
 impl Site {
-    /// Every path that answers otherwise in `other` than in `self`, in order; dates alone do not count.
+    /// Returns every path that answers differently in `other`, in order. A difference in dates alone does not count.
     ///
     /// A page that came or went is named without its slash as well: that address redirects to it, or did.
     #[must_use]
@@ -109,7 +109,7 @@ impl Site {
         pages.chain(self.files.iter().map(|(path, file)| (path.as_str(), file.etag.as_str()))).collect()
     }
 
-    /// Gives every page that is as it was in `old` the date it had there.
+    /// Gives every page that did not change since `old` its date from there.
     pub(crate) fn keep_dates(&mut self, old: &Self) {
         for (path, page) in &mut self.pages {
             if let Some(before) = old.pages.get(path).filter(|before| before.etag == page.etag) {
@@ -129,8 +129,8 @@ pub fn build(folder: &Path, options: &BlogOptions) -> Result<Site, BuildError> {
     build_content(folder::read(folder).map_err(BuildError::new)?, folder, options)
 }
 
-/// As [`build`], from texts at hand: the Markdown files of a folder, by their path in it, with `/` between names. Touches no disk; without a
-/// title the blog is called `Blog`.
+/// Makes a site, as [`build`] does, from Markdown texts: pairs of a path in the folder, with `/` between names, and its text. It does not
+/// touch the disk. Without a title, the blog is called `Blog`.
 ///
 /// # Errors
 /// When a text is wrong: all problems at once.
@@ -217,7 +217,7 @@ impl Builder<'_> {
         Ok(Site { pages, files, not_found })
     }
 
-    /// A text with absolute addresses: complete if they are known now.
+    /// Makes a page of a text with absolute addresses. It is complete if the site's own address is known.
     fn absolute(&self, kind: PageKind, content_type: &'static str, text: String, at: Timestamp) -> Page {
         match &self.settings.base_url {
             Some(base) => Page::new(kind, content_type, text.replace(feed::BASE, base), at),
@@ -225,7 +225,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Address of the tag's page: the tag as its newest post spells it, and its posts.
+    /// Returns the tags by the address of their page: each as its newest post spells it, with its posts.
     fn tags(&self) -> BTreeMap<String, (&str, Vec<&Post>)> {
         let mut tags: BTreeMap<String, (&str, Vec<&Post>)> = BTreeMap::new();
         for post in &self.posts {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 
-/// Makes an address of a title: words of any script in lower case, with a single hyphen between them. `Zürich, früh!` is `zürich-früh`.
+/// Makes an address from a title: words of any script in lower case, with one hyphen between them. `Zürich, früh!` becomes `zürich-früh`.
 ///
 /// Marks and joiners belong to the word that they stand in: without them, words of many scripts are other words or none. The result is
 /// normalised (NFC), whichever way the title was typed or a file system keeps its name.
@@ -36,28 +36,28 @@ pub(crate) fn slugify(text: &str) -> String {
 const ZERO_WIDTH_NON_JOINER: char = '\u{200c}';
 const ZERO_WIDTH_JOINER: char = '\u{200d}';
 
-/// `İ` becomes `i`, as in Turkish: the general rule leaves a second dot on it.
+/// Converts `c` to lower case. `İ` becomes `i`, as in Turkish: the general rule leaves a second dot on it.
 fn lower_case(c: char) -> impl Iterator<Item = char> {
     (if c == 'İ' { 'i' } else { c }).to_lowercase()
 }
 
-/// Whether a mark (general category M) belongs to letters. Those that choose among forms or encircle symbols are for emoji, most of all.
+/// Tells whether a mark (general category M) belongs to letters. Marks that choose among forms or encircle symbols are mostly for emoji.
 fn is_mark_of_letters(c: char) -> bool {
     let of_symbols = matches!(c, '\u{20d0}'..='\u{20ff}' | '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}');
     is_combining_mark(c) && !of_symbols
 }
 
-/// Whether `c` only says how the text around it is to be broken or directed: the soft hyphen, for example.
+/// Tells whether `c` only controls how the text around it is broken or directed, such as the soft hyphen.
 const fn is_invisible(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
-/// As [`slugify`], but `C`, `C++` and `C#` stay three tags.
+/// Makes an address from a tag, as [`slugify`] does, but keeps `C`, `C++` and `C#` apart.
 pub(crate) fn tag_slug(tag: &str) -> String {
     slugify(&tag.replace('+', " plus ").replace('#', " sharp "))
 }
 
-/// `path` as it stands in a URI: what RFC 3986 §3.3 allows in a path stays, the rest is percent-encoded as UTF-8.
+/// Encodes `path` for a URI. Characters that RFC 3986 §3.3 allows in a path stay; the others are percent-encoded as UTF-8.
 pub(crate) fn encode_path(path: &str) -> String {
     let mut uri = String::with_capacity(path.len());
     for byte in path.bytes() {
@@ -70,7 +70,7 @@ pub(crate) fn encode_path(path: &str) -> String {
     uri
 }
 
-/// The text a URI path stands for. `None` if it is malformed, is not UTF-8, or hides a slash or a control character.
+/// Decodes the path of a URI. Returns `None` if it is malformed, is not UTF-8, or hides a slash or a control character.
 pub(crate) fn decode_path(uri: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(uri.len());
     let mut rest = uri.bytes();
@@ -89,17 +89,17 @@ pub(crate) fn decode_path(uri: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Whether `text` can be a host with an optional port. What passes needs no escaping in XML or HTML.
+/// Tells whether `text` can be a host with an optional port. Such a text needs no escaping in XML or HTML.
 pub(crate) fn is_authority(text: &str) -> bool {
     (1..=255).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~:[]%".contains(&b))
 }
 
-/// The line of the byte `offset`, counted from 1.
+/// Returns the line of the byte `offset`, counted from 1.
 pub(crate) fn line_at(text: &str, offset: usize) -> usize {
     1 + text.as_bytes().iter().take(offset).filter(|&&b| b == b'\n').count()
 }
 
-/// The first line that sets `key` at the top level, as `key = …` or `key: …`.
+/// Returns the first line that sets `key` at the top level, as `key = …` or `key: …`.
 pub(crate) fn line_of_key(text: &str, key: &str) -> Option<usize> {
     let sets = |line: &str| {
         let line = line.trim_start_matches(['"', '\'']);

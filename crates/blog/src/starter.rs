@@ -8,7 +8,7 @@ const FILES: [(&str, &[u8]); 5] = [
     ("pages/about.md", include_bytes!("../starter/pages/about.md")),
 ];
 
-/// The files of an example blog, by path relative to its folder.
+/// Returns the files of an example blog, by path relative to its folder.
 #[must_use]
 pub fn starter() -> &'static [(&'static str, &'static [u8])] {
     &FILES

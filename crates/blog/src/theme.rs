@@ -28,14 +28,15 @@ const TEMPLATES: [(&str, &str); 7] = [
     ("404.html", include_str!("../theme/404.html")),
 ];
 
-/// A strong validator of `content`: the same bytes have the same one on every machine, so restarts and replicas do not lose readers' caches.
+/// Returns a strong validator of `content`. The same bytes have the same validator on every machine, so that restarts and replicas do not
+/// invalidate readers' caches.
 pub(crate) fn digest(content: &[u8]) -> String {
     let mut hasher = SipHasher13::new();
     hasher.write(content);
     format!("{:032x}", hasher.finish128().as_u128())
 }
 
-/// The assets of the theme: address, media type, content. The addresses change with the content.
+/// Returns the assets of the theme: address, media type, content. The addresses change with the content.
 pub(crate) fn assets() -> [(String, &'static str, Bytes); 2] {
     [
         (style_path(), "text/css; charset=utf-8", Bytes::from_static(STYLE.as_bytes())),
@@ -51,7 +52,7 @@ fn mark_path() -> String {
     format!("/theme/mark-{}.svg", &digest(MARK.as_bytes())[..12])
 }
 
-/// A link: text and percent-encoded address.
+/// A link with its text and its percent-encoded address.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Link {
     title: String,
@@ -64,13 +65,13 @@ impl Link {
     }
 }
 
-/// A tag and how many posts carry it.
+/// A tag and the number of its posts.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Tag {
     pub(crate) title: String,
     pub(crate) url: String,
     pub(crate) count: usize,
-    /// 1 to 4: how large it is drawn among the others.
+    /// The size in which the tag is drawn among the others, 1 to 4.
     pub(crate) weight: usize,
 }
 
@@ -80,12 +81,12 @@ impl Tag {
     }
 }
 
-/// The address of a tag's page.
+/// Returns the address of a tag's page.
 pub(crate) fn tag_path(tag: &str) -> String {
     format!("/tags/{}/", tag_slug(tag))
 }
 
-/// A date for people, and for machines.
+/// A date in two forms: for people and for machines.
 #[derive(Debug, Serialize)]
 struct Day {
     text: String,
@@ -105,12 +106,12 @@ struct Entry<'a> {
     tags: Vec<Tag>,
 }
 
-/// What every page of one site shares.
+/// The data that every page of one site shares.
 pub(crate) struct Theme<'a> {
     environment: Environment<'static>,
     settings: &'a Settings,
     nav: Vec<Link>,
-    /// A `favicon.svg` or `favicon.ico` of the author's, else our mark.
+    /// The author's `favicon.svg` or `favicon.ico`, or else the mark of Seawall.
     icon: String,
 }
 
@@ -137,7 +138,7 @@ impl<'a> Theme<'a> {
         Self { environment, settings, nav, icon: icon.map_or_else(mark_path, encode_path) }
     }
 
-    /// An index page: `number` of `count`.
+    /// Renders the index page `number` of `count`.
     pub(crate) fn index(&self, posts: &[Post], number: usize, count: usize) -> String {
         let page = |number: usize| if number == 1 { "/".to_owned() } else { format!("/page/{number}/") };
         let entries: Vec<_> = posts.iter().map(|post| self.entry(post)).collect();
@@ -148,7 +149,7 @@ impl<'a> Theme<'a> {
         self.render("index.html", extra)
     }
 
-    /// A post, between its neighbours in time; a page has none and no date.
+    /// Renders a post with links to its neighbours in time. A page has no neighbours and no date.
     pub(crate) fn post(&self, post: &Post, is_page: bool, newer: Option<&Post>, older: Option<&Post>) -> String {
         let link = |post: &Post| Link::new(&post.title, &post.path);
         let extra = context! {
@@ -158,18 +159,18 @@ impl<'a> Theme<'a> {
         self.render("post.html", extra)
     }
 
-    /// All tags.
+    /// Renders the list of all tags.
     pub(crate) fn tags(&self, tags: &[Tag]) -> String {
         self.render("tags.html", context! { tags, title => "Tags", path => "/tags/", summary => () })
     }
 
-    /// The posts of one tag.
+    /// Renders the posts of one tag.
     pub(crate) fn tag(&self, tag: &str, posts: &[&Post]) -> String {
         let entries: Vec<_> = posts.iter().map(|post| self.entry(post)).collect();
         self.render("tag.html", context! { entries, title => tag, path => encode_path(&tag_path(tag)), summary => () })
     }
 
-    /// The page for addresses that are none.
+    /// Renders the page for addresses that do not exist.
     pub(crate) fn not_found(&self, recent: &[Post]) -> String {
         let recent: Vec<_> = recent.iter().take(5).map(|post| Link::new(&post.title, &post.path)).collect();
         self.render("404.html", context! { recent, title => "Not found", path => (), summary => () })
@@ -202,7 +203,7 @@ impl<'a> Theme<'a> {
     }
 }
 
-/// `1 March 2026`, or ISO 8601 where we do not know the names of the months.
+/// Formats a date as `1 March 2026`, or by ISO 8601 if the blog is not in English.
 fn long_date(day: Date, is_english: bool) -> String {
     if is_english { day.strftime("%-d %B %Y").to_string() } else { day.to_string() }
 }

@@ -19,25 +19,25 @@ use notify::{
 
 use crate::{blog::Blog, error::BuildError, folder::is_hidden};
 
-/// Quiet for this long means that the author's program has finished writing.
+/// The pause after which the author's program counts as done with writing.
 const QUIET: Duration = Duration::from_millis(150);
 
-/// A folder that is never quiet is rebuilt this often.
+/// The longest time between rebuilds of a folder that keeps changing.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What became of a change in the folder.
+/// The result of a change in the folder.
 #[derive(Debug)]
 pub enum Change {
-    /// The new site is in place. Never empty: rebuilds that change nothing are not told.
+    /// The new site is in place. `paths` is never empty: a rebuild that changes nothing is not reported.
     Published {
-        /// The paths that answer otherwise than before, new and removed ones included, percent-decoded.
+        /// The paths whose answers changed, new and removed ones included, percent-decoded.
         paths: Vec<String>,
     },
-    /// The folder could not be built; the site is as it was.
+    /// The folder could not be built, and the old site stays.
     Failed(BuildError),
 }
 
-/// The folder cannot be watched.
+/// Error of a folder that cannot be watched.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot watch {folder}; changes will need a restart")]
 pub struct WatchError {
@@ -45,7 +45,7 @@ pub struct WatchError {
     source: Box<dyn std::error::Error + Send + Sync>,
 }
 
-/// Watches until dropped; dropping waits for a rebuild under way.
+/// Watches a folder until it is dropped. Dropping it waits for a rebuild that is under way.
 pub struct Watcher {
     // Dropped first: it holds the sender, whose end is the thread's.
     notify: Option<RecommendedWatcher>,
@@ -58,7 +58,7 @@ impl fmt::Debug for Watcher {
     }
 }
 
-/// Rebuilds `blog` on a thread of its own whenever its folder changes, and calls `on_change` there, after the new site is in place.
+/// Rebuilds `blog` on a thread of its own whenever its folder changes. Calls `on_change` on that thread when the new site is in place.
 ///
 /// # Errors
 /// When the system refuses: the folder is gone, or the limit of watches is reached.
@@ -139,7 +139,8 @@ fn rebuild(blog: &Blog, last_error: &mut Option<BuildError>, on_change: &impl Fn
     }
 }
 
-/// Reading is not a change, or our own rebuild would cause the next. Names with a leading dot below the folder are editors' and git's.
+/// Tells whether an event is a change. Reading is none, or our own rebuild would cause the next one. Names that begin with a dot below the
+/// folder belong to editors and git.
 fn matters(event: &Event, root: &Path) -> bool {
     if event.need_rescan() {
         return true;

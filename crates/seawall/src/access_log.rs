@@ -18,17 +18,17 @@ use crate::{
     writer::{Piece, Sink},
 };
 
-/// A buffer of this length is handed on; one more line may be longer by at most the limits on a request's head.
+/// The length at which a buffer is handed on. One more line may exceed it by at most the limits on a request's head.
 const BUFFER: usize = 32 * 1024;
 
-/// Lines, on their way to the writer.
+/// Collects lines of the access log for the writer.
 #[derive(Debug)]
 pub(crate) struct AccessLog {
     format: LogFormat,
     sink: Sink,
     buffer: Vec<u8>,
     lines: u64,
-    /// How the last line began, until when a line of its client begins so, and the client.
+    /// The beginning of the last line and its client. The next line of the same client in the same second begins in the same way.
     opening: Vec<u8>,
     opening_ends: Instant,
     client: Option<IpAddr>,
@@ -40,7 +40,7 @@ impl AccessLog {
         Self { format, sink, buffer, lines: 0, opening: Vec::new(), opening_ends: Instant::now(), client: None }
     }
 
-    /// Adds a line.
+    /// Adds a line to the log.
     pub(crate) fn write(&mut self, exchange: &Exchange<'_>, note: &Note, wall_clock: impl FnOnce(Instant) -> Timestamp) {
         let client = note.client.or_else(|| exchange.peer.address.map(|address| address.ip()));
         if exchange.ended >= self.opening_ends || client != self.client {
@@ -62,7 +62,7 @@ impl AccessLog {
         }
     }
 
-    /// Hands on what is there.
+    /// Hands the collected lines on to the writer.
     pub(crate) fn flush(&mut self) {
         if self.buffer.is_empty() {
             return;
@@ -73,7 +73,7 @@ impl AccessLog {
     }
 }
 
-/// One thing that a line says: what stands for it in the combined form, its name in the JSON form, and what it is.
+/// One field of a line: its place in the combined format, its name in the JSON format, and its meaning.
 #[cfg(test)]
 struct Field {
     combined: &'static str,
@@ -81,7 +81,7 @@ struct Field {
     meaning: &'static str,
 }
 
-/// Everything that a line says. The combined form is the first column, read from top to bottom.
+/// The fields of a line. The combined format is the first column, read from top to bottom.
 #[cfg(test)]
 const FIELDS: [Field; 18] = [
     Field {
@@ -132,7 +132,7 @@ const FIELDS: [Field; 18] = [
     },
 ];
 
-/// What a line begins with: who and when.
+/// Writes the beginning of a line: the client and the time.
 fn open_line(out: &mut Vec<u8>, format: LogFormat, client: Option<IpAddr>, now: Timestamp) {
     let client = client.map_or_else(|| "-".to_owned(), |client| client.to_canonical().to_string());
     match format {
@@ -151,8 +151,8 @@ fn open_line(out: &mut Vec<u8>, format: LogFormat, client: Option<IpAddr>, now: 
     }
 }
 
-/// `host ident user [time] "request" status bytes "referer" "user-agent"`, and then ours: how long it took, how long the origin took, and
-/// what the cache did.
+/// Writes a line in the combined format, `host ident user [time] "request" status bytes "referer" "user-agent"`, and three fields more: how
+/// long it took, how long the origin took, and what the cache did.
 fn combined(out: &mut Vec<u8>, exchange: &Exchange<'_>, note: &Note) {
     match exchange.method {
         "GET" => out.extend_from_slice(b"GET "),
@@ -259,7 +259,8 @@ fn or_dash(out: &mut Vec<u8>, value: &[u8]) {
     }
 }
 
-/// Whether all is printable ASCII without `"` and `\`. Eight bytes at a time; the last eight may overlap those before.
+/// Tells whether `value` is printable ASCII without `"` and `\`. It looks at eight bytes at a time; the last eight may overlap those
+/// before.
 fn is_plain(value: &[u8]) -> bool {
     let Some(last) = value.last_chunk::<8>() else {
         return value.iter().all(|b| (0x20..0x7f).contains(b) && *b != b'"' && *b != b'\\');
@@ -268,8 +269,8 @@ fn is_plain(value: &[u8]) -> bool {
     words.iter().chain([last]).fold(0, |found, word| found | special_bytes(u64::from_le_bytes(*word))) == 0
 }
 
-/// Not zero if any byte is a control character, `"`, `\`, DEL or above ASCII: the high bit of such a byte is set by one of the terms, each
-/// the well-known test for a byte less than n or equal to zero.
+/// Returns a word that is not zero if any byte is a control character, `"`, `\`, DEL or above ASCII. One of the terms sets the high bit of
+/// such a byte. Each term is the well-known test for a byte less than n or equal to zero.
 const fn special_bytes(word: u64) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = ONES << 7;
@@ -280,7 +281,8 @@ const fn special_bytes(word: u64) -> u64 {
     (word & HIGH) | below_space | has_zero(word ^ (ONES * 0x22)) | has_zero(word ^ (ONES * 0x5c)) | has_zero(word ^ (ONES * 0x7f))
 }
 
-/// As nginx and Apache do: `"`, `\` and what is not printable ASCII become `\xHH`, so that no client writes lines of its own.
+/// Appends `value` as nginx and Apache do: `"`, `\` and bytes that are not printable ASCII become `\xHH`, so that no client can write lines
+/// of its own.
 fn escaped(out: &mut Vec<u8>, value: &[u8]) {
     if is_plain(value) {
         out.extend_from_slice(value);
@@ -296,7 +298,7 @@ fn escaped(out: &mut Vec<u8>, value: &[u8]) {
     }
 }
 
-/// JSON's escapes; bytes that are no UTF-8 become U+FFFD.
+/// Appends `value` with JSON's escapes. Bytes that are not UTF-8 become U+FFFD.
 fn json_escaped(out: &mut Vec<u8>, value: &[u8]) {
     if is_plain(value) {
         out.extend_from_slice(value);
@@ -322,7 +324,7 @@ fn padded(out: &mut Vec<u8>, n: u64, width: usize) {
     out.extend_from_slice(&digits);
 }
 
-/// Seconds with six decimals.
+/// Appends a time in seconds with six decimals.
 fn seconds(out: &mut Vec<u8>, time: Duration) {
     decimal::write(time.as_secs(), out);
     let micros = u64::from(time.subsec_micros());
@@ -334,8 +336,8 @@ fn seconds(out: &mut Vec<u8>, time: Duration) {
 
 const MONTHS: [&[u8; 3]; 12] = [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
 
-/// Year, month (1 to 12) and day of a day since the epoch, in the Gregorian calendar (days are counted from 1 March, so that the leap day
-/// ends the year).
+/// Returns year, month (1 to 12) and day of a day since the epoch, in the Gregorian calendar. It counts days from 1 March, so that the leap
+/// day ends the year.
 #[expect(clippy::cast_possible_truncation, reason = "a month is at most 12")]
 const fn civil(days: u64) -> (u64, usize, u64) {
     let z = days + 719_468;
@@ -349,7 +351,7 @@ const fn civil(days: u64) -> (u64, usize, u64) {
     (year_of_era + era * 400 + (month <= 2) as u64, month as usize, day)
 }
 
-/// `[21/Nov/2026:21:00:00 +0000]`.
+/// Appends a time such as `[21/Nov/2026:21:00:00 +0000]`.
 fn combined_time(at: Timestamp, out: &mut Vec<u8>) {
     let (year, month, day) = civil(at.as_secs() / 86_400);
     out.push(b'[');
@@ -363,7 +365,7 @@ fn combined_time(at: Timestamp, out: &mut Vec<u8>) {
     out.extend_from_slice(b" +0000]");
 }
 
-/// `2026-11-21T21:00:00Z` (RFC 3339).
+/// Appends a time such as `2026-11-21T21:00:00Z` (RFC 3339).
 fn json_time(at: Timestamp, out: &mut Vec<u8>) {
     let (year, month, day) = civil(at.as_secs() / 86_400);
     padded(out, year, 4);

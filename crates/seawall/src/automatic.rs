@@ -16,7 +16,7 @@ use tokio::{runtime::Builder, sync::oneshot};
 
 use crate::config::settings::{Acme, Listen, Settings};
 
-/// Certificates that come by themselves. Dropping it ends its thread; what is shown stays.
+/// The certificates that Seawall gets by itself. Dropping it ends its thread; certificates in use stay.
 #[derive(Debug)]
 pub(crate) struct Automatic {
     keeper: Arc<Keeper>,
@@ -25,7 +25,7 @@ pub(crate) struct Automatic {
 }
 
 impl Automatic {
-    /// Shows what is on the disk, and gets what is missing.
+    /// Puts the certificates on the disk into use, and orders those that are missing.
     pub(crate) fn start(acme: &Acme, certificates: &Arc<Certificates>, challenges: Challenges, clock: Clock) -> anyhow::Result<Self> {
         let keeper = Arc::new(Keeper::open(acme.options.clone(), transport(acme)?, challenges, Arc::new(Shown(Arc::clone(certificates))))?);
         want(&keeper, acme, certificates);
@@ -40,7 +40,7 @@ impl Automatic {
         Ok(Self { keeper, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Other names, after a reload.
+    /// Changes the names, after a reload.
     pub(crate) fn want(&self, acme: &Acme, certificates: &Certificates) {
         want(&self.keeper, acme, certificates);
     }
@@ -59,7 +59,7 @@ impl Drop for Automatic {
     }
 }
 
-/// Names for which there are files need no other certificate.
+/// Tells the keeper which names need a certificate. A name with a certificate in files needs no other.
 fn want(keeper: &Keeper, acme: &Acme, certificates: &Certificates) {
     let by_file = |name: &str| {
         let files = certificates.all().into_iter().filter(|(id, _)| !id.starts_with(ID));
@@ -69,7 +69,7 @@ fn want(keeper: &Keeper, acme: &Acme, certificates: &Certificates) {
     keeper.want(&names, &acme.twins);
 }
 
-/// The wall clock itself: a certificate ends by it, however the machine slept or its clock was set.
+/// Reads the wall clock itself, because a certificate ends by it, even if the machine slept or its clock was set.
 #[expect(clippy::disallowed_methods, reason = "certificates begin and end by the wall clock, also after it was set")]
 fn wall(clock: &Clock) -> Timestamp {
     match clock {
@@ -101,7 +101,7 @@ pub(crate) fn kept(keeper: &Keeper, now: Timestamp) -> Vec<CertificateState> {
     keeper.status(now).into_iter().map(state).collect()
 }
 
-/// Those that are read from files.
+/// Returns the state of the certificates that are read from files.
 pub(crate) fn of_files(certificates: &Certificates) -> Vec<CertificateState> {
     let of_file = |(id, bundle): (String, Bundle)| {
         let file = id.strip_prefix("file:")?.to_owned();
@@ -113,7 +113,7 @@ pub(crate) fn of_files(certificates: &Certificates) -> Vec<CertificateState> {
     certificates.all().into_iter().filter_map(of_file).flatten().collect()
 }
 
-/// Takes away what is shown for other names than these.
+/// Takes certificates for names that are no longer wanted out of use.
 pub(crate) fn withdraw_others(certificates: &Certificates, acme: Option<&Acme>) {
     let is_wanted = |name: &str| {
         acme.is_some_and(|acme| acme.names.iter().any(|wanted| wanted == name) || acme.twins.iter().any(|(twin, _)| twin == name))
@@ -125,7 +125,7 @@ pub(crate) fn withdraw_others(certificates: &Certificates, acme: Option<&Acme>) 
     }
 }
 
-/// What brings certificates has ids of its own.
+/// The prefix of the ids of these certificates: each source of certificates has ids of its own.
 const ID: &str = "acme:";
 
 struct Shown(Arc<Certificates>);
@@ -148,13 +148,13 @@ impl Sink for Shown {
     }
 }
 
-/// How to trust the certificates of local names, if there are any.
+/// Explains how to trust the certificates of local names, if there are any.
 pub(crate) fn trust(settings: &Settings) -> Option<String> {
     let acme = settings.tls.as_ref()?.acme.as_ref()?;
     acme.names.iter().any(|name| issuer(name) == Issuer::Local).then(|| trust_instructions(&acme.options.folder.join("local-root.pem")))
 }
 
-/// Looks at what orders depend on; the text to show, and whether all may succeed.
+/// Checks what orders depend on. Returns the text to show, and whether all of them may succeed.
 pub(crate) fn check(settings: &Settings) -> anyhow::Result<(String, bool)> {
     let Some((tls, acme)) = settings.tls.as_ref().and_then(|tls| Some((tls, tls.acme.as_ref()?))) else {
         return Ok(("No certificate is got by itself here: name a domain (--domain), or see [acme].\n".to_owned(), false));

@@ -16,10 +16,10 @@ use crate::{
     try_next::{self, Reach, local},
 };
 
-/// An origin that takes longer to say what it is is not waited for.
+/// The longest wait at the start for an origin to say what it is.
 const LOOK: Duration = Duration::from_secs(3);
 
-/// Asks every site's origin what it is. One that does not answer is no reason not to start.
+/// Asks every site's origin what it is. The start goes on without those that do not answer.
 pub(crate) async fn look_at_origins(settings: &Settings) -> Vec<String> {
     join_all(settings.sites.iter().map(look)).await
 }
@@ -47,19 +47,19 @@ async fn look(site: &Site) -> String {
     }
 }
 
-/// The outcome of a start.
+/// The outcome of a start, to be printed.
 #[derive(Debug)]
 pub(crate) struct Banner<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) server: &'a Server,
-    /// The origin of each site, as it was found.
+    /// A description of the origin of each site.
     pub(crate) origins: &'a [String],
     /// The address of the admin API.
     pub(crate) admin: Option<SocketAddr>,
     pub(crate) reach: &'a Reach,
 }
 
-/// Prints the start.
+/// Prints the banner of a start.
 pub(crate) fn print(banner: &Banner<'_>) {
     let Banner { settings, server, origins, admin, reach } = banner;
     let listening = server.listening();
@@ -102,13 +102,13 @@ pub(crate) fn print(banner: &Banner<'_>) {
     told::tell(Level::INFO, &format!("{text}\n"));
 }
 
-/// Says in one line where it serves.
+/// Returns one line that says where Seawall serves.
 pub(crate) fn status(server: &Server) -> String {
     let places: Vec<String> = server.listening().iter().map(place).collect();
     format!("serves {}", places.join(", "))
 }
 
-/// Something more to know, before the first line of the log.
+/// Prints one more fact after the banner, before the first line of the log.
 pub(crate) fn add(text: &str) {
     told::tell(Level::INFO, &format!("{text}\n"));
 }
@@ -122,7 +122,7 @@ fn place(socket: &Socket) -> String {
     }
 }
 
-/// Says what the disk keeps. None: there is no server whose pages would be kept.
+/// Describes the disk tier. Returns `None` if there is no server whose pages would be kept.
 fn disk(settings: &Settings, state: DiskState) -> Option<String> {
     let has_server = settings.sites.iter().any(|site| matches!(site.source, Source::Http(_)) || !site.routes.is_empty());
     let forgets = "a restart forgets what is stored";

@@ -13,10 +13,10 @@ use edge::tls::{Bundle, CertificateError, Certificates, names_of, read_pair};
 
 use crate::config::settings::CertificateFiles;
 
-/// How often the files are looked at: two `stat` calls each.
+/// The interval in which the files are looked at. Each look costs two `stat` calls.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// The files that certificates come from.
+/// Watches the files of certificates.
 #[derive(Debug)]
 pub(crate) struct Files {
     certificates: Arc<Certificates>,
@@ -26,11 +26,11 @@ pub(crate) struct Files {
 #[derive(Debug)]
 struct Watched {
     files: CertificateFiles,
-    /// As they were when they were last read, whether that went well or not.
+    /// The stamps of both files at the last reading, whether it succeeded or not.
     seen: [Option<Stamp>; 2],
 }
 
-/// What changes when a file does, also when it is a link that now leads elsewhere.
+/// Properties of a file that change when it changes, also when it is a link that leads elsewhere.
 type Stamp = (u64, u64, u64, i64, i64);
 
 impl Files {
@@ -38,7 +38,7 @@ impl Files {
         Self { certificates, watched: Mutex::default() }
     }
 
-    /// From now on these, read anew. If one cannot be read, all stay as they are.
+    /// Replaces the watched files, and reads them. If one cannot be read, all stay as they are.
     pub(crate) fn watch(&self, files: &[CertificateFiles]) -> Result<(), CertificateError> {
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         let mut bundles = Vec::with_capacity(files.len());
@@ -59,7 +59,7 @@ impl Files {
         Ok(())
     }
 
-    /// Takes over what has changed, if certificate and key fit together; else the old pair stays until they do.
+    /// Puts a changed pair into use, if certificate and key fit together. Otherwise the old pair stays until they do.
     pub(crate) fn look(&self) {
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         for watched in watched.iter_mut() {
@@ -71,16 +71,16 @@ impl Files {
             let shown = watched.files.certificate.display();
             match bundle(&watched.files) {
                 Ok(bundle) => {
-                    tracing::info!(names = bundle.names.join(", "), "took over the certificate in {shown}");
+                    tracing::info!(names = bundle.names.join(", "), "the certificate in {shown} is now in use");
                     self.certificates.put(&id(&watched.files), bundle);
                 }
                 // Files are replaced one after the other: the other one may be on its way.
-                Err(error) => tracing::warn!("{shown} has changed, the old certificate is kept: {error}"),
+                Err(error) => tracing::warn!("{shown} has changed, but the old certificate stays in use: {error}"),
             }
         }
     }
 
-    /// Looks every few seconds, until the sender is dropped.
+    /// Starts a thread that looks every few seconds, until the sender is dropped.
     pub(crate) fn keep_looking(self: Arc<Self>) -> io::Result<mpsc::SyncSender<()>> {
         let (stop, stopped) = mpsc::sync_channel(0);
         thread::Builder::new().name("certificates".to_owned()).spawn(move || {

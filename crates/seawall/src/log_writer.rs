@@ -4,7 +4,7 @@ use std::{io, path::PathBuf};
 
 use crate::writer::{Destination, Writer};
 
-/// Starts it. `None` writes to standard output.
+/// Starts the writer of the access log. `None` writes to standard output.
 ///
 /// # Errors
 /// When the file cannot be opened.

@@ -24,7 +24,7 @@ use crate::{
 /// The classes of status codes, in the order of [`Snapshot::responses`].
 const CLASSES: [&str; 6] = ["other", "1xx", "2xx", "3xx", "4xx", "5xx"];
 
-/// What the values are read from, the same for all metrics of one answer.
+/// The state from which all metrics of one answer are read.
 pub(crate) struct Seen<'a> {
     state: &'a State,
     plan: Arc<Plan>,
@@ -44,42 +44,42 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// Every configured site, with what was counted for it.
+    /// Returns every configured site with its counters.
     fn sites(&self) -> impl Iterator<Item = (&SitePlan, SiteSnapshot)> {
         self.plan.sites.iter().map(|site| (site, self.counted.sites.get(&site.id).cloned().unwrap_or_default()))
     }
 }
 
-/// A group of metrics: a heading of the page in `doc/`.
+/// A group of metrics: one heading of the page in `doc/`.
 pub(crate) struct Group {
     #[cfg_attr(not(test), expect(dead_code, reason = "for the page in doc, which a test makes of it"))]
     pub(crate) title: &'static str,
     pub(crate) metrics: &'static [Definition],
 }
 
-/// One metric.
+/// The definition of one metric.
 pub(crate) struct Definition {
     pub(crate) name: &'static str,
     pub(crate) kind: MetricKind,
     /// The names of its labels.
     #[cfg_attr(not(test), expect(dead_code, reason = "for the page in doc, which a test makes of it"))]
     pub(crate) labels: &'static [&'static str],
-    /// What it means, in a sentence; `# HELP` says the same.
+    /// The meaning in one sentence; `# HELP` has the same text.
     pub(crate) help: &'static str,
-    /// What to do about it.
+    /// The advice for operators.
     #[cfg_attr(not(test), expect(dead_code, reason = "for the page in doc, which a test makes of it"))]
     pub(crate) advice: &'static str,
     samples: fn(&Seen<'_>) -> Vec<Sample>,
 }
 
-/// All metrics with their present values.
+/// Returns all metrics with their present values.
 pub(crate) fn all(state: &State) -> Vec<Metric> {
     let seen = Seen::of(state);
     let definitions = GROUPS.iter().flat_map(|group| group.metrics);
     definitions.map(|of| Metric::new(of.name, of.help, of.kind, (of.samples)(&seen))).collect()
 }
 
-/// Every metric, in the order of the page.
+/// The metrics, in the order of the page.
 pub(crate) static GROUPS: [Group; 9] = [
     Group {
         title: "Requests and responses",
@@ -142,7 +142,7 @@ pub(crate) static GROUPS: [Group; 9] = [
                 name: "seawall_early_hints_total",
                 kind: Counter,
                 labels: &[],
-                help: "Requests whose browser was told what the page will need while the origin was asked for it.",
+                help: "Requests whose browser got early hints while the origin was asked for the page.",
                 advice: "Nothing to do. It stays at zero where `early_hints` is off, and rises with misses of pages over HTTP/2 and 3.",
                 samples: |seen| one(seen.counted.hinted),
             },
@@ -181,10 +181,10 @@ pub(crate) static GROUPS: [Group; 9] = [
                 name: "seawall_origin_up",
                 kind: Gauge,
                 labels: &["site", "route", "address"],
-                help: "1: the address of the origin is in use; 0: it is taken for down.",
-                advice: "At 0, look at the server at `address`; Seawall's log says what went wrong. An only address is at 0 if it could not be connected to when that was \
-                         tried last. One of several is at 0 after several failed attempts in a row; the others are then asked before it. An address that nobody asks keeps \
-                         its last value. `route` is empty for the server of the whole site.",
+                help: "1: the address of the origin is in use; 0: it counts as down.",
+                advice: "At 0, look at the server at `address`; Seawall's log says what went wrong. If there is one address, it is at 0 after a failed attempt to \
+                         connect. One of several is at 0 after several failed attempts in a row; the others are then asked first. An address that nobody asks keeps its \
+                         last value. `route` is empty for the server of the whole site.",
                 samples: |seen| {
                     let mut samples = Vec::new();
                     for site in &seen.plan.sites {
@@ -216,14 +216,14 @@ pub(crate) static GROUPS: [Group; 9] = [
                 kind: Counter,
                 labels: &["site"],
                 help: "Requests to the origin that got no response.",
-                advice: "Should stand still. If it rises, the origin is down, too slow, or `queue` is full: Seawall's log names the error and the target.",
+                advice: "Should not rise. If it rises, the origin is down, too slow, or `queue` is full: Seawall's log names the error and the target.",
                 samples: |seen| seen.sites().map(|(site, of)| Sample::labelled("site", site.name(), of.origin_failures)).collect(),
             },
             Definition {
                 name: "seawall_origin_first_byte_seconds",
                 kind: MetricKind::Histogram,
                 labels: &["site"],
-                help: "Time from a request to the origin until the head of its response; a wait for its turn is included.",
+                help: "Time from a request to the origin until the head of its response, including the wait for its turn.",
                 advice: "How slow the origin is. If it rises together with `seawall_origin_waiting`, the origin gets more at once than it can do: lower `concurrency`, store \
                          more, or give it more power.",
                 samples: |seen| {
@@ -271,7 +271,7 @@ pub(crate) static GROUPS: [Group; 9] = [
                 name: "seawall_connections_refused_total",
                 kind: Counter,
                 labels: &[],
-                help: "Connections turned away, because there were too many in all or from one address.",
+                help: "Connections that were refused, because there were too many in all or from one address.",
                 advice: "If it rises with honest visitors (many people behind one address), raise `connections_per_address`, or name their proxy in `trusted_proxies`.",
                 samples: |seen| one(seen.state.gauges.refused() as u64),
             },
@@ -301,7 +301,7 @@ pub(crate) static GROUPS: [Group; 9] = [
                 kind: Gauge,
                 labels: &[],
                 help: "Addresses (target URIs) for which something is stored in memory.",
-                advice: "If it rises without end, addresses with random queries are being stored: see `ignore_query`.",
+                advice: "If it rises all the time, addresses with random queries are being stored: see `ignore_query`.",
                 samples: |seen| one(seen.usage.resources as u64),
             },
             Definition {
@@ -333,7 +333,7 @@ pub(crate) static GROUPS: [Group; 9] = [
                 kind: Gauge,
                 labels: &[],
                 help: "Requests that wait for the beginning of such a fetch.",
-                advice: "A crowd that waits for one page. If it stays high, the origin is slow for a page that many want.",
+                advice: "A crowd waits for one page. If it stays high, the origin is slow for a page that many want.",
                 samples: |seen| one(seen.usage.followers as u64),
             },
         ],
@@ -378,7 +378,7 @@ pub(crate) static GROUPS: [Group; 9] = [
                 kind: Gauge,
                 labels: &[],
                 help: "1: the folder is still being listed after a start; 0: it is known.",
-                advice: "1 for some seconds after a start. If it stays, the disk is very slow.",
+                advice: "Is 1 for some seconds after a start. If it stays 1, the disk is very slow.",
                 samples: |seen| one(u64::from(seen.usage.disk_is_loading)),
             },
             Definition {
@@ -418,7 +418,7 @@ pub(crate) static GROUPS: [Group; 9] = [
                 kind: Counter,
                 labels: &[],
                 help: "Files that were damaged or not Seawall's, and were removed.",
-                advice: "Some after a power loss. If it rises otherwise, check the disk, and that nothing else writes to the folder.",
+                advice: "Some are normal after a power loss. If it rises at other times, check the disk, and check that nothing else writes to the folder.",
                 samples: |seen| one(seen.usage.disk_damaged),
             },
         ],
@@ -569,7 +569,7 @@ pub(crate) static GROUPS: [Group; 9] = [
                 kind: Counter,
                 labels: &[],
                 help: "Lines of the access log that were lost, because the disk, or the reader of standard output, took no more.",
-                advice: "Should stand still. Move the log to a faster disk, or turn it off.",
+                advice: "Should not rise. Move the log to a faster disk, or turn it off.",
                 samples: |seen| one(seen.state.log.as_ref().map_or(0, Sink::lost)),
             },
             Definition {
@@ -577,7 +577,7 @@ pub(crate) static GROUPS: [Group; 9] = [
                 kind: Counter,
                 labels: &[],
                 help: "Messages that were lost, because the reader of standard error took no more.",
-                advice: "Should stand still. Look at what reads standard error; Seawall serves on without it.",
+                advice: "Should not rise. Look at what reads standard error. Seawall goes on serving without it.",
                 samples: |_| one(told::lost()),
             },
         ],

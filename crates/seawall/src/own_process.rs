@@ -4,25 +4,25 @@
 
 use std::fs;
 
-/// Memory that the process has from the system, in bytes.
+/// Returns the memory that the process has from the system, in bytes.
 pub(crate) fn resident_bytes() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let kibibytes: u64 = field(&status, "VmRSS:")?.parse().ok()?;
     Some(kibibytes * 1024)
 }
 
-/// How many files and sockets are open.
+/// Returns the number of open files and sockets.
 pub(crate) fn open_files() -> Option<u64> {
     // The folder itself is open while it is listed.
     u64::try_from(fs::read_dir("/proc/self/fd").ok()?.count()).ok()?.checked_sub(1)
 }
 
-/// How many may be open; nothing where there is no limit.
+/// Returns the number of files that may be open, or `None` if there is no limit.
 pub(crate) fn open_files_max() -> Option<u64> {
     field(&fs::read_to_string("/proc/self/limits").ok()?, "Max open files")?.parse().ok()
 }
 
-/// The first word after the name that a line begins with.
+/// Returns the first word after the name with which a line begins.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.strip_prefix(name))?.split_whitespace().next()
 }

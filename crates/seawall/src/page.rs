@@ -1,7 +1,7 @@
 //! Pages in `doc/`: parts that are made from the code, so that they cannot disagree, and links.
 
-/// Holds that the part of `doc/FILE` between `<!-- begin NAME -->` and `<!-- end NAME -->` is `expected`. After a change of the code,
-/// `SEAWALL_WRITE_MANUAL=1 cargo test -p seawall page_in_doc` writes it anew.
+/// Checks that the part of `doc/FILE` between `<!-- begin NAME -->` and `<!-- end NAME -->` is `expected`. After a change of the code,
+/// `SEAWALL_WRITE_MANUAL=1 cargo test -p seawall page_in_doc` writes it again.
 pub(crate) fn holds(file: &str, name: &str, expected: &str) {
     let path = format!("{}/../../doc/{file}", env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(&path).expect("a page in doc");
@@ -18,14 +18,14 @@ pub(crate) fn holds(file: &str, name: &str, expected: &str) {
     panic!("doc/{file} is not what the code says: run this test with SEAWALL_WRITE_MANUAL=1");
 }
 
-/// The pages that people read first, and those in `doc/`: paths from the root of the repository.
+/// Returns the pages in the root of the repository and in `doc/`.
 fn pages() -> Vec<std::path::PathBuf> {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let all = [root.clone(), root.join("doc")].into_iter().flat_map(|folder| std::fs::read_dir(folder).expect("a folder"));
     all.map(|entry| entry.expect("an entry").path()).filter(|path| path.extension().is_some_and(|end| end == "md")).collect()
 }
 
-/// As GitHub makes them: small letters, without punctuation, hyphens for spaces.
+/// Returns the anchor that GitHub makes of a heading: small letters, no punctuation, hyphens for spaces.
 fn anchor(heading: &str) -> String {
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
     kept.map(|c| if c == ' ' { '-' } else { c.to_ascii_lowercase() }).collect()

@@ -12,12 +12,12 @@ use listenfd::ListenFd;
 
 use crate::config::settings::{Listen, Settings};
 
-/// Names of sockets, one for each, separated by colons.
+/// The variable with the names of the sockets, separated by colons.
 const NAMES: &str = "LISTEN_FDNAMES";
-/// The variable with the process that the sockets are for.
+/// The variable with the id of the process for which the sockets are.
 const PID: &str = "LISTEN_PID";
 
-/// The sockets that nobody has taken yet.
+/// Sockets from the service manager that have not been taken yet.
 #[derive(Debug, Default)]
 pub(crate) struct PassedSockets(Vec<Passed>);
 
@@ -28,8 +28,8 @@ struct Passed {
 }
 
 impl PassedSockets {
-    /// Takes over what this process was given; nothing, if it was started otherwise. To be called before there are threads, as it changes the
-    /// environment: children are not given these sockets.
+    /// Takes over the sockets that this process was given. There are none if it was started otherwise. Call it before there are threads,
+    /// because it changes the environment: children do not get these sockets.
     ///
     /// # Errors
     /// When one of them is no socket that could be listened on.
@@ -49,7 +49,7 @@ impl PassedSockets {
             if socket.mixes_families() {
                 let place = socket.place().unwrap_or_default();
                 bail!(
-                    "the socket that the service manager passed for {place} is for IPv4 too, where visitors would have other addresses\n  Write BindIPv6Only=ipv6-only and one ListenStream= for each family into the socket unit."
+                    "the socket that the service manager passed for {place} is for IPv6 and IPv4 together, so that visitors over IPv4 would have wrong addresses\n  Write BindIPv6Only=ipv6-only and one ListenStream= for each family into the socket unit."
                 );
             }
             sockets.push(Passed { name, socket });
@@ -57,7 +57,7 @@ impl PassedSockets {
         Ok(Self(sockets))
     }
 
-    /// The listeners to add for sockets whose name says what they are for, if none is configured for their address.
+    /// Returns the listeners to add for sockets whose name says what they are for, if none is configured for their address.
     ///
     /// # Errors
     /// When there is one that nobody would take: visitors would wait there for ever.
@@ -72,7 +72,7 @@ impl PassedSockets {
                 }
                 ("https", PassedSocket::Tcp(listener)) if settings.tls.is_some() => adopted.tls.push(listener.local_addr()?),
                 ("https", PassedSocket::Tcp(_)) => bail!(
-                    "the service manager passed {} for https, and there is no certificate\n  Name the site's domain or a certificate's files: [tls] in the manual.",
+                    "the service manager passed {} for https, but there is no certificate\n  Name the site's domain or a certificate's files: [tls] in the manual.",
                     place()
                 ),
                 ("admin", PassedSocket::Tcp(listener)) => adopted.admin = Some(listener.local_addr()?),
@@ -100,7 +100,7 @@ impl PassedSockets {
     }
 }
 
-/// Listeners that no configuration names.
+/// Listeners that the configuration does not name.
 #[derive(Debug, Default)]
 pub(crate) struct Adopted {
     plain: Vec<Listen>,
@@ -109,7 +109,7 @@ pub(crate) struct Adopted {
 }
 
 impl Adopted {
-    /// Adds them to a configuration, at the start and at each reload.
+    /// Adds these listeners to a configuration, at the start and at each reload.
     pub(crate) fn add_to(&self, settings: &mut Settings) {
         settings.server.listen.extend(self.plain.iter().cloned());
         if let Some(tls) = &mut settings.tls {
@@ -129,8 +129,8 @@ fn take(given: &mut ListenFd, number: usize) -> anyhow::Result<PassedSocket> {
     }
     match given.take_unix_listener(number) {
         Ok(Some(listener)) => Ok(PassedSocket::Unix(listener)),
-        Ok(None) => bail!("it is not there"),
-        Err(_) => bail!("it is no TCP, UDP or Unix socket to listen on"),
+        Ok(None) => bail!("it does not exist"),
+        Err(_) => bail!("it is not a TCP, UDP or Unix socket to listen on"),
     }
 }
 

@@ -31,18 +31,18 @@ pub(crate) struct Plan {
     pub(crate) sites: Vec<SitePlan>,
 }
 
-/// One site.
+/// One site of a plan.
 #[derive(Debug)]
 pub(crate) struct SitePlan {
     pub(crate) id: u16,
     site: Site,
     auth: Option<Auth>,
     whole: PartPlan,
-    /// In the order of the site's routes.
+    /// The parts in the order of the site's routes.
     parts: Vec<PartPlan>,
 }
 
-/// A site or a part of it: what answers, and by which rules.
+/// A site or a part of it: its origin and its rules.
 #[derive(Debug)]
 struct PartPlan {
     route: Option<Route>,
@@ -57,14 +57,14 @@ struct PartPlan {
     on_disk: bool,
 }
 
-/// A server behind a site, and how it is doing.
+/// A server behind a site, with its state.
 #[derive(Debug)]
 pub(crate) struct ServerState {
-    /// The path of the part that it answers for; `None`: it answers for the site.
+    /// The path of the part for which it answers, or `None` if it answers for the whole site.
     pub(crate) route: Option<String>,
-    /// Whether it could be connected to when that was tried last.
+    /// Whether the last attempt to connect to it succeeded.
     pub(crate) up: bool,
-    /// Where it listens, and whether requests go to each of these addresses as to any other.
+    /// Its addresses. The flag says whether an address is in use: requests go to it as to any other.
     pub(crate) addresses: Vec<(String, bool)>,
     pub(crate) in_flight: usize,
     pub(crate) waiting: usize,
@@ -78,7 +78,7 @@ enum SharedSource {
 }
 
 impl Plan {
-    /// Opens what the settings name, unless a folder is the same as `before`: that stays watched without a gap.
+    /// Opens what the settings name. A folder that `before` has too stays watched without a gap.
     ///
     /// # Errors
     /// When a folder or a certificate file cannot be read.
@@ -94,7 +94,7 @@ impl Plan {
         Ok(Self { settings, sites })
     }
 
-    /// The sites for one worker.
+    /// Makes the sites for one worker.
     pub(crate) fn router(&self) -> anyhow::Result<Router> {
         let sites = self.sites.iter().map(|site| site.for_worker(&self.settings)).collect::<anyhow::Result<_>>()?;
         let router = Router::new(sites).with_health_path(self.settings.server.health_path.clone());
@@ -222,22 +222,22 @@ impl SitePlan {
         })
     }
 
-    /// Its name.
+    /// Returns the name of the site.
     pub(crate) fn name(&self) -> &str {
         &self.site.name
     }
 
-    /// Its host names; none: all.
+    /// Returns the host names of the site; none means all.
     pub(crate) fn hosts(&self) -> &[String] {
         &self.site.hosts
     }
 
-    /// Its settings.
+    /// Returns the settings of the site.
     pub(crate) const fn settings(&self) -> &Site {
         &self.site
     }
 
-    /// The servers behind it, that of the whole site first.
+    /// Returns the servers behind the site, beginning with that of the whole site.
     pub(crate) fn servers(&self) -> impl Iterator<Item = ServerState> {
         std::iter::once(&self.whole).chain(&self.parts).filter_map(|part| match &part.source {
             SharedSource::Http { options, budget } => {
@@ -257,12 +257,12 @@ impl SitePlan {
         })
     }
 
-    /// Whether the server of the whole site could be connected to when that was tried last; nothing, if a folder is behind it.
+    /// Tells whether the last attempt to connect to the server of the whole site succeeded. Returns `None` if a folder is behind the site.
     pub(crate) fn origin_up(&self) -> Option<bool> {
         self.servers().find(|server| server.route.is_none()).map(|server| server.up)
     }
 
-    /// Requests at its servers, and requests waiting to be sent there.
+    /// Returns the numbers of requests at its servers, and of requests that wait to be sent there.
     pub(crate) fn origin_load(&self) -> Option<(usize, usize)> {
         let loads = self.servers().map(|server| (server.in_flight, server.waiting));
         loads.reduce(|(one, other), (in_flight, waiting)| (one + in_flight, other + waiting))
@@ -278,7 +278,7 @@ impl SharedSource {
         Ok(Self::Http { options: Arc::new(http_options(addresses, origin)?), budget: Arc::new(budget(origin)) })
     }
 
-    /// The host that it is asked for, if that is not the client's.
+    /// Returns the host for requests to the origin, if it is not the client's.
     fn host(&self, said: &OriginHost) -> Option<String> {
         match (said, self) {
             (OriginHost::Name(name), _) => Some(name.clone()),
@@ -343,7 +343,7 @@ fn open_files(folder: &Path, site: &Site, id: u16, shared: &Arc<Shared>) -> anyh
     Ok(SharedSource::Files { files, watcher: Arc::new(watcher) })
 }
 
-/// Lines of `_redirects` and `_headers` that mean nothing. The others hold.
+/// Warns about lines of `_redirects` and `_headers` that are wrong. The other lines count.
 fn warn_of(folder: &Path, mistakes: &[files::Mistake]) {
     for mistake in mistakes {
         tracing::warn!("{}/{mistake}", folder.display());

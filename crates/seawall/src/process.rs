@@ -21,7 +21,7 @@ use crate::{
     try_next::Reach,
 };
 
-/// Serves until told to stop. `reload` reads the configuration again.
+/// Serves until the process is told to stop. `reload` reads the configuration again.
 ///
 /// Everything that can fail is done before the first visitor is let in: a start serves, or it fails.
 pub(crate) fn serve_until_stopped(
@@ -75,7 +75,7 @@ pub(crate) fn serve_until_stopped(
             Ok(ReloadDone { needs_restart }) => {
                 tracing::info!("reloaded");
                 if !needs_restart.is_empty() {
-                    tracing::warn!("needs a restart to take effect: {}", needs_restart.join(", "));
+                    tracing::warn!("these changes need a restart: {}", needs_restart.join(", "));
                 }
             }
             Err(refused) => tracing::error!("{refused}"),
@@ -88,15 +88,15 @@ pub(crate) fn serve_until_stopped(
     }
     let grace = settings.server.shutdown_timeout;
     manager.stopping(grace);
-    tracing::info!("stopping; requests under way have {grace:?}");
+    tracing::info!("stopping; requests under way may take {grace:?}");
     server.stop(grace);
     let _ = stop_admin.send(());
     runtime.shutdown_timeout(Duration::from_secs(1));
     Ok(ExitCode::SUCCESS)
 }
 
-/// Asks the origins what they are. None: the process was asked to stop meanwhile. It has a runtime of its own, as an origin's connections
-/// stay on one thread.
+/// Asks the origins what they are. Returns `None` if the process was asked to stop meanwhile. It uses a runtime of its own, because the
+/// connections of an origin stay on one thread.
 fn look_at_origins(settings: &Settings, signals: &mut Signals) -> anyhow::Result<Option<Vec<String>>> {
     let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default())?;
     Ok(runtime.block_on(async {
@@ -110,7 +110,7 @@ fn look_at_origins(settings: &Settings, signals: &mut Signals) -> anyhow::Result
 /// The admin API before it serves.
 enum Admin {
     Listening(TcpListener, admin::Token),
-    /// It is off. Purge requests may bring the token of the last start, or one that the operator has put there.
+    /// The API is off. Purge requests may carry the token of the last start, or one that the operator has put there.
     Off(Option<admin::Token>),
 }
 
@@ -131,7 +131,7 @@ impl Admin {
         Ok(Self::Listening(listener, token))
     }
 
-    /// Serves on `runtime`. Returns where.
+    /// Serves the API on `runtime`, and returns its address.
     fn serve(self, runtime: &Runtime, server: &Server, stopped: oneshot::Receiver<()>) -> anyhow::Result<Option<std::net::SocketAddr>> {
         let (listener, token) = match self {
             Self::Listening(listener, token) => (listener, token),

@@ -43,16 +43,16 @@ use crate::{
     writer::{Sink, Writer},
 };
 
-/// How often a worker hands on log lines that fill no piece.
+/// The interval in which a worker hands on log lines that do not fill a piece.
 const LOG_FLUSH: Duration = Duration::from_millis(200);
 
-/// The end of the process waits at most this long for the last lines to be written.
+/// The longest wait at the end of the process for the last lines to be written.
 const LOG_WAIT: Duration = Duration::from_secs(3);
 
-/// Questions of the admin API that may wait for a worker; it answers each within microseconds.
+/// The number of questions of the admin API that may wait for a worker. It answers each within microseconds.
 const QUESTIONS: usize = 16;
 
-/// Reloads that may wait for a worker; it takes each within microseconds.
+/// The number of reloads that may wait for a worker. It takes each within microseconds.
 const RELOADS: usize = 4;
 
 /// A server that serves. Dropping it stops it at once; [`Server::stop`] lets requests end.
@@ -64,44 +64,44 @@ pub struct Server {
     stop: watch::Sender<Option<Duration>>,
     workers: Vec<WorkerHandle>,
     log: Option<Writer>,
-    /// Removed when it is dropped.
+    /// Removes this process's own Unix sockets when it is dropped.
     _own_paths: OwnPaths,
     certificates: Arc<Files>,
     automatic: Option<Automatic>,
-    /// Ends when it is dropped.
+    /// Ends the thread that looks at certificate files when it is dropped.
     _looking: std::sync::mpsc::SyncSender<()>,
 }
 
-/// What those who look from outside may see.
+/// The state of a running server that the admin API may see.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) shared: Arc<Shared>,
     pub(crate) gauges: Arc<Gauges>,
-    /// One for the whole life of the process: tickets are good as long as it is.
+    /// The TLS state for the whole life of the process: tickets are good as long as it exists.
     pub(crate) tls: Tls,
-    /// What certificate authorities look for on the plain port.
+    /// The answers to challenges that certificate authorities look for on the plain port.
     pub(crate) challenges: Challenges,
-    /// Certificates that come by themselves.
+    /// The keeper of certificates that Seawall gets by itself.
     pub(crate) keeper: ArcSwapOption<acme::Keeper>,
     pub(crate) plan: ArcSwap<Plan>,
     pub(crate) counters: Vec<Arc<Counters>>,
     pub(crate) began: Instant,
-    /// The time by the clock at which it began to serve.
+    /// The time by the wall clock at which the server began to serve.
     pub(crate) started: Timestamp,
-    /// Bytes that stored responses may take in memory, and on the disk. Neither changes with a reload.
+    /// The bytes that stored responses may take in memory, and on the disk. A reload does not change them.
     pub(crate) store_max: (u64, u64),
     pub(crate) draining: AtomicBool,
-    /// Where visitors are served.
+    /// The sockets on which visitors are served.
     pub(crate) listening: Vec<Socket>,
     /// The access log, if there is one.
     pub(crate) log: Option<Sink>,
-    /// Reads the configuration again, if whoever started the server has said how.
+    /// A function that reads the configuration again, if the server was started with one.
     pub(crate) reload: OnceLock<Reloader>,
     /// To each worker, what the admin API wants to know of it.
     pub(crate) questions: Vec<mpsc::Sender<Asking>>,
 }
 
-/// Reads the configuration again.
+/// A function that reads the configuration again.
 pub(crate) struct Reloader(Box<dyn Fn() -> Result<ReloadDone, ReloadRefused> + Send + Sync>);
 
 impl Reloader {
@@ -117,7 +117,7 @@ impl fmt::Debug for Reloader {
 }
 
 impl State {
-    /// The sum of all workers' counters.
+    /// Returns the sum of all workers' counters.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let mut sum = Snapshot::default();
         for counters in &self.counters {
@@ -142,7 +142,7 @@ impl Server {
         Self::start_with(settings, clock, PassedSockets::default())
     }
 
-    /// Starts with sockets that somebody else has bound, where the settings want to listen there.
+    /// Starts with sockets that another process has bound, where the settings name the same address.
     pub(crate) fn start_with(settings: Settings, clock: Clock, mut passed: PassedSockets) -> anyhow::Result<Self> {
         warn(&settings);
         let workers = settings.server.workers;
@@ -230,13 +230,13 @@ impl Server {
         is_ready.recv().context("a worker ended before it began")?
     }
 
-    /// Where it listens, with the ports that the system chose.
+    /// Returns the addresses of its listeners, with the ports that the system chose.
     #[must_use]
     pub fn listening(&self) -> &[Socket] {
         &self.listening
     }
 
-    /// What the admin API shows and commands.
+    /// Returns what the admin API needs: a view of this server, and its commands.
     #[must_use]
     pub fn console(&self) -> Arc<dyn admin::Console> {
         Arc::new(ServerConsole::new(Arc::clone(&self.state)))
@@ -247,7 +247,7 @@ impl Server {
         self.state.shared.purging.accept_token(Box::new(move |given| token.matches(given)));
     }
 
-    /// Takes reloads from the admin API too, by calling this on a thread that may wait. Only the first call counts.
+    /// Lets the admin API reload the configuration: it calls `reloader` on a thread that may wait. Only the first call counts.
     pub fn accept_reloads(&self, reloader: impl Fn() -> Result<ReloadDone, ReloadRefused> + Send + Sync + 'static) {
         let _ = self.state.reload.set(Reloader(Box::new(reloader)));
     }
@@ -257,7 +257,7 @@ impl Server {
         self.state.shared.purge(target, hardness)
     }
 
-    /// What is stored.
+    /// Returns what the store holds.
     #[must_use]
     pub fn usage(&self) -> store::Usage {
         self.state.shared.store.usage()
@@ -268,18 +268,18 @@ impl Server {
         self.state.tls.certificates().covers(name)
     }
 
-    /// What was counted.
+    /// Returns what all workers have counted.
     #[must_use]
     pub fn counted(&self) -> Snapshot {
         self.state.snapshot()
     }
 
-    /// Waits on this thread until all forms of stored responses are made that were asked for so far. For tests and tools.
+    /// Waits on this thread until all forms of stored responses are made that have been asked for. For tests and tools.
     pub fn settle_codings(&self) {
         self.state.shared.workshop.wait_until_idle();
     }
 
-    /// Takes new settings over without dropping a connection. What cannot change while running is returned, in words.
+    /// Replaces the settings without dropping a connection. Returns the names of changed settings that need a restart.
     ///
     /// # Errors
     /// When the new settings name what cannot be read; the old ones stay.
@@ -318,14 +318,14 @@ impl Server {
         Ok(fixed.into_iter().filter_map(|(changed, name)| changed.then_some(name)).collect())
     }
 
-    /// Opens the access log anew, for those who rotate it: whatever becomes of the new settings.
+    /// Opens the access log again, after a rotation. It does not depend on whether the new settings are valid.
     pub(crate) fn reopen_log(&self) {
         if let Some(log) = &self.log {
             log.sink().reopen();
         }
     }
 
-    /// Certificates come by themselves as these settings say, no longer as those before. If that cannot be, it stays as it was.
+    /// Replaces the settings for getting certificates. If that fails, the settings before stay in force.
     fn keep_certificates(&mut self, before: Option<&Acme>, acme: Option<&Acme>) -> anyhow::Result<()> {
         let certificates = self.state.tls.certificates();
         let is_same = |before: &Acme, acme: &Acme| before.options == acme.options && before.ca_file == acme.ca_file;
@@ -356,7 +356,7 @@ impl Server {
         outcome
     }
 
-    /// Accepts no more, lets requests under way end for at most `grace`, and returns when all is done.
+    /// Stops the server: accepts no more, lets requests under way end for at most `grace`, and returns when all is done.
     pub fn stop(mut self, grace: Duration) {
         self.state.draining.store(true, Ordering::Relaxed);
         let _ = self.stop.send(Some(grace));
@@ -370,7 +370,7 @@ impl Server {
         // Nobody asks any more; what was stored last is written.
         self.state.shared.store.close();
         if self.log.take().is_some_and(|log| !log.close(LOG_WAIT)) {
-            tracing::warn!("the last lines of the access log are lost: nobody takes them");
+            tracing::warn!("the last lines of the access log are lost: nobody reads them");
         }
     }
 }
@@ -462,12 +462,12 @@ fn front(plan: &Plan, state: &State) -> edge::Shared {
     }
 }
 
-/// The disk tier to open.
+/// Returns the options of the disk tier to open.
 fn disk(settings: &Settings) -> Option<DiskOptions> {
     let Some((dir, size_max)) = settings.disk_tier() else {
         let has_server = settings.sites.iter().any(Site::has_server);
         if has_server && settings.cache_disk.as_ref().is_some_and(|disk| disk.dir.is_none()) {
-            tracing::warn!("a restart forgets what is stored: the user has no home to keep it in. Name a folder with cache.dir");
+            tracing::warn!("a restart forgets all stored pages: this user has no home folder for them. Name a folder with cache.dir");
         }
         return None;
     };
@@ -486,27 +486,27 @@ fn http3(settings: &Settings) -> Option<&Http3> {
     settings.tls.as_ref()?.http3.as_ref()
 }
 
-/// Where the same is to be had over HTTP/3 (RFC 7838 §3), if it is.
+/// Returns the value of `Alt-Svc` (RFC 7838 §3), if HTTP/3 is on.
 fn alt_svc(settings: &Settings, listening: &[Socket]) -> Option<HeaderValue> {
     let http3 = http3(settings)?;
     let own = listening.iter().find_map(|socket| if let Socket::Quic(address) = socket { Some(address.port()) } else { None })?;
     HeaderValue::from_str(&format!("h3=\":{}\"; ma=86400", http3.port.unwrap_or(own))).ok()
 }
 
-/// Where nothing speaks TLS, no certificate is of use.
+/// Returns the settings for certificates, or `None` if no listener speaks TLS.
 fn acme_in_force(settings: &Settings) -> Option<&Acme> {
     settings.tls.as_ref().filter(|tls| !tls.listen.is_empty())?.acme.as_ref()
 }
 
-/// The sockets that visitors come to.
+/// The sockets to which visitors connect.
 struct Bound {
-    /// One for each worker, for each address.
+    /// The listeners of each worker, one for each address.
     listeners: Vec<Vec<Listener>>,
     listening: Vec<Socket>,
     own_paths: OwnPaths,
 }
 
-/// Unix sockets that this process has made, and that go with it.
+/// Unix sockets that this process has made. They are removed when it is dropped.
 #[derive(Debug, Default)]
 struct OwnPaths(Vec<PathBuf>);
 
@@ -527,7 +527,7 @@ fn bind_all(settings: &Settings, workers: usize, passed: &mut PassedSockets) -> 
     for socket in plain.chain(tls_listen(settings).iter().copied().map(Socket::Tls)) {
         let listeners = match all.bind(&socket, workers, passed) {
             Err(error) if error.lacks_family() && beside_ipv4(&socket, settings) => {
-                tracing::warn!("IPv6 is off on this machine, so {socket} is left out: visitors reach it over IPv4 alone");
+                tracing::warn!("IPv6 is off on this machine, so Seawall does not listen on {socket}: visitors reach it over IPv4 only");
                 continue;
             }
             listeners => listeners?,
@@ -559,7 +559,7 @@ impl Bound {
     }
 }
 
-/// Whether every IPv4 address is listened on at the same port.
+/// Tells whether the settings also listen on every IPv4 address at the same port.
 fn beside_ipv4(socket: &Socket, settings: &Settings) -> bool {
     let is_beside = |other: &SocketAddr, port: u16| other.is_ipv4() && other.ip().is_unspecified() && other.port() == port;
     match socket {

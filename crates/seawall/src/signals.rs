@@ -27,44 +27,44 @@ use crate::told;
 /// The exit code of a program that a second SIGINT ended, by the shells' convention.
 const INTERRUPTED: u8 = 130;
 
-/// A reload that was asked for by a command is waited for this long; the admin listener ends its connections after a minute.
+/// The longest wait of a command for the reload that it asked for. The admin listener ends its connections after a minute.
 const RELOAD_WAIT: Duration = Duration::from_secs(50);
 
 /// The most commands that wait for a reload. Further ones are refused.
 const ASKERS_MAX: usize = 64;
 
-/// What came of a reload.
+/// The result of a reload.
 pub(crate) type Reloaded = Result<ReloadDone, ReloadRefused>;
 
-/// Those who wait to hear what comes of the next reload.
+/// Commands that wait for the result of the next reload.
 type Askers = Arc<Mutex<Vec<SyncSender<Reloaded>>>>;
 
-/// Counts what was asked for since the start.
+/// Counts of the requests to reload and to stop since the start.
 #[derive(Clone, Copy, Debug, Default)]
 struct Asked {
     reloads: u64,
     stop: bool,
 }
 
-/// The next thing to do.
+/// The next thing to do, as a signal asked for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Signal {
     Reload,
     Stop,
 }
 
-/// The signals that come after this was made.
+/// Receives the signals that arrive after it was made.
 #[derive(Debug)]
 pub(crate) struct Signals {
     ask: watch::Sender<Asked>,
     asked: watch::Receiver<Asked>,
     askers: Askers,
-    /// Reloads that were handed out.
+    /// The number of reloads that were handed out.
     reloads: u64,
 }
 
 impl Signals {
-    /// Takes the signals over from the system, which would end the process.
+    /// Takes the signals over from the system, which would otherwise end the process.
     ///
     /// # Errors
     /// When the system refuses.
@@ -96,7 +96,7 @@ impl Signals {
         Ok(Self { ask: asking, asked, askers: Askers::default(), reloads: 0 })
     }
 
-    /// Waits for the next one on this thread. Several reloads that were asked for meanwhile are one.
+    /// Waits for the next signal on this thread. Several reloads that were asked for meanwhile count as one.
     pub(crate) fn next(&mut self, runtime: &Runtime) -> Signal {
         let done = self.reloads;
         let asked = runtime.block_on(async { self.asked.wait_for(|asked| asked.stop || asked.reloads > done).await.map(|asked| *asked) });
@@ -110,12 +110,12 @@ impl Signals {
         }
     }
 
-    /// Makes a handle that asks for what SIGHUP asks for.
+    /// Makes a handle with which a command asks for the same as SIGHUP.
     pub(crate) fn commands(&self) -> Commands {
         Commands { ask: self.ask.clone(), askers: Arc::clone(&self.askers) }
     }
 
-    /// Hands out those who asked for a reload that has not begun yet.
+    /// Returns those who asked for a reload that has not begun yet.
     pub(crate) fn askers(&self) -> Vec<SyncSender<Reloaded>> {
         std::mem::take(&mut *self.askers.lock())
     }
@@ -128,7 +128,7 @@ impl Signals {
     }
 }
 
-/// Asks for what a signal asks for, and waits for what comes of it.
+/// Lets commands ask for the same as a signal, and wait for the result.
 #[derive(Debug)]
 pub(crate) struct Commands {
     ask: watch::Sender<Asked>,

@@ -7,35 +7,36 @@ use std::{
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// The service manager may take this long to accept a datagram. If it takes longer, it is not told.
+/// The longest wait for the service manager to accept a datagram. After it, the message is dropped.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The end may take this much longer than the requests under way.
+/// The time that the end may take beyond the requests under way.
 const END: Duration = Duration::from_secs(15);
 
-/// The service manager, if there is one that wants to know.
+/// A connection to the service manager, if there is one that wants to know.
 #[derive(Debug)]
 pub(crate) struct ServiceManager(Option<(UnixDatagram, SocketAddr)>);
 
 impl ServiceManager {
-    /// The one that started this process.
+    /// Connects to the service manager that started this process.
     pub(crate) fn from_env() -> Self {
         Self(std::env::var("NOTIFY_SOCKET").ok().and_then(|name| connect(&name)))
     }
 
-    /// Says that the process serves, or serves again after a reload.
+    /// Tells it that the process serves, or serves again after a reload.
     pub(crate) fn ready(&self, status: &str) {
         self.tell(&format!("READY=1\nSTATUS={}", first_line(status)));
     }
 
-    /// Says that it reads its configuration again, until [`ready`](Self::ready).
+    /// Tells it that the process reads its configuration again, until [`ready`](Self::ready).
     pub(crate) fn reloading(&self) {
         let now = clock_gettime(ClockId::Monotonic);
         let micros = i128::from(now.tv_sec) * 1_000_000 + i128::from(now.tv_nsec) / 1_000;
         self.tell(&format!("RELOADING=1\nMONOTONIC_USEC={micros}"));
     }
 
-    /// Says that it ends as soon as the requests under way have ended. They may take as long as the configuration says, whatever `TimeoutStopSec=` does.
+    /// Tells it that the process ends as soon as the requests under way have ended. They may take as long as the configuration says,
+    /// whatever `TimeoutStopSec=` is.
     pub(crate) fn stopping(&self, grace: Duration) {
         let wait = grace.saturating_add(END).as_micros();
         self.tell(&format!("STOPPING=1\nSTATUS=ends the requests under way\nEXTEND_TIMEOUT_USEC={wait}"));

@@ -17,13 +17,13 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use crate::writer::{Destination, Piece, Writer};
 
-/// The end of the process waits at most this long for somebody to read the last messages.
+/// The longest wait at the end of the process for a reader of the last messages.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// None: not even a thread can be had, and so nothing is told.
+/// The writer of standard error, or `None` if not even a thread could be started. Then messages are lost.
 static STDERR: OnceLock<Option<Writer>> = OnceLock::new();
 
-/// Whether standard error is the journal, as the service manager says in `JOURNAL_STREAM` (systemd.exec(5)).
+/// Whether standard error is the journal: the service manager says so in `JOURNAL_STREAM` (systemd.exec(5)).
 static IS_JOURNAL: LazyLock<bool> = LazyLock::new(|| {
     let own = || File::from(stderr().as_fd().try_clone_to_owned().ok()?).metadata().ok();
     let told = std::env::var("JOURNAL_STREAM").ok();
@@ -35,17 +35,17 @@ fn stderr() -> io::Stderr {
     io::stderr()
 }
 
-/// Whether a person reads it on a terminal.
+/// Tells whether a person reads standard error on a terminal.
 pub(crate) fn is_terminal() -> bool {
     stderr().is_terminal()
 }
 
-/// Whether the journal keeps it, which notes the time of each line itself.
+/// Tells whether the journal keeps standard error. It notes the time of each line itself.
 pub(crate) fn is_journal() -> bool {
     *IS_JOURNAL
 }
 
-/// Tells `text`, which ends its last line.
+/// Writes `text` to standard error. Its last line must end.
 pub(crate) fn tell(level: Level, text: &str) {
     let writer = STDERR.get_or_init(|| {
         let destination = Destination::stream(&stderr()).ok()?;
@@ -57,19 +57,19 @@ pub(crate) fn tell(level: Level, text: &str) {
     }
 }
 
-/// Waits until everything is told, but not for a reader that does not read. For the end of the process.
+/// Waits until everything is written, but not for a reader that does not read. Called at the end of the process.
 pub(crate) fn settle() {
     if let Some(Some(writer)) = STDERR.get() {
         let _ = writer.sink().flush(LAST_WORDS);
     }
 }
 
-/// Messages that nobody could read.
+/// Returns the number of messages that were lost.
 pub(crate) fn lost() -> u64 {
     STDERR.get().and_then(Option::as_ref).map_or(0, |writer| writer.sink().lost())
 }
 
-/// The journal takes a line's priority from its beginning (sd-daemon(3)).
+/// Puts the priority before each line if the journal reads it (sd-daemon(3)).
 fn marked(level: Level, text: &str) -> Vec<u8> {
     if !is_journal() {
         return text.as_bytes().to_vec();
@@ -95,11 +95,11 @@ pub(crate) fn panicked(info: &PanicHookInfo<'_>) {
     tell(Level::ERROR, &format!("thread '{}' {info}\n{trace}", thread.name().unwrap_or("?")));
 }
 
-/// The writer that diagnostics have.
+/// A writer of diagnostics for the `tracing` subscriber.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Told;
 
-/// One message on its way.
+/// One message on its way to standard error.
 #[derive(Debug)]
 pub(crate) struct Message(Level);
 

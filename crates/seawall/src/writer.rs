@@ -14,7 +14,7 @@ use std::{
 
 use parking_lot::{Condvar, Mutex};
 
-/// Pieces that may wait. The access log's have about 32 KiB each, so 4 MiB.
+/// The largest number of pieces that wait. Pieces of the access log have about 32 KiB each, so 4 MiB.
 const PIECES_MAX: usize = 128;
 
 /// A piece holds lines that belong together.
@@ -29,9 +29,9 @@ pub(crate) struct Piece {
 #[derive(Debug)]
 pub(crate) struct Destination {
     file: File,
-    /// Opened anew when it was moved away. None: it cannot be.
+    /// The path of the file, which is opened again after it was moved away. `None`: the destination is a stream.
     path: Option<PathBuf>,
-    /// A line was cut in the middle: the next one must not continue it.
+    /// Whether the last line was cut in the middle: the next one must not continue it.
     is_torn: bool,
 }
 
@@ -41,8 +41,8 @@ impl Destination {
         Ok(Self { file: open(&path)?, path: Some(path), is_torn: false })
     }
 
-    /// Sends lines to an open stream, such as standard output. The buffer of the standard library is left out: it would keep a line that could
-    /// not be written, and try it again.
+    /// Sends lines to an open stream, such as standard output. It leaves out the buffer of the standard library, which would keep a line
+    /// that could not be written, and try it again.
     pub(crate) fn stream(stream: &impl AsFd) -> io::Result<Self> {
         Ok(Self { file: stream.as_fd().try_clone_to_owned()?.into(), path: None, is_torn: false })
     }
@@ -54,7 +54,7 @@ impl Destination {
         Ok(())
     }
 
-    /// Writes all of it. If it cannot, returns how many lines are lost, and why.
+    /// Writes all bytes. If it cannot, returns how many lines are lost, and why.
     fn write(&mut self, bytes: &[u8]) -> Result<(), (u64, io::Error)> {
         let mut rest = bytes;
         if self.is_torn {
@@ -107,7 +107,7 @@ struct State {
 }
 
 impl Sink {
-    /// Hands a piece on. If it cannot be at once, its lines are counted and lost.
+    /// Hands a piece on without waiting. If the queue is full, its lines are lost, and counted.
     pub(crate) fn send(&self, piece: Piece) {
         let mut state = self.0.state.lock();
         if state.is_closed || state.pieces.len() >= PIECES_MAX {
@@ -119,13 +119,13 @@ impl Sink {
         self.0.changed.notify_all();
     }
 
-    /// Has the file opened anew before the next line, for those who rotate it. Never waits.
+    /// Has the file opened again before the next line, after a rotation. Never waits.
     pub(crate) fn reopen(&self) {
         self.0.state.lock().is_to_reopen = true;
         self.0.changed.notify_all();
     }
 
-    /// Waits until everything is written that was sent before, at most for `wait`. Returns whether it is.
+    /// Waits for at most `wait` until everything is written that was sent before. Returns whether it is.
     pub(crate) fn flush(&self, wait: Duration) -> bool {
         let end = Instant::now() + wait;
         let mut state = self.0.state.lock();
@@ -137,7 +137,7 @@ impl Sink {
         true
     }
 
-    /// Lines that were lost so far.
+    /// Returns the number of lines that were lost so far.
     pub(crate) fn lost(&self) -> u64 {
         self.0.state.lock().lost
     }
@@ -172,8 +172,8 @@ impl Writer {
         &self.sink
     }
 
-    /// Takes no more lines, and writes those that are there, at most for `wait`. What a reader does not take by then is lost, and its thread
-    /// is left alone: it may wait for that reader for ever.
+    /// Takes no more lines, and writes those that wait, for at most `wait`. Lines that a reader does not take by then are lost. Their
+    /// thread is left alone, because it may wait for that reader for ever.
     pub(crate) fn close(self, wait: Duration) -> bool {
         let is_written = self.sink.flush(wait);
         self.sink.0.state.lock().is_closed = true;

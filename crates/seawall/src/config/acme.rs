@@ -15,14 +15,14 @@ use super::{
     words::HostPattern,
 };
 
-/// What is ordered on demand at most.
+/// The largest number of names that are ordered on demand.
 const NAMES_MAX: usize = 1000;
 const NAMES_AN_HOUR: usize = 20;
-/// Seconds for a program that writes a DNS record, and for that to be seen everywhere.
+/// The seconds in which a program must write a DNS record, and the record must be visible everywhere.
 const HOOK_TIMEOUT: u64 = 120;
 
 impl Resolver<'_> {
-    /// None where it is off, or there is no name to be certified.
+    /// Resolves `[acme]`. Returns `None` if it is off, or if there is no name to certify.
     pub(super) fn acme(
         &mut self,
         file: &File,
@@ -42,7 +42,7 @@ impl Resolver<'_> {
         let (patterns, names): (Vec<String>, Vec<String>) = names.into_iter().partition(|name| on_demand && name.starts_with("*."));
         let hook = self.hook(keys);
         if let Some(wildcard) = names.iter().find(|name| name.starts_with("*.") && hook.is_none()) {
-            let text = "no certificate can be had for it without dns_hook in [acme]; or set on_demand there, and each name gets its own";
+            let text = "a certificate for this pattern needs dns_hook in [acme]; or set on_demand there, and each name gets a certificate of its own";
             self.warnings.push(format!("{wildcard}: {text}"));
         }
         let with_twins = keys.www.as_ref().is_none_or(|given| *given.get_ref());
@@ -58,7 +58,7 @@ impl Resolver<'_> {
         let ask = self.ask(&keys.ask);
         if let Some(given) = keys.on_demand.as_ref().filter(|_| on_demand && ask.is_none() && patterns.is_empty()) {
             let remedy = "set ask to an address that is asked about each name, or give a site a host such as \"*.example.org\"";
-            self.wrong_at(Mistake::new("with on_demand, somebody must say for which names", remedy), given.span());
+            self.wrong_at(Mistake::new("on_demand does not say which names may get a certificate", remedy), given.span());
         }
         let demand = on_demand.then_some(DemandOptions { patterns, ask, names_max: NAMES_MAX, names_an_hour: NAMES_AN_HOUR });
         let options = Options {
@@ -84,7 +84,7 @@ impl Resolver<'_> {
             url => {
                 if !url.starts_with("https://") {
                     let remedy = "write \"letsencrypt\", \"letsencrypt-staging\", or the https:// address of a directory";
-                    self.wrong_at(Mistake::new(format!("\"{url}\" is no certificate authority"), remedy), given.span());
+                    self.wrong_at(Mistake::new(format!("\"{url}\" is not a certificate authority"), remedy), given.span());
                 }
                 url.to_owned()
             }
@@ -94,7 +94,7 @@ impl Resolver<'_> {
     fn account(&mut self, keys: &file::Acme) -> Account {
         if let Some(email) = keys.email.as_ref().filter(|email| !email.get_ref().contains('@')) {
             let mistake = Mistake::new(
-                format!("\"{}\" is no e-mail address", email.get_ref()),
+                format!("\"{}\" is not an e-mail address", email.get_ref()),
                 "write one such as \"me@example.org\", or leave email out",
             );
             self.wrong_at(mistake, email.span());

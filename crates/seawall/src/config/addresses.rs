@@ -40,7 +40,7 @@ fn unix_path(text: &str, path: &str) -> Result<PathBuf, Mistake> {
     // Relative paths would depend on the folder the process was started in, and two slashes after the colon look like a host.
     if path.starts_with("//") || !path.starts_with('/') || path.ends_with('/') || path.contains('\0') {
         let mistake =
-            Mistake::new(format!("\"{text}\" is no Unix socket"), "write the socket's whole path, such as \"unix:/run/seawall.sock\"");
+            Mistake::new(format!("\"{text}\" is not a Unix socket"), "write the socket's whole path, such as \"unix:/run/seawall.sock\"");
         let name = path.trim_matches('/');
         let guess = if path.starts_with("//") { format!("unix:/{name}") } else { format!("unix:/run/{name}") };
         return Err(if name.is_empty() { mistake } else { mistake.meant(guess) });
@@ -48,13 +48,13 @@ fn unix_path(text: &str, path: &str) -> Result<PathBuf, Mistake> {
     Ok(PathBuf::from(path))
 }
 
-/// An IP address and a port, with a guess for the ways in which people abbreviate them.
+/// Parses an IP address and a port. For the ways in which people abbreviate them, the error has a suggestion.
 fn socket_address(text: &str, port: &str) -> Result<SocketAddr, Mistake> {
     if let Ok(address) = text.parse() {
         return Ok(address);
     }
     let mistake = Mistake::new(
-        format!("\"{text}\" is no address to listen on"),
+        format!("\"{text}\" is not an address to listen on"),
         "write an IP address and a port: \"127.0.0.1:8080\" (this machine only), \"0.0.0.0:8080\" (every IPv4 address) or \"[::]:8080\" (every IPv6 address)",
     );
     let bare = text.split_once("://").map_or(text, |(_, rest)| rest).trim_end_matches('/');
@@ -72,7 +72,7 @@ fn socket_address(text: &str, port: &str) -> Result<SocketAddr, Mistake> {
     Err(if guess.parse::<SocketAddr>().is_ok() { mistake.meant(guess) } else { mistake })
 }
 
-/// Where the admin API listens, or `off`.
+/// The address of the admin API, or `off`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdminAddress(pub Option<SocketAddr>);
 
@@ -94,12 +94,12 @@ impl FromStr for AdminAddress {
     }
 }
 
-/// Networks whose members may say who the client is: one, or all private ones.
+/// Networks of trusted proxies: one network, or all private ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustedProxy(pub Vec<IpNet>);
 
-/// Addresses that nobody has on the internet (RFC 1918, 6598, 4193, 3927, 4291 §2.5.3 and §2.5.6, 1122 §3.2.1.3). What calls from one is a
-/// neighbour: this machine, its containers, the platform's router.
+/// Addresses that nobody has on the internet (RFC 1918, 6598, 4193, 3927, 4291 §2.5.3 and §2.5.6, 1122 §3.2.1.3). A peer with one is a
+/// neighbour: this machine, its containers, or the platform's router.
 const PRIVATE: [&str; 9] =
     ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16", "127.0.0.0/8", "fc00::/7", "fe80::/10", "::1/128"];
 
@@ -108,7 +108,7 @@ impl FromStr for TrustedProxy {
 
     fn from_str(text: &str) -> Result<Self, Mistake> {
         let mistake = Mistake::new(
-            format!("\"{text}\" is no network"),
+            format!("\"{text}\" is not a network"),
             "write an address such as \"192.0.2.7\", or one with the length of its prefix, such as \"10.0.0.0/8\"; \"private\" is every private one",
         );
         if text == "private" {
@@ -142,7 +142,7 @@ impl FromStr for OriginAddress {
     fn from_str(text: &str) -> Result<Self, Mistake> {
         let mistake = || {
             Mistake::new(
-                format!("\"{text}\" is no address of an origin server"),
+                format!("\"{text}\" is not the address of an origin server"),
                 "write scheme, host and port, such as \"http://127.0.0.1:2368\", or \"unix:/run/ghost.sock\"",
             )
         };
@@ -196,7 +196,7 @@ impl fmt::Display for OriginAddress {
     }
 }
 
-/// The host without brackets, and the port if there is one.
+/// Splits an authority into the host without brackets and the port, if there is one.
 fn host_and_port(authority: &str) -> Option<(String, Option<u16>)> {
     let (host, port) = match authority.rsplit_once(':') {
         Some((host, port)) if !authority.ends_with(']') => (host, Some(port.parse().ok().filter(|port| *port > 0)?)),
@@ -207,7 +207,7 @@ fn host_and_port(authority: &str) -> Option<(String, Option<u16>)> {
     Some((host, port))
 }
 
-/// `localhost:2368`, `127.0.0.1`, `example.org/`: what looks like a server although its scheme is missing.
+/// Returns the authority of a text that looks like a server but has no scheme: `localhost:2368`, `127.0.0.1`, `example.org/`.
 pub(super) fn bare_authority(text: &str) -> Option<&str> {
     // "http:127.0.0.1" and "http:/127.0.0.1" lost slashes, not the scheme.
     let text = text.strip_prefix("http:").or_else(|| text.strip_prefix("https:")).unwrap_or(text).trim_start_matches("//");
@@ -218,7 +218,7 @@ pub(super) fn bare_authority(text: &str) -> Option<&str> {
     looks_like_a_host.then_some(authority)
 }
 
-/// Local addresses speak plain HTTP, public names TLS.
+/// Guesses the scheme of an authority: plain HTTP for local addresses, TLS for public names.
 pub(super) fn likely_scheme(authority: &str) -> &'static str {
     match host_and_port(authority) {
         Some((host, None)) if host.contains('.') && host.parse::<IpAddr>().is_err() => "https",

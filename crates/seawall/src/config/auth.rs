@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use super::{error::Mistake, file, resolve::Resolver, settings::Auth, sites::first};
 
-/// Paths of one site.
+/// The largest number of protected paths of one site.
 const PATHS_MAX: usize = 64;
 const REALM_CHARS_MAX: usize = 128;
 
@@ -32,7 +32,7 @@ impl FromStr for ProtectedPath {
     }
 }
 
-/// The name of what is protected (RFC 9110 §11.5).
+/// The name that browsers show for what is protected (RFC 9110 §11.5).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Realm(pub String);
 
@@ -44,7 +44,7 @@ impl FromStr for Realm {
         if fits {
             return Ok(Self(text.to_owned()));
         }
-        Err(Mistake::new(format!("{text:?} is no realm"), "write up to 128 letters, digits and signs of ASCII, such as \"Drafts\""))
+        Err(Mistake::new(format!("{text:?} is not a realm"), "write up to 128 letters, digits and signs of ASCII, such as \"Drafts\""))
     }
 }
 
@@ -55,7 +55,7 @@ impl Default for Realm {
 }
 
 impl Resolver<'_> {
-    /// Where a site asks for a password.
+    /// Resolves the paths of a site that need a password, and the file of its users.
     pub(super) fn auth(&mut self, auth: [&file::Auth; 2]) -> Option<Auth> {
         let paths = first(auth.map(|auth| &auth.paths));
         let realm = first(auth.map(|auth| &auth.realm));
@@ -85,9 +85,9 @@ impl Resolver<'_> {
         Some(Auth { file: path, paths, challenge, forward: forward.is_some() })
     }
 
-    /// Every line of the file that lets nobody in is told now: later it would be a visitor's riddle.
+    /// Warns about every line of the users' file that lets nobody in. Otherwise only a visitor would notice.
     fn look_at_users(&mut self, path: &Path, said: &Spanned<String>) {
-        const REMEDY: &str = "write it anew: htpasswd -B FILE NAME (bcrypt), or openssl passwd -apr1";
+        const REMEDY: &str = "write the line again: htpasswd -B FILE NAME (bcrypt), or openssl passwd -apr1";
         match Lock::open(path) {
             Ok((_, bad)) => {
                 for BadLine { line, problem } in bad {

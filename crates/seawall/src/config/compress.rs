@@ -14,10 +14,10 @@ use super::{
     words::choose,
 };
 
-/// Types or paths in one list: each is looked at for every response that is stored or passed.
+/// The largest number of types or paths in one list. Each is compared with every response that is stored or passed.
 const PATTERNS_MAX: usize = 64;
 
-/// A media type: `text/html`, `text/*`, `*+json`.
+/// A media type or a pattern: `text/html`, `text/*`, `*+json`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypePattern(pub String);
 
@@ -34,13 +34,13 @@ impl FromStr for TypePattern {
             return Ok(Self(name));
         }
         Err(Mistake::new(
-            format!("\"{text}\" is no media type"),
+            format!("\"{text}\" is not a media type"),
             "write it without parameters: \"text/html\", \"text/*\" for all that begin so, \"*+json\" for all that end so",
         ))
     }
 }
 
-/// A path, or all that begin with it: `/search`, `/account/*`.
+/// A path, or a pattern for all paths that begin so: `/search`, `/account/*`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathPattern(pub String);
 
@@ -53,7 +53,7 @@ impl FromStr for PathPattern {
             return Ok(Self(text.to_owned()));
         }
         Err(Mistake::new(
-            format!("\"{text}\" is no path"),
+            format!("\"{text}\" is not a path"),
             "write it as in the request, without a query: \"/search\", or \"/account/*\" for all that begin so",
         ))
     }
@@ -67,12 +67,12 @@ impl FromStr for PassedWord {
     }
 }
 
-/// `safe`, `all` or `off`.
+/// The value of `passed`: `safe`, `all` or `off`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PassedWord(pub Passed);
 
 impl Resolver<'_> {
-    /// The settings of one site, from its own section and the common one.
+    /// Resolves the settings of one site, from its own section and the common one.
     pub(super) fn compress(&mut self, layers: [&file::Compress; 2]) -> Compress {
         let min_size = self.layered(layers.map(|layer| &layer.min_size));
         let ByteSize(min_size) = self.within("min_size", min_size, ByteSize(COMPRESS_MIN_SIZE), ByteSize(0)..=ByteSize(COMPRESS_MAX_SIZE));

@@ -8,38 +8,38 @@ use std::{fmt, ops::Range, path::PathBuf};
 /// The longest piece of a line that is shown: a minified file must not flood a terminal.
 const SHOWN_CHARS_MAX: usize = 160;
 
-/// What is wrong with one value, before anybody knows where it was written.
+/// One wrong value, before its place is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
-    /// What is wrong, as one sentence without a full stop.
+    /// The problem, as one sentence without a full stop.
     pub problem: String,
-    /// What was probably meant, shown beside the caret.
+    /// The value that was probably meant, shown beside the caret.
     pub meant: Option<String>,
-    /// What to do; may have several lines.
+    /// The remedy, on one line or several.
     pub remedy: String,
 }
 
 impl Mistake {
-    /// A mistake for which nothing better can be guessed.
+    /// Makes a mistake without a suggested value.
     pub fn new(problem: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { problem: problem.into(), meant: None, remedy: remedy.into() }
     }
 
-    /// Adds what was probably meant; it is shown in quotation marks, ready to be copied.
+    /// Adds the value that was probably meant. It is shown in quotation marks, ready to be copied.
     #[must_use]
     pub fn meant(mut self, value: impl fmt::Display) -> Self {
         self.meant = Some(format!("did you mean \"{value}\"?"));
         self
     }
 
-    /// Reads back what [`Display`](fmt::Display) wrote: serde lets errors through as text alone.
+    /// Parses the text that [`Display`](fmt::Display) wrote, because serde passes errors on as text only.
     pub(super) fn from_message(message: &str) -> Option<Self> {
         let mut parts = message.splitn(3, PARTS);
         let (problem, meant, remedy) = (parts.next()?, parts.next()?, parts.next()?);
         Some(Self { problem: problem.to_owned(), meant: (!meant.is_empty()).then(|| meant.to_owned()), remedy: remedy.to_owned() })
     }
 
-    /// The mistake, at its place.
+    /// Makes an error of the mistake by adding its place.
     #[must_use]
     pub fn at(self, place: Place) -> ConfigError {
         let (problem, remedy) = (in_words_of(&place, &self.problem), in_words_of(&place, &self.remedy));
@@ -85,7 +85,7 @@ fn in_words_of(place: &Place, text: &str) -> String {
     out
 }
 
-/// Separates the parts of a mistake on their way through serde; no configuration text contains it unescaped.
+/// Separates the parts of a mistake on their way through serde. No configuration text contains it unescaped.
 const PARTS: char = '\u{1f}';
 
 impl fmt::Display for Mistake {
@@ -94,42 +94,42 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// Where a value was written.
+/// The place where a value was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A piece of the file.
     Line {
-        /// The file, as it was named.
+        /// The path of the file, as it was typed.
         path: PathBuf,
-        /// Counted from one.
+        /// The line number, counted from one.
         line: usize,
-        /// In characters, counted from one.
+        /// The column in characters, counted from one.
         column: usize,
-        /// The whole line.
+        /// The text of the whole line.
         text: String,
-        /// In characters; at least one.
+        /// The width in characters; at least one.
         width: usize,
     },
     /// The file as a whole.
     File(PathBuf),
-    /// The command line: the flag, then its value.
+    /// The command line: the flag and its value.
     Flag(&'static str, String),
-    /// The environment: the variable, then its value.
+    /// The environment: the variable and its value.
     Environment(&'static str, String),
-    /// A default.
+    /// The default.
     Default,
 }
 
-/// One error: what, where, what was meant, what to do.
+/// One error in the configuration: the problem, its place, what was probably meant, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
-    /// What is wrong.
+    /// The problem.
     pub problem: String,
-    /// Where.
+    /// The place of the value.
     pub place: Place,
-    /// What was probably meant.
+    /// The value that was probably meant.
     pub meant: Option<String>,
-    /// What to do.
+    /// The remedy.
     pub remedy: String,
 }
 
@@ -138,7 +138,7 @@ pub struct ConfigError {
 pub struct ConfigErrors(pub Vec<ConfigError>);
 
 impl ConfigErrors {
-    /// The whole report. `colour` is for terminals only.
+    /// Renders the whole report. `colour` is for terminals only.
     #[must_use]
     pub fn render(&self, colour: bool) -> String {
         let paint = if colour { Paint::TERMINAL } else { Paint::NONE };
@@ -195,7 +195,7 @@ impl ConfigError {
     }
 }
 
-/// A flag or a variable with a caret under its value.
+/// Shows a flag or a variable, with a caret under its value.
 fn assignment(paint: &Paint, whence: &str, name: &str, between: char, value: &str, meant: &str) -> String {
     let Paint { error, frame, end } = paint;
     let value = printable(value);
@@ -205,7 +205,7 @@ fn assignment(paint: &Paint, whence: &str, name: &str, between: char, value: &st
     format!(" {frame}-->{end} {whence}\n  {frame}|{end}\n  {frame}|{end} {shown}\n{}\n  {frame}|{end}\n", under.trim_end())
 }
 
-/// The piece of a line that is shown, how far its caret is indented, and how wide it is.
+/// Returns the part of a line that is shown, how far its caret is indented, and how wide the caret is.
 fn excerpt(line: &str, column: usize, width: usize) -> (String, usize, usize) {
     // A tab is shown as one blank, so that the caret stands where it should at any tab width.
     let from = if column > SHOWN_CHARS_MAX { column - SHOWN_CHARS_MAX / 2 } else { 0 };
@@ -215,7 +215,7 @@ fn excerpt(line: &str, column: usize, width: usize) -> (String, usize, usize) {
     (shown.trim_end().to_owned(), indent, width)
 }
 
-/// The text without control characters: a configuration file must not be able to drive the terminal it is shown on.
+/// Returns the text without control characters: a configuration file must not control the terminal on which it is shown.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c == '\t' { ' ' } else { c }).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
@@ -231,17 +231,17 @@ impl Paint {
     const TERMINAL: Self = Self { error: "\x1b[1;31m", frame: "\x1b[1;34m", end: "\x1b[0m" };
 }
 
-/// A configuration file's text and name: turns byte ranges into places.
+/// The name and the text of a configuration file. It turns byte ranges into places.
 #[derive(Clone, Debug)]
 pub struct Document {
-    /// As it was named.
+    /// The path of the file, as it was typed.
     pub path: PathBuf,
-    /// All of it.
+    /// The whole text.
     pub text: String,
 }
 
 impl Document {
-    /// Where `span` (bytes) lies. A span over several lines is shown by its first.
+    /// Returns the place of `span` (bytes). A span over several lines is shown by its first line.
     #[must_use]
     pub fn place(&self, span: Range<usize>) -> Place {
         let bytes = self.text.as_bytes();
@@ -273,10 +273,10 @@ mod tests {
     fn an_error_shows_its_line_with_a_caret_under_the_text() {
         let document = document("[server]\n\nlisten = [\"8080\"]\n");
         let error =
-            Mistake::new("\"8080\" is no address", "write an address and a port").meant("127.0.0.1:8080").at(document.place(20..26));
+            Mistake::new("\"8080\" is not an address", "write an address and a port").meant("127.0.0.1:8080").at(document.place(20..26));
         assert_eq!(
             error.to_string(),
-            "error: \"8080\" is no address
+            "error: \"8080\" is not an address
  --> seawall.toml:3:11
   |
 3 | listen = [\"8080\"]
@@ -301,10 +301,10 @@ mod tests {
 
     #[test]
     fn a_flag_and_a_variable_show_their_value() {
-        let mistake = Mistake::new("\"12QB\" is no size", "write a size such as \"64MiB\"");
+        let mistake = Mistake::new("\"12QB\" is not a size", "write a size such as \"64MiB\"");
         assert_eq!(
             mistake.clone().at(Place::Flag("--memory", "12QB".to_owned())).to_string(),
-            "error: \"12QB\" is no size
+            "error: \"12QB\" is not a size
  --> the command line
   |
   | --memory 12QB

@@ -18,36 +18,37 @@ use super::{
     words::{BaseUrl, CookiePattern, HostPattern, NamePattern, TrustedField},
 };
 
-/// A value, and where it stands.
+/// A value and its place in the text, if the key was written.
 pub type Given<T> = Option<Spanned<T>>;
 
-/// A list, where it stands, and where each of its values does.
+/// A list and its place in the text, with the place of each of its values.
 pub type Listed<T> = Option<Spanned<Vec<Spanned<T>>>>;
 
 /// The top of the file.
 ///
-/// One site needs no `[[site]]`: `source` names what is served, for every host name. Keys without a section stand at the top of the
-/// file, before the first section.
+/// If there is one site, no `[[site]]` is needed: `source` names what is served, for every host name. Keys without a section stand at the
+/// top of the file, before the first section.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct File {
     /// The site: a server (`"http://127.0.0.1:2368"`, `"https://..."`, `"unix:/run/ghost.sock"`), a folder of finished files (it has an
-    /// `index.html`), or a folder of Markdown. A relative folder is looked for beside the file. The short form for one site; it excludes
-    /// `[[site]]`. A SOURCE from the command line or the environment replaces it, and `kind` and `[origin] addresses` with it.
+    /// `index.html`), or a folder of Markdown. A relative folder is looked for beside the file. This is the short form for one site; it
+    /// cannot be combined with `[[site]]`. A SOURCE from the command line or the environment replaces it, and `kind` and `[origin]
+    /// addresses` with it.
     ///
     /// Default: none; without it there must be a `[[site]]` or a SOURCE on the command line. Environment: `SEAWALL_SOURCE`.
     pub source: Given<String>,
 
-    /// What the source is: `"generic"` (any server; what its responses say decides, RFC 9111), `"blog"` (a folder of Markdown),
-    /// `"static"` (a folder of finished files). `"ghost"` and `"wordpress"` come in a later version; until then such a server is
+    /// The kind of the source: `"generic"` (any server; its responses say what may be stored, RFC 9111), `"blog"` (a folder of Markdown), or
+    /// `"static"` (a folder of finished files). `"ghost"` and `"wordpress"` come in a later version; until then, such a server is
     /// `"generic"`.
     ///
     /// Default: none; it follows from the source. Flag: `--kind`. Environment: `SEAWALL_KIND`.
     pub kind: Given<Kind>,
 
-    /// Names whose visitors are sent to the name of the site, such as `["www.example.org"]`: with 301 (308 for what is not GET or HEAD), path and
-    /// query kept. They get certificates as the site's own name does. Needs a name to send them to: `--domain`, or `hosts` of a `[[site]]`, which
-    /// has a `redirect_from` of its own.
+    /// Names whose visitors are sent to the name of the site, such as `["www.example.org"]`. GET and HEAD are answered with 301, other
+    /// methods with 308; path and query are kept. The names get certificates, as the site's own name does. The site needs a name of its
+    /// own: `--domain`, or `hosts` in a `[[site]]`, which has its own `redirect_from`.
     ///
     /// Default: `[]`. Flag: `--redirect-from`, repeatable. Environment: `SEAWALL_REDIRECT_FROM`, separated by commas.
     pub redirect_from: Listed<HostPattern>,
@@ -104,13 +105,13 @@ pub struct Server {
     /// Default: `"127.0.0.1:9180"`. Flag: `--admin`. Environment: `SEAWALL_ADMIN`.
     pub admin: Given<AdminAddress>,
 
-    /// The file that holds the secret for the admin API; made at the first start, readable by its owner alone.
+    /// The file with the secret for the admin API. Seawall makes it at the first start; only its owner can read it.
     ///
     /// Default: none; then it is `seawall/admin-token` in the XDG state folder (`$XDG_STATE_HOME`, or `~/.local/state`), and
     /// `/var/lib/seawall/admin-token` for a user without a home.
     pub admin_token_file: Given<String>,
 
-    /// The number of threads that serve; 1 to 1024. Each has its own event loop and its own connections to the origin.
+    /// The number of threads that serve; 1 to 1024. Each thread has its own event loop and its own connections to the origin.
     ///
     /// Default: none; then one for each processor core. Flag: `--workers`. Environment: `SEAWALL_WORKERS`.
     pub workers: Given<Count>,
@@ -141,22 +142,22 @@ pub struct Server {
     /// Default: `[]`. Flag: `--trusted-proxies`, separated by commas. Environment: `SEAWALL_TRUSTED_PROXIES`.
     pub trusted_proxies: Listed<TrustedProxy>,
 
-    /// Further fields in which the proxies of `trusted_proxies` may say something that decides over the page, such as `"X-Forwarded-Prefix"`,
-    /// `"X-Forwarded-Port"` or `"CF-IPCountry"`. They go to the origin and are part of the cache key, so each value has pages of its own. They
-    /// are removed from everybody else's requests. Without this setting, Seawall believes what a trusted proxy says about the client's address and
-    /// scheme, and removes fields such as `X-Forwarded-*` and `X-Original-URL` from its requests too: most proxies pass on whatever their clients
-    /// invent. Name only what your proxy sets itself, on every request.
+    /// Further fields from the proxies in `trusted_proxies` that decide what the page looks like, such as `"X-Forwarded-Prefix"`,
+    /// `"X-Forwarded-Port"` or `"CF-IPCountry"`. They go to the origin and are part of the cache key, so each value has pages of its own.
+    /// They are removed from everybody else's requests. Without this setting, Seawall believes what a trusted proxy says about the client's
+    /// address and scheme, and removes fields such as `X-Forwarded-*` and `X-Original-URL` from its requests too: most proxies pass on
+    /// whatever their clients invent. Name only what your proxy sets itself, on every request.
     ///
     /// Default: `[]`.
     pub trusted_fields: Listed<TrustedField>,
 
-    /// A path that Seawall answers with 200 on the addresses of visitors, for every host and without asking the origin. For platforms and
-    /// load balancers that check there. No page of a site can have this path. The admin API has `/healthz`.
+    /// A path that Seawall answers with 200 on the addresses of visitors, for every host and without asking the origin. Platforms and load
+    /// balancers can check it. No page of a site can have this path. The admin API has `/healthz`.
     ///
     /// Default: none.
     pub health_path: Given<PurgePath>,
 
-    /// How long responses in progress may go on after the signal to stop; up to one hour. `"0s"` cuts them at once.
+    /// How long responses in progress may take after the signal to stop; up to one hour. `"0s"` ends them at once.
     ///
     /// Default: `"30s"`.
     pub shutdown_timeout: Given<Period>,
@@ -164,8 +165,8 @@ pub struct Server {
 
 /// `[tls]` and `[site.tls]`: HTTPS.
 ///
-/// TLS 1.2 and 1.3, HTTP/1.1 and HTTP/2, with certificates in files. Seawall checks the files every few seconds, and uses a changed pair
-/// without a restart once both files fit together. Each certificate is used for the names in it.
+/// Seawall speaks TLS 1.2 and 1.3 with HTTP/1.1 and HTTP/2. This section has certificates in files. Seawall checks the files every few
+/// seconds, and uses a changed pair without a restart once both files fit together. Each certificate is used for the names in it.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tls {
@@ -175,22 +176,22 @@ pub struct Tls {
     /// Environment: `SEAWALL_TLS_LISTEN`, separated by commas.
     pub listen: Listed<Listen>,
 
-    /// The certificate and those that lead to a root (PEM, the server's own first), such as `fullchain.pem`; ECDSA or RSA. The one in
-    /// `[tls]` is also used for clients that ask for no name or an unknown one; without it, they are refused.
+    /// The certificate and those that lead to a root, such as `fullchain.pem` (PEM, the server's own certificate first; ECDSA or RSA). The
+    /// certificate in `[tls]` is also used for clients that ask for no name or an unknown one; without it, they are refused.
     ///
     /// Default: none. Flag: `--tls-cert`. Environment: `SEAWALL_TLS_CERT`.
     pub cert: Given<String>,
 
-    /// Its key (PEM, without a password).
+    /// The key of the certificate (PEM, without a password).
     ///
     /// Default: none; then it is in the file of `cert`. Flag: `--tls-key`. Environment: `SEAWALL_TLS_KEY`.
     pub key: Given<String>,
 }
 
-/// `[acme]`: certificates that come by themselves.
+/// `[acme]`: certificates that Seawall gets by itself.
 ///
-/// If Seawall speaks TLS, it gets a certificate for each host of each site and renews it: by ACME (RFC 8555) from Let's Encrypt, or, for
-/// local names (`localhost`, `nas.local`, `192.168.1.2`), from a root of this machine's own. By using Let's Encrypt you accept its terms of
+/// If Seawall speaks TLS, it gets a certificate for each host of each site and renews it. It uses ACME (RFC 8555) with Let's Encrypt, or,
+/// for local names (`localhost`, `nas.local`, `192.168.1.2`), a root of this machine's own. By using Let's Encrypt you accept its terms of
 /// service. The names must lead to this machine, and ports 80 and 443 must be reachable from outside; `seawall check --acme` says what is
 /// wrong. Until there is a certificate, a site is served over plain HTTP.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -218,8 +219,8 @@ pub struct Acme {
     pub profile: Given<String>,
 
     /// The folder for account, keys and certificates; only Seawall's user may read it. Keep it over restarts and in containers: an
-    /// installation that orders new certificates at each start is soon refused for a week. Several Seawalls may share the folder; one of
-    /// them orders.
+    /// installation that orders new certificates at each start is soon refused for a week. Several Seawalls may share the folder; only one
+    /// of them orders.
     ///
     /// Default: none; then it is `seawall/acme` in the XDG state folder (`$XDG_STATE_HOME`, or `~/.local/state`), and `/var/lib/seawall/acme`
     /// for a user without a home.
@@ -270,45 +271,46 @@ pub struct Acme {
     pub ask: Given<String>,
 }
 
-/// `[limits]`: what one client, and all of them together, may take.
+/// `[limits]`: limits for one client, and for all of them together.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Open connections of clients, all listeners together; 1 to 1000000. One more is answered with 503 and closed. Worst case in
-    /// memory: this times `header_bytes` (625 MiB with the defaults), if every client fills its head and sends no more until
+    /// The number of open connections of clients, on all listeners together; 1 to 1000000. A further one is answered with 503 and closed.
+    /// Worst case in memory: this times `header_bytes` (625 MiB with the defaults), if every client fills its head and sends no more until
     /// `header_timeout` ends it.
     ///
     /// Default: `20000`.
     pub connections: Given<Count>,
 
-    /// Open connections from one address (IPv6: one /64), at most `connections`. Loopback and `trusted_proxies` are exempt: behind them
-    /// are many people. Worst case for one address: this times `header_bytes` (8 MiB with the defaults).
+    /// The number of open connections from one address (IPv6: one /64), at most `connections`. Loopback and `trusted_proxies` are exempt,
+    /// because many people are behind them. Worst case for one address: this times `header_bytes` (8 MiB with the defaults).
     ///
     /// Default: `256`, or `connections` where that is less.
     pub connections_per_address: Given<Count>,
 
-    /// Size of a request's head: request line and fields; 1KiB to 1MiB. A larger one is answered with 431 (RFC 6585 §5).
+    /// The largest head of a request (request line and fields); 1KiB to 1MiB. A larger one is answered with 431 (RFC 6585 §5).
     ///
     /// Default: `"32KiB"`.
     pub header_bytes: Given<ByteSize>,
 
-    /// Number of fields in a request's head; 8 to 256. More are answered with 431.
+    /// The largest number of fields in a request's head; 8 to 256. A request with more is answered with 431.
     ///
     /// Default: `100`.
     pub header_fields: Given<Count>,
 
-    /// Size of the request target (path and query); 256 bytes up to `header_bytes`. A longer one is answered with 414 (RFC 9110 §15.5.15).
+    /// The largest request target (path and query); 256 bytes up to `header_bytes`. A longer one is answered with 414 (RFC 9110 §15.5.15).
     ///
     /// Default: `"8KiB"`, or `header_bytes` where that is less.
     pub target_bytes: Given<ByteSize>,
 
-    /// Size of a request's body, such as an upload; 1 byte to 1TiB. A larger one is answered with 413. Bodies are passed on in pieces
+    /// The largest body of a request, such as an upload; 1 byte to 1TiB. A larger one is answered with 413. Bodies are passed on in pieces
     /// and never kept whole, so this costs no memory.
     ///
     /// Default: `"1GiB"`.
     pub body_bytes: Given<ByteSize>,
 
-    /// From the first byte of a request's head to its last; 1ms to 1h. With TLS, a handshake may take as long before it.
+    /// The longest time from the first byte of a request's head to its last; 1ms to 1h. With TLS, the handshake before it may take as long
+    /// again.
     ///
     /// Default: `"10s"`.
     pub header_timeout: Given<Period>,
@@ -347,7 +349,7 @@ pub struct Log {
 
 /// `[cache]` and `[site.cache]`: what is stored, and for how long.
 ///
-/// A site uses every key of `[cache]` that it does not set itself in `[site.cache]`. Its lists replace those of `[cache]`.
+/// For a key that `[site.cache]` does not set, the value in `[cache]` counts. Its lists replace those of `[cache]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Cache {
@@ -357,17 +359,17 @@ pub struct Cache {
     /// Default: `"256MiB"`. Flag: `--memory`. Environment: `SEAWALL_MEMORY`.
     pub memory: Given<ByteSize>,
 
-    /// The folder for stored responses, so that they survive a restart. It must be empty, or a cache of Seawall. Two running Seawalls
-    /// cannot share a folder: the second one keeps its pages in memory only, and says so. A relative folder is looked for beside the file.
-    /// Only in `[cache]`, and only used if a source is a server: folders are on a disk already.
+    /// The folder for stored responses, so that they survive a restart. It must be empty, or already be a cache of Seawall. Two running
+    /// Seawalls cannot share a folder: the second one keeps its pages in memory only, and says so. A relative folder is looked for beside
+    /// the file. Only in `[cache]`, and only used if a source is a server: folders are on a disk already.
     ///
     /// Default: none; then it is `seawall` in the XDG cache folder (`$XDG_CACHE_HOME`, or `~/.cache`), and for a user without a home
     /// nothing is kept on disk. Flag: `--cache-dir`. Environment: `SEAWALL_CACHE_DIR`.
     pub dir: Given<String>,
 
-    /// Disk space for stored responses, all sites together; 16MiB to 16TiB, or `"0"` to keep them in memory alone. When it is used up or
-    /// the disk is full, the least wanted responses are removed. Worst case in memory: 27 MB for the list of at most 250000 files, and 64
-    /// MiB for responses that wait to be written. Only in `[cache]`.
+    /// Disk space for stored responses, all sites together; 16MiB to 16TiB, or `"0"` to keep them in memory alone. When this space is used
+    /// up or the disk is full, the responses that are wanted least are removed. Worst case in memory: 27 MB for the list of at most 250000
+    /// files, and 64 MiB for responses that wait to be written. Only in `[cache]`.
     ///
     /// Default: `"4GiB"`.
     pub disk: Given<ByteSize>,
@@ -386,9 +388,9 @@ pub struct Cache {
     /// client takes 128KiB of memory, and one that arrives 1MiB.
     pub disk_object_max: Given<ByteSize>,
 
-    /// Keep stored responses fresh for this long, whatever lifetime the origin gave; 1ms to 365d. Browsers are still told the origin's own
-    /// lifetime. Responses that the origin forbids to store are not stored, and for requests with cookies the origin's own lifetime counts.
-    /// A purge ends it early, and so does a change in a folder.
+    /// How long stored responses are kept fresh, whatever lifetime the origin gave; 1ms to 365d. Browsers are still told the origin's own
+    /// lifetime. Responses that the origin forbids to store are still not stored. For requests with cookies, the origin's own lifetime
+    /// counts. A purge ends this time early, and so does a change in a folder.
     ///
     /// Default: none; the response's own lifetime counts. What is in a folder is fresh until that changes. Flag: `--hold`. Environment: `SEAWALL_HOLD`.
     pub hold: Given<Period>,
@@ -426,7 +428,7 @@ pub struct Cache {
     pub keep_query: Listed<NamePattern>,
 
     /// Whether Seawall obeys `Cache-Control: no-cache`, `max-age=0` and similar directives of clients (RFC 9111 §5.2.1). With `false`,
-    /// clients cannot send requests past the cache.
+    /// clients cannot get past the cache.
     ///
     /// Default: `true`; for a folder `false`, as there is nobody to ask.
     pub honour_request_directives: Given<bool>,
@@ -457,7 +459,7 @@ pub struct Cache {
 
 /// `[origin]` and `[site.origin]`: how the server behind the cache is treated.
 ///
-/// A site uses every key of `[origin]` that it does not set itself in `[site.origin]`. Only for sources that are servers.
+/// For a key that `[site.origin]` does not set, the value in `[origin]` counts. Only for sources that are servers.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Origin {
@@ -538,8 +540,8 @@ pub struct Blog {
 
 /// `[static]` and `[site.static]`: for a folder of finished files.
 ///
-/// [static.md](static.md) says what such a folder can contain: `_redirects`, `_headers` and its own error pages. A site uses every key of
-/// `[static]` that it does not set itself in `[site.static]`.
+/// [static.md](static.md) says what such a folder can contain: `_redirects`, `_headers` and its own error pages. For a key that
+/// `[site.static]` does not set, the value in `[static]` counts.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Static {
@@ -556,15 +558,15 @@ pub struct Static {
     pub fallback: Given<String>,
 }
 
-/// `[https]` and `[site.https]`: what is done so that visitors use https.
+/// `[https]` and `[site.https]`: sending visitors to https.
 ///
-/// A site uses every key of `[https]` that it does not set itself in `[site.https]`.
+/// For a key that `[site.https]` does not set, the value in `[https]` counts.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Https {
-    /// Send visitors who come over plain http to https: GET and HEAD with 301, everything else with 308. If another server in front ends
-    /// TLS, such as the router of a platform, it must be in `trusted_proxies` and say `X-Forwarded-Proto: http`. A request without that
-    /// field is served as it came, so that there is never a loop. `/.well-known/acme-challenge/` is never redirected.
+    /// Whether visitors who come over plain http are sent to https: GET and HEAD with 301, everything else with 308. If another server in
+    /// front ends TLS, such as the router of a platform, it must be in `trusted_proxies` and say `X-Forwarded-Proto: http`. A request
+    /// without that field is served as it came, so that there is never a loop. `/.well-known/acme-challenge/` is never redirected.
     ///
     /// Default: `false`; with `--domain`, `true` for each name as soon as there is a certificate for it. Flag: `--https-redirect`, for all
     /// sites. Environment: `SEAWALL_HTTPS_REDIRECT`.
@@ -589,14 +591,14 @@ pub struct Https {
     pub hsts_preload: Given<bool>,
 }
 
-/// `[headers]` and `[site.headers]`: fields that are added to the origin's responses, and taken from them.
+/// `[headers]` and `[site.headers]`: fields to add to the origin's responses, and to remove from them.
 ///
-/// A site uses every key of `[headers]` that it does not set itself in `[site.headers]`. Its lists replace those of `[headers]`. A change
-/// counts for the next response: it purges what is stored for the site.
+/// For a key that `[site.headers]` does not set, the value in `[headers]` counts. Its lists replace those of `[headers]`. A change counts
+/// for the next response: it purges what is stored for the site.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Headers {
-    /// Whether responses get the usual security fields: `X-Content-Type-Options: nosniff`, and, on documents (HTML, SVG, XML),
+    /// Whether responses get the usual security fields: `X-Content-Type-Options: nosniff`, and, on documents (HTML, SVG, XML) only,
     /// `Referrer-Policy: strict-origin-when-cross-origin` and `X-Frame-Options: SAMEORIGIN`. A field that the origin sends is never
     /// overridden.
     ///
@@ -620,8 +622,7 @@ pub struct Headers {
 ///
 /// Protected pages are cached, and served to everybody who has a password; for browsers and other caches they are marked `private`. After
 /// ten wrong passwords, an address must wait six seconds for each further attempt. Without https, others can read the password on its way:
-/// set `redirect` in `[https]` too. A site uses every key of `[auth]` that it does not set itself in `[site.auth]`; `paths = []` opens the
-/// site.
+/// set `redirect` in `[https]` too. For a key that `[site.auth]` does not set, the value in `[auth]` counts; `paths = []` opens the site.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Auth {
@@ -652,8 +653,8 @@ pub struct Auth {
 /// `[compress]` and `[site.compress]`: gzip, Brotli and Zstandard.
 ///
 /// Stored responses are compressed once, by threads that no reader waits for. Each reader gets the smallest form that exists and that their
-/// browser accepts. The origin is asked for the uncompressed page. A site uses every key of `[compress]` that it does not set itself in
-/// `[site.compress]`. Its lists replace those of `[compress]`.
+/// browser accepts. The origin is asked for the uncompressed page. For a key that `[site.compress]` does not set, the value in `[compress]`
+/// counts. Its lists replace those of `[compress]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Compress {
@@ -720,7 +721,7 @@ pub struct Purge {
     pub path: Given<PurgePath>,
 }
 
-/// `[refill]`: what comes back by itself after a soft purge.
+/// `[refill]`: fetching pages again after a soft purge.
 ///
 /// A soft purge marks pages stale. A second later, Seawall begins to fetch the pages again that are read most. Meanwhile, readers still get
 /// the old ones.
@@ -734,12 +735,12 @@ pub struct Refill {
     pub concurrency: Given<Count>,
 }
 
-/// `[[route]]` and `[[site.route]]`: a part of a site that another server answers for.
+/// `[[route]]` and `[[site.route]]`: a part of a site for which another server answers.
 ///
-/// Repeat it for each part; `[[route]]` goes with the short form, `[[site.route]]` with a `[[site]]`. The longest `path` that covers a request
-/// counts. The pages of a part are cached, purged, and protected as those of the site are; what its server sets, such as a lifetime, is obeyed as
-/// for any server, also where the site itself is a folder. `[route.origin]` and `[site.route.origin]` have the keys of `[origin]`, and what is not
-/// set there comes from `[origin]`.
+/// Repeat it for each part: `[[route]]` with the short form, `[[site.route]]` with a `[[site]]`. If several paths cover a request, the
+/// longest one counts. The pages of a part are cached, purged and protected as the site's other pages are. Its server's own settings, such
+/// as a lifetime, count as for any server, even if the site itself is a folder. `[route.origin]` and `[site.route.origin]` have the keys of
+/// `[origin]`; a key that is not set there comes from `[origin]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Route {
@@ -749,13 +750,13 @@ pub struct Route {
     /// Default: none; required. Flag: `--route`, repeatable, as `/api=http://127.0.0.1:3000`. Environment: `SEAWALL_ROUTE`, separated by commas.
     pub path: Given<RoutePath>,
 
-    /// The address of the server, as in `source` at the top.
+    /// The address of the server. It takes the same addresses as `source` at the top.
     ///
     /// Default: none; required.
     pub source: Given<OriginAddress>,
 
-    /// Whether the server is asked for what follows `path`: for `/x` instead of `/api/x`. It is told with `X-Forwarded-Prefix`; the links and redirects
-    /// that it sends are passed on as they are.
+    /// Whether Seawall removes `path` from the request to the server: it then asks for `/x` instead of `/api/x`. `X-Forwarded-Prefix` tells
+    /// the server. Its links and redirects are passed on unchanged.
     ///
     /// Default: `false`.
     pub strip_prefix: Given<bool>,
@@ -771,27 +772,27 @@ pub struct Route {
 
 /// `[[site]]`: one of several sites.
 ///
-/// Repeat it for each site; excludes `source` at the top. A request for a host that no site has is answered with 421.
+/// Repeat it for each site. It cannot be combined with `source` at the top. A request for a host that no site has is answered with 421.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Site {
-    /// The host names that the site answers for. `"*.example.org"` is every name below example.org, but not example.org itself; an exact
-    /// name takes precedence.
+    /// The host names of the site. `"*.example.org"` stands for every name below example.org, but not example.org itself; an exact name
+    /// takes precedence.
     ///
     /// Default: none; a single `[[site]]` may leave it out, and answers for every host.
     pub hosts: Listed<HostPattern>,
 
-    /// As `source` at the top.
+    /// The source of this site. It takes the same values as `source` at the top.
     ///
     /// Default: none; required.
     pub source: Given<String>,
 
-    /// As `kind` at the top.
+    /// The kind of this site's source. It takes the same values as `kind` at the top.
     ///
     /// Default: none; it follows from the source.
     pub kind: Given<Kind>,
 
-    /// Names whose visitors are sent to the first of `hosts` that is a whole name, as `redirect_from` at the top.
+    /// Names whose visitors are sent to the first of `hosts` that is not a pattern. See `redirect_from` at the top.
     ///
     /// Default: `[]`.
     pub redirect_from: Listed<HostPattern>,

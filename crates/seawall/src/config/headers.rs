@@ -14,14 +14,14 @@ use super::{
     units::Period,
 };
 
-/// Fields in `set` or `remove`: whoever needs more writes them in the origin.
+/// The largest number of fields in `set` or `remove`. Whoever needs more writes them in the origin.
 const FIELDS_MAX: usize = 32;
 const HSTS_MAX: Period = seconds(730 * 86_400);
-/// What the keepers of the browsers' list ask for.
+/// The shortest `hsts` that the list of the browser makers accepts.
 const PRELOAD_MIN: Period = seconds(365 * 86_400);
 
-/// Fields that tell where a message ends, or what a cache may do with it, or that we write ourselves: neither can be set or removed, or what
-/// is stored would not be what the origin said.
+/// Fields that can be neither set nor removed: those that say where a message ends or what a cache may do with it, and those that Seawall
+/// writes. Otherwise, stored responses would not be what the origin said.
 const FIXED: [&str; 29] = [
     "accept-ranges",
     "age",
@@ -54,7 +54,7 @@ const FIXED: [&str; 29] = [
     "x-cache",
 ];
 
-/// A field to add: its name, a colon, its value.
+/// A field to add: its name, a colon and its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldLine(pub HeaderName, pub HeaderValue);
 
@@ -64,14 +64,14 @@ impl FromStr for FieldLine {
     fn from_str(text: &str) -> Result<Self, Mistake> {
         let mistake = || {
             Mistake::new(
-                format!("\"{text}\" is no field"),
+                format!("\"{text}\" is not a field"),
                 "write its name, a colon and its value, such as \"Permissions-Policy: camera=()\"",
             )
         };
         let (name, value) = text.split_once(':').ok_or_else(mistake)?;
         let FieldName(name) = name.trim().parse()?;
         if name == header::STRICT_TRANSPORT_SECURITY {
-            return Err(Mistake::new("Strict-Transport-Security is sent over https alone", "write hsts = \"365d\" in [https] instead"));
+            return Err(Mistake::new("Strict-Transport-Security is sent over https only", "write hsts = \"365d\" in [https] instead"));
         }
         let value = value.trim();
         let value = HeaderValue::from_str(value).ok().filter(|_| !value.is_empty() && value.is_ascii()).ok_or_else(mistake)?;
@@ -88,7 +88,7 @@ impl FromStr for FieldName {
 
     fn from_str(text: &str) -> Result<Self, Mistake> {
         let name = text.parse::<HeaderName>().map_err(|_| {
-            let mistake = Mistake::new(format!("\"{text}\" is no name of a field"), "write a name such as \"X-Powered-By\"");
+            let mistake = Mistake::new(format!("\"{text}\" is not the name of a field"), "write a name such as \"X-Powered-By\"");
             match text.split_once(':') {
                 Some((name, _)) if name.trim().parse::<HeaderName>().is_ok() => mistake.meant(name.trim()),
                 _ => mistake,
@@ -97,7 +97,7 @@ impl FromStr for FieldName {
         if FIXED.contains(&name.as_str()) {
             let remedy = match name.as_str() {
                 "cache-control" | "expires" | "pragma" => "let the origin say it; how long Seawall itself keeps a page is hold in [cache]",
-                _ => "leave it out: it is the origin's word, or Seawall's own",
+                _ => "leave it out: only the origin, or Seawall itself, sets this field",
             };
             return Err(Mistake::new(format!("{text} cannot be changed here: what is stored rests on it"), remedy));
         }
@@ -128,7 +128,7 @@ impl Resolver<'_> {
         Headers { remove, set, set_on_documents, hsts }
     }
 
-    /// A list in which no name stands twice.
+    /// Returns a list in which no name occurs twice.
     fn fields<T: Clone>(&mut self, key: &str, list: Option<&Spanned<Vec<Spanned<T>>>>, name: impl Fn(&T) -> HeaderName) -> Vec<T> {
         let Some(list) = list else { return Vec::new() };
         if list.get_ref().len() > FIELDS_MAX {
@@ -138,7 +138,7 @@ impl Resolver<'_> {
         for (at, item) in list.get_ref().iter().enumerate() {
             let this = name(item.get_ref());
             if list.get_ref()[..at].iter().any(|before| name(before.get_ref()) == this) {
-                self.wrong_at(Mistake::new(format!("{this} stands twice in {key}"), "write it once, with all its values"), item.span());
+                self.wrong_at(Mistake::new(format!("{this} is in {key} twice"), "write it once, with all its values"), item.span());
             }
         }
         list.get_ref().iter().map(|item| item.get_ref().clone()).collect()
@@ -160,7 +160,7 @@ impl Resolver<'_> {
         let period = self.within("hsts", Some(period), seconds(0), seconds(0)..=HSTS_MAX);
         if let Some(span) = preload.clone().filter(|_| period < PRELOAD_MIN || subdomains.is_none()) {
             let remedy = "write hsts = \"365d\" or more and hsts_subdomains = true, or leave hsts_preload out";
-            self.wrong_at(Mistake::new("no browser takes this site into its list as it is", remedy), span);
+            self.wrong_at(Mistake::new("browser makers do not accept this site into their list as it is", remedy), span);
         }
         let mut value = format!("max-age={}", period.0.as_secs());
         for (said, directive) in [(subdomains, "; includeSubDomains"), (preload, "; preload")] {

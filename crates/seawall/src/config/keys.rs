@@ -5,7 +5,7 @@
 
 use super::{error::Mistake, suggest::closest};
 
-/// Sections in the order of the manual; the first is the top of the file.
+/// The sections in the order of the manual. The first one is the top of the file.
 pub(super) const SECTIONS: [(&str, &[&str]); 18] = [
     (
         "",
@@ -148,7 +148,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 18] = [
     ),
 ];
 
-/// What other programs, and other spellings, call our keys.
+/// Names of keys in other programs and other spellings, each with the key of ours.
 const OTHER_NAMES: [(&str, &str, &str); 61] = [
     ("autoindex", "static", "listing"),
     ("browse", "static", "listing"),
@@ -213,15 +213,15 @@ const OTHER_NAMES: [(&str, &str, &str); 61] = [
     ("honor_request_directives", "cache", "honour_request_directives"),
 ];
 
-/// The mistake of writing `key` in the section at `path` (empty: the top of the file).
+/// Describes the mistake of an unknown `key` in the section at `path` (empty: the top of the file).
 pub(super) fn unknown_key(key: &str, path: &[&str]) -> Mistake {
     let section = path.last().copied().unwrap_or_default();
     let here = match path {
-        [] => "is no key at the top of the file".to_owned(),
-        ["site"] => "is no key of [[site]]".to_owned(),
-        ["route"] => "is no key of [[route]]".to_owned(),
-        ["site", "route"] => "is no key of [[site.route]]".to_owned(),
-        path => format!("is no key of [{}]", path.join(".")),
+        [] => "is not a key at the top of the file".to_owned(),
+        ["site"] => "is not a key of [[site]]".to_owned(),
+        ["route"] => "is not a key of [[route]]".to_owned(),
+        ["site", "route"] => "is not a key of [[site.route]]".to_owned(),
+        path => format!("is not a key of [{}]", path.join(".")),
     };
     let own = SECTIONS.iter().find(|(name, _)| *name == section).map_or(&[] as &[&str], |(_, keys)| keys);
     let remedy = match section {

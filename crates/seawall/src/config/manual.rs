@@ -2,7 +2,7 @@
 
 use super::{file::File, keys::SECTIONS};
 
-/// A struct of `file.rs`: its comment and its keys.
+/// A struct of `file.rs` with its comment and its keys.
 pub(super) struct Section {
     pub(super) name: &'static str,
     text: Vec<&'static str>,
@@ -16,14 +16,14 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// The documented default as it would be written in the file, or none.
+    /// Returns the documented default as it would be written in the file, or `None`.
     pub(super) fn default(&self) -> Option<&'static str> {
         let (_, default) = self.text.iter().find_map(|line| line.split_once("Default: ")).expect("every key names its default");
         default.strip_prefix('`').map(|quoted| quoted.split('`').next().expect("a closing quote"))
     }
 }
 
-/// The sections of `file.rs`, in its order.
+/// Returns the sections of `file.rs`, in its order.
 pub(super) fn sections() -> Vec<Section> {
     const NAMES: [(&str, &str); 18] = [
         ("File", ""),
@@ -68,11 +68,23 @@ pub(super) fn sections() -> Vec<Section> {
 const HEAD: &str = "\
 # Configuration
 
-`seawall serve SOURCE` needs no file. Write a `seawall.toml` when you want to change something; start with one of the [examples](../examples), and check it with
-`seawall check`, which shows every error with its line and what to do about it.
+`seawall serve SOURCE` needs no file. Write a `seawall.toml` when you want to change something. Start with one of the [examples](../examples), and check
+your file with `seawall check`: it shows every error with its line and what to do about it.
 
-Without `--config` and SOURCE, `./seawall.toml` is read if there is one. Flags go before environment variables, these before the file, the file before the
-defaults. An empty variable counts as absent. Relative paths in the file begin at the file's folder.
+| you want to | section |
+|---|---|
+| say what is served | [the top of the file](#the-top-of-the-file), [`[[site]]`](#site-one-of-several-sites), [`[[route]]`](#route-and-siteroute-a-part-of-a-site-for-which-another-server-answers) |
+| choose addresses and ports | [`[server]`](#server-where-to-listen-and-the-process-itself) |
+| use HTTPS | [`[tls]`](#tls-and-sitetls-https), [`[acme]`](#acme-certificates-that-seawall-gets-by-itself), [`[https]`](#https-and-sitehttps-sending-visitors-to-https) |
+| decide what is stored, and for how long | [`[cache]`](#cache-and-sitecache-what-is-stored-and-for-how-long), [`[compress]`](#compress-and-sitecompress-gzip-brotli-and-zstandard) |
+| let a plugin purge | [`[purge]`](#purge-purge-requests-on-the-sites-own-addresses), [`[refill]`](#refill-fetching-pages-again-after-a-soft-purge) |
+| protect your server | [`[origin]`](#origin-and-siteorigin-how-the-server-behind-the-cache-is-treated), [`[limits]`](#limits-limits-for-one-client-and-for-all-of-them-together) |
+| serve a folder or a blog | [`[static]`](#static-and-sitestatic-for-a-folder-of-finished-files), [`[blog]`](#blog-and-siteblog-for-a-folder-of-markdown) |
+| ask for a password, add fields | [`[auth]`](#auth-and-siteauth-a-password-for-a-site-or-for-parts-of-it-http-basic-rfc-7617), [`[headers]`](#headers-and-siteheaders-fields-to-add-to-the-origins-responses-and-to-remove-from-them) |
+| write an access log | [`[log]`](#log-the-access-log) |
+
+Without `--config` and SOURCE, Seawall reads `./seawall.toml` if it exists. A flag overrides its environment variable, both override the file, and the file
+overrides the default. An empty variable counts as absent. Relative paths in the file begin at the file's folder.
 
 - Sizes are whole numbers with a unit: `\"64KiB\"`, `\"16MiB\"`, `\"1GiB\"` (powers of 1024), `\"10MB\"` (powers of 1000), or bare bytes: `1048576`.
 - Durations are whole numbers with one unit: `\"250ms\"`, `\"30s\"`, `\"5m\"`, `\"2h\"`, `\"7d\"`.
@@ -80,7 +92,7 @@ defaults. An empty variable counts as absent. Relative paths in the file begin a
 
 ";
 
-/// The whole of `doc/configuration.md`.
+/// Writes the whole of `doc/configuration.md`.
 fn manual() -> String {
     let mut page = HEAD.to_owned();
     for section in sections() {

@@ -45,10 +45,10 @@ use self::{
 };
 use crate::cli::{Access, Serve};
 
-/// The file that is read when none is named.
+/// The file that is read if none is named.
 pub const DEFAULT_FILE: &str = "seawall.toml";
 
-/// What `seawall serve` means, given its flags and the environment.
+/// Reads the settings of `seawall serve` from its flags, the environment and the file.
 ///
 /// # Errors
 /// Every error in file, flags and environment, the file's first.
@@ -56,7 +56,7 @@ pub fn load(flags: &Serve, env: impl Fn(&str) -> Option<String>) -> Result<Setti
     load_in(Path::new(""), flags, env)
 }
 
-/// What the file at `path` means by itself.
+/// Reads the settings in the file at `path`, without flags and environment.
 ///
 /// # Errors
 /// Every error in it.
@@ -64,17 +64,17 @@ pub fn check(path: &Path) -> Result<Settings, ConfigErrors> {
     load(&Serve { config: Some(path.to_owned()), ..Serve::default() }, |_| None)
 }
 
-/// How to reach the admin API of a running Seawall.
+/// Address and token of the admin API of a running Seawall.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdminAccess {
-    /// Where it listens.
+    /// The address on which it listens.
     pub address: SocketAddr,
-    /// Where its token is kept.
+    /// The file of its token.
     pub token_file: PathBuf,
 }
 
-/// How `seawall purge` and its like reach the admin API: flags, then the environment, then the server's file, then defaults. The rest of the file
-/// may be wrong.
+/// Finds the admin API for `seawall purge` and similar commands: by flags, then the environment, then the server's file, then defaults.
+/// Other parts of the file may be wrong.
 ///
 /// # Errors
 /// When one of the values is wrong, the file cannot be read, or the admin API is off.
@@ -133,7 +133,7 @@ fn admin_access_in(folder: &Path, flags: &Access, env: impl Fn(&str) -> Option<S
     }
 }
 
-/// The file that was named; or, if that is wanted and it exists, the default one.
+/// Returns the file that was named. If none was and `default_is_wanted`, returns the default file if it exists.
 fn find_document(
     folder: &Path,
     flag: Option<&Path>,

@@ -12,14 +12,14 @@ use super::{
 };
 use crate::cli::Serve;
 
-/// A value and where it was said.
+/// A value and the place where it was written.
 #[derive(Clone, Debug)]
 pub(super) struct Said<T> {
     pub(super) value: T,
     pub(super) place: Place,
 }
 
-/// Everything that can be said outside the file.
+/// The settings that flags and variables can set.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Overrides {
     pub(super) source: Option<Said<String>>,
@@ -83,7 +83,7 @@ impl<E: Fn(&str) -> Option<String>> Sayings<'_, E> {
         Some(Said { value: value.clone(), place: Place::Environment(variable, value) })
     }
 
-    /// An empty variable is an absent one: compose files and unit files cannot leave one out conditionally.
+    /// Reads a variable. An empty variable counts as absent, because Compose files and unit files cannot leave one out conditionally.
     fn variable(&self, name: &str) -> Option<String> {
         (self.env)(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
     }
@@ -140,7 +140,7 @@ impl<E: Fn(&str) -> Option<String>> Sayings<'_, E> {
         match port.parse::<u16>() {
             Ok(port) if port > 0 => vec![Said { value: Listen::Tcp(([0, 0, 0, 0], port).into()), place }],
             _ => {
-                self.errors.push(Mistake::new(format!("\"{port}\" is no port"), "a port is a number from 1 to 65535").at(place));
+                self.errors.push(Mistake::new(format!("\"{port}\" is not a port"), "a port is a number from 1 to 65535").at(place));
                 Vec::new()
             }
         }

@@ -23,7 +23,7 @@ impl FromStr for PurgeSource {
     fn from_str(text: &str) -> Result<Self, Mistake> {
         let mistake = || {
             Mistake::new(
-                format!("\"{text}\" is no network"),
+                format!("\"{text}\" is not a network"),
                 "write an address such as \"192.0.2.7\", or one with the length of its prefix, such as \"192.0.2.0/24\"",
             )
         };
@@ -50,7 +50,8 @@ impl FromStr for PurgePath {
     type Err = Mistake;
 
     fn from_str(text: &str) -> Result<Self, Mistake> {
-        let mistake = || Mistake::new(format!("\"{text}\" is no path for purge requests"), "write it as the plugin sends it: \"/purge\"");
+        let mistake =
+            || Mistake::new(format!("\"{text}\" is not a path for purge requests"), "write it as the plugin sends it: \"/purge\"");
         let path = text.trim_end_matches('/');
         let is_plain = |segment: &str| {
             !matches!(segment, "" | "." | "..") && segment.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~".contains(&b))

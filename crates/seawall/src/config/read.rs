@@ -17,13 +17,13 @@ use super::{
     keys::unknown_key,
 };
 
-/// Faults reported for one file; also bounds the work, as each costs one more reading.
+/// The largest number of faults that are reported for one file. It also bounds the work, because each fault costs one more reading.
 const FAULTS_MAX: usize = 50;
 
-/// A configuration file is written by hand; 1 MiB of it is a mistake, such as a wrong path.
+/// The largest size of a configuration file. People write it by hand; 1 MiB is a mistake, such as a wrong path.
 pub(super) const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// What could be read of `document`, and every fault in the order of the text.
+/// Reads everything of `document` that is readable, and returns every fault in the order of the text.
 pub(super) fn read(document: &Document) -> (File, Vec<ConfigError>) {
     let mut tree = match DeTable::parse(&document.text) {
         Ok(tree) => tree,
@@ -47,14 +47,14 @@ pub(super) fn read(document: &Document) -> (File, Vec<ConfigError>) {
     (file, faults.into_iter().map(|(_, error)| error).collect())
 }
 
-/// What was taken out: its key and the names of the sections around it.
+/// A part that was taken out: its key, and the names of the sections around it.
 struct Removed {
     key: String,
     sections: Vec<String>,
     shown: &'static str,
 }
 
-/// Takes out the key or the value that `span` covers, wherever it is.
+/// Takes out the key or the value that `span` covers, at any depth.
 fn remove(table: &mut DeTable<'_>, span: &Range<usize>, sections: &mut Vec<String>) -> Option<Removed> {
     let here = table.iter().find(|(key, value)| key.span() == *span || value.span() == *span);
     if let Some((key, value)) = here {
@@ -89,7 +89,7 @@ fn remove_within(value: &mut Spanned<DeValue<'_>>, key: &str, span: &Range<usize
     }
 }
 
-/// serde's message in our words.
+/// Turns a message of serde into a mistake in our own words.
 fn explain(message: &str, removed: Option<&Removed>) -> Mistake {
     if let Some(mistake) = Mistake::from_message(message) {
         return mistake;
@@ -164,7 +164,7 @@ mod tests {
             ("server.lisen = []", &[(1, "lisen", "did you mean `listen`?")]),
             ("server = { lisen = [] }", &[(1, "lisen", "did you mean `listen`?")]),
             ("[[site]]\nhost = [\"a\"]\n[[site]]\nhoss = 1", &[(2, "host", "did you mean `hosts`?"), (4, "hoss", "did you mean `hosts`?")]),
-            ("[[site]]\n[site.cache]\nholt = \"1s\"", &[(3, "holt", "`holt` is no key of [site.cache]")]),
+            ("[[site]]\n[site.cache]\nholt = \"1s\"", &[(3, "holt", "`holt` is not a key of [site.cache]")]),
             ("[server]\nlisten = \"127.0.0.1:80\"", &[(2, "\"127.0.0.1:80\"", "brackets: listen = [")]),
             (
                 "[server]\nlisten = [\"8080\", \"127.0.0.1:1\", \":80\"]",
@@ -185,7 +185,7 @@ mod tests {
             (
                 "a = 1\n[log]\nformat = \"jsno\"\n[limits]\nconnections = \"many\"\nheader_bytes = \"1K\"\n[origin]\nhost = \"https://a.example\"",
                 &[
-                    (1, "a", "no key"),
+                    (1, "a", "not a key"),
                     (3, "\"jsno\"", "json"),
                     (5, "\"many\"", "whole"),
                     (6, "\"1K\"", "1KiB"),

@@ -27,23 +27,23 @@ const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const TIB: u64 = 1 << 40;
 
-/// Waiting for a peer: never nothing, never for good.
+/// The bounds of every wait for a peer: it is never zero and never endless.
 const WAIT: RangeInclusive<Period> = Period(Duration::from_millis(1))..=Period(Duration::from_secs(3_600));
 
 const ADMIN_ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 9180);
 const LISTEN_ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 8080);
-/// Where a domain is reached.
+/// The port of `--domain` for plain HTTP.
 const DOMAIN_PORT: u16 = 80;
 
 /// Turns values into settings and notes every error on the way.
 pub(super) struct Resolver<'a> {
     document: Option<&'a Document>,
-    /// Relative paths in flags and variables begin here.
+    /// The folder in which relative paths of flags and variables begin.
     pub(super) working_folder: &'a Path,
     errors: Vec<ConfigError>,
-    /// What is possible and hardly meant.
+    /// Warnings about settings that are possible, but were hardly meant.
     pub(super) warnings: Vec<String>,
-    /// Whether the file has faults of form. What is absent may then be what is faulty, and complaining about it too would only confuse.
+    /// Whether the file has faults of form. A value that seems to be absent may then be the faulty one, so its absence is not reported.
     file_is_faulty: bool,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Resolver<'a> {
         Self { document, working_folder, errors, warnings: Vec::new(), file_is_faulty }
     }
 
-    /// The errors, each once: a value in `[cache]` is looked at for every site.
+    /// Returns the errors, each of them once: a value in `[cache]` is checked for every site.
     pub(super) fn into_errors(self) -> ConfigErrors {
         let mut once: Vec<ConfigError> = Vec::new();
         for error in self.errors {
@@ -64,7 +64,7 @@ impl<'a> Resolver<'a> {
         ConfigErrors(once)
     }
 
-    /// None when nothing is to be served; then there is an error.
+    /// Resolves all settings. Returns `None` if there is nothing to serve; then there is an error.
     pub(super) fn settings(&mut self, file: &File, overrides: &Overrides, env: &impl Fn(&str) -> Option<String>) -> Option<Settings> {
         let server = self.server(&file.server, overrides, env);
         let tls = self.tls(file, overrides, &server, env);
@@ -82,7 +82,7 @@ impl<'a> Resolver<'a> {
             && tls.is_none()
         {
             self.warnings.push(
-                "nobody is sent to https, as nobody is trusted to say who came over http: name the proxy in front in trusted_proxies (--trusted-proxies)"
+                "nobody is sent to https, because no proxy is trusted to say who came over http: name the proxy in trusted_proxies (--trusted-proxies)"
                     .to_owned(),
             );
         }
@@ -101,7 +101,7 @@ impl<'a> Resolver<'a> {
         let dir = match self.pick(overrides.cache_dir.clone(), &file.dir) {
             Some(Said { value, place }) if value.is_empty() || self.folder_of(&place).join(&value).is_file() => {
                 let mistake = Mistake::new(
-                    format!("\"{value}\" is no folder for stored responses"),
+                    format!("\"{value}\" is not a folder for stored responses"),
                     "write a folder's path, such as \"/var/cache/seawall\"",
                 );
                 self.wrong(mistake, place);
@@ -139,7 +139,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Where the admin API listens, and where that was said.
+    /// Resolves the address of the admin API, and the place where it was written.
     pub(super) fn admin(&self, file: &file::Server, overrides: &Overrides) -> (Option<SocketAddr>, Place) {
         match self.pick(overrides.admin.clone(), &file.admin) {
             Some(Said { value: AdminAddress(address), place }) => (address, place),
@@ -155,7 +155,7 @@ impl<'a> Resolver<'a> {
         let full = self.file_folder().join(path.get_ref());
         if path.get_ref().is_empty() || full.is_dir() {
             let mistake =
-                Mistake::new("admin_token_file is no path of a file", "write a file's path, such as \"/var/lib/seawall/admin-token\"");
+                Mistake::new("admin_token_file is not the path of a file", "write a file's path, such as \"/var/lib/seawall/admin-token\"");
             self.wrong_at(mistake, path.span());
         }
         full
@@ -241,9 +241,9 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// The steps that every section takes.
+/// Steps that every section uses.
 impl Resolver<'_> {
-    /// Relative paths in the file begin at its folder, wherever Seawall was started.
+    /// Returns the folder of the file. Relative paths in the file begin there, wherever Seawall was started.
     pub(super) fn file_folder(&self) -> PathBuf {
         let parent = self.document.and_then(|document| document.path.parent());
         parent.map_or_else(|| self.working_folder.to_owned(), |parent| self.working_folder.join(parent))
@@ -272,7 +272,7 @@ impl Resolver<'_> {
         !self.errors.is_empty()
     }
 
-    /// Something is not there at all.
+    /// Notes an error about something that is missing altogether.
     pub(super) fn absent(&mut self, mistake: Mistake, place: Place) {
         if !self.file_is_faulty {
             self.wrong(mistake, place);
@@ -292,12 +292,12 @@ impl Resolver<'_> {
         given.as_ref().map(|given| self.said_of(given))
     }
 
-    /// What was said outside the file goes before the file.
+    /// Chooses between a value from outside the file and one in the file. The one from outside takes precedence.
     pub(super) fn pick<T: Clone>(&self, outside: Option<Said<T>>, given: &Given<T>) -> Option<Said<T>> {
         outside.or_else(|| self.said(given))
     }
 
-    /// The value, or the default; an error if it is out of its bounds.
+    /// Returns the value or the default. Notes an error if the value is out of its bounds.
     pub(super) fn within<T: Copy + PartialOrd + Display>(
         &mut self,
         key: &str,
@@ -332,13 +332,13 @@ impl Resolver<'_> {
         self.within(key, said, seconds(default), WAIT).0
     }
 
-    /// As [`Self::within`], for the time that a peer may take.
+    /// Returns the time that a peer may take, as [`Self::within`] does for its bounds.
     pub(super) fn wait_for(&mut self, key: &str, said: Option<Said<Period>>, default: u64) -> Duration {
         self.within(key, said, seconds(default), WAIT).0
     }
 }
 
-/// The folder in this variable, or this one at home. By the XDG rules, a relative path is to be ignored.
+/// Returns the folder in an XDG variable, or its default in the user's home. The XDG rules say to ignore a relative path.
 pub(super) fn xdg(env: &impl Fn(&str) -> Option<String>, variable: &str, at_home: &str) -> Option<PathBuf> {
     let folder = |name: &str| env(name).map(PathBuf::from).filter(|path| path.is_absolute());
     folder(variable).or_else(|| folder("HOME").map(|home| home.join(at_home)))
@@ -348,18 +348,19 @@ pub(super) const fn seconds(seconds: u64) -> Period {
     Period(Duration::from_secs(seconds))
 }
 
-/// Lossless for everything that its bounds let through; a value beyond them is an error anyway.
+/// Converts a number to `usize`. It loses nothing within the bounds; a value beyond them is an error anyway.
 pub(super) fn as_usize(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// A domain is for everybody, whether its record is A or AAAA: every address of this machine.
+/// Returns every address of this machine, for IPv4 and IPv6: a domain is for everybody, whether its record is A or AAAA.
 pub(super) fn every_address(port: u16) -> Vec<Said<Listen>> {
     let addresses = [SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)), SocketAddr::from((Ipv6Addr::UNSPECIFIED, port))];
     addresses.map(|address| Said { value: Listen::Tcp(address), place: Place::Default }).into()
 }
 
-/// Whether both cannot be listened on: the same address, or one of them is every address. The system gives port 0 a new meaning each time.
+/// Tells whether both addresses cannot be listened on: they are equal, or one of them is every address. Port 0 never collides, because the
+/// system chooses a new port each time.
 pub(super) fn collide(one: &Listen, other: &Listen) -> bool {
     let (Listen::Tcp(one), Listen::Tcp(other)) = (one, other) else { return one == other };
     let same_family = one.is_ipv4() == other.is_ipv4();

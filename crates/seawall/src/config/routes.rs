@@ -13,7 +13,7 @@ use super::{
     settings::{Cache, Headers, OriginAddress, Route},
 };
 
-/// Parts of one site.
+/// The largest number of parts of one site.
 const ROUTES_MAX: usize = 64;
 
 const REMEDY: &str = "write a path such as \"/api\": it covers everything below it, too";
@@ -26,7 +26,7 @@ impl FromStr for RoutePath {
     type Err = Mistake;
 
     fn from_str(text: &str) -> Result<Self, Mistake> {
-        let mistake = || Mistake::new(format!("\"{text}\" is no path of a route"), REMEDY);
+        let mistake = || Mistake::new(format!("\"{text}\" is not the path of a route"), REMEDY);
         let bare = text.strip_suffix("/*").or_else(|| text.strip_suffix('*')).unwrap_or(text).trim_end_matches('/');
         if bare.is_empty() && text.starts_with('/') {
             return Err(Mistake::new(
@@ -45,7 +45,7 @@ impl FromStr for RoutePath {
     }
 }
 
-/// A route as one word: `/api=http://127.0.0.1:3000`.
+/// A route written as one word: `/api=http://127.0.0.1:3000`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RouteWord {
     path: RoutePath,
@@ -58,7 +58,7 @@ impl FromStr for RouteWord {
     fn from_str(text: &str) -> Result<Self, Mistake> {
         let Some((path, source)) = text.split_once('=') else {
             let remedy = "write the path, an equals sign, and the address of the server: /api=http://127.0.0.1:3000";
-            return Err(Mistake::new(format!("\"{text}\" is no route"), remedy));
+            return Err(Mistake::new(format!("\"{text}\" is not a route"), remedy));
         };
         let (path_read, source_read) = (path.parse::<RoutePath>(), source.parse::<OriginAddress>());
         if let (Ok(path), Ok(source)) = (&path_read, &source_read) {
@@ -76,14 +76,14 @@ impl FromStr for RouteWord {
     }
 }
 
-/// A route as it was written.
+/// A route in one of the two forms in which it can be written.
 pub(super) enum WrittenRoute<'a> {
     Section(&'a Spanned<file::Route>),
     Word(Said<RouteWord>),
 }
 
 impl Resolver<'_> {
-    /// The parts of a site. `rules`: what is stored of a server's responses there, and what these carry.
+    /// Resolves the parts of a site. `rules` says what is stored of the responses there, and which fields are added or removed.
     pub(super) fn routes(&mut self, written: &[WrittenRoute<'_>], common: &file::Origin, rules: (&Cache, &Headers)) -> Vec<Route> {
         let mut routes: Vec<Route> = Vec::with_capacity(written.len());
         let none = file::Origin::default();

@@ -17,124 +17,124 @@ use http::{HeaderName, HeaderValue};
 use ipnet::IpNet;
 pub use policy::Compress;
 
-/// Everything that `seawall serve` needs to know.
+/// The settings of `seawall serve`, checked and complete.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Listeners, workers, the admin address.
+    /// The listeners, the workers and the admin address.
     pub server: Server,
-    /// HTTPS. None: not spoken.
+    /// HTTPS, or `None` if it is off.
     pub tls: Option<Tls>,
-    /// What one client, and all of them together, may take.
+    /// The limits for one client, and for all of them together.
     pub limits: Limits,
     /// The access log.
     pub log: Log,
-    /// Bytes of stored responses in memory, all sites together.
+    /// The bytes that stored responses may take in memory, all sites together.
     pub cache_memory: u64,
-    /// Where they are kept beyond that. None: in memory alone.
+    /// The disk tier, or `None` to keep stored responses in memory only.
     pub cache_disk: Option<Disk>,
-    /// Purge requests on the sites' own addresses.
+    /// Rules for purge requests on the sites' own addresses.
     pub purge: Purge,
-    /// What comes back by itself after a soft purge.
+    /// The refill after a soft purge.
     pub refill: Refill,
-    /// At least one; their hosts do not overlap, and only a single site may answer for every host.
+    /// The sites; at least one. Their hosts do not overlap, and only a single site may answer for every host.
     pub sites: Vec<Site>,
-    /// What is possible and hardly meant, in words.
+    /// Warnings about settings that are possible, but were hardly meant.
     pub warnings: Vec<String>,
 }
 
-/// Purge requests on the sites' own addresses.
+/// Rules for purge requests on the sites' own addresses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Purge {
-    /// From whom they are taken without the admin token.
+    /// The networks from which they are obeyed without the admin token.
     pub allow: Vec<IpNet>,
-    /// Below which a GET is one; begins with a slash, ends without one. None: nowhere.
+    /// The path below which a GET purges. It begins with a slash and ends without one. `None`: there is no such path.
     pub path: Option<String>,
 }
 
-/// What comes back by itself after a soft purge.
+/// The refill after a soft purge.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refill {
-    /// Requests at once for one site; 0: nothing comes back by itself.
+    /// The number of requests at the same time for one site; 0 turns refilling off.
     pub concurrency: usize,
 }
 
 /// The disk tier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disk {
-    /// Its folder. None: nobody named one, and the user has no home.
+    /// The folder of the disk tier. `None`: nobody named one, and the user has no home.
     pub dir: Option<PathBuf>,
-    /// Bytes of files.
+    /// The bytes that files may take.
     pub size_max: u64,
 }
 
-/// The process.
+/// The process and its listeners.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Server {
-    /// At least one, none twice.
+    /// The addresses to listen on; at least one, none twice.
     pub listen: Vec<Listen>,
-    /// None: no admin API.
+    /// The address of the admin API, or `None` if it is off.
     pub admin: Option<SocketAddr>,
-    /// Where the token of the admin API is kept.
+    /// The file of the admin API's token.
     pub admin_token_file: PathBuf,
-    /// Threads, at least one.
+    /// The number of threads; at least one.
     pub workers: usize,
     /// Whether HTTP/2 is spoken without TLS.
     pub h2c: bool,
-    /// Peers that are believed who their client is, and which scheme that used.
+    /// Peers that Seawall believes about their client's address and scheme.
     pub trusted_proxies: Vec<IpNet>,
-    /// Further fields in which they may speak, in lower case, sorted, none twice.
+    /// Further fields that Seawall believes from these peers: in lower case, sorted, none twice.
     pub trusted_fields: Vec<String>,
-    /// Where visitors' addresses answer health checks. None: nowhere.
+    /// The path that answers health checks on visitors' addresses, or `None`.
     pub health_path: Option<String>,
     /// How long responses in progress may take after the signal to stop.
     pub shutdown_timeout: Duration,
 }
 
-/// HTTPS.
+/// HTTPS and its certificates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tls {
-    /// At least one, none twice.
+    /// The addresses to listen on; at least one, none twice.
     pub listen: Vec<SocketAddr>,
-    /// None twice; at least one, if none come by themselves.
+    /// Certificates in files, none twice; at least one if Seawall gets none by itself.
     pub certificates: Vec<CertificateFiles>,
-    /// Those that come by themselves.
+    /// The certificates that Seawall gets by itself.
     pub acme: Option<Acme>,
-    /// HTTP/3 at the same addresses. None: not spoken.
+    /// HTTP/3 at the same addresses, or `None` if it is off.
     pub http3: Option<Http3>,
 }
 
-/// HTTP/3.
+/// HTTP/3 over UDP.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Http3 {
-    /// The port that visitors are told of. None: the one that is listened on.
+    /// The port that visitors are told, or `None` for the one that Seawall listens on.
     pub port: Option<u16>,
 }
 
-/// Certificates that come by themselves.
+/// Certificates that Seawall gets by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Acme {
-    /// From whom, and how.
+    /// The authority, and how it is asked.
     pub options: acme::Options,
-    /// Certificates (PEM) that are trusted besides the system's, of the authority itself.
+    /// Certificates (PEM) that are trusted for connections to the authority, besides the system's.
     pub ca_file: Option<PathBuf>,
-    /// For these, unless there are files for them.
+    /// The names that get a certificate, unless there are files for them.
     pub names: Vec<String>,
-    /// Other forms of these, if they lead here: the twin, and the name.
+    /// Twins of these names that get a certificate if they lead here: the twin, then the name.
     pub twins: Vec<(String, String)>,
 }
 
 /// A certificate in files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateFiles {
-    /// The certificate and those that lead to a root.
+    /// The certificate, and those that lead to a root.
     pub certificate: PathBuf,
-    /// Its key; may be the same file.
+    /// The key of the certificate; it may be in the same file.
     pub key: PathBuf,
-    /// Shown to clients that name nobody, or somebody unknown.
+    /// Whether clients get it that ask for no name or for an unknown one.
     pub is_default: bool,
 }
 
-/// Where to listen.
+/// An address to listen on.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Listen {
     /// An address and a port; port 0 lets the system choose.
@@ -146,24 +146,24 @@ pub enum Listen {
 /// The access log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Log {
-    /// Where to.
+    /// The destination.
     pub access: AccessLog,
-    /// In which form.
+    /// The format of its lines.
     pub format: LogFormat,
 }
 
-/// Where the access log goes.
+/// The destination of the access log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AccessLog {
-    /// Nowhere.
+    /// The log is not written.
     Off,
     /// Standard output.
     Stdout,
-    /// Appended to a file.
+    /// Lines are appended to this file.
     File(PathBuf),
 }
 
-/// The form of a line of the access log.
+/// The format of a line of the access log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
     /// The line that Apache and nginx call "combined".
@@ -172,58 +172,58 @@ pub enum LogFormat {
     Json,
 }
 
-/// One publication.
+/// One site: its hosts, its source and its rules.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Site {
-    /// Its first host, or `default`; unique.
+    /// The name of the site: its first host, or `default`; unique.
     pub name: String,
-    /// Lower-case host names without a port; `*.example.org` stands for every name below example.org, and an exact name goes before it.
-    /// Empty: every host.
+    /// Host names in lower case without a port; empty: every host. `*.example.org` stands for every name below example.org, and an exact
+    /// name takes precedence.
     pub hosts: Vec<String>,
-    /// Where its responses come from.
+    /// The source of its responses.
     pub source: Source,
     /// What the source is; fits `source`.
     pub kind: Kind,
-    /// What is stored, and for how long.
+    /// The rules for storing: which responses, and for how long.
     pub cache: Cache,
-    /// How the origin is treated; only for [`Source::Http`].
+    /// Settings for the origin; only for [`Source::Http`].
     pub origin: OriginSettings,
-    /// Only for [`Source::Blog`].
+    /// Settings for a blog; only for [`Source::Blog`].
     pub blog: BlogSettings,
-    /// Only for [`Source::Files`].
+    /// Settings for a folder; only for [`Source::Files`].
     pub files: FilesSettings,
     /// Whether visitors over plain http are sent to https.
     pub https_redirect: pipeline::Redirect,
-    /// What its responses carry beside what the origin sends.
+    /// Fields that are added to the origin's responses, and fields that are removed.
     pub headers: Headers,
-    /// Where a password is asked for.
+    /// The password for the site, or for parts of it.
     pub auth: Option<Auth>,
-    /// Which of them get a content coding.
+    /// The rules for compression.
     pub compress: Compress,
-    /// Names whose visitors are sent to `redirect_to`; in no site's hosts.
+    /// Names whose visitors are sent to `redirect_to`. They are in no site's hosts.
     pub redirect_from: Vec<String>,
-    /// Parts that other servers answer for; no path twice.
+    /// Parts of the site for which other servers answer; no path twice.
     pub routes: Vec<Route>,
 }
 
 impl Site {
-    /// The name to which visitors of `redirect_from` are sent; there is one if that is not empty.
+    /// Returns the name to which visitors of `redirect_from` are sent. There is one if `redirect_from` is not empty.
     #[must_use]
     pub fn redirect_to(&self) -> Option<&str> {
         self.hosts.iter().map(String::as_str).find(|host| !host.starts_with('*'))
     }
 
-    /// Whether a server answers for it, or for a part of it.
+    /// Tells whether a server answers for the site or for a part of it.
     #[must_use]
     pub fn has_server(&self) -> bool {
         matches!(self.source, Source::Http(_)) || !self.routes.is_empty()
     }
 }
 
-/// A part of a site that another server answers for.
+/// A part of a site for which another server answers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Route {
-    /// In normal form, without a slash at its end.
+    /// The path in normal form, without a slash at its end.
     pub path: String,
     /// The server's addresses; never empty, none twice.
     pub addresses: Vec<OriginAddress>,
@@ -231,44 +231,44 @@ pub struct Route {
     pub strip_prefix: bool,
     /// Whether the cache is asked.
     pub is_cached: bool,
-    /// How the server is treated.
+    /// Settings for the server.
     pub origin: OriginSettings,
-    /// What is stored of its responses, and for how long.
+    /// The rules for storing: which responses, and for how long.
     pub cache: Cache,
-    /// What they carry beside what the server sends.
+    /// Fields that are added to the server's responses, and fields that are removed.
     pub headers: Headers,
 }
 
 /// A password for a site, or for parts of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Auth {
-    /// The users; it could be read.
+    /// The file of the users. It could be read.
     pub file: PathBuf,
-    /// Where they are asked; at least one.
+    /// The paths that need a password; at least one.
     pub paths: Protected,
-    /// `WWW-Authenticate`.
+    /// The value of `WWW-Authenticate`.
     pub challenge: HeaderValue,
-    /// Whether the origin sees it.
+    /// Whether the password goes to the origin.
     pub forward: bool,
 }
 
-/// Fields that are added to responses, and taken from them.
+/// Fields that are added to responses, and fields that are removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Headers {
-    /// Taken from what the origin sends.
+    /// Fields that are removed from the origin's responses.
     pub remove: Vec<HeaderName>,
-    /// Added where there is none.
+    /// Fields that are added if the origin does not send them.
     pub set: Vec<(HeaderName, HeaderValue)>,
-    /// The same, on documents alone.
+    /// Fields that are added to documents only, if the origin does not send them.
     pub set_on_documents: Vec<(HeaderName, HeaderValue)>,
-    /// `Strict-Transport-Security`, over https alone.
+    /// The value of `Strict-Transport-Security`, which is sent over https only.
     pub hsts: Option<HeaderValue>,
 }
 
-/// Where a site's responses come from.
+/// The source of a site's responses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A server: its addresses, the first one preferred; never empty, none twice.
+    /// A server with its addresses. The first is preferred; there is at least one, and none twice.
     Http(Vec<OriginAddress>),
     /// A folder of finished files.
     Files(PathBuf),
@@ -288,21 +288,21 @@ impl fmt::Display for Source {
 /// An address of an origin server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum OriginAddress {
-    /// `http://host:port`.
+    /// A server with plain HTTP, `http://host:port`.
     Http {
         /// A name or an IP address, without brackets.
         host: String,
-        /// 80 if none was written.
+        /// The port; 80 if none was written.
         port: u16,
     },
-    /// `https://host:port`.
+    /// A server with TLS, `https://host:port`.
     Https {
         /// A name or an IP address, without brackets.
         host: String,
-        /// 443 if none was written.
+        /// The port; 443 if none was written.
         port: u16,
     },
-    /// `unix:/path`: HTTP without TLS over a Unix socket.
+    /// A Unix socket with plain HTTP, `unix:/path`.
     Unix(PathBuf),
 }
 
@@ -320,21 +320,21 @@ pub enum Kind {
 /// What is stored, and for how long.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cache {
-    /// Bytes of one stored response; at most half of [`Settings::cache_memory`].
+    /// The largest stored response in bytes; at most half of [`Settings::cache_memory`].
     pub object_max: u64,
-    /// Bytes of one response stored on the disk, if there is a disk tier.
+    /// The largest response on the disk in bytes, if there is a disk tier.
     pub disk_object_max: u64,
-    /// Keep responses to requests without cookies fresh for this long, whatever the origin says. None: what the origin, or the kind, says.
+    /// How long responses to requests without cookies are kept fresh, whatever the origin says. `None`: as the origin or the kind says.
     pub hold: Option<Duration>,
-    /// How long a stale copy may stand in for a failing origin, if it does not say so itself. None: the kind's preset.
+    /// How long a stale copy may stand in for a failing origin, if the response does not say so itself. `None`: the kind's preset.
     pub stale_if_error: Option<Duration>,
-    /// How long a stale copy may be served while a fresh one is fetched, if it does not say so itself. None: the kind's preset.
+    /// How long a stale copy may be served while a fresh one is fetched, if the response does not say so itself. `None`: the kind's preset.
     pub stale_while_revalidate: Option<Duration>,
-    /// Cookies, besides the built-in ones, that do not make a request personal. A trailing `*` stands for anything.
+    /// Cookies that do not make a request personal, besides the built-in ones. A trailing `*` stands for anything.
     pub ignore_cookies: Vec<String>,
-    /// Query parameters, besides the built-in ones, that change nothing. A trailing `*` stands for anything.
+    /// Query parameters that change nothing, besides the built-in ones. A trailing `*` stands for anything.
     pub ignore_query: Vec<String>,
-    /// Query parameters that stay although they are ignored by a list or a pattern.
+    /// Query parameters that stay, although a list or a pattern ignores them.
     pub keep_query: Vec<String>,
     /// Whether `Cache-Control` in requests is obeyed (RFC 9111 §5.2.1). Unless it was set: only for servers.
     pub honour_request_directives: bool,
@@ -342,64 +342,65 @@ pub struct Cache {
     pub store_set_cookie: bool,
     /// Whether browsers are told early what a page will need (RFC 8297). Unless it was set: only for servers.
     pub early_hints: bool,
-    /// Over HTTP/1.1 too.
+    /// Whether they get them over HTTP/1.1 too.
     pub early_hints_http1: bool,
 }
 
 /// How an origin server is treated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OriginSettings {
-    /// Requests at the same time.
+    /// The number of requests at the same time.
     pub concurrency: usize,
-    /// Requests that may wait for their turn.
+    /// The number of requests that may wait for their turn.
     pub queue: usize,
     /// How long they may wait.
     pub queue_timeout: Duration,
     /// How long a request waits for the response to another one.
     pub collapse_wait: Duration,
-    /// Until the connection stands.
+    /// The longest time for opening a connection.
     pub connect_timeout: Duration,
-    /// From the request to the first byte of the response.
+    /// The longest time from the request to the first byte of the response.
     pub first_byte_timeout: Duration,
-    /// Between two pieces of the response.
+    /// The longest pause between two pieces of the response.
     pub between_bytes_timeout: Duration,
-    /// The `Host` that the origin is asked for.
+    /// The `Host` of requests to the origin.
     pub host: OriginHost,
     /// Certificates (PEM) that are trusted besides the system's.
     pub ca_file: Option<PathBuf>,
 }
 
-/// The `Host` that the origin is asked for.
+/// The `Host` of requests to the origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OriginHost {
-    /// What the client asked for.
+    /// The host that the client asked for.
     Client,
     /// The name in the origin's own address.
     Origin,
-    /// This one.
+    /// A name that the operator chose.
     Name(String),
 }
 
-/// What a folder of finished files is served with.
+/// Settings for a folder of finished files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FilesSettings {
-    /// Whether folders without an index show their names.
+    /// Whether a folder without an index shows a list of its files.
     pub listing: bool,
-    /// What answers for pages that are not there; below the folder.
+    /// The file that answers for pages that do not exist; below the folder.
     pub fallback: Option<PathBuf>,
 }
 
-/// What the built-in blog cannot find in its folder.
+/// Settings for the built-in blog that take precedence over its folder.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BlogSettings {
-    /// None: from `blog.toml`, or the folder's name.
+    /// The title. `None`: from `blog.toml`, or the folder's name.
     pub title: Option<String>,
-    /// The address that feeds and the sitemap print, without a trailing slash. None: from `blog.toml`, or the request's host.
+    /// The address that feeds and the sitemap print, without a trailing slash. `None`: from `blog.toml`, or the request's host.
     pub base_url: Option<String>,
 }
 
 impl Settings {
-    /// The folder of the disk tier and its size, if there is one to open: not if all sources are folders, which are on a disk already.
+    /// Returns the folder of the disk tier and its size. Returns `None` if there is none to open, also if all sources are folders: those
+    /// are on a disk already.
     #[must_use]
     pub fn disk_tier(&self) -> Option<(&Path, u64)> {
         let disk = self.cache_disk.as_ref().filter(|_| self.sites.iter().any(Site::has_server))?;

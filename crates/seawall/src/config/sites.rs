@@ -22,16 +22,16 @@ use super::{
 };
 
 const OBJECT_MAX: u64 = 16 << 20;
-/// Largest response stored on the disk, unless said otherwise.
+/// The largest response that is stored on the disk by default.
 const DISK_OBJECT_MAX: u64 = 1 << 30;
 const ADDRESSES_MAX: usize = 16;
 const YEAR: Period = seconds(365 * 86_400);
 
-/// One site's values before and after the common ones, from the short form or from a `[[site]]`.
+/// The sections that apply to one site, from the short form or from a `[[site]]`.
 struct Written<'a> {
     hosts: Vec<String>,
     source: Said<String>,
-    /// Where a relative source begins.
+    /// The folder in which a relative source begins.
     base: PathBuf,
     kind: Option<Said<Kind>>,
     /// Its own sections, then the common ones.
@@ -46,12 +46,12 @@ struct Written<'a> {
     addresses: &'a Listed<OriginAddress>,
     redirect_from: Vec<String>,
     routes: Vec<WrittenRoute<'a>>,
-    /// The section that all origins have in common.
+    /// The section for the origins of all sites.
     common_origin: &'a file::Origin,
 }
 
 impl Resolver<'_> {
-    /// Every site that could be understood; empty only with an error.
+    /// Resolves every site that can be understood. The result is empty only if there is an error.
     pub(super) fn sites(&mut self, file: &File, overrides: &Overrides, memory: u64) -> Vec<Site> {
         // Sections that the site does not have.
         let none = file::Site::default();
@@ -105,7 +105,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// With `[[site]]`, nothing may say what only one site can have.
+    /// Refuses settings for a single site beside `[[site]]`.
     fn exclude_short_form(&mut self, file: &File, overrides: &Overrides) {
         if let Some(source) = &file.source {
             let mistake =
@@ -219,7 +219,7 @@ impl Resolver<'_> {
         sites
     }
 
-    /// The names whose visitors are sent to the first of `hosts`, each of them nowhere else.
+    /// Resolves the names whose visitors are sent to the first of `hosts`. No other site may use such a name.
     fn redirect_from(&mut self, said: Vec<Said<HostPattern>>, hosts: &[String], taken: &mut HashMap<String, usize>) -> Vec<String> {
         let mut names: Vec<String> = Vec::with_capacity(said.len());
         for Said { value: HostPattern(name), place } in said {
@@ -232,7 +232,7 @@ impl Resolver<'_> {
                 self.absent(Mistake::new(format!("there is no name to which visitors of \"{name}\" could be sent"), remedy), place);
             } else if hosts.contains(&name) || names.contains(&name) || taken.insert(name.clone(), line).is_some() {
                 let problem = format!("\"{name}\" is the name of a site, so its visitors cannot be sent elsewhere");
-                let problem = if names.contains(&name) { format!("\"{name}\" stands twice in the list") } else { problem };
+                let problem = if names.contains(&name) { format!("\"{name}\" is in the list twice") } else { problem };
                 self.wrong(Mistake::new(problem, "remove one of the two"), place);
             } else {
                 names.push(name);
@@ -241,7 +241,7 @@ impl Resolver<'_> {
         names
     }
 
-    /// The site's hosts, each of them nowhere else. `taken` holds those of the sites before it.
+    /// Resolves the site's hosts. No other site may use them: `taken` has those of the sites before it.
     fn hosts(&mut self, section: &Spanned<file::Site>, single: bool, taken: &mut HashMap<String, usize>) -> Vec<String> {
         let list = match &section.get_ref().hosts {
             Some(list) if !list.get_ref().is_empty() => list,
@@ -330,7 +330,7 @@ impl Resolver<'_> {
         Some(Site { name, hosts, source, kind, cache, origin, blog, files, https_redirect, headers, auth, compress, redirect_from, routes })
     }
 
-    /// A plain name below the folder, of a file that is there.
+    /// Resolves `fallback`: the plain name of a file that exists below the folder.
     fn fallback(&mut self, given: &Spanned<String>, folder: &Path) -> Option<PathBuf> {
         let name = given.get_ref().trim_start_matches('/');
         let is_plain =
@@ -395,7 +395,7 @@ impl Resolver<'_> {
         let value = hold.value;
         if value.0.is_zero() {
             let remedy = "leave ‹hold› out to keep responses as long as they say themselves, or write at least \"1ms\"";
-            self.wrong(Mistake::new("a hold of nothing would keep nothing", remedy), hold.place);
+            self.wrong(Mistake::new("a hold of zero would keep nothing", remedy), hold.place);
         } else if value > YEAR {
             self.wrong(Mistake::new(format!("{value} is too much for ‹hold›"), "possible: up to 365d"), hold.place);
         }
@@ -407,7 +407,7 @@ impl Resolver<'_> {
         Some(self.within(key, Some(said), seconds(0), seconds(0)..=YEAR).0)
     }
 
-    /// Reads how a server is treated: its own values go before the common ones.
+    /// Resolves how a server is treated. Its own values take precedence over the common ones.
     pub(super) fn origin(&mut self, origin: [&file::Origin; 2]) -> OriginSettings {
         let concurrency = self.layered(origin.map(|origin| &origin.concurrency));
         let queue = self.layered(origin.map(|origin| &origin.queue));
@@ -443,7 +443,7 @@ impl Resolver<'_> {
         full
     }
 
-    /// Adds the addresses to try when the source cannot be reached.
+    /// Adds the addresses that are tried if the source cannot be reached.
     pub(super) fn more_addresses(&mut self, addresses: &mut Vec<OriginAddress>, more: &Listed<OriginAddress>) {
         let Some(more) = more else { return };
         if more.get_ref().len() > ADDRESSES_MAX {
@@ -453,24 +453,19 @@ impl Resolver<'_> {
         }
         for (n, address) in more.get_ref().iter().enumerate() {
             if more.get_ref()[..n].iter().any(|before| before.get_ref() == address.get_ref()) {
-                self.wrong_at(
-                    Mistake::new(format!("{} stands twice in the list", address.get_ref()), "remove one of the two"),
-                    address.span(),
-                );
+                self.wrong_at(Mistake::new(format!("{} is in the list twice", address.get_ref()), "remove one of the two"), address.span());
             } else if !addresses.contains(address.get_ref()) {
                 addresses.push(address.get_ref().clone());
             }
         }
     }
 
-    /// Refuses values of an origin to which its addresses give no meaning.
+    /// Refuses settings of an origin that mean nothing for its addresses.
     pub(super) fn refuse_contradictions(&mut self, layers: [&file::Origin; 2], addresses: &[OriginAddress], origin: &OriginSettings) {
         let nameless = addresses.iter().any(|address| matches!(address, OriginAddress::Unix(_)));
         if let Some(host) = first(layers.map(|origin| &origin.host)).filter(|_| nameless && origin.host == OriginHost::Origin) {
-            let mistake = Mistake::new(
-                "a Unix socket has no host name that the origin could be asked for",
-                "write \"client\", or the host name itself",
-            );
+            let mistake =
+                Mistake::new("a Unix socket has no host name for requests to the origin", "write \"client\", or the host name itself");
             self.wrong_at(mistake, host.span());
         }
         let encrypted = addresses.iter().any(|address| matches!(address, OriginAddress::Https { .. }));
@@ -480,7 +475,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// A `[site.origin]`, `[site.blog]` or `[site.static]` that the site's source cannot use: whoever wrote it expected something of it.
+    /// Refuses a `[site.origin]`, `[site.blog]` or `[site.static]` that the site's source cannot use: its author expected an effect.
     fn refuse_foreign_sections(&mut self, section: &file::Site, source: &Source) {
         if let Some(span) = first_key_of_origin(&section.origin).filter(|_| !matches!(source, Source::Http(_))) {
             self.wrong_at(Mistake::new("[site.origin] is for a server, and this site's source is a folder", "remove the section"), span);
@@ -499,7 +494,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The same for the common sections, unless the source they were written for was replaced from outside.
+    /// Refuses common sections that no site can use, unless a SOURCE from outside replaced the source for which they were written.
     fn refuse_unused(&mut self, file: &File, overrides: &Overrides, sites: &[Site]) {
         let understood = sites.len() == file.site.len().max(1);
         if !understood || overrides.source.is_some() {
@@ -523,7 +518,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The site's own value, or else the common one.
+/// Returns the site's own value, or else the common one.
 pub(super) fn first<T>([own, common]: [&Given<T>; 2]) -> Option<&Spanned<T>> {
     own.as_ref().or(common.as_ref())
 }

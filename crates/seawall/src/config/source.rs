@@ -15,20 +15,20 @@ use super::{
     settings::{Kind, OriginAddress, Source},
 };
 
-/// How deep a Markdown file may lie: `posts/2026/hello.md` is at depth three.
+/// The depth to which Markdown files are looked for: `posts/2026/hello.md` is at depth three.
 const MARKDOWN_DEPTH_MAX: u32 = 3;
 
-/// Names looked at before giving up: somebody will serve `/`.
+/// The number of names after which the search ends: somebody will serve `/`.
 const NAMES_MAX: u32 = 20_000;
 
-/// What was found at a source.
+/// The result of a look at a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// A server's address.
     Server(OriginAddress),
     /// A folder that is not empty.
     Folder {
-        /// Where it is.
+        /// The path of the folder.
         path: PathBuf,
         /// What it looks like; none if nothing speaks for either.
         looks: Option<Kind>,
@@ -39,7 +39,7 @@ pub enum Found {
 
 const FORMS: &str = "a source is a server (\"http://127.0.0.1:2368\"), a folder with an index.html, or a folder with Markdown files (*.md)";
 
-/// Finds out what `text` is; relative paths begin at `base`.
+/// Finds out what `text` names. Relative paths begin at `base`.
 ///
 /// # Errors
 /// When it is none of the three, with what to do instead.
@@ -123,7 +123,8 @@ fn folder(text: &str, path: PathBuf) -> Result<Found, Mistake> {
     Ok(Found::Folder { path, looks, markdown })
 }
 
-/// Whether a Markdown file is in `folder` or up to `depth - 1` folders below. Hidden folders, links and `node_modules` are not entered.
+/// Tells whether `folder`, or a folder up to `depth - 1` levels below it, contains a Markdown file. Skips hidden folders, links and
+/// `node_modules`.
 fn has_markdown(folder: &Path, depth: u32, names_left: &mut u32) -> bool {
     let mut below = Vec::new();
     // A folder that cannot be read has no Markdown for us: the blog would not see it either.
@@ -146,12 +147,12 @@ fn has_markdown(folder: &Path, depth: u32, names_left: &mut u32) -> bool {
     depth > 1 && below.iter().any(|folder| has_markdown(folder, depth - 1, names_left))
 }
 
-/// Whose fault it is that source and kind do not fit.
+/// Reason why a source and a kind do not fit together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Misfit {
     /// The source cannot be served as it is.
     Source(Mistake),
-    /// The source is fine, the kind is not for it.
+    /// The source is right, but the kind is not for it.
     Kind(Mistake),
 }
 
@@ -253,7 +254,7 @@ mod tests {
             ("localhost:2368", "neither a folder nor", "http://localhost:2368"),
             ("127.0.0.1:2368", "neither a folder nor", "http://127.0.0.1:2368"),
             ("blog.example.org", "neither a folder nor", "https://blog.example.org"),
-            ("htp://127.0.0.1", "no address", "http://127.0.0.1"),
+            ("htp://127.0.0.1", "not the address", "http://127.0.0.1"),
             ("http://127.0.0.1:2368/blog", "path", "http://127.0.0.1:2368"),
             ("index.html", "is a file", "\".\""),
             ("posts/a.md", "is a file", "\"posts\""),

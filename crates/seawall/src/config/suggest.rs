@@ -1,6 +1,6 @@
 //! What was meant: the known word that is nearest to an unknown one.
 
-/// The candidate that `word` is most likely a slip of, or none when nothing is near.
+/// Returns the candidate that `word` is most likely a typing error of, or `None` if none is near.
 ///
 /// Case and the choice between `-` and `_` do not count as differences.
 pub(super) fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {

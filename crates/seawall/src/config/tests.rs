@@ -106,7 +106,7 @@ fn the_disk_tier_has_a_folder_wherever_there_is_one() {
     for (file, problem) in [
         ("disk = \"1MiB\"", "1MiB is too little for disk"),
         ("disk = \"17TiB\"", "17TiB is too much for disk"),
-        ("dir = \"\"", "\"\" is no folder for stored responses"),
+        ("dir = \"\"", "\"\" is not a folder for stored responses"),
         ("[[site]]\nsource = \"http://b\"\n[site.cache]\ndir = \"d\"", "dir belongs to the whole process, not to one site"),
     ] {
         let source = if file.contains("site") { "" } else { "source = \"http://a\"\n[cache]\n" };
@@ -261,11 +261,11 @@ fn values_that_make_no_sense_together() {
         ("[server]\ntrusted_fields = [\"X-Forwarded-For\"]", 3, "Seawall tells the origin itself"),
         ("[server]\ntrusted_fields = [\"Cookie\"]", 3, "rules of its own"),
         ("[server]\ntrusted_fields = [\"X_Real_IP\"]", 3, "Seawall tells the origin itself"),
-        ("[server]\ntrusted_fields = [\"a b\"]", 3, "no field name"),
-        ("[server]\nadmin_token_file = \"posts\"", 3, "no path of a file"),
+        ("[server]\ntrusted_fields = [\"a b\"]", 3, "not a field name"),
+        ("[server]\nadmin_token_file = \"posts\"", 3, "not the path of a file"),
         ("[purge]\nallow = [\"0.0.0.0/0\"]", 3, "any visitor could empty the cache"),
         ("[purge]\nallow = [\"10.0.0.1\"]", 0, ""),
-        ("[purge]\npath = \"/\"", 3, "no path for purge requests"),
+        ("[purge]\npath = \"/\"", 3, "not a path for purge requests"),
         ("[refill]\nconcurrency = 65", 3, "possible: 0 to 64; default: 2"),
         ("[log]\naccess = \"no/such/folder.log\"", 3, "make the folder"),
         ("[cache]\nmemory = \"10KiB\"", 3, "possible: 1MiB to 16TiB; default: 256MiB"),
@@ -280,7 +280,7 @@ fn values_that_make_no_sense_together() {
         ("[origin]\nqueue_timeout = \"0ms\"", 3, "too little for queue_timeout"),
         ("[origin]\nca_file = \"no.pem\"", 3, "there is no file"),
         ("[origin]\nca_file = \"ca.pem\"", 0, ""),
-        ("[origin]\naddresses = [\"http://a:1\", \"http://a:1\"]", 3, "stands twice"),
+        ("[origin]\naddresses = [\"http://a:1\", \"http://a:1\"]", 3, "is in the list twice"),
         ("[origin]\naddresses = [\"unix:/a\"]\nhost = \"origin\"", 4, "no host name"),
         ("[blog]\ntitle = \"A\"", 3, "[blog] is for folders of Markdown"),
         ("[[site]]\nsource = \"posts\"", 1, "source and [[site]] exclude each other"),
@@ -292,7 +292,7 @@ fn values_that_make_no_sense_together() {
         ("[cahce]\nmemory = \"64MiB\"", 2, "did you mean `cache`?"),
         ("[server]\nport = 80", 3, "did you mean `listen`?"),
         ("[server]\nmemory = \"64MiB\"", 3, "`memory` belongs in [cache]"),
-        ("[origin]\nhost = \"*.a.example\"", 3, "asked for one"),
+        ("[origin]\nhost = \"*.a.example\"", 3, "a request to the origin needs one"),
         ("[blog]\nbase_url = \"a.example\"", 3, "did you mean \"https://a.example\"?"),
     ];
     for (toml, line, piece) in cases {
@@ -348,7 +348,7 @@ fn sites_that_make_no_sense_together() {
 fn flags_and_variables_are_told_their_own_mistakes() {
     let sites = "[[site]]\nsource = \"posts\"";
     let cases: [(&str, &str, Variables, &str, &str); 13] = [
-        (SOURCE, "--memory 12QB", &[], "--memory 12QB", "is no size"),
+        (SOURCE, "--memory 12QB", &[], "--memory 12QB", "is not a size"),
         (SOURCE, "--memory 1KiB", &[], "--memory 1KiB", "possible: 1MiB"),
         (SOURCE, "", &[("SEAWALL_MEMORY", "64m")], "SEAWALL_MEMORY=64m", "did you mean \"64MiB\"?"),
         (SOURCE, "--listen 8080", &[], "--listen 8080", "did you mean \"127.0.0.1:8080\"?"),
@@ -375,7 +375,7 @@ fn all_errors_are_shown_at_once() {
     let toml = "source = \"127.0.0.1:2368\"\n\n[server]\nlisen = [\"0.0.0.0:80\"]\n\n[cache]\nmemory = \"10mb\"\nhold = \"0s\"\n";
     let report = Folder::new(toml).load("--workers 0", &[]).expect_err("five errors").to_string();
     let expected = "\
-error: `lisen` is no key of [server]
+error: `lisen` is not a key of [server]
  --> seawall.toml:4:1
   |
 4 | lisen = [\"0.0.0.0:80\"]
@@ -383,7 +383,7 @@ error: `lisen` is no key of [server]
   |
   = keys here: listen, admin, admin_token_file, workers, h2c, http3, http3_port, trusted_proxies, trusted_fields, health_path, shutdown_timeout
 
-error: \"10mb\" is no size
+error: \"10mb\" is not a size
  --> seawall.toml:7:10
   |
 7 | memory = \"10mb\"
@@ -399,7 +399,7 @@ error: 0 is too little for --workers
   |
   = possible: 1 to 1024; default: CORES
 
-error: a hold of nothing would keep nothing
+error: a hold of zero would keep nothing
  --> seawall.toml:8:8
   |
 8 | hold = \"0s\"
@@ -545,8 +545,8 @@ fn routes_and_moved_names_say_what_is_wrong_with_them() {
         (route("source = \"http://a\""), "this route has no path"),
         (route("path = \"/\"\nsource = \"http://a\""), "is the whole site"),
         (route("path = \"api\"\nsource = \"http://a\""), "did you mean \"/api\"?"),
-        (route("path = \"/a\"\nsource = \"public\""), "is no address of an origin server"),
-        (route("path = \"/a\"\nsource = \"http://a\"\nprefix = 1"), "`prefix` is no key of [[route]]"),
+        (route("path = \"/a\"\nsource = \"public\""), "is not the address of an origin server"),
+        (route("path = \"/a\"\nsource = \"http://a\"\nprefix = 1"), "`prefix` is not a key of [[route]]"),
         (route("path = \"/a\"\nsource = \"http://a\"\n[[route]]\npath = \"/a/\"\nsource = \"http://b\""), "taken by a route before it"),
         (format!("{SOURCE}[route]\npath = \"/a\""), "[[route]]"),
         (format!("{SOURCE}redirect_from = [\"www.a.example\"]"), "there is no name to which visitors of \"www.a.example\" could be sent"),
@@ -590,7 +590,6 @@ fn a_purge_finds_the_admin_api() {
     assert!(admin_access_in(without.0.path(), &purge("--admin 9180"), home).expect_err("a slip").to_string().contains("127.0.0.1:9180"));
 }
 
-/// What a platform's start command says: no file, a few flags or variables.
 /// A folder with a certificate for `blog.example`, and its key.
 fn with_certificate(toml: &str) -> Folder {
     let place = Folder::new(toml);
@@ -716,12 +715,12 @@ fn certificates_come_for_all_hosts_but_not_where_they_are_off() {
 fn mistakes_about_certificates_are_told_with_their_remedy() {
     let hosts = "[tls]\nlisten = [\"127.0.0.1:8443\"]\n[[site]]\nhosts = [\"a.example.org\"]\nsource = \"http://127.0.0.1:1\"\n";
     for (keys, expected) in [
-        ("directory = \"zerossl\"", "\"zerossl\" is no certificate authority"),
-        ("email = \"me\"", "\"me\" is no e-mail address"),
+        ("directory = \"zerossl\"", "\"zerossl\" is not a certificate authority"),
+        ("email = \"me\"", "\"me\" is not an e-mail address"),
         ("eab_key_id = \"kid-1\"", "eab_key_id and eab_key_file belong together"),
         ("eab_key_id = \"kid-1\"\neab_key_file = \"ca.pem\"", "holds no key"),
         ("dns_hook = \"absent\"", "there is no file"),
-        ("on_demand = true", "somebody must say for which names"),
+        ("on_demand = true", "on_demand does not say which names may get a certificate"),
         ("on_demand = true\nask = \"localhost\"", "\"localhost\" cannot be asked"),
         ("dns_hook_timeout = \"2h\"", "too much for dns_hook_timeout"),
     ] {

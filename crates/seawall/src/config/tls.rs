@@ -14,11 +14,11 @@ use super::{
 };
 
 const LISTEN_ADDRESS: ([u8; 4], u16) = ([127, 0, 0, 1], 8443);
-/// Where a domain is reached.
+/// The port of `--domain` for HTTPS.
 const DOMAIN_PORT: u16 = 443;
 
 impl Resolver<'_> {
-    /// HTTPS, and HTTP/3 with it. None where nothing asks for it.
+    /// Resolves HTTPS, and HTTP/3 with it. Returns `None` if nothing asks for it.
     pub(super) fn tls(
         &mut self,
         file: &File,
@@ -33,7 +33,7 @@ impl Resolver<'_> {
         match (&mut tls, wanted) {
             (Some(tls), Some(_)) => tls.http3 = Some(Http3 { port: port.and_then(|port| u16::try_from(port.0).ok()) }),
             (None, Some(wanted)) if !self.has_errors() => {
-                let remedy = "name the site's domain (--domain NAME), and a certificate comes by itself; or a certificate's files: cert and key in [tls], or --tls-cert FILE";
+                let remedy = "name the site's domain (--domain NAME), and Seawall gets a certificate by itself; or name a certificate's files: cert and key in [tls], or --tls-cert FILE";
                 self.wrong(Mistake::new("HTTP/3 is always encrypted, and nothing here speaks HTTPS", remedy), wanted.place);
             }
             _ => {}
@@ -56,7 +56,7 @@ impl Resolver<'_> {
         if certificates.is_empty() && acme.is_none() {
             let place = overrides.domain.first().filter(|_| first.place == Place::Default).map_or(&first.place, |domain| &domain.place);
             if !self.has_errors() {
-                let remedy = "name the site's hosts, or --domain NAME, and it comes by itself; or its files: cert and key in [tls], or --tls-cert FILE";
+                let remedy = "name the site's hosts or --domain NAME, and Seawall gets one by itself; or name its files: cert and key in [tls], or --tls-cert FILE";
                 self.wrong(Mistake::new("HTTPS needs a certificate", remedy), place.clone());
             }
             return None;
@@ -96,7 +96,7 @@ impl Resolver<'_> {
         listen
     }
 
-    /// A certificate and its key, if they can be used.
+    /// Checks a certificate and its key. Returns them if they can be used.
     fn pair(&mut self, said: (Option<Said<String>>, Option<Said<String>>), is_default: bool) -> Option<CertificateFiles> {
         let (certificate, key) = match said {
             (Some(certificate), key) => (certificate, key),

@@ -34,7 +34,7 @@ impl FromStr for ByteSize {
 
     fn from_str(text: &str) -> Result<Self, Mistake> {
         let (number, unit) = split(text);
-        let mistake = || Mistake::new(format!("\"{text}\" is no size"), SIZE_REMEDY);
+        let mistake = || Mistake::new(format!("\"{text}\" is not a size"), SIZE_REMEDY);
         let Some(number) = number else { return Err(mistake()) };
         let factor = match unit {
             "" => 1,
@@ -49,7 +49,7 @@ impl FromStr for ByteSize {
     }
 }
 
-/// `k`, `mb`, `Gib` and the like: binary units, because that is what memory comes in.
+/// Guesses the unit that `k`, `mb`, `Gib` and similar words mean: a binary one, because memory has binary sizes.
 fn guess_size_unit(unit: &str) -> Option<&'static str> {
     match unit.trim().to_lowercase().as_str() {
         "b" | "byte" | "bytes" => Some("B"),
@@ -84,7 +84,7 @@ impl FromStr for Period {
 
     fn from_str(text: &str) -> Result<Self, Mistake> {
         let (number, unit) = split(text);
-        let mistake = || Mistake::new(format!("\"{text}\" is no duration"), PERIOD_REMEDY);
+        let mistake = || Mistake::new(format!("\"{text}\" is not a duration"), PERIOD_REMEDY);
         let Some(number) = number else { return Err(mistake()) };
         if unit.is_empty() {
             return Err(Mistake::new(format!("the duration {number} has no unit"), PERIOD_REMEDY).meant(format!("{number}s")));
@@ -120,7 +120,7 @@ impl fmt::Display for Period {
     }
 }
 
-/// The leading digits as a number, and what follows them.
+/// Splits a text into the number at its beginning and the rest.
 fn split(text: &str) -> (Option<u64>, &str) {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     (text[..digits].parse().ok(), &text[digits..])
@@ -134,7 +134,7 @@ impl FromStr for Count {
     type Err = Mistake;
 
     fn from_str(text: &str) -> Result<Self, Mistake> {
-        let number = text.parse().map_err(|_| Mistake::new(format!("\"{text}\" is no whole number"), "write digits only, such as 4"))?;
+        let number = text.parse().map_err(|_| Mistake::new(format!("\"{text}\" is not a whole number"), "write digits only, such as 4"))?;
         Ok(Self(number))
     }
 }

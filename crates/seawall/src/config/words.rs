@@ -14,13 +14,13 @@ use super::{
     suggest::closest,
 };
 
-/// Picks a value by its word.
+/// Returns the value that belongs to a word.
 pub(super) fn choose<T: Copy>(text: &str, what: &str, choices: &[(&str, T)]) -> Result<T, Mistake> {
     if let Some((_, value)) = choices.iter().find(|(word, _)| *word == text) {
         return Ok(*value);
     }
     let words: Vec<String> = choices.iter().map(|(word, _)| format!("\"{word}\"")).collect();
-    let mistake = Mistake::new(format!("\"{text}\" is no {what}"), format!("possible values: {}", words.join(", ")));
+    let mistake = Mistake::new(format!("\"{text}\" is not a {what}"), format!("possible values: {}", words.join(", ")));
     Err(match closest(text, choices.iter().map(|(word, _)| *word)) {
         Some(word) => mistake.meant(word),
         None => mistake,
@@ -60,7 +60,7 @@ impl FromStr for AccessLog {
             text if text.contains('/') && !text.ends_with('/') => Ok(Self::File(PathBuf::from(text))),
             text => {
                 let mistake = Mistake::new(
-                    format!("\"{text}\" is no place for the access log"),
+                    format!("\"{text}\" is not a place for the access log"),
                     "possible values: \"stdout\", \"off\", or a file with its folder, such as \"/var/log/seawall/access.log\" or \"./access.log\"",
                 );
                 Err(match closest(text, ["stdout", "off"]) {
@@ -90,7 +90,7 @@ impl FromStr for OriginHost {
                 }
                 if name.starts_with("*.") {
                     return Err(Mistake::new(
-                        format!("\"{name}\" stands for many names; the origin is asked for one"),
+                        format!("\"{name}\" stands for many names, but a request to the origin needs one"),
                         "write one host name",
                     ));
                 }
@@ -100,7 +100,7 @@ impl FromStr for OriginHost {
     }
 }
 
-/// A host name of a site: lower-case, without a port; `*.example.org` for every name below example.org.
+/// A host name of a site, in lower case and without a port. `*.example.org` stands for every name below example.org.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostPattern(pub String);
 
@@ -110,7 +110,7 @@ impl FromStr for HostPattern {
     fn from_str(text: &str) -> Result<Self, Mistake> {
         if text == "*" {
             return Err(Mistake::new(
-                "\"*\" is no host name",
+                "\"*\" is not a host name",
                 "a single site answers for every host when it has no hosts at all: leave the key out",
             ));
         }
@@ -124,10 +124,10 @@ impl FromStr for HostPattern {
 const HOST_BYTES_MAX: usize = 253;
 const LABEL_BYTES_MAX: usize = 63;
 
-/// The name in lower case, without the root's dot (RFC 1034 §3.1, RFC 9110 §4.2.3).
+/// Returns the name in lower case, without the dot of the root (RFC 1034 §3.1, RFC 9110 §4.2.3).
 pub(super) fn host_name(text: &str) -> Result<String, Mistake> {
     const REMEDY: &str = "a host name is the name alone, without scheme, port and path, such as \"blog.example.org\"";
-    let mistake = || Mistake::new(format!("\"{text}\" is no host name"), REMEDY);
+    let mistake = || Mistake::new(format!("\"{text}\" is not a host name"), REMEDY);
     // IPv6 addresses stand in brackets wherever a Host field names them, so they do here.
     if let Some(address) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
         return address.parse::<std::net::Ipv6Addr>().map(|address| format!("[{address}]")).map_err(|_| mistake());
@@ -158,7 +158,7 @@ pub(super) fn host_name(text: &str) -> Result<String, Mistake> {
     Err(mistake())
 }
 
-/// A cookie or a query parameter by name; a trailing `*` stands for anything.
+/// The name of a cookie or a query parameter. A trailing `*` stands for anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamePattern(pub String);
 
@@ -173,7 +173,7 @@ impl FromStr for NamePattern {
         }
         let strange = |c: char| c.is_control() || c.is_whitespace() || "=;,&?#\"".contains(c);
         if text.is_empty() || name.contains(strange) {
-            return Err(Mistake::new(format!("\"{text}\" is no name"), remedy));
+            return Err(Mistake::new(format!("\"{text}\" is not a name"), remedy));
         }
         Ok(Self(text.to_owned()))
     }
@@ -198,7 +198,7 @@ impl FromStr for CookiePattern {
     }
 }
 
-/// A field in which a trusted proxy may speak, in lower case.
+/// A field that trusted proxies may send, in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustedField(pub String);
 
@@ -229,7 +229,7 @@ impl FromStr for TrustedField {
         ];
         let remedy = "name a field that your proxy sets on every request, such as \"X-Forwarded-Prefix\"";
         let Ok(name) = HeaderName::from_bytes(text.as_bytes()) else {
-            return Err(Mistake::new(format!("\"{text}\" is no field name"), remedy));
+            return Err(Mistake::new(format!("\"{text}\" is not a field name"), remedy));
         };
         let as_cgi = name.as_str().replace('_', "-");
         if OURS.contains(&&*as_cgi) {
@@ -251,8 +251,12 @@ impl FromStr for BaseUrl {
     type Err = Mistake;
 
     fn from_str(text: &str) -> Result<Self, Mistake> {
-        let mistake =
-            || Mistake::new(format!("\"{text}\" is no address of a site"), "write the whole address, such as \"https://blog.example.org\"");
+        let mistake = || {
+            Mistake::new(
+                format!("\"{text}\" is not the address of a site"),
+                "write the whole address, such as \"https://blog.example.org\"",
+            )
+        };
         let Some((scheme @ ("http" | "https"), rest)) = text.split_once("://") else {
             return Err(if host_name(text).is_ok() { mistake().meant(format!("https://{text}")) } else { mistake() });
         };
@@ -278,7 +282,7 @@ impl FromStr for BaseUrl {
     }
 }
 
-/// Reads a value with its [`FromStr`], keeping the parts of the mistake.
+/// Reads a value with its [`FromStr`] and keeps the parts of the mistake.
 struct ByText<T>(&'static str, PhantomData<T>);
 
 impl<T: FromStr<Err = Mistake>> Visitor<'_> for ByText<T> {

@@ -281,7 +281,7 @@ async fn a_file_that_lets_nobody_in_is_refused() {
         ("# x\nada:$6$x$y", "file = \"users\"", "line 2: \"ada\": this kind of hash"),
         ("", "paths = [\"/drafts\"]", "there is no file of users"),
         ("", "file = \"users\"\npaths = [\"drafts\"]", "did you mean \"/drafts\"?"),
-        ("", "file = \"users\"\nrealm = \"\"", "no realm"),
+        ("", "file = \"users\"\nrealm = \"\"", "not a realm"),
     ];
     for (users, auth, expected) in cases {
         let mistake = reload(users, auth);
