@@ -32,5 +32,5 @@ pub use inspect::{Inspected, InspectedContent, InspectedHead, inspect};
 pub use limits::Limits;
 pub use listen::{BindError, Listener, PassedSocket, Socket, bind};
 pub use send_file::FileRegion;
-pub use service::{Exchange, Hit, HitOf, Interim, Peer, RequestBody, RequestBodyError, Service};
+pub use service::{Again, Exchange, Hit, HitOf, Interim, Peer, RequestBody, RequestBodyError, Service};
 pub use worker::{Listeners, Shared, Worker};

@@ -35,8 +35,17 @@ pub struct Hit<H, N, K> {
     pub body: Option<H>,
     /// What the service wants back in [`Service::done`].
     pub note: N,
-    /// What [`Service::again`] needs, should a head of the same bytes come again; `None` if the bytes alone do not decide.
-    pub known: Option<K>,
+    /// What [`Service::again`] needs, should such a head come again; `None` if the head alone does not decide.
+    pub known: Option<Again<K>>,
+}
+
+/// What was found out about a head, and which heads are answered alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Again<K> {
+    /// Those that are the same byte for byte.
+    SameHead(K),
+    /// Also those that differ in [`INCIDENTAL_FIELDS`](semantics::request::INCIDENTAL_FIELDS) alone.
+    SameEssentials(K),
 }
 
 /// The hit of a service.
@@ -91,8 +100,8 @@ pub trait Service: 'static {
     /// for GET and HEAD without content only. Must not block.
     fn hit(&self, peer: Peer, head: &RequestHead<'_>, started: Instant, out: &mut Vec<u8>) -> Option<HitOf<Self>>;
 
-    /// As [`Service::hit`], for a head that is byte for byte one that was a hit before, over the same scheme. `None`: the head is to be
-    /// parsed and judged as if it were new.
+    /// Answers a head that is like one which was a hit before, as [`Again`] says, over the same scheme. `None`: the head is to be parsed and
+    /// judged as if it were new.
     fn again(&self, peer: Peer, known: &Self::Known, started: Instant, out: &mut Vec<u8>) -> Option<HitOf<Self>>;
 
     /// Answers in its own time. The request's URI is in origin-form, its authority in `Host`. Interim responses may be told before the

@@ -16,6 +16,7 @@ use semantics::{
     coding::{Accepted, Coding},
     conditional::Precondition,
     dictionary,
+    request::INCIDENTAL_FIELDS,
     target::canonical_authority,
 };
 use store::{Found, Page, Purged};
@@ -31,8 +32,10 @@ pub struct Hit {
     pub content: Option<Content>,
     /// For the log.
     pub note: Note,
-    /// For [`Pipeline::again`], if the bytes of the head alone decide.
+    /// For [`Pipeline::again`], if the head alone decides.
     pub known: Option<Known>,
+    /// Whether one of the [`INCIDENTAL_FIELDS`] took part in the choice: then a head that differs in them may be answered otherwise.
+    pub rests_on_incidentals: bool,
 }
 
 /// The content of a stored response, kept until it is written.
@@ -166,17 +169,18 @@ impl Pipeline {
             }
             _ => None,
         };
+        let rests_on_incidentals = found.resource().variants().iter().any(|stored| stored.record.vary.rests_on_any(&INCIDENTAL_FIELDS));
         let mut note = Note::of(Outcome::Hit);
         note.site = Some(site.id);
         note.client = client.and_then(|client| client.address);
         note.coding = coding;
         let status = write_head(stored, (extent, coding), now, out);
         let content = (extent == Extent::Whole).then_some(Content { found, variant, coding });
-        Some(Hit { status, content, note, known })
+        Some(Hit { status, content, note, known, rests_on_incidentals })
     }
 
-    /// Answers a request whose head is, byte for byte, the one that this was found out about; at once, or not at all: then
-    /// [`Pipeline::hit`] is to be asked.
+    /// Answers a request whose head is, byte for byte, the one that this was found out about, or where [`Hit::rests_on_incidentals`] is `false`,
+    /// differs from it in [`INCIDENTAL_FIELDS`] alone; at once, or not at all: then [`Pipeline::hit`] is to be asked.
     ///
     /// Takes no lock and writes to nothing that another worker reads.
     pub fn again(&self, peer: Option<IpAddr>, known: &Known, started: Instant, out: &mut Vec<u8>) -> Option<Hit> {
@@ -198,7 +202,7 @@ impl Pipeline {
         let note = Note { site: Some(known.site), coding: known.coding, ..Note::of(Outcome::Hit) };
         let content =
             (known.extent == Extent::Whole).then_some(Content { found: Found::Front(page), variant: known.variant, coding: known.coding });
-        Some(Hit { status, content, note, known: None })
+        Some(Hit { status, content, note, known: None, rests_on_incidentals: true })
     }
 
     fn is_fresh(&self, stored: &Stored, now: Timestamp) -> bool {

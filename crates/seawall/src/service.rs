@@ -3,7 +3,7 @@
 use std::{cell::RefCell, net::IpAddr, rc::Rc, sync::Arc, time::Instant};
 
 use bytes::Bytes;
-use edge::{Exchange, HitOf, Peer, RequestBody, RequestBodyError};
+use edge::{Again, Exchange, HitOf, Peer, RequestBody, RequestBodyError};
 use http::{HeaderValue, Request, Response, header};
 use http_body::Body as _;
 use http_body_util::BodyExt;
@@ -122,7 +122,8 @@ fn challenge(content: &str) -> Response<Body> {
 }
 
 fn hit(hit: pipeline::Hit) -> HitOf<SiteService> {
-    edge::Hit { status: hit.status.as_u16(), body: hit.content, note: hit.note, known: hit.known }
+    let again = if hit.rests_on_incidentals { Again::SameHead } else { Again::SameEssentials };
+    edge::Hit { status: hit.status.as_u16(), body: hit.content, note: hit.note, known: hit.known.map(again) }
 }
 
 fn ip(peer: Peer) -> Option<IpAddr> {

@@ -71,6 +71,27 @@ impl<'a> FieldLines<'a> {
     }
 }
 
+/// The fields in which the requests of one page differ from browser to browser, and on which no answer from the store rests unless a stored
+/// response nominates them in `Vary`: what the client is called, where it comes from, what language it prefers.
+///
+/// A head that was answered from the store before is answered alike when it differs in these alone. So no rule that a hit goes through may
+/// look at them; a rule that has to must take its field out of this list.
+pub const INCIDENTAL_FIELDS: [&str; 13] = [
+    "accept-language",
+    "dnt",
+    "referer",
+    "sec-ch-ua",
+    "sec-ch-ua-mobile",
+    "sec-ch-ua-platform",
+    "sec-fetch-dest",
+    "sec-fetch-mode",
+    "sec-fetch-site",
+    "sec-fetch-user",
+    "sec-gpc",
+    "upgrade-insecure-requests",
+    "user-agent",
+];
+
 /// A field that decisions look at: absent, on one line, or on several.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Slot<'a> {

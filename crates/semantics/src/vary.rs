@@ -118,6 +118,15 @@ impl Vary {
         }
     }
 
+    /// Returns whether one of these fields (in lower case) takes part in the choice.
+    #[must_use]
+    pub fn rests_on_any(&self, fields: &[&str]) -> bool {
+        match self {
+            Self::Star => true,
+            Self::Nominated(nominated) => nominated.iter().any(|(name, _)| fields.contains(&name.as_str())),
+        }
+    }
+
     /// Appends the secondary key of the stored response.
     ///
     /// Two keys are equal exactly when the names and the normalised values are: each part is preceded by its length. Nothing is appended if

@@ -34,7 +34,7 @@ use crate::{
 pub(crate) use handoff::Content;
 use head::{Framing, Head, Parsed, Reject, field_table, parse};
 use interim::Interims;
-use recall::Said;
+use recall::{Said, Unrecognised};
 
 /// A connection and what it owns.
 struct Connection<S: Service> {
@@ -175,14 +175,17 @@ impl<S: Service> Connection<S> {
         let front = Rc::clone(&self.front);
         while at < bytes.len() {
             // A client sends one head at a time and waits: what was read is the head that came before, or it has to be looked at.
-            if let Some((len, answered, keep_alive)) = self.answer_again(worker, &bytes[at..], started) {
-                match answered {
-                    Answered::Yes if keep_alive => at += len,
-                    Answered::Yes => return (at + len, Some(Step::Close)),
-                    Answered::Stop(step) => return (at + len, Some(step)),
+            let unrecognised = match self.answer_again(worker, &bytes[at..], started) {
+                Ok((len, answered, keep_alive)) => {
+                    match answered {
+                        Answered::Yes if keep_alive => at += len,
+                        Answered::Yes => return (at + len, Some(Step::Close)),
+                        Answered::Stop(step) => return (at + len, Some(step)),
+                    }
+                    continue;
                 }
-                continue;
-            }
+                Err(unrecognised) => unrecognised,
+            };
             let known_host = worker.known_host();
             let mut table = field_table();
             let (head, fields) = match parse(&bytes[at..], &mut table, &known_host, &front.limits) {
@@ -213,7 +216,7 @@ impl<S: Service> Connection<S> {
             if !plain {
                 return (at, Some(Step::HandOff));
             }
-            match self.answer(worker, &bytes[at..at + head.len], (&head, &fields), keep_alive, started) {
+            match self.answer(worker, (&bytes[at..at + head.len], unrecognised), (&head, &fields), keep_alive, started) {
                 Answered::Yes if keep_alive => at += head.len,
                 Answered::Yes => return (at + head.len, Some(Step::Close)),
                 Answered::Stop(step) => return (at + head.len, Some(step)),
@@ -227,7 +230,7 @@ impl<S: Service> Connection<S> {
     fn answer(
         &mut self,
         worker: &Worker<S>,
-        bytes: &[u8],
+        (bytes, unrecognised): (&[u8], Unrecognised),
         (head, fields): (&Head<'_>, &RequestFields<'_>),
         keep_alive: bool,
         started: Instant,
@@ -247,21 +250,25 @@ impl<S: Service> Connection<S> {
         };
         let said = Said::of(head, fields);
         if let Some(known) = hit.known.take() {
-            worker.recall.borrow_mut().remember(&self.front, self.peer.scheme, bytes, &said, head.keep_alive, known);
+            let mut recall = worker.recall.borrow_mut();
+            recall.remember((&self.front, self.peer.scheme), (bytes, unrecognised), &said, head.keep_alive, known);
         }
         self.send(&mut out, hit, &said, keep_alive, started)
     }
 
-    /// The same for a head that was answered so before: nothing of it is read again. `None`: it has to be. Else also its length.
-    fn answer_again(&mut self, worker: &Worker<S>, bytes: &[u8], started: Instant) -> Option<(usize, Answered<S>, bool)> {
+    /// Answers a head like one that was answered before, without reading it again; returns its length and whether another may follow.
+    ///
+    /// # Errors
+    /// When it has to be read.
+    fn answer_again(&mut self, worker: &Worker<S>, bytes: &[u8], started: Instant) -> Result<(usize, Answered<S>, bool), Unrecognised> {
         let recall = worker.recall.borrow();
-        let repeated = recall.find(&self.front, self.peer.scheme, bytes)?;
+        let recognised = recall.recognise(&self.front, self.peer.scheme, bytes)?;
         let mut out = worker.head_buffer.borrow_mut();
         out.clear();
-        let hit = worker.service.again(self.peer, repeated.known(), started, &mut out)?;
+        let hit = worker.service.again(self.peer, recognised.known(), started, &mut out).ok_or_else(|| recognised.forgone())?;
         self.stream.head_begun = false;
-        let keep_alive = repeated.keep_alive() && !self.seat.is_draining();
-        Some((bytes.len(), self.send(&mut out, hit, &repeated.said(), keep_alive, started), keep_alive))
+        let keep_alive = recognised.keep_alive() && !self.seat.is_draining();
+        Ok((recognised.head_len(), self.send(&mut out, hit, &recognised.said(), keep_alive, started), keep_alive))
     }
 
     fn send(&mut self, out: &mut Vec<u8>, hit: HitOf<S>, said: &Said<'_>, keep_alive: bool, started: Instant) -> Answered<S> {

@@ -5,22 +5,34 @@
 //! `memcmp`. What was concluded from the same bytes under the same limits is the same; so nothing here decides anything, it remembers
 //! decisions. What they were based on beside the head, the service knows and asks itself ([`Service::again`](crate::Service::again)).
 //!
+//! Of heads that differ between browsers, what is left without the differences comes again ([`essentials`]): where the answer rests on nothing
+//! else, that is remembered, too.
+//!
 //! Only hits are remembered: GET and HEAD without content, of which nothing was refused. What is compared is everything that was read, so
 //! a head with another one behind it is read as always.
 
-use std::{cell::Cell, fmt, ops::Range, rc::Rc};
+mod essentials;
+
+use std::{
+    cell::{Cell, RefCell},
+    fmt,
+    ops::Range,
+    rc::Rc,
+};
 
 use http::Method;
 use semantics::{RequestFields, Scheme, request::Slot};
 
+use self::essentials::{Incidentals, essentials};
 use super::head::Head;
 use crate::{
     line::{self, Line},
+    service::Again,
     worker::Front,
 };
 
 /// Sets of places. A head belongs to one.
-const SETS: usize = 512;
+const SETS: usize = 1024;
 /// Places of a set.
 const WAYS: usize = 4;
 /// Heads that a set has seen and does not remember.
@@ -29,7 +41,7 @@ const SEEN: usize = 2 * WAYS;
 const WARMTH: u8 = 4;
 /// Longer heads are not remembered: theirs are the cookies that nobody else has.
 const HEAD_MAX: usize = 1024;
-/// Bytes of all remembered heads. With the places (36 KiB) and the service's part, one worker's worst case.
+/// Bytes of all remembered heads. With the places (72 KiB) and the service's part, one worker's worst case.
 const BYTES_MAX: usize = 1 << 20;
 /// What a remembered head costs beside its bytes.
 const PLACE: usize = size_of::<Repeated<[usize; 5]>>() + 3 * 8;
@@ -74,6 +86,52 @@ pub(crate) struct Recall<K> {
     bytes: usize,
     /// Where something to forget is looked for next.
     hand: usize,
+    /// The essentials of the head that was looked for last.
+    essentials: RefCell<Vec<u8>>,
+}
+
+/// A head that was recognised.
+pub(crate) struct Recognised<'r, 'h, K> {
+    repeated: &'r Repeated<K>,
+    /// Where it was by its essentials.
+    incidentals: Option<Incidentals<'h>>,
+    head_len: usize,
+}
+
+impl<'r, 'h: 'r, K> Recognised<'r, 'h, K> {
+    pub(crate) const fn known(&self) -> &'r K {
+        &self.repeated.known
+    }
+
+    /// Returns whether the client wants the connection kept.
+    pub(crate) const fn keep_alive(&self) -> bool {
+        self.repeated.keep_alive
+    }
+
+    /// Returns what there is to remember the head by, if what is known of it holds no longer.
+    pub(crate) const fn forgone(&self) -> Unrecognised {
+        Unrecognised { has_essentials: self.incidentals.is_some() }
+    }
+
+    /// Returns the length of the head in bytes, with the empty line.
+    pub(crate) const fn head_len(&self) -> usize {
+        self.head_len
+    }
+
+    pub(crate) fn said(&self) -> Said<'r> {
+        let said = self.repeated.said();
+        match self.incidentals {
+            Some(Incidentals { referer, user_agent, .. }) => Said { referer, user_agent, ..said },
+            None => said,
+        }
+    }
+}
+
+/// What there is to remember a head by that was not recognised: its bytes, and perhaps its essentials, which the [`Recall`] holds until it
+/// looks for another head.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Unrecognised {
+    has_essentials: bool,
 }
 
 struct Set<K> {
@@ -89,9 +147,9 @@ pub(crate) struct Repeated<K> {
     scheme: Scheme,
     bytes: Box<[u8]>,
     method: Method,
-    /// Apart from the bytes, as it is known to be text: looking again would cost a hundred instructions.
-    target: Box<str>,
-    host: Range<u16>,
+    /// The target, and then the host. Apart from the bytes, as they are known to be text: looking again would cost a hundred instructions.
+    text: Box<str>,
+    target_len: u16,
     referer: Range<u16>,
     user_agent: Range<u16>,
     minor_version: u8,
@@ -102,22 +160,14 @@ pub(crate) struct Repeated<K> {
 }
 
 impl<K> Repeated<K> {
-    pub(crate) const fn known(&self) -> &K {
-        &self.known
-    }
-
-    /// Whether the client wants the connection kept.
-    pub(crate) const fn keep_alive(&self) -> bool {
-        self.keep_alive
-    }
-
-    pub(crate) fn said(&self) -> Said<'_> {
+    fn said(&self) -> Said<'_> {
+        let (target, host) = self.text.split_at(usize::from(self.target_len));
         let value = |range: &Range<u16>| self.bytes.get(usize::from(range.start)..usize::from(range.end)).unwrap_or_default();
         Said {
             method: &self.method,
-            target: &self.target,
+            target,
             minor_version: self.minor_version,
-            host: value(&self.host),
+            host: host.as_bytes(),
             referer: value(&self.referer),
             user_agent: value(&self.user_agent),
         }
@@ -128,7 +178,7 @@ impl<K> Repeated<K> {
     }
 
     fn cost(&self) -> usize {
-        PLACE + self.bytes.len() + self.target.len()
+        PLACE + self.bytes.len() + self.text.len()
     }
 
     fn cool(&self) -> u8 {
@@ -141,12 +191,34 @@ impl<K> Repeated<K> {
 impl<K> Recall<K> {
     pub(crate) fn new(front: &Rc<Front>) -> Self {
         let set = |_| Set { places: [const { None }; WAYS], seen: [0; SEEN], next: 0 };
-        Self { front: Rc::clone(front), sets: (0..SETS).map(set).collect(), bytes: 0, hand: 0 }
+        Self { front: Rc::clone(front), sets: (0..SETS).map(set).collect(), bytes: 0, hand: 0, essentials: RefCell::default() }
     }
 
-    /// The head that `bytes` are, if they are one that is remembered and that passed under the limits of `front`.
-    pub(crate) fn find(&self, front: &Rc<Front>, scheme: Scheme, bytes: &[u8]) -> Option<&Repeated<K>> {
-        if bytes.len() > HEAD_MAX || !Rc::ptr_eq(front, &self.front) {
+    /// The head at the start of `bytes`, if it is all of them and remembered, or if its essentials are; and passed under the limits of `front`.
+    ///
+    /// # Errors
+    /// When it is to be read: with what it may be remembered by.
+    pub(crate) fn recognise<'r, 'h: 'r>(
+        &'r self,
+        front: &Rc<Front>,
+        scheme: Scheme,
+        bytes: &'h [u8],
+    ) -> Result<Recognised<'r, 'h, K>, Unrecognised> {
+        if !Rc::ptr_eq(front, &self.front) {
+            return Err(Unrecognised::default());
+        }
+        if let Some(repeated) = self.find(scheme, bytes) {
+            return Ok(Recognised { repeated, incidentals: None, head_len: bytes.len() });
+        }
+        let mut lines = self.essentials.borrow_mut();
+        let Some(incidentals) = essentials(bytes, &front.limits, &mut lines) else { return Err(Unrecognised::default()) };
+        let repeated = self.find(scheme, &lines).ok_or(Unrecognised { has_essentials: true })?;
+        let head_len = incidentals.head_len;
+        Ok(Recognised { repeated, incidentals: Some(incidentals), head_len })
+    }
+
+    fn find(&self, scheme: Scheme, bytes: &[u8]) -> Option<&Repeated<K>> {
+        if bytes.len() > HEAD_MAX {
             return None;
         }
         let hash = hash(bytes);
@@ -155,9 +227,41 @@ impl<K> Recall<K> {
         Some(repeated)
     }
 
-    /// A head was a hit: it is remembered if it is the second time, and what is remembered of it already is replaced.
-    pub(crate) fn remember(&mut self, front: &Rc<Front>, scheme: Scheme, bytes: &[u8], said: &Said<'_>, keep_alive: bool, known: K) {
-        if bytes.len() > HEAD_MAX || !Rc::ptr_eq(front, &self.front) {
+    /// A head was a hit: it is remembered if it is the second time, and what is remembered of it already is replaced. By its essentials, if it
+    /// has any and the answer rests on them alone; else by its bytes.
+    ///
+    /// `unrecognised` is what the last [`recognise`](Self::recognise) said of this very head.
+    pub(crate) fn remember(
+        &mut self,
+        (front, scheme): (&Rc<Front>, Scheme),
+        (bytes, unrecognised): (&[u8], Unrecognised),
+        said: &Said<'_>,
+        keep_alive: bool,
+        known: Again<K>,
+    ) {
+        if !Rc::ptr_eq(front, &self.front) {
+            return;
+        }
+        let (known, by_essentials) = match known {
+            Again::SameHead(known) => (known, false),
+            Again::SameEssentials(known) => (known, unrecognised.has_essentials),
+        };
+        if by_essentials {
+            let lines = self.essentials.take();
+            debug_assert!({
+                let mut again = Vec::new();
+                essentials(bytes, &front.limits, &mut again).is_some() && again == lines
+            });
+            self.keep(scheme, &lines, said, keep_alive, known);
+            self.essentials = RefCell::new(lines);
+        } else {
+            self.keep(scheme, bytes, said, keep_alive, known);
+        }
+    }
+
+    fn keep(&mut self, scheme: Scheme, bytes: &[u8], said: &Said<'_>, keep_alive: bool, known: K) {
+        let (Ok(target_len), Ok(host)) = (u16::try_from(said.target.len()), std::str::from_utf8(said.host)) else { return };
+        if bytes.len() > HEAD_MAX {
             return;
         }
         let hash = hash(bytes);
@@ -171,7 +275,7 @@ impl<K> Recall<K> {
         }
         let Some(at) = set.place() else { return };
         self.forget(set_of(hash), at);
-        let cost = PLACE + bytes.len() + said.target.len();
+        let cost = PLACE + bytes.len() + said.target.len() + host.len();
         self.make_room(cost);
         if self.bytes + cost > BYTES_MAX {
             return;
@@ -183,8 +287,8 @@ impl<K> Recall<K> {
             scheme,
             bytes: bytes.into(),
             method: said.method.clone(),
-            target: said.target.into(),
-            host: range(said.host),
+            text: [said.target, host].concat().into(),
+            target_len,
             referer: range(said.referer),
             user_agent: range(said.user_agent),
             minor_version: said.minor_version,

@@ -37,7 +37,7 @@ use crate::{
     h1::{
         head::{Framing, Head, Parsed, Reject, field_table, parse},
         owned_request,
-        recall::Said,
+        recall::{Said, Unrecognised},
     },
     head::Nature,
     service::{Exchange, HitOf, Peer, Service},
@@ -356,9 +356,15 @@ impl<S: Service> Driver<S> {
         let shared = &self.shared;
         let started = shared.core.borrow().now;
         let is_plain = ends && !nature.is_websocket;
-        if is_plain && let Some(rest) = shared.hit_again(id, text, started) {
-            self.answers.extend(rest);
-            return Ok(());
+        let mut unrecognised = Unrecognised::default();
+        if is_plain {
+            match shared.hit_again(id, text, started) {
+                Ok(rest) => {
+                    self.answers.extend(rest);
+                    return Ok(());
+                }
+                Err(told) => unrecognised = told,
+            }
         }
         let known_host = shared.worker.known_host();
         let mut table = field_table();
@@ -380,7 +386,7 @@ impl<S: Service> Driver<S> {
         let is_read = matches!(head.method, Method::GET | Method::HEAD) && !announces && !head.negotiates;
         if is_plain
             && is_read
-            && let Some(rest) = shared.hit(id, text, &head, &fields, started)
+            && let Some(rest) = shared.hit(id, (text, unrecognised), (&head, &fields), started)
         {
             self.answers.extend(rest);
             return Ok(());
@@ -499,19 +505,28 @@ impl<S: Service> Shared<S> {
         core.send(id, Some(piece::Piece::Bytes(body.into())), true);
     }
 
-    /// Answers a head that was a hit before, byte for byte. `None`: it is to be read.
-    fn hit_again(self: &Rc<Self>, id: u32, text: &[u8], started: Instant) -> Option<Option<Answer>> {
+    /// Answers a head like one that was a hit before.
+    ///
+    /// # Errors
+    /// When it is to be read.
+    fn hit_again(self: &Rc<Self>, id: u32, text: &[u8], started: Instant) -> Result<Option<Answer>, Unrecognised> {
         let worker = &self.worker;
         let recall = worker.recall.borrow();
-        let repeated = recall.find(&self.front, self.peer.scheme, text)?;
+        let recognised = recall.recognise(&self.front, self.peer.scheme, text)?;
         let mut out = worker.head_buffer.borrow_mut();
         out.clear();
-        let hit = worker.service.again(self.peer, repeated.known(), started, &mut out)?;
-        Some(self.send_hit(id, &out, hit, &repeated.said(), started))
+        let hit = worker.service.again(self.peer, recognised.known(), started, &mut out).ok_or_else(|| recognised.forgone())?;
+        Ok(self.send_hit(id, &out, hit, &recognised.said(), started))
     }
 
     /// Answers from the store, if that can be done at once.
-    fn hit(self: &Rc<Self>, id: u32, text: &[u8], head: &Head<'_>, fields: &RequestFields<'_>, started: Instant) -> Option<Option<Answer>> {
+    fn hit(
+        self: &Rc<Self>,
+        id: u32,
+        (text, unrecognised): (&[u8], Unrecognised),
+        (head, fields): (&Head<'_>, &RequestFields<'_>),
+        started: Instant,
+    ) -> Option<Option<Answer>> {
         let worker = &self.worker;
         let request = RequestHead {
             method: &head.method,
@@ -526,7 +541,7 @@ impl<S: Service> Shared<S> {
         let mut hit = worker.service.hit(self.peer, &request, started, &mut out)?;
         let said = Said::of(head, fields);
         if let Some(known) = hit.known.take() {
-            worker.recall.borrow_mut().remember(&self.front, self.peer.scheme, text, &said, true, known);
+            worker.recall.borrow_mut().remember((&self.front, self.peer.scheme), (text, unrecognised), &said, true, known);
         }
         Some(self.send_hit(id, &out, hit, &said, started))
     }

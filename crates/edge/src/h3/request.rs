@@ -26,7 +26,7 @@ use crate::{
     h1::{
         head::{Framing, Parsed, Reject, field_table, parse},
         owned_request,
-        recall::Said,
+        recall::{Said, Unrecognised},
     },
     head::{self, Gathering, Text},
     limits::Limits,
@@ -171,14 +171,18 @@ impl<S: Service> Shared<S> {
         started: Instant,
     ) -> Result<Begun<S::Note>, Fault> {
         let worker = &self.worker;
+        let mut unrecognised = Unrecognised::default();
         if ends {
-            let recall = worker.recall.borrow();
-            if let Some(repeated) = recall.find(&self.front, self.peer.scheme, text) {
-                let mut out = worker.head_buffer.borrow_mut();
-                out.clear();
-                if let Some(hit) = worker.service.again(self.peer, repeated.known(), started, &mut out) {
-                    return Ok(self.send_hit(cx, sending, &out, hit, &repeated.said(), started));
+            match worker.recall.borrow().recognise(&self.front, self.peer.scheme, text) {
+                Ok(recognised) => {
+                    let mut out = worker.head_buffer.borrow_mut();
+                    out.clear();
+                    if let Some(hit) = worker.service.again(self.peer, recognised.known(), started, &mut out) {
+                        return Ok(self.send_hit(cx, sending, &out, hit, &recognised.said(), started));
+                    }
+                    unrecognised = recognised.forgone();
                 }
+                Err(told) => unrecognised = told,
             }
         }
         let known_host = worker.known_host();
@@ -214,7 +218,7 @@ impl<S: Service> Shared<S> {
             if let Some(mut hit) = worker.service.hit(self.peer, &request, started, &mut out) {
                 let said = Said::of(&head, &fields);
                 if let Some(known) = hit.known.take() {
-                    worker.recall.borrow_mut().remember(&self.front, self.peer.scheme, text, &said, true, known);
+                    worker.recall.borrow_mut().remember((&self.front, self.peer.scheme), (text, unrecognised), &said, true, known);
                 }
                 return Ok(self.send_hit(cx, sending, &out, hit, &said, started));
             }

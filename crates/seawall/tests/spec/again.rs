@@ -1,6 +1,7 @@
 //! The same request, again and again: what is remembered of it saves work and changes nothing. Whatever comes in between counts for the
 //! very next request, on every connection and every worker.
 
+use semantics::request::INCIDENTAL_FIELDS;
 use store::{Hardness, Target};
 use testkit::{Client, Gate, Req, get, head, not_modified, ok, post, secs};
 
@@ -116,6 +117,63 @@ async fn heads_that_differ_in_what_varies_have_answers_of_their_own() {
                 answer.cache_status("hit");
             }
         }
+    }
+}
+
+/// What a browser is called, where it comes from and which language it likes best makes no difference to a page that does not say so.
+#[tokio::test]
+async fn browsers_that_differ_get_the_page_that_is_known() {
+    let (origin, _site, mut client) = well_known().await;
+    for turn in 0..OFTEN {
+        for name in INCIDENTAL_FIELDS {
+            let request = Req::get("/post").field("user-agent", format!("Browser/{turn}")).field(name, format!("value {turn}"));
+            client.request(request).await.status(200).body("v1").cache_status("hit").x_cache("HIT");
+        }
+    }
+    assert_eq!(origin.count("/post"), 1);
+}
+
+/// RFC 9111 §4.1: and all the difference to one that does, whichever of them it names.
+#[tokio::test]
+async fn browsers_that_differ_in_what_varies_have_answers_of_their_own() {
+    let (origin, site) = site().await;
+    let mut client = site.client().await;
+    for name in INCIDENTAL_FIELDS {
+        let path = format!("/by-{name}");
+        origin.on(get(&path)).reply_with(move |seen| {
+            let text = seen.field(name).unwrap_or_else(|| "none".to_owned());
+            ok(text).field("cache-control", "max-age=60").field("vary", name)
+        });
+        for turn in 0..OFTEN {
+            for value in ["one", "another"] {
+                let answer = client.request(Req::get(&path).field("x-same", "x").field(name, value)).await.status(200).body(value);
+                if turn > 0 {
+                    answer.cache_status("hit");
+                }
+            }
+            client.get(&path).await.status(200).body("none");
+        }
+    }
+}
+
+/// A page that begins to vary is from then on another for everybody who differs.
+#[tokio::test]
+async fn what_varies_now_counts_for_the_next_request() {
+    let (origin, site, mut client) = well_known().await;
+    let by = |agent: &'static str| Req::get("/post").field("user-agent", agent);
+    for agent in ["a", "b", "c", "d"] {
+        hits(&mut client, || by(agent), 200, "v1").await;
+    }
+    origin.on(get("/post")).reply_with(|seen| {
+        let text = seen.field("user-agent").unwrap_or_default();
+        ok(text).field("cache-control", "max-age=60").field("vary", "user-agent")
+    });
+    site.purge(&url(), Hardness::Hard);
+    for agent in ["a", "b", "c", "d"] {
+        client.request(by(agent)).await.body(agent).cache_status("fwd");
+    }
+    for agent in ["a", "b", "c", "d"] {
+        hits(&mut client, || by(agent), 200, agent).await;
     }
 }
 
