@@ -9,12 +9,9 @@ mod connection;
 mod h1;
 mod h2;
 mod h3;
-mod head;
-mod hpack;
-mod inspect;
 mod limits;
-mod line;
 mod listen;
+mod request;
 mod send_file;
 mod service;
 mod stream;
@@ -22,13 +19,7 @@ pub mod tls;
 mod worker;
 
 pub use accept::Gauges;
-pub use h2::{InspectedEvent, InspectedHttp2};
-pub use h3::{
-    endpoint::Quic,
-    inspect::{InspectedStream, inspect_section, write_section},
-};
-pub use hpack::InspectedHpack;
-pub use inspect::{Inspected, InspectedContent, InspectedHead, inspect};
+pub use h3::endpoint::Quic;
 pub use limits::Limits;
 pub use listen::{BindError, Listener, PassedSocket, Socket, bind};
 pub use send_file::FileRegion;

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use crate::connection::Allowance;
+use wire::HeadLimits;
 
-/// The most fields a head may have, whatever is configured: the parser's table is on the stack (32 bytes a field).
-pub(crate) const FIELDS_CEILING: usize = 256;
+use crate::connection::Allowance;
 
 /// What a client may ask of us, in bytes, numbers and time.
 ///
@@ -37,13 +36,14 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
+        let HeadLimits { header_bytes, header_fields, target_bytes, body_bytes } = HeadLimits::default();
         Self {
             connections: 20_000,
             connections_per_address: 256,
-            header_bytes: 32 * 1024,
-            header_fields: 100,
-            target_bytes: 8 * 1024,
-            body_bytes: 1 << 30,
+            header_bytes,
+            header_fields,
+            target_bytes,
+            body_bytes,
             header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(30),
@@ -72,6 +72,16 @@ impl Limits {
     pub(crate) fn sweep_interval(&self) -> Duration {
         let shortest = self.header_timeout.min(self.write_timeout).min(self.idle_timeout);
         (shortest / 4).clamp(Duration::from_millis(10), Duration::from_millis(500))
+    }
+
+    /// The limits of a request head.
+    pub(crate) const fn head(&self) -> HeadLimits {
+        HeadLimits {
+            header_bytes: self.header_bytes,
+            header_fields: self.header_fields,
+            target_bytes: self.target_bytes,
+            body_bytes: self.body_bytes,
+        }
     }
 
     pub(crate) fn allowances(&self) -> Allowances {

@@ -15,7 +15,7 @@ use http_body::{Body, Frame, SizeHint};
 use semantics::{RequestHead, Scheme};
 use tokio::time::Sleep;
 
-use crate::{h1, h2, h3, send_file::FileRegion};
+use crate::{h1, h3, send_file::FileRegion};
 
 /// Who is at the other end of a connection.
 #[derive(Debug, Clone, Copy)]
@@ -137,7 +137,7 @@ struct Limited {
 pub(crate) enum Incoming {
     Http1(h1::Content),
     /// And its length, if the head says it: the protocol sees to it that it is so.
-    Http2(h2::Content, Option<u64>),
+    Http2(wire::h2::Content, Option<u64>),
     /// The same.
     Http3(Box<h3::Content>, Option<u64>),
 }

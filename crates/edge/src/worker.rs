@@ -14,14 +14,15 @@ use ipnet::IpNet;
 use semantics::Scheme;
 use tokio::{sync::watch, task::JoinSet};
 use tokio_util::sync::CancellationToken;
+use wire::HeadLimits;
 
 use crate::{
     Listener,
     accept::{self, Acceptor, Gauges},
     connection::Table,
-    h1::recall::Recall,
     h3::{self, endpoint::Quic},
     limits::{Allowances, Limits},
+    request::recall::Recall,
     service::{Peer, Service},
     tls::{Tls, Turnstile},
 };
@@ -55,6 +56,8 @@ impl Shared {
 #[derive(Debug)]
 pub(crate) struct Front {
     shared: Shared,
+    /// Those of `limits` that a request head is held to.
+    pub(crate) head_limits: HeadLimits,
     pub(crate) allowances: Allowances,
     /// How QUIC is spoken.
     pub(crate) quic: Option<Arc<quinn::ServerConfig>>,
@@ -64,7 +67,8 @@ impl Front {
     pub(crate) fn new(shared: Shared) -> Rc<Self> {
         let allowances = shared.limits.allowances();
         let quic = h3::config(&shared);
-        Rc::new(Self { shared, allowances, quic })
+        let head_limits = shared.limits.head();
+        Rc::new(Self { shared, head_limits, allowances, quic })
     }
 }
 

@@ -1,13 +1,9 @@
 //! What header compression costs, in instructions a block.
 //!
-//! `cargo build --release -p edge --example hpack`, then two runs under `valgrind --tool=callgrind` with different counts: their difference,
+//! `cargo build --release -p wire --example hpack`, then two runs under `valgrind --tool=callgrind` with different counts: their difference,
 //! divided by that of the counts.
 //!
 //!     hpack request-first | request-path | request-again | response-first | response-values | response-again   COUNT
-
-#[path = "../src/hpack/mod.rs"]
-#[allow(dead_code, unreachable_pub, unused_imports, reason = "a part of it is used")]
-mod hpack;
 
 use std::{
     env, hint,
@@ -15,7 +11,7 @@ use std::{
     ops::ControlFlow,
 };
 
-use hpack::{Decoder, Encoder};
+use wire::hpack::{Decoder, Encoder};
 
 /// A browser's first request, as the Python package `hpack` writes it; one for another picture; and that one again.
 const FIRST: &str = "8241898e83ccb97c8e9ae82f87448c60684152861339692ae4423f40874148b1275ad1ffb8fe6f4f61e935b4ff3f7de0fe42c83f9fa53f9c473\

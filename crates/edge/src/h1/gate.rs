@@ -17,13 +17,15 @@ use std::{
     task::{Context, Poll, Waker, ready},
 };
 
-use super::{
-    LINGER_BYTES,
+use wire::{
+    HeadLimits,
     head::{self, Framing, Parsed, field_table},
 };
+
+use super::LINGER_BYTES;
 use crate::{
     connection::{Phase, Watch},
-    limits::{Allowances, Limits},
+    limits::Allowances,
     stream::Stream,
     worker::Front,
 };
@@ -106,7 +108,7 @@ pub(super) struct Gate {
     held: Vec<u8>,
     watch: Arc<Watch>,
     signals: Arc<Signals>,
-    limits: Limits,
+    limits: HeadLimits,
     allowances: Allowances,
     writing: bool,
     /// Our direction has ended, and so many bytes came afterwards.
@@ -121,7 +123,7 @@ impl Gate {
             held,
             watch,
             signals,
-            limits: front.limits.clone(),
+            limits: front.head_limits,
             allowances: front.allowances,
             writing: false,
             unread: None,

@@ -22,7 +22,7 @@ use super::{
     gate::{Gate, Signals},
 };
 use crate::{
-    line::Line,
+    request::log_line::Line,
     service::{self, Peer, RequestBody, Service},
     worker::{Front, Worker},
 };

@@ -6,9 +6,7 @@
 
 mod gate;
 mod handoff;
-pub(crate) mod head;
 mod interim;
-pub(crate) mod recall;
 mod respond;
 
 use std::{
@@ -21,20 +19,22 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version};
 use semantics::{RequestFields, RequestHead, Scheme};
+use wire::head::{Framing, Head, Parsed, Reject, field_table, parse};
 
 use crate::{
     accept::Share,
     connection::{Phase, Seat},
     h2,
-    line::{self, Line},
+    request::{
+        log_line::{self as line, Line},
+        recall::Said,
+    },
     service::{Exchange, HitOf, Peer, RequestBody, Service},
     stream::Stream,
     worker::{Front, Worker},
 };
 pub(crate) use handoff::Content;
-use head::{Framing, Head, Parsed, Reject, field_table, parse};
 use interim::Interims;
-use recall::Said;
 
 /// A connection and what it owns.
 struct Connection<S: Service> {
@@ -185,7 +185,7 @@ impl<S: Service> Connection<S> {
             }
             let known_host = worker.known_host();
             let mut table = field_table();
-            let (head, fields) = match parse(&bytes[at..], &mut table, &known_host, &front.limits) {
+            let (head, fields) = match parse(&bytes[at..], &mut table, &known_host, &front.head_limits) {
                 Ok(Parsed::Complete(head, fields)) => {
                     self.stream.head_begun = false;
                     (head, fields)

@@ -11,13 +11,14 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header};
 use http_body::Body;
+use wire::head::Reject;
 
-use super::{Call, Connection, connection_fields, head::Reject, interim::Interims};
+use super::{Call, Connection, connection_fields, interim::Interims};
 #[cfg(target_os = "linux")]
 use crate::send_file::{STEP_BYTES, fetch, is_at_hand, poll_send, try_write_before_more};
 use crate::{
     connection::Phase,
-    line::Line,
+    request::log_line::Line,
     send_file::FileRegion,
     service::{RequestBody, Service},
 };

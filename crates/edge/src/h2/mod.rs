@@ -4,14 +4,6 @@
 //! answered where their request is taken up, and everything else is a future of its own beside the others, without a task. All that is ready
 //! leaves together, when every stream has had its turn.
 
-mod content;
-mod core;
-mod frame;
-mod guard;
-mod inspect;
-mod output;
-mod piece;
-mod priority;
 mod respond;
 mod tunnel;
 
@@ -29,24 +21,20 @@ use futures_util::{Stream as _, stream::FuturesUnordered};
 use http::{Method, StatusCode, Version, header};
 use semantics::{RequestFields, RequestHead};
 use tokio::time::Sleep;
+use wire::{
+    h2::{self, Core, Event, Fault, OUTPUT_MAX, Piece, SLICES},
+    head::{Framing, Head, Parsed, Reject, field_table, parse},
+};
 
-use self::core::{Core, Event, Fault, OUTPUT_MAX};
 use crate::{
     accept::Share,
     connection::{Phase, Seat},
-    h1::{
-        head::{Framing, Head, Parsed, Reject, field_table, parse},
-        owned_request,
-        recall::Said,
-    },
-    head::Nature,
+    h1::owned_request,
+    request::recall::Said,
     service::{Exchange, HitOf, Peer, Service},
     stream::Stream,
     worker::{Front, Worker},
 };
-pub(crate) use content::Content;
-pub use inspect::{InspectedEvent, InspectedHttp2};
-use output::SLICES;
 use respond::Handle;
 
 /// Streams that wait for their client are looked at this often at least, and at most.
@@ -89,7 +77,7 @@ pub(crate) async fn serve<S: Service>(
     let mut drained = pin!(table.drained());
     drained.as_mut().enable();
     let now = Instant::now();
-    let core = RefCell::new(Core::new(front.limits.clone(), now));
+    let core = RefCell::new(Core::new(front.head_limits, now));
     let shared = Rc::new(Shared { worker, front, peer, core, tunnels: Cell::new(0), waker: RefCell::new(Waker::noop().clone()) });
     let mut driver = Driver {
         stream,
@@ -343,26 +331,26 @@ impl<S: Service> Driver<S> {
                 self.shared.refuse(stream, reject);
                 Ok(())
             }
-            Event::Request { stream, ends, nature } => {
+            Event::Request { stream, ends, is_websocket } => {
                 let text = self.shared.core.borrow_mut().lend_text();
-                let begun = self.begin_request(cx, text.bytes(), stream, ends, nature);
+                let begun = self.begin_request(cx, text.bytes(), stream, ends, is_websocket);
                 self.shared.core.borrow_mut().give_back(text);
                 begun
             }
         }
     }
 
-    fn begin_request(&mut self, cx: &Context<'_>, text: &[u8], id: u32, ends: bool, nature: Nature) -> Result<(), Fault> {
+    fn begin_request(&mut self, cx: &Context<'_>, text: &[u8], id: u32, ends: bool, is_websocket: bool) -> Result<(), Fault> {
         let shared = &self.shared;
         let started = shared.core.borrow().now;
-        let is_plain = ends && !nature.is_websocket;
+        let is_plain = ends && !is_websocket;
         if is_plain && let Some(rest) = shared.hit_again(id, text, started) {
             self.answers.extend(rest);
             return Ok(());
         }
         let known_host = shared.worker.known_host();
         let mut table = field_table();
-        let (head, fields) = match parse(text, &mut table, &known_host, &shared.front.limits) {
+        let (head, fields) = match parse(text, &mut table, &known_host, &shared.front.head_limits) {
             Ok(Parsed::Complete(head, fields)) => (head, fields),
             Ok(Parsed::Partial) => {
                 shared.refuse(id, Reject { status: 400, reason: "malformed head" });
@@ -390,7 +378,7 @@ impl<S: Service> Driver<S> {
             _ => announces.then_some(0),
         };
         // Nor has a tunnel a length (RFC 8441 §5): whoever read on would take what follows for content.
-        if ends && expected.is_some_and(|expected| expected > 0) || nature.is_websocket && announces {
+        if ends && expected.is_some_and(|expected| expected > 0) || is_websocket && announces {
             return shared.core.borrow_mut().refuse_malformed(id);
         }
         let Some(mut request) = owned_request(&head, &fields) else {
@@ -400,12 +388,12 @@ impl<S: Service> Driver<S> {
         *request.version_mut() = Version::HTTP_2;
         let expects = request.headers_mut().remove(header::EXPECT).is_some();
         let handle = Handle::new(Rc::clone(shared), id);
-        if nature.is_websocket {
+        if is_websocket {
             if shared.tunnels.get() >= TUNNELS_MAX {
                 handle.refuse(Reject { status: 503, reason: "more tunnels than a connection may have" });
                 return Ok(());
             }
-            let (feed, content) = content::content(cx.waker().clone());
+            let (feed, content) = h2::content(cx.waker().clone());
             shared.core.borrow_mut().receive(id, feed, None);
             self.answers.push(Box::pin(tunnel::open(handle, request, content, started)));
             return Ok(());
@@ -414,7 +402,7 @@ impl<S: Service> Driver<S> {
             self.answers.push(Box::pin(respond::answer(handle, request, started, false)));
             return Ok(());
         }
-        let (feed, content) = content::content(cx.waker().clone());
+        let (feed, content) = h2::content(cx.waker().clone());
         shared.core.borrow_mut().receive(id, feed, expected);
         let may_be_empty = expected.map_or(matches!(head.method, Method::GET | Method::HEAD), |expected| expected == 0);
         if may_be_empty {
@@ -496,7 +484,7 @@ impl<S: Service> Shared<S> {
         let status = StatusCode::from_u16(reject.status).unwrap_or(StatusCode::BAD_REQUEST);
         let mut core = self.core.borrow_mut();
         core.send_head(id, status, &fields, false);
-        core.send(id, Some(piece::Piece::Bytes(body.into())), true);
+        core.send(id, Some(Piece::Bytes(body.into())), true);
     }
 
     /// Answers a head that was a hit before, byte for byte. `None`: it is to be read.

@@ -12,11 +12,14 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, header};
 use http_body::Body as _;
+use wire::{
+    h2::{Code, Content, Over, Piece},
+    head::Reject,
+};
 
-use super::{Content, Shared, core::Over, frame::Code, piece::Piece};
+use super::Shared;
 use crate::{
-    h1::head::Reject,
-    line::Line,
+    request::log_line::Line,
     service::{Incoming, Interim, RequestBody, Service},
 };
 

@@ -14,14 +14,16 @@ use http::{HeaderValue, Request, StatusCode, header};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use wire::{
+    h2::{Code, Content},
+    head::Reject,
+};
 
 use super::{
     Shared,
-    content::Content,
     respond::{self, Handle},
 };
 use crate::{
-    h1::head::Reject,
     limits::TUNNEL_IDLE,
     service::{RequestBody, Service},
 };
@@ -67,7 +69,7 @@ pub(super) async fn open<S: Service>(handle: Handle<S>, mut request: Request<Req
     };
     if let Err(error) = &carried {
         tracing::debug!(%error, "tunnel ended");
-        ends.handle.reset(super::frame::Code::CONNECT_ERROR);
+        ends.handle.reset(Code::CONNECT_ERROR);
     }
     ends.handle.done(&line, 200, started, carried.is_ok(), note);
 }

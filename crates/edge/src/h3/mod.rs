@@ -5,17 +5,11 @@
 //! frames are read as they are wanted, field sections are bounded before they are read, and there is no dynamic table. Not here: server push,
 //! datagrams, early data.
 
-mod code;
 mod content;
-mod control;
 pub(crate) mod endpoint;
-mod frame;
-pub(crate) mod inspect;
-mod message;
-mod purse;
-mod qpack;
 mod request;
 mod sending;
+mod transport;
 
 use std::{
     cell::RefCell,
@@ -30,18 +24,24 @@ use std::{
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use semantics::Scheme;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use wire::{
+    h3::{
+        Code, Fault, Purse,
+        control::{self, Listener, Opened},
+        purse,
+    },
+    head::HeadText,
+};
 
 use crate::{
     accept::Share,
     connection::{Phase, Seat},
-    head::Text,
     service::{Peer, Service},
     worker::{Front, Worker},
 };
-use code::{Code, Fault};
 pub(crate) use content::Content;
 use endpoint::{Arrival, Quic};
-use purse::Purse;
+use transport::{Receiving, varint};
 
 /// Requests that a client may have under way at once.
 const STREAMS_MAX: u32 = 128;
@@ -117,7 +117,7 @@ struct Shared<S: Service> {
     connection: Connection,
     purse: Arc<Purse>,
     /// Where heads become text. Given up while the connection is idle.
-    text: RefCell<Text>,
+    text: RefCell<HeadText>,
 }
 
 /// A connection that is not left open.
@@ -126,7 +126,7 @@ struct Connection(quinn::Connection);
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.0.close(Code::NoError.into(), b"");
+        self.0.close(varint(Code::NoError), b"");
     }
 }
 
@@ -151,7 +151,7 @@ impl<S: Service> Shared<S> {
         if code == Code::ExcessiveLoad {
             self.worker.service.refused(self.peer, 0, "a flood of frames");
         }
-        self.connection.0.close(code.into(), b"");
+        self.connection.0.close(varint(code), b"");
     }
 }
 
@@ -257,7 +257,7 @@ struct Driver<S: Service> {
     requests: FuturesUnordered<Task>,
     /// Streams in one direction that are listened to: at most [`UNIDIRECTIONAL_MAX`].
     controls: FuturesUnordered<Task>,
-    opened: Rc<control::Opened>,
+    opened: Rc<Opened>,
     /// Ours: it stays open for as long as the connection.
     control: Option<quinn::SendStream>,
     /// The id after the last request that was taken up.
@@ -270,7 +270,7 @@ impl<S: Service> Driver<S> {
     fn begin(&mut self, mut send: quinn::SendStream, mut receive: quinn::RecvStream) {
         if self.leaving {
             // RFC 9114 §5.2: it may be sent again elsewhere.
-            let _ = (receive.stop(Code::RequestRejected.into()), send.reset(Code::RequestRejected.into()));
+            let _ = (receive.stop(varint(Code::RequestRejected)), send.reset(varint(Code::RequestRejected)));
             return;
         }
         self.next_id = self.next_id.max(u64::from(quinn::VarInt::from(send.id())) + 4);
@@ -283,9 +283,9 @@ impl<S: Service> Driver<S> {
         }
         let (shared, opened) = (Rc::clone(&self.shared), Rc::clone(&self.opened));
         self.controls.push(Box::pin(async move {
-            let (mut receive, heard) = control::listen(receive, &opened, Arc::clone(&shared.purse)).await;
-            match heard {
-                Ok(()) => drop(receive.stop(Code::StreamCreationError.into())),
+            let mut listener = Listener::new(Receiving::new(receive), opened, Arc::clone(&shared.purse));
+            match poll_fn(|cx| listener.poll(cx)).await {
+                Ok(()) => listener.source().stop(Code::StreamCreationError),
                 Err(fault) => shared.fail(fault),
             }
         }));

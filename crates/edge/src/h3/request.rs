@@ -14,23 +14,20 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Versio
 use http_body::Body as _;
 use semantics::RequestHead;
 
+use wire::{
+    h3::{Code, Fault, Message, head_of_section},
+    head::{Framing, Parsed, Reject, field_table, parse},
+};
+
 use super::{
     Shared,
-    code::{Code, Fault},
     content::Content,
-    message::Message,
-    qpack,
     sending::{Sending, stored_head},
+    transport::Receiving,
 };
 use crate::{
-    h1::{
-        head::{Framing, Parsed, Reject, field_table, parse},
-        owned_request,
-        recall::Said,
-    },
-    head::{self, Gathering, Text},
-    limits::Limits,
-    line::Line,
+    h1::owned_request,
+    request::{log_line::Line, recall::Said},
     service::{Exchange, HitOf, Incoming, Interim, RequestBody, Service},
 };
 
@@ -79,7 +76,7 @@ async fn within<T>(time: Duration, future: impl Future<Output = T>) -> Option<T>
 /// Serves a request.
 pub(super) async fn serve<S: Service>(shared: Rc<Shared<S>>, send: quinn::SendStream, receive: quinn::RecvStream) {
     let mut sending = Sending::new(send);
-    let mut message = Message::new(receive, Arc::clone(&shared.purse), shared.front.limits.header_bytes);
+    let mut message = Message::new(Receiving::new(receive), Arc::clone(&shared.purse), shared.front.limits.header_bytes);
     match take_up(&shared, &mut sending, &mut message).await {
         Ok(Begun::Done) => {}
         Ok(Begun::Hit(rest)) => shared.finish_hit(&mut sending, rest).await,
@@ -89,24 +86,20 @@ pub(super) async fn serve<S: Service>(shared: Rc<Shared<S>>, send: quinn::SendSt
         Err(fault) => {
             if let Fault::Stream(code) = fault {
                 sending.reset(code);
-                let _ = message.source().stop(code.into());
+                message.source().stop(code);
                 shared.worker.service.refused(shared.peer, 0, "a malformed message");
             }
             return shared.fail(fault);
         }
     }
     if !message.has_ended() {
-        let _ = message.source().stop(Code::NoError.into());
+        message.source().stop(Code::NoError);
     }
     shared.delivered(&sending).await;
 }
 
 /// Reads the head, judges it, and answers it if that can be done at once.
-async fn take_up<S: Service>(
-    shared: &Shared<S>,
-    sending: &mut Sending,
-    message: &mut Message<quinn::RecvStream>,
-) -> Result<Begun<S::Note>, Fault> {
+async fn take_up<S: Service>(shared: &Shared<S>, sending: &mut Sending, message: &mut Message<Receiving>) -> Result<Begun<S::Note>, Fault> {
     const TOO_SLOW: Reject = Reject { status: 408, reason: "the request's head did not come in time" };
     const TOO_LARGE: Reject = Reject { status: 431, reason: "the head is larger than allowed" };
     let limits = &shared.front.limits;
@@ -116,7 +109,7 @@ async fn take_up<S: Service>(
     let Some(section) = section? else { return Ok(Begun::Refused(TOO_LARGE)) };
     let started = Instant::now();
     let mut text = shared.text.take();
-    if let Some(reject) = spell(&section, &mut text, limits)? {
+    if let Some(reject) = head_of_section(&section, &mut text, &shared.front.head_limits)? {
         return Ok(Begun::Refused(reject));
     }
     // Whether content follows is known when it does, or when the stream ends: which may be a packet later.
@@ -146,20 +139,6 @@ fn waits_for_content(head: &[u8]) -> bool {
     is_read && !says(b"\r\nexpect: ") || says(b"\r\ncontent-length: 0")
 }
 
-/// Makes the text of an HTTP/1 head of a field section. `Some`: the request is answered by us.
-pub(super) fn spell(section: &[u8], text: &mut Text, limits: &Limits) -> Result<Option<Reject>, Fault> {
-    let mut gathering = Gathering::new(text, limits, false);
-    let readable = qpack::decode(section, |name, value, is_known| gathering.take(name, value, is_known));
-    let (said, nature) = gathering.end();
-    readable.map_err(|_| Fault::Connection(Code::DecompressionFailed))?;
-    match said {
-        // Tunnels are not offered (RFC 9220).
-        head::Said::Request if !nature.is_websocket => Ok(None),
-        head::Said::Refused(reject) => Ok(Some(reject)),
-        head::Said::Request | head::Said::Trailers | head::Said::Malformed(_) => Err(Fault::Stream(Code::MessageError)),
-    }
-}
-
 impl<S: Service> Shared<S> {
     /// Judges a head, and answers from the store what can be answered so.
     fn begin(
@@ -183,7 +162,7 @@ impl<S: Service> Shared<S> {
         }
         let known_host = worker.known_host();
         let mut table = field_table();
-        let (head, fields) = match parse(text, &mut table, &known_host, &self.front.limits) {
+        let (head, fields) = match parse(text, &mut table, &known_host, &self.front.head_limits) {
             Ok(Parsed::Complete(head, fields)) => (head, fields),
             Ok(Parsed::Partial) => return Ok(Begun::Refused(Reject { status: 400, reason: "malformed head" })),
             Err(reject) => return Ok(Begun::Refused(reject)),
@@ -313,7 +292,7 @@ fn line(request: &Request<RequestBody>) -> Line {
 }
 
 /// Has the service answer, and sends what it says.
-async fn answer<S: Service>(shared: Rc<Shared<S>>, mut sending: Sending, message: Message<quinn::RecvStream>, call: Call) {
+async fn answer<S: Service>(shared: Rc<Shared<S>>, mut sending: Sending, message: Message<Receiving>, call: Call) {
     let Call { mut request, expected, expects, started } = call;
     let line = line(&request);
     if !message.has_ended() {

@@ -9,10 +9,12 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 
-use super::{
-    code::{Code, Fault},
-    frame, qpack,
+use wire::{
+    h3::{Code, Fault, frame},
+    qpack,
 };
+
+use super::transport::varint;
 
 /// Of HTTP/1 alone (RFC 9114 §4.2).
 const OF_THE_CONNECTION: [&[u8]; 5] = [b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"];
@@ -116,7 +118,7 @@ impl Sending {
 
     pub(super) fn reset(&mut self, code: Code) {
         self.is_over = true;
-        let _ = self.stream.reset(code.into());
+        let _ = self.stream.reset(varint(code));
     }
 
     /// Resolves when the client has all of it, or wants none of it.

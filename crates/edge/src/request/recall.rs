@@ -13,11 +13,10 @@ use std::{cell::Cell, fmt, ops::Range, rc::Rc};
 use http::Method;
 use semantics::{RequestFields, Scheme, request::Slot};
 
-use super::head::Head;
-use crate::{
-    line::{self, Line},
-    worker::Front,
-};
+use wire::head::Head;
+
+use super::log_line::{self as line, Line};
+use crate::worker::Front;
 
 /// Sets of places. A head belongs to one.
 const SETS: usize = 512;

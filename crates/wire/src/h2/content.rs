@@ -9,25 +9,25 @@ use std::{
 
 use bytes::Bytes;
 
-/// What came and was not taken yet: bounded by the window that the client was given.
+/// Holds what came and was not taken yet. The window that the client was given bounds it.
 #[derive(Debug)]
 struct Inbox {
     pieces: VecDeque<Vec<u8>>,
-    /// The last piece has come.
+    /// Whether the last piece has come.
     ended: bool,
-    /// As much has come as the head promised, but not the end.
+    /// Whether as much has come as the head promised, but not the end.
     awaits_end: bool,
-    /// The stream or the connection ended before.
+    /// Whether the stream or the connection ended before the content did.
     broken: bool,
-    /// Taken since the connection last looked.
+    /// How much was taken since the connection last looked.
     taken: usize,
-    /// Nobody wants the rest.
+    /// Whether nobody wants the rest.
     abandoned: bool,
     reader: Option<Waker>,
     connection: Waker,
 }
 
-/// Room that a piece has at least: content that comes in crumbs must not cost more than its bytes.
+/// The room that a piece has at least: content that comes in crumbs must not cost more than its bytes.
 const PIECE_MIN: usize = 512;
 
 impl Inbox {
@@ -43,24 +43,24 @@ impl Inbox {
     }
 }
 
-/// Not two threads: what goes on to an origin has to be `Send` for the library that sends it.
+/// The inbox as both ends hold it. They are on one thread, but what goes on to an origin has to be `Send` for the library that sends it.
 type Both = Arc<Mutex<Inbox>>;
 
 fn lock(both: &Both) -> MutexGuard<'_, Inbox> {
     both.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The reader's end.
+/// The content of a request, at the end of whoever reads it.
 #[derive(Debug)]
-pub(crate) struct Content(Both);
+pub struct Content(Both);
 
-/// The connection's end.
+/// The content of a request, at the end of the connection that receives it.
 #[derive(Debug)]
-pub(super) struct Feed(Both);
+pub struct Feed(Both);
 
-/// The client took its request back, or went.
+/// The error of content that ended too early: the client took its request back, or went.
 #[derive(Debug)]
-pub(crate) struct BrokenOff;
+pub struct BrokenOff;
 
 impl fmt::Display for BrokenOff {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -70,8 +70,9 @@ impl fmt::Display for BrokenOff {
 
 impl std::error::Error for BrokenOff {}
 
-/// Both ends. `connection` is woken when something was taken.
-pub(super) fn content(connection: Waker) -> (Feed, Content) {
+/// Makes both ends of one request's content. `connection` is woken when something was taken.
+#[must_use]
+pub fn content(connection: Waker) -> (Feed, Content) {
     let inbox = Inbox {
         pieces: VecDeque::new(),
         ended: false,
@@ -86,17 +87,18 @@ pub(super) fn content(connection: Waker) -> (Feed, Content) {
     (Feed(Arc::clone(&both)), Content(both))
 }
 
-/// What became of content at its reader.
+/// Says what became of content at its reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Taken {
-    /// Bytes since this was last asked.
-    pub(super) bytes: usize,
-    /// There will be no more of them.
-    pub(super) abandoned: bool,
+pub(crate) struct Taken {
+    /// How many bytes were taken since this was last asked.
+    pub(crate) bytes: usize,
+    /// Whether no more will be taken.
+    pub(crate) abandoned: bool,
 }
 
 impl Feed {
-    pub(super) fn push(&self, data: &[u8], ends: bool) {
+    /// Adds what has come; `ends` says that it is the last.
+    pub(crate) fn push(&self, data: &[u8], ends: bool) {
         let mut inbox = lock(&self.0);
         if inbox.abandoned {
             inbox.taken += data.len();
@@ -109,19 +111,21 @@ impl Feed {
         }
     }
 
-    /// Says that all the content has come that the head promised. Its last piece is given out when the end has come, too: whoever counts on the
+    /// Notes that all the content has come that the head promised. Its last piece is given out when the end has come, too: whoever counts on the
     /// length does not ask again, and would take a malformed message for a whole one (RFC 9113 §8.1.1).
-    pub(super) fn await_end(&self) {
+    pub(crate) fn await_end(&self) {
         lock(&self.0).awaits_end = true;
     }
 
-    /// Bytes for which there has to be room again when nobody asks [`Feed::taken`] any more: those that were taken, and those that never were.
-    pub(super) fn settle(&self) -> usize {
+    /// Returns for how many bytes there has to be room again when nobody asks [`Feed::taken`] any more: those that were taken, and those that
+    /// never were.
+    pub(crate) fn settle(&self) -> usize {
         let mut inbox = lock(&self.0);
         std::mem::take(&mut inbox.taken) + inbox.pieces.iter().map(Vec::len).sum::<usize>()
     }
 
-    pub(super) fn taken(&self) -> Taken {
+    /// Returns what the reader has taken since this was last asked.
+    pub(crate) fn taken(&self) -> Taken {
         let mut inbox = lock(&self.0);
         Taken { bytes: std::mem::take(&mut inbox.taken), abandoned: inbox.abandoned }
     }
@@ -138,7 +142,11 @@ impl Drop for Feed {
 }
 
 impl Content {
-    pub(crate) fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BrokenOff>>> {
+    /// Takes the next piece; nothing at the end.
+    ///
+    /// # Errors
+    /// Fails when the client broke off its request.
+    pub fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BrokenOff>>> {
         let mut inbox = lock(&self.0);
         let is_held = inbox.awaits_end && !inbox.ended && inbox.pieces.len() == 1;
         if !is_held && let Some(piece) = inbox.pieces.pop_front() {
@@ -156,8 +164,8 @@ impl Content {
         Poll::Pending
     }
 
-    /// Whether there is any content. Waits until that is known: until some of it has come, or its end.
-    pub(super) fn poll_begins(&self, cx: &Context<'_>) -> Poll<bool> {
+    /// Returns whether there is any content. It waits until that is known: until some of it has come, or its end.
+    pub fn poll_begins(&self, cx: &Context<'_>) -> Poll<bool> {
         let mut inbox = lock(&self.0);
         if inbox.ended || inbox.broken || !inbox.pieces.is_empty() {
             return Poll::Ready(!inbox.ended || !inbox.pieces.is_empty());
@@ -166,7 +174,9 @@ impl Content {
         Poll::Pending
     }
 
-    pub(crate) fn is_end_stream(&self) -> bool {
+    /// Returns whether all of the content has been taken.
+    #[must_use]
+    pub fn is_end_stream(&self) -> bool {
         let inbox = lock(&self.0);
         inbox.ended && inbox.pieces.is_empty()
     }

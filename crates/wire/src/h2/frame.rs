@@ -1,93 +1,104 @@
 //! Frames as bytes (RFC 9113 §4, §6).
 
-/// What a frame begins with.
-pub(super) const HEAD: usize = 9;
+/// The length of what every frame begins with.
+pub(crate) const HEAD: usize = 9;
 
-/// The longest payload that we take: we announce no other (RFC 9113 §4.2).
-pub(super) const PAYLOAD_MAX: usize = 16_384;
+/// The length of the longest payload that we take: we announce no other (RFC 9113 §4.2).
+pub(crate) const PAYLOAD_MAX: usize = 16_384;
 
-/// What a client begins with (RFC 9113 §3.4).
-pub(super) const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// The bytes that a client begins with (RFC 9113 §3.4).
+pub(crate) const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Frame types.
-pub(super) mod kind {
-    pub(in super::super) const DATA: u8 = 0;
-    pub(in super::super) const HEADERS: u8 = 1;
-    pub(in super::super) const PRIORITY: u8 = 2;
-    pub(in super::super) const RST_STREAM: u8 = 3;
-    pub(in super::super) const SETTINGS: u8 = 4;
-    pub(in super::super) const PUSH_PROMISE: u8 = 5;
-    pub(in super::super) const PING: u8 = 6;
-    pub(in super::super) const GOAWAY: u8 = 7;
-    pub(in super::super) const WINDOW_UPDATE: u8 = 8;
-    pub(in super::super) const CONTINUATION: u8 = 9;
+/// The types of frames.
+pub(crate) mod kind {
+    pub(crate) const DATA: u8 = 0;
+    pub(crate) const HEADERS: u8 = 1;
+    pub(crate) const PRIORITY: u8 = 2;
+    pub(crate) const RST_STREAM: u8 = 3;
+    pub(crate) const SETTINGS: u8 = 4;
+    pub(crate) const PUSH_PROMISE: u8 = 5;
+    pub(crate) const PING: u8 = 6;
+    pub(crate) const GOAWAY: u8 = 7;
+    pub(crate) const WINDOW_UPDATE: u8 = 8;
+    pub(crate) const CONTINUATION: u8 = 9;
     /// RFC 9218 §7.1.
-    pub(in super::super) const PRIORITY_UPDATE: u8 = 16;
+    pub(crate) const PRIORITY_UPDATE: u8 = 16;
 }
 
-/// Flags of frames.
-pub(super) mod flag {
-    pub(in super::super) const ACK: u8 = 0x1;
-    pub(in super::super) const END_STREAM: u8 = 0x1;
-    pub(in super::super) const END_HEADERS: u8 = 0x4;
-    pub(in super::super) const PADDED: u8 = 0x8;
-    pub(in super::super) const PRIORITY: u8 = 0x20;
+/// The flags of frames.
+pub(crate) mod flag {
+    pub(crate) const ACK: u8 = 0x1;
+    pub(crate) const END_STREAM: u8 = 0x1;
+    pub(crate) const END_HEADERS: u8 = 0x4;
+    pub(crate) const PADDED: u8 = 0x8;
+    pub(crate) const PRIORITY: u8 = 0x20;
 }
 
-/// Identifiers of settings.
-pub(super) mod setting {
-    pub(in super::super) const HEADER_TABLE_SIZE: u16 = 1;
-    pub(in super::super) const ENABLE_PUSH: u16 = 2;
-    pub(in super::super) const MAX_CONCURRENT_STREAMS: u16 = 3;
-    pub(in super::super) const INITIAL_WINDOW_SIZE: u16 = 4;
-    pub(in super::super) const MAX_FRAME_SIZE: u16 = 5;
-    pub(in super::super) const MAX_HEADER_LIST_SIZE: u16 = 6;
+/// The identifiers of settings.
+pub(crate) mod setting {
+    pub(crate) const HEADER_TABLE_SIZE: u16 = 1;
+    pub(crate) const ENABLE_PUSH: u16 = 2;
+    pub(crate) const MAX_CONCURRENT_STREAMS: u16 = 3;
+    pub(crate) const INITIAL_WINDOW_SIZE: u16 = 4;
+    pub(crate) const MAX_FRAME_SIZE: u16 = 5;
+    pub(crate) const MAX_HEADER_LIST_SIZE: u16 = 6;
     /// RFC 8441 §3.
-    pub(in super::super) const ENABLE_CONNECT_PROTOCOL: u16 = 8;
+    pub(crate) const ENABLE_CONNECT_PROTOCOL: u16 = 8;
     /// RFC 9218 §2.1.
-    pub(in super::super) const NO_RFC7540_PRIORITIES: u16 = 9;
+    pub(crate) const NO_RFC7540_PRIORITIES: u16 = 9;
 }
 
-/// Why a stream or a connection ends (RFC 9113 §7).
+/// Says why a stream or a connection ends (RFC 9113 §7).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Code(pub(super) u32);
+pub struct Code(pub(super) u32);
 
 impl Code {
-    pub(super) const NO_ERROR: Self = Self(0);
-    pub(super) const PROTOCOL_ERROR: Self = Self(1);
-    pub(super) const INTERNAL_ERROR: Self = Self(2);
-    pub(super) const FLOW_CONTROL_ERROR: Self = Self(3);
-    pub(super) const STREAM_CLOSED: Self = Self(5);
-    pub(super) const FRAME_SIZE_ERROR: Self = Self(6);
-    pub(super) const REFUSED_STREAM: Self = Self(7);
-    pub(super) const CANCEL: Self = Self(8);
-    pub(super) const COMPRESSION_ERROR: Self = Self(9);
-    pub(super) const CONNECT_ERROR: Self = Self(10);
-    pub(super) const ENHANCE_YOUR_CALM: Self = Self(11);
+    /// There is no error.
+    pub const NO_ERROR: Self = Self(0);
+    /// The other end broke the protocol.
+    pub const PROTOCOL_ERROR: Self = Self(1);
+    /// We have failed.
+    pub const INTERNAL_ERROR: Self = Self(2);
+    /// More was sent than a window allowed, or a window is out of bounds.
+    pub const FLOW_CONTROL_ERROR: Self = Self(3);
+    /// A frame came for a stream that had ended.
+    pub const STREAM_CLOSED: Self = Self(5);
+    /// A frame has the wrong length.
+    pub const FRAME_SIZE_ERROR: Self = Self(6);
+    /// The request was not looked at: it may be sent again.
+    pub const REFUSED_STREAM: Self = Self(7);
+    /// The stream is not wanted any more.
+    pub const CANCEL: Self = Self(8);
+    /// A header block cannot be decoded.
+    pub const COMPRESSION_ERROR: Self = Self(9);
+    /// The connection behind a tunnel has failed.
+    pub const CONNECT_ERROR: Self = Self(10);
+    /// The other end makes more work than it may.
+    pub const ENHANCE_YOUR_CALM: Self = Self(11);
 }
 
 /// The first nine bytes of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Head {
-    pub(super) length: usize,
-    pub(super) kind: u8,
-    pub(super) flags: u8,
-    pub(super) stream: u32,
+pub(crate) struct Head {
+    pub length: usize,
+    pub kind: u8,
+    pub flags: u8,
+    pub stream: u32,
 }
 
 impl Head {
-    /// Reads a head from the beginning of `bytes`; `None`: it is not all there.
-    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+    /// Reads a head from the beginning of `bytes`. `None` means that it is not all there.
+    pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let &[a, b, c, kind, flags, w, x, y, z] = bytes.first_chunk::<HEAD>()?;
         let length = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);
         Some(Self { length, kind, flags, stream: u32::from_be_bytes([w, x, y, z]) & 0x7fff_ffff })
     }
 
-    pub(super) const fn has(self, flag: u8) -> bool {
+    pub(crate) const fn has(self, flag: u8) -> bool {
         self.flags & flag != 0
     }
 
-    pub(super) fn write(self, out: &mut Vec<u8>) {
+    pub(crate) fn write(self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.bytes());
     }
 
@@ -99,8 +110,8 @@ impl Head {
     }
 }
 
-/// Takes padding off (RFC 9113 §6.1). `None`: there is more of it than of the frame.
-pub(super) fn unpadded(head: Head, payload: &[u8]) -> Option<&[u8]> {
+/// Takes padding off (RFC 9113 §6.1). `None` means that there is more of it than of the frame.
+pub(crate) fn unpadded(head: Head, payload: &[u8]) -> Option<&[u8]> {
     if !head.has(flag::PADDED) {
         return Some(payload);
     }
@@ -108,19 +119,19 @@ pub(super) fn unpadded(head: Head, payload: &[u8]) -> Option<&[u8]> {
     rest.get(..rest.len().checked_sub(usize::from(padding))?)
 }
 
-pub(super) fn u32_of(payload: &[u8]) -> Option<u32> {
+pub(crate) fn u32_of(payload: &[u8]) -> Option<u32> {
     payload.first_chunk::<4>().map(|bytes| u32::from_be_bytes(*bytes))
 }
 
-/// The settings of a payload (RFC 9113 §6.5.1).
-pub(super) fn settings(payload: &[u8]) -> impl Iterator<Item = (u16, u32)> {
+/// Returns the settings in a payload (RFC 9113 §6.5.1).
+pub(crate) fn settings(payload: &[u8]) -> impl Iterator<Item = (u16, u32)> {
     payload.chunks_exact(6).filter_map(|setting| match *setting {
         [a, b, w, x, y, z] => Some((u16::from_be_bytes([a, b]), u32::from_be_bytes([w, x, y, z]))),
         _ => None,
     })
 }
 
-pub(super) fn write_settings(settings: &[(u16, u32)], out: &mut Vec<u8>) {
+pub(crate) fn write_settings(settings: &[(u16, u32)], out: &mut Vec<u8>) {
     Head { length: settings.len() * 6, kind: kind::SETTINGS, flags: 0, stream: 0 }.write(out);
     for (name, value) in settings {
         out.extend_from_slice(&name.to_be_bytes());
@@ -128,26 +139,26 @@ pub(super) fn write_settings(settings: &[(u16, u32)], out: &mut Vec<u8>) {
     }
 }
 
-pub(super) fn write_settings_ack(out: &mut Vec<u8>) {
+pub(crate) fn write_settings_ack(out: &mut Vec<u8>) {
     Head { length: 0, kind: kind::SETTINGS, flags: flag::ACK, stream: 0 }.write(out);
 }
 
-pub(super) fn write_ping(flags: u8, payload: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn write_ping(flags: u8, payload: &[u8], out: &mut Vec<u8>) {
     Head { length: payload.len(), kind: kind::PING, flags, stream: 0 }.write(out);
     out.extend_from_slice(payload);
 }
 
-pub(super) fn write_reset(stream: u32, code: Code, out: &mut Vec<u8>) {
+pub(crate) fn write_reset(stream: u32, code: Code, out: &mut Vec<u8>) {
     Head { length: 4, kind: kind::RST_STREAM, flags: 0, stream }.write(out);
     out.extend_from_slice(&code.0.to_be_bytes());
 }
 
-pub(super) fn write_window_update(stream: u32, increment: u32, out: &mut Vec<u8>) {
+pub(crate) fn write_window_update(stream: u32, increment: u32, out: &mut Vec<u8>) {
     Head { length: 4, kind: kind::WINDOW_UPDATE, flags: 0, stream }.write(out);
     out.extend_from_slice(&increment.to_be_bytes());
 }
 
-pub(super) fn write_goaway(last_stream: u32, code: Code, out: &mut Vec<u8>) {
+pub(crate) fn write_goaway(last_stream: u32, code: Code, out: &mut Vec<u8>) {
     Head { length: 8, kind: kind::GOAWAY, flags: 0, stream: 0 }.write(out);
     out.extend_from_slice(&last_stream.to_be_bytes());
     out.extend_from_slice(&code.0.to_be_bytes());
@@ -155,7 +166,7 @@ pub(super) fn write_goaway(last_stream: u32, code: Code, out: &mut Vec<u8>) {
 
 /// Puts frame heads around the header block that `out` ends with: from `at`, where room for the first head was left. A block that is longer
 /// than a frame of the client's may be goes on in CONTINUATION frames (RFC 9113 §6.10).
-pub(super) fn enclose_block(out: &mut Vec<u8>, at: usize, stream: u32, flags: u8, frame_max: usize) {
+pub(crate) fn enclose_block(out: &mut Vec<u8>, at: usize, stream: u32, flags: u8, frame_max: usize) {
     let block = at + HEAD;
     let length = out.len() - block;
     if length <= frame_max {

@@ -6,55 +6,56 @@
 
 use super::frame::{Head, flag, kind};
 
-/// What a purse holds at most, and at first: a page with five hundred pictures that is left while it loads passes.
+/// How many coins a purse holds at most, and at first: a page with five hundred pictures that is left while it loads passes.
 const PURSE: u32 = 2_000;
-/// For a second.
+/// How many coins a second brings.
 const PER_SECOND: u32 = 50;
-/// For a request that was answered to its end.
+/// How many coins a request brings that was answered to its end.
 const PER_ANSWER: u32 = 10;
 
-/// For each piece that is sent, and for so many bytes of it: a client that reads has windows to update.
+/// How many coins a piece brings that is sent: a client that reads has windows to update.
 const PER_PIECE: u32 = 2;
+/// How many bytes of a piece bring one coin more.
 const BYTES_PER_COIN: usize = 2048;
 
-/// What may be padding and nothing else: with its length (RFC 9113 §6.1).
+/// The most bytes that may be padding and nothing else, with its length (RFC 9113 §6.1).
 const PADDING_MAX: usize = 256;
 
 /// One connection's purse.
 #[derive(Debug)]
-pub(super) struct Guard {
+pub(crate) struct Guard {
     purse: u32,
 }
 
 impl Guard {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { purse: PURSE }
     }
 
-    /// Pays for a frame. `false`: it cannot.
-    pub(super) const fn passes(&mut self, head: Head) -> bool {
+    /// Pays for a frame. `false` means that the client cannot.
+    pub(crate) const fn passes(&mut self, head: Head) -> bool {
         let price = price(head);
         let passes = price <= self.purse;
         self.purse = self.purse.saturating_sub(price);
         passes
     }
 
-    pub(super) fn answered(&mut self) {
+    pub(crate) fn answered(&mut self) {
         self.purse = (self.purse + PER_ANSWER).min(PURSE);
     }
 
-    pub(super) fn sent(&mut self, bytes: usize) {
+    pub(crate) fn sent(&mut self, bytes: usize) {
         let coins = u32::try_from(bytes / BYTES_PER_COIN).unwrap_or(PURSE);
         self.purse = self.purse.saturating_add(PER_PIECE).saturating_add(coins).min(PURSE);
     }
 
-    pub(super) fn tick(&mut self, seconds: u32) {
+    pub(crate) fn tick(&mut self, seconds: u32) {
         self.purse = self.purse.saturating_add(seconds.saturating_mul(PER_SECOND)).min(PURSE);
     }
 }
 
-/// What a purse was emptied by, for the counters.
-pub(super) const fn name_of_flood(head: Head) -> &'static str {
+/// Names what a purse was emptied by, for the counters.
+pub(crate) const fn name_of_flood(head: Head) -> &'static str {
     match head.kind {
         kind::DATA => "a flood of empty frames",
         kind::RST_STREAM => "a flood of resets",
@@ -66,7 +67,7 @@ pub(super) const fn name_of_flood(head: Head) -> &'static str {
     }
 }
 
-/// RFC 9113 §6. A reset is the dearest: a request was begun for it.
+/// Returns the price of a frame (RFC 9113 §6). A reset is dear: a request was begun for it.
 const fn price(head: Head) -> u32 {
     match head.kind {
         // Empty and not the end says nothing.

@@ -6,20 +6,21 @@ use bytes::Buf;
 
 use super::piece::Piece;
 
-/// Slices handed over at once.
-pub(super) const SLICES: usize = 32;
+/// How many slices are handed over at once.
+pub const SLICES: usize = 32;
 
-/// Sent bytes that are kept before what follows them moves up.
+/// How many sent bytes are kept before what follows them moves up.
 const SENT_MAX: usize = 32 * 1024;
 
-/// What heads of a few responses take.
+/// The room that is made at first: the heads of a few responses fit.
 const AT_FIRST: usize = 2048;
 
-/// A buffer that an idle connection may keep.
+/// The size of the buffer that an idle connection may keep.
 const KEPT: usize = 1024;
 
+/// Holds what is ready to leave, in order.
 #[derive(Debug)]
-pub(super) struct Output<H> {
+pub struct Output<H> {
     /// Frames without contents, and the heads of those with.
     bytes: Vec<u8>,
     /// How much of them has left.
@@ -30,27 +31,28 @@ pub(super) struct Output<H> {
 
 #[derive(Debug)]
 enum Segment<H> {
-    /// So many of the bytes.
+    /// This many of the bytes.
     Bytes(usize),
     Piece(Piece<H>),
 }
 
 impl<H: AsRef<[u8]>> Output<H> {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { bytes: Vec::new(), at: 0, segments: VecDeque::new(), len: 0 }
     }
 
-    /// Bytes that have not left.
-    pub(super) const fn len(&self) -> usize {
+    /// Returns how many bytes have not left.
+    pub const fn len(&self) -> usize {
         self.len
     }
 
-    pub(super) const fn is_empty(&self) -> bool {
+    /// Returns whether everything has left.
+    pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Appends what `write` appends to the buffer that it is given.
-    pub(super) fn write<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
+    pub(crate) fn write<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         let before = self.bytes.len();
         if before == 0 {
             self.bytes.reserve(AT_FIRST);
@@ -65,13 +67,14 @@ impl<H: AsRef<[u8]>> Output<H> {
         written
     }
 
-    pub(super) fn piece(&mut self, piece: Piece<H>) {
+    /// Appends a piece of content.
+    pub(crate) fn piece(&mut self, piece: Piece<H>) {
         self.len += piece.remaining();
         self.segments.push_back(Segment::Piece(piece));
     }
 
     /// Fills `slices` with what leaves next. Returns how many there are.
-    pub(super) fn slices<'a>(&'a self, slices: &mut [IoSlice<'a>; SLICES]) -> usize {
+    pub fn slices<'a>(&'a self, slices: &mut [IoSlice<'a>; SLICES]) -> usize {
         let mut at = self.at;
         let mut filled = 0;
         for (segment, slice) in self.segments.iter().zip(slices.iter_mut()) {
@@ -87,8 +90,8 @@ impl<H: AsRef<[u8]>> Output<H> {
         filled
     }
 
-    /// So many bytes have left.
-    pub(super) fn advance(&mut self, mut sent: usize) {
+    /// Notes that so many bytes have left.
+    pub(crate) fn advance(&mut self, mut sent: usize) {
         self.len -= sent;
         while let Some(segment) = self.segments.front_mut() {
             let here = match segment {
@@ -121,7 +124,7 @@ impl<H: AsRef<[u8]>> Output<H> {
     }
 
     /// Gives back memory that is not needed while nothing happens.
-    pub(super) fn shrink(&mut self) {
+    pub(crate) fn shrink(&mut self) {
         if self.is_empty() && (self.bytes.capacity() > KEPT || self.segments.capacity() > 16) {
             *self = Self::new();
         }

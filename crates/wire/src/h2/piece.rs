@@ -1,4 +1,4 @@
-//! What is sent as content: parts of stored pages, where they lie, or bytes of our own.
+//! Content on its way out: parts of stored pages, where they lie, or bytes of our own.
 
 use std::rc::Rc;
 
@@ -6,22 +6,23 @@ use bytes::{Buf, Bytes};
 
 /// A piece of content.
 #[derive(Debug)]
-pub(super) enum Piece<H> {
-    /// A stored page, from here to its end.
+pub enum Piece<H> {
+    /// A stored page, from this byte to its end.
     Stored(H, usize),
-    /// A part of one: from here to there.
+    /// A part of a stored page: from the first byte to before the second.
     Part(Rc<H>, usize, usize),
+    /// Bytes that are nowhere else.
     Bytes(Bytes),
 }
 
 impl<H: AsRef<[u8]>> Piece<H> {
-    /// Bytes that are here and nowhere else.
-    pub(super) fn own_len(&self) -> usize {
+    /// Returns how many bytes are here and nowhere else.
+    pub(crate) fn own_len(&self) -> usize {
         if let Self::Bytes(bytes) = self { bytes.len() } else { 0 }
     }
 
-    /// Takes off what fits into `room`; `true`: that was all of it.
-    pub(super) fn take(&mut self, room: usize) -> (Self, bool) {
+    /// Takes off what fits into `room`, and returns whether that was all of it.
+    pub(crate) fn take(&mut self, room: usize) -> (Self, bool) {
         let is_whole = self.remaining() <= room;
         let taken = match self {
             Self::Part(page, from, to) => {

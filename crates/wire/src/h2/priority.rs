@@ -1,12 +1,12 @@
-//! Who is answered first: the `Priority` field and its frame (RFC 9218).
+//! Priorities: who is answered first, by the `Priority` field and its frame (RFC 9218).
 
 /// A request's priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Priority {
-    /// 0 is the most urgent, 7 the least (§4.1).
-    pub(super) urgency: u8,
-    /// A part of it is of use already (§4.2).
-    pub(super) incremental: bool,
+pub(crate) struct Priority {
+    /// The urgency: 0 is the highest, 7 the lowest (§4.1).
+    pub urgency: u8,
+    /// Whether a part of the response is of use already (§4.2).
+    pub incremental: bool,
 }
 
 impl Default for Priority {
@@ -15,8 +15,8 @@ impl Default for Priority {
     }
 }
 
-/// Reads a field's value, a dictionary of which two members are known. What is not understood is as if it were not there (§4).
-pub(super) fn of(value: &[u8]) -> Priority {
+/// Reads a field's value: a dictionary of which two members are known. The others are ignored (§4).
+pub(crate) fn of(value: &[u8]) -> Priority {
     let mut priority = Priority::default();
     for member in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
         // Parameters of members say nothing yet.

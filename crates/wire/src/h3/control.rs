@@ -2,35 +2,37 @@
 
 use std::{
     cell::Cell,
-    future::poll_fn,
+    rc::Rc,
     sync::Arc,
     task::{Context, Poll, ready},
     time::Instant,
 };
 
-use bytes::Buf;
+use bytes::{Buf, Bytes};
 
 use super::{
     code::{Code, Fault},
-    frame,
+    frame::{self, FrameHead},
     message::{Frames, Source},
     purse::{self, Purse},
 };
 
-/// Types of streams (RFC 9114 §6.2.1 and §6.2.2, RFC 9204 §4.2).
+/// The types of streams (RFC 9114 §6.2.1 and §6.2.2, RFC 9204 §4.2).
 const CONTROL: u64 = 0x0;
 const PUSH: u64 = 0x1;
 const ENCODER: u64 = 0x2;
 const DECODER: u64 = 0x3;
 
-/// `SETTINGS_MAX_FIELD_SECTION_SIZE` (RFC 9114 §7.2.4.1). Those of QPACK are zero unless they are said: no dynamic table, nothing that waits.
+/// The identifier of `SETTINGS_MAX_FIELD_SECTION_SIZE` (RFC 9114 §7.2.4.1). The settings of QPACK are zero unless they are sent: no dynamic
+/// table, nothing that waits.
 const MAX_FIELD_SECTION_SIZE: u64 = 0x6;
 
-/// A frame on the control stream that is longer says more than anybody has to say there.
+/// The most bytes of a frame on the control stream: a longer one says more than anybody has to say there.
 const FRAME_MAX: u64 = 4 * 1024;
 
-/// What our control stream begins with: its type and our settings.
-pub(super) fn opening(field_section_max: usize) -> Vec<u8> {
+/// Returns what our control stream begins with: its type and our settings.
+#[must_use]
+pub fn opening(field_section_max: usize) -> Vec<u8> {
     let mut settings = Vec::new();
     frame::write_integer(MAX_FIELD_SECTION_SIZE, &mut settings);
     frame::write_integer(field_section_max as u64, &mut settings);
@@ -41,8 +43,9 @@ pub(super) fn opening(field_section_max: usize) -> Vec<u8> {
     out
 }
 
-/// Says goodbye: requests on streams from `next` on are not answered (RFC 9114 §5.2).
-pub(super) fn goaway(next: u64) -> Vec<u8> {
+/// Returns the frame that says goodbye: requests on streams from `next` on are not answered (RFC 9114 §5.2).
+#[must_use]
+pub fn goaway(next: u64) -> Vec<u8> {
     let mut id = Vec::new();
     frame::write_integer(next, &mut id);
     let mut out = Vec::new();
@@ -51,9 +54,9 @@ pub(super) fn goaway(next: u64) -> Vec<u8> {
     out
 }
 
-/// Which of the streams that there is one of each the client has opened.
+/// Remembers which streams the client has opened of those that exist once (RFC 9114 §6.2).
 #[derive(Debug, Default)]
-pub(super) struct Opened(Cell<u8>);
+pub struct Opened(Cell<u8>);
 
 impl Opened {
     fn first(&self, kind: u64) -> Result<(), Fault> {
@@ -63,41 +66,125 @@ impl Opened {
     }
 }
 
-/// Listens to a stream to its end, which for most is the connection's. `Ok`: nobody needs the stream (any more).
-pub(super) async fn listen<R: Source>(mut source: R, opened: &Opened, purse: Arc<Purse>) -> (R, Result<(), Fault>) {
-    let listened = listen_to(&mut source, opened, &purse).await;
-    (source, listened)
+/// Listens to one stream in one direction, to its end, which for most is the connection's.
+#[derive(Debug)]
+pub struct Listener<R> {
+    frames: Frames<Begun<R>>,
+    opened: Rc<Opened>,
+    purse: Arc<Purse>,
+    /// The type of the stream, once it has come.
+    kind: Option<u64>,
+    control: Control,
+    /// Whether a QPACK instruction's integer goes on.
+    in_integer: bool,
 }
 
-async fn listen_to<R: Source>(source: &mut R, opened: &Opened, purse: &Purse) -> Result<(), Fault> {
-    let mut begun = Begun { source, bytes: bytes::Bytes::new(), held: Vec::new() };
-    // A stream may end before it says what it is (RFC 9114 §6.2).
-    let Some(kind) = poll_fn(|cx| begun.poll_integer(cx)).await? else { return Ok(()) };
-    match kind {
-        CONTROL => {
-            opened.first(kind)?;
-            let mut frames = Frames::new(begun);
-            Err(control(&mut frames, purse).await)
+impl<R: Source> Listener<R> {
+    /// Begins to listen. `opened` is the connection's, and so is `purse`, from which frames that say nothing are paid.
+    pub fn new(source: R, opened: Rc<Opened>, purse: Arc<Purse>) -> Self {
+        let frames = Frames::new(Begun { source, bytes: Bytes::new(), held: Vec::new() });
+        Self { frames, opened, purse, kind: None, control: Control::default(), in_integer: false }
+    }
+
+    /// Returns the stream itself.
+    pub const fn source(&mut self) -> &mut R {
+        &mut self.frames.source().source
+    }
+
+    /// Takes what has come. It is ready with `Ok` when nobody needs the stream (any more).
+    pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+        let kind = match self.kind {
+            Some(kind) => kind,
+            None => {
+                // A stream may end before it says what it is (RFC 9114 §6.2).
+                let Some(kind) = ready!(self.frames.source().poll_integer(cx))? else { return Poll::Ready(Ok(())) };
+                match kind {
+                    CONTROL | ENCODER | DECODER => self.opened.first(kind)?,
+                    // Servers push, clients do not.
+                    PUSH => return Poll::Ready(Err(Fault::Connection(Code::StreamCreationError))),
+                    _ => {}
+                }
+                *self.kind.insert(kind)
+            }
+        };
+        match kind {
+            CONTROL => self.poll_control(cx).map(Err),
+            ENCODER | DECODER => self.poll_instructions(cx, kind).map(Err),
+            _ => Poll::Ready(Ok(())),
         }
-        ENCODER | DECODER => {
-            opened.first(kind)?;
-            Err(instructions(&mut begun, kind).await)
+    }
+
+    /// Reads the control stream until something is wrong with it: it has no other end.
+    fn poll_control(&mut self, cx: &mut Context<'_>) -> Poll<Fault> {
+        loop {
+            let head = match self.control.frame {
+                Some(head) => head,
+                None => {
+                    let head = match ready!(self.frames.poll_head(cx)) {
+                        Ok(Some(head)) => head,
+                        Ok(None) => return Poll::Ready(Fault::Connection(Code::ClosedCriticalStream)),
+                        Err(fault) => return Poll::Ready(left(fault)),
+                    };
+                    if let Err(code) = self.control.admit(head, &self.purse) {
+                        return Poll::Ready(Fault::Connection(code));
+                    }
+                    *self.control.frame.insert(head)
+                }
+            };
+            let read = match is_said_here(head.kind) {
+                true => self.frames.poll_whole(cx, &mut self.control.payload),
+                false => self.frames.poll_skip(cx),
+            };
+            if let Err(fault) = ready!(read) {
+                return Poll::Ready(left(fault));
+            }
+            if let Err(code) = self.control.take_frame(head.kind) {
+                return Poll::Ready(Fault::Connection(code));
+            }
         }
-        // Servers push, clients do not.
-        PUSH => Err(Fault::Connection(Code::StreamCreationError)),
-        _ => Ok(()),
+    }
+
+    /// Reads QPACK's streams, on which there is next to nothing to say without a dynamic table (RFC 9204 §4.3 and §4.4).
+    fn poll_instructions(&mut self, cx: &mut Context<'_>, kind: u64) -> Poll<Fault> {
+        loop {
+            let bytes = match ready!(self.frames.source().poll_bytes(cx)) {
+                Ok(Some(bytes)) => bytes,
+                Ok(None) => return Poll::Ready(Fault::Connection(Code::ClosedCriticalStream)),
+                Err(fault) => return Poll::Ready(left(fault)),
+            };
+            for byte in bytes {
+                let is_allowed = match kind {
+                    // A capacity of zero.
+                    ENCODER => byte == 0x20,
+                    // The rest of a cancelled stream's number, or the beginning of one.
+                    _ if self.in_integer => {
+                        self.in_integer = byte & 0x80 != 0;
+                        true
+                    }
+                    _ => {
+                        self.in_integer = byte & 0x3f == 0x3f;
+                        byte & 0xc0 == 0x40
+                    }
+                };
+                if !is_allowed {
+                    let code = if kind == ENCODER { Code::EncoderStreamError } else { Code::DecoderStreamError };
+                    return Poll::Ready(Fault::Connection(code));
+                }
+            }
+        }
     }
 }
 
-/// A stream whose first bytes have been read.
-struct Begun<'a, R> {
-    source: &'a mut R,
-    bytes: bytes::Bytes,
+/// A stream whose first bytes are its type.
+#[derive(Debug)]
+struct Begun<R> {
+    source: R,
+    bytes: Bytes,
     /// An integer that has come in part.
     held: Vec<u8>,
 }
 
-impl<R: Source> Begun<'_, R> {
+impl<R: Source> Begun<R> {
     fn poll_integer(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<u64>, Fault>> {
         loop {
             while self.bytes.has_remaining() {
@@ -114,8 +201,8 @@ impl<R: Source> Begun<'_, R> {
     }
 }
 
-impl<R: Source> Source for Begun<'_, R> {
-    fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<bytes::Bytes>, Fault>> {
+impl<R: Source> Source for Begun<R> {
+    fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Fault>> {
         if self.bytes.is_empty() {
             return self.source.poll_bytes(cx);
         }
@@ -123,46 +210,60 @@ impl<R: Source> Source for Begun<'_, R> {
     }
 }
 
-/// Reads the control stream until something is wrong with it: it has no other end.
-async fn control<R: Source>(frames: &mut Frames<R>, purse: &Purse) -> Fault {
-    let mut has_settings = false;
-    let mut push_id_max = 0;
-    let mut goodbye = u64::MAX;
-    loop {
-        let head = match poll_fn(|cx| frames.poll_head(cx)).await {
-            Ok(Some(head)) => head,
-            Ok(None) => return Fault::Connection(Code::ClosedCriticalStream),
-            Err(fault) => return left(fault),
-        };
-        if !has_settings && head.kind != frame::SETTINGS {
-            return Fault::Connection(Code::MissingSettings);
+/// What has been said on a control stream.
+#[derive(Debug)]
+struct Control {
+    has_settings: bool,
+    push_id_max: u64,
+    /// The number in the client's last goodbye.
+    goodbye: u64,
+    /// The frame at hand, and its payload as far as it has come.
+    frame: Option<FrameHead>,
+    payload: Vec<u8>,
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        Self { has_settings: false, push_id_max: 0, goodbye: u64::MAX, frame: None, payload: Vec::new() }
+    }
+}
+
+/// Returns whether a frame of this kind is looked at on a control stream.
+const fn is_said_here(kind: u64) -> bool {
+    matches!(kind, frame::SETTINGS | frame::GOAWAY | frame::MAX_PUSH_ID | frame::CANCEL_PUSH)
+}
+
+impl Control {
+    /// Judges the head of a frame: settings come first, and neither a frame nor their number is boundless.
+    fn admit(&self, head: FrameHead, purse: &Purse) -> Result<(), Code> {
+        if !self.has_settings && head.kind != frame::SETTINGS {
+            return Err(Code::MissingSettings);
         }
-        let is_known = matches!(head.kind, frame::SETTINGS | frame::GOAWAY | frame::MAX_PUSH_ID | frame::CANCEL_PUSH);
-        if is_known && head.length > FRAME_MAX || has_settings && !purse.pay(purse::EMPTY_FRAME, Instant::now()) {
-            return Fault::Connection(Code::ExcessiveLoad);
+        let is_long = is_said_here(head.kind) && head.length > FRAME_MAX;
+        if is_long || self.has_settings && !purse.pay(purse::EMPTY_FRAME, Instant::now()) {
+            return Err(Code::ExcessiveLoad);
         }
-        let mut payload = Vec::new();
-        let read = match is_known {
-            true => poll_fn(|cx| frames.poll_whole(cx, &mut payload)).await,
-            false => poll_fn(|cx| frames.poll_skip(cx)).await,
-        };
-        if let Err(fault) = read {
-            return left(fault);
-        }
-        let said = match head.kind {
-            frame::SETTINGS if has_settings => Err(Code::FrameUnexpected),
+        Ok(())
+    }
+
+    /// Takes a frame that has come whole.
+    fn take_frame(&mut self, kind: u64) -> Result<(), Code> {
+        self.frame = None;
+        let payload = std::mem::take(&mut self.payload);
+        match kind {
+            frame::SETTINGS if self.has_settings => Err(Code::FrameUnexpected),
             frame::SETTINGS => {
-                has_settings = true;
+                self.has_settings = true;
                 settings(&payload)
             }
             // A goodbye that takes the one before back (RFC 9114 §5.2).
             frame::GOAWAY => only_integer(&payload).and_then(|id| {
-                let before = std::mem::replace(&mut goodbye, id);
+                let before = std::mem::replace(&mut self.goodbye, id);
                 if id > before { Err(Code::IdError) } else { Ok(()) }
             }),
             // A maximum that shrinks (§7.2.7).
             frame::MAX_PUSH_ID => only_integer(&payload).and_then(|id| {
-                let before = std::mem::replace(&mut push_id_max, id);
+                let before = std::mem::replace(&mut self.push_id_max, id);
                 if id < before { Err(Code::IdError) } else { Ok(()) }
             }),
             // Nothing was pushed (§7.2.3).
@@ -171,14 +272,11 @@ async fn control<R: Source>(frames: &mut Frames<R>, purse: &Purse) -> Fault {
             kind if frame::is_of_http2(kind) => Err(Code::FrameUnexpected),
             // Among them priorities (RFC 9218), which are not looked at.
             _ => Ok(()),
-        };
-        if let Err(code) = said {
-            return Fault::Connection(code);
         }
     }
 }
 
-/// A critical stream that is reset is one that is closed (RFC 9114 §6.2.1); where the connection is gone, nobody hears of it.
+/// Turns the end of a critical stream into the end of the connection (RFC 9114 §6.2.1). Where that is gone, nobody hears of it.
 const fn left(fault: Fault) -> Fault {
     match fault {
         Fault::Gone | Fault::Stream(_) => Fault::Connection(Code::ClosedCriticalStream),
@@ -186,8 +284,8 @@ const fn left(fault: Fault) -> Fault {
     }
 }
 
-/// RFC 9114 §7.2.4 and §7.2.4.1: pairs of integers, none twice, none of HTTP/2. What they say is of no use to us: what we send is short and
-/// uses no table.
+/// Judges settings (RFC 9114 §7.2.4 and §7.2.4.1): they are pairs of integers, none twice, none of HTTP/2. Their values are of no use to us:
+/// what we send is short and uses no table.
 fn settings(payload: &[u8]) -> Result<(), Code> {
     let mut rest = payload;
     let mut seen = Vec::new();
@@ -220,41 +318,9 @@ fn only_integer(payload: &[u8]) -> Result<u64, Code> {
     }
 }
 
-/// QPACK's streams, on which there is next to nothing to say without a dynamic table (RFC 9204 §4.3 and §4.4).
-async fn instructions<R: Source>(source: &mut R, kind: u64) -> Fault {
-    let mut in_integer = false;
-    loop {
-        let bytes = match poll_fn(|cx| source.poll_bytes(cx)).await {
-            Ok(Some(bytes)) => bytes,
-            Ok(None) => return Fault::Connection(Code::ClosedCriticalStream),
-            Err(fault) => return left(fault),
-        };
-        for byte in bytes {
-            let is_allowed = match kind {
-                // A capacity of zero.
-                ENCODER => byte == 0x20,
-                // The rest of a cancelled stream's number, or the beginning of one.
-                _ if in_integer => {
-                    in_integer = byte & 0x80 != 0;
-                    true
-                }
-                _ => {
-                    in_integer = byte & 0x3f == 0x3f;
-                    byte & 0xc0 == 0x40
-                }
-            };
-            if !is_allowed {
-                return Fault::Connection(if kind == ENCODER { Code::EncoderStreamError } else { Code::DecoderStreamError });
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::{future::Future, pin::pin, task::Waker};
-
-    use bytes::Bytes;
+    use std::task::Waker;
 
     use super::*;
 
@@ -274,13 +340,12 @@ mod tests {
 
     type Heard = Option<Result<(), Fault>>;
 
-    /// What becomes of it; `None`: it is listened to further.
+    /// Returns what becomes of a stream; `None` means that it is listened to further.
     fn heard(bytes: &[u8], ends: bool) -> Heard {
         let purse = Arc::new(Purse::new(Instant::now()));
-        let opened = Opened::default();
-        let mut listening = pin!(listen(Written(bytes.to_vec(), ends), &opened, purse));
-        match listening.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready((_, heard)) => Some(heard),
+        let mut listener = Listener::new(Written(bytes.to_vec(), ends), Rc::default(), purse);
+        match listener.poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(heard) => Some(heard),
             Poll::Pending => None,
         }
     }

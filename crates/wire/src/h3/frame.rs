@@ -1,37 +1,48 @@
-//! Variable-length integers (RFC 9000 §16) and the heads of frames (RFC 9114 §7.1). Bytes in, numbers out; no stream, no waiting.
+//! Variable-length integers (RFC 9000 §16) and the heads of frames (RFC 9114 §7.1): bytes in, numbers out, without a stream or waiting.
 
 use bytes::{Buf, Bytes};
 
-pub(super) const DATA: u64 = 0x0;
-pub(super) const HEADERS: u64 = 0x1;
-pub(super) const CANCEL_PUSH: u64 = 0x3;
-pub(super) const SETTINGS: u64 = 0x4;
-pub(super) const PUSH_PROMISE: u64 = 0x5;
-pub(super) const GOAWAY: u64 = 0x7;
-pub(super) const MAX_PUSH_ID: u64 = 0xd;
+/// The type of a frame that carries content.
+pub const DATA: u64 = 0x0;
+/// The type of a frame that carries a field section.
+pub const HEADERS: u64 = 0x1;
+/// The type of a frame that cancels a push.
+pub const CANCEL_PUSH: u64 = 0x3;
+/// The type of a frame that carries settings.
+pub const SETTINGS: u64 = 0x4;
+/// The type of a frame that announces a push.
+pub const PUSH_PROMISE: u64 = 0x5;
+/// The type of a frame that says goodbye.
+pub const GOAWAY: u64 = 0x7;
+/// The type of a frame that allows pushes.
+pub const MAX_PUSH_ID: u64 = 0xd;
 
-/// What HTTP/2 had and HTTP/3 forbids (RFC 9114 §7.2.8).
-pub(super) const fn is_of_http2(kind: u64) -> bool {
+/// Returns whether a type of frame is one that HTTP/2 had and HTTP/3 forbids (RFC 9114 §7.2.8).
+#[must_use]
+pub const fn is_of_http2(kind: u64) -> bool {
     matches!(kind, 0x2 | 0x6 | 0x8 | 0x9)
 }
 
-/// The longest head of a frame: two integers of eight bytes.
+/// The length of the longest head of a frame: two integers of eight bytes.
 const HEAD_MAX: usize = 16;
 
-/// Type and length of a frame.
+/// The type and the length of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct FrameHead {
-    pub(super) kind: u64,
-    pub(super) length: u64,
+pub struct FrameHead {
+    /// The type.
+    pub kind: u64,
+    /// The bytes of payload that follow.
+    pub length: u64,
 }
 
-/// How many bytes an integer has that begins with `first`.
+/// Returns how many bytes an integer has that begins with `first`.
 const fn width(first: u8) -> usize {
     1 << (first >> 6)
 }
 
-/// The integer at the start of `bytes`, and its width; nothing, if it is not all there.
-pub(super) fn integer(bytes: &[u8]) -> Option<(u64, usize)> {
+/// Reads the integer at the start of `bytes`, and returns its width too; nothing, if it is not all there.
+#[must_use]
+pub fn integer(bytes: &[u8]) -> Option<(u64, usize)> {
     let first = *bytes.first()?;
     let width = width(first);
     let rest = bytes.get(1..width)?;
@@ -39,7 +50,7 @@ pub(super) fn integer(bytes: &[u8]) -> Option<(u64, usize)> {
 }
 
 /// Writes `value`, which is below 2^62, in as few bytes as it needs.
-pub(super) fn write_integer(value: u64, out: &mut Vec<u8>) {
+pub fn write_integer(value: u64, out: &mut Vec<u8>) {
     debug_assert!(value < 1 << 62);
     let bytes = value.to_be_bytes();
     let (from, mark) = match value {
@@ -54,21 +65,21 @@ pub(super) fn write_integer(value: u64, out: &mut Vec<u8>) {
 }
 
 /// Writes the head of a frame.
-pub(super) fn write_head(kind: u64, length: usize, out: &mut Vec<u8>) {
+pub fn write_head(kind: u64, length: usize, out: &mut Vec<u8>) {
     write_integer(kind, out);
     write_integer(length as u64, out);
 }
 
-/// The head of a frame as it comes, cut in pieces as the stream happens to be.
+/// Collects the head of a frame as it comes, cut in pieces as the stream happens to be.
 #[derive(Debug, Default)]
-pub(super) struct Partial {
+pub struct Partial {
     bytes: [u8; HEAD_MAX],
     len: usize,
 }
 
 impl Partial {
     /// Takes from `input` what belongs to the head; then it is whole, or there is nothing left of `input`.
-    pub(super) fn take(&mut self, input: &mut Bytes) -> Option<FrameHead> {
+    pub fn take(&mut self, input: &mut Bytes) -> Option<FrameHead> {
         loop {
             let known = &self.bytes[..self.len];
             // The first bytes of either integer say how long it is.
@@ -92,8 +103,8 @@ impl Partial {
         }
     }
 
-    /// Whether the last head was whole: a stream may end here.
-    pub(super) const fn is_empty(&self) -> bool {
+    /// Returns whether the last head was whole, so that a stream may end here.
+    pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 }

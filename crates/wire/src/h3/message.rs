@@ -2,7 +2,6 @@
 
 use std::{
     fmt,
-    pin::pin,
     sync::Arc,
     task::{Context, Poll, ready},
     time::Instant,
@@ -14,44 +13,39 @@ use super::{
     code::{Code, Fault},
     frame::{self, Partial},
     purse::{self, Purse},
-    qpack,
 };
+use crate::qpack;
 
-/// Where the bytes of a stream come from. The transport, or a test.
-pub(super) trait Source {
-    /// The next bytes, in order; nothing at the end.
+/// Brings the bytes of one stream: the transport does, or a test.
+pub trait Source {
+    /// Returns the next bytes, in order; nothing at the end.
+    ///
+    /// # Errors
+    /// Fails when the client has left the stream, or is gone.
     fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Fault>>;
 }
 
-impl Source for quinn::RecvStream {
-    fn poll_bytes(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Fault>> {
-        // The future holds nothing but the stream, so it may be made anew each time. What is read leaves the window at once.
-        let chunk = ready!(pin!(self.read_chunk(usize::MAX, true)).poll(cx));
-        Poll::Ready(chunk.map(|chunk| chunk.map(|chunk| chunk.bytes)).map_err(|_| Fault::Gone))
-    }
-}
-
-/// A stream of frames.
+/// Reads a stream of frames.
 #[derive(Debug)]
-pub(super) struct Frames<R> {
+pub(crate) struct Frames<R> {
     source: R,
-    /// Read, and not looked at yet.
+    /// What has been read and not looked at yet.
     chunk: Bytes,
     partial: Partial,
-    /// Bytes of the frame at hand that are still to come.
+    /// How many bytes of the frame at hand are still to come.
     left: u64,
 }
 
 impl<R: Source> Frames<R> {
-    pub(super) fn new(source: R) -> Self {
+    pub(crate) fn new(source: R) -> Self {
         Self { source, chunk: Bytes::new(), partial: Partial::default(), left: 0 }
     }
 
-    pub(super) const fn source(&mut self) -> &mut R {
+    pub(crate) const fn source(&mut self) -> &mut R {
         &mut self.source
     }
 
-    /// Whether there is something in `chunk`, or the stream has ended.
+    /// Returns whether there is something in `chunk`; `false` at the end of the stream.
     fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Fault>> {
         while self.chunk.is_empty() {
             match ready!(self.source.poll_bytes(cx))? {
@@ -62,8 +56,8 @@ impl<R: Source> Frames<R> {
         Poll::Ready(Ok(true))
     }
 
-    /// The head of the next frame, once the one before it has been read to its end; nothing at the end of the stream.
-    pub(super) fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<frame::FrameHead>, Fault>> {
+    /// Returns the head of the next frame; nothing at the end of the stream. The frame before it must have been read to its end.
+    pub(crate) fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<frame::FrameHead>, Fault>> {
         debug_assert_eq!(self.left, 0, "the frame before has been read");
         loop {
             if let Some(head) = self.partial.take(&mut self.chunk) {
@@ -77,8 +71,8 @@ impl<R: Source> Frames<R> {
         }
     }
 
-    /// The next bytes of the frame at hand; nothing at its end.
-    pub(super) fn poll_payload(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Fault>> {
+    /// Returns the next bytes of the frame at hand; nothing at its end.
+    pub(crate) fn poll_payload(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Fault>> {
         if self.left == 0 {
             return Poll::Ready(Ok(None));
         }
@@ -90,8 +84,8 @@ impl<R: Source> Frames<R> {
         Poll::Ready(Ok(Some(self.chunk.split_to(len))))
     }
 
-    /// The whole of the frame at hand, added to `whole`. It is known to be short.
-    pub(super) fn poll_whole(&mut self, cx: &mut Context<'_>, whole: &mut Vec<u8>) -> Poll<Result<(), Fault>> {
+    /// Adds the whole of the frame at hand to `whole`. The caller has seen that it is short.
+    pub(crate) fn poll_whole(&mut self, cx: &mut Context<'_>, whole: &mut Vec<u8>) -> Poll<Result<(), Fault>> {
         while let Some(bytes) = ready!(self.poll_payload(cx))? {
             whole.extend_from_slice(&bytes);
         }
@@ -99,13 +93,13 @@ impl<R: Source> Frames<R> {
     }
 
     /// Reads the frame at hand away.
-    pub(super) fn poll_skip(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
+    pub(crate) fn poll_skip(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Fault>> {
         while ready!(self.poll_payload(cx))?.is_some() {}
         Poll::Ready(Ok(()))
     }
 }
 
-/// Where in a message its stream is.
+/// Says where in a message its stream is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     /// Between frames, before the head or after it.
@@ -119,7 +113,7 @@ enum Part {
     End,
 }
 
-/// What a message has come to.
+/// Says how far a message has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Seen {
     Nothing,
@@ -127,8 +121,8 @@ enum Seen {
     Trailers,
 }
 
-/// A request on its stream.
-pub(super) struct Message<R> {
+/// One request as it comes on its stream.
+pub struct Message<R> {
     frames: Frames<R>,
     purse: Arc<Purse>,
     part: Part,
@@ -136,10 +130,10 @@ pub(super) struct Message<R> {
     /// A field section, as far as it has come: at most `section_max` bytes.
     section: Vec<u8>,
     section_max: usize,
-    /// Content that the head promised, if it did, and what has come.
+    /// How much content the head promised, if it did, and how much has come.
     promised: Option<u64>,
     received: u64,
-    /// Content that was looked at before somebody wanted it.
+    /// Content that was read before somebody wanted it.
     peeked: Option<Bytes>,
 }
 
@@ -150,8 +144,8 @@ impl<R> fmt::Debug for Message<R> {
 }
 
 impl<R: Source> Message<R> {
-    /// A message whose field sections have at most `section_max` bytes, packed as they come.
-    pub(super) fn new(source: R, purse: Arc<Purse>, section_max: usize) -> Self {
+    /// Begins a message whose field sections have at most `section_max` bytes, packed as they come.
+    pub fn new(source: R, purse: Arc<Purse>, section_max: usize) -> Self {
         let frames = Frames::new(source);
         Self {
             frames,
@@ -166,12 +160,16 @@ impl<R: Source> Message<R> {
         }
     }
 
-    pub(super) const fn source(&mut self) -> &mut R {
+    /// Returns the stream itself.
+    pub const fn source(&mut self) -> &mut R {
         self.frames.source()
     }
 
-    /// The packed head, as it came. `None`: it is larger than allowed, and has not been read.
-    pub(super) fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Vec<u8>>, Fault>> {
+    /// Reads the packed head, as it came. `None` means that it is larger than allowed, and has not been read.
+    ///
+    /// # Errors
+    /// Fails when something else stands where the head should be.
+    pub fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Vec<u8>>, Fault>> {
         loop {
             match self.part {
                 Part::Section => {
@@ -190,25 +188,28 @@ impl<R: Source> Message<R> {
         }
     }
 
-    /// Says how much content has to come, neither more nor less.
+    /// Notes how much content has to come, neither more nor less.
     ///
     /// # Errors
-    /// When more has come already.
-    pub(super) fn promise(&mut self, length: Option<u64>) -> Result<(), Fault> {
+    /// Fails when more has come already.
+    pub fn promise(&mut self, length: Option<u64>) -> Result<(), Fault> {
         self.promised = length;
         if self.is_more_than_promised() { Err(Fault::Stream(Code::MessageError)) } else { Ok(()) }
     }
 
-    /// Whether the message ends here, without (more) content. Waits until that is known.
-    pub(super) fn poll_ends(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Fault>> {
+    /// Returns whether the message ends here, without (more) content. It waits until that is known.
+    ///
+    /// # Errors
+    /// Fails as [`Message::poll_data`] does.
+    pub fn poll_ends(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Fault>> {
         if self.peeked.is_none() {
             self.peeked = ready!(self.poll_data(cx))?;
         }
         Poll::Ready(Ok(self.peeked.is_none()))
     }
 
-    /// Whether it is known to have ended.
-    pub(super) const fn has_ended(&self) -> bool {
+    /// Returns whether the message is known to have ended.
+    pub const fn has_ended(&self) -> bool {
         matches!(self.part, Part::End) && self.peeked.is_none()
     }
 
@@ -216,14 +217,17 @@ impl<R: Source> Message<R> {
         self.promised.is_some_and(|promised| promised < self.received)
     }
 
-    /// Whether all content has come that was promised, but not the end: what comes in its place makes the whole message malformed.
+    /// Returns whether all content has come that was promised, but not the end: what comes in its place makes the whole message malformed.
     fn awaits_end(&self) -> bool {
         self.part != Part::End && self.promised == Some(self.received)
     }
 
-    /// The next content, after the head; nothing at its end. The last of promised content is given out when the end has come, too: whoever
-    /// counts on the length does not ask again, and would take a malformed message for a whole one.
-    pub(super) fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Fault>> {
+    /// Takes the next content, after the head; nothing at its end. The last of promised content is given out when the end has come, too:
+    /// whoever counts on the length does not ask again, and would take a malformed message for a whole one.
+    ///
+    /// # Errors
+    /// Fails when the message is malformed, breaks the protocol, or its client has left.
+    pub fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, Fault>> {
         if self.peeked.is_some() && !self.awaits_end() {
             return Poll::Ready(Ok(self.peeked.take()));
         }

@@ -8,32 +8,34 @@ use std::{
     time::Instant,
 };
 
-/// What a purse holds at most, and at first: a page with some hundred pictures that is left while it loads passes.
+/// How many coins a purse holds at most, and at first: a page with some hundred pictures that is left while it loads passes.
 const PURSE: u32 = 2_000;
-/// For a second.
+/// How many coins a second brings.
 const PER_SECOND: u32 = 50;
-/// For a request that was answered to its end.
+/// How many coins a request brings that was answered to its end.
 const PER_ANSWER: u32 = 10;
 
-/// A frame that nobody knows, or that has nothing in it.
-pub(super) const EMPTY_FRAME: u32 = 1;
-/// A request that was given up before it was answered, or that was none.
-pub(super) const ABANDONED: u32 = 5;
-/// A unidirectional stream.
-pub(super) const STREAM: u32 = 5;
+/// The price of a frame that nobody knows, or that has nothing in it.
+pub const EMPTY_FRAME: u32 = 1;
+/// The price of a request that was given up before it was answered, or that was none.
+pub const ABANDONED: u32 = 5;
+/// The price of a stream in one direction.
+pub const STREAM: u32 = 5;
 
-/// One connection's purse.
+/// One connection's purse: its client pays from it for what costs us work and the client nothing.
 #[derive(Debug)]
-pub(super) struct Purse(Mutex<(u32, Instant)>);
+pub struct Purse(Mutex<(u32, Instant)>);
 
 impl Purse {
-    pub(super) const fn new(now: Instant) -> Self {
+    /// Makes a full purse.
+    #[must_use]
+    pub const fn new(now: Instant) -> Self {
         Self(Mutex::new((PURSE, now)))
     }
 
-    /// `false`: the client cannot pay.
+    /// Pays `price`. `false` means that the client cannot, and that its connection is to be closed.
     #[must_use]
-    pub(super) fn pay(&self, price: u32, now: Instant) -> bool {
+    pub fn pay(&self, price: u32, now: Instant) -> bool {
         let mut purse = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (coins, ticked) = &mut *purse;
         let seconds = now.saturating_duration_since(*ticked).as_secs();
@@ -47,7 +49,8 @@ impl Purse {
         left.is_some()
     }
 
-    pub(super) fn answered(&self) {
+    /// Notes that a request was answered to its end.
+    pub fn answered(&self) {
         let mut purse = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         purse.0 = (purse.0 + PER_ANSWER).min(PURSE);
     }

@@ -1,26 +1,30 @@
 //! The head of a request that came as fields: it becomes the text of an HTTP/1 head (RFC 9113 §8, RFC 9114 §4).
 //!
-//! So what is malformed, ambiguous or too much is judged in one place for all versions (`h1/head.rs`), and a head that comes again is known by
-//! the same bytes (`h1/recall.rs`). Here is what only HTTP/2 and 3 have: pseudo-fields, names in small letters, cookies in crumbs, fields that
-//! would belong to a connection. A text that is made here has no line end within a line: every name and value is looked at first.
+//! So what is malformed, ambiguous or too much is judged in one place for all versions (`parse.rs`), and a head that comes again can be known
+//! by the same bytes. Here is what only HTTP/2 and 3 have: pseudo-fields, names in small letters, cookies in crumbs, fields that would belong
+//! to a connection. A text that is made here has no line end within a line: every name and value is looked at first.
 
 use std::ops::Range;
 
-use crate::{h1::head::Reject, limits::Limits};
+use super::Reject;
+use crate::HeadLimits;
 
-/// What may be kept of buffers while a connection is idle, in bytes.
+/// How many bytes of buffers may be kept while a connection is idle.
 const KEPT: usize = 1024;
 
-/// What a head turned out to be.
+/// Says what the fields that a [`HeadBuilder`] took turned out to be.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Said {
-    /// A request, whose text is in [`Text::bytes`].
-    Request,
-    /// The end of a request's content. What it says is not passed on.
+pub enum Built {
+    /// They are a request, whose text is in [`HeadText::bytes`].
+    Request {
+        /// Whether the request asks for a tunnel (RFC 8441). Its text asks for it with `Upgrade`.
+        is_websocket: bool,
+    },
+    /// They stand behind a request's content. What they say is not passed on.
     Trailers,
-    /// A request that is answered by us.
+    /// They are a request that is to be answered with a refusal.
     Refused(Reject),
-    /// No request at all: its stream is reset (RFC 9113 §8.1.1).
+    /// They are no request at all: their stream is to be reset (RFC 9113 §8.1.1).
     Malformed(&'static str),
 }
 
@@ -34,65 +38,61 @@ struct Pseudo {
     protocol: Option<Range<usize>>,
 }
 
-/// Reads heads, one after the other, into buffers that it keeps.
+/// Holds the text of one head at a time, in buffers that are used again for the next.
 #[derive(Debug, Default)]
-pub(crate) struct Text {
+pub struct HeadText {
     /// The head as HTTP/1 writes it.
     text: Vec<u8>,
-    /// Values of pseudo-fields.
+    /// The values of pseudo-fields.
     pseudo: Vec<u8>,
-    /// Clients send cookies in crumbs for the sake of compression (§8.2.3); here they are put together again.
+    /// The cookies, put together again: clients send them in crumbs for the sake of compression (§8.2.3).
     cookies: Vec<u8>,
-    /// RFC 9218's field, for this connection to look at.
+    /// The `Priority` field (RFC 9218), for the connection to look at.
     priority: Vec<u8>,
 }
 
-impl Text {
-    pub(crate) fn bytes(&self) -> &[u8] {
+impl HeadText {
+    /// Returns the head as HTTP/1 writes it, with the empty line.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
         &self.text
     }
 
-    /// Gives back what a long head needed.
-    pub(crate) fn shrink(&mut self) {
+    /// Gives back the memory that a long head needed.
+    pub fn shrink(&mut self) {
         let buffers = [&mut self.text, &mut self.pseudo, &mut self.cookies, &mut self.priority];
         if buffers.iter().map(|buffer| buffer.capacity()).sum::<usize>() > KEPT {
             *self = Self::default();
         }
     }
 
+    /// Returns the value of the `Priority` field (RFC 9218), or nothing.
     pub(crate) fn priority(&self) -> &[u8] {
         &self.priority
     }
 }
 
-/// What the request is, beside its text.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Nature {
-    /// RFC 8441: it asks for a tunnel, which its text asks for with `Upgrade`.
-    pub(crate) is_websocket: bool,
-}
-
-/// A head on its way: every field is taken in order, then [`Gathering::end`] says what it was.
+/// Writes a head as HTTP/1 does: it takes every field in order, then [`HeadBuilder::end`] says what the fields were.
 #[derive(Debug)]
-pub(crate) struct Gathering<'t> {
-    into: &'t mut Text,
-    limits: &'t Limits,
+pub struct HeadBuilder<'t> {
+    into: &'t mut HeadText,
+    limits: &'t HeadLimits,
     pseudo: Pseudo,
     is_trailers: bool,
-    /// The request line is written: no pseudo-field may follow.
+    /// Whether the request line is written: then no pseudo-field may follow.
     begun: bool,
-    nature: Nature,
+    is_websocket: bool,
     host_seen: bool,
     fields: usize,
     bytes: usize,
-    fault: Option<Said>,
+    fault: Option<Built>,
 }
 
-const fn bad(reason: &'static str) -> Said {
-    Said::Refused(Reject { status: 400, reason })
+const fn bad(reason: &'static str) -> Built {
+    Built::Refused(Reject { status: 400, reason })
 }
 
-/// Letters that a field name may have (RFC 9110 §5.6.2), capitals left out (RFC 9113 §8.2.1).
+/// Marks the letters that a field name may have (RFC 9110 §5.6.2), without capitals (RFC 9113 §8.2.1).
 const fn name_bytes() -> [bool; 256] {
     let mut allowed = [false; 256];
     let mut byte = 0;
@@ -107,12 +107,12 @@ const fn name_bytes() -> [bool; 256] {
 
 static NAME_BYTES: [bool; 256] = name_bytes();
 
-/// What may stand in a value (RFC 9110 §5.5).
+/// Returns whether `value` has only bytes that a field value may have (RFC 9110 §5.5).
 fn is_value(value: &[u8]) -> bool {
     !may_have_control(value) || !value.iter().any(|&byte| (byte < b' ' && byte != b'\t') || byte == 0x7f)
 }
 
-/// Whether a byte looks like a control character, eight at a time. Never wrong when it says no.
+/// Returns whether a byte looks like a control character. It looks at eight at a time, and is never wrong when it says no.
 #[inline]
 fn may_have_control(bytes: &[u8]) -> bool {
     const ONES: u64 = u64::MAX / 0xff;
@@ -131,14 +131,14 @@ fn may_have_control(bytes: &[u8]) -> bool {
     found != 0
 }
 
-/// What may stand in a request line between its blanks.
+/// Returns whether `value` may stand in a request line between its blanks.
 fn is_word(value: &[u8]) -> bool {
     !value.iter().fold(value.is_empty(), |found, &byte| found | (byte <= b' ') | (byte == 0x7f))
 }
 
-impl<'t> Gathering<'t> {
+impl<'t> HeadBuilder<'t> {
     /// Begins a head, or the trailers behind a content, in `into`.
-    pub(crate) fn new(into: &'t mut Text, limits: &'t Limits, is_trailers: bool) -> Self {
+    pub fn new(into: &'t mut HeadText, limits: &'t HeadLimits, is_trailers: bool) -> Self {
         for buffer in [&mut into.text, &mut into.pseudo, &mut into.cookies, &mut into.priority] {
             buffer.clear();
         }
@@ -148,7 +148,7 @@ impl<'t> Gathering<'t> {
             pseudo: Pseudo::default(),
             is_trailers,
             begun: false,
-            nature: Nature::default(),
+            is_websocket: false,
             host_seen: false,
             fields: 0,
             bytes: 0,
@@ -156,31 +156,31 @@ impl<'t> Gathering<'t> {
         }
     }
 
-    /// Takes the next field. `is_known`: its name stands in the table of the RFC. After a fault nothing more is looked at.
-    pub(crate) fn take(&mut self, name: &[u8], value: &[u8], is_known: bool) {
+    /// Takes the next field. `is_known` says that its name stands in the RFC's table. After a fault, fields are not looked at any more.
+    pub fn take(&mut self, name: &[u8], value: &[u8], is_known: bool) {
         if self.fault.is_none() {
             self.fault = self.judge(name, value, is_known).err();
         }
     }
 
-    fn judge(&mut self, name: &[u8], value: &[u8], is_known: bool) -> Result<(), Said> {
+    fn judge(&mut self, name: &[u8], value: &[u8], is_known: bool) -> Result<(), Built> {
         self.bytes += name.len() + value.len();
         self.fields += 1;
         if self.bytes > self.limits.header_bytes {
-            return Err(Said::Refused(Reject { status: 431, reason: "the head is larger than allowed" }));
+            return Err(Built::Refused(Reject { status: 431, reason: "the head is larger than allowed" }));
         }
         // Five are no fields.
         if self.fields > self.limits.header_fields.saturating_add(5) {
-            return Err(Said::Refused(Reject { status: 431, reason: "more field lines than allowed" }));
+            return Err(Built::Refused(Reject { status: 431, reason: "more field lines than allowed" }));
         }
         if !is_value(value) {
-            return Err(Said::Malformed("malformed field value"));
+            return Err(Built::Malformed("malformed field value"));
         }
         if name.first() == Some(&b':') {
             return self.take_pseudo(name, value);
         }
         if !is_known && (name.is_empty() || !name.iter().all(|&byte| NAME_BYTES[usize::from(byte)])) {
-            return Err(Said::Malformed("malformed field name"));
+            return Err(Built::Malformed("malformed field name"));
         }
         if value.first().is_some_and(|byte| matches!(byte, b' ' | b'\t')) || value.last().is_some_and(|byte| matches!(byte, b' ' | b'\t')) {
             return Err(bad("malformed field value"));
@@ -194,9 +194,9 @@ impl<'t> Gathering<'t> {
         self.take_field(name, value)
     }
 
-    fn take_pseudo(&mut self, name: &[u8], value: &[u8]) -> Result<(), Said> {
+    fn take_pseudo(&mut self, name: &[u8], value: &[u8]) -> Result<(), Built> {
         if self.begun || self.is_trailers {
-            return Err(Said::Malformed("a pseudo-field in the wrong place"));
+            return Err(Built::Malformed("a pseudo-field in the wrong place"));
         }
         let place = match name {
             b":method" => &mut self.pseudo.method,
@@ -204,44 +204,44 @@ impl<'t> Gathering<'t> {
             b":path" => &mut self.pseudo.path,
             b":authority" => &mut self.pseudo.authority,
             b":protocol" => &mut self.pseudo.protocol,
-            _ => return Err(Said::Malformed("an unknown pseudo-field")),
+            _ => return Err(Built::Malformed("an unknown pseudo-field")),
         };
         let from = self.into.pseudo.len();
         self.into.pseudo.extend_from_slice(value);
         if place.replace(from..from + value.len()).is_some() {
-            return Err(Said::Malformed("a pseudo-field twice"));
+            return Err(Built::Malformed("a pseudo-field twice"));
         }
         Ok(())
     }
 
     /// Writes the request line and `Host` (§8.3.1).
-    fn begin(&mut self) -> Result<(), Said> {
+    fn begin(&mut self) -> Result<(), Built> {
         self.begun = true;
         let part = |range: &Option<Range<usize>>| range.clone().and_then(|range| self.into.pseudo.get(range));
         let Pseudo { method, scheme, path, authority, protocol } = &self.pseudo;
-        let (Some(method), authority) = (part(method), part(authority)) else { return Err(Said::Malformed("no :method")) };
+        let (Some(method), authority) = (part(method), part(authority)) else { return Err(Built::Malformed("no :method")) };
         let mut method = method;
         if method == b"CONNECT" {
             match part(protocol) {
                 None if part(path).is_none() && part(scheme).is_none() => {
-                    return Err(Said::Refused(Reject { status: 405, reason: "this is not a tunnel" }));
+                    return Err(Built::Refused(Reject { status: 405, reason: "this is not a tunnel" }));
                 }
-                None => return Err(Said::Malformed("a CONNECT with a path")),
+                None => return Err(Built::Malformed("a CONNECT with a path")),
                 Some(b"websocket") => {
-                    self.nature.is_websocket = true;
+                    self.is_websocket = true;
                     method = b"GET";
                 }
-                Some(_) => return Err(Said::Refused(Reject { status: 501, reason: "the only protocol of tunnels is websocket" })),
+                Some(_) => return Err(Built::Refused(Reject { status: 501, reason: "the only protocol of tunnels is websocket" })),
             }
         } else if protocol.is_some() {
-            return Err(Said::Malformed("a :protocol without CONNECT"));
+            return Err(Built::Malformed("a :protocol without CONNECT"));
         }
-        let (Some(path), Some(scheme)) = (part(path), part(scheme)) else { return Err(Said::Malformed("a pseudo-field is missing")) };
+        let (Some(path), Some(scheme)) = (part(path), part(scheme)) else { return Err(Built::Malformed("a pseudo-field is missing")) };
         if path.is_empty() || scheme.is_empty() {
-            return Err(Said::Malformed("a pseudo-field is empty"));
+            return Err(Built::Malformed("a pseudo-field is empty"));
         }
         if !is_word(method) {
-            return Err(Said::Malformed("malformed method"));
+            return Err(Built::Malformed("malformed method"));
         }
         if !is_word(path) || !(path[0] == b'/' || path == b"*") {
             return Err(bad("malformed request-target"));
@@ -261,13 +261,13 @@ impl<'t> Gathering<'t> {
         Ok(())
     }
 
-    fn take_field(&mut self, name: &[u8], value: &[u8]) -> Result<(), Said> {
+    fn take_field(&mut self, name: &[u8], value: &[u8]) -> Result<(), Built> {
         match name {
-            // Says something of this connection alone (RFC 9110 §10.1.4).
+            // This says something about this connection alone (RFC 9110 §10.1.4).
             b"te" if value.eq_ignore_ascii_case(b"trailers") => return Ok(()),
-            b"te" => return Err(Said::Malformed("a TE other than trailers")),
+            b"te" => return Err(Built::Malformed("a TE other than trailers")),
             b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding" | b"upgrade" => {
-                return Err(Said::Malformed("a field of HTTP/1 connections"));
+                return Err(Built::Malformed("a field of HTTP/1 connections"));
             }
             // It stands there already, if there is an :authority; then both must agree (§8.3.1).
             b"host" => {
@@ -300,21 +300,23 @@ impl<'t> Gathering<'t> {
         text.extend_from_slice(b"\r\n");
     }
 
-    /// Nothing more has to be looked at.
-    pub(crate) const fn has_failed(&self) -> bool {
+    /// Returns whether the result is known already, so that further fields need not be brought.
+    #[must_use]
+    pub const fn has_failed(&self) -> bool {
         self.fault.is_some()
     }
 
-    /// There are no more fields.
-    pub(crate) fn end(mut self) -> (Said, Nature) {
+    /// Ends the head: there are no more fields.
+    #[must_use]
+    pub fn end(mut self) -> Built {
         if self.fault.is_none() && !self.begun && !self.is_trailers {
             self.fault = self.begin().err();
         }
         if let Some(fault) = self.fault {
-            return (fault, self.nature);
+            return fault;
         }
         if self.is_trailers {
-            return (Said::Trailers, self.nature);
+            return Built::Trailers;
         }
         if !self.into.cookies.is_empty() {
             let cookies = std::mem::take(&mut self.into.cookies);
@@ -322,7 +324,7 @@ impl<'t> Gathering<'t> {
             self.into.cookies = cookies;
         }
         self.into.text.extend_from_slice(b"\r\n");
-        (Said::Request, self.nature)
+        Built::Request { is_websocket: self.is_websocket }
     }
 }
 
@@ -332,44 +334,46 @@ mod tests {
 
     type Lines<'a> = &'a [(&'static str, &'a str)];
 
-    fn said(fields: Lines<'_>) -> (Said, String, bool) {
-        let mut text = Text::default();
-        let limits = Limits::default();
-        let mut gathering = Gathering::new(&mut text, &limits, false);
+    const REQUEST: Built = Built::Request { is_websocket: false };
+
+    fn built(fields: Lines<'_>) -> (Built, String) {
+        let mut text = HeadText::default();
+        let limits = HeadLimits::default();
+        let mut builder = HeadBuilder::new(&mut text, &limits, false);
         for (name, value) in fields {
-            gathering.take(name.as_bytes(), value.as_bytes(), false);
+            builder.take(name.as_bytes(), value.as_bytes(), false);
         }
-        let (said, nature) = gathering.end();
-        (said, String::from_utf8(text.bytes().to_vec()).expect("text"), nature.is_websocket)
+        let built = builder.end();
+        (built, String::from_utf8(text.bytes().to_vec()).expect("text"))
     }
 
     const GET: [(&str, &str); 4] = [(":method", "GET"), (":scheme", "https"), (":path", "/a?b"), (":authority", "blog.example:8443")];
 
     /// RFC 9113 §8.2.3, §8.3.1; RFC 9110 §10.1.4.
     #[test]
-    fn what_passes_is_as_http_1_would_have_it() {
+    fn what_passes_is_written_as_http_1_would_write_it() {
         let more = [("cookie", "a=1"), ("te", "trailers"), ("accept", "*/*"), ("host", "blog.example:8443"), ("cookie", "b=2")];
         let text = "GET /a?b HTTP/1.1\r\nhost: blog.example:8443\r\naccept: */*\r\ncookie: a=1; b=2\r\n\r\n";
-        assert_eq!(said(&[&GET[..], &more].concat()), (Said::Request, text.to_owned(), false));
-        assert_eq!(said(&GET), (Said::Request, "GET /a?b HTTP/1.1\r\nhost: blog.example:8443\r\n\r\n".to_owned(), false));
+        assert_eq!(built(&[&GET[..], &more].concat()), (REQUEST, text.to_owned()));
+        assert_eq!(built(&GET), (REQUEST, "GET /a?b HTTP/1.1\r\nhost: blog.example:8443\r\n\r\n".to_owned()));
         let text = "GET /a?b HTTP/1.1\r\nhost: a\r\n\r\n";
-        assert_eq!(said(&[&GET[..3], &[("host", "a")]].concat()), (Said::Request, text.to_owned(), false));
+        assert_eq!(built(&[&GET[..3], &[("host", "a")]].concat()), (REQUEST, text.to_owned()));
     }
 
     /// RFC 8441 §4.
     #[test]
     fn an_extended_connect_asks_for_a_tunnel() {
         let connect = [(":method", "CONNECT"), (":protocol", "websocket"), GET[1], GET[2], GET[3]];
-        let (head, text, is_websocket) = said(&connect);
-        assert_eq!((head, is_websocket), (Said::Request, true));
+        let (head, text) = built(&connect);
+        assert_eq!(head, Built::Request { is_websocket: true });
         assert!(text.starts_with("GET /a?b HTTP/1.1\r\n"), "{text}");
         assert!(matches!(
-            said(&[connect[0], (":protocol", "connect-udp"), GET[1], GET[2], GET[3]]).0,
-            Said::Refused(Reject { status: 501, .. })
+            built(&[connect[0], (":protocol", "connect-udp"), GET[1], GET[2], GET[3]]).0,
+            Built::Refused(Reject { status: 501, .. })
         ));
-        assert!(matches!(said(&[connect[0], (":authority", "a:443")]).0, Said::Refused(Reject { status: 405, .. })));
-        assert!(matches!(said(&[connect[0], GET[1], GET[2], GET[3]]).0, Said::Malformed(_)));
-        assert!(matches!(said(&[&GET[..], &[(":protocol", "websocket")]].concat()).0, Said::Malformed(_)));
+        assert!(matches!(built(&[connect[0], (":authority", "a:443")]).0, Built::Refused(Reject { status: 405, .. })));
+        assert!(matches!(built(&[connect[0], GET[1], GET[2], GET[3]]).0, Built::Malformed(_)));
+        assert!(matches!(built(&[&GET[..], &[(":protocol", "websocket")]].concat()).0, Built::Malformed(_)));
     }
 
     /// RFC 9110 §5.5, byte by byte, wherever the byte stands.
@@ -402,7 +406,7 @@ mod tests {
             let mut fields = GET.to_vec();
             fields.retain(|(kept, _)| *kept != name);
             fields.push((name, value));
-            assert!(matches!(said(&fields).0, Said::Malformed(_) | Said::Refused(_)), "{name} {value:?}");
+            assert!(matches!(built(&fields).0, Built::Malformed(_) | Built::Refused(_)), "{name} {value:?}");
         }
     }
 }

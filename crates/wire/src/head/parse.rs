@@ -1,7 +1,7 @@
 //! The head of an HTTP/1 request, and everything that is refused in it (RFC 9112).
 //!
-//! Every head passes here exactly once, whoever serves the request afterwards: what is ambiguous never reaches a second reader. Stricter
-//! than the RFC allows a server to be, on purpose: a bare LF, two ways of giving a length, or two hosts have no honest sender.
+//! Every head passes here exactly once, whoever serves the request afterwards: what is ambiguous never reaches a second reader. This is
+//! stricter than the RFC allows a server to be, on purpose: a bare LF, two ways of giving a length, or two hosts have no honest sender.
 
 use std::mem::MaybeUninit;
 
@@ -12,77 +12,81 @@ use semantics::{
     target::{Target, parse_target, valid_authority},
 };
 
-use crate::limits::{FIELDS_CEILING, Limits};
+use crate::{FIELDS_CEILING, HeadLimits};
 
-/// Room for the parser's table. On the stack, never initialised.
-pub(crate) type FieldTable<'b> = [MaybeUninit<httparse::Header<'b>>; FIELDS_CEILING];
+/// The parser's table of field lines. It lives on the stack and is never initialised as a whole.
+pub type FieldTable<'b> = [MaybeUninit<httparse::Header<'b>>; FIELDS_CEILING];
 
-/// A fresh table.
-pub(crate) const fn field_table<'b>() -> FieldTable<'b> {
+/// Makes room for the table that [`parse`] needs.
+#[must_use]
+pub const fn field_table<'b>() -> FieldTable<'b> {
     [const { MaybeUninit::uninit() }; FIELDS_CEILING]
 }
 
-/// Why a message is refused.
+/// Says why a message is refused, and with which status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Reject {
-    pub(crate) status: u16,
-    pub(crate) reason: &'static str,
+pub struct Reject {
+    /// The status of the answer.
+    pub status: u16,
+    /// What is wrong with the message, for its sender and for the log.
+    pub reason: &'static str,
 }
 
 const fn bad(reason: &'static str) -> Reject {
     Reject { status: 400, reason }
 }
 
-/// How the content of a request is framed (RFC 9112 §6).
+/// Says where the content of a request ends (RFC 9112 §6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Framing {
-    /// No content.
+pub enum Framing {
+    /// There is no content.
     None,
-    /// So many bytes.
+    /// The content has this many bytes.
     Length(u64),
-    /// Chunked.
+    /// The content is chunked: it says its end itself.
     Chunked,
 }
 
 /// A complete head that passed.
-#[derive(Debug)]
-pub(crate) struct Head<'a> {
-    /// Its length in bytes, with the empty line.
-    pub(crate) len: usize,
-    pub(crate) method: Method,
+#[derive(Debug, PartialEq, Eq)]
+pub struct Head<'a> {
+    /// The length of the head in bytes, with the empty line.
+    pub len: usize,
+    /// The method.
+    pub method: Method,
     /// The request-target as sent.
-    pub(crate) target: &'a str,
-    /// From the target if it is in absolute-form (RFC 9112 §3.2.2), else `Host`.
-    pub(crate) authority: &'a str,
-    pub(crate) path: &'a str,
-    pub(crate) query: Option<&'a str>,
-    pub(crate) minor_version: u8,
-    pub(crate) framing: Framing,
-    pub(crate) keep_alive: bool,
-    /// `Upgrade` or `Expect` is there.
-    pub(crate) negotiates: bool,
+    pub target: &'a str,
+    /// The authority: that of the target if it is in absolute-form (RFC 9112 §3.2.2), else `Host`.
+    pub authority: &'a str,
+    /// The path as sent; `*` stands for the whole server.
+    pub path: &'a str,
+    /// The query as sent, without the `?`.
+    pub query: Option<&'a str>,
+    /// The number behind `HTTP/1.`.
+    pub minor_version: u8,
+    /// Where the content ends.
+    pub framing: Framing,
+    /// Whether another request may follow on the connection.
+    pub keep_alive: bool,
+    /// Whether `Upgrade` or `Expect` is there.
+    pub negotiates: bool,
 }
 
-/// What a buffer begins with.
+/// Says what a buffer begins with.
 #[expect(clippy::large_enum_variant, reason = "it lives on the stack for one call; a box would cost an allocation per request")]
 #[derive(Debug)]
-pub(crate) enum Parsed<'a> {
-    /// Not a whole head yet.
+pub enum Parsed<'a> {
+    /// It begins with a part of a head, in which nothing is wrong so far.
     Partial,
-    /// A head, and its lines.
+    /// It begins with a whole head, whose field lines are here too.
     Complete(Head<'a>, RequestFields<'a>),
 }
 
 /// Reads the head at the start of `bytes`. A `Host` equal to `known_host`, which was found valid before, is not looked at again.
 ///
 /// # Errors
-/// When the message is malformed, ambiguous or beyond a limit: it must be answered and its connection closed.
-pub(crate) fn parse<'a>(
-    bytes: &'a [u8],
-    table: &'a mut FieldTable<'a>,
-    known_host: &'a str,
-    limits: &Limits,
-) -> Result<Parsed<'a>, Reject> {
+/// Fails when the message is malformed, ambiguous or beyond a limit. It must be answered with the refusal, and an HTTP/1 connection closed.
+pub fn parse<'a>(bytes: &'a [u8], table: &'a mut FieldTable<'a>, known_host: &'a str, limits: &HeadLimits) -> Result<Parsed<'a>, Reject> {
     let fields_max = limits.header_fields.min(FIELDS_CEILING);
     let mut request = httparse::Request::new(&mut []);
     let len = match request.parse_with_uninit_headers(bytes, &mut table[..fields_max]) {
@@ -118,8 +122,8 @@ pub(crate) fn parse<'a>(
     Ok(Parsed::Complete(Head { len, method, target, authority, path, query, minor_version, framing, keep_alive, negotiates }, fields))
 }
 
-/// An incomplete head may only grow so far, and what is there must already make sense.
-fn partial<'a>(bytes: &[u8], limits: &Limits) -> Result<Parsed<'a>, Reject> {
+/// Judges an incomplete head: it may only grow so far, and what is there must already make sense.
+fn partial<'a>(bytes: &[u8], limits: &HeadLimits) -> Result<Parsed<'a>, Reject> {
     if let Some(line_end) = memchr::memchr(b'\n', bytes) {
         check_line_ends(&bytes[..=line_end])?;
     } else if bytes.len() > limits.target_bytes.saturating_add(64) {
@@ -131,7 +135,7 @@ fn partial<'a>(bytes: &[u8], limits: &Limits) -> Result<Parsed<'a>, Reject> {
     Ok(Parsed::Partial)
 }
 
-fn refuse(error: httparse::Error, bytes: &[u8], limits: &Limits) -> Reject {
+fn refuse(error: httparse::Error, bytes: &[u8], limits: &HeadLimits) -> Reject {
     match error {
         httparse::Error::TooManyHeaders => Reject { status: 431, reason: "more field lines than allowed" },
         httparse::Error::Version if names_a_version(bytes) => Reject { status: 505, reason: "only HTTP/1.0 and HTTP/1.1 are spoken here" },
@@ -148,7 +152,7 @@ fn refuse(error: httparse::Error, bytes: &[u8], limits: &Limits) -> Reject {
     }
 }
 
-/// Whether the request line ends in a well-formed `HTTP/x.y` (RFC 9112 §2.3), so that 505 is the honest answer.
+/// Returns whether the request line ends in a well-formed `HTTP/x.y` (RFC 9112 §2.3), so that 505 is the honest answer.
 fn names_a_version(bytes: &[u8]) -> bool {
     let line = bytes.split(|&b| b == b'\r' || b == b'\n').next().unwrap_or_default();
     let mut parts = line.split(|&b| b == b' ');
@@ -156,8 +160,8 @@ fn names_a_version(bytes: &[u8]) -> bool {
     matches!(version, [b'H', b'T', b'T', b'P', b'/', major, b'.', minor] if major.is_ascii_digit() && minor.is_ascii_digit())
 }
 
-/// Whether every line of a head that the parser accepted visibly ends in CR LF: looked at only where lines end, which the parser has found
-/// already. A line with blanks at its end is not recognised; then the whole head is to be looked through.
+/// Returns whether every line of a head that the parser accepted visibly ends in CR LF. It looks only where lines end, which the parser has
+/// found already. It does not recognise a line with blanks at its end; then the whole head has to be looked through.
 fn lines_end_in_crlf(head: &[u8], request: &httparse::Request<'_, '_>) -> bool {
     const VERSION: usize = " HTTP/1.1".len();
     let begin = head.as_ptr().addr();
@@ -170,7 +174,7 @@ fn lines_end_in_crlf(head: &[u8], request: &httparse::Request<'_, '_>) -> bool {
         && is_cr(head.len() - 2)
 }
 
-/// Every LF must follow a CR, and every CR must precede an LF (RFC 9112 §2.2).
+/// Checks that every LF follows a CR, and that every CR precedes an LF (RFC 9112 §2.2).
 fn check_line_ends(head: &[u8]) -> Result<(), Reject> {
     // Without an early exit this is a few vector instructions. The parser strips leading empty lines; they are allowed, as CRLF.
     let lone = head
@@ -183,7 +187,7 @@ fn check_line_ends(head: &[u8]) -> Result<(), Reject> {
     Ok(())
 }
 
-pub(crate) fn method_of(method: &str) -> Result<Method, Reject> {
+fn method_of(method: &str) -> Result<Method, Reject> {
     match method {
         "GET" => Ok(Method::GET),
         "HEAD" => Ok(Method::HEAD),
@@ -194,7 +198,7 @@ pub(crate) fn method_of(method: &str) -> Result<Method, Reject> {
     }
 }
 
-/// The target URI's parts: authority, path, query (RFC 9112 §3.2, §3.3).
+/// Returns the target URI's parts: authority, path, query (RFC 9112 §3.2, §3.3).
 fn effective_target<'a>(
     method: &Method,
     target: &'a str,
@@ -228,8 +232,8 @@ fn effective_target<'a>(
     }
 }
 
-/// RFC 9112 §6.3, refusing everything that two readers could read in two ways.
-fn framing(minor_version: u8, fields: &RequestFields<'_>, limits: &Limits) -> Result<Framing, Reject> {
+/// Finds where the content ends (RFC 9112 §6.3), and refuses everything that two readers could read in two ways.
+fn framing(minor_version: u8, fields: &RequestFields<'_>, limits: &HeadLimits) -> Result<Framing, Reject> {
     match (fields.transfer_encoding, fields.content_length) {
         (Slot::Absent, Slot::Absent) => Ok(Framing::None),
         (Slot::Absent, Slot::One(length)) => {
@@ -253,7 +257,7 @@ fn framing(minor_version: u8, fields: &RequestFields<'_>, limits: &Limits) -> Re
     }
 }
 
-/// RFC 9112 §9.3.
+/// Returns whether the connection goes on after this request (RFC 9112 §9.3).
 fn keep_alive(minor_version: u8, fields: &RequestFields<'_>) -> bool {
     match fields.connection {
         Slot::Absent => return minor_version == 1,
@@ -269,4 +273,33 @@ fn keep_alive(minor_version: u8, fields: &RequestFields<'_>) -> bool {
         }
     });
     !close && (minor_version == 1 || keep)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_is_partial_let_through_or_refused() {
+        let limits = HeadLimits::default();
+        let whole = b"POST /a?b HTTP/1.1\r\nHost: blog.example\r\nContent-Length: 5\r\n\r\nhello";
+        assert!(matches!(parse(&whole[..30], &mut field_table(), "", &limits), Ok(Parsed::Partial)));
+        let mut table = field_table();
+        let Ok(Parsed::Complete(head, _)) = parse(whole, &mut table, "", &limits) else { panic!("a head") };
+        let expected = Head {
+            len: whole.len() - 5,
+            method: Method::POST,
+            target: "/a?b",
+            authority: "blog.example",
+            path: "/a",
+            query: Some("b"),
+            minor_version: 1,
+            framing: Framing::Length(5),
+            keep_alive: true,
+            negotiates: false,
+        };
+        assert_eq!(head, expected);
+        let refused = parse(b"GET / HTTP/1.1\r\n\r\n", &mut field_table(), "", &limits).map(|_| ());
+        assert_eq!(refused.map_err(|reject| reject.status), Err(400));
+    }
 }

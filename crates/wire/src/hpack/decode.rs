@@ -15,7 +15,7 @@ const SCRATCH_KEPT: usize = 1024;
 /// In memory, it takes that of the table (twice its size and half of it, when full), and while it decodes at most 8/5 of the block and an
 /// entry of the table.
 #[derive(Debug)]
-pub(crate) struct Decoder {
+pub struct Decoder {
     table: Table,
     /// The size that was announced: updates may set at most that.
     size_max: usize,
@@ -26,7 +26,7 @@ pub(crate) struct Decoder {
 impl Decoder {
     /// Creates a decoder. `size_max` is what we announce as SETTINGS_HEADER_TABLE_SIZE. Less than 4,096 would be valid from the
     /// acknowledgement on only, which is not checked here.
-    pub(crate) fn new(size_max: usize) -> Self {
+    pub fn new(size_max: usize) -> Self {
         Self { table: Table::new(size_max.min(SIZE_AT_FIRST)), size_max, scratch: Vec::new() }
     }
 
@@ -35,7 +35,7 @@ impl Decoder {
     ///
     /// # Errors
     /// Fails if the block is malformed, which is an error of the connection.
-    pub(crate) fn decode(&mut self, block: &[u8], mut field: impl FnMut(Field<'_>) -> ControlFlow<()>) -> Result<(), HpackError> {
+    pub fn decode(&mut self, block: &[u8], mut field: impl FnMut(Field<'_>) -> ControlFlow<()>) -> Result<(), HpackError> {
         let mut rest = block;
         let mut is_wanted = true;
         let mut report = |said: Field<'_>| {
@@ -77,7 +77,7 @@ impl Decoder {
     }
 
     /// Returns the table's size as RFC 7541 §4.1 counts it: the memory that the client makes us use.
-    pub(crate) const fn table_size(&self) -> usize {
+    pub const fn table_size(&self) -> usize {
         self.table.size()
     }
 

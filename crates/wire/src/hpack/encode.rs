@@ -32,7 +32,7 @@ const LINES: usize = 64;
 ///
 /// In memory, it takes that of the table (at most 8 KiB, and 2 KiB), and a kilobyte.
 #[derive(Debug)]
-pub(crate) struct Encoder {
+pub struct Encoder {
     /// The names as they came, in whatever case, and the values.
     table: Table,
     places: [Place; PLACES],
@@ -76,21 +76,29 @@ enum Manner {
     Secret,
 }
 
+impl Default for Encoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Encoder {
-    pub(crate) const fn new() -> Self {
+    /// Creates the encoder of a connection that begins.
+    #[must_use]
+    pub const fn new() -> Self {
         let places = [Place { hash: 0, made: 0 }; PLACES];
         Self { table: Table::new(SIZE_MAX), places, lines: [Place { hash: 0, made: 0 }; LINES], made: 0, told: SIZE_MAX, least: SIZE_MAX }
     }
 
     /// Sets the peer's SETTINGS_HEADER_TABLE_SIZE, as soon as it is acknowledged.
-    pub(crate) fn set_max_size(&mut self, size: usize) {
+    pub fn set_max_size(&mut self, size: usize) {
         let size = size.min(SIZE_MAX);
         self.least = self.least.min(size);
         self.table.set_size_max(size);
     }
 
     /// Begins a block: writes the table's size, if it has changed (§4.2).
-    pub(crate) fn begin(&mut self, out: &mut Vec<u8>) {
+    pub fn begin(&mut self, out: &mut Vec<u8>) {
         let size = self.table.size_max();
         if self.least < self.told || size != self.told {
             if self.least < size {
@@ -102,7 +110,7 @@ impl Encoder {
     }
 
     /// Writes the status, 100 to 999, which comes before all fields.
-    pub(crate) fn status(&mut self, status: u16, out: &mut Vec<u8>) {
+    pub fn status(&mut self, status: u16, out: &mut Vec<u8>) {
         let index = match status {
             200 => 8,
             204 => 9,
@@ -123,7 +131,7 @@ impl Encoder {
     /// Writes a field given as in HTTP/1, without the line's end, if `wanted` accepts its name. A line that was an entry the last time, as
     /// most lines of a response were, is not parsed.
     #[inline]
-    pub(crate) fn line(&mut self, line: &[u8], wanted: impl FnOnce(&[u8]) -> bool, out: &mut Vec<u8>) {
+    pub fn line(&mut self, line: &[u8], wanted: impl FnOnce(&[u8]) -> bool, out: &mut Vec<u8>) {
         let (begin, end) = ends(line);
         #[expect(clippy::cast_possible_truncation, reason = "some of its bits")]
         let hash = mix(begin ^ line.len() as u64, end) as u32;
@@ -149,7 +157,7 @@ impl Encoder {
     }
 
     /// Writes one field. The name is written in lower case, the value as it is.
-    pub(crate) fn field(&mut self, name: &[u8], value: &[u8], out: &mut Vec<u8>) {
+    pub fn field(&mut self, name: &[u8], value: &[u8], out: &mut Vec<u8>) {
         self.say(name, value, out);
     }
 

@@ -1,4 +1,4 @@
-//! HPACK (RFC 7541): the fields of HTTP/2, from bytes to bytes, for a server.
+//! HPACK (RFC 7541): the fields of HTTP/2, from bytes to bytes, as a server needs it.
 //!
 //! A [`Decoder`] hands out names and values as slices that live for one call; an [`Encoder`] writes those of a response as it is handed them.
 //! Both work without allocating, once their tables have grown to what a connection uses. Deliberately not here: what a field may be, how
@@ -7,30 +7,30 @@
 mod decode;
 mod encode;
 pub(crate) mod huffman;
-mod inspect;
 pub(crate) mod integer;
 mod statics;
 mod table;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use decode::Decoder;
-pub(crate) use encode::Encoder;
-pub use inspect::InspectedHpack;
+pub use decode::Decoder;
+pub use encode::Encoder;
 
 /// One field of a block. The slices are valid during the call only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Field<'a> {
-    pub(crate) name: &'a [u8],
-    pub(crate) value: &'a [u8],
+pub struct Field<'a> {
+    /// The name, in small letters where the client keeps to the rules.
+    pub name: &'a [u8],
+    /// The value.
+    pub value: &'a [u8],
     /// The index of the first entry of the static table with exactly this name, if there is one, however the client sent it.
-    pub(crate) index: Option<u8>,
+    pub index: Option<u8>,
 }
 
 /// The reason why a block could not be decoded. The table is then unusable, so any of them ends the connection with COMPRESSION_ERROR (RFC
 /// 9113 §4.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum HpackError {
+pub enum HpackError {
     /// The block ends within a field.
     #[error("a header block ends within a field")]
     Truncated,

@@ -8,7 +8,7 @@ use crate::hpack::{huffman, integer};
 
 /// The error for a section that cannot be read, or that refers to something we never agreed to (`QPACK_DECOMPRESSION_FAILED`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Malformed;
+pub struct Malformed;
 
 /// Reads a string whose length begins with `prefix` bits; the bit before them says whether it is Huffman-coded. Five coded bytes become at
 /// most eight, and the caller limits the section.
@@ -27,7 +27,7 @@ fn string<'s, 'a: 's>(rest: &mut &'a [u8], prefix: u32, scratch: &'s mut Vec<u8>
 
 /// Reads a field section (RFC 9204 §4.5). Passes each field to `field`, in order, with whether its name is in the static table. The slices
 /// are valid during the call only.
-pub(crate) fn decode(mut section: &[u8], mut field: impl FnMut(&[u8], &[u8], bool)) -> Result<(), Malformed> {
+pub fn decode(mut section: &[u8], mut field: impl FnMut(&[u8], &[u8], bool)) -> Result<(), Malformed> {
     let rest = &mut section;
     let number = |rest: &mut &[u8], prefix| integer::read(rest, prefix).map_err(|_| Malformed);
     let known = |index: usize| table::FIELDS.get(index).ok_or(Malformed);
@@ -68,12 +68,12 @@ fn write_string(text: &[u8], prefix: u32, mark: u8, out: &mut Vec<u8>) {
 }
 
 /// Begins a field section that needs no dynamic table.
-pub(crate) fn begin(out: &mut Vec<u8>) {
+pub fn begin(out: &mut Vec<u8>) {
     out.extend_from_slice(&[0, 0]);
 }
 
 /// Writes `:status`.
-pub(crate) fn status(status: u16, out: &mut Vec<u8>) {
+pub fn status(status: u16, out: &mut Vec<u8>) {
     match table::status(status) {
         Some(index) => integer::write(0xc0, 6, index, out),
         None => {
@@ -86,7 +86,7 @@ pub(crate) fn status(status: u16, out: &mut Vec<u8>) {
 }
 
 /// Writes a field of a response. Its name is in lower case.
-pub(crate) fn field(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
+pub fn field(name: &[u8], value: &[u8], out: &mut Vec<u8>) {
     /// The bit that forbids proxies to put the field into a dynamic table (RFC 9204 §7.1).
     const NEVER_INDEXED: u8 = 0x20;
     match table::named(name) {

@@ -1,7 +1,7 @@
 //! Fields that both ends know (RFC 9204 appendix A).
 
 /// The static table: name and value, by index.
-pub(super) const FIELDS: [(&str, &str); 99] = [
+pub(crate) const FIELDS: [(&str, &str); 99] = [
     (":authority", ""),
     (":path", "/"),
     ("age", "0"),
@@ -105,7 +105,7 @@ pub(super) const FIELDS: [(&str, &str); 99] = [
 
 /// Returns the index of the first field of this name that a response may have; `name` is in lower case. A `match` compares lengths first,
 /// then few bytes.
-pub(super) fn named(name: &[u8]) -> Option<usize> {
+pub(crate) fn named(name: &[u8]) -> Option<usize> {
     Some(match name {
         b"age" => 2,
         b"content-disposition" => 3,
@@ -139,7 +139,7 @@ pub(super) fn named(name: &[u8]) -> Option<usize> {
 }
 
 /// Returns the index of the status, if the table has it.
-pub(super) const fn status(status: u16) -> Option<usize> {
+pub(crate) const fn status(status: u16) -> Option<usize> {
     Some(match status {
         103 => 24,
         200 => 25,

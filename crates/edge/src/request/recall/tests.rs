@@ -1,9 +1,10 @@
-use super::*;
-use crate::{
-    h1::head::{Parsed, field_table, parse},
-    limits::Limits,
-    worker::Shared,
+use wire::{
+    HeadLimits,
+    head::{Parsed, field_table, parse},
 };
+
+use super::*;
+use crate::worker::Shared;
 
 const CURL: &str = "GET /a?b=1 HTTP/1.1\r\nHost: blog.example\r\nUser-Agent: curl/8\r\nReferer: https://news.example/\r\n\r\n";
 
@@ -14,7 +15,9 @@ fn front() -> Rc<Front> {
 /// Has a head parsed and remembered, as a hit of it would.
 fn remember(recall: &mut Recall<u32>, front: &Rc<Front>, text: &str, known: u32) {
     let mut table = field_table();
-    let Ok(Parsed::Complete(head, fields)) = parse(text.as_bytes(), &mut table, "", &Limits::default()) else { panic!("a head: {text}") };
+    let Ok(Parsed::Complete(head, fields)) = parse(text.as_bytes(), &mut table, "", &HeadLimits::default()) else {
+        panic!("a head: {text}")
+    };
     let said = Said::of(&head, &fields);
     recall.remember(front, Scheme::Http, &text.as_bytes()[..head.len], &said, head.keep_alive, known);
 }

@@ -1,4 +1,4 @@
-//! What is answered: heads, contents in the order of their urgency, ends.
+//! Outgoing frames: heads, contents in the order of their urgency, ends.
 
 use std::{rc::Rc, task::Waker, time::Duration};
 
@@ -10,13 +10,14 @@ use crate::h2::frame::{self, flag, kind};
 
 impl<H: AsRef<[u8]>> Core<H> {
     /// Marks a stream as being answered, until [`Core::release`].
-    pub(in crate::h2) fn hold(&mut self, id: u32) {
+    pub fn hold(&mut self, id: u32) {
         if let Some(at) = self.find(id) {
             self.streams[at].held = true;
         }
     }
 
-    pub(in crate::h2) fn release(&mut self, id: u32) {
+    /// Ends what [`Core::hold`] began: nobody answers the stream any more. An answer that has not ended is given up.
+    pub fn release(&mut self, id: u32) {
         let Some(at) = self.find(id) else { return };
         self.streams[at].held = false;
         if self.streams[at].over.is_none() && !self.streams[at].ends {
@@ -27,12 +28,12 @@ impl<H: AsRef<[u8]>> Core<H> {
     }
 
     /// Returns how a stream ended, if it did, and how many bytes of content left. A stream that is not known any more counts as reset.
-    pub(in crate::h2) fn state(&self, id: u32) -> (Option<Over>, u64) {
+    pub fn state(&self, id: u32) -> (Option<Over>, u64) {
         self.find(id).map_or((Some(Over::Reset), 0), |at| (self.streams[at].over, self.streams[at].sent))
     }
 
     /// Registers `waker`, which is woken when the stream has ended or has room.
-    pub(in crate::h2) fn watch(&mut self, id: u32, waker: &Waker) {
+    pub fn watch(&mut self, id: u32, waker: &Waker) {
         if let Some(at) = self.find(id) {
             match &mut self.streams[at].waker {
                 Some(known) if known.will_wake(waker) => {}
@@ -42,7 +43,7 @@ impl<H: AsRef<[u8]>> Core<H> {
     }
 
     /// Returns how many bytes may be queued now.
-    pub(in crate::h2) fn room(&self, id: u32) -> usize {
+    pub fn room(&self, id: u32) -> usize {
         let Some(at) = self.find(id) else { return 0 };
         let queued = self.streams[at].queued;
         let shared = QUEUE_MAX.saturating_sub(queued).min(QUEUES_MAX.saturating_sub(self.queued));
@@ -50,7 +51,7 @@ impl<H: AsRef<[u8]>> Core<H> {
     }
 
     /// Sends an interim or the final head, with the fields of a map.
-    pub(in crate::h2) fn send_head(&mut self, id: u32, status: StatusCode, fields: &HeaderMap, ends: bool) {
+    pub fn send_head(&mut self, id: u32, status: StatusCode, fields: &HeaderMap, ends: bool) {
         self.write_head(id, status.as_u16(), ends, |encoder, out| {
             for (name, value) in fields {
                 if !is_of_the_connection(name.as_str().as_bytes()) {
@@ -61,7 +62,7 @@ impl<H: AsRef<[u8]>> Core<H> {
     }
 
     /// Sends a head that is kept as HTTP/1 writes it.
-    pub(in crate::h2) fn send_stored_head(&mut self, id: u32, status: u16, text: &[u8], ends: bool) {
+    pub fn send_stored_head(&mut self, id: u32, status: u16, text: &[u8], ends: bool) {
         self.write_head(id, status, ends, |encoder, out| {
             let mut from = None;
             for end in memchr::memchr_iter(b'\n', text) {
@@ -91,7 +92,7 @@ impl<H: AsRef<[u8]>> Core<H> {
     }
 
     /// Queues content; `ends` says that it is the last.
-    pub(in crate::h2) fn send(&mut self, id: u32, piece: Option<Piece<H>>, ends: bool) {
+    pub fn send(&mut self, id: u32, piece: Option<Piece<H>>, ends: bool) {
         let Some(at) = self.find(id).filter(|&at| self.streams[at].over.is_none()) else { return };
         let stream = &mut self.streams[at];
         let was_waiting = stream.is_waiting();
@@ -108,7 +109,7 @@ impl<H: AsRef<[u8]>> Core<H> {
     }
 
     /// Sends a whole stored page as content. Returns `true` if all of it is in the output.
-    pub(in crate::h2) fn send_stored(&mut self, id: u32, page: H) -> bool {
+    pub fn send_stored(&mut self, id: u32, page: H) -> bool {
         let len = page.as_ref().len();
         let Some(at) = self.find(id).filter(|&at| self.streams[at].over.is_none()) else { return false };
         let stream = &self.streams[at];
@@ -122,14 +123,14 @@ impl<H: AsRef<[u8]>> Core<H> {
     }
 
     /// Ends a stream before everything was sent.
-    pub(in crate::h2) fn reset(&mut self, id: u32, code: Code) {
+    pub fn reset(&mut self, id: u32, code: Code) {
         if let Some(at) = self.find(id).filter(|&at| self.streams[at].over.is_none()) {
             self.end_by_reset(at, code);
         }
     }
 
     /// Moves the data that the windows allow into the output, as long as that has room.
-    pub(in crate::h2) fn pump(&mut self) {
+    pub fn pump(&mut self) {
         while self.waiting > 0 && self.output.len() < OUTPUT_MAX {
             let Some(at) = self.pick() else { return };
             let room =
@@ -194,12 +195,12 @@ impl<H: AsRef<[u8]>> Core<H> {
     }
 
     /// Returns whether a stream waits for its client: for a window, or for the rest of content that nobody reads.
-    pub(in crate::h2) fn has_waiting(&self) -> bool {
+    pub fn has_waiting(&self) -> bool {
         self.waiting > 0 || self.streams.iter().any(|stream| stream.over.is_some() && !stream.held)
     }
 
     /// Ends the streams that have waited for their client longer than `patience`.
-    pub(in crate::h2) fn expire(&mut self, patience: Duration) {
+    pub fn expire(&mut self, patience: Duration) {
         for at in (0..self.streams.len()).rev() {
             let stream = &self.streams[at];
             let idle = self.now.saturating_duration_since(stream.moved);

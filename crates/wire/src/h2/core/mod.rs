@@ -1,4 +1,4 @@
-//! What both sides of a connection have said: frames in, frames out, windows and streams (RFC 9113). No socket, no task, no service.
+//! One connection's state: what both sides have said, frames in, frames out, windows and streams (RFC 9113).
 //!
 //! [`Core::next`] takes bytes as they come and says what they ask for; what is answered is put into the [`Output`], in the order that
 //! priorities and windows allow. Every request is in `streams` until both its sides have ended and nobody holds it.
@@ -21,14 +21,13 @@ use super::{
     priority::Priority,
 };
 use crate::{
-    h1::head::Reject,
-    head::{Gathering, Nature, Said, Text},
+    HeadLimits,
+    head::{Built, HeadBuilder, HeadText, Reject},
     hpack::{Decoder, Encoder},
-    limits::Limits,
 };
 
 /// The most streams that a client may have open at once.
-pub(super) const STREAMS_MAX: usize = 128;
+const STREAMS_MAX: usize = 128;
 
 /// How much content a client may send before it is read, on one stream.
 const STREAM_WINDOW: u32 = 64 * 1024;
@@ -41,7 +40,7 @@ const FIRST_WINDOW: i64 = 65_535;
 const WINDOW_MAX: i64 = 0x7fff_ffff;
 
 /// The most bytes that wait for the socket. Stored pages among them are not copied; everything else is in our memory.
-pub(super) const OUTPUT_MAX: usize = 64 * 1024;
+pub const OUTPUT_MAX: usize = 64 * 1024;
 
 /// How many bytes of a stream may wait for its window, without stored pages.
 const QUEUE_MAX: usize = 64 * 1024;
@@ -73,11 +72,13 @@ const GOODBYE: [u8; 8] = *b"goodbye.";
 
 /// The reason why the connection is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fault {
-    pub(super) code: Code,
-    pub(super) reason: &'static str,
+pub struct Fault {
+    /// The code that the client is told.
+    pub code: Code,
+    /// What the client did, for the log.
+    pub reason: &'static str,
     /// Whether the client sent nothing wrong, but too much. These are counted.
-    pub(super) is_flood: bool,
+    pub is_flood: bool,
 }
 
 const fn wrong(code: Code, reason: &'static str) -> Fault {
@@ -90,16 +91,28 @@ const fn flood(reason: &'static str) -> Fault {
 
 /// An event that the client's bytes caused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Event {
-    /// A request, whose text [`Core::lend_text`] has; `ends` says that it has no content.
-    Request { stream: u32, ends: bool, nature: Nature },
-    /// A request that is refused.
-    Refuse { stream: u32, reject: Reject },
+pub enum Event {
+    /// A request has come, whose text [`Core::lend_text`] has.
+    Request {
+        /// The number of its stream.
+        stream: u32,
+        /// Whether it has no content.
+        ends: bool,
+        /// Whether it asks for a tunnel (RFC 8441).
+        is_websocket: bool,
+    },
+    /// A request has come that is to be refused.
+    Refuse {
+        /// The number of its stream.
+        stream: u32,
+        /// Why, and with which status.
+        reject: Reject,
+    },
 }
 
 /// How a stream ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Over {
+pub enum Over {
     /// Everything to be sent is in the output.
     Complete,
     /// The stream was reset, by either side.
@@ -196,12 +209,13 @@ impl Ended {
     }
 }
 
+/// One connection: what both sides have said. `H` is the content of a stored page, which is shared and not copied.
 #[derive(Debug)]
-pub(super) struct Core<H> {
-    limits: Limits,
+pub struct Core<H> {
+    limits: HeadLimits,
     decoder: Decoder,
     encoder: Encoder,
-    text: Text,
+    text: HeadText,
     guard: Guard,
     /// The open streams, in the order of their numbers.
     streams: Vec<Stream<H>>,
@@ -227,13 +241,14 @@ pub(super) struct Core<H> {
     leaving: Leaving,
     client_left: bool,
     /// The time at the beginning of this turn.
-    pub(super) now: Instant,
-    pub(super) output: Output<H>,
+    pub now: Instant,
+    /// What is ready to leave.
+    pub output: Output<H>,
 }
 
 impl<H: AsRef<[u8]>> Core<H> {
     /// Creates a connection at its start; our half of the preface is in its output.
-    pub(super) fn new(limits: Limits, now: Instant) -> Self {
+    pub fn new(limits: HeadLimits, now: Instant) -> Self {
         let mut output = Output::new();
         let list_max = u32::try_from(limits.header_bytes).unwrap_or(u32::MAX);
         let settings = [
@@ -251,7 +266,7 @@ impl<H: AsRef<[u8]>> Core<H> {
             limits,
             decoder: Decoder::new(TABLE_BYTES),
             encoder: Encoder::new(),
-            text: Text::default(),
+            text: HeadText::default(),
             guard: Guard::new(),
             streams: Vec::new(),
             last: 0,
@@ -276,50 +291,54 @@ impl<H: AsRef<[u8]>> Core<H> {
     }
 
     /// Lends the head of the latest request, so that it can be answered while it is read.
-    pub(super) fn lend_text(&mut self) -> Text {
+    pub fn lend_text(&mut self) -> HeadText {
         std::mem::take(&mut self.text)
     }
 
-    pub(super) fn give_back(&mut self, text: Text) {
+    /// Takes back the text that was lent, for the next head.
+    pub fn give_back(&mut self, text: HeadText) {
         self.text = text;
     }
 
     /// Frees memory that is not needed while nothing happens.
-    pub(super) fn shrink(&mut self) {
+    pub fn shrink(&mut self) {
         self.output.shrink();
         self.text.shrink();
     }
 
     /// Returns whether part of a head has arrived.
-    pub(super) const fn is_within_head(&self) -> bool {
+    pub const fn is_within_head(&self) -> bool {
         self.block.is_some()
     }
 
     /// Returns whether the client has begun the connection correctly.
-    pub(super) fn has_begun(&self) -> bool {
+    pub fn has_begun(&self) -> bool {
         self.began == Began::Yes
     }
 
     /// Notes that a request has been answered to its end: its client deserves some patience.
-    pub(super) fn answered(&mut self) {
+    pub fn answered(&mut self) {
         self.guard.answered();
     }
 
-    pub(super) fn tick(&mut self, seconds: u32) {
+    /// Notes that so many seconds have passed.
+    pub fn tick(&mut self, seconds: u32) {
         self.guard.tick(seconds);
     }
 
-    pub(super) fn left(&mut self, bytes: usize) {
+    /// Notes that so many bytes of the output have left.
+    pub fn left(&mut self, bytes: usize) {
         self.output.advance(bytes);
         self.guard.sent(bytes);
     }
 
-    pub(super) const fn is_idle(&self) -> bool {
+    /// Returns whether no stream is open.
+    pub const fn is_idle(&self) -> bool {
         self.streams.is_empty()
     }
 
     /// Returns whether there is nothing left to do, after either side has said goodbye.
-    pub(super) fn is_finished(&self) -> bool {
+    pub fn is_finished(&self) -> bool {
         (self.client_left || self.leaving == Leaving::Yes) && self.streams.is_empty()
     }
 
@@ -395,19 +414,19 @@ impl<H: AsRef<[u8]>> Core<H> {
     }
 
     /// Notes that the client has gone, and tells the tasks that answer it.
-    pub(super) fn abandon(&mut self) {
+    pub fn abandon(&mut self) {
         for at in (0..self.streams.len()).rev() {
             self.end(at, Over::Reset);
         }
     }
 
     /// Ends the connection because of what the client did.
-    pub(super) fn fail(&mut self, fault: Fault) {
+    pub fn fail(&mut self, fault: Fault) {
         self.output.write(|out| frame::write_goaway(self.last, fault.code, out));
     }
 
     /// Says goodbye (§6.8): first so that no request under way is lost, and, when the client has surely received that, for good.
-    pub(super) fn leave(&mut self) {
+    pub fn leave(&mut self) {
         if self.leaving == Leaving::No {
             self.leaving = Leaving::Told;
             self.output.write(|out| {

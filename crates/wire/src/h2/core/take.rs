@@ -1,10 +1,10 @@
-//! What the client says, frame by frame.
+//! Incoming frames: what the client says, one frame after the other.
 
 use std::{collections::VecDeque, ops::ControlFlow};
 
 use super::{
-    BLOCK_FACTOR, Began, Block, CONNECTION_WINDOW, Code, Core, Event, Fault, Feed, GOODBYE, Gathering, Head, LEFT_MAX, Leaving, Over,
-    STREAM_WINDOW, STREAMS_MAX, Said, Stream, TABLE_BYTES, WINDOW_MAX, flood, wrong,
+    BLOCK_FACTOR, Began, Block, Built, CONNECTION_WINDOW, Code, Core, Event, Fault, Feed, GOODBYE, Head, HeadBuilder, LEFT_MAX, Leaving,
+    Over, STREAM_WINDOW, STREAMS_MAX, Stream, TABLE_BYTES, WINDOW_MAX, flood, wrong,
 };
 use crate::h2::{
     content::Taken,
@@ -19,7 +19,7 @@ impl<H: AsRef<[u8]>> Core<H> {
     ///
     /// # Errors
     /// Fails when the connection is over; the caller then calls [`Core::fail`].
-    pub(in crate::h2) fn next(&mut self, bytes: &[u8]) -> Result<(usize, Option<Event>), Fault> {
+    pub fn next(&mut self, bytes: &[u8]) -> Result<(usize, Option<Event>), Fault> {
         if self.began == Began::No {
             let here = bytes.len().min(PREFACE.len());
             if bytes[..here] != PREFACE[..here] {
@@ -185,15 +185,15 @@ impl<H: AsRef<[u8]>> Core<H> {
     /// Takes a whole header block. It is decoded in any case: the table must stay the same as the client's (§4.3).
     fn take_block(&mut self, id: u32, block: &[u8], ends: bool, depends_on_itself: bool) -> Result<Option<Event>, Fault> {
         let is_new = id > self.last;
-        let mut gathering = Gathering::new(&mut self.text, &self.limits, !is_new);
+        let mut builder = HeadBuilder::new(&mut self.text, &self.limits, !is_new);
         let decoded = self.decoder.decode(block, |field| {
-            gathering.take(field.name, field.value, field.index.is_some());
-            if gathering.has_failed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            builder.take(field.name, field.value, field.index.is_some());
+            if builder.has_failed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        let (said, nature) = gathering.end();
+        let built = builder.end();
         decoded.map_err(|_| wrong(Code::COMPRESSION_ERROR, "a head that cannot be decoded"))?;
         if !is_new {
-            return self.take_trailers(id, &said, ends).map(|()| None);
+            return self.take_trailers(id, &built, ends).map(|()| None);
         }
         self.last = id;
         if self.leaving == Leaving::Yes {
@@ -230,21 +230,21 @@ impl<H: AsRef<[u8]>> Core<H> {
         if depends_on_itself {
             return self.misbehaved(at, Code::PROTOCOL_ERROR).map(|()| None);
         }
-        match said {
-            Said::Request => Ok(Some(Event::Request { stream: id, ends, nature })),
-            Said::Refused(reject) => Ok(Some(Event::Refuse { stream: id, reject })),
-            Said::Malformed(_) | Said::Trailers => self.misbehaved(at, Code::PROTOCOL_ERROR).map(|()| None),
+        match built {
+            Built::Request { is_websocket } => Ok(Some(Event::Request { stream: id, ends, is_websocket })),
+            Built::Refused(reject) => Ok(Some(Event::Refuse { stream: id, reject })),
+            Built::Malformed(_) | Built::Trailers => self.misbehaved(at, Code::PROTOCOL_ERROR).map(|()| None),
         }
     }
 
-    fn take_trailers(&mut self, id: u32, said: &Said, ends: bool) -> Result<(), Fault> {
+    fn take_trailers(&mut self, id: u32, built: &Built, ends: bool) -> Result<(), Fault> {
         let Some(at) = self.find_whole(id) else { return Ok(()) };
         let stream = &mut self.streams[at];
         if stream.incoming_ended {
             return self.misbehaved(at, Code::STREAM_CLOSED);
         }
         let is_short = stream.expected.is_some_and(|expected| expected != stream.received);
-        if !ends || is_short || !matches!(said, Said::Trailers) {
+        if !ends || is_short || !matches!(built, Built::Trailers) {
             return self.misbehaved(at, Code::PROTOCOL_ERROR);
         }
         if let Some(feed) = &stream.feed {
@@ -385,6 +385,7 @@ impl<H: AsRef<[u8]>> Core<H> {
         Ok(())
     }
 
+    /// Notes that the client may send so many bytes more on the connection, and tells it from time to time.
     pub(super) fn allow_connection(&mut self, bytes: usize) {
         self.credit = self.credit.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));
         if self.credit >= CONNECTION_WINDOW / 2 {
@@ -405,7 +406,7 @@ impl<H: AsRef<[u8]>> Core<H> {
     }
 
     /// Opens the windows for content that its readers have taken.
-    pub(in crate::h2) fn collect(&mut self) {
+    pub fn collect(&mut self) {
         for at in 0..self.streams.len() {
             let Some(feed) = &self.streams[at].feed else { continue };
             let Taken { bytes, abandoned } = feed.taken();
@@ -423,7 +424,7 @@ impl<H: AsRef<[u8]>> Core<H> {
     }
 
     /// Sends the content of a request to `feed`. `expected` is its length, if the head says it.
-    pub(in crate::h2) fn receive(&mut self, id: u32, feed: Feed, expected: Option<u64>) {
+    pub fn receive(&mut self, id: u32, feed: Feed, expected: Option<u64>) {
         if let Some(at) = self.find(id) {
             self.streams[at].expected = expected;
             self.streams[at].feed = Some(feed);
@@ -431,7 +432,10 @@ impl<H: AsRef<[u8]>> Core<H> {
     }
 
     /// Resets a request without content whose head announced some (§8.1.1).
-    pub(in crate::h2) fn refuse_malformed(&mut self, id: u32) -> Result<(), Fault> {
+    ///
+    /// # Errors
+    /// Fails when the client has made too many such mistakes; the connection is then over.
+    pub fn refuse_malformed(&mut self, id: u32) -> Result<(), Fault> {
         self.find(id).map_or(Ok(()), |at| self.misbehaved(at, Code::PROTOCOL_ERROR))
     }
 }

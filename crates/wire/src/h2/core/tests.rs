@@ -31,7 +31,7 @@ fn data(stream: u32, length: usize, flags: u8) -> Vec<u8> {
 }
 
 fn begun() -> Core<Vec<u8>> {
-    let mut core = Core::new(Limits::default(), Instant::now());
+    let mut core = Core::new(HeadLimits::default(), Instant::now());
     say(&mut core, PREFACE).expect("a preface");
     say(&mut core, &frame(kind::SETTINGS, 0, 0, &[])).expect("settings");
     sent(&mut core);
@@ -143,9 +143,9 @@ fn errors_of_connections() {
         let fault = say(&mut begun(), &frames.concat()).expect_err(name);
         assert_eq!((fault.code, fault.is_flood), (code, false), "{name}");
     }
-    let mut core: Core<Vec<u8>> = Core::new(Limits::default(), Instant::now());
+    let mut core: Core<Vec<u8>> = Core::new(HeadLimits::default(), Instant::now());
     assert_eq!(say(&mut core, b"GET / HTTP/1.1\r\n\r\n").expect_err("no preface").code, Code::PROTOCOL_ERROR);
-    let mut core: Core<Vec<u8>> = Core::new(Limits::default(), Instant::now());
+    let mut core: Core<Vec<u8>> = Core::new(HeadLimits::default(), Instant::now());
     let early = [&PREFACE[..], &frame(kind::PING, 0, 0, &[0; 8])].concat();
     assert_eq!(say(&mut core, &early).expect_err("§3.4: settings come first").code, Code::PROTOCOL_ERROR);
 }
