@@ -207,10 +207,17 @@ fn spawn<S: Service>(worker: &Rc<Worker<S>>, accepted: Accepted, peer: Peer) {
     let watch = Arc::clone(seat.watch());
     let worker = Rc::clone(worker);
     let task = match accepted {
-        Accepted::Plain(stream) => tokio::task::spawn_local(h1::serve(worker, front, stream, peer, seat, share)),
+        // Chained, and not awaited in a future around it: that would keep the arguments beside what they have become.
+        Accepted::Plain(stream) => tokio::task::spawn_local(h1::serve(worker, front, stream, peer, seat, share).then(go_on)),
         Accepted::Tls(stream) => tokio::task::spawn_local(encrypted(worker, front, stream, peer, seat, share)),
     };
     watch.belongs_to(task.abort_handle());
+}
+
+/// Serves a connection of HTTP/2 that was taken for one of HTTP/1, as nothing was agreed on (RFC 9113 §3.3).
+async fn go_on<S: Service>(begun: Option<h1::BeginsHttp2<S>>) {
+    let Some(h1::BeginsHttp2 { worker, front, stream, peer, seat, share, read }) = begun else { return };
+    Box::pin(h2::serve(worker, front, stream, peer, seat, share, read)).await;
 }
 
 /// Shakes hands, and serves in the protocol that was agreed on.
@@ -218,7 +225,8 @@ async fn encrypted<S: Service>(worker: Rc<Worker<S>>, front: Rc<Front>, stream: 
     let Some(tls) = front.tls.clone() else { return };
     seat.until(Phase::Head, front.allowances.header);
     match Box::pin(tls::shake(stream, &tls, &worker.turnstile)).await {
-        Ok((session, Protocol::Http1)) => h1::serve(worker, front, Stream::tls(session), peer, seat, share).await,
+        // Over TLS it was agreed on that this is not HTTP/2.
+        Ok((session, Protocol::Http1)) => drop(h1::serve(worker, front, Stream::tls(session), peer, seat, share).await),
         Ok((session, Protocol::Http2)) => h2::serve(worker, front, Stream::tls(session), peer, seat, share, Vec::new()).await,
         Ok((_, Protocol::Challenge)) => tracing::debug!(peer = ?peer.address, "a certificate authority has looked at its challenge"),
         Err(error @ HandshakeError::Gone(_)) => tracing::debug!(peer = ?peer.address, %error, "no handshake"),

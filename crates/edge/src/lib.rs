@@ -22,6 +22,7 @@ pub use accept::Gauges;
 pub use h3::endpoint::Quic;
 pub use limits::Limits;
 pub use listen::{BindError, Listener, PassedSocket, Socket, bind};
+pub use request::content::{RequestBody, RequestBodyError};
 pub use send_file::FileRegion;
-pub use service::{Exchange, Hit, HitOf, Interim, Peer, RequestBody, RequestBodyError, Service};
+pub use service::{Exchange, Hit, HitOf, Interim, Peer, Service};
 pub use worker::{Listeners, Shared, Worker};

@@ -164,7 +164,7 @@ impl Gate {
             Err(reject) => {
                 self.stream.head_begun = false;
                 self.signals.refused.store(reject.status, Relaxed);
-                self.stream.write_now(&super::respond::refusal(reject));
+                self.stream.write_now(&super::refusal::refusal(reject));
                 self.state = State::Refused;
             }
         }

@@ -22,8 +22,11 @@ use super::{
     gate::{Gate, Signals},
 };
 use crate::{
-    request::log_line::Line,
-    service::{self, Peer, RequestBody, Service},
+    request::{
+        content::{self, RequestBody},
+        log_line::KeptLogLine,
+    },
+    service::{Peer, Service},
     worker::{Front, Worker},
 };
 
@@ -100,13 +103,13 @@ struct Handler<S: Service> {
 impl<S: Service> Handler<S> {
     async fn handle(&self, mut request: Request<Incoming>) -> Response<Sent<S>> {
         let started = Instant::now();
-        let line = line(&request);
+        let line = KeptLogLine::of(&request);
         let client_upgrade = request.headers().contains_key(header::UPGRADE).then(|| hyper::upgrade::on(&mut request));
         let limits = &self.shared.limits;
         let (mut parts, body) = request.into_parts();
         to_origin_form(&mut parts);
         let content = Content { body, signals: Arc::clone(&self.signals) };
-        let body = RequestBody::limited(service::Incoming::Http1(content), limits.body_bytes, limits.body_timeout);
+        let body = RequestBody::limited(content::Incoming::Http1(content), limits.body_bytes, limits.body_timeout);
         let (mut response, note) = self.worker.service.call(self.peer, Request::from_parts(parts, body), started, None).await;
 
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
@@ -165,12 +168,6 @@ impl Drop for Content {
     }
 }
 
-fn line(request: &Request<Incoming>) -> Line {
-    let logged = [header::HOST, header::REFERER, header::USER_AGENT];
-    let logged = logged.map(|name| request.headers().get(name).map(HeaderValue::as_bytes).unwrap_or_default());
-    Line::new(request.method().clone(), request.version(), &request.uri().to_string(), logged)
-}
-
 /// An absolute-form target's authority replaces `Host` (RFC 9112 §3.2.2).
 fn to_origin_form(parts: &mut http::request::Parts) {
     let Some(authority) = parts.uri.authority() else { return };
@@ -195,7 +192,7 @@ struct Record<S: Service> {
     worker: Rc<Worker<S>>,
     peer: Peer,
     signals: Arc<Signals>,
-    line: Line,
+    line: KeptLogLine,
     note: S::Note,
     status: u16,
 }

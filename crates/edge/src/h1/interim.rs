@@ -10,10 +10,9 @@ use std::{
 use http::{HeaderMap, StatusCode};
 
 use super::respond::{write_fields, write_status_line};
-use crate::service::Interim;
+use crate::{request::interim::INTERIMS_MAX, service::Interim};
 
-/// How many a client gets for one request, and how many bytes of them may wait for its socket. What is beyond is left out: they are hints.
-const COUNT_MAX: usize = 16;
+/// How many bytes of interim responses may wait for their client's socket. What is beyond is left out: they are hints.
 const BYTES_MAX: usize = 16 * 1024;
 
 /// A connection's interim responses.
@@ -73,7 +72,7 @@ impl Interims {
 
 impl Waiting {
     fn add(&mut self, status: StatusCode, fields: &HeaderMap) {
-        if !self.open || self.count == COUNT_MAX {
+        if !self.open || self.count == INTERIMS_MAX {
             return;
         }
         let before = self.bytes.len();
@@ -129,10 +128,10 @@ mod tests {
     fn their_number_and_their_bytes_are_bounded() {
         let interims = Interims::new();
         interims.open();
-        for _ in 0..2 * COUNT_MAX {
+        for _ in 0..2 * INTERIMS_MAX {
             (interims.interim)(StatusCode::EARLY_HINTS, &hint("</a>"));
         }
-        assert_eq!(interims.close().windows(5).filter(|bytes| bytes == b"HTTP/").count(), COUNT_MAX);
+        assert_eq!(interims.close().windows(5).filter(|bytes| bytes == b"HTTP/").count(), INTERIMS_MAX);
         interims.open();
         for _ in 0..3 {
             (interims.interim)(StatusCode::EARLY_HINTS, &hint(&"x".repeat(BYTES_MAX / 2)));

@@ -11,31 +11,16 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header};
 use http_body::Body;
-use wire::head::Reject;
 
 use super::{Call, Connection, connection_fields, interim::Interims};
 #[cfg(target_os = "linux")]
 use crate::send_file::{STEP_BYTES, fetch, is_at_hand, poll_send, try_write_before_more};
 use crate::{
     connection::Phase,
-    request::log_line::Line,
+    request::{content::RequestBody, log_line::KeptLogLine},
     send_file::FileRegion,
-    service::{RequestBody, Service},
+    service::Service,
 };
-
-/// A refusal as it goes over the wire.
-pub(super) fn refusal(reject: Reject) -> Vec<u8> {
-    let status = StatusCode::from_u16(reject.status).unwrap_or(StatusCode::BAD_REQUEST);
-    let body = format!("{} {}: {}\n", status.as_u16(), status.canonical_reason().unwrap_or_default(), reject.reason);
-    let allow = if reject.status == 405 { "Allow: GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS\r\n" } else { "" };
-    format!(
-        "HTTP/1.1 {} {}\r\nContent-Type: text/plain; charset=utf-8\r\n{allow}Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
-        status.as_u16(),
-        status.canonical_reason().unwrap_or_default(),
-        body.len()
-    )
-    .into_bytes()
-}
 
 /// How the end of a response is told (RFC 9112 §6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +90,7 @@ impl<S: Service> Connection<S> {
     async fn respond(
         &mut self,
         response: http::Response<S::Body>,
-        line: &Line,
+        line: &KeptLogLine,
         keep_alive: bool,
         (mut head, body_bytes): (Vec<u8>, &mut u64),
     ) -> io::Result<bool> {

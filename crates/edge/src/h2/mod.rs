@@ -18,20 +18,23 @@ use std::{
 };
 
 use futures_util::{Stream as _, stream::FuturesUnordered};
-use http::{Method, StatusCode, Version, header};
-use semantics::{RequestFields, RequestHead};
+use http::{Method, Version, header};
+use semantics::RequestFields;
 use tokio::time::Sleep;
 use wire::{
     h2::{self, Core, Event, Fault, OUTPUT_MAX, Piece, SLICES},
-    head::{Framing, Head, Parsed, Reject, field_table, parse},
+    head::{Head, Reject, field_table},
 };
 
 use crate::{
     accept::Share,
     connection::{Phase, Seat},
-    h1::owned_request,
-    request::recall::Said,
-    service::{Exchange, HitOf, Peer, Service},
+    request::{
+        head::{announced_length, may_be_hit, owned_request},
+        log_line::LogLine,
+        refusal::Refusal,
+    },
+    service::{HitOf, Peer, Service},
     stream::Stream,
     worker::{Front, Worker},
 };
@@ -350,42 +353,32 @@ impl<S: Service> Driver<S> {
         }
         let known_host = shared.worker.known_host();
         let mut table = field_table();
-        let (head, fields) = match parse(text, &mut table, &known_host, &shared.front.head_limits) {
-            Ok(Parsed::Complete(head, fields)) => (head, fields),
-            Ok(Parsed::Partial) => {
-                shared.refuse(id, Reject { status: 400, reason: "malformed head" });
-                return Ok(());
-            }
+        let (head, fields) = match shared.worker.read_whole_head(text, &mut table, &known_host, &shared.front) {
+            Ok(read) => read,
             Err(reject) => {
                 shared.refuse(id, reject);
                 return Ok(());
             }
         };
-        if *known_host != *head.authority {
-            shared.worker.remember_host(head.authority);
-        }
-        let announces = fields.content_length.is_present();
-        let is_read = matches!(head.method, Method::GET | Method::HEAD) && !announces && !head.negotiates;
         if is_plain
-            && is_read
+            && may_be_hit(&head, &fields)
             && let Some(rest) = shared.hit(id, text, &head, &fields, started)
         {
             self.answers.extend(rest);
             return Ok(());
         }
-        let expected = match head.framing {
-            Framing::Length(length) => Some(length),
-            _ => announces.then_some(0),
-        };
+        let expected = announced_length(&head, &fields);
         // Nor has a tunnel a length (RFC 8441 §5): whoever read on would take what follows for content.
-        if ends && expected.is_some_and(|expected| expected > 0) || is_websocket && announces {
+        if ends && expected.is_some_and(|expected| expected > 0) || is_websocket && expected.is_some() {
             return shared.core.borrow_mut().refuse_malformed(id);
         }
-        let Some(mut request) = owned_request(&head, &fields) else {
-            shared.refuse(id, Reject { status: 400, reason: "malformed request-target" });
-            return Ok(());
+        let mut request = match owned_request(&head, &fields, Version::HTTP_2) {
+            Ok(request) => request,
+            Err(reject) => {
+                shared.refuse(id, reject);
+                return Ok(());
+            }
         };
-        *request.version_mut() = Version::HTTP_2;
         let expects = request.headers_mut().remove(header::EXPECT).is_some();
         let handle = Handle::new(Rc::clone(shared), id);
         if is_websocket {
@@ -477,50 +470,26 @@ impl<S: Service> Driver<S> {
 impl<S: Service> Shared<S> {
     fn refuse(&self, id: u32, reject: Reject) {
         self.worker.service.refused(self.peer, reject.status, reject.reason);
-        let body = format!("{} {}\n", reject.status, reject.reason);
-        let mut fields = http::HeaderMap::with_capacity(2);
-        fields.insert(header::CONTENT_TYPE, http::HeaderValue::from_static("text/plain; charset=utf-8"));
-        fields.insert(header::CONTENT_LENGTH, body.len().into());
-        let status = StatusCode::from_u16(reject.status).unwrap_or(StatusCode::BAD_REQUEST);
+        let Refusal { status, fields, content } = reject.into();
         let mut core = self.core.borrow_mut();
         core.send_head(id, status, &fields, false);
-        core.send(id, Some(Piece::Bytes(body.into())), true);
+        core.send(id, Some(Piece::Bytes(content)), true);
     }
 
-    /// Answers a head that was a hit before, byte for byte. `None`: it is to be read.
+    /// Answers a head that was a hit before, byte for byte. `None` means that it has to be read.
     fn hit_again(self: &Rc<Self>, id: u32, text: &[u8], started: Instant) -> Option<Option<Answer>> {
-        let worker = &self.worker;
-        let recall = worker.recall.borrow();
-        let repeated = recall.find(&self.front, self.peer.scheme, text)?;
-        let mut out = worker.head_buffer.borrow_mut();
-        out.clear();
-        let hit = worker.service.again(self.peer, repeated.known(), started, &mut out)?;
-        Some(self.send_hit(id, &out, hit, &repeated.said(), started))
+        let send = |out: &mut Vec<u8>, hit, line: LogLine<'_>, _| self.send_hit(id, out, hit, &line.over(Version::HTTP_2), started);
+        self.worker.hit_again(&self.front, self.peer, text, started, send)
     }
 
     /// Answers from the store, if that can be done at once.
     fn hit(self: &Rc<Self>, id: u32, text: &[u8], head: &Head<'_>, fields: &RequestFields<'_>, started: Instant) -> Option<Option<Answer>> {
-        let worker = &self.worker;
-        let request = RequestHead {
-            method: &head.method,
-            scheme: self.peer.scheme,
-            authority: head.authority,
-            path: head.path,
-            query: head.query,
-            fields,
-        };
-        let mut out = worker.head_buffer.borrow_mut();
-        out.clear();
-        let mut hit = worker.service.hit(self.peer, &request, started, &mut out)?;
-        let said = Said::of(head, fields);
-        if let Some(known) = hit.known.take() {
-            worker.recall.borrow_mut().remember(&self.front, self.peer.scheme, text, &said, true, known);
-        }
-        Some(self.send_hit(id, &out, hit, &said, started))
+        let send = |out: &mut Vec<u8>, hit, line: LogLine<'_>| self.send_hit(id, out, hit, &line.over(Version::HTTP_2), started);
+        self.worker.hit(&self.front, self.peer, text, (head, fields), started, send)
     }
 
-    /// Sends a hit; what is left to do when the client's window is too small for all of it.
-    fn send_hit(self: &Rc<Self>, id: u32, text: &[u8], hit: HitOf<S>, said: &Said<'_>, started: Instant) -> Option<Answer> {
+    /// Sends a hit. Returns what is left to do where the client's window is too small for all of it.
+    fn send_hit(self: &Rc<Self>, id: u32, text: &[u8], hit: HitOf<S>, line: &LogLine<'_>, started: Instant) -> Option<Answer> {
         let (status, note) = (hit.status, hit.note);
         let body_bytes = {
             let mut core = self.core.borrow_mut();
@@ -532,28 +501,12 @@ impl<S: Service> Shared<S> {
             {
                 drop(core);
                 let handle = Handle::new(Rc::clone(self), id);
-                let mut line = said.keep();
-                line.version = Version::HTTP_2;
-                return Some(Box::pin(respond::finish(handle, line, status, note, started)));
+                return Some(Box::pin(respond::finish(handle, line.keep(), status, note, started)));
             }
             core.answered();
             len
         };
-        let exchange = Exchange {
-            peer: self.peer,
-            method: said.method.as_str(),
-            target: said.target,
-            version: Version::HTTP_2,
-            host: said.host,
-            referer: said.referer,
-            user_agent: said.user_agent,
-            status,
-            body_bytes,
-            started,
-            ended: Instant::now(),
-            complete: true,
-        };
-        self.worker.service.done(&exchange, note);
+        self.worker.service.done(&line.exchange(self.peer, status, body_bytes, started, true), note);
         None
     }
 }

@@ -1,7 +1,6 @@
 //! Responses that are not hits: sent as their content comes, and as the client's windows have room for it.
 
 use std::{
-    cell::Cell,
     future::{Future, poll_fn},
     pin::{Pin, pin},
     rc::Rc,
@@ -10,7 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body::Body as _;
 use wire::{
     h2::{Code, Content, Over, Piece},
@@ -19,12 +18,14 @@ use wire::{
 
 use super::Shared;
 use crate::{
-    request::log_line::Line,
-    service::{Incoming, Interim, RequestBody, Service},
+    request::{
+        content::{Incoming, RequestBody},
+        interim::counted,
+        log_line::KeptLogLine,
+        response::{Follows, complete_head},
+    },
+    service::{Interim, Service},
 };
-
-/// Interim responses that a client gets for one request.
-const INTERIMS_MAX: usize = 16;
 
 /// A request that is being answered. Given up without an end, its stream is reset.
 pub(super) struct Handle<S: Service> {
@@ -99,7 +100,7 @@ impl<S: Service> Handle<S> {
     }
 
     /// The exchange has ended. Only a response that was read to its end is worth patience.
-    pub(super) fn done(&self, line: &Line, status: u16, started: Instant, complete: bool, note: S::Note) {
+    pub(super) fn done(&self, line: &KeptLogLine, status: u16, started: Instant, complete: bool, note: S::Note) {
         if complete {
             self.shared.core.borrow_mut().answered();
         }
@@ -123,15 +124,8 @@ impl<S: Service> Drop for Handle<S> {
     }
 }
 
-/// What the log wants to know of a request.
-pub(super) fn line(request: &Request<RequestBody>) -> Line {
-    let logged = [header::HOST, header::REFERER, header::USER_AGENT];
-    let logged = logged.map(|name| request.headers().get(name).map(HeaderValue::as_bytes).unwrap_or_default());
-    Line::new(request.method().clone(), Version::HTTP_2, &request.uri().to_string(), logged)
-}
-
 /// Waits for the end of a stored page that is on its way.
-pub(super) async fn finish<S: Service>(handle: Handle<S>, line: Line, status: u16, note: S::Note, started: Instant) {
+pub(super) async fn finish<S: Service>(handle: Handle<S>, line: KeptLogLine, status: u16, note: S::Note, started: Instant) {
     let complete = poll_fn(|cx| handle.poll_over(cx)).await;
     handle.done(&line, status, started, complete, note);
 }
@@ -140,7 +134,7 @@ pub(super) async fn finish<S: Service>(handle: Handle<S>, line: Line, status: u1
 pub(super) async fn ask<S: Service>(
     handle: &Handle<S>,
     request: Request<RequestBody>,
-    line: &Line,
+    line: &KeptLogLine,
     started: Instant,
     interim: Interim,
 ) -> Option<(Response<S::Body>, S::Note)> {
@@ -165,7 +159,7 @@ pub(super) async fn ask<S: Service>(
 
 /// Has the service answer, and sends what it says.
 pub(super) async fn answer<S: Service>(handle: Handle<S>, request: Request<RequestBody>, started: Instant, expects: bool) {
-    let line = line(&request);
+    let line = KeptLogLine::of(&request);
     if expects {
         handle.head(StatusCode::CONTINUE, &HeaderMap::new(), false);
     }
@@ -208,7 +202,13 @@ pub(super) async fn answer_when_begun<S: Service>(
 }
 
 /// Sends a response, and tells of its end.
-pub(super) async fn respond<S: Service>(handle: Handle<S>, response: Response<S::Body>, note: S::Note, line: &Line, started: Instant) {
+pub(super) async fn respond<S: Service>(
+    handle: Handle<S>,
+    response: Response<S::Body>,
+    note: S::Note,
+    line: &KeptLogLine,
+    started: Instant,
+) {
     let status = response.status().as_u16();
     send(&handle, response, &line.method).await;
     let complete = poll_fn(|cx| handle.poll_over(cx)).await;
@@ -218,21 +218,13 @@ pub(super) async fn respond<S: Service>(handle: Handle<S>, response: Response<S:
 /// Sends a response; afterwards its end is on its way, or its stream has been reset.
 async fn send<S: Service>(handle: &Handle<S>, response: Response<S::Body>, method: &Method) {
     let (mut parts, mut body) = response.into_parts();
-    if parts.status == StatusCode::SWITCHING_PROTOCOLS {
-        // Nobody asked for it: there is no such thing here (RFC 9113 §8.6).
-        return handle.reset(Code::INTERNAL_ERROR);
-    }
-    let no_content = *method == Method::HEAD || parts.status == StatusCode::NO_CONTENT || parts.status == StatusCode::NOT_MODIFIED;
-    if let Some(exact) = body.size_hint().exact().filter(|_| !no_content && !parts.headers.contains_key(header::CONTENT_LENGTH)) {
-        parts.headers.insert(header::CONTENT_LENGTH, exact.into());
-    }
-    let length: Option<u64> = parts.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    let ends = no_content || body.is_end_stream();
+    let Some(follows) = complete_head(&mut parts, &body, method) else { return handle.reset(Code::INTERNAL_ERROR) };
+    let ends = follows == Follows::Nothing || body.is_end_stream();
     handle.head(parts.status, &parts.headers, ends);
+    let Follows::Content(mut promised) = follows else { return };
     if ends {
         return;
     }
-    let mut left = length;
     loop {
         let frame = poll_fn(|cx| match Pin::new(&mut body).poll_frame(cx) {
             Poll::Ready(frame) => Poll::Ready(Ok(frame)),
@@ -245,9 +237,8 @@ async fn send<S: Service>(handle: &Handle<S>, response: Response<S::Body>, metho
             // The head promised more: a reset tells the client that this is not the end.
             Ok(Some(Err(_))) => return handle.reset(Code::INTERNAL_ERROR),
         };
-        if let Some(left) = &mut left {
-            let Some(less) = left.checked_sub(data.len() as u64) else { return handle.reset(Code::INTERNAL_ERROR) };
-            *left = less;
+        if !promised.take(data.len()) {
+            return handle.reset(Code::INTERNAL_ERROR);
         }
         while !data.is_empty() {
             let Some(room) = poll_fn(|cx| handle.poll_room(cx)).await else { return };
@@ -258,23 +249,19 @@ async fn send<S: Service>(handle: &Handle<S>, response: Response<S::Body>, metho
             break;
         }
     }
-    if left.is_some_and(|left| left > 0) {
+    if !promised.is_kept() {
         return handle.reset(Code::INTERNAL_ERROR);
     }
     handle.end();
 }
 
-/// Passes interim responses on as they come; what is beyond the limit is left out: they are hints.
+/// Makes what the service tells its interim responses to: they are passed on as they come.
 pub(super) fn telling<S: Service>(handle: &Handle<S>) -> Interim {
     let (shared, id) = (Rc::clone(&handle.shared), handle.id);
-    let left = Cell::new(INTERIMS_MAX);
-    Rc::new(move |status, fields| {
-        if left.get() > 0
-            && let Ok(mut core) = shared.core.try_borrow_mut()
-        {
-            left.set(left.get() - 1);
-            core.send_head(id, status, fields, false);
-            shared.waker.borrow().wake_by_ref();
-        }
+    counted(move |status, fields| {
+        let Ok(mut core) = shared.core.try_borrow_mut() else { return false };
+        core.send_head(id, status, fields, false);
+        shared.waker.borrow().wake_by_ref();
+        true
     })
 }

@@ -25,7 +25,8 @@ use super::{
 };
 use crate::{
     limits::TUNNEL_IDLE,
-    service::{RequestBody, Service},
+    request::{content::RequestBody, log_line::KeptLogLine},
+    service::Service,
 };
 
 /// An origin that speaks HTTP/1 wants a key, of which it makes a proof that it understood. No client sees the proof: its own handshake has
@@ -34,7 +35,7 @@ const KEY: &str = "c2Vhd2FsbCBodHRwLzIhIQ==";
 
 /// Asks the origin for the upgrade, and carries bytes both ways if it agrees. Anything else that it says is the answer.
 pub(super) async fn open<S: Service>(handle: Handle<S>, mut request: Request<RequestBody>, content: Content, started: Instant) {
-    let line = respond::line(&request);
+    let line = KeptLogLine::of(&request);
     let _place = Place::new(&handle.shared);
     let fields = request.headers_mut();
     fields.insert(header::UPGRADE, HeaderValue::from_static("websocket"));

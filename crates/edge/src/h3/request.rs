@@ -1,7 +1,7 @@
 //! One request, from its first byte to the last one of its answer.
 
 use std::{
-    cell::{Cell, RefCell},
+    cell::RefCell,
     future::{Future, poll_fn},
     pin::{Pin, pin},
     rc::Rc,
@@ -12,11 +12,10 @@ use std::{
 
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, header};
 use http_body::Body as _;
-use semantics::RequestHead;
 
 use wire::{
     h3::{Code, Fault, Message, head_of_section},
-    head::{Framing, Parsed, Reject, field_table, parse},
+    head::{Reject, field_table},
 };
 
 use super::{
@@ -26,13 +25,16 @@ use super::{
     transport::Receiving,
 };
 use crate::{
-    h1::owned_request,
-    request::{log_line::Line, recall::Said},
-    service::{Exchange, HitOf, Incoming, Interim, RequestBody, Service},
+    request::{
+        content::{Incoming, RequestBody},
+        head::{announced_length, may_be_hit, owned_request},
+        interim::counted,
+        log_line::{KeptLogLine, LogLine},
+        refusal::Refusal,
+        response::{Follows, complete_head},
+    },
+    service::{HitOf, Interim, Service},
 };
-
-/// Interim responses that a client gets for one request.
-const INTERIMS_MAX: usize = 16;
 
 /// What a head led to.
 enum Begun<N> {
@@ -47,7 +49,7 @@ enum Begun<N> {
 
 /// A hit that the transport did not take at once.
 struct Unfinished<N> {
-    line: Line,
+    line: KeptLogLine,
     status: u16,
     note: N,
     started: Instant,
@@ -151,57 +153,34 @@ impl<S: Service> Shared<S> {
     ) -> Result<Begun<S::Note>, Fault> {
         let worker = &self.worker;
         if ends {
-            let recall = worker.recall.borrow();
-            if let Some(repeated) = recall.find(&self.front, self.peer.scheme, text) {
-                let mut out = worker.head_buffer.borrow_mut();
-                out.clear();
-                if let Some(hit) = worker.service.again(self.peer, repeated.known(), started, &mut out) {
-                    return Ok(self.send_hit(cx, sending, &out, hit, &repeated.said(), started));
-                }
+            let send =
+                |out: &mut Vec<u8>, hit, line: LogLine<'_>, _| self.send_hit(cx, sending, out, hit, &line.over(Version::HTTP_3), started);
+            if let Some(begun) = worker.hit_again(&self.front, self.peer, text, started, send) {
+                return Ok(begun);
             }
         }
         let known_host = worker.known_host();
         let mut table = field_table();
-        let (head, fields) = match parse(text, &mut table, &known_host, &self.front.head_limits) {
-            Ok(Parsed::Complete(head, fields)) => (head, fields),
-            Ok(Parsed::Partial) => return Ok(Begun::Refused(Reject { status: 400, reason: "malformed head" })),
+        let (head, fields) = match worker.read_whole_head(text, &mut table, &known_host, &self.front) {
+            Ok(read) => read,
             Err(reject) => return Ok(Begun::Refused(reject)),
         };
-        if *known_host != *head.authority {
-            worker.remember_host(head.authority);
-        }
-        let announces = fields.content_length.is_present();
-        let expected = match head.framing {
-            Framing::Length(length) => Some(length),
-            Framing::None | Framing::Chunked => announces.then_some(0),
-        };
+        let expected = announced_length(&head, &fields);
         // RFC 9114 §4.1.2: nothing where the head promised something, or something where it promised nothing.
         if expected.is_some_and(|expected| ends == (expected > 0)) {
             return Err(Fault::Stream(Code::MessageError));
         }
-        if ends && matches!(head.method, Method::GET | Method::HEAD) && !announces && !head.negotiates {
-            let request = RequestHead {
-                method: &head.method,
-                scheme: self.peer.scheme,
-                authority: head.authority,
-                path: head.path,
-                query: head.query,
-                fields: &fields,
-            };
-            let mut out = worker.head_buffer.borrow_mut();
-            out.clear();
-            if let Some(mut hit) = worker.service.hit(self.peer, &request, started, &mut out) {
-                let said = Said::of(&head, &fields);
-                if let Some(known) = hit.known.take() {
-                    worker.recall.borrow_mut().remember(&self.front, self.peer.scheme, text, &said, true, known);
-                }
-                return Ok(self.send_hit(cx, sending, &out, hit, &said, started));
+        if ends && may_be_hit(&head, &fields) {
+            let send =
+                |out: &mut Vec<u8>, hit, line: LogLine<'_>| self.send_hit(cx, sending, out, hit, &line.over(Version::HTTP_3), started);
+            if let Some(begun) = worker.hit(&self.front, self.peer, text, (&head, &fields), started, send) {
+                return Ok(begun);
             }
         }
-        let Some(mut request) = owned_request(&head, &fields) else {
-            return Ok(Begun::Refused(Reject { status: 400, reason: "malformed request-target" }));
+        let mut request = match owned_request(&head, &fields, Version::HTTP_3) {
+            Ok(request) => request,
+            Err(reject) => return Ok(Begun::Refused(reject)),
         };
-        *request.version_mut() = Version::HTTP_3;
         if !ends && expected.is_none() && matches!(head.method, Method::GET | Method::HEAD) {
             // As HTTP/1.1 says that there is content of some length: it is not ours to drop (RFC 9110 §9.3.1).
             request.headers_mut().insert(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
@@ -217,7 +196,7 @@ impl<S: Service> Shared<S> {
         sending: &mut Sending,
         text: &[u8],
         hit: HitOf<S>,
-        said: &Said<'_>,
+        line: &LogLine<'_>,
         started: Instant,
     ) -> Begun<S::Note> {
         let (status, note) = (hit.status, hit.note);
@@ -225,25 +204,12 @@ impl<S: Service> Shared<S> {
         let body_bytes = content.len() as u64;
         sending.put(stored_head(status, text, content.len()), content);
         let complete = match sending.poll_flush(cx) {
-            Poll::Pending => return Begun::Hit(Unfinished { line: said.keep(), status, note, started }),
+            Poll::Pending => return Begun::Hit(Unfinished { line: line.keep(), status, note, started }),
             Poll::Ready(flushed) => flushed.is_ok() && sending.finish(),
         };
-        let exchange = Exchange {
-            peer: self.peer,
-            method: said.method.as_str(),
-            target: said.target,
-            version: Version::HTTP_3,
-            host: said.host,
-            referer: said.referer,
-            user_agent: said.user_agent,
-            status,
-            body_bytes: if complete { body_bytes } else { sending.content_taken() },
-            started,
-            ended: Instant::now(),
-            complete,
-        };
+        let body_bytes = if complete { body_bytes } else { sending.content_taken() };
         self.purse.answered();
-        self.worker.service.done(&exchange, note);
+        self.worker.service.done(&line.exchange(self.peer, status, body_bytes, started, complete), note);
         Begun::Done
     }
 
@@ -254,7 +220,7 @@ impl<S: Service> Shared<S> {
         self.done(sending, &line, status, note, started, complete);
     }
 
-    fn done(&self, sending: &Sending, line: &Line, status: u16, note: S::Note, started: Instant, complete: bool) {
+    fn done(&self, sending: &Sending, line: &KeptLogLine, status: u16, note: S::Note, started: Instant, complete: bool) {
         if complete {
             self.purse.answered();
         }
@@ -265,13 +231,10 @@ impl<S: Service> Shared<S> {
     async fn refuse(&self, sending: &mut Sending, reject: Reject) {
         self.worker.service.refused(self.peer, reject.status, reject.reason);
         self.fail(Fault::Stream(Code::NoError));
-        let body = format!("{} {}\n", reject.status, reject.reason);
-        let mut fields = HeaderMap::with_capacity(2);
-        fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-        fields.insert(header::CONTENT_LENGTH, body.len().into());
-        sending.put_head(StatusCode::from_u16(reject.status).unwrap_or(StatusCode::BAD_REQUEST), &fields);
+        let Refusal { status, fields, content } = reject.into();
+        sending.put_head(status, &fields);
         if sending.flush(self.front.limits.write_timeout).await.is_ok() {
-            sending.put_content(body.into());
+            sending.put_content(content);
             if sending.flush(self.front.limits.write_timeout).await.is_ok() {
                 sending.finish();
             }
@@ -284,17 +247,10 @@ impl<S: Service> Shared<S> {
     }
 }
 
-/// What the log wants to know of a request.
-fn line(request: &Request<RequestBody>) -> Line {
-    let logged = [header::HOST, header::REFERER, header::USER_AGENT];
-    let logged = logged.map(|name| request.headers().get(name).map(HeaderValue::as_bytes).unwrap_or_default());
-    Line::new(request.method().clone(), Version::HTTP_3, &request.uri().to_string(), logged)
-}
-
 /// Has the service answer, and sends what it says.
 async fn answer<S: Service>(shared: Rc<Shared<S>>, mut sending: Sending, message: Message<Receiving>, call: Call) {
     let Call { mut request, expected, expects, started } = call;
-    let line = line(&request);
+    let line = KeptLogLine::of(&request);
     if !message.has_ended() {
         let limits = &shared.front.limits;
         let content = Incoming::Http3(Box::new(Content::new(message, shared.connection.0.clone())), expected);
@@ -345,21 +301,10 @@ async fn send<S: Service>(
     /// The head promised more, or less: a reset tells the client that this is not the end.
     const BROKEN: Fault = Fault::Stream(Code::InternalError);
     let (mut parts, mut body) = response.into_parts();
-    if parts.status == StatusCode::SWITCHING_PROTOCOLS {
-        // Nobody asked for it: there is no such thing here (RFC 9114 §4.5).
-        return Err(BROKEN);
-    }
-    let no_content = *method == Method::HEAD || parts.status == StatusCode::NO_CONTENT || parts.status == StatusCode::NOT_MODIFIED;
-    if let Some(exact) = body.size_hint().exact().filter(|_| !no_content && !parts.headers.contains_key(header::CONTENT_LENGTH)) {
-        parts.headers.insert(header::CONTENT_LENGTH, exact.into());
-    }
-    let length: Option<u64> = parts.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let follows = complete_head(&mut parts, &body, method).ok_or(BROKEN)?;
     sending.put_head(parts.status, &parts.headers);
     sending.flush(patience).await?;
-    if no_content {
-        return Ok(());
-    }
-    let mut left = length;
+    let Follows::Content(mut promised) = follows else { return Ok(()) };
     while !body.is_end_stream() {
         let frame = poll_fn(|cx| match Pin::new(&mut body).poll_frame(cx) {
             Poll::Ready(frame) => Poll::Ready(Ok(frame)),
@@ -370,41 +315,40 @@ async fn send<S: Service>(
             Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
             Some(Err(_)) => return Err(BROKEN),
         };
-        if let Some(left) = &mut left {
-            *left = left.checked_sub(data.len() as u64).ok_or(BROKEN)?;
+        if !promised.take(data.len()) {
+            return Err(BROKEN);
         }
         if !data.is_empty() {
             sending.put_content(data);
             sending.flush(patience).await?;
         }
     }
-    if left.is_some_and(|left| left > 0) { Err(BROKEN) } else { Ok(()) }
+    if promised.is_kept() { Ok(()) } else { Err(BROKEN) }
 }
 
 /// Interim responses on their way from the service to the stream. What is beyond the limit is left out: they are hints.
 #[derive(Debug, Default)]
 struct Interims {
     waiting: RefCell<Vec<(StatusCode, HeaderMap)>>,
-    told: Cell<usize>,
     /// They may be told from another task than the connection's.
     connection: RefCell<Option<Waker>>,
 }
 
 impl Interims {
     fn tell(&self, status: StatusCode, fields: &HeaderMap) {
-        if self.told.get() < INTERIMS_MAX {
-            self.told.set(self.told.get() + 1);
-            self.waiting.borrow_mut().push((status, fields.clone()));
-            if let Some(connection) = self.connection.take() {
-                connection.wake();
-            }
+        self.waiting.borrow_mut().push((status, fields.clone()));
+        if let Some(connection) = self.connection.take() {
+            connection.wake();
         }
     }
 
     /// For the service.
     fn door(self: &Rc<Self>) -> Interim {
         let this = Rc::clone(self);
-        Rc::new(move |status, fields| this.tell(status, fields))
+        counted(move |status, fields| {
+            this.tell(status, fields);
+            true
+        })
     }
 
     /// Puts those in line that wait, and has the connection woken for the next one.

@@ -10,64 +10,32 @@
 
 use std::{cell::Cell, fmt, ops::Range, rc::Rc};
 
-use http::Method;
-use semantics::{RequestFields, Scheme, request::Slot};
+use http::{Method, Version};
+use semantics::Scheme;
 
-use wire::head::Head;
-
-use super::log_line::{self as line, Line};
+use super::{head::http1_version, log_line::LogLine};
 use crate::worker::Front;
 
-/// Sets of places. A head belongs to one.
+/// The number of sets. A head belongs to one.
 const SETS: usize = 512;
-/// Places of a set.
+/// How many heads a set can remember.
 const WAYS: usize = 4;
-/// Heads that a set has seen and does not remember.
+/// How many heads a set has seen lately and does not remember.
 const SEEN: usize = 2 * WAYS;
-/// What coming again once is worth against newcomers, each of whom halves what is there.
+/// How much coming again once is worth against newcomers, each of whom halves what is there.
 const WARMTH: u8 = 4;
-/// Longer heads are not remembered: theirs are the cookies that nobody else has.
+/// The length of the longest head that is remembered: longer ones have cookies that nobody else has.
 const HEAD_MAX: usize = 1024;
-/// Bytes of all remembered heads. With the places (36 KiB) and the service's part, one worker's worst case.
+/// The most bytes of all remembered heads. With the places (36 KiB) and the service's part, this is one worker's worst case.
 const BYTES_MAX: usize = 1 << 20;
-/// What a remembered head costs beside its bytes.
+/// How many bytes a remembered head costs beside its own.
 const PLACE: usize = size_of::<Repeated<[usize; 5]>>() + 3 * 8;
-/// Sets that are looked at for something to forget, for the sake of one that is to be remembered.
+/// How many sets are looked at for something to forget, for the sake of one head that is to be remembered.
 const ROOM_SETS: usize = 8;
-
-/// What the log wants to know of a request.
-#[derive(Debug)]
-pub(crate) struct Said<'a> {
-    pub(crate) method: &'a Method,
-    pub(crate) target: &'a str,
-    pub(crate) minor_version: u8,
-    pub(crate) host: &'a [u8],
-    pub(crate) referer: &'a [u8],
-    pub(crate) user_agent: &'a [u8],
-}
-
-impl<'a> Said<'a> {
-    pub(crate) fn of(head: &'a Head<'_>, fields: &RequestFields<'a>) -> Self {
-        let value = |slot: Slot<'a>| slot.one().unwrap_or_default();
-        Self {
-            method: &head.method,
-            target: head.target,
-            minor_version: head.minor_version,
-            host: value(fields.host),
-            referer: value(fields.referer),
-            user_agent: value(fields.user_agent),
-        }
-    }
-
-    /// For when the buffer is gone.
-    pub(crate) fn keep(&self) -> Line {
-        Line::new(self.method.clone(), line::version(self.minor_version), self.target, [self.host, self.referer, self.user_agent])
-    }
-}
 
 /// The heads that one worker remembers.
 pub(crate) struct Recall<K> {
-    /// Under whose limits they passed.
+    /// The limits under which they passed.
     front: Rc<Front>,
     sets: Box<[Set<K>]>,
     bytes: usize,
@@ -82,7 +50,7 @@ struct Set<K> {
     next: u8,
 }
 
-/// A head, and what came of it.
+/// A head that is remembered, and what is known about it.
 pub(crate) struct Repeated<K> {
     hash: u64,
     scheme: Scheme,
@@ -101,21 +69,23 @@ pub(crate) struct Repeated<K> {
 }
 
 impl<K> Repeated<K> {
+    /// Returns what the service found out about the head.
     pub(crate) const fn known(&self) -> &K {
         &self.known
     }
 
-    /// Whether the client wants the connection kept.
+    /// Returns whether the client wants the connection kept.
     pub(crate) const fn keep_alive(&self) -> bool {
         self.keep_alive
     }
 
-    pub(crate) fn said(&self) -> Said<'_> {
+    /// Returns what the log wants to know, as a request of HTTP/1.
+    pub(crate) fn log_line(&self) -> LogLine<'_> {
         let value = |range: &Range<u16>| self.bytes.get(usize::from(range.start)..usize::from(range.end)).unwrap_or_default();
-        Said {
+        LogLine {
             method: &self.method,
             target: &self.target,
-            minor_version: self.minor_version,
+            version: http1_version(self.minor_version),
             host: value(&self.host),
             referer: value(&self.referer),
             user_agent: value(&self.user_agent),
@@ -138,12 +108,13 @@ impl<K> Repeated<K> {
 }
 
 impl<K> Recall<K> {
+    /// Makes a memory for heads that pass under these limits.
     pub(crate) fn new(front: &Rc<Front>) -> Self {
         let set = |_| Set { places: [const { None }; WAYS], seen: [0; SEEN], next: 0 };
         Self { front: Rc::clone(front), sets: (0..SETS).map(set).collect(), bytes: 0, hand: 0 }
     }
 
-    /// The head that `bytes` are, if they are one that is remembered and that passed under the limits of `front`.
+    /// Finds the head that `bytes` are, if it is remembered and passed under the limits of `front`.
     pub(crate) fn find(&self, front: &Rc<Front>, scheme: Scheme, bytes: &[u8]) -> Option<&Repeated<K>> {
         if bytes.len() > HEAD_MAX || !Rc::ptr_eq(front, &self.front) {
             return None;
@@ -154,8 +125,8 @@ impl<K> Recall<K> {
         Some(repeated)
     }
 
-    /// A head was a hit: it is remembered if it is the second time, and what is remembered of it already is replaced.
-    pub(crate) fn remember(&mut self, front: &Rc<Front>, scheme: Scheme, bytes: &[u8], said: &Said<'_>, keep_alive: bool, known: K) {
+    /// Notes that a head was a hit. It is remembered from the second time on, and what is remembered about it already is replaced.
+    pub(crate) fn remember(&mut self, front: &Rc<Front>, scheme: Scheme, bytes: &[u8], line: &LogLine<'_>, keep_alive: bool, known: K) {
         if bytes.len() > HEAD_MAX || !Rc::ptr_eq(front, &self.front) {
             return;
         }
@@ -170,7 +141,7 @@ impl<K> Recall<K> {
         }
         let Some(at) = set.place() else { return };
         self.forget(set_of(hash), at);
-        let cost = PLACE + bytes.len() + said.target.len();
+        let cost = PLACE + bytes.len() + line.target.len();
         self.make_room(cost);
         if self.bytes + cost > BYTES_MAX {
             return;
@@ -181,12 +152,12 @@ impl<K> Recall<K> {
             hash,
             scheme,
             bytes: bytes.into(),
-            method: said.method.clone(),
-            target: said.target.into(),
-            host: range(said.host),
-            referer: range(said.referer),
-            user_agent: range(said.user_agent),
-            minor_version: said.minor_version,
+            method: line.method.clone(),
+            target: line.target.into(),
+            host: range(line.host),
+            referer: range(line.referer),
+            user_agent: range(line.user_agent),
+            minor_version: u8::from(line.version != Version::HTTP_10),
             keep_alive,
             warmth: Cell::new(WARMTH),
             known,
@@ -216,7 +187,7 @@ impl<K> Recall<K> {
 }
 
 impl<K> Set<K> {
-    /// A place for a newcomer: an empty one, or that of a head that came less often of late than newcomers did.
+    /// Finds a place for a newcomer: an empty one, or that of a head that came less often of late than newcomers did.
     fn place(&self) -> Option<usize> {
         let mut cold = self.places.iter().position(Option::is_none);
         if cold.is_none() {
@@ -241,7 +212,7 @@ impl<K> Set<K> {
     }
 }
 
-/// Where a part of the head lies. Heads are at most [`HEAD_MAX`] long; a part that is no part of it (an empty one) is an empty range.
+/// Returns where a part of the head lies. Heads are at most [`HEAD_MAX`] long; a part that is no part of it (an empty one) is an empty range.
 fn range_in(bytes: &[u8], part: &[u8]) -> Range<u16> {
     let start = part.as_ptr().addr().wrapping_sub(bytes.as_ptr().addr());
     match (u16::try_from(start), u16::try_from(start.wrapping_add(part.len()))) {
@@ -254,8 +225,8 @@ fn set_of(hash: u64) -> usize {
     usize::try_from(hash % SETS as u64).unwrap_or_default()
 }
 
-/// Of the length, the beginning and the end: request line, host, and what differs between browsers. It only finds the set: heads that
-/// somebody makes to meet there push each other out, and are read as always.
+/// Returns a hash of the length, the beginning and the end: request line, host, and what differs between browsers. It only finds the set:
+/// heads that somebody makes to meet there push each other out, and are read as always.
 fn hash(bytes: &[u8]) -> u64 {
     const BEGIN: usize = 96;
     const END: usize = 64;

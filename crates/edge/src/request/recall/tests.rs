@@ -18,8 +18,8 @@ fn remember(recall: &mut Recall<u32>, front: &Rc<Front>, text: &str, known: u32)
     let Ok(Parsed::Complete(head, fields)) = parse(text.as_bytes(), &mut table, "", &HeadLimits::default()) else {
         panic!("a head: {text}")
     };
-    let said = Said::of(&head, &fields);
-    recall.remember(front, Scheme::Http, &text.as_bytes()[..head.len], &said, head.keep_alive, known);
+    let line = LogLine::of(&head, &fields);
+    recall.remember(front, Scheme::Http, &text.as_bytes()[..head.len], &line, head.keep_alive, known);
 }
 
 fn known(recall: &Recall<u32>, front: &Rc<Front>, text: &str) -> Option<u32> {
@@ -53,9 +53,9 @@ fn what_the_log_wants_is_what_the_head_said() {
             remember(&mut recall, &front, text, 0);
         }
         let repeated = recall.find(&front, Scheme::Http, text.as_bytes()).expect("it is remembered");
-        let said = repeated.said();
-        assert_eq!((said.method.as_str(), said.target, said.minor_version), (method, target, minor_version));
-        assert_eq!((said.host, said.referer, said.user_agent), (host.as_bytes(), referer.as_bytes(), user_agent.as_bytes()));
+        let line = repeated.log_line();
+        assert_eq!((line.method.as_str(), line.target, line.version), (method, target, http1_version(minor_version)));
+        assert_eq!((line.host, line.referer, line.user_agent), (host.as_bytes(), referer.as_bytes(), user_agent.as_bytes()));
         assert_eq!(repeated.keep_alive(), keep_alive, "{text}");
     }
 }
