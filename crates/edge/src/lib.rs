@@ -25,4 +25,4 @@ pub use listen::{BindError, Listener, PassedSocket, Socket, bind};
 pub use request::content::{RequestBody, RequestBodyError};
 pub use send_file::FileRegion;
 pub use service::{Exchange, Hit, HitOf, Interim, Peer, Service};
-pub use worker::{Listeners, Shared, Worker};
+pub use worker::{Listeners, Config, Worker};

@@ -32,7 +32,7 @@ const READ_BUFFER: usize = 64 * 1024;
 
 /// What the workers have in common.
 #[derive(Debug, Clone, Default)]
-pub struct Shared {
+pub struct Config {
     /// The bounds.
     pub limits: Limits,
     /// Who is connected.
@@ -45,7 +45,7 @@ pub struct Shared {
     pub h2c: bool,
 }
 
-impl Shared {
+impl Config {
     pub(crate) fn is_exempt(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         address.is_loopback() || self.trusted_proxies.iter().any(|net| net.contains(&address))
@@ -54,8 +54,8 @@ impl Shared {
 
 /// What a connection is held to: as configured when it was accepted.
 #[derive(Debug)]
-pub(crate) struct Front {
-    shared: Shared,
+pub(crate) struct Terms {
+    config: Config,
     /// Those of `limits` that a request head is held to.
     pub(crate) head_limits: HeadLimits,
     pub(crate) allowances: Allowances,
@@ -63,19 +63,19 @@ pub(crate) struct Front {
     pub(crate) quic: Option<Arc<quinn::ServerConfig>>,
 }
 
-impl Front {
-    pub(crate) fn new(shared: Shared) -> Rc<Self> {
-        let allowances = shared.limits.allowances();
-        let quic = h3::config(&shared);
-        let head_limits = shared.limits.head();
-        Rc::new(Self { shared, head_limits, allowances, quic })
+impl Terms {
+    pub(crate) fn new(config: Config) -> Rc<Self> {
+        let allowances = config.limits.allowances();
+        let quic = h3::quic_config(&config);
+        let head_limits = config.limits.head();
+        Rc::new(Self { config, head_limits, allowances, quic })
     }
 }
 
-impl Deref for Front {
-    type Target = Shared;
-    fn deref(&self) -> &Shared {
-        &self.shared
+impl Deref for Terms {
+    type Target = Config;
+    fn deref(&self) -> &Config {
+        &self.config
     }
 }
 
@@ -109,7 +109,7 @@ impl Listeners {
 #[derive(Debug)]
 pub struct Worker<S: Service> {
     pub(crate) service: S,
-    front: RefCell<Rc<Front>>,
+    terms: RefCell<Rc<Terms>>,
     pub(crate) table: Rc<Table>,
     /// Where reads land. Borrowed between two awaits only, so one is enough for all connections, and an idle one holds none.
     pub(crate) read_buffer: RefCell<Box<[u8]>>,
@@ -123,12 +123,12 @@ pub struct Worker<S: Service> {
 
 impl<S: Service> Worker<S> {
     /// A worker that has not begun.
-    pub fn new(service: S, shared: Shared) -> Rc<Self> {
-        let front = Front::new(shared);
+    pub fn new(service: S, config: Config) -> Rc<Self> {
+        let terms = Terms::new(config);
         Rc::new(Self {
             service,
-            recall: RefCell::new(Recall::new(&front)),
-            front: RefCell::new(front),
+            recall: RefCell::new(Recall::new(&terms)),
+            terms: RefCell::new(terms),
             table: Table::new(),
             read_buffer: RefCell::new(vec![0; READ_BUFFER].into_boxed_slice()),
             head_buffer: RefCell::new(Vec::with_capacity(4096)),
@@ -149,7 +149,7 @@ impl<S: Service> Worker<S> {
         for quic in listeners.quic {
             doors.spawn_local(h3::accept(Rc::clone(&self), quic, stop_accepting.clone()));
         }
-        let mut sweep = tokio::time::interval(self.front().limits.sweep_interval());
+        let mut sweep = tokio::time::interval(self.terms().limits.sweep_interval());
         sweep.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let grace = loop {
             tokio::select! {
@@ -182,15 +182,15 @@ impl<S: Service> Worker<S> {
     }
 
     /// What connections accepted from now on are held to.
-    pub fn reconfigure(&self, shared: Shared) {
-        let front = Front::new(shared);
+    pub fn reconfigure(&self, config: Config) {
+        let terms = Terms::new(config);
         // What passed under the old limits need not pass under the new ones.
-        *self.recall.borrow_mut() = Recall::new(&front);
-        *self.front.borrow_mut() = front;
+        *self.recall.borrow_mut() = Recall::new(&terms);
+        *self.terms.borrow_mut() = terms;
     }
 
-    pub(crate) fn front(&self) -> Rc<Front> {
-        Rc::clone(&self.front.borrow())
+    pub(crate) fn terms(&self) -> Rc<Terms> {
+        Rc::clone(&self.terms.borrow())
     }
 
     /// The last `Host` that was found valid: nearly always the next one too.
@@ -268,7 +268,7 @@ mod tests {
             let (stop, stopped) = watch::channel(None);
             stop.send(Some(Duration::ZERO)).expect("it listens");
             let listeners = Listeners::open(listeners).expect("open");
-            let running = Worker::new(Nobody, Shared::default()).run(listeners, stopped);
+            let running = Worker::new(Nobody, Config::default()).run(listeners, stopped);
             tokio::time::timeout(Duration::from_secs(30), running).await.expect("it ends");
         });
     }

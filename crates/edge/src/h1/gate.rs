@@ -27,7 +27,7 @@ use crate::{
     connection::{Phase, Watch},
     limits::Allowances,
     stream::Stream,
-    worker::Front,
+    worker::Terms,
 };
 
 /// One read through the gate.
@@ -116,15 +116,15 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    pub(super) fn new(stream: Stream, held: Vec<u8>, watch: Arc<Watch>, signals: Arc<Signals>, front: &Front) -> Self {
+    pub(super) fn new(stream: Stream, held: Vec<u8>, watch: Arc<Watch>, signals: Arc<Signals>, terms: &Terms) -> Self {
         Self {
             stream,
             state: State::Head,
             held,
             watch,
             signals,
-            limits: front.head_limits,
-            allowances: front.allowances,
+            limits: terms.head_limits,
+            allowances: terms.allowances,
             writing: false,
             unread: None,
         }

@@ -27,7 +27,7 @@ use crate::{
         log_line::KeptLogLine,
     },
     service::{Peer, Service},
-    worker::{Front, Worker},
+    worker::{Terms, Worker},
 };
 
 /// Both ends of an upgrade, once the origin has agreed to it; the client's alone, if it has declined: hyper gives the connection back even so.
@@ -38,18 +38,18 @@ const BUFFER_MIN: usize = 8192;
 
 /// Serves the rest of the connection.
 pub(super) async fn serve<S: Service>(connection: Connection<S>) {
-    let Connection { worker, front: shared, stream, peer, seat, pending, _share, .. } = connection;
+    let Connection { worker, terms, stream, peer, seat, pending, _share, .. } = connection;
     let signals = Arc::new(Signals::default());
     let tunnel = Tunnel::default();
-    let gate = Gate::new(stream, pending, Arc::clone(seat.watch()), Arc::clone(&signals), &shared);
+    let gate = Gate::new(stream, pending, Arc::clone(seat.watch()), Arc::clone(&signals), &terms);
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder
         .header_read_timeout(None)
-        .max_headers(shared.limits.header_fields.saturating_add(1))
-        .max_buf_size(shared.limits.header_bytes.saturating_mul(2).max(BUFFER_MIN));
+        .max_headers(terms.limits.header_fields.saturating_add(1))
+        .max_buf_size(terms.limits.header_bytes.saturating_mul(2).max(BUFFER_MIN));
     let handler = Rc::new(Handler {
         worker: Rc::clone(&worker),
-        shared: Rc::clone(&shared),
+        terms: Rc::clone(&terms),
         peer,
         signals: Arc::clone(&signals),
         tunnel: Rc::clone(&tunnel),
@@ -94,7 +94,7 @@ async fn run(client: OnUpgrade, origin: OnUpgrade) {
 
 struct Handler<S: Service> {
     worker: Rc<Worker<S>>,
-    shared: Rc<Front>,
+    terms: Rc<Terms>,
     peer: Peer,
     signals: Arc<Signals>,
     tunnel: Tunnel,
@@ -105,7 +105,7 @@ impl<S: Service> Handler<S> {
         let started = Instant::now();
         let line = KeptLogLine::of(&request);
         let client_upgrade = request.headers().contains_key(header::UPGRADE).then(|| hyper::upgrade::on(&mut request));
-        let limits = &self.shared.limits;
+        let limits = &self.terms.limits;
         let (mut parts, body) = request.into_parts();
         to_origin_form(&mut parts);
         let content = Content { body, signals: Arc::clone(&self.signals) };

@@ -31,7 +31,7 @@ use crate::{
     },
     service::{HitOf, Peer, Service},
     stream::Stream,
-    worker::{Front, Worker},
+    worker::{Terms, Worker},
 };
 pub(crate) use handoff::Content;
 use interim::Interims;
@@ -39,7 +39,7 @@ use interim::Interims;
 /// A connection and what it owns.
 struct Connection<S: Service> {
     worker: Rc<Worker<S>>,
-    front: Rc<Front>,
+    terms: Rc<Terms>,
     stream: Stream,
     peer: Peer,
     seat: Seat,
@@ -89,7 +89,7 @@ struct Call {
 /// A connection on which the client takes it for granted that HTTP/2 is spoken, and the bytes that have been read from it.
 pub(crate) struct BeginsHttp2<S: Service> {
     pub(crate) worker: Rc<Worker<S>>,
-    pub(crate) front: Rc<Front>,
+    pub(crate) terms: Rc<Terms>,
     pub(crate) stream: Stream,
     pub(crate) peer: Peer,
     pub(crate) seat: Seat,
@@ -100,15 +100,15 @@ pub(crate) struct BeginsHttp2<S: Service> {
 /// Serves one connection until either side has had enough, or until it turns out to be one of HTTP/2.
 pub(crate) async fn serve<S: Service>(
     worker: Rc<Worker<S>>,
-    front: Rc<Front>,
+    terms: Rc<Terms>,
     stream: Stream,
     peer: Peer,
     seat: Seat,
     share: Share,
 ) -> Option<BeginsHttp2<S>> {
     // The first request has to come within the time for a head; only later ones may be waited for.
-    seat.until(Phase::Head, front.allowances.header);
-    let mut connection = Connection { worker, front, stream, peer, seat, pending: Vec::new(), used: false, interims: None, _share: share };
+    seat.until(Phase::Head, terms.allowances.header);
+    let mut connection = Connection { worker, terms, stream, peer, seat, pending: Vec::new(), used: false, interims: None, _share: share };
     loop {
         match std::future::poll_fn(|cx| connection.poll_step(cx)).await {
             Step::Gone => return None,
@@ -117,8 +117,8 @@ pub(crate) async fn serve<S: Service>(
                 return None;
             }
             Step::Refuse(_) if connection.begins_http2() => {
-                let Connection { worker, front, stream, peer, seat, pending: read, _share: share, .. } = connection;
-                return Some(BeginsHttp2 { worker, front, stream, peer, seat, share, read });
+                let Connection { worker, terms, stream, peer, seat, pending: read, _share: share, .. } = connection;
+                return Some(BeginsHttp2 { worker, terms, stream, peer, seat, share, read });
             }
             Step::Refuse(reject) => {
                 Box::pin(connection.refuse(reject)).await;
@@ -153,7 +153,7 @@ pub(crate) async fn serve<S: Service>(
 impl<S: Service> Connection<S> {
     /// Whether the client takes it for granted that HTTP/2 is spoken (RFC 9113 §3.3), and it is. The preface was made to be no HTTP/1.
     fn begins_http2(&self) -> bool {
-        self.front.h2c && !self.used && self.peer.scheme == Scheme::Http && self.pending.starts_with(b"PRI * HTTP/2.0\r\n")
+        self.terms.h2c && !self.used && self.peer.scheme == Scheme::Http && self.pending.starts_with(b"PRI * HTTP/2.0\r\n")
     }
 
     /// Reads and answers as long as that needs no waiting.
@@ -203,10 +203,10 @@ impl<S: Service> Connection<S> {
     fn answer_all(&mut self, worker: &Worker<S>, bytes: &[u8]) -> (usize, Option<Step<S>>) {
         let mut at = 0;
         let started = Instant::now();
-        let front = Rc::clone(&self.front);
+        let terms = Rc::clone(&self.terms);
         while at < bytes.len() {
             // A client sends one head at a time and waits: what was read is the head that came before, or it has to be looked at.
-            if let Some((len, answered, keep_alive)) = self.answer_again(worker, &front, &bytes[at..], started) {
+            if let Some((len, answered, keep_alive)) = self.answer_again(worker, &terms, &bytes[at..], started) {
                 match answered {
                     Answered::Yes if keep_alive => at += len,
                     Answered::Yes => return (at + len, Some(Step::Close)),
@@ -216,7 +216,7 @@ impl<S: Service> Connection<S> {
             }
             let known_host = worker.known_host();
             let mut table = field_table();
-            let (head, fields) = match worker.read_head(&bytes[at..], &mut table, &known_host, &front) {
+            let (head, fields) = match worker.read_head(&bytes[at..], &mut table, &known_host, &terms) {
                 Ok(Parsed::Complete(head, fields)) => {
                     self.stream.head_begun = false;
                     (head, fields)
@@ -224,7 +224,7 @@ impl<S: Service> Connection<S> {
                 Ok(Parsed::Partial) => {
                     self.stream.head_begun = true;
                     if self.seat.watch().phase() != Phase::Head {
-                        self.seat.until(Phase::Head, self.front.allowances.header);
+                        self.seat.until(Phase::Head, self.terms.allowances.header);
                     }
                     return (at, None);
                 }
@@ -237,13 +237,13 @@ impl<S: Service> Connection<S> {
             if !may_be_hit(&head, &fields) {
                 return (at, Some(Step::HandOff));
             }
-            match self.answer(worker, &front, &bytes[at..at + head.len], (&head, &fields), keep_alive, started) {
+            match self.answer(worker, &terms, &bytes[at..at + head.len], (&head, &fields), keep_alive, started) {
                 Answered::Yes if keep_alive => at += head.len,
                 Answered::Yes => return (at + head.len, Some(Step::Close)),
                 Answered::Stop(step) => return (at + head.len, Some(step)),
             }
         }
-        self.seat.until(Phase::Idle, self.front.allowances.idle);
+        self.seat.until(Phase::Idle, self.terms.allowances.idle);
         (at, None)
     }
 
@@ -251,14 +251,14 @@ impl<S: Service> Connection<S> {
     fn answer(
         &mut self,
         worker: &Worker<S>,
-        front: &Rc<Front>,
+        terms: &Rc<Terms>,
         bytes: &[u8],
         (head, fields): (&Head<'_>, &RequestFields<'_>),
         keep_alive: bool,
         started: Instant,
     ) -> Answered<S> {
         let answered =
-            worker.hit(front, self.peer, bytes, (head, fields), started, |out, hit, line| self.send(out, hit, &line, keep_alive, started));
+            worker.hit(terms, self.peer, bytes, (head, fields), started, |out, hit, line| self.send(out, hit, &line, keep_alive, started));
         answered.unwrap_or_else(|| self.must_call(head, fields, keep_alive, started))
     }
 
@@ -267,11 +267,11 @@ impl<S: Service> Connection<S> {
     fn answer_again(
         &mut self,
         worker: &Worker<S>,
-        front: &Rc<Front>,
+        terms: &Rc<Terms>,
         bytes: &[u8],
         started: Instant,
     ) -> Option<(usize, Answered<S>, bool)> {
-        worker.hit_again(front, self.peer, bytes, started, |out, hit, line, keep_alive| {
+        worker.hit_again(terms, self.peer, bytes, started, |out, hit, line, keep_alive| {
             self.stream.head_begun = false;
             let keep_alive = keep_alive && !self.seat.is_draining();
             (bytes.len(), self.send(out, hit, &line, keep_alive, started), keep_alive)
@@ -316,7 +316,7 @@ impl<S: Service> Connection<S> {
         let total = head.len() + body.len();
         let mut result = Ok(());
         while written < total {
-            self.seat.until(Phase::Write, self.front.allowances.write);
+            self.seat.until(Phase::Write, self.terms.allowances.write);
             let slices = [IoSlice::new(head.get(written..).unwrap_or_default()), IoSlice::new(&body[written.saturating_sub(head.len())..])];
             match std::future::poll_fn(|cx| self.stream.poll_write(cx, &slices)).await {
                 Ok(0) => result = Err(io::ErrorKind::WriteZero.into()),
@@ -332,7 +332,7 @@ impl<S: Service> Connection<S> {
         }
         let body_bytes = written.saturating_sub(head.len()) as u64;
         self.worker.service.done(&line.exchange(self.peer, hit.status, body_bytes, started, result.is_ok()), hit.note);
-        self.seat.until(Phase::Idle, self.front.allowances.idle);
+        self.seat.until(Phase::Idle, self.terms.allowances.idle);
         result
     }
 
@@ -340,7 +340,7 @@ impl<S: Service> Connection<S> {
     async fn write_all(&mut self, mut slices: &mut [IoSlice<'_>]) -> io::Result<()> {
         IoSlice::advance_slices(&mut slices, 0);
         while !slices.is_empty() {
-            self.seat.until(Phase::Write, self.front.allowances.write);
+            self.seat.until(Phase::Write, self.terms.allowances.write);
             match std::future::poll_fn(|cx| self.stream.poll_write(cx, slices)).await? {
                 0 => return Err(io::ErrorKind::WriteZero.into()),
                 n => IoSlice::advance_slices(&mut slices, n),
@@ -354,7 +354,7 @@ impl<S: Service> Connection<S> {
         if self.stream.is_flushed() {
             return Ok(());
         }
-        self.seat.until(Phase::Write, self.front.allowances.write);
+        self.seat.until(Phase::Write, self.terms.allowances.write);
         std::future::poll_fn(|cx| self.stream.poll_flush(cx)).await
     }
 
@@ -385,7 +385,7 @@ impl<S: Service> Connection<S> {
     /// Closes a connection on which unread bytes may wait, so that the client still gets our last ones: our side first, then a short wait
     /// for its end. Closing at once would reset the connection and may destroy the response on its way (RFC 9112 §9.6).
     async fn close(&mut self) {
-        self.seat.until(Phase::Write, self.front.allowances.linger);
+        self.seat.until(Phase::Write, self.terms.allowances.linger);
         if std::future::poll_fn(|cx| self.stream.poll_shutdown(cx)).await.is_err() {
             return;
         }

@@ -52,7 +52,7 @@ impl<S: Service> Connection<S> {
         let mut body_bytes = 0;
         let result = self.respond(response, &line, keep_alive, (unwritten, &mut body_bytes)).await;
         self.worker.service.done(&line.exchange(self.peer, status, body_bytes, started, result.is_ok()), note);
-        self.seat.until(Phase::Idle, self.front.allowances.idle);
+        self.seat.until(Phase::Idle, self.terms.allowances.idle);
         result
     }
 
@@ -191,7 +191,7 @@ impl<S: Service> Connection<S> {
                     fetch(&file, step.clone()).await?;
                 }
             }
-            self.seat.until(Phase::Write, self.front.allowances.write);
+            self.seat.until(Phase::Write, self.terms.allowances.write);
             let sent = std::future::poll_fn(|cx| match self.stream.as_plain_tcp() {
                 Some(socket) => poll_send(socket, cx, &file, &step),
                 None => Poll::Ready(Err(io::ErrorKind::Unsupported.into())),

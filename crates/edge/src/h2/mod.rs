@@ -36,7 +36,7 @@ use crate::{
     },
     service::{HitOf, Peer, Service},
     stream::Stream,
-    worker::{Front, Worker},
+    worker::{Terms, Worker},
 };
 use respond::Handle;
 
@@ -54,9 +54,9 @@ const UNREAD_MAX: usize = 256 * 1024;
 const READS_MAX: usize = 2;
 
 /// What all streams of a connection share.
-struct Shared<S: Service> {
+struct Connection<S: Service> {
     worker: Rc<Worker<S>>,
-    front: Rc<Front>,
+    terms: Rc<Terms>,
     peer: Peer,
     core: RefCell<Core<S::Stored>>,
     tunnels: Cell<usize>,
@@ -68,20 +68,20 @@ struct Shared<S: Service> {
 /// HTTP/2 is spoken.
 pub(crate) async fn serve<S: Service>(
     worker: Rc<Worker<S>>,
-    front: Rc<Front>,
+    terms: Rc<Terms>,
     stream: Stream,
     peer: Peer,
     seat: Seat,
     _share: Share,
     begun: Vec<u8>,
 ) {
-    seat.until(Phase::Head, front.allowances.header);
+    seat.until(Phase::Head, terms.allowances.header);
     let table = Rc::clone(&worker.table);
     let mut drained = pin!(table.drained());
     drained.as_mut().enable();
     let now = Instant::now();
-    let core = RefCell::new(Core::new(front.head_limits, now));
-    let shared = Rc::new(Shared { worker, front, peer, core, tunnels: Cell::new(0), waker: RefCell::new(Waker::noop().clone()) });
+    let core = RefCell::new(Core::new(terms.head_limits, now));
+    let shared = Rc::new(Connection { worker, terms, peer, core, tunnels: Cell::new(0), waker: RefCell::new(Waker::noop().clone()) });
     let mut driver = Driver {
         stream,
         begun,
@@ -145,7 +145,7 @@ struct Driver<S: Service> {
     /// There may be whole frames among them: more output was ready than is kept.
     backlog: bool,
     answers: FuturesUnordered<Answer>,
-    shared: Rc<Shared<S>>,
+    shared: Rc<Connection<S>>,
     seat: Seat,
     phase: Option<Waiting>,
     /// Bytes written and requests begun, and how many there were at the last look at the time: what moves has time again.
@@ -184,7 +184,7 @@ impl<S: Service> Driver<S> {
             if self.fault.is_some() || self.shared.core.borrow().is_finished() && self.answers.is_empty() {
                 if flushed.is_ready() {
                     if !std::mem::replace(&mut self.ends, true) {
-                        self.seat.until(Phase::Write, self.shared.front.allowances.linger);
+                        self.seat.until(Phase::Write, self.shared.terms.allowances.linger);
                     }
                     return self.poll_end(cx);
                 }
@@ -353,7 +353,7 @@ impl<S: Service> Driver<S> {
         }
         let known_host = shared.worker.known_host();
         let mut table = field_table();
-        let (head, fields) = match shared.worker.read_whole_head(text, &mut table, &known_host, &shared.front) {
+        let (head, fields) = match shared.worker.read_whole_head(text, &mut table, &known_host, &shared.terms) {
             Ok(read) => read,
             Err(reject) => {
                 shared.refuse(id, reject);
@@ -413,7 +413,7 @@ impl<S: Service> Driver<S> {
             self.look = None;
             return;
         }
-        let patience = self.shared.front.limits.write_timeout;
+        let patience = self.shared.terms.limits.write_timeout;
         let look = self.look.get_or_insert_with(|| Box::pin(tokio::time::sleep((patience / 4).clamp(LOOK_MIN, LOOK_MAX))));
         if look.as_mut().poll(cx).is_ready() {
             self.look = None;
@@ -428,7 +428,7 @@ impl<S: Service> Driver<S> {
         if !core.has_begun() {
             return;
         }
-        let allowances = &self.shared.front.allowances;
+        let allowances = &self.shared.terms.allowances;
         let waiting = if blocked {
             Waiting::Client
         } else if self.answers.is_empty() && core.is_idle() {
@@ -462,12 +462,12 @@ impl<S: Service> Driver<S> {
     fn leave(&mut self) {
         self.shared.core.borrow_mut().leave();
         if self.phase == Some(Waiting::Request) {
-            self.seat.until(Phase::Quiet, self.shared.front.allowances.linger);
+            self.seat.until(Phase::Quiet, self.shared.terms.allowances.linger);
         }
     }
 }
 
-impl<S: Service> Shared<S> {
+impl<S: Service> Connection<S> {
     fn refuse(&self, id: u32, reject: Reject) {
         self.worker.service.refused(self.peer, reject.status, reject.reason);
         let Refusal { status, fields, content } = reject.into();
@@ -479,13 +479,13 @@ impl<S: Service> Shared<S> {
     /// Answers a head that was a hit before, byte for byte. `None` means that it has to be read.
     fn hit_again(self: &Rc<Self>, id: u32, text: &[u8], started: Instant) -> Option<Option<Answer>> {
         let send = |out: &mut Vec<u8>, hit, line: LogLine<'_>, _| self.send_hit(id, out, hit, &line.over(Version::HTTP_2), started);
-        self.worker.hit_again(&self.front, self.peer, text, started, send)
+        self.worker.hit_again(&self.terms, self.peer, text, started, send)
     }
 
     /// Answers from the store, if that can be done at once.
     fn hit(self: &Rc<Self>, id: u32, text: &[u8], head: &Head<'_>, fields: &RequestFields<'_>, started: Instant) -> Option<Option<Answer>> {
         let send = |out: &mut Vec<u8>, hit, line: LogLine<'_>| self.send_hit(id, out, hit, &line.over(Version::HTTP_2), started);
-        self.worker.hit(&self.front, self.peer, text, (head, fields), started, send)
+        self.worker.hit(&self.terms, self.peer, text, (head, fields), started, send)
     }
 
     /// Sends a hit. Returns what is left to do where the client's window is too small for all of it.

@@ -16,7 +16,7 @@ use wire::{
     head::Reject,
 };
 
-use super::Shared;
+use super::Connection;
 use crate::{
     request::{
         content::{Incoming, RequestBody},
@@ -29,12 +29,12 @@ use crate::{
 
 /// A request that is being answered. Given up without an end, its stream is reset.
 pub(super) struct Handle<S: Service> {
-    pub(super) shared: Rc<Shared<S>>,
+    pub(super) shared: Rc<Connection<S>>,
     id: u32,
 }
 
 impl<S: Service> Handle<S> {
-    pub(super) fn new(shared: Rc<Shared<S>>, id: u32) -> Self {
+    pub(super) fn new(shared: Rc<Connection<S>>, id: u32) -> Self {
         shared.core.borrow_mut().hold(id);
         Self { shared, id }
     }
@@ -109,7 +109,7 @@ impl<S: Service> Handle<S> {
 
     /// The content of this request, within the limits.
     pub(super) fn limited(&self, content: Content, expected: Option<u64>) -> RequestBody {
-        let limits = &self.shared.front.limits;
+        let limits = &self.shared.terms.limits;
         RequestBody::limited(Incoming::Http2(content, expected), limits.body_bytes, limits.body_timeout)
     }
 
@@ -187,7 +187,7 @@ pub(super) async fn answer_when_begun<S: Service>(
         // The service is not asked then, but the log is told.
         Poll::Pending => handle.poll_reset(cx).map(|()| false),
     });
-    match tokio::time::timeout(handle.shared.front.limits.body_timeout, begins).await {
+    match tokio::time::timeout(handle.shared.terms.limits.body_timeout, begins).await {
         Ok(false) => {}
         Ok(true) => {
             if expected.is_none() {

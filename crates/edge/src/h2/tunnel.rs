@@ -20,7 +20,7 @@ use wire::{
 };
 
 use super::{
-    Shared,
+    Connection,
     respond::{self, Handle},
 };
 use crate::{
@@ -83,10 +83,10 @@ async fn silence(moved: &Cell<bool>) {
 }
 
 /// A tunnel's place among those of its connection.
-struct Place<S: Service>(Rc<Shared<S>>);
+struct Place<S: Service>(Rc<Connection<S>>);
 
 impl<S: Service> Place<S> {
-    fn new(shared: &Rc<Shared<S>>) -> Self {
+    fn new(shared: &Rc<Connection<S>>) -> Self {
         shared.tunnels.set(shared.tunnels.get() + 1);
         Self(Rc::clone(shared))
     }

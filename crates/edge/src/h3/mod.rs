@@ -37,7 +37,7 @@ use crate::{
     accept::Share,
     connection::{Phase, Seat},
     service::{Peer, Service},
-    worker::{Front, Worker},
+    worker::{Config, Terms, Worker},
 };
 pub(crate) use content::Content;
 use endpoint::{Arrival, Quic};
@@ -62,16 +62,16 @@ const GOODBYE_ROUND_TRIPS: u32 = 3;
 const GOODBYE_MIN: Duration = Duration::from_millis(20);
 const GOODBYE_MAX: Duration = Duration::from_secs(2);
 
-/// How QUIC is spoken under the limits of `shared`, if TLS is spoken at all.
-pub(crate) fn config(shared: &crate::worker::Shared) -> Option<Arc<quinn::ServerConfig>> {
-    shared.tls.as_ref().map(|tls| Arc::new(endpoint::config(tls.quic(), &shared.limits)))
+/// How QUIC is spoken under the limits of `config`, if TLS is spoken at all.
+pub(crate) fn quic_config(config: &Config) -> Option<Arc<quinn::ServerConfig>> {
+    config.tls.as_ref().map(|tls| Arc::new(endpoint::config(tls.quic(), &config.limits)))
 }
 
 /// Takes connections up until `stop`, with the door, if this worker has it. Returns what drives connections to their end.
 pub(crate) async fn accept<S: Service>(worker: Rc<Worker<S>>, quic: Quic, stop: CancellationToken) -> TaskTracker {
     let (address, drivers) = (quic.address(), quic.drivers());
     let Quic { mut arrivals, door, .. } = quic;
-    let config = worker.front().quic.as_deref().cloned();
+    let config = worker.terms().quic.as_deref().cloned();
     let mut open = pin!(async {
         match door.zip(config) {
             Some((door, config)) => door.open(config).await,
@@ -95,26 +95,26 @@ pub(crate) async fn accept<S: Service>(worker: Rc<Worker<S>>, quic: Quic, stop: 
 }
 
 fn spawn<S: Service>(worker: &Rc<Worker<S>>, arrival: Arrival) {
-    let front = worker.front();
+    let terms = worker.terms();
     let address = arrival.incoming.remote_address();
     let peer = Peer { address: Some(address), scheme: Scheme::Https };
-    let Some(share) = Share::take(&front, Some(address.ip())) else {
-        front.gauges.count_refused();
+    let Some(share) = Share::take(&terms, Some(address.ip())) else {
+        terms.gauges.count_refused();
         worker.service.refused(peer, 0, "too many connections");
         return;
     };
     let seat = worker.table.enter();
     let watch = Arc::clone(seat.watch());
-    let task = tokio::task::spawn_local(serve(Rc::clone(worker), front, arrival, peer, seat, share));
+    let task = tokio::task::spawn_local(serve(Rc::clone(worker), terms, arrival, peer, seat, share));
     watch.belongs_to(task.abort_handle());
 }
 
 /// What all streams of a connection share.
-struct Shared<S: Service> {
+struct Connection<S: Service> {
     worker: Rc<Worker<S>>,
-    front: Rc<Front>,
+    terms: Rc<Terms>,
     peer: Peer,
-    connection: Connection,
+    transport: Transport,
     purse: Arc<Purse>,
     /// Where heads become text. Given up while the connection is idle.
     text: RefCell<HeadText>,
@@ -122,15 +122,15 @@ struct Shared<S: Service> {
 
 /// A connection that is not left open.
 #[derive(Debug)]
-struct Connection(quinn::Connection);
+struct Transport(quinn::Connection);
 
-impl Drop for Connection {
+impl Drop for Transport {
     fn drop(&mut self) {
         self.0.close(varint(Code::NoError), b"");
     }
 }
 
-impl<S: Service> Shared<S> {
+impl<S: Service> Connection<S> {
     /// Ends what has to end. `true`: only a stream.
     fn fail(&self, fault: Fault) {
         match fault {
@@ -144,30 +144,30 @@ impl<S: Service> Shared<S> {
     }
 
     fn close(&self, code: Code) {
-        if self.connection.0.close_reason().is_some() {
+        if self.transport.0.close_reason().is_some() {
             return;
         }
         tracing::debug!(peer = ?self.peer.address, ?code, "the client breaks the protocol; closed");
         if code == Code::ExcessiveLoad {
             self.worker.service.refused(self.peer, 0, "a flood of frames");
         }
-        self.connection.0.close(varint(code), b"");
+        self.transport.0.close(varint(code), b"");
     }
 }
 
 /// Shakes hands.
-async fn shake(arrival: Arrival, front: &Front) -> Result<(quinn::Connection, endpoint::Counted), quinn::ConnectionError> {
+async fn shake(arrival: Arrival, terms: &Terms) -> Result<(quinn::Connection, endpoint::Counted), quinn::ConnectionError> {
     let Arrival { incoming, handshake, connection } = arrival;
-    let Some(config) = front.quic.clone() else { return Err(quinn::ConnectionError::LocallyClosed) };
+    let Some(config) = terms.quic.clone() else { return Err(quinn::ConnectionError::LocallyClosed) };
     let shaken = incoming.accept_with(config)?.await?;
     drop(handshake);
     Ok((shaken, connection))
 }
 
 /// Serves one connection until either side has had enough. `share` is given back then.
-async fn serve<S: Service>(worker: Rc<Worker<S>>, front: Rc<Front>, arrival: Arrival, peer: Peer, seat: Seat, _share: Share) {
-    seat.until(Phase::Head, front.allowances.header);
-    let (connection, _counted) = match shake(arrival, &front).await {
+async fn serve<S: Service>(worker: Rc<Worker<S>>, terms: Rc<Terms>, arrival: Arrival, peer: Peer, seat: Seat, _share: Share) {
+    seat.until(Phase::Head, terms.allowances.header);
+    let (connection, _counted) = match shake(arrival, &terms).await {
         Ok(shaken) => shaken,
         Err(error) => {
             tracing::debug!(peer = ?peer.address, %error, "no handshake");
@@ -181,7 +181,7 @@ async fn serve<S: Service>(worker: Rc<Worker<S>>, front: Rc<Front>, arrival: Arr
     let mut drained = pin!(table.drained());
     drained.as_mut().enable();
     let purse = Arc::new(Purse::new(Instant::now()));
-    let shared = Rc::new(Shared { worker, front, peer, connection: Connection(connection.clone()), purse, text: RefCell::default() });
+    let shared = Rc::new(Connection { worker, terms, peer, transport: Transport(connection.clone()), purse, text: RefCell::default() });
     let mut driver = Driver {
         shared,
         seat,
@@ -193,7 +193,7 @@ async fn serve<S: Service>(worker: Rc<Worker<S>>, front: Rc<Front>, arrival: Arr
         is_idle: None,
         leaving: table.is_draining(),
     };
-    let mut opening = pin!(open_control(&connection, driver.shared.front.limits.header_bytes));
+    let mut opening = pin!(open_control(&connection, driver.shared.terms.limits.header_bytes));
     let (mut bidirectional, mut unidirectional) = (pin!(connection.accept_bi()), pin!(connection.accept_uni()));
     let mut opens = true;
     // When everything has been said.
@@ -231,7 +231,7 @@ async fn serve<S: Service>(worker: Rc<Worker<S>>, front: Rc<Front>, arrival: Arr
         }
     }
     // Those who answer find out that nobody listens, and tell the log.
-    driver.seat.until(Phase::Write, driver.shared.front.allowances.linger);
+    driver.seat.until(Phase::Write, driver.shared.terms.allowances.linger);
     while driver.requests.next().await.is_some() {}
     drop(driver);
     // Whoever drives the connection has to run once more, for the client to hear of its end.
@@ -252,7 +252,7 @@ async fn open_control(connection: &quinn::Connection, field_section_max: usize) 
 type Task = Pin<Box<dyn Future<Output = ()>>>;
 
 struct Driver<S: Service> {
-    shared: Rc<Shared<S>>,
+    shared: Rc<Connection<S>>,
     seat: Seat,
     requests: FuturesUnordered<Task>,
     /// Streams in one direction that are listened to: at most [`UNIDIRECTIONAL_MAX`].
@@ -308,7 +308,7 @@ impl<S: Service> Driver<S> {
         self.is_idle = Some(is_idle);
         if is_idle {
             self.shared.text.take();
-            self.seat.until(Phase::Quiet, self.shared.front.allowances.idle);
+            self.seat.until(Phase::Quiet, self.shared.terms.allowances.idle);
         } else {
             // Each request has deadlines of its own.
             self.seat.in_service();

@@ -19,7 +19,7 @@ use wire::{
 };
 
 use super::{
-    Shared,
+    Connection,
     content::Content,
     sending::{Sending, stored_head},
     transport::Receiving,
@@ -76,9 +76,9 @@ async fn within<T>(time: Duration, future: impl Future<Output = T>) -> Option<T>
 }
 
 /// Serves a request.
-pub(super) async fn serve<S: Service>(shared: Rc<Shared<S>>, send: quinn::SendStream, receive: quinn::RecvStream) {
+pub(super) async fn serve<S: Service>(shared: Rc<Connection<S>>, send: quinn::SendStream, receive: quinn::RecvStream) {
     let mut sending = Sending::new(send);
-    let mut message = Message::new(Receiving::new(receive), Arc::clone(&shared.purse), shared.front.limits.header_bytes);
+    let mut message = Message::new(Receiving::new(receive), Arc::clone(&shared.purse), shared.terms.limits.header_bytes);
     match take_up(&shared, &mut sending, &mut message).await {
         Ok(Begun::Done) => {}
         Ok(Begun::Hit(rest)) => shared.finish_hit(&mut sending, rest).await,
@@ -101,17 +101,17 @@ pub(super) async fn serve<S: Service>(shared: Rc<Shared<S>>, send: quinn::SendSt
 }
 
 /// Reads the head, judges it, and answers it if that can be done at once.
-async fn take_up<S: Service>(shared: &Shared<S>, sending: &mut Sending, message: &mut Message<Receiving>) -> Result<Begun<S::Note>, Fault> {
+async fn take_up<S: Service>(shared: &Connection<S>, sending: &mut Sending, message: &mut Message<Receiving>) -> Result<Begun<S::Note>, Fault> {
     const TOO_SLOW: Reject = Reject { status: 408, reason: "the request's head did not come in time" };
     const TOO_LARGE: Reject = Reject { status: 431, reason: "the head is larger than allowed" };
-    let limits = &shared.front.limits;
+    let limits = &shared.terms.limits;
     let Some(section) = within(limits.header_timeout, poll_fn(|cx| message.poll_head(cx))).await else {
         return Ok(Begun::Refused(TOO_SLOW));
     };
     let Some(section) = section? else { return Ok(Begun::Refused(TOO_LARGE)) };
     let started = Instant::now();
     let mut text = shared.text.take();
-    if let Some(reject) = head_of_section(&section, &mut text, &shared.front.head_limits)? {
+    if let Some(reject) = head_of_section(&section, &mut text, &shared.terms.head_limits)? {
         return Ok(Begun::Refused(reject));
     }
     // Whether content follows is known when it does, or when the stream ends: which may be a packet later.
@@ -141,7 +141,7 @@ fn waits_for_content(head: &[u8]) -> bool {
     is_read && !says(b"\r\nexpect: ") || says(b"\r\ncontent-length: 0")
 }
 
-impl<S: Service> Shared<S> {
+impl<S: Service> Connection<S> {
     /// Judges a head, and answers from the store what can be answered so.
     fn begin(
         &self,
@@ -155,13 +155,13 @@ impl<S: Service> Shared<S> {
         if ends {
             let send =
                 |out: &mut Vec<u8>, hit, line: LogLine<'_>, _| self.send_hit(cx, sending, out, hit, &line.over(Version::HTTP_3), started);
-            if let Some(begun) = worker.hit_again(&self.front, self.peer, text, started, send) {
+            if let Some(begun) = worker.hit_again(&self.terms, self.peer, text, started, send) {
                 return Ok(begun);
             }
         }
         let known_host = worker.known_host();
         let mut table = field_table();
-        let (head, fields) = match worker.read_whole_head(text, &mut table, &known_host, &self.front) {
+        let (head, fields) = match worker.read_whole_head(text, &mut table, &known_host, &self.terms) {
             Ok(read) => read,
             Err(reject) => return Ok(Begun::Refused(reject)),
         };
@@ -173,7 +173,7 @@ impl<S: Service> Shared<S> {
         if ends && may_be_hit(&head, &fields) {
             let send =
                 |out: &mut Vec<u8>, hit, line: LogLine<'_>| self.send_hit(cx, sending, out, hit, &line.over(Version::HTTP_3), started);
-            if let Some(begun) = worker.hit(&self.front, self.peer, text, (&head, &fields), started, send) {
+            if let Some(begun) = worker.hit(&self.terms, self.peer, text, (&head, &fields), started, send) {
                 return Ok(begun);
             }
         }
@@ -216,7 +216,7 @@ impl<S: Service> Shared<S> {
     /// Waits for the rest of a hit to be taken.
     async fn finish_hit(&self, sending: &mut Sending, rest: Unfinished<S::Note>) {
         let Unfinished { line, status, note, started } = rest;
-        let complete = sending.flush(self.front.limits.write_timeout).await.is_ok() && sending.finish();
+        let complete = sending.flush(self.terms.limits.write_timeout).await.is_ok() && sending.finish();
         self.done(sending, &line, status, note, started, complete);
     }
 
@@ -233,9 +233,9 @@ impl<S: Service> Shared<S> {
         self.fail(Fault::Stream(Code::NoError));
         let Refusal { status, fields, content } = reject.into();
         sending.put_head(status, &fields);
-        if sending.flush(self.front.limits.write_timeout).await.is_ok() {
+        if sending.flush(self.terms.limits.write_timeout).await.is_ok() {
             sending.put_content(content);
-            if sending.flush(self.front.limits.write_timeout).await.is_ok() {
+            if sending.flush(self.terms.limits.write_timeout).await.is_ok() {
                 sending.finish();
             }
         }
@@ -243,17 +243,17 @@ impl<S: Service> Shared<S> {
 
     /// Waits until the client has it: a connection that is left before loses what is on its way.
     async fn delivered(&self, sending: &Sending) {
-        let _ = tokio::time::timeout(self.front.limits.write_timeout, sending.stopped()).await;
+        let _ = tokio::time::timeout(self.terms.limits.write_timeout, sending.stopped()).await;
     }
 }
 
 /// Has the service answer, and sends what it says.
-async fn answer<S: Service>(shared: Rc<Shared<S>>, mut sending: Sending, message: Message<Receiving>, call: Call) {
+async fn answer<S: Service>(shared: Rc<Connection<S>>, mut sending: Sending, message: Message<Receiving>, call: Call) {
     let Call { mut request, expected, expects, started } = call;
     let line = KeptLogLine::of(&request);
     if !message.has_ended() {
-        let limits = &shared.front.limits;
-        let content = Incoming::Http3(Box::new(Content::new(message, shared.connection.0.clone())), expected);
+        let limits = &shared.terms.limits;
+        let content = Incoming::Http3(Box::new(Content::new(message, shared.transport.0.clone())), expected);
         *request.body_mut() = RequestBody::limited(content, limits.body_bytes, limits.body_timeout);
     }
     let interims = Rc::<Interims>::default();
@@ -281,7 +281,7 @@ async fn answer<S: Service>(shared: Rc<Shared<S>>, mut sending: Sending, message
         return shared.worker.service.done(&line.exchange(shared.peer, 499, 0, started, false), S::Note::default());
     };
     let status = response.status().as_u16();
-    let sent = send::<S>(&mut sending, response, &line.method, shared.front.limits.write_timeout, stopped).await;
+    let sent = send::<S>(&mut sending, response, &line.method, shared.terms.limits.write_timeout, stopped).await;
     if let Err(Fault::Stream(code) | Fault::Connection(code)) = sent {
         sending.reset(code);
     }

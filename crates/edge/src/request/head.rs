@@ -8,7 +8,7 @@ use wire::head::{FieldTable, Framing, Head, Parsed, Reject, parse};
 use super::content::RequestBody;
 use crate::{
     service::Service,
-    worker::{Front, Worker},
+    worker::{Terms, Worker},
 };
 
 impl<S: Service> Worker<S> {
@@ -23,9 +23,9 @@ impl<S: Service> Worker<S> {
         bytes: &'a [u8],
         table: &'a mut FieldTable<'a>,
         known_host: &'a str,
-        front: &Front,
+        terms: &Terms,
     ) -> Result<Parsed<'a>, Reject> {
-        let parsed = parse(bytes, table, known_host, &front.head_limits);
+        let parsed = parse(bytes, table, known_host, &terms.head_limits);
         if let Ok(Parsed::Complete(head, _)) = &parsed
             && *known_host != *head.authority
         {
@@ -44,9 +44,9 @@ impl<S: Service> Worker<S> {
         text: &'a [u8],
         table: &'a mut FieldTable<'a>,
         known_host: &'a str,
-        front: &Front,
+        terms: &Terms,
     ) -> Result<(Head<'a>, RequestFields<'a>), Reject> {
-        match self.read_head(text, table, known_host, front)? {
+        match self.read_head(text, table, known_host, terms)? {
             Parsed::Complete(head, fields) => Ok((head, fields)),
             Parsed::Partial => Err(Reject { status: 400, reason: "malformed head" }),
         }

@@ -8,7 +8,7 @@ use wire::head::Head;
 use super::log_line::LogLine;
 use crate::{
     service::{HitOf, Peer, Service},
-    worker::{Front, Worker},
+    worker::{Terms, Worker},
 };
 
 impl<S: Service> Worker<S> {
@@ -17,14 +17,14 @@ impl<S: Service> Worker<S> {
     #[inline]
     pub(crate) fn hit_again<T>(
         &self,
-        front: &Rc<Front>,
+        terms: &Rc<Terms>,
         peer: Peer,
         text: &[u8],
         started: Instant,
         send: impl FnOnce(&mut Vec<u8>, HitOf<S>, LogLine<'_>, bool) -> T,
     ) -> Option<T> {
         let recall = self.recall.borrow();
-        let repeated = recall.find(front, peer.scheme, text)?;
+        let repeated = recall.find(terms, peer.scheme, text)?;
         let mut out = self.head_buffer.borrow_mut();
         out.clear();
         let hit = self.service.again(peer, repeated.known(), started, &mut out)?;
@@ -36,7 +36,7 @@ impl<S: Service> Worker<S> {
     #[inline]
     pub(crate) fn hit<T>(
         &self,
-        front: &Rc<Front>,
+        terms: &Rc<Terms>,
         peer: Peer,
         text: &[u8],
         (head, fields): (&Head<'_>, &RequestFields<'_>),
@@ -56,7 +56,7 @@ impl<S: Service> Worker<S> {
         let mut hit = self.service.hit(peer, &request, started, &mut out)?;
         let line = LogLine::of(head, fields);
         if let Some(known) = hit.known.take() {
-            self.recall.borrow_mut().remember(front, peer.scheme, text, &line, head.keep_alive, known);
+            self.recall.borrow_mut().remember(terms, peer.scheme, text, &line, head.keep_alive, known);
         }
         Some(send(&mut out, hit, line))
     }

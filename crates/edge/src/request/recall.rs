@@ -14,7 +14,7 @@ use http::{Method, Version};
 use semantics::Scheme;
 
 use super::{head::http1_version, log_line::LogLine};
-use crate::worker::Front;
+use crate::worker::Terms;
 
 /// The number of sets. A head belongs to one.
 const SETS: usize = 512;
@@ -36,7 +36,7 @@ const ROOM_SETS: usize = 8;
 /// The heads that one worker remembers.
 pub(crate) struct Recall<K> {
     /// The limits under which they passed.
-    front: Rc<Front>,
+    terms: Rc<Terms>,
     sets: Box<[Set<K>]>,
     bytes: usize,
     /// Where something to forget is looked for next.
@@ -109,14 +109,14 @@ impl<K> Repeated<K> {
 
 impl<K> Recall<K> {
     /// Makes a memory for heads that pass under these limits.
-    pub(crate) fn new(front: &Rc<Front>) -> Self {
+    pub(crate) fn new(terms: &Rc<Terms>) -> Self {
         let set = |_| Set { places: [const { None }; WAYS], seen: [0; SEEN], next: 0 };
-        Self { front: Rc::clone(front), sets: (0..SETS).map(set).collect(), bytes: 0, hand: 0 }
+        Self { terms: Rc::clone(terms), sets: (0..SETS).map(set).collect(), bytes: 0, hand: 0 }
     }
 
-    /// Finds the head that `bytes` are, if it is remembered and passed under the limits of `front`.
-    pub(crate) fn find(&self, front: &Rc<Front>, scheme: Scheme, bytes: &[u8]) -> Option<&Repeated<K>> {
-        if bytes.len() > HEAD_MAX || !Rc::ptr_eq(front, &self.front) {
+    /// Finds the head that `bytes` are, if it is remembered and passed under the limits of `terms`.
+    pub(crate) fn find(&self, terms: &Rc<Terms>, scheme: Scheme, bytes: &[u8]) -> Option<&Repeated<K>> {
+        if bytes.len() > HEAD_MAX || !Rc::ptr_eq(terms, &self.terms) {
             return None;
         }
         let hash = hash(bytes);
@@ -126,8 +126,8 @@ impl<K> Recall<K> {
     }
 
     /// Notes that a head was a hit. It is remembered from the second time on, and what is remembered about it already is replaced.
-    pub(crate) fn remember(&mut self, front: &Rc<Front>, scheme: Scheme, bytes: &[u8], line: &LogLine<'_>, keep_alive: bool, known: K) {
-        if bytes.len() > HEAD_MAX || !Rc::ptr_eq(front, &self.front) {
+    pub(crate) fn remember(&mut self, terms: &Rc<Terms>, scheme: Scheme, bytes: &[u8], line: &LogLine<'_>, keep_alive: bool, known: K) {
+        if bytes.len() > HEAD_MAX || !Rc::ptr_eq(terms, &self.terms) {
             return;
         }
         let hash = hash(bytes);

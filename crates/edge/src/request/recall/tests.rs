@@ -4,44 +4,44 @@ use wire::{
 };
 
 use super::*;
-use crate::worker::Shared;
+use crate::worker::Config;
 
 const CURL: &str = "GET /a?b=1 HTTP/1.1\r\nHost: blog.example\r\nUser-Agent: curl/8\r\nReferer: https://news.example/\r\n\r\n";
 
-fn front() -> Rc<Front> {
-    Front::new(Shared::default())
+fn terms() -> Rc<Terms> {
+    Terms::new(Config::default())
 }
 
 /// Has a head parsed and remembered, as a hit of it would.
-fn remember(recall: &mut Recall<u32>, front: &Rc<Front>, text: &str, known: u32) {
+fn remember(recall: &mut Recall<u32>, terms: &Rc<Terms>, text: &str, known: u32) {
     let mut table = field_table();
     let Ok(Parsed::Complete(head, fields)) = parse(text.as_bytes(), &mut table, "", &HeadLimits::default()) else {
         panic!("a head: {text}")
     };
     let line = LogLine::of(&head, &fields);
-    recall.remember(front, Scheme::Http, &text.as_bytes()[..head.len], &line, head.keep_alive, known);
+    recall.remember(terms, Scheme::Http, &text.as_bytes()[..head.len], &line, head.keep_alive, known);
 }
 
-fn known(recall: &Recall<u32>, front: &Rc<Front>, text: &str) -> Option<u32> {
-    recall.find(front, Scheme::Http, text.as_bytes()).map(|repeated| *repeated.known())
+fn known(recall: &Recall<u32>, terms: &Rc<Terms>, text: &str) -> Option<u32> {
+    recall.find(terms, Scheme::Http, text.as_bytes()).map(|repeated| *repeated.known())
 }
 
 #[test]
 fn a_head_is_remembered_when_it_comes_the_second_time() {
-    let front = front();
-    let mut recall = Recall::new(&front);
-    remember(&mut recall, &front, CURL, 1);
-    assert_eq!(known(&recall, &front, CURL), None);
-    remember(&mut recall, &front, CURL, 2);
-    assert_eq!(known(&recall, &front, CURL), Some(2));
-    remember(&mut recall, &front, CURL, 3);
-    assert_eq!(known(&recall, &front, CURL), Some(3), "what was found out last counts");
+    let terms = terms();
+    let mut recall = Recall::new(&terms);
+    remember(&mut recall, &terms, CURL, 1);
+    assert_eq!(known(&recall, &terms, CURL), None);
+    remember(&mut recall, &terms, CURL, 2);
+    assert_eq!(known(&recall, &terms, CURL), Some(2));
+    remember(&mut recall, &terms, CURL, 3);
+    assert_eq!(known(&recall, &terms, CURL), Some(3), "what was found out last counts");
 }
 
 #[test]
 fn what_the_log_wants_is_what_the_head_said() {
-    let front = front();
-    let mut recall = Recall::new(&front);
+    let terms = terms();
+    let mut recall = Recall::new(&terms);
     let cases = [
         (CURL, "GET", "/a?b=1", 1, "blog.example", "https://news.example/", "curl/8", true),
         ("HEAD / HTTP/1.0\r\n\r\n", "HEAD", "/", 0, "", "", "", false),
@@ -50,9 +50,9 @@ fn what_the_log_wants_is_what_the_head_said() {
     ];
     for (text, method, target, minor_version, host, referer, user_agent, keep_alive) in cases {
         for _ in 0..2 {
-            remember(&mut recall, &front, text, 0);
+            remember(&mut recall, &terms, text, 0);
         }
-        let repeated = recall.find(&front, Scheme::Http, text.as_bytes()).expect("it is remembered");
+        let repeated = recall.find(&terms, Scheme::Http, text.as_bytes()).expect("it is remembered");
         let line = repeated.log_line();
         assert_eq!((line.method.as_str(), line.target, line.version), (method, target, http1_version(minor_version)));
         assert_eq!((line.host, line.referer, line.user_agent), (host.as_bytes(), referer.as_bytes(), user_agent.as_bytes()));
@@ -62,72 +62,72 @@ fn what_the_log_wants_is_what_the_head_said() {
 
 #[test]
 fn only_the_same_bytes_are_the_same_head() {
-    let front = front();
-    let mut recall = Recall::new(&front);
+    let terms = terms();
+    let mut recall = Recall::new(&terms);
     for _ in 0..2 {
-        remember(&mut recall, &front, CURL, 1);
+        remember(&mut recall, &terms, CURL, 1);
     }
-    assert_eq!(known(&recall, &front, CURL), Some(1));
+    assert_eq!(known(&recall, &terms, CURL), Some(1));
     for at in 0..CURL.len() {
         let mut other = CURL.as_bytes().to_vec();
         other[at] ^= 1;
-        assert!(recall.find(&front, Scheme::Http, &other).is_none(), "another byte at {at}");
-        assert!(recall.find(&front, Scheme::Http, &CURL.as_bytes()[..at]).is_none(), "cut off at {at}");
+        assert!(recall.find(&terms, Scheme::Http, &other).is_none(), "another byte at {at}");
+        assert!(recall.find(&terms, Scheme::Http, &CURL.as_bytes()[..at]).is_none(), "cut off at {at}");
     }
     for more in [" ", "\r\n", "GET / HTTP/1.1\r\nHost: a\r\n\r\n", CURL] {
-        assert_eq!(known(&recall, &front, &format!("{CURL}{more}")), None, "with something behind it");
+        assert_eq!(known(&recall, &terms, &format!("{CURL}{more}")), None, "with something behind it");
     }
-    assert!(recall.find(&front, Scheme::Https, CURL.as_bytes()).is_none(), "another scheme");
+    assert!(recall.find(&terms, Scheme::Https, CURL.as_bytes()).is_none(), "another scheme");
 }
 
 #[test]
 fn other_limits_are_not_those_it_passed() {
-    let (front, stricter) = (front(), front());
-    let mut recall = Recall::new(&front);
+    let (terms, stricter) = (terms(), terms());
+    let mut recall = Recall::new(&terms);
     for _ in 0..3 {
         remember(&mut recall, &stricter, CURL, 1);
     }
     assert_eq!(known(&recall, &stricter, CURL), None);
     for _ in 0..2 {
-        remember(&mut recall, &front, CURL, 1);
+        remember(&mut recall, &terms, CURL, 1);
     }
-    assert_eq!(known(&recall, &front, CURL), Some(1));
+    assert_eq!(known(&recall, &terms, CURL), Some(1));
     assert_eq!(known(&recall, &stricter, CURL), None);
 }
 
 #[test]
 fn its_bytes_are_bounded_and_counted() {
-    let front = front();
-    let mut recall = Recall::new(&front);
+    let terms = terms();
+    let mut recall = Recall::new(&terms);
     let long = "x".repeat(700);
     for page in 0..4_000 {
         let text = format!("GET /{page} HTTP/1.1\r\nHost: a\r\nCookie: {long}\r\n\r\n");
         for _ in 0..3 {
-            remember(&mut recall, &front, &text, page);
+            remember(&mut recall, &terms, &text, page);
         }
         for _ in 0..9 {
-            remember(&mut recall, &front, CURL, 1);
-            known(&recall, &front, CURL);
+            remember(&mut recall, &terms, CURL, 1);
+            known(&recall, &terms, CURL);
         }
         assert!(recall.bytes <= BYTES_MAX);
     }
     let held = recall.sets.iter().flat_map(|set| set.places.iter().flatten());
     assert_eq!(recall.bytes, held.map(|repeated| repeated.cost()).sum::<usize>());
     assert!(recall.bytes > BYTES_MAX / 2, "{}", recall.bytes);
-    assert_eq!(known(&recall, &front, CURL), Some(1), "what comes all the time stays");
+    assert_eq!(known(&recall, &terms, CURL), Some(1), "what comes all the time stays");
     let too_long = format!("GET / HTTP/1.1\r\nHost: a\r\nCookie: {}\r\n\r\n", "x".repeat(HEAD_MAX));
     for _ in 0..3 {
-        remember(&mut recall, &front, &too_long, 1);
+        remember(&mut recall, &terms, &too_long, 1);
     }
-    assert_eq!(known(&recall, &front, &too_long), None);
+    assert_eq!(known(&recall, &terms, &too_long), None);
 }
 
 #[test]
 fn heads_that_come_once_take_no_place() {
-    let front = front();
-    let mut recall = Recall::new(&front);
+    let terms = terms();
+    let mut recall = Recall::new(&terms);
     for page in 0..10_000 {
-        remember(&mut recall, &front, &format!("GET /{page} HTTP/1.1\r\nHost: a\r\n\r\n"), page);
+        remember(&mut recall, &terms, &format!("GET /{page} HTTP/1.1\r\nHost: a\r\n\r\n"), page);
     }
     assert_eq!(recall.bytes, 0);
 }
