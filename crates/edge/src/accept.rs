@@ -23,16 +23,16 @@ use crate::{
     service::{Peer, Service},
     stream::Stream,
     tls::{self, HandshakeError, Protocol},
-    worker::{Terms, Config, Worker},
+    worker::{Config, Terms, Worker},
 };
 
-/// After `EMFILE` or the like: how long to let connections end before the next try.
+/// How long to wait after `EMFILE` or the like, so that connections can end before the next try.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Sent to a connection beyond the limits.
+/// The answer to a connection beyond the limits.
 const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 
-/// Who is connected, over all workers. The map holds an entry for each address with an open connection, at most one per connection.
+/// Counts who is connected, over all workers. The map holds an entry for each address with an open connection, at most one per connection.
 #[derive(Debug, Default)]
 pub struct Gauges {
     open: AtomicUsize,
@@ -41,13 +41,13 @@ pub struct Gauges {
 }
 
 impl Gauges {
-    /// Open connections.
+    /// Returns how many connections are open.
     #[must_use]
     pub fn open(&self) -> usize {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// Connections turned away at a limit since start.
+    /// Returns how many connections were turned away at a limit since the start.
     #[must_use]
     pub fn refused(&self) -> usize {
         self.refused.load(Ordering::Relaxed)
@@ -103,7 +103,7 @@ impl Drop for Share {
     }
 }
 
-/// What counts as one address: a whole /64 for IPv6, since one host has that many.
+/// Returns what counts as one address: a whole /64 for IPv6, since one host has that many.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
@@ -180,11 +180,11 @@ impl Acceptor {
 /// A connection that nothing has been read from.
 enum Accepted {
     Plain(Stream),
-    /// Hands are to be shaken first.
+    /// A TCP connection whose TLS handshake is still to come.
     Tls(TcpStream),
 }
 
-/// A connection that broke before it was accepted needs no pause; a lack of descriptors does.
+/// Waits where an error calls for it: a lack of descriptors does, a connection that broke before it was accepted does not.
 async fn pause(error: &io::Error) {
     if !matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::Interrupted) {
         tracing::warn!(%error, "cannot accept a connection; trying again");

@@ -1,7 +1,7 @@
-//! Bytes to one request and back: listeners, connections, TLS, HTTP/1.1, 2 and 3.
+//! Connections of clients: listeners, TLS, QUIC, and HTTP/1.1, 2 and 3 as they are spoken over them.
 //!
-//! Absent from this room: sites, caching, routing. A [`Service`] answers; this room only speaks the protocol, keeps the limits and lets
-//! nothing ambiguous through. Two ways lead to the service: [`Service::hit`], called without leaving the read that brought the request, and
+//! Absent from this room: sites, caching, routing, and the meaning of bytes, which is the room `wire`'s. A [`Service`] answers; this room only
+//! speaks the protocol, keeps the limits and lets nothing ambiguous through. Two ways lead to the service: [`Service::hit`], called without leaving the read that brought the request, and
 //! [`Service::call`] for everything that has to wait.
 
 mod accept;
@@ -25,4 +25,4 @@ pub use listen::{BindError, Listener, PassedSocket, Socket, bind};
 pub use request::content::{RequestBody, RequestBodyError};
 pub use send_file::FileRegion;
 pub use service::{Exchange, Hit, HitOf, Interim, Peer, Service};
-pub use worker::{Listeners, Config, Worker};
+pub use worker::{Config, Listeners, Worker};

@@ -1,4 +1,4 @@
-//! Every bound of the front, with its worst case.
+//! The bounds that clients are held to, with their worst case.
 
 use std::time::Duration;
 
@@ -12,21 +12,21 @@ use crate::connection::Allowance;
 /// of 64 KiB for each worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections of all workers together; one more is answered 503 and closed.
+    /// The most connections of all workers together; one more is answered 503 and closed.
     pub connections: usize,
-    /// Connections from one address (IPv6: one /64); loopback and trusted proxies are exempt.
+    /// The most connections from one address (IPv6: one /64); loopback and trusted proxies are exempt.
     pub connections_per_address: usize,
-    /// A request head: request line and fields. More is 431.
+    /// The largest request head: request line and fields. More is 431.
     pub header_bytes: usize,
-    /// Field lines in a request. More is 431. At most 256.
+    /// The most field lines in a request. More is 431. At most 256.
     pub header_fields: usize,
-    /// The request-target. More is 414.
+    /// The longest request-target. More is 414.
     pub target_bytes: usize,
-    /// The content of a request. More is 413.
+    /// The largest content of a request. More is 413.
     pub body_bytes: u64,
-    /// From the first byte of a head to its end; then 408.
+    /// How long a head may take from its first byte to its end; then 408.
     pub header_timeout: Duration,
-    /// Between two pieces of a request's content; then 408.
+    /// How long a client may pause between two pieces of a request's content; then 408.
     pub body_timeout: Duration,
     /// How long a client may take nothing of a response; then the connection is closed.
     pub write_timeout: Duration,
@@ -68,13 +68,13 @@ const LINGER: Duration = Duration::from_secs(2);
 pub(crate) const TUNNEL_IDLE: Duration = Duration::from_hours(1);
 
 impl Limits {
-    /// Often enough that the shortest timeout is kept to within a quarter.
+    /// Returns how often to look at deadlines: often enough that the shortest timeout is kept to within a quarter.
     pub(crate) fn sweep_interval(&self) -> Duration {
         let shortest = self.header_timeout.min(self.write_timeout).min(self.idle_timeout);
         (shortest / 4).clamp(Duration::from_millis(10), Duration::from_millis(500))
     }
 
-    /// The limits of a request head.
+    /// Returns the limits of a request head.
     pub(crate) const fn head(&self) -> HeadLimits {
         HeadLimits {
             header_bytes: self.header_bytes,
@@ -84,6 +84,7 @@ impl Limits {
         }
     }
 
+    /// Returns the limits in time as the sweep counts them.
     pub(crate) fn allowances(&self) -> Allowances {
         let allow = |limit| Allowance::new(limit, self.sweep_interval());
         Allowances {

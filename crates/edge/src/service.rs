@@ -1,4 +1,4 @@
-//! What answers: the seam between the protocol and everything behind it.
+//! The service: the seam between the protocols and everything that answers behind them.
 
 use std::{fmt, future::Future, net::SocketAddr, rc::Rc, time::Instant};
 
@@ -8,12 +8,12 @@ use semantics::{RequestHead, Scheme};
 
 use crate::{request::content::RequestBody, send_file::FileRegion};
 
-/// Who is at the other end of a connection.
+/// The other end of a connection.
 #[derive(Debug, Clone, Copy)]
 pub struct Peer {
     /// The address, unless the connection came over a Unix socket.
     pub address: Option<SocketAddr>,
-    /// How the connection is spoken over: `https` where it is encrypted.
+    /// The scheme of what is asked for over the connection: `https` where it is encrypted.
     pub scheme: Scheme,
 }
 
@@ -36,13 +36,13 @@ pub type HitOf<S> = Hit<<S as Service>::Stored, <S as Service>::Note, <S as Serv
 /// One request and what became of it, for logs and counters.
 #[derive(Debug)]
 pub struct Exchange<'a> {
-    /// The other end.
+    /// Who asked.
     pub peer: Peer,
     /// The method as sent.
     pub method: &'a str,
     /// The request-target as sent.
     pub target: &'a str,
-    /// In which it was sent.
+    /// The version of HTTP in which it was sent.
     pub version: http::Version,
     /// The `Host` field as sent, or nothing.
     pub host: &'a [u8],
@@ -62,7 +62,7 @@ pub struct Exchange<'a> {
     pub complete: bool,
 }
 
-/// Is told of an interim response's status and its end-to-end fields.
+/// A function that the service tells an interim response's status and end-to-end fields.
 pub type Interim = Rc<dyn Fn(http::StatusCode, &http::HeaderMap)>;
 
 /// Answers requests. One instance belongs to one worker and never leaves its thread.
@@ -73,17 +73,17 @@ pub trait Service: 'static {
     type Body: Body<Data = Bytes, Error: fmt::Display + Into<Box<dyn std::error::Error + Send + Sync>>> + Unpin + 'static;
     /// What the service wants to know again when the exchange has ended.
     type Note: Default;
-    /// What the service has found out about a head that it answered with a hit. Kept with the head while that comes again and again.
+    /// What the service has found out about a head that it answered with a hit. It is kept with the head while that comes again and again.
     type Known: 'static;
 
     /// Answers at once from what is stored, or not at all.
     ///
-    /// Writes the status line and the fields, each with its line end, but not the empty line: the connection's own fields follow. Called
+    /// It writes the status line and the fields, each with its line end, but not the empty line: the connection's own fields follow. It is called
     /// for GET and HEAD without content only. Must not block.
     fn hit(&self, peer: Peer, head: &RequestHead<'_>, started: Instant, out: &mut Vec<u8>) -> Option<HitOf<Self>>;
 
-    /// As [`Service::hit`], for a head that is byte for byte one that was a hit before, over the same scheme. `None`: the head is to be
-    /// parsed and judged as if it were new.
+    /// Answers a head that is byte for byte one that was a hit before, over the same scheme, as [`Service::hit`] would. `None` means that the
+    /// head is to be parsed and judged as if it were new.
     fn again(&self, peer: Peer, known: &Self::Known, started: Instant, out: &mut Vec<u8>) -> Option<HitOf<Self>>;
 
     /// Answers in its own time. The request's URI is in origin-form, its authority in `Host`. Interim responses may be told before the
@@ -96,16 +96,16 @@ pub trait Service: 'static {
         interim: Option<Interim>,
     ) -> impl Future<Output = (http::Response<Self::Body>, Self::Note)>;
 
-    /// The same content, for whoever keeps it until it has arrived at the client: a reference, not a copy.
+    /// Returns another reference to stored content, for whoever keeps it until it has arrived at the client. It does not copy.
     fn share(stored: &Self::Stored) -> Bytes;
 
     /// Takes the next content of `body`, if that lies in a file: whoever takes it sends it, before anything else of the body. Asked for again
     /// after each piece.
     fn take_file(body: &mut Self::Body) -> Option<FileRegion>;
 
-    /// An exchange has ended.
+    /// Takes note that an exchange has ended.
     fn done(&self, exchange: &Exchange<'_>, note: Self::Note);
 
-    /// A message was refused before there was a request; `status` was sent if the client still listened.
+    /// Takes note that a message was refused before there was a request; `status` was sent if the client still listened.
     fn refused(&self, peer: Peer, status: u16, reason: &'static str);
 }

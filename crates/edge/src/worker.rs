@@ -1,4 +1,4 @@
-//! One thread's share of the front.
+//! A worker: one thread with its listeners, its connections and the buffers that they share.
 
 use std::{
     cell::RefCell,
@@ -27,19 +27,19 @@ use crate::{
     tls::{Tls, Turnstile},
 };
 
-/// One read takes at most this much; one such buffer per worker, not per connection.
+/// How many bytes one read takes at most. There is one such buffer per worker, not per connection.
 const READ_BUFFER: usize = 64 * 1024;
 
-/// What the workers have in common.
+/// What all workers are configured with.
 #[derive(Debug, Clone, Default)]
 pub struct Config {
-    /// The bounds.
+    /// What a client may ask of us.
     pub limits: Limits,
-    /// Who is connected.
+    /// The counts of who is connected.
     pub gauges: Arc<Gauges>,
-    /// Networks whose connections are not counted by address, beside loopback.
+    /// The networks whose connections are not counted by address, beside loopback.
     pub trusted_proxies: Vec<IpNet>,
-    /// For listeners that speak it.
+    /// The configuration of TLS, for listeners that speak it.
     pub tls: Option<Tls>,
     /// Whether HTTP/2 is spoken without TLS to clients that begin with it (RFC 9113 §3.3).
     pub h2c: bool,
@@ -52,14 +52,14 @@ impl Config {
     }
 }
 
-/// What a connection is held to: as configured when it was accepted.
+/// The terms that a connection is held to: the configuration as it was when the connection was accepted, and what follows from it.
 #[derive(Debug)]
 pub(crate) struct Terms {
     config: Config,
-    /// Those of `limits` that a request head is held to.
+    /// The part of `limits` that a request head is held to.
     pub(crate) head_limits: HeadLimits,
     pub(crate) allowances: Allowances,
-    /// How QUIC is spoken.
+    /// The configuration of QUIC, where TLS is spoken at all.
     pub(crate) quic: Option<Arc<quinn::ServerConfig>>,
 }
 
@@ -90,7 +90,7 @@ impl Listeners {
     /// Gives listeners to the runtime that this is called in. It is a step of its own, so that a start can fail by it.
     ///
     /// # Errors
-    /// When the system does not let the runtime wait for one of them.
+    /// Fails when the system does not let the runtime wait for one of them.
     pub fn open(listeners: Vec<Listener>) -> io::Result<Self> {
         let (mut streams, mut quic) = (Vec::with_capacity(listeners.len()), Vec::new());
         for listener in listeners {
@@ -111,18 +111,18 @@ pub struct Worker<S: Service> {
     pub(crate) service: S,
     terms: RefCell<Rc<Terms>>,
     pub(crate) table: Rc<Table>,
-    /// Where reads land. Borrowed between two awaits only, so one is enough for all connections, and an idle one holds none.
+    /// The buffer that reads land in. It is borrowed between two awaits only, so one is enough for all connections, and an idle one holds none.
     pub(crate) read_buffer: RefCell<Box<[u8]>>,
-    /// Where heads are written.
+    /// The buffer that heads of responses are written to.
     pub(crate) head_buffer: RefCell<Vec<u8>>,
     known_host: RefCell<Rc<str>>,
     pub(crate) turnstile: Turnstile,
-    /// Heads that come again and again.
+    /// The heads that come again and again.
     pub(crate) recall: RefCell<Recall<S::Known>>,
 }
 
 impl<S: Service> Worker<S> {
-    /// A worker that has not begun.
+    /// Makes a worker that has not begun.
     pub fn new(service: S, config: Config) -> Rc<Self> {
         let terms = Terms::new(config);
         Rc::new(Self {
@@ -174,14 +174,14 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// Gives up whoever is too slow; who never came to a request is counted here, as nobody else is left to do it.
+    /// Gives up connections that are too slow, and counts those that never came to a request: nobody else is left to do it.
     fn sweep(&self) {
         for _ in 0..self.table.sweep(Instant::now()) {
             self.service.refused(Peer { address: None, scheme: Scheme::Http }, 0, "no whole head in time");
         }
     }
 
-    /// What connections accepted from now on are held to.
+    /// Replaces the configuration, for connections that are accepted after this call.
     pub fn reconfigure(&self, config: Config) {
         let terms = Terms::new(config);
         // What passed under the old limits need not pass under the new ones.
@@ -189,11 +189,12 @@ impl<S: Service> Worker<S> {
         *self.terms.borrow_mut() = terms;
     }
 
+    /// Returns the terms for connections that are accepted now.
     pub(crate) fn terms(&self) -> Rc<Terms> {
         Rc::clone(&self.terms.borrow())
     }
 
-    /// The last `Host` that was found valid: nearly always the next one too.
+    /// Returns the last `Host` that was found valid: nearly always it is the next one, too.
     pub(crate) fn known_host(&self) -> Rc<str> {
         Rc::clone(&self.known_host.borrow())
     }
@@ -202,12 +203,12 @@ impl<S: Service> Worker<S> {
         *self.known_host.borrow_mut() = Rc::from(host);
     }
 
-    /// The service.
+    /// Returns the service.
     pub const fn service(&self) -> &S {
         &self.service
     }
 
-    /// Connections of this worker.
+    /// Returns how many connections this worker has.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.table.len()

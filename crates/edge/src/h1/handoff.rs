@@ -30,10 +30,11 @@ use crate::{
     worker::{Terms, Worker},
 };
 
-/// Both ends of an upgrade, once the origin has agreed to it; the client's alone, if it has declined: hyper gives the connection back even so.
+/// The ends of an upgrade: both once the origin has agreed to it, the client's alone if it has declined. hyper gives the connection back either
+/// way.
 type Tunnel = Rc<RefCell<Option<(OnUpgrade, Option<OnUpgrade>)>>>;
 
-/// hyper's smallest buffer.
+/// The size of hyper's smallest buffer.
 const BUFFER_MIN: usize = 8192;
 
 /// Serves the rest of the connection.
@@ -139,7 +140,7 @@ impl<S: Service> Handler<S> {
     }
 }
 
-/// A request's content. Tells the connection when nobody wants the rest of it.
+/// A request's content. It tells the connection when nobody wants the rest of it.
 #[derive(Debug)]
 pub(crate) struct Content {
     body: Incoming,
@@ -168,7 +169,7 @@ impl Drop for Content {
     }
 }
 
-/// An absolute-form target's authority replaces `Host` (RFC 9112 §3.2.2).
+/// Replaces `Host` by the authority of an absolute-form target (RFC 9112 §3.2.2).
 fn to_origin_form(parts: &mut http::request::Parts) {
     let Some(authority) = parts.uri.authority() else { return };
     if let Ok(host) = HeaderValue::from_str(authority.as_str()) {
@@ -179,7 +180,7 @@ fn to_origin_form(parts: &mut http::request::Parts) {
     parts.uri = Uri::from_parts(uri).unwrap_or_default();
 }
 
-/// A response's content on its way out; reports when it has ended.
+/// A response's content on its way out. It reports when it has ended.
 struct Sent<S: Service> {
     body: S::Body,
     record: Option<Record<S>>,

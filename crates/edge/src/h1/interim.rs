@@ -18,11 +18,11 @@ const BYTES_MAX: usize = 16 * 1024;
 /// A connection's interim responses.
 pub(super) struct Interims {
     waiting: Rc<RefCell<Waiting>>,
-    /// What the service is given: the other end of `waiting`.
+    /// The function that the service is given: the other end of `waiting`.
     pub(super) interim: Interim,
 }
 
-/// Those that have not been written yet.
+/// The interim responses that have not been written yet.
 #[derive(Debug, Default)]
 struct Waiting {
     /// Whether a request is being answered: what comes late must not get between later responses.
@@ -42,12 +42,12 @@ impl Interims {
         Self { waiting, interim: Rc::new(tell) }
     }
 
-    /// A request is about to be answered.
+    /// Notes that a request is about to be answered.
     pub(super) fn open(&self) {
         *self.waiting.borrow_mut() = Waiting { open: true, ..Waiting::default() };
     }
 
-    /// It is answered; what could not be written goes before the answer.
+    /// Notes that the request is answered, and returns what could not be written: it goes before the answer.
     pub(super) fn close(&self) -> Vec<u8> {
         let mut waiting = self.waiting.borrow_mut();
         waiting.open = false;
@@ -55,7 +55,7 @@ impl Interims {
         std::mem::take(&mut waiting.bytes)
     }
 
-    /// Has `write` take what is there; `cx` is woken when there is more.
+    /// Lets `write` take what is there; `cx` is woken when there is more.
     pub(super) fn write<E>(&self, cx: &mut Context<'_>, write: impl FnOnce(&mut Context<'_>, &[u8]) -> Result<usize, E>) -> Result<(), E> {
         let mut waiting = self.waiting.borrow_mut();
         if !waiting.bytes.is_empty() {

@@ -36,7 +36,7 @@ use crate::{
 pub(crate) use handoff::Content;
 use interim::Interims;
 
-/// A connection and what it owns.
+/// One connection and what it owns.
 struct Connection<S: Service> {
     worker: Rc<Worker<S>>,
     terms: Rc<Terms>,
@@ -45,14 +45,14 @@ struct Connection<S: Service> {
     seat: Seat,
     /// Bytes read and not yet consumed: empty, and without an allocation, while idle.
     pending: Vec<u8>,
-    /// Something of it was taken for HTTP/1.
+    /// Whether something of it was taken for HTTP/1.
     used: bool,
-    /// Made when a request first has to wait for its answer.
+    /// The interim responses; made when a request first has to wait for its answer.
     interims: Option<Box<Interims>>,
     _share: Share,
 }
 
-/// What a turn of the loop ended in. The variants are boxed: an idle connection pays for the largest.
+/// Says what a turn of the loop ended in. The variants are boxed: an idle connection pays for the largest.
 enum Step<S: Service> {
     /// The client has closed, or the connection broke.
     Gone,
@@ -151,7 +151,7 @@ pub(crate) async fn serve<S: Service>(
 }
 
 impl<S: Service> Connection<S> {
-    /// Whether the client takes it for granted that HTTP/2 is spoken (RFC 9113 §3.3), and it is. The preface was made to be no HTTP/1.
+    /// Returns whether the client takes it for granted that HTTP/2 is spoken (RFC 9113 §3.3), and it is. The preface was made to be no HTTP/1.
     fn begins_http2(&self) -> bool {
         self.terms.h2c && !self.used && self.peer.scheme == Scheme::Http && self.pending.starts_with(b"PRI * HTTP/2.0\r\n")
     }
@@ -193,7 +193,7 @@ impl<S: Service> Connection<S> {
         }
     }
 
-    /// The client has closed: it needs no last word about the head that it left unfinished.
+    /// Notes that the client has closed: it needs no last word about the head that it left unfinished.
     const fn gone(&mut self) -> Step<S> {
         self.stream.head_begun = false;
         Step::Gone
@@ -349,7 +349,7 @@ impl<S: Service> Connection<S> {
         self.flush().await
     }
 
-    /// Sees what was written off to the kernel.
+    /// Waits until the kernel has all that was written.
     async fn flush(&mut self) -> io::Result<()> {
         if self.stream.is_flushed() {
             return Ok(());
@@ -358,7 +358,7 @@ impl<S: Service> Connection<S> {
         std::future::poll_fn(|cx| self.stream.poll_flush(cx)).await
     }
 
-    /// Says why, and closes.
+    /// Tells the client why it is refused, and closes.
     async fn refuse(&mut self, reject: Reject) {
         self.worker.service.refused(self.peer, reject.status, reject.reason);
         let response = refusal::refusal(reject);
@@ -400,7 +400,7 @@ impl<S: Service> Connection<S> {
     }
 }
 
-/// How much a closed connection may still send.
+/// How many bytes a client may still send when its connection is closed.
 const LINGER_BYTES: usize = 256 * 1024;
 
 enum Answered<S: Service> {
@@ -408,7 +408,7 @@ enum Answered<S: Service> {
     Stop(Step<S>),
 }
 
-/// The fields that belong to the connection, and the end of the head.
+/// Returns the fields that belong to the connection, and the end of the head.
 const fn connection_fields(minor_version: u8, keep_alive: bool) -> &'static [u8] {
     match (minor_version, keep_alive) {
         (1, true) => b"\r\n",

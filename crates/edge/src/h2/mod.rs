@@ -23,14 +23,14 @@ use semantics::RequestFields;
 use tokio::time::Sleep;
 use wire::{
     h2::{self, Core, Event, Fault, OUTPUT_MAX, Piece, SLICES},
-    head::{Head, Reject, field_table},
+    head::{Head, Parsed, Reject, field_table},
 };
 
 use crate::{
     accept::Share,
     connection::{Phase, Seat},
     request::{
-        head::{announced_length, may_be_hit, owned_request},
+        head::{HALF_A_HEAD, announced_length, may_be_hit, owned_request},
         log_line::LogLine,
         refusal::Refusal,
     },
@@ -40,32 +40,33 @@ use crate::{
 };
 use respond::Handle;
 
-/// Streams that wait for their client are looked at this often at least, and at most.
+/// The shortest time between two looks at streams that wait for their client.
 const LOOK_MIN: Duration = Duration::from_millis(10);
+/// The longest time between two such looks.
 const LOOK_MAX: Duration = Duration::from_secs(1);
 
-/// Tunnels of one connection: each holds a connection to the origin.
+/// The most tunnels of one connection: each holds a connection to the origin.
 const TUNNELS_MAX: usize = 16;
 
-/// What a client may still send after our last word.
+/// How many bytes a client may still send after our last word.
 const UNREAD_MAX: usize = 256 * 1024;
 
-/// Reads at one go: then it is the other connections' turn.
+/// How many reads one turn has: then it is the other connections' turn.
 const READS_MAX: usize = 2;
 
-/// What all streams of a connection share.
+/// One connection: what all its streams share.
 struct Connection<S: Service> {
     worker: Rc<Worker<S>>,
     terms: Rc<Terms>,
     peer: Peer,
     core: RefCell<Core<S::Stored>>,
     tunnels: Cell<usize>,
-    /// The connection's: for what is said to it from another task.
+    /// Wakes the connection, for what is said to it from another task.
     waker: RefCell<Waker>,
 }
 
-/// Serves one connection until either side has had enough. `share` is given back then. `begun`: bytes that were read before it was known that
-/// HTTP/2 is spoken.
+/// Serves one connection until either side has had enough. `share` is given back then. `begun` are the bytes that were read before it was known
+/// that HTTP/2 is spoken.
 pub(crate) async fn serve<S: Service>(
     worker: Rc<Worker<S>>,
     terms: Rc<Terms>,
@@ -124,7 +125,7 @@ pub(crate) async fn serve<S: Service>(
     }
 }
 
-/// What the connection's deadline is for.
+/// Says what the connection's deadline is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waiting {
     Request,
@@ -138,11 +139,11 @@ type Answer = Pin<Box<dyn Future<Output = ()>>>;
 
 struct Driver<S: Service> {
     stream: Stream,
-    /// Read before the connection was ours.
+    /// The bytes that were read before the connection was ours.
     begun: Vec<u8>,
     /// Part of a frame: empty, and without an allocation, while idle.
     pending: Vec<u8>,
-    /// There may be whole frames among them: more output was ready than is kept.
+    /// Whether there may be whole frames among them, because more output was ready than is kept.
     backlog: bool,
     answers: FuturesUnordered<Answer>,
     shared: Rc<Connection<S>>,
@@ -156,14 +157,14 @@ struct Driver<S: Service> {
     /// When streams that wait for their client are looked at.
     look: Option<Pin<Box<Sleep>>>,
     fault: Option<Fault>,
-    /// Our last word is on its way.
+    /// Whether our last word is on its way.
     ends: bool,
-    /// What came after it.
+    /// How many bytes came after it.
     unread: usize,
 }
 
 impl<S: Service> Driver<S> {
-    /// Does what can be done now. Ready when the connection is over.
+    /// Does what can be done now. It is ready when the connection is over.
     fn poll(&mut self, cx: &mut Context<'_>, leaving: bool) -> Poll<()> {
         self.shared.waker.borrow_mut().clone_from(cx.waker());
         if !self.begun.is_empty() {
@@ -262,7 +263,7 @@ impl<S: Service> Driver<S> {
         }
     }
 
-    /// Reads once, and takes up what came. `false`: the client has gone.
+    /// Reads once, and takes up what came. `false` means that the client has gone.
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let worker = Rc::clone(&self.shared.worker);
         let mut buffer = worker.read_buffer.borrow_mut();
@@ -316,7 +317,7 @@ impl<S: Service> Driver<S> {
         at
     }
 
-    /// Has all answers that are under way tell their end.
+    /// Lets all answers that are under way tell their end.
     fn abandon(&mut self, cx: &mut Context<'_>) {
         self.shared.core.borrow_mut().abandon();
         while let Poll::Ready(Some(())) = Pin::new(&mut self.answers).poll_next(cx) {}
@@ -353,8 +354,12 @@ impl<S: Service> Driver<S> {
         }
         let known_host = shared.worker.known_host();
         let mut table = field_table();
-        let (head, fields) = match shared.worker.read_whole_head(text, &mut table, &known_host, &shared.terms) {
-            Ok(read) => read,
+        let (head, fields) = match shared.worker.read_head(text, &mut table, &known_host, &shared.terms) {
+            Ok(Parsed::Complete(head, fields)) => (head, fields),
+            Ok(Parsed::Partial) => {
+                shared.refuse(id, HALF_A_HEAD);
+                return Ok(());
+            }
             Err(reject) => {
                 shared.refuse(id, reject);
                 return Ok(());

@@ -27,7 +27,7 @@ use crate::{
     service::{Interim, Service},
 };
 
-/// A request that is being answered. Given up without an end, its stream is reset.
+/// A request that is being answered. If it is given up without an end, its stream is reset.
 pub(super) struct Handle<S: Service> {
     pub(super) shared: Rc<Connection<S>>,
     id: u32,
@@ -43,7 +43,7 @@ impl<S: Service> Handle<S> {
         self.shared.core.borrow().state(self.id).0
     }
 
-    /// Bytes of content that have left.
+    /// Returns how many bytes of content have left.
     fn sent(&self) -> u64 {
         self.shared.core.borrow().state(self.id).1
     }
@@ -57,7 +57,7 @@ impl<S: Service> Handle<S> {
         Poll::Pending
     }
 
-    /// How the stream has ended: whether all of it left.
+    /// Resolves when the stream has ended, to whether all of it left.
     fn poll_over(&self, cx: &Context<'_>) -> Poll<bool> {
         match self.over() {
             Some(over) => Poll::Ready(over == Over::Complete),
@@ -68,7 +68,7 @@ impl<S: Service> Handle<S> {
         }
     }
 
-    /// Bytes that may be sent now. `None`: none, ever.
+    /// Resolves to the number of bytes that may be sent now. `None` means that no more may be sent at all.
     pub(super) fn poll_room(&self, cx: &Context<'_>) -> Poll<Option<usize>> {
         if self.over().is_some() {
             return Poll::Ready(None);
@@ -99,7 +99,7 @@ impl<S: Service> Handle<S> {
         self.shared.refuse(self.id, reject);
     }
 
-    /// The exchange has ended. Only a response that was read to its end is worth patience.
+    /// Tells that the exchange has ended. Only a response that was read to its end is worth patience.
     pub(super) fn done(&self, line: &KeptLogLine, status: u16, started: Instant, complete: bool, note: S::Note) {
         if complete {
             self.shared.core.borrow_mut().answered();
@@ -107,7 +107,7 @@ impl<S: Service> Handle<S> {
         self.shared.worker.service.done(&line.exchange(self.shared.peer, status, self.sent(), started, complete), note);
     }
 
-    /// The content of this request, within the limits.
+    /// Makes the content of this request, within the limits.
     pub(super) fn limited(&self, content: Content, expected: Option<u64>) -> RequestBody {
         let limits = &self.shared.terms.limits;
         RequestBody::limited(Incoming::Http2(content, expected), limits.body_bytes, limits.body_timeout)
@@ -130,7 +130,7 @@ pub(super) async fn finish<S: Service>(handle: Handle<S>, line: KeptLogLine, sta
     handle.done(&line, status, started, complete, note);
 }
 
-/// The service's answer, or `None` if the client went first: that is then told.
+/// Asks the service. `None` means that the client went first, which is then told.
 pub(super) async fn ask<S: Service>(
     handle: &Handle<S>,
     request: Request<RequestBody>,
@@ -157,18 +157,18 @@ pub(super) async fn ask<S: Service>(
     answered
 }
 
-/// Has the service answer, and sends what it says.
+/// Asks the service, and sends what it answers.
 pub(super) async fn answer<S: Service>(handle: Handle<S>, request: Request<RequestBody>, started: Instant, expects: bool) {
     let line = KeptLogLine::of(&request);
     if expects {
         handle.head(StatusCode::CONTINUE, &HeaderMap::new(), false);
     }
-    let interim = telling(&handle);
+    let interim = interim_for(&handle);
     let Some((response, note)) = ask(&handle, request, &line, started, interim).await else { return };
     respond(handle, response, note, &line, started).await;
 }
 
-/// Has the service answer a request that may turn out to have no content, once that is known.
+/// Answers a request that may turn out to have no content, once that is known.
 ///
 /// The stream of most GETs ends with their head, but it may end with an empty frame behind it. Content of a GET is not ours to drop (RFC
 /// 9110 §9.3.1), and none where the head promised nothing is for others to see (RFC 9113 §8.1.1).
@@ -256,7 +256,7 @@ async fn send<S: Service>(handle: &Handle<S>, response: Response<S::Body>, metho
 }
 
 /// Makes what the service tells its interim responses to: they are passed on as they come.
-pub(super) fn telling<S: Service>(handle: &Handle<S>) -> Interim {
+pub(super) fn interim_for<S: Service>(handle: &Handle<S>) -> Interim {
     let (shared, id) = (Rc::clone(&handle.shared), handle.id);
     counted(move |status, fields| {
         let Ok(mut core) = shared.core.try_borrow_mut() else { return false };

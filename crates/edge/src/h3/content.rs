@@ -8,7 +8,7 @@ use wire::h3::{Code, Fault, Message};
 
 use super::transport::{Receiving, varint};
 
-/// What is still to come of a request, read as it is wanted: the client sends no more than its windows allow.
+/// The content of a request, which is read as it is wanted: the client sends no more than its windows allow.
 #[derive(Debug)]
 pub(crate) struct Content {
     message: Message<Receiving>,
@@ -34,7 +34,7 @@ impl Content {
 }
 
 impl Drop for Content {
-    /// Content that nobody wants is not waited for; this does not say that anything is wrong (RFC 9114 §4.1).
+    /// Stops content that nobody wants. This does not say that anything is wrong (RFC 9114 §4.1).
     fn drop(&mut self) {
         if !self.message.has_ended() {
             self.message.source().stop(Code::NoError);

@@ -43,26 +43,27 @@ pub(crate) use content::Content;
 use endpoint::{Arrival, Quic};
 use transport::{Receiving, varint};
 
-/// Requests that a client may have under way at once.
+/// The most requests that a client may have under way at once.
 const STREAMS_MAX: u32 = 128;
 
-/// Streams in one direction: three that HTTP/3 needs, and some that nobody knows.
+/// The most streams in one direction: three that HTTP/3 needs, and some that nobody knows.
 const UNIDIRECTIONAL_MAX: u32 = 8;
 
-/// What a client may send of contents before they are read: for a stream, and for all of them together.
+/// How many bytes of a stream's content a client may send before they are read.
 const STREAM_WINDOW: u32 = 64 * 1024;
+/// How many bytes of all streams' contents together a client may send before they are read.
 const CONNECTION_WINDOW: u32 = 256 * 1024;
 
-/// What may be on its way to a client, or lost, and is kept until it has come: a stored page is shared, not copied. With 100 ms there and back,
-/// this is 80 Mbit/s.
+/// How many bytes may be on their way to a client, or lost, and are kept until they have come: a stored page is shared, not copied. With 100 ms
+/// there and back, this is 80 Mbit/s.
 const SEND_WINDOW: u64 = 1 << 20;
 
-/// For the client to hear a goodbye, and us to hear what it sent before it did: so many round trips, within bounds.
+/// How many round trips a goodbye is given, within the two bounds below: the client has to hear it, and we what it sent before it did.
 const GOODBYE_ROUND_TRIPS: u32 = 3;
 const GOODBYE_MIN: Duration = Duration::from_millis(20);
 const GOODBYE_MAX: Duration = Duration::from_secs(2);
 
-/// How QUIC is spoken under the limits of `config`, if TLS is spoken at all.
+/// Returns how QUIC is spoken under the limits of `config`, if TLS is spoken at all.
 pub(crate) fn quic_config(config: &Config) -> Option<Arc<quinn::ServerConfig>> {
     config.tls.as_ref().map(|tls| Arc::new(endpoint::config(tls.quic(), &config.limits)))
 }
@@ -109,18 +110,18 @@ fn spawn<S: Service>(worker: &Rc<Worker<S>>, arrival: Arrival) {
     watch.belongs_to(task.abort_handle());
 }
 
-/// What all streams of a connection share.
+/// One connection: what all its streams share.
 struct Connection<S: Service> {
     worker: Rc<Worker<S>>,
     terms: Rc<Terms>,
     peer: Peer,
     transport: Transport,
     purse: Arc<Purse>,
-    /// Where heads become text. Given up while the connection is idle.
+    /// The buffer in which heads become text. It is given up while the connection is idle.
     text: RefCell<HeadText>,
 }
 
-/// A connection that is not left open.
+/// The transport's connection, which is not left open.
 #[derive(Debug)]
 struct Transport(quinn::Connection);
 
@@ -131,7 +132,7 @@ impl Drop for Transport {
 }
 
 impl<S: Service> Connection<S> {
-    /// Ends what has to end. `true`: only a stream.
+    /// Ends what has to end: the connection, or nothing but a stream, which costs its client something.
     fn fail(&self, fault: Fault) {
         match fault {
             Fault::Connection(code) => self.close(code),
@@ -155,7 +156,7 @@ impl<S: Service> Connection<S> {
     }
 }
 
-/// Shakes hands.
+/// Performs the handshake.
 async fn shake(arrival: Arrival, terms: &Terms) -> Result<(quinn::Connection, endpoint::Counted), quinn::ConnectionError> {
     let Arrival { incoming, handshake, connection } = arrival;
     let Some(config) = terms.quic.clone() else { return Err(quinn::ConnectionError::LocallyClosed) };
@@ -242,7 +243,7 @@ fn goodbye_time(connection: &quinn::Connection) -> Duration {
     (connection.rtt() * GOODBYE_ROUND_TRIPS).clamp(GOODBYE_MIN, GOODBYE_MAX)
 }
 
-/// Opens our control stream. `None`: the client is gone, or lets us open none, which is its own loss.
+/// Opens our control stream. `None` means that the client is gone, or lets us open none, which is its own loss.
 async fn open_control(connection: &quinn::Connection, field_section_max: usize) -> Option<quinn::SendStream> {
     let mut control = connection.open_uni().await.ok()?;
     control.write_all(&control::opening(field_section_max)).await.ok()?;
@@ -255,10 +256,10 @@ struct Driver<S: Service> {
     shared: Rc<Connection<S>>,
     seat: Seat,
     requests: FuturesUnordered<Task>,
-    /// Streams in one direction that are listened to: at most [`UNIDIRECTIONAL_MAX`].
+    /// The streams in one direction that are listened to: at most [`UNIDIRECTIONAL_MAX`].
     controls: FuturesUnordered<Task>,
     opened: Rc<Opened>,
-    /// Ours: it stays open for as long as the connection.
+    /// Our control stream: it stays open for as long as the connection.
     control: Option<quinn::SendStream>,
     /// The id after the last request that was taken up.
     next_id: u64,
@@ -291,7 +292,7 @@ impl<S: Service> Driver<S> {
         }));
     }
 
-    /// Requests under way are answered; the client sends its next ones elsewhere (RFC 9114 §5.2).
+    /// Says goodbye: requests under way are answered, and the client sends its next ones elsewhere (RFC 9114 §5.2).
     async fn say_goodbye(&mut self) {
         let Some(control) = &mut self.control else { return };
         let goaway = control::goaway(self.next_id);

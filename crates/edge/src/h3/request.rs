@@ -15,7 +15,7 @@ use http_body::Body as _;
 
 use wire::{
     h3::{Code, Fault, Message, head_of_section},
-    head::{Reject, field_table},
+    head::{Parsed, Reject, field_table},
 };
 
 use super::{
@@ -27,7 +27,7 @@ use super::{
 use crate::{
     request::{
         content::{Incoming, RequestBody},
-        head::{announced_length, may_be_hit, owned_request},
+        head::{HALF_A_HEAD, announced_length, may_be_hit, owned_request},
         interim::counted,
         log_line::{KeptLogLine, LogLine},
         refusal::Refusal,
@@ -36,13 +36,13 @@ use crate::{
     service::{HitOf, Interim, Service},
 };
 
-/// What a head led to.
+/// Says what a head led to.
 enum Begun<N> {
-    /// It is answered.
+    /// The request is answered.
     Done,
     /// A stored page is on its way.
     Hit(Unfinished<N>),
-    /// Somebody has to be asked.
+    /// The service has to be asked.
     Call(Box<Call>),
     Refused(Reject),
 }
@@ -60,12 +60,12 @@ struct Call {
     request: Request<RequestBody>,
     /// The length of its content, if that is known.
     expected: Option<u64>,
-    /// The client waits for a 100 before it sends its content.
+    /// Whether the client waits for a 100 before it sends its content.
     expects: bool,
     started: Instant,
 }
 
-/// `None`: it took too long.
+/// Waits for `future`. `None` means that it took longer than `time`.
 async fn within<T>(time: Duration, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     // Nearly always it is there at once, and a timer would be for nothing.
@@ -75,7 +75,7 @@ async fn within<T>(time: Duration, future: impl Future<Output = T>) -> Option<T>
     tokio::time::timeout(time, future).await.ok()
 }
 
-/// Serves a request.
+/// Serves one request, on its stream.
 pub(super) async fn serve<S: Service>(shared: Rc<Connection<S>>, send: quinn::SendStream, receive: quinn::RecvStream) {
     let mut sending = Sending::new(send);
     let mut message = Message::new(Receiving::new(receive), Arc::clone(&shared.purse), shared.terms.limits.header_bytes);
@@ -101,7 +101,11 @@ pub(super) async fn serve<S: Service>(shared: Rc<Connection<S>>, send: quinn::Se
 }
 
 /// Reads the head, judges it, and answers it if that can be done at once.
-async fn take_up<S: Service>(shared: &Connection<S>, sending: &mut Sending, message: &mut Message<Receiving>) -> Result<Begun<S::Note>, Fault> {
+async fn take_up<S: Service>(
+    shared: &Connection<S>,
+    sending: &mut Sending,
+    message: &mut Message<Receiving>,
+) -> Result<Begun<S::Note>, Fault> {
     const TOO_SLOW: Reject = Reject { status: 408, reason: "the request's head did not come in time" };
     const TOO_LARGE: Reject = Reject { status: 431, reason: "the head is larger than allowed" };
     let limits = &shared.terms.limits;
@@ -133,8 +137,8 @@ async fn take_up<S: Service>(shared: &Connection<S>, sending: &mut Sending, mess
     begun
 }
 
-/// Whether it has to be known, before a request is answered, that it has content: because of what it is, or because its head says that there
-/// is none. A client that waits for a 100 is not waited for.
+/// Returns whether it has to be known, before a request is answered, that it has content: because of what it is, or because its head says that
+/// there is none. A client that waits for a 100 is not waited for.
 fn waits_for_content(head: &[u8]) -> bool {
     let says = |field: &[u8]| memchr::memmem::find(head, field).is_some();
     let is_read = head.starts_with(b"GET ") || head.starts_with(b"HEAD ");
@@ -161,8 +165,9 @@ impl<S: Service> Connection<S> {
         }
         let known_host = worker.known_host();
         let mut table = field_table();
-        let (head, fields) = match worker.read_whole_head(text, &mut table, &known_host, &self.terms) {
-            Ok(read) => read,
+        let (head, fields) = match worker.read_head(text, &mut table, &known_host, &self.terms) {
+            Ok(Parsed::Complete(head, fields)) => (head, fields),
+            Ok(Parsed::Partial) => return Ok(Begun::Refused(HALF_A_HEAD)),
             Err(reject) => return Ok(Begun::Refused(reject)),
         };
         let expected = announced_length(&head, &fields);
@@ -227,7 +232,7 @@ impl<S: Service> Connection<S> {
         self.worker.service.done(&line.exchange(self.peer, status, sending.content_taken(), started, complete), note);
     }
 
-    /// Says why. A refusal is an answer as good as any, and costs as much.
+    /// Tells the client why it is refused. A refusal is an answer as good as any, and costs as much.
     async fn refuse(&self, sending: &mut Sending, reject: Reject) {
         self.worker.service.refused(self.peer, reject.status, reject.reason);
         self.fail(Fault::Stream(Code::NoError));
@@ -241,13 +246,13 @@ impl<S: Service> Connection<S> {
         }
     }
 
-    /// Waits until the client has it: a connection that is left before loses what is on its way.
+    /// Waits until the client has the answer: a connection that is left before loses what is on its way.
     async fn delivered(&self, sending: &Sending) {
         let _ = tokio::time::timeout(self.terms.limits.write_timeout, sending.stopped()).await;
     }
 }
 
-/// Has the service answer, and sends what it says.
+/// Asks the service, and sends what it answers.
 async fn answer<S: Service>(shared: Rc<Connection<S>>, mut sending: Sending, message: Message<Receiving>, call: Call) {
     let Call { mut request, expected, expects, started } = call;
     let line = KeptLogLine::of(&request);
@@ -262,7 +267,7 @@ async fn answer<S: Service>(shared: Rc<Connection<S>>, mut sending: Sending, mes
     }
     let mut stopped = pin!(sending.stopped());
     let answered = {
-        let mut answer = pin!(shared.worker.service.call(shared.peer, request, started, Some(interims.door())));
+        let mut answer = pin!(shared.worker.service.call(shared.peer, request, started, Some(interims.interim())));
         poll_fn(|cx| {
             let answered = answer.as_mut().poll(cx);
             interims.put(&mut sending, cx);
@@ -298,7 +303,7 @@ async fn send<S: Service>(
     patience: Duration,
     mut stopped: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<(), Fault> {
-    /// The head promised more, or less: a reset tells the client that this is not the end.
+    /// The fault of content that is more or less than its head promised: a reset tells the client that this is not the end.
     const BROKEN: Fault = Fault::Stream(Code::InternalError);
     let (mut parts, mut body) = response.into_parts();
     let follows = complete_head(&mut parts, &body, method).ok_or(BROKEN)?;
@@ -326,11 +331,11 @@ async fn send<S: Service>(
     if promised.is_kept() { Ok(()) } else { Err(BROKEN) }
 }
 
-/// Interim responses on their way from the service to the stream. What is beyond the limit is left out: they are hints.
+/// Interim responses on their way from the service to the stream.
 #[derive(Debug, Default)]
 struct Interims {
     waiting: RefCell<Vec<(StatusCode, HeaderMap)>>,
-    /// They may be told from another task than the connection's.
+    /// Wakes the connection: interim responses may be told from another task.
     connection: RefCell<Option<Waker>>,
 }
 
@@ -342,8 +347,8 @@ impl Interims {
         }
     }
 
-    /// For the service.
-    fn door(self: &Rc<Self>) -> Interim {
+    /// Returns the function that the service is given.
+    fn interim(self: &Rc<Self>) -> Interim {
         let this = Rc::clone(self);
         counted(move |status, fields| {
             this.tell(status, fields);
@@ -351,7 +356,7 @@ impl Interims {
         })
     }
 
-    /// Puts those in line that wait, and has the connection woken for the next one.
+    /// Puts those in line that wait, and lets the connection be woken for the next one.
     fn put(&self, sending: &mut Sending, cx: &Context<'_>) {
         for (status, fields) in self.waiting.borrow_mut().drain(..) {
             sending.put_head(status, &fields);

@@ -33,25 +33,10 @@ impl<S: Service> Worker<S> {
         }
         parsed
     }
-
-    /// Reads a head that is known to be whole, because it was made of fields. See [`Worker::read_head`].
-    ///
-    /// # Errors
-    /// Fails with a refusal as [`parse`] does.
-    #[inline]
-    pub(crate) fn read_whole_head<'a>(
-        &self,
-        text: &'a [u8],
-        table: &'a mut FieldTable<'a>,
-        known_host: &'a str,
-        terms: &Terms,
-    ) -> Result<(Head<'a>, RequestFields<'a>), Reject> {
-        match self.read_head(text, table, known_host, terms)? {
-            Parsed::Complete(head, fields) => Ok((head, fields)),
-            Parsed::Partial => Err(Reject { status: 400, reason: "malformed head" }),
-        }
-    }
 }
+
+/// The refusal of a head that ends too early although all of it is there: it was made of fields.
+pub(crate) const HALF_A_HEAD: Reject = Reject { status: 400, reason: "malformed head" };
 
 /// Returns whether a stored response may be the answer: to GET and HEAD without content that ask for nothing but the response.
 pub(crate) fn may_be_hit(head: &Head<'_>, fields: &RequestFields<'_>) -> bool {

@@ -102,6 +102,18 @@ async fn a_request_is_what_it_would_be_in_http_1() {
     assert_eq!(field("via"), "3 seawall");
 }
 
+/// RFC 9110 §15.5.6: a refusal says the same over every version of HTTP, and a 405 names the methods that are allowed.
+#[tokio::test]
+async fn a_refusal_is_what_it_would_be_in_http_1() {
+    let authority = Authority::new();
+    let (_origin, site) = site(&authority, "");
+    let (mut send, _connection) = client(&authority, &site).await;
+    let tunnel = Request::builder().method("CONNECT").uri(format!("{HOST}:443")).body(()).expect("a request");
+    let (response, content) = answer(&mut send, tunnel, "").await;
+    assert_eq!((response.status().as_u16(), content.as_str()), (405, "405 Method Not Allowed: this is not a tunnel\n"));
+    assert_eq!(response.headers()["allow"], "GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS");
+}
+
 /// RFC 9000 §4: larger than any window, in both directions and several at once, from the origin and from what is stored.
 #[tokio::test]
 async fn contents_pass_whole() {
