@@ -23,16 +23,16 @@ use crate::{
     service::{Peer, Service},
     stream::Stream,
     tls::{self, HandshakeError, Protocol},
-    worker::{Front, Shared, Worker},
+    worker::{Config, Terms, Worker},
 };
 
-/// After `EMFILE` or the like: how long to let connections end before the next try.
+/// How long to wait after `EMFILE` or the like, so that connections can end before the next try.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Sent to a connection beyond the limits.
+/// The answer to a connection beyond the limits.
 const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
 
-/// Who is connected, over all workers. The map holds an entry for each address with an open connection, at most one per connection.
+/// Counts who is connected, over all workers. The map holds an entry for each address with an open connection, at most one per connection.
 #[derive(Debug, Default)]
 pub struct Gauges {
     open: AtomicUsize,
@@ -41,13 +41,13 @@ pub struct Gauges {
 }
 
 impl Gauges {
-    /// Open connections.
+    /// Returns how many connections are open.
     #[must_use]
     pub fn open(&self) -> usize {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// Connections turned away at a limit since start.
+    /// Returns how many connections were turned away at a limit since the start.
     #[must_use]
     pub fn refused(&self) -> usize {
         self.refused.load(Ordering::Relaxed)
@@ -66,14 +66,14 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    pub(crate) fn take(shared: &Shared, address: Option<IpAddr>) -> Option<Self> {
-        let gauges = &shared.gauges;
-        let limits = &shared.limits;
+    pub(crate) fn take(config: &Config, address: Option<IpAddr>) -> Option<Self> {
+        let gauges = &config.gauges;
+        let limits = &config.limits;
         if gauges.open.fetch_add(1, Ordering::Relaxed) >= limits.connections {
             gauges.open.fetch_sub(1, Ordering::Relaxed);
             return None;
         }
-        let counted = address.filter(|address| !shared.is_exempt(*address)).map(network);
+        let counted = address.filter(|address| !config.is_exempt(*address)).map(network);
         if let Some(address) = counted {
             let mut by_address = gauges.by_address.lock().unwrap_or_else(PoisonError::into_inner);
             let count = by_address.entry(address).or_default();
@@ -103,7 +103,7 @@ impl Drop for Share {
     }
 }
 
-/// What counts as one address: a whole /64 for IPv6, since one host has that many.
+/// Returns what counts as one address: a whole /64 for IPv6, since one host has that many.
 fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
@@ -180,11 +180,11 @@ impl Acceptor {
 /// A connection that nothing has been read from.
 enum Accepted {
     Plain(Stream),
-    /// Hands are to be shaken first.
+    /// A TCP connection whose TLS handshake is still to come.
     Tls(TcpStream),
 }
 
-/// A connection that broke before it was accepted needs no pause; a lack of descriptors does.
+/// Waits where an error calls for it: a lack of descriptors does, a connection that broke before it was accepted does not.
 async fn pause(error: &io::Error) {
     if !matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::Interrupted) {
         tracing::warn!(%error, "cannot accept a connection; trying again");
@@ -193,9 +193,9 @@ async fn pause(error: &io::Error) {
 }
 
 fn spawn<S: Service>(worker: &Rc<Worker<S>>, accepted: Accepted, peer: Peer) {
-    let front = worker.front();
-    let Some(share) = Share::take(&front, peer.address.map(|address| address.ip())) else {
-        front.gauges.count_refused();
+    let terms = worker.terms();
+    let Some(share) = Share::take(&terms, peer.address.map(|address| address.ip())) else {
+        terms.gauges.count_refused();
         worker.service.refused(peer, 503, "too many connections");
         // Whoever has no session yet could not read it.
         if let Accepted::Plain(mut stream) = accepted {
@@ -207,19 +207,27 @@ fn spawn<S: Service>(worker: &Rc<Worker<S>>, accepted: Accepted, peer: Peer) {
     let watch = Arc::clone(seat.watch());
     let worker = Rc::clone(worker);
     let task = match accepted {
-        Accepted::Plain(stream) => tokio::task::spawn_local(h1::serve(worker, front, stream, peer, seat, share)),
-        Accepted::Tls(stream) => tokio::task::spawn_local(encrypted(worker, front, stream, peer, seat, share)),
+        // Chained, and not awaited in a future around it: that would keep the arguments beside what they have become.
+        Accepted::Plain(stream) => tokio::task::spawn_local(h1::serve(worker, terms, stream, peer, seat, share).then(go_on)),
+        Accepted::Tls(stream) => tokio::task::spawn_local(encrypted(worker, terms, stream, peer, seat, share)),
     };
     watch.belongs_to(task.abort_handle());
 }
 
+/// Serves a connection of HTTP/2 that was taken for one of HTTP/1, as nothing was agreed on (RFC 9113 §3.3).
+async fn go_on<S: Service>(begun: Option<h1::BeginsHttp2<S>>) {
+    let Some(h1::BeginsHttp2 { worker, terms, stream, peer, seat, share, read }) = begun else { return };
+    Box::pin(h2::serve(worker, terms, stream, peer, seat, share, read)).await;
+}
+
 /// Shakes hands, and serves in the protocol that was agreed on.
-async fn encrypted<S: Service>(worker: Rc<Worker<S>>, front: Rc<Front>, stream: TcpStream, peer: Peer, seat: Seat, share: Share) {
-    let Some(tls) = front.tls.clone() else { return };
-    seat.until(Phase::Head, front.allowances.header);
+async fn encrypted<S: Service>(worker: Rc<Worker<S>>, terms: Rc<Terms>, stream: TcpStream, peer: Peer, seat: Seat, share: Share) {
+    let Some(tls) = terms.tls.clone() else { return };
+    seat.until(Phase::Head, terms.allowances.header);
     match Box::pin(tls::shake(stream, &tls, &worker.turnstile)).await {
-        Ok((session, Protocol::Http1)) => h1::serve(worker, front, Stream::tls(session), peer, seat, share).await,
-        Ok((session, Protocol::Http2)) => h2::serve(worker, front, Stream::tls(session), peer, seat, share, Vec::new()).await,
+        // Over TLS it was agreed on that this is not HTTP/2.
+        Ok((session, Protocol::Http1)) => drop(h1::serve(worker, terms, Stream::tls(session), peer, seat, share).await),
+        Ok((session, Protocol::Http2)) => h2::serve(worker, terms, Stream::tls(session), peer, seat, share, Vec::new()).await,
         Ok((_, Protocol::Challenge)) => tracing::debug!(peer = ?peer.address, "a certificate authority has looked at its challenge"),
         Err(error @ HandshakeError::Gone(_)) => tracing::debug!(peer = ?peer.address, %error, "no handshake"),
         Err(error) => {
@@ -243,19 +251,19 @@ mod tests {
 
     #[test]
     fn shares_are_given_back() {
-        let mut shared = Shared::default();
-        shared.limits.connections = 3;
-        shared.limits.connections_per_address = 2;
+        let mut config = Config::default();
+        config.limits.connections = 3;
+        config.limits.connections_per_address = 2;
         let address = "192.0.2.1".parse().ok();
-        let first = Share::take(&shared, address);
-        let second = Share::take(&shared, address);
+        let first = Share::take(&config, address);
+        let second = Share::take(&config, address);
         assert!(first.is_some() && second.is_some());
-        assert!(Share::take(&shared, address).is_none(), "a third from one address");
-        let loopback = Share::take(&shared, "127.0.0.1".parse().ok());
+        assert!(Share::take(&config, address).is_none(), "a third from one address");
+        let loopback = Share::take(&config, "127.0.0.1".parse().ok());
         assert!(loopback.is_some());
-        assert!(Share::take(&shared, "127.0.0.1".parse().ok()).is_none(), "a fourth in all");
+        assert!(Share::take(&config, "127.0.0.1".parse().ok()).is_none(), "a fourth in all");
         drop((first, second, loopback));
-        assert_eq!(shared.gauges.open(), 0);
-        assert!(shared.gauges.by_address.lock().expect("not poisoned").is_empty());
+        assert_eq!(config.gauges.open(), 0);
+        assert!(config.gauges.by_address.lock().expect("not poisoned").is_empty());
     }
 }

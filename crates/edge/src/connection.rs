@@ -18,7 +18,7 @@ use tokio::{
     task::AbortHandle,
 };
 
-/// What a connection is waiting for.
+/// Says what a connection is waiting for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Phase {
@@ -52,7 +52,7 @@ pub(crate) struct Watch {
     /// The table's time: milliseconds at the last sweep.
     now: Arc<AtomicU64>,
     phase: AtomicU8,
-    /// On the same scale; `u64::MAX`: none.
+    /// The deadline on the same scale; `u64::MAX` is none.
     deadline: AtomicU64,
     task: OnceLock<AbortHandle>,
 }
@@ -74,13 +74,13 @@ impl Watch {
         self.deadline.store(u64::MAX, Relaxed);
     }
 
-    /// Who is to be aborted when time is up.
+    /// Says which task is to be aborted when time is up.
     pub(crate) fn belongs_to(&self, task: AbortHandle) {
         let _ = self.task.set(task);
     }
 }
 
-/// How long a phase may last: a limit, and one sweep more, because the table's time may be that old. Milliseconds.
+/// How long a phase may last, in milliseconds: a limit, and one sweep more, because the table's time may be that old.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Allowance(u64);
 
@@ -155,7 +155,7 @@ impl Table {
         speechless
     }
 
-    /// From now on no connection is kept alive.
+    /// Ends keeping connections alive, and tells those who wait for that.
     pub(crate) fn drain(&self) {
         self.draining.set(true);
         self.drained.notify_waiters();
@@ -180,12 +180,12 @@ impl Seat {
         &self.watch
     }
 
-    /// See [`Watch::until`].
+    /// Enters a phase: see [`Watch::until`].
     pub(crate) fn until(&self, phase: Phase, limit: Allowance) {
         self.watch.until(phase, limit);
     }
 
-    /// See [`Watch::in_service`].
+    /// Enters the phase in which others keep the time: see [`Watch::in_service`].
     pub(crate) fn in_service(&self) {
         self.watch.in_service();
     }

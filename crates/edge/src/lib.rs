@@ -1,7 +1,7 @@
-//! Bytes to one request and back: listeners, connections, TLS, HTTP/1.1, 2 and 3.
+//! Connections of clients: listeners, TLS, QUIC, and HTTP/1.1, 2 and 3 as they are spoken over them.
 //!
-//! Absent from this room: sites, caching, routing. A [`Service`] answers; this room only speaks the protocol, keeps the limits and lets
-//! nothing ambiguous through. Two ways lead to the service: [`Service::hit`], called without leaving the read that brought the request, and
+//! Absent from this room: sites, caching, routing, and the meaning of bytes, which is the room `wire`'s. A [`Service`] answers; this room only
+//! speaks the protocol, keeps the limits and lets nothing ambiguous through. Two ways lead to the service: [`Service::hit`], called without leaving the read that brought the request, and
 //! [`Service::call`] for everything that has to wait.
 
 mod accept;
@@ -9,12 +9,9 @@ mod connection;
 mod h1;
 mod h2;
 mod h3;
-mod head;
-mod hpack;
-mod inspect;
 mod limits;
-mod line;
 mod listen;
+mod request;
 mod send_file;
 mod service;
 mod stream;
@@ -22,15 +19,10 @@ pub mod tls;
 mod worker;
 
 pub use accept::Gauges;
-pub use h2::{InspectedEvent, InspectedHttp2};
-pub use h3::{
-    endpoint::Quic,
-    inspect::{InspectedStream, inspect_section, write_section},
-};
-pub use hpack::InspectedHpack;
-pub use inspect::{Inspected, InspectedContent, InspectedHead, inspect};
+pub use h3::endpoint::Quic;
 pub use limits::Limits;
 pub use listen::{BindError, Listener, PassedSocket, Socket, bind};
+pub use request::content::{RequestBody, RequestBodyError};
 pub use send_file::FileRegion;
-pub use service::{Again, Exchange, Hit, HitOf, Interim, Peer, RequestBody, RequestBodyError, Service};
-pub use worker::{Listeners, Shared, Worker};
+pub use service::{Again, Exchange, Hit, HitOf, Interim, Peer, Service};
+pub use worker::{Config, Listeners, Worker};

@@ -1,11 +1,10 @@
-//! Every bound of the front, with its worst case.
+//! The bounds that clients are held to, with their worst case.
 
 use std::time::Duration;
 
-use crate::connection::Allowance;
+use wire::HeadLimits;
 
-/// The most fields a head may have, whatever is configured: the parser's table is on the stack (32 bytes a field).
-pub(crate) const FIELDS_CEILING: usize = 256;
+use crate::connection::Allowance;
 
 /// What a client may ask of us, in bytes, numbers and time.
 ///
@@ -13,21 +12,21 @@ pub(crate) const FIELDS_CEILING: usize = 256;
 /// of 64 KiB for each worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections of all workers together; one more is answered 503 and closed.
+    /// The most connections of all workers together; one more is answered 503 and closed.
     pub connections: usize,
-    /// Connections from one address (IPv6: one /64); loopback and trusted proxies are exempt.
+    /// The most connections from one address (IPv6: one /64); loopback and trusted proxies are exempt.
     pub connections_per_address: usize,
-    /// A request head: request line and fields. More is 431.
+    /// The largest request head: request line and fields. More is 431.
     pub header_bytes: usize,
-    /// Field lines in a request. More is 431. At most 256.
+    /// The most field lines in a request. More is 431. At most 256.
     pub header_fields: usize,
-    /// The request-target. More is 414.
+    /// The longest request-target. More is 414.
     pub target_bytes: usize,
-    /// The content of a request. More is 413.
+    /// The largest content of a request. More is 413.
     pub body_bytes: u64,
-    /// From the first byte of a head to its end; then 408.
+    /// How long a head may take from its first byte to its end; then 408.
     pub header_timeout: Duration,
-    /// Between two pieces of a request's content; then 408.
+    /// How long a client may pause between two pieces of a request's content; then 408.
     pub body_timeout: Duration,
     /// How long a client may take nothing of a response; then the connection is closed.
     pub write_timeout: Duration,
@@ -37,13 +36,14 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
+        let HeadLimits { header_bytes, header_fields, target_bytes, body_bytes } = HeadLimits::default();
         Self {
             connections: 20_000,
             connections_per_address: 256,
-            header_bytes: 32 * 1024,
-            header_fields: 100,
-            target_bytes: 8 * 1024,
-            body_bytes: 1 << 30,
+            header_bytes,
+            header_fields,
+            target_bytes,
+            body_bytes,
             header_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(30),
             write_timeout: Duration::from_secs(30),
@@ -68,12 +68,23 @@ const LINGER: Duration = Duration::from_secs(2);
 pub(crate) const TUNNEL_IDLE: Duration = Duration::from_hours(1);
 
 impl Limits {
-    /// Often enough that the shortest timeout is kept to within a quarter.
+    /// Returns how often to look at deadlines: often enough that the shortest timeout is kept to within a quarter.
     pub(crate) fn sweep_interval(&self) -> Duration {
         let shortest = self.header_timeout.min(self.write_timeout).min(self.idle_timeout);
         (shortest / 4).clamp(Duration::from_millis(10), Duration::from_millis(500))
     }
 
+    /// Returns the limits of a request head.
+    pub(crate) const fn head(&self) -> HeadLimits {
+        HeadLimits {
+            header_bytes: self.header_bytes,
+            header_fields: self.header_fields,
+            target_bytes: self.target_bytes,
+            body_bytes: self.body_bytes,
+        }
+    }
+
+    /// Returns the limits in time as the sweep counts them.
     pub(crate) fn allowances(&self) -> Allowances {
         let allow = |limit| Allowance::new(limit, self.sweep_interval());
         Allowances {

@@ -14,16 +14,16 @@ use crate::h3::endpoint::{self, Quic};
 /// How many connections may wait to be accepted on each listener.
 const BACKLOG: i32 = 4096;
 
-/// Where to listen.
+/// A place to listen at.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Socket {
     /// An address and port; port 0 lets the system choose.
     Tcp(SocketAddr),
-    /// The same, and TLS spoken there.
+    /// An address and port where TLS is spoken; port 0 lets the system choose.
     Tls(SocketAddr),
-    /// The same over UDP, where HTTP/3 is spoken.
+    /// A UDP address and port where HTTP/3 is spoken; port 0 lets the system choose.
     Quic(SocketAddr),
-    /// A path.
+    /// The path of a Unix socket.
     Unix(PathBuf),
 }
 
@@ -40,29 +40,29 @@ impl fmt::Display for Socket {
 /// A bound socket that has not been given to a runtime yet.
 #[derive(Debug)]
 pub enum Listener {
-    /// TCP.
+    /// A socket of TCP, for plain HTTP.
     Tcp(TcpListener),
-    /// TCP, for TLS.
+    /// A socket of TCP, for TLS.
     Tls(TcpListener),
-    /// UDP, for QUIC.
+    /// A socket of UDP, for QUIC.
     Quic(Quic),
-    /// Unix.
+    /// A Unix socket.
     Unix(UnixListener),
 }
 
-/// A socket could not be listened on.
+/// The error of a socket that cannot be listened on.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {socket}: {}", hint(source))]
 pub struct BindError {
-    /// Where.
+    /// The place.
     pub socket: Socket,
-    /// Why.
+    /// What the system said.
     #[source]
     pub source: io::Error,
 }
 
 impl BindError {
-    /// Whether the machine has no addresses of this family at all: its IPv6 is off.
+    /// Returns whether the machine has no addresses of this family at all: its IPv6 is off.
     #[must_use]
     pub fn lacks_family(&self) -> bool {
         let no_family = self.source.raw_os_error() == Some(rustix::io::Errno::AFNOSUPPORT.raw_os_error());
@@ -87,7 +87,7 @@ fn hint(error: &io::Error) -> String {
 }
 
 impl Listener {
-    /// Where it listens: with the port the system chose.
+    /// Returns where it listens, with the port that the system chose.
     #[must_use]
     pub fn socket(&self) -> Option<Socket> {
         match self {
@@ -105,7 +105,7 @@ impl Listener {
 /// silent partner that gets half of the connections. A Unix socket is bound once and cloned; a stale one left by a killed server is removed.
 ///
 /// # Errors
-/// When the address is taken, not ours, or not permitted.
+/// Fails when the address is taken, not ours, or not permitted.
 pub fn bind(socket: &Socket, workers: usize) -> Result<Vec<Listener>, BindError> {
     let listeners = match socket {
         Socket::Tcp(address) => bind_tcp(*address, workers, Listener::Tcp),
@@ -119,16 +119,16 @@ pub fn bind(socket: &Socket, workers: usize) -> Result<Vec<Listener>, BindError>
 /// A socket that another process has bound and keeps open, such as systemd over a restart.
 #[derive(Debug)]
 pub enum PassedSocket {
-    /// TCP, with or without TLS.
+    /// A socket of TCP, with or without TLS.
     Tcp(TcpListener),
-    /// UDP, for QUIC.
+    /// A socket of UDP, for QUIC.
     Udp(UdpSocket),
-    /// Unix.
+    /// A Unix socket.
     Unix(UnixListener),
 }
 
 impl PassedSocket {
-    /// Names the place where it is bound, as somebody would write it. None: it has no name.
+    /// Names the place where it is bound, as somebody would write it. `None` means that it has no name.
     #[must_use]
     pub fn place(&self) -> Option<String> {
         match self {
@@ -165,7 +165,7 @@ impl PassedSocket {
     /// Shares it among so many workers, as `socket`: the queue of connections that wait is one, and stays with whoever keeps the socket.
     ///
     /// # Errors
-    /// When the system refuses to duplicate it, or it is no socket for this.
+    /// Fails when the system refuses to duplicate it, or it is no socket for this.
     pub fn share(self, socket: &Socket, workers: usize) -> Result<Vec<Listener>, BindError> {
         let listeners = match (self, socket) {
             (Self::Tcp(listener), Socket::Tcp(_)) => share_tcp(&listener, workers, Listener::Tcp),
@@ -233,7 +233,7 @@ fn bind_unix(path: &PathBuf, workers: usize) -> io::Result<Vec<Listener>> {
     share_unix(first, workers)
 }
 
-/// A socket file that nobody answers on.
+/// Returns whether a socket's file is there and nobody answers on it.
 fn is_stale(path: &PathBuf) -> bool {
     use std::os::unix::fs::FileTypeExt;
     std::fs::metadata(path).is_ok_and(|meta| meta.file_type().is_socket())

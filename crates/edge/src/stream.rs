@@ -18,7 +18,7 @@ use crate::tls::Session;
 #[derive(Debug)]
 pub(crate) struct Stream {
     io: Io,
-    /// Part of a head has come. A connection that is given up in this state is told why: dropping it is all that the sweep can do.
+    /// Whether part of a head has come. A connection that is given up in this state is told why: dropping it is all that the sweep can do.
     pub(crate) head_begun: bool,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Stream {
 enum Io {
     Tcp(TcpStream),
     Unix(UnixStream),
-    /// In a box: a session is a kilobyte, and most streams of a moment may be plain ones.
+    /// A session of TLS. It is in a box: a session is a kilobyte, and most streams of a moment may be plain ones.
     Tls(Box<Session>),
 }
 
@@ -53,7 +53,7 @@ impl Stream {
         Self { io: Io::Tls(Box::new(session)), head_begun: false }
     }
 
-    /// Reads what is there. Goes through tokio's `AsyncRead`, which knows that a short read has emptied the socket and so saves the
+    /// Reads what is there. It goes through tokio's `AsyncRead`, which knows that a short read has emptied the socket and so saves the
     /// second `read` that would only say so.
     pub(crate) fn poll_read(&mut self, cx: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
         let mut buf = ReadBuf::new(buf);
@@ -76,7 +76,7 @@ impl Stream {
         }
     }
 
-    /// As [`Stream::poll_write`], but TLS keeps it for [`Stream::poll_flush`] while there is room, so that many pieces leave at once.
+    /// Writes as [`Stream::poll_write`] does, but TLS keeps it for [`Stream::poll_flush`] while there is room, so that many pieces leave at once.
     pub(crate) fn poll_keep(&mut self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         match &mut self.io {
             Io::Tls(session) => session.poll_keep(cx, slices),
@@ -84,7 +84,7 @@ impl Stream {
         }
     }
 
-    /// Writes some of `slices` if that needs no waiting; `WouldBlock` if it does. For an answer inside the read that brought its request: a
+    /// Writes some of `slices` if that needs no waiting; `WouldBlock` if it does. It is for an answer inside the read that brought its request: a
     /// socket that has just been read from can nearly always take one, and nobody has to be woken if it cannot.
     pub(crate) fn try_write(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
         match (&mut self.io, only(slices)) {
@@ -96,7 +96,7 @@ impl Stream {
         }
     }
 
-    /// Whether everything that was written is with the kernel.
+    /// Returns whether everything that was written is with the kernel.
     pub(crate) fn is_flushed(&self) -> bool {
         match &self.io {
             Io::Tcp(_) | Io::Unix(_) => true,
@@ -112,7 +112,7 @@ impl Stream {
         }
     }
 
-    /// The socket, where bytes may go to it past us: it is TCP, and nothing lies between.
+    /// Returns the socket, where bytes may go to it past us: it is TCP, and nothing lies between.
     pub(crate) const fn as_plain_tcp(&self) -> Option<&TcpStream> {
         if let Io::Tcp(stream) = &self.io { Some(stream) } else { None }
     }
@@ -126,7 +126,7 @@ impl Stream {
         }
     }
 
-    /// Writes what fits now, for a last word to a client that is being given up. Past tokio, which takes a socket that it has not heard of
+    /// Writes what fits now, for a last word to a client that is being given up. It goes past tokio, which takes a socket that it has not heard of
     /// for one that cannot be written to: the newly accepted ones above all.
     pub(crate) fn write_now(&mut self, bytes: &[u8]) {
         let _ = match &mut self.io {
@@ -154,7 +154,7 @@ impl Stream {
     }
 }
 
-/// The slice with something in it, if there is one alone: sending it costs the kernel 600 instructions less than a vector of it.
+/// Returns the slice with something in it, if there is one alone: sending it costs the kernel 600 instructions less than a vector of it.
 fn only<'a>(slices: &'a [IoSlice<'_>]) -> Option<&'a [u8]> {
     let mut full = slices.iter().filter(|slice| !slice.is_empty());
     full.next().filter(|_| full.next().is_none()).map(|slice| &**slice)

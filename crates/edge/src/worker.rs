@@ -1,4 +1,4 @@
-//! One thread's share of the front.
+//! A worker: one thread with its listeners, its connections and the buffers that they share.
 
 use std::{
     cell::RefCell,
@@ -14,64 +14,68 @@ use ipnet::IpNet;
 use semantics::Scheme;
 use tokio::{sync::watch, task::JoinSet};
 use tokio_util::sync::CancellationToken;
+use wire::HeadLimits;
 
 use crate::{
     Listener,
     accept::{self, Acceptor, Gauges},
     connection::Table,
-    h1::recall::Recall,
     h3::{self, endpoint::Quic},
     limits::{Allowances, Limits},
+    request::recall::Recall,
     service::{Peer, Service},
     tls::{Tls, Turnstile},
 };
 
-/// One read takes at most this much; one such buffer per worker, not per connection.
+/// How many bytes one read takes at most. There is one such buffer per worker, not per connection.
 const READ_BUFFER: usize = 64 * 1024;
 
-/// What the workers have in common.
+/// What all workers are configured with.
 #[derive(Debug, Clone, Default)]
-pub struct Shared {
-    /// The bounds.
+pub struct Config {
+    /// What a client may ask of us.
     pub limits: Limits,
-    /// Who is connected.
+    /// The counts of who is connected.
     pub gauges: Arc<Gauges>,
-    /// Networks whose connections are not counted by address, beside loopback.
+    /// The networks whose connections are not counted by address, beside loopback.
     pub trusted_proxies: Vec<IpNet>,
-    /// For listeners that speak it.
+    /// The configuration of TLS, for listeners that speak it.
     pub tls: Option<Tls>,
     /// Whether HTTP/2 is spoken without TLS to clients that begin with it (RFC 9113 §3.3).
     pub h2c: bool,
 }
 
-impl Shared {
+impl Config {
     pub(crate) fn is_exempt(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         address.is_loopback() || self.trusted_proxies.iter().any(|net| net.contains(&address))
     }
 }
 
-/// What a connection is held to: as configured when it was accepted.
+/// The terms that a connection is held to: the configuration as it was when the connection was accepted, and what follows from it.
 #[derive(Debug)]
-pub(crate) struct Front {
-    shared: Shared,
+pub(crate) struct Terms {
+    config: Config,
+    /// The part of `limits` that a request head is held to.
+    pub(crate) head_limits: HeadLimits,
     pub(crate) allowances: Allowances,
-    /// How QUIC is spoken.
+    /// The configuration of QUIC, where TLS is spoken at all.
     pub(crate) quic: Option<Arc<quinn::ServerConfig>>,
 }
 
-impl Front {
-    pub(crate) fn new(shared: Shared) -> Rc<Self> {
-        let allowances = shared.limits.allowances();
-        let quic = h3::config(&shared);
-        Rc::new(Self { shared, allowances, quic })
+impl Terms {
+    pub(crate) fn new(config: Config) -> Rc<Self> {
+        let allowances = config.limits.allowances();
+        let quic = h3::quic_config(&config);
+        let head_limits = config.limits.head();
+        Rc::new(Self { config, head_limits, allowances, quic })
     }
 }
 
-impl Deref for Front {
-    type Target = Shared;
-    fn deref(&self) -> &Shared {
-        &self.shared
+impl Deref for Terms {
+    type Target = Config;
+    fn deref(&self) -> &Config {
+        &self.config
     }
 }
 
@@ -86,7 +90,7 @@ impl Listeners {
     /// Gives listeners to the runtime that this is called in. It is a step of its own, so that a start can fail by it.
     ///
     /// # Errors
-    /// When the system does not let the runtime wait for one of them.
+    /// Fails when the system does not let the runtime wait for one of them.
     pub fn open(listeners: Vec<Listener>) -> io::Result<Self> {
         let (mut streams, mut quic) = (Vec::with_capacity(listeners.len()), Vec::new());
         for listener in listeners {
@@ -105,26 +109,26 @@ impl Listeners {
 #[derive(Debug)]
 pub struct Worker<S: Service> {
     pub(crate) service: S,
-    front: RefCell<Rc<Front>>,
+    terms: RefCell<Rc<Terms>>,
     pub(crate) table: Rc<Table>,
-    /// Where reads land. Borrowed between two awaits only, so one is enough for all connections, and an idle one holds none.
+    /// The buffer that reads land in. It is borrowed between two awaits only, so one is enough for all connections, and an idle one holds none.
     pub(crate) read_buffer: RefCell<Box<[u8]>>,
-    /// Where heads are written.
+    /// The buffer that heads of responses are written to.
     pub(crate) head_buffer: RefCell<Vec<u8>>,
     known_host: RefCell<Rc<str>>,
     pub(crate) turnstile: Turnstile,
-    /// Heads that come again and again.
+    /// The heads that come again and again.
     pub(crate) recall: RefCell<Recall<S::Known>>,
 }
 
 impl<S: Service> Worker<S> {
-    /// A worker that has not begun.
-    pub fn new(service: S, shared: Shared) -> Rc<Self> {
-        let front = Front::new(shared);
+    /// Makes a worker that has not begun.
+    pub fn new(service: S, config: Config) -> Rc<Self> {
+        let terms = Terms::new(config);
         Rc::new(Self {
             service,
-            recall: RefCell::new(Recall::new(&front)),
-            front: RefCell::new(front),
+            recall: RefCell::new(Recall::new(&terms)),
+            terms: RefCell::new(terms),
             table: Table::new(),
             read_buffer: RefCell::new(vec![0; READ_BUFFER].into_boxed_slice()),
             head_buffer: RefCell::new(Vec::with_capacity(4096)),
@@ -145,7 +149,7 @@ impl<S: Service> Worker<S> {
         for quic in listeners.quic {
             doors.spawn_local(h3::accept(Rc::clone(&self), quic, stop_accepting.clone()));
         }
-        let mut sweep = tokio::time::interval(self.front().limits.sweep_interval());
+        let mut sweep = tokio::time::interval(self.terms().limits.sweep_interval());
         sweep.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let grace = loop {
             tokio::select! {
@@ -170,26 +174,27 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// Gives up whoever is too slow; who never came to a request is counted here, as nobody else is left to do it.
+    /// Gives up connections that are too slow, and counts those that never came to a request: nobody else is left to do it.
     fn sweep(&self) {
         for _ in 0..self.table.sweep(Instant::now()) {
             self.service.refused(Peer { address: None, scheme: Scheme::Http }, 0, "no whole head in time");
         }
     }
 
-    /// What connections accepted from now on are held to.
-    pub fn reconfigure(&self, shared: Shared) {
-        let front = Front::new(shared);
+    /// Replaces the configuration, for connections that are accepted after this call.
+    pub fn reconfigure(&self, config: Config) {
+        let terms = Terms::new(config);
         // What passed under the old limits need not pass under the new ones.
-        *self.recall.borrow_mut() = Recall::new(&front);
-        *self.front.borrow_mut() = front;
+        *self.recall.borrow_mut() = Recall::new(&terms);
+        *self.terms.borrow_mut() = terms;
     }
 
-    pub(crate) fn front(&self) -> Rc<Front> {
-        Rc::clone(&self.front.borrow())
+    /// Returns the terms for connections that are accepted now.
+    pub(crate) fn terms(&self) -> Rc<Terms> {
+        Rc::clone(&self.terms.borrow())
     }
 
-    /// The last `Host` that was found valid: nearly always the next one too.
+    /// Returns the last `Host` that was found valid: nearly always it is the next one, too.
     pub(crate) fn known_host(&self) -> Rc<str> {
         Rc::clone(&self.known_host.borrow())
     }
@@ -198,12 +203,12 @@ impl<S: Service> Worker<S> {
         *self.known_host.borrow_mut() = Rc::from(host);
     }
 
-    /// The service.
+    /// Returns the service.
     pub const fn service(&self) -> &S {
         &self.service
     }
 
-    /// Connections of this worker.
+    /// Returns how many connections this worker has.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.table.len()
@@ -264,7 +269,7 @@ mod tests {
             let (stop, stopped) = watch::channel(None);
             stop.send(Some(Duration::ZERO)).expect("it listens");
             let listeners = Listeners::open(listeners).expect("open");
-            let running = Worker::new(Nobody, Shared::default()).run(listeners, stopped);
+            let running = Worker::new(Nobody, Config::default()).run(listeners, stopped);
             tokio::time::timeout(Duration::from_secs(30), running).await.expect("it ends");
         });
     }

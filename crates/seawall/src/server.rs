@@ -408,7 +408,7 @@ async fn work(
     let mut refilling = std::pin::pin!(async move { if is_first { refilling.refill().await } else { std::future::pending().await } });
     let service = SiteService::new(pipeline, Arc::clone(&state), log);
     service.tell_of(alt_svc(&plan.settings, &state.listening));
-    let worker = Worker::new(service, front(&plan, &state));
+    let worker = Worker::new(service, edge_config(&plan, &state));
     let listeners = match Listeners::open(listeners) {
         Ok(listeners) => listeners,
         Err(error) => return drop(ready.send(Err(anyhow::Error::new(error).context("a worker cannot wait for connections")))),
@@ -431,7 +431,7 @@ async fn work(
                 Ok(router) => {
                     worker.service().pipeline().reconfigure(router, plan.settings.server.trusted_proxies.clone());
                     worker.service().tell_of(alt_svc(&plan.settings, &state.listening));
-                    worker.reconfigure(front(&plan, &state));
+                    worker.reconfigure(edge_config(&plan, &state));
                 }
                 Err(error) => tracing::error!("a worker keeps its old configuration: {error:#}"),
             },
@@ -452,8 +452,8 @@ fn warn(settings: &Settings) {
     }
 }
 
-fn front(plan: &Plan, state: &State) -> edge::Shared {
-    edge::Shared {
+fn edge_config(plan: &Plan, state: &State) -> edge::Config {
+    edge::Config {
         limits: plan.settings.limits.clone(),
         gauges: Arc::clone(&state.gauges),
         trusted_proxies: plan.settings.server.trusted_proxies.clone(),

@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use edge::{Inspected, InspectedEvent, InspectedHpack, InspectedHttp2, Limits, inspect};
-use http::HeaderMap;
+use wire::{HeadLimits, head::Parsed, hpack::Decoder};
 
-use crate::input::Reader;
+use crate::{
+    hpack::decoded,
+    http2_connection::{Asked, Connection},
+    input::Reader,
+    request_head::judged,
+};
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
@@ -38,14 +42,14 @@ pub fn h2_frames(data: &[u8]) {
 }
 
 struct Conversation {
-    connection: InspectedHttp2,
-    events: Vec<InspectedEvent>,
+    connection: Connection,
+    events: Vec<Asked>,
     /// Requests that are being answered piece by piece.
     open: Vec<u32>,
     allowed: i64,
     fed: Frames,
     sent: Frames,
-    client: InspectedHpack,
+    client: Decoder,
     /// Streams that the client began, and whether we have ended them.
     streams: BTreeMap<u32, bool>,
     block: Option<(u32, bool, Vec<u8>)>,
@@ -54,13 +58,13 @@ struct Conversation {
 impl Conversation {
     fn new() -> Self {
         Self {
-            connection: InspectedHttp2::new(Limits::default()),
+            connection: Connection::new(),
             events: Vec::new(),
             open: Vec::new(),
             allowed: WINDOW,
             fed: Frames { skip: PREFACE.len(), ..Frames::default() },
             sent: Frames::default(),
-            client: InspectedHpack::new(4096),
+            client: Decoder::new(4096),
             streams: BTreeMap::new(),
             block: None,
         }
@@ -82,9 +86,7 @@ impl Conversation {
                 }
             }
             240..245 => self.let_go(),
-            245..250 => {
-                self.connection.read_contents();
-            }
+            245..250 => self.connection.read_contents(),
             250.. => self.connection.leave(),
         }
     }
@@ -125,20 +127,20 @@ impl Conversation {
         }
     }
 
-    fn answer(&mut self, event: &InspectedEvent) {
+    fn answer(&mut self, event: &Asked) {
         match event {
-            InspectedEvent::Refuse { stream, status } => {
+            Asked::Refuse { stream, status } => {
                 assert!((400..=505).contains(status), "refused with {status}");
-                self.connection.begin_answer(*stream, *status, &HeaderMap::new());
+                self.connection.begin_answer(*stream, *status);
                 self.connection.go_on(*stream, b"no", true);
                 self.connection.let_go(*stream);
             }
-            InspectedEvent::Request { stream, text, .. } => {
-                match inspect(text, &Limits::default()) {
-                    Inspected::Head(head) => assert_eq!(head.len, text.len(), "something behind a head"),
-                    Inspected::Partial => panic!("half a head: {}", text.escape_ascii()),
-                    Inspected::Refused(_) => {}
-                }
+            Asked::Request { stream, text, .. } => {
+                judged(text, &HeadLimits::default(), |parsed| match parsed {
+                    Ok(Parsed::Complete(head, _)) => assert_eq!(head.len, text.len(), "something behind a head"),
+                    Ok(Parsed::Partial) => panic!("half a head: {}", text.escape_ascii()),
+                    Err(_) => {}
+                });
                 assert!(text.ends_with(b"\r\n\r\n"));
                 let head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\nETag: \"x\"\r\n\r\n";
                 match stream / 2 % 4 {
@@ -146,7 +148,7 @@ impl Conversation {
                     1 => self.connection.answer_stored(*stream, head, vec![b'p'; 70_000]),
                     2 => self.connection.answer_stored(*stream, head, Vec::new()),
                     _ => {
-                        self.connection.begin_answer(*stream, 200, &HeaderMap::new());
+                        self.connection.begin_answer(*stream, 200);
                         return self.open.push(*stream);
                     }
                 }
@@ -186,7 +188,7 @@ impl Conversation {
                 block.extend_from_slice(&payload);
                 if flags & 4 != 0 {
                     let ends = *ends;
-                    let fields = self.client.decode(block).expect("a head that can be decoded");
+                    let fields = decoded(&mut self.client, block).expect("a head that can be decoded");
                     assert_eq!(fields[0].0, b":status");
                     assert!(fields.iter().all(|(name, _)| name != b"connection" && !name.iter().any(u8::is_ascii_uppercase)));
                     if ends {

@@ -20,6 +20,7 @@ mod files_rules;
 mod h2_frames;
 mod h3_streams;
 mod hpack;
+mod http2_connection;
 mod http_date;
 mod input;
 mod origin_response;

@@ -1,37 +1,47 @@
 //! The first reader of everything that strangers send (RFC 9112 §2, §3, §5, §6).
 
-use edge::{Inspected, InspectedContent, InspectedHead, Limits, inspect};
+use wire::{
+    HeadLimits,
+    head::{Framing, Head, Parsed, Reject, field_table, parse},
+};
 
 /// Whatever is let through has one reading: the same alone, with bytes behind it and piece by piece; and a second reader, which knows no
 /// more than the grammar, agrees on where head and content end. What is refused is refused with a status that says so.
 pub fn request_head(data: &[u8]) {
-    let tight = Limits { header_bytes: 256, header_fields: 8, target_bytes: 64, body_bytes: 1_000, ..Limits::default() };
-    for limits in [Limits::default(), tight] {
-        match inspect(data, &limits) {
-            Inspected::Partial => assert!(data.len() < limits.header_bytes, "waits for more than it may hold"),
-            Inspected::Refused(status) => {
+    let tight = HeadLimits { header_bytes: 256, header_fields: 8, target_bytes: 64, body_bytes: 1_000 };
+    for limits in [HeadLimits::default(), tight] {
+        judged(data, &limits, |parsed| match parsed {
+            Ok(Parsed::Partial) => assert!(data.len() < limits.header_bytes, "waits for more than it may hold"),
+            Err(Reject { status, .. }) => {
                 assert!(matches!(status, 400 | 405 | 413 | 414 | 417 | 431 | 501 | 505), "refused with {status}");
             }
-            Inspected::Head(head) => let_through(data, &head, &limits),
-        }
+            Ok(Parsed::Complete(head, _)) => let_through(data, &head, &limits),
+        });
     }
 }
 
-fn let_through(data: &[u8], head: &InspectedHead, limits: &Limits) {
+/// Has a head judged as a connection that knows no host yet would.
+pub(crate) fn judged<T>(bytes: &[u8], limits: &HeadLimits, look: impl FnOnce(Result<Parsed<'_>, Reject>) -> T) -> T {
+    let mut table = field_table();
+    look(parse(bytes, &mut table, "", limits))
+}
+
+fn let_through(data: &[u8], head: &Head<'_>, limits: &HeadLimits) {
     assert!(head.len <= data.len() && head.len <= limits.header_bytes);
     let bytes = &data[..head.len];
-    let again = Inspected::Head(head.clone());
-    assert_eq!(inspect(bytes, limits), again, "read otherwise without what follows");
-    assert_eq!(inspect(&[bytes, b"GET / HTTP/1.1\r\n\r\n\0"].concat(), limits), again, "read otherwise with a request behind it");
+    let reads_the_same = |bytes: &[u8]| judged(bytes, limits, |parsed| matches!(parsed, Ok(Parsed::Complete(again, _)) if again == *head));
+    assert!(reads_the_same(bytes), "read otherwise without what follows");
+    assert!(reads_the_same(&[bytes, b"GET / HTTP/1.1\r\n\r\n\0"].concat()), "read otherwise with a request behind it");
     // All cuts of a short head, some of a long one: quadratic.
     for cut in (0..head.len).step_by(head.len / 512 + 1) {
-        assert_eq!(inspect(&bytes[..cut], limits), Inspected::Partial, "the first {cut} bytes");
+        let is_partial = judged(&bytes[..cut], limits, |parsed| matches!(parsed, Ok(Parsed::Partial)));
+        assert!(is_partial, "the first {cut} bytes");
     }
     second_reader(bytes, head, limits);
 }
 
 /// Reads the head by lines, as a simple recipient would.
-fn second_reader(bytes: &[u8], head: &InspectedHead, limits: &Limits) {
+fn second_reader(bytes: &[u8], head: &Head<'_>, limits: &HeadLimits) {
     let text = bytes.strip_suffix(b"\r\n\r\n").expect("a head ends with an empty line");
     let mut lines = Vec::new();
     for line in text.split(|&byte| byte == b'\n') {
@@ -60,28 +70,28 @@ fn second_reader(bytes: &[u8], head: &InspectedHead, limits: &Limits) {
     assert!(count <= limits.header_fields, "{count} fields");
     assert!(hosts == 1 || (hosts == 0 && head.minor_version == 0), "{hosts} Host fields");
     let content = match (&lengths[..], &codings[..]) {
-        ([], []) => InspectedContent::None,
+        ([], []) => Framing::None,
         ([length], []) => {
             assert!(!length.is_empty() && length.iter().all(u8::is_ascii_digit), "a Content-Length of other than digits");
             match length.iter().fold(0_u64, |number, digit| number.saturating_mul(10).saturating_add(u64::from(digit - b'0'))) {
-                0 => InspectedContent::None,
-                length => InspectedContent::Length(length),
+                0 => Framing::None,
+                length => Framing::Length(length),
             }
         }
-        ([], [coding]) if coding.eq_ignore_ascii_case(b"chunked") && head.minor_version == 1 => InspectedContent::Chunked,
+        ([], [coding]) if coding.eq_ignore_ascii_case(b"chunked") && head.minor_version == 1 => Framing::Chunked,
         _ => panic!("let through although two recipients could read it in two ways: {lengths:?} {codings:?}"),
     };
-    assert_eq!(head.content, content);
-    if let InspectedContent::Length(length) = content {
+    assert_eq!(head.framing, content);
+    if let Framing::Length(length) = content {
         assert!(length <= limits.body_bytes);
     }
 
     assert!(head.minor_version <= 1);
     assert!(head.path.starts_with('/') || (head.path == "*" && head.method == http::Method::OPTIONS), "the path {:?}", head.path);
-    let target = head.path.len() + head.query.as_ref().map_or(0, String::len);
+    let target = head.path.len() + head.query.map_or(0, str::len);
     assert!(target <= limits.target_bytes, "a target of {target} bytes");
     let graphic = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#');
-    assert!(graphic(&head.path) && head.query.as_deref().is_none_or(graphic) && graphic(&head.authority));
+    assert!(graphic(head.path) && head.query.is_none_or(graphic) && graphic(head.authority));
     assert!(!head.path.contains('?') && !head.authority.contains(['@', '/', '?', '\\']), "the authority {:?}", head.authority);
     assert!(!head.authority.is_empty() || head.minor_version == 0);
 }

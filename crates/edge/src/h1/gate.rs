@@ -1,4 +1,4 @@
-//! What hyper reads through: every head on the connection passes our own check first.
+//! The gate that hyper reads through: every head on the connection passes our own check first.
 //!
 //! hyper is lenient where a cache in front of other software must not be (it drops a `Content-Length` beside `Transfer-Encoding` and
 //! goes on). So bytes are held back until they make a whole head that [`head::parse`] accepts; then the head and exactly its content go
@@ -17,53 +17,55 @@ use std::{
     task::{Context, Poll, Waker, ready},
 };
 
-use super::{
-    LINGER_BYTES,
+use wire::{
+    HeadLimits,
     head::{self, Framing, Parsed, field_table},
 };
+
+use super::LINGER_BYTES;
 use crate::{
     connection::{Phase, Watch},
-    limits::{Allowances, Limits},
+    limits::Allowances,
     stream::Stream,
-    worker::Front,
+    worker::Terms,
 };
 
-/// One read through the gate.
+/// How many bytes one read through the gate takes at most.
 const READ: usize = 16 * 1024;
 
-/// What the gate and the request's handler tell each other.
+/// The signals that the gate and the request's handler give each other.
 #[derive(Debug, Default)]
 pub(super) struct Signals {
-    /// A request is being answered.
+    /// Whether a request is being answered.
     busy: AtomicBool,
-    /// Who reads the next request when that is over.
+    /// The reader of the next request, to be woken when that is over.
     next: Mutex<Option<Waker>>,
-    /// The request under way is the connection's last.
+    /// Whether the request under way is the connection's last.
     pub(super) last: AtomicBool,
-    /// Content of the request under way has not come yet.
+    /// Whether content of the request under way has not come yet.
     unread: AtomicBool,
-    /// Nobody wants the rest of it.
+    /// Whether nobody wants the rest of it.
     pub(super) abandoned: AtomicBool,
-    /// The connection has left HTTP.
+    /// Whether the connection has left HTTP.
     pub(super) upgraded: AtomicBool,
-    /// A head was refused, with this status.
+    /// The status with which a head was refused; 0 if none was.
     pub(super) refused: AtomicU16,
 }
 
 impl Signals {
-    /// A request has been let through, and is to be answered.
+    /// Notes that a request has been let through, and is to be answered.
     pub(super) fn begin_answer(&self) {
         self.abandoned.store(false, Relaxed);
         self.busy.store(true, Relaxed);
     }
 
-    /// The answer has ended, as far as the handler goes: the next request may be looked at once it is written.
+    /// Notes that the answer has ended, as far as the handler goes: the next request may be looked at once it is written.
     pub(super) fn end_answer(&self) {
         self.busy.store(false, Relaxed);
         self.wake_next();
     }
 
-    /// Whether hyper will close the connection behind the answer, because it does not read on for content that nobody wants.
+    /// Returns whether hyper will close the connection behind the answer, because it does not read on for content that nobody wants.
     pub(super) fn is_cut_short(&self) -> bool {
         self.abandoned.load(Relaxed) && self.unread.load(Relaxed)
     }
@@ -106,29 +108,29 @@ pub(super) struct Gate {
     held: Vec<u8>,
     watch: Arc<Watch>,
     signals: Arc<Signals>,
-    limits: Limits,
+    limits: HeadLimits,
     allowances: Allowances,
     writing: bool,
-    /// Our direction has ended, and so many bytes came afterwards.
+    /// How many bytes came after our direction had ended, if it has.
     unread: Option<usize>,
 }
 
 impl Gate {
-    pub(super) fn new(stream: Stream, held: Vec<u8>, watch: Arc<Watch>, signals: Arc<Signals>, front: &Front) -> Self {
+    pub(super) fn new(stream: Stream, held: Vec<u8>, watch: Arc<Watch>, signals: Arc<Signals>, terms: &Terms) -> Self {
         Self {
             stream,
             state: State::Head,
             held,
             watch,
             signals,
-            limits: front.limits.clone(),
-            allowances: front.allowances,
+            limits: terms.head_limits,
+            allowances: terms.allowances,
             writing: false,
             unread: None,
         }
     }
 
-    /// Whether the answer to an earlier request is not with the client yet. What follows that request must not touch it.
+    /// Returns whether the answer to an earlier request is not with the client yet. What follows that request must not touch it.
     fn is_answering(&self) -> bool {
         self.signals.is_busy() || self.writing
     }
@@ -162,7 +164,7 @@ impl Gate {
             Err(reject) => {
                 self.stream.head_begun = false;
                 self.signals.refused.store(reject.status, Relaxed);
-                self.stream.write_now(&super::respond::refusal(reject));
+                self.stream.write_now(&super::refusal::refusal(reject));
                 self.state = State::Refused;
             }
         }

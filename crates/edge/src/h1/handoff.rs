@@ -22,31 +22,35 @@ use super::{
     gate::{Gate, Signals},
 };
 use crate::{
-    line::Line,
-    service::{self, Peer, RequestBody, Service},
-    worker::{Front, Worker},
+    request::{
+        content::{self, RequestBody},
+        log_line::KeptLogLine,
+    },
+    service::{Peer, Service},
+    worker::{Terms, Worker},
 };
 
-/// Both ends of an upgrade, once the origin has agreed to it; the client's alone, if it has declined: hyper gives the connection back even so.
+/// The ends of an upgrade: both once the origin has agreed to it, the client's alone if it has declined. hyper gives the connection back either
+/// way.
 type Tunnel = Rc<RefCell<Option<(OnUpgrade, Option<OnUpgrade>)>>>;
 
-/// hyper's smallest buffer.
+/// The size of hyper's smallest buffer.
 const BUFFER_MIN: usize = 8192;
 
 /// Serves the rest of the connection.
 pub(super) async fn serve<S: Service>(connection: Connection<S>) {
-    let Connection { worker, front: shared, stream, peer, seat, pending, _share, .. } = connection;
+    let Connection { worker, terms, stream, peer, seat, pending, _share, .. } = connection;
     let signals = Arc::new(Signals::default());
     let tunnel = Tunnel::default();
-    let gate = Gate::new(stream, pending, Arc::clone(seat.watch()), Arc::clone(&signals), &shared);
+    let gate = Gate::new(stream, pending, Arc::clone(seat.watch()), Arc::clone(&signals), &terms);
     let mut builder = hyper::server::conn::http1::Builder::new();
     builder
         .header_read_timeout(None)
-        .max_headers(shared.limits.header_fields.saturating_add(1))
-        .max_buf_size(shared.limits.header_bytes.saturating_mul(2).max(BUFFER_MIN));
+        .max_headers(terms.limits.header_fields.saturating_add(1))
+        .max_buf_size(terms.limits.header_bytes.saturating_mul(2).max(BUFFER_MIN));
     let handler = Rc::new(Handler {
         worker: Rc::clone(&worker),
-        shared: Rc::clone(&shared),
+        terms: Rc::clone(&terms),
         peer,
         signals: Arc::clone(&signals),
         tunnel: Rc::clone(&tunnel),
@@ -91,7 +95,7 @@ async fn run(client: OnUpgrade, origin: OnUpgrade) {
 
 struct Handler<S: Service> {
     worker: Rc<Worker<S>>,
-    shared: Rc<Front>,
+    terms: Rc<Terms>,
     peer: Peer,
     signals: Arc<Signals>,
     tunnel: Tunnel,
@@ -100,13 +104,13 @@ struct Handler<S: Service> {
 impl<S: Service> Handler<S> {
     async fn handle(&self, mut request: Request<Incoming>) -> Response<Sent<S>> {
         let started = Instant::now();
-        let line = line(&request);
+        let line = KeptLogLine::of(&request);
         let client_upgrade = request.headers().contains_key(header::UPGRADE).then(|| hyper::upgrade::on(&mut request));
-        let limits = &self.shared.limits;
+        let limits = &self.terms.limits;
         let (mut parts, body) = request.into_parts();
         to_origin_form(&mut parts);
         let content = Content { body, signals: Arc::clone(&self.signals) };
-        let body = RequestBody::limited(service::Incoming::Http1(content), limits.body_bytes, limits.body_timeout);
+        let body = RequestBody::limited(content::Incoming::Http1(content), limits.body_bytes, limits.body_timeout);
         let (mut response, note) = self.worker.service.call(self.peer, Request::from_parts(parts, body), started, None).await;
 
         if response.status() == StatusCode::SWITCHING_PROTOCOLS {
@@ -136,7 +140,7 @@ impl<S: Service> Handler<S> {
     }
 }
 
-/// A request's content. Tells the connection when nobody wants the rest of it.
+/// A request's content. It tells the connection when nobody wants the rest of it.
 #[derive(Debug)]
 pub(crate) struct Content {
     body: Incoming,
@@ -165,13 +169,7 @@ impl Drop for Content {
     }
 }
 
-fn line(request: &Request<Incoming>) -> Line {
-    let logged = [header::HOST, header::REFERER, header::USER_AGENT];
-    let logged = logged.map(|name| request.headers().get(name).map(HeaderValue::as_bytes).unwrap_or_default());
-    Line::new(request.method().clone(), request.version(), &request.uri().to_string(), logged)
-}
-
-/// An absolute-form target's authority replaces `Host` (RFC 9112 §3.2.2).
+/// Replaces `Host` by the authority of an absolute-form target (RFC 9112 §3.2.2).
 fn to_origin_form(parts: &mut http::request::Parts) {
     let Some(authority) = parts.uri.authority() else { return };
     if let Ok(host) = HeaderValue::from_str(authority.as_str()) {
@@ -182,7 +180,7 @@ fn to_origin_form(parts: &mut http::request::Parts) {
     parts.uri = Uri::from_parts(uri).unwrap_or_default();
 }
 
-/// A response's content on its way out; reports when it has ended.
+/// A response's content on its way out. It reports when it has ended.
 struct Sent<S: Service> {
     body: S::Body,
     record: Option<Record<S>>,
@@ -195,7 +193,7 @@ struct Record<S: Service> {
     worker: Rc<Worker<S>>,
     peer: Peer,
     signals: Arc<Signals>,
-    line: Line,
+    line: KeptLogLine,
     note: S::Note,
     status: u16,
 }

@@ -10,20 +10,19 @@ use std::{
 use http::{HeaderMap, StatusCode};
 
 use super::respond::{write_fields, write_status_line};
-use crate::service::Interim;
+use crate::{request::interim::INTERIMS_MAX, service::Interim};
 
-/// How many a client gets for one request, and how many bytes of them may wait for its socket. What is beyond is left out: they are hints.
-const COUNT_MAX: usize = 16;
+/// How many bytes of interim responses may wait for their client's socket. What is beyond is left out: they are hints.
 const BYTES_MAX: usize = 16 * 1024;
 
 /// A connection's interim responses.
 pub(super) struct Interims {
     waiting: Rc<RefCell<Waiting>>,
-    /// What the service is given: the other end of `waiting`.
+    /// The function that the service is given: the other end of `waiting`.
     pub(super) interim: Interim,
 }
 
-/// Those that have not been written yet.
+/// The interim responses that have not been written yet.
 #[derive(Debug, Default)]
 struct Waiting {
     /// Whether a request is being answered: what comes late must not get between later responses.
@@ -43,12 +42,12 @@ impl Interims {
         Self { waiting, interim: Rc::new(tell) }
     }
 
-    /// A request is about to be answered.
+    /// Notes that a request is about to be answered.
     pub(super) fn open(&self) {
         *self.waiting.borrow_mut() = Waiting { open: true, ..Waiting::default() };
     }
 
-    /// It is answered; what could not be written goes before the answer.
+    /// Notes that the request is answered, and returns what could not be written: it goes before the answer.
     pub(super) fn close(&self) -> Vec<u8> {
         let mut waiting = self.waiting.borrow_mut();
         waiting.open = false;
@@ -56,7 +55,7 @@ impl Interims {
         std::mem::take(&mut waiting.bytes)
     }
 
-    /// Has `write` take what is there; `cx` is woken when there is more.
+    /// Lets `write` take what is there; `cx` is woken when there is more.
     pub(super) fn write<E>(&self, cx: &mut Context<'_>, write: impl FnOnce(&mut Context<'_>, &[u8]) -> Result<usize, E>) -> Result<(), E> {
         let mut waiting = self.waiting.borrow_mut();
         if !waiting.bytes.is_empty() {
@@ -73,7 +72,7 @@ impl Interims {
 
 impl Waiting {
     fn add(&mut self, status: StatusCode, fields: &HeaderMap) {
-        if !self.open || self.count == COUNT_MAX {
+        if !self.open || self.count == INTERIMS_MAX {
             return;
         }
         let before = self.bytes.len();
@@ -129,10 +128,10 @@ mod tests {
     fn their_number_and_their_bytes_are_bounded() {
         let interims = Interims::new();
         interims.open();
-        for _ in 0..2 * COUNT_MAX {
+        for _ in 0..2 * INTERIMS_MAX {
             (interims.interim)(StatusCode::EARLY_HINTS, &hint("</a>"));
         }
-        assert_eq!(interims.close().windows(5).filter(|bytes| bytes == b"HTTP/").count(), COUNT_MAX);
+        assert_eq!(interims.close().windows(5).filter(|bytes| bytes == b"HTTP/").count(), INTERIMS_MAX);
         interims.open();
         for _ in 0..3 {
             (interims.interim)(StatusCode::EARLY_HINTS, &hint(&"x".repeat(BYTES_MAX / 2)));

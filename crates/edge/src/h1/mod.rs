@@ -6,9 +6,8 @@
 
 mod gate;
 mod handoff;
-pub(crate) mod head;
 mod interim;
-pub(crate) mod recall;
+mod refusal;
 mod respond;
 
 use std::{
@@ -18,41 +17,43 @@ use std::{
     time::Instant,
 };
 
-use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version};
-use semantics::{RequestFields, RequestHead, Scheme};
+use http::Version;
+use semantics::{RequestFields, Scheme};
+use wire::head::{Head, Parsed, Reject, field_table};
 
 use crate::{
     accept::Share,
     connection::{Phase, Seat},
-    h2,
-    line::{self, Line},
-    service::{Exchange, HitOf, Peer, RequestBody, Service},
+    request::{
+        content::RequestBody,
+        head::{http1_version, may_be_hit, owned_request},
+        log_line::{KeptLogLine, LogLine},
+        recall::Unrecognised,
+    },
+    service::{HitOf, Peer, Service},
     stream::Stream,
-    worker::{Front, Worker},
+    worker::{Terms, Worker},
 };
 pub(crate) use handoff::Content;
-use head::{Framing, Head, Parsed, Reject, field_table, parse};
 use interim::Interims;
-use recall::{Said, Unrecognised};
 
-/// A connection and what it owns.
+/// One connection and what it owns.
 struct Connection<S: Service> {
     worker: Rc<Worker<S>>,
-    front: Rc<Front>,
+    terms: Rc<Terms>,
     stream: Stream,
     peer: Peer,
     seat: Seat,
     /// Bytes read and not yet consumed: empty, and without an allocation, while idle.
     pending: Vec<u8>,
-    /// Something of it was taken for HTTP/1.
+    /// Whether something of it was taken for HTTP/1.
     used: bool,
-    /// Made when a request first has to wait for its answer.
+    /// The interim responses; made when a request first has to wait for its answer.
     interims: Option<Box<Interims>>,
     _share: Share,
 }
 
-/// What a turn of the loop ended in. The variants are boxed: an idle connection pays for the largest.
+/// Says what a turn of the loop ended in. The variants are boxed: an idle connection pays for the largest.
 enum Step<S: Service> {
     /// The client has closed, or the connection broke.
     Gone,
@@ -73,7 +74,7 @@ struct Unfinished<S: Service> {
     head: Vec<u8>,
     hit: HitOf<S>,
     written: usize,
-    line: Line,
+    line: KeptLogLine,
     keep_alive: bool,
     started: Instant,
 }
@@ -81,48 +82,79 @@ struct Unfinished<S: Service> {
 /// A request taken off the wire.
 struct Call {
     request: http::Request<RequestBody>,
-    line: Line,
+    line: KeptLogLine,
     keep_alive: bool,
     started: Instant,
 }
 
-/// Serves one connection until either side has had enough.
-pub(crate) async fn serve<S: Service>(worker: Rc<Worker<S>>, front: Rc<Front>, stream: Stream, peer: Peer, seat: Seat, share: Share) {
+/// A connection on which the client takes it for granted that HTTP/2 is spoken, and the bytes that have been read from it.
+pub(crate) struct BeginsHttp2<S: Service> {
+    pub(crate) worker: Rc<Worker<S>>,
+    pub(crate) terms: Rc<Terms>,
+    pub(crate) stream: Stream,
+    pub(crate) peer: Peer,
+    pub(crate) seat: Seat,
+    pub(crate) share: Share,
+    pub(crate) read: Vec<u8>,
+}
+
+/// Serves one connection until either side has had enough, or until it turns out to be one of HTTP/2.
+pub(crate) async fn serve<S: Service>(
+    worker: Rc<Worker<S>>,
+    terms: Rc<Terms>,
+    stream: Stream,
+    peer: Peer,
+    seat: Seat,
+    share: Share,
+) -> Option<BeginsHttp2<S>> {
     // The first request has to come within the time for a head; only later ones may be waited for.
-    seat.until(Phase::Head, front.allowances.header);
-    let mut connection = Connection { worker, front, stream, peer, seat, pending: Vec::new(), used: false, interims: None, _share: share };
+    seat.until(Phase::Head, terms.allowances.header);
+    let mut connection = Connection { worker, terms, stream, peer, seat, pending: Vec::new(), used: false, interims: None, _share: share };
     loop {
         match std::future::poll_fn(|cx| connection.poll_step(cx)).await {
-            Step::Gone => return,
-            Step::Close => return connection.close_unless_silent().await,
-            Step::Refuse(_) if connection.begins_http2() => {
-                let Connection { worker, front, stream, peer, seat, pending, _share, .. } = connection;
-                return Box::pin(h2::serve(worker, front, stream, peer, seat, _share, pending)).await;
+            Step::Gone => return None,
+            Step::Close => {
+                connection.close_unless_silent().await;
+                return None;
             }
-            Step::Refuse(reject) => return Box::pin(connection.refuse(reject)).await,
-            Step::HandOff => return Box::pin(handoff::serve(connection)).await,
+            Step::Refuse(_) if connection.begins_http2() => {
+                let Connection { worker, terms, stream, peer, seat, pending: read, _share: share, .. } = connection;
+                return Some(BeginsHttp2 { worker, terms, stream, peer, seat, share, read });
+            }
+            Step::Refuse(reject) => {
+                Box::pin(connection.refuse(reject)).await;
+                return None;
+            }
+            Step::HandOff => {
+                Box::pin(handoff::serve(connection)).await;
+                return None;
+            }
             Step::Unfinished(unfinished) => {
                 let keep_alive = unfinished.keep_alive;
                 if Box::pin(connection.finish(unfinished)).await.is_err() {
-                    return;
+                    return None;
                 }
                 if !keep_alive {
-                    return connection.close_unless_silent().await;
+                    connection.close_unless_silent().await;
+                    return None;
                 }
             }
             Step::Call(call) => match Box::pin(connection.call(call)).await {
                 Ok(true) => {}
-                Ok(false) => return connection.close_unless_silent().await,
-                Err(_) => return,
+                Ok(false) => {
+                    connection.close_unless_silent().await;
+                    return None;
+                }
+                Err(_) => return None,
             },
         }
     }
 }
 
 impl<S: Service> Connection<S> {
-    /// Whether the client takes it for granted that HTTP/2 is spoken (RFC 9113 §3.3), and it is. The preface was made to be no HTTP/1.
+    /// Returns whether the client takes it for granted that HTTP/2 is spoken (RFC 9113 §3.3), and it is. The preface was made to be no HTTP/1.
     fn begins_http2(&self) -> bool {
-        self.front.h2c && !self.used && self.peer.scheme == Scheme::Http && self.pending.starts_with(b"PRI * HTTP/2.0\r\n")
+        self.terms.h2c && !self.used && self.peer.scheme == Scheme::Http && self.pending.starts_with(b"PRI * HTTP/2.0\r\n")
     }
 
     /// Reads and answers as long as that needs no waiting.
@@ -162,7 +194,7 @@ impl<S: Service> Connection<S> {
         }
     }
 
-    /// The client has closed: it needs no last word about the head that it left unfinished.
+    /// Notes that the client has closed: it needs no last word about the head that it left unfinished.
     const fn gone(&mut self) -> Step<S> {
         self.stream.head_begun = false;
         Step::Gone
@@ -172,10 +204,10 @@ impl<S: Service> Connection<S> {
     fn answer_all(&mut self, worker: &Worker<S>, bytes: &[u8]) -> (usize, Option<Step<S>>) {
         let mut at = 0;
         let started = Instant::now();
-        let front = Rc::clone(&self.front);
+        let terms = Rc::clone(&self.terms);
         while at < bytes.len() {
             // A client sends one head at a time and waits: what was read is the head that came before, or it has to be looked at.
-            let unrecognised = match self.answer_again(worker, &bytes[at..], started) {
+            let unrecognised = match self.answer_again(worker, &terms, &bytes[at..], started) {
                 Ok((len, answered, keep_alive)) => {
                     match answered {
                         Answered::Yes if keep_alive => at += len,
@@ -188,7 +220,7 @@ impl<S: Service> Connection<S> {
             };
             let known_host = worker.known_host();
             let mut table = field_table();
-            let (head, fields) = match parse(&bytes[at..], &mut table, &known_host, &front.limits) {
+            let (head, fields) = match worker.read_head(&bytes[at..], &mut table, &known_host, &terms) {
                 Ok(Parsed::Complete(head, fields)) => {
                     self.stream.head_begun = false;
                     (head, fields)
@@ -196,7 +228,7 @@ impl<S: Service> Connection<S> {
                 Ok(Parsed::Partial) => {
                     self.stream.head_begun = true;
                     if self.seat.watch().phase() != Phase::Head {
-                        self.seat.until(Phase::Head, self.front.allowances.header);
+                        self.seat.until(Phase::Head, self.terms.allowances.header);
                     }
                     return (at, None);
                 }
@@ -205,74 +237,56 @@ impl<S: Service> Connection<S> {
                     return (at, Some(Step::Refuse(reject)));
                 }
             };
-            if *known_host != *head.authority {
-                worker.remember_host(head.authority);
-            }
             let keep_alive = head.keep_alive && !self.seat.is_draining();
-            let plain = head.framing == Framing::None
-                && !head.negotiates
-                && !fields.content_length.is_present()
-                && matches!(head.method, Method::GET | Method::HEAD);
-            if !plain {
+            if !may_be_hit(&head, &fields) {
                 return (at, Some(Step::HandOff));
             }
-            match self.answer(worker, (&bytes[at..at + head.len], unrecognised), (&head, &fields), keep_alive, started) {
+            match self.answer(worker, &terms, (&bytes[at..at + head.len], unrecognised), (&head, &fields), keep_alive, started) {
                 Answered::Yes if keep_alive => at += head.len,
                 Answered::Yes => return (at + head.len, Some(Step::Close)),
                 Answered::Stop(step) => return (at + head.len, Some(step)),
             }
         }
-        self.seat.until(Phase::Idle, self.front.allowances.idle);
+        self.seat.until(Phase::Idle, self.terms.allowances.idle);
         (at, None)
     }
 
-    /// The hit path: look up, and one vectored write.
+    /// Answers from the store, if that can be done at once, with one vectored write.
     fn answer(
         &mut self,
         worker: &Worker<S>,
-        (bytes, unrecognised): (&[u8], Unrecognised),
+        terms: &Rc<Terms>,
+        text: (&[u8], Unrecognised),
         (head, fields): (&Head<'_>, &RequestFields<'_>),
         keep_alive: bool,
         started: Instant,
     ) -> Answered<S> {
-        let mut out = worker.head_buffer.borrow_mut();
-        out.clear();
-        let request = RequestHead {
-            method: &head.method,
-            scheme: self.peer.scheme,
-            authority: head.authority,
-            path: head.path,
-            query: head.query,
-            fields,
-        };
-        let Some(mut hit) = worker.service.hit(self.peer, &request, started, &mut out) else {
-            return self.must_call(head, fields, keep_alive, started);
-        };
-        let said = Said::of(head, fields);
-        if let Some(known) = hit.known.take() {
-            let mut recall = worker.recall.borrow_mut();
-            recall.remember((&self.front, self.peer.scheme), (bytes, unrecognised), &said, head.keep_alive, known);
-        }
-        self.send(&mut out, hit, &said, keep_alive, started)
+        let answered =
+            worker.hit(terms, self.peer, text, (head, fields), started, |out, hit, line| self.send(out, hit, &line, keep_alive, started));
+        answered.unwrap_or_else(|| self.must_call(head, fields, keep_alive, started))
     }
 
-    /// Answers a head like one that was answered before, without reading it again; returns its length and whether another may follow.
+    /// Answers a head like one that was a hit before, without reading it. Returns its length too, and whether the connection goes on.
     ///
     /// # Errors
-    /// When it has to be read.
-    fn answer_again(&mut self, worker: &Worker<S>, bytes: &[u8], started: Instant) -> Result<(usize, Answered<S>, bool), Unrecognised> {
-        let recall = worker.recall.borrow();
-        let recognised = recall.recognise(&self.front, self.peer.scheme, bytes)?;
-        let mut out = worker.head_buffer.borrow_mut();
-        out.clear();
-        let hit = worker.service.again(self.peer, recognised.known(), started, &mut out).ok_or_else(|| recognised.forgone())?;
-        self.stream.head_begun = false;
-        let keep_alive = recognised.keep_alive() && !self.seat.is_draining();
-        Ok((recognised.head_len(), self.send(&mut out, hit, &recognised.said(), keep_alive, started), keep_alive))
+    /// When the head has to be read.
+    fn answer_again(
+        &mut self,
+        worker: &Worker<S>,
+        terms: &Rc<Terms>,
+        bytes: &[u8],
+        started: Instant,
+    ) -> Result<(usize, Answered<S>, bool), Unrecognised> {
+        worker.hit_again(terms, self.peer, bytes, started, |out, hit, recognised| {
+            self.stream.head_begun = false;
+            let keep_alive = recognised.keep_alive() && !self.seat.is_draining();
+            (recognised.head_len(), self.send(out, hit, &recognised.log_line(), keep_alive, started), keep_alive)
+        })
     }
 
-    fn send(&mut self, out: &mut Vec<u8>, hit: HitOf<S>, said: &Said<'_>, keep_alive: bool, started: Instant) -> Answered<S> {
-        out.extend_from_slice(connection_fields(said.minor_version, keep_alive));
+    /// Writes a hit, and tells of it if all of it left.
+    fn send(&mut self, out: &mut Vec<u8>, hit: HitOf<S>, line: &LogLine<'_>, keep_alive: bool, started: Instant) -> Answered<S> {
+        out.extend_from_slice(connection_fields(u8::from(line.version != Version::HTTP_10), keep_alive));
         let body = hit.body.as_ref().map_or(&[][..], AsRef::as_ref);
         let total = out.len() + body.len();
         let written = match self.stream.try_write(&[IoSlice::new(out), IoSlice::new(body)]) {
@@ -282,36 +296,22 @@ impl<S: Service> Connection<S> {
         };
         // What TLS has taken and the socket has not is as unfinished as the rest.
         if written < total || !self.stream.is_flushed() {
-            let line = said.keep();
+            let line = line.keep();
             let unfinished = Unfinished { head: out.clone(), hit, written, line, keep_alive, started };
             return Answered::Stop(Step::Unfinished(Box::new(unfinished)));
         }
-        let exchange = Exchange {
-            peer: self.peer,
-            method: said.method.as_str(),
-            target: said.target,
-            version: line::version(said.minor_version),
-            host: said.host,
-            referer: said.referer,
-            user_agent: said.user_agent,
-            status: hit.status,
-            body_bytes: body.len() as u64,
-            started,
-            ended: Instant::now(),
-            complete: true,
-        };
-        self.worker.service.done(&exchange, hit.note);
+        self.worker.service.done(&line.exchange(self.peer, hit.status, body.len() as u64, started, true), hit.note);
         Answered::Yes
     }
 
     /// Takes the request off the wire for the service to answer in its own time.
     fn must_call(&self, head: &Head<'_>, fields: &RequestFields<'_>, keep_alive: bool, started: Instant) -> Answered<S> {
-        match owned_request(head, fields) {
-            Some(request) => {
-                let call = Call { request, line: Said::of(head, fields).keep(), keep_alive, started };
+        match owned_request(head, fields, http1_version(head.minor_version)) {
+            Ok(request) => {
+                let call = Call { request, line: LogLine::of(head, fields).keep(), keep_alive, started };
                 Answered::Stop(Step::Call(Box::new(call)))
             }
-            None => Answered::Stop(Step::Refuse(Reject { status: 400, reason: "malformed request-target" })),
+            Err(reject) => Answered::Stop(Step::Refuse(reject)),
         }
     }
 
@@ -322,7 +322,7 @@ impl<S: Service> Connection<S> {
         let total = head.len() + body.len();
         let mut result = Ok(());
         while written < total {
-            self.seat.until(Phase::Write, self.front.allowances.write);
+            self.seat.until(Phase::Write, self.terms.allowances.write);
             let slices = [IoSlice::new(head.get(written..).unwrap_or_default()), IoSlice::new(&body[written.saturating_sub(head.len())..])];
             match std::future::poll_fn(|cx| self.stream.poll_write(cx, &slices)).await {
                 Ok(0) => result = Err(io::ErrorKind::WriteZero.into()),
@@ -338,7 +338,7 @@ impl<S: Service> Connection<S> {
         }
         let body_bytes = written.saturating_sub(head.len()) as u64;
         self.worker.service.done(&line.exchange(self.peer, hit.status, body_bytes, started, result.is_ok()), hit.note);
-        self.seat.until(Phase::Idle, self.front.allowances.idle);
+        self.seat.until(Phase::Idle, self.terms.allowances.idle);
         result
     }
 
@@ -346,7 +346,7 @@ impl<S: Service> Connection<S> {
     async fn write_all(&mut self, mut slices: &mut [IoSlice<'_>]) -> io::Result<()> {
         IoSlice::advance_slices(&mut slices, 0);
         while !slices.is_empty() {
-            self.seat.until(Phase::Write, self.front.allowances.write);
+            self.seat.until(Phase::Write, self.terms.allowances.write);
             match std::future::poll_fn(|cx| self.stream.poll_write(cx, slices)).await? {
                 0 => return Err(io::ErrorKind::WriteZero.into()),
                 n => IoSlice::advance_slices(&mut slices, n),
@@ -355,19 +355,19 @@ impl<S: Service> Connection<S> {
         self.flush().await
     }
 
-    /// Sees what was written off to the kernel.
+    /// Waits until the kernel has all that was written.
     async fn flush(&mut self) -> io::Result<()> {
         if self.stream.is_flushed() {
             return Ok(());
         }
-        self.seat.until(Phase::Write, self.front.allowances.write);
+        self.seat.until(Phase::Write, self.terms.allowances.write);
         std::future::poll_fn(|cx| self.stream.poll_flush(cx)).await
     }
 
-    /// Says why, and closes.
+    /// Tells the client why it is refused, and closes.
     async fn refuse(&mut self, reject: Reject) {
         self.worker.service.refused(self.peer, reject.status, reject.reason);
-        let response = respond::refusal(reject);
+        let response = refusal::refusal(reject);
         if self.write_all(&mut [IoSlice::new(&response)]).await.is_ok() {
             self.close().await;
         }
@@ -391,7 +391,7 @@ impl<S: Service> Connection<S> {
     /// Closes a connection on which unread bytes may wait, so that the client still gets our last ones: our side first, then a short wait
     /// for its end. Closing at once would reset the connection and may destroy the response on its way (RFC 9112 §9.6).
     async fn close(&mut self) {
-        self.seat.until(Phase::Write, self.front.allowances.linger);
+        self.seat.until(Phase::Write, self.terms.allowances.linger);
         if std::future::poll_fn(|cx| self.stream.poll_shutdown(cx)).await.is_err() {
             return;
         }
@@ -406,7 +406,7 @@ impl<S: Service> Connection<S> {
     }
 }
 
-/// How much a closed connection may still send.
+/// How many bytes a client may still send when its connection is closed.
 const LINGER_BYTES: usize = 256 * 1024;
 
 enum Answered<S: Service> {
@@ -414,42 +414,11 @@ enum Answered<S: Service> {
     Stop(Step<S>),
 }
 
-/// The fields that belong to the connection, and the end of the head.
+/// Returns the fields that belong to the connection, and the end of the head.
 const fn connection_fields(minor_version: u8, keep_alive: bool) -> &'static [u8] {
     match (minor_version, keep_alive) {
         (1, true) => b"\r\n",
         (_, true) => b"Connection: keep-alive\r\n\r\n",
         (_, false) => b"Connection: close\r\n\r\n",
-    }
-}
-
-/// A request that outlives its buffer: URI in origin-form, authority in `Host` (RFC 9112 §3.2.2: an absolute-form target replaces it).
-pub(crate) fn owned_request(head: &Head<'_>, fields: &RequestFields<'_>) -> Option<http::Request<RequestBody>> {
-    let semantics::FieldLines::Raw(lines) = fields.lines else { return None };
-    let mut headers = HeaderMap::with_capacity(lines.len() + 1);
-    // All values share one allocation.
-    let mut values = Vec::with_capacity(lines.iter().map(|line| line.value.len()).sum());
-    lines.iter().for_each(|line| values.extend_from_slice(line.value));
-    let mut values = Bytes::from(values);
-    for line in lines {
-        let value = HeaderValue::from_maybe_shared(values.split_to(line.value.len())).ok()?;
-        headers.append(HeaderName::from_bytes(line.name.as_bytes()).ok()?, value);
-    }
-    let host = headers.get(http::header::HOST).map(HeaderValue::as_bytes).unwrap_or_default();
-    if host != head.authority.as_bytes() {
-        headers.insert(http::header::HOST, HeaderValue::from_str(head.authority).ok()?);
-    }
-    let mut request = http::Request::new(RequestBody::empty());
-    *request.method_mut() = head.method.clone();
-    *request.uri_mut() = origin_form(head)?;
-    *request.version_mut() = if head.minor_version == 0 { Version::HTTP_10 } else { Version::HTTP_11 };
-    *request.headers_mut() = headers;
-    Some(request)
-}
-
-fn origin_form(head: &Head<'_>) -> Option<Uri> {
-    match head.query {
-        None => head.path.parse().ok(),
-        Some(query) => format!("{}?{query}", head.path).parse().ok(),
     }
 }

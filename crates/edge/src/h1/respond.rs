@@ -12,29 +12,15 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header};
 use http_body::Body;
 
-use super::{Call, Connection, connection_fields, head::Reject, interim::Interims};
+use super::{Call, Connection, connection_fields, interim::Interims};
 #[cfg(target_os = "linux")]
 use crate::send_file::{STEP_BYTES, fetch, is_at_hand, poll_send, try_write_before_more};
 use crate::{
     connection::Phase,
-    line::Line,
+    request::{content::RequestBody, log_line::KeptLogLine},
     send_file::FileRegion,
-    service::{RequestBody, Service},
+    service::Service,
 };
-
-/// A refusal as it goes over the wire.
-pub(super) fn refusal(reject: Reject) -> Vec<u8> {
-    let status = StatusCode::from_u16(reject.status).unwrap_or(StatusCode::BAD_REQUEST);
-    let body = format!("{} {}: {}\n", status.as_u16(), status.canonical_reason().unwrap_or_default(), reject.reason);
-    let allow = if reject.status == 405 { "Allow: GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS\r\n" } else { "" };
-    format!(
-        "HTTP/1.1 {} {}\r\nContent-Type: text/plain; charset=utf-8\r\n{allow}Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
-        status.as_u16(),
-        status.canonical_reason().unwrap_or_default(),
-        body.len()
-    )
-    .into_bytes()
-}
 
 /// How the end of a response is told (RFC 9112 §6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +52,7 @@ impl<S: Service> Connection<S> {
         let mut body_bytes = 0;
         let result = self.respond(response, &line, keep_alive, (unwritten, &mut body_bytes)).await;
         self.worker.service.done(&line.exchange(self.peer, status, body_bytes, started, result.is_ok()), note);
-        self.seat.until(Phase::Idle, self.front.allowances.idle);
+        self.seat.until(Phase::Idle, self.terms.allowances.idle);
         result
     }
 
@@ -104,7 +90,7 @@ impl<S: Service> Connection<S> {
     async fn respond(
         &mut self,
         response: http::Response<S::Body>,
-        line: &Line,
+        line: &KeptLogLine,
         keep_alive: bool,
         (mut head, body_bytes): (Vec<u8>, &mut u64),
     ) -> io::Result<bool> {
@@ -205,7 +191,7 @@ impl<S: Service> Connection<S> {
                     fetch(&file, step.clone()).await?;
                 }
             }
-            self.seat.until(Phase::Write, self.front.allowances.write);
+            self.seat.until(Phase::Write, self.terms.allowances.write);
             let sent = std::future::poll_fn(|cx| match self.stream.as_plain_tcp() {
                 Some(socket) => poll_send(socket, cx, &file, &step),
                 None => Poll::Ready(Err(io::ErrorKind::Unsupported.into())),

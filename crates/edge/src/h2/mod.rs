@@ -4,14 +4,6 @@
 //! answered where their request is taken up, and everything else is a future of its own beside the others, without a task. All that is ready
 //! leaves together, when every stream has had its turn.
 
-mod content;
-mod core;
-mod frame;
-mod guard;
-mod inspect;
-mod output;
-mod piece;
-mod priority;
 mod respond;
 mod tunnel;
 
@@ -26,71 +18,72 @@ use std::{
 };
 
 use futures_util::{Stream as _, stream::FuturesUnordered};
-use http::{Method, StatusCode, Version, header};
-use semantics::{RequestFields, RequestHead};
+use http::{Method, Version, header};
+use semantics::RequestFields;
 use tokio::time::Sleep;
+use wire::{
+    h2::{self, Core, Event, Fault, OUTPUT_MAX, Piece, SLICES},
+    head::{Head, Parsed, Reject, field_table},
+};
 
-use self::core::{Core, Event, Fault, OUTPUT_MAX};
 use crate::{
     accept::Share,
     connection::{Phase, Seat},
-    h1::{
-        head::{Framing, Head, Parsed, Reject, field_table, parse},
-        owned_request,
-        recall::{Said, Unrecognised},
+    request::{
+        head::{HALF_A_HEAD, announced_length, may_be_hit, owned_request},
+        log_line::LogLine,
+        recall::{Recognised, Unrecognised},
+        refusal::Refusal,
     },
-    head::Nature,
-    service::{Exchange, HitOf, Peer, Service},
+    service::{HitOf, Peer, Service},
     stream::Stream,
-    worker::{Front, Worker},
+    worker::{Terms, Worker},
 };
-pub(crate) use content::Content;
-pub use inspect::{InspectedEvent, InspectedHttp2};
-use output::SLICES;
 use respond::Handle;
 
-/// Streams that wait for their client are looked at this often at least, and at most.
+/// The shortest time between two looks at streams that wait for their client.
 const LOOK_MIN: Duration = Duration::from_millis(10);
+/// The longest time between two such looks.
 const LOOK_MAX: Duration = Duration::from_secs(1);
 
-/// Tunnels of one connection: each holds a connection to the origin.
+/// The most tunnels of one connection: each holds a connection to the origin.
 const TUNNELS_MAX: usize = 16;
 
-/// What a client may still send after our last word.
+/// How many bytes a client may still send after our last word.
 const UNREAD_MAX: usize = 256 * 1024;
 
-/// Reads at one go: then it is the other connections' turn.
+/// How many reads one turn has: then it is the other connections' turn.
 const READS_MAX: usize = 2;
 
-/// What all streams of a connection share.
-struct Shared<S: Service> {
+/// One connection: what all its streams share.
+struct Connection<S: Service> {
     worker: Rc<Worker<S>>,
-    front: Rc<Front>,
+    terms: Rc<Terms>,
     peer: Peer,
     core: RefCell<Core<S::Stored>>,
     tunnels: Cell<usize>,
-    /// The connection's: for what is said to it from another task.
+    /// Wakes the connection, for what is said to it from another task.
     waker: RefCell<Waker>,
 }
 
-/// Serves one connection until either side has had enough. `share` is given back then. `begun`: bytes that were read before it was known that
-/// HTTP/2 is spoken.
+/// Serves one connection until either side has had enough. `share` is given back then. `begun` are the bytes that were read before it was known
+/// that HTTP/2 is spoken.
 pub(crate) async fn serve<S: Service>(
     worker: Rc<Worker<S>>,
-    front: Rc<Front>,
+    terms: Rc<Terms>,
     stream: Stream,
     peer: Peer,
     seat: Seat,
     _share: Share,
     begun: Vec<u8>,
 ) {
-    seat.until(Phase::Head, front.allowances.header);
+    seat.until(Phase::Head, terms.allowances.header);
     let table = Rc::clone(&worker.table);
     let mut drained = pin!(table.drained());
     drained.as_mut().enable();
     let now = Instant::now();
-    let core = RefCell::new(Core::new(front.limits.clone(), now));
-    let shared = Rc::new(Shared { worker, front, peer, core, tunnels: Cell::new(0), waker: RefCell::new(Waker::noop().clone()) });
+    let core = RefCell::new(Core::new(terms.head_limits, now));
+    let shared = Rc::new(Connection { worker, terms, peer, core, tunnels: Cell::new(0), waker: RefCell::new(Waker::noop().clone()) });
     let mut driver = Driver {
         stream,
         begun,
@@ -133,7 +126,7 @@ pub(crate) async fn serve<S: Service>(
     }
 }
 
-/// What the connection's deadline is for.
+/// Says what the connection's deadline is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Waiting {
     Request,
@@ -147,14 +140,14 @@ type Answer = Pin<Box<dyn Future<Output = ()>>>;
 
 struct Driver<S: Service> {
     stream: Stream,
-    /// Read before the connection was ours.
+    /// The bytes that were read before the connection was ours.
     begun: Vec<u8>,
     /// Part of a frame: empty, and without an allocation, while idle.
     pending: Vec<u8>,
-    /// There may be whole frames among them: more output was ready than is kept.
+    /// Whether there may be whole frames among them, because more output was ready than is kept.
     backlog: bool,
     answers: FuturesUnordered<Answer>,
-    shared: Rc<Shared<S>>,
+    shared: Rc<Connection<S>>,
     seat: Seat,
     phase: Option<Waiting>,
     /// Bytes written and requests begun, and how many there were at the last look at the time: what moves has time again.
@@ -165,14 +158,14 @@ struct Driver<S: Service> {
     /// When streams that wait for their client are looked at.
     look: Option<Pin<Box<Sleep>>>,
     fault: Option<Fault>,
-    /// Our last word is on its way.
+    /// Whether our last word is on its way.
     ends: bool,
-    /// What came after it.
+    /// How many bytes came after it.
     unread: usize,
 }
 
 impl<S: Service> Driver<S> {
-    /// Does what can be done now. Ready when the connection is over.
+    /// Does what can be done now. It is ready when the connection is over.
     fn poll(&mut self, cx: &mut Context<'_>, leaving: bool) -> Poll<()> {
         self.shared.waker.borrow_mut().clone_from(cx.waker());
         if !self.begun.is_empty() {
@@ -193,7 +186,7 @@ impl<S: Service> Driver<S> {
             if self.fault.is_some() || self.shared.core.borrow().is_finished() && self.answers.is_empty() {
                 if flushed.is_ready() {
                     if !std::mem::replace(&mut self.ends, true) {
-                        self.seat.until(Phase::Write, self.shared.front.allowances.linger);
+                        self.seat.until(Phase::Write, self.shared.terms.allowances.linger);
                     }
                     return self.poll_end(cx);
                 }
@@ -271,7 +264,7 @@ impl<S: Service> Driver<S> {
         }
     }
 
-    /// Reads once, and takes up what came. `false`: the client has gone.
+    /// Reads once, and takes up what came. `false` means that the client has gone.
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
         let worker = Rc::clone(&self.shared.worker);
         let mut buffer = worker.read_buffer.borrow_mut();
@@ -325,7 +318,7 @@ impl<S: Service> Driver<S> {
         at
     }
 
-    /// Has all answers that are under way tell their end.
+    /// Lets all answers that are under way tell their end.
     fn abandon(&mut self, cx: &mut Context<'_>) {
         self.shared.core.borrow_mut().abandon();
         while let Poll::Ready(Some(())) = Pin::new(&mut self.answers).poll_next(cx) {}
@@ -343,19 +336,19 @@ impl<S: Service> Driver<S> {
                 self.shared.refuse(stream, reject);
                 Ok(())
             }
-            Event::Request { stream, ends, nature } => {
+            Event::Request { stream, ends, is_websocket } => {
                 let text = self.shared.core.borrow_mut().lend_text();
-                let begun = self.begin_request(cx, text.bytes(), stream, ends, nature);
+                let begun = self.begin_request(cx, text.bytes(), stream, ends, is_websocket);
                 self.shared.core.borrow_mut().give_back(text);
                 begun
             }
         }
     }
 
-    fn begin_request(&mut self, cx: &Context<'_>, text: &[u8], id: u32, ends: bool, nature: Nature) -> Result<(), Fault> {
+    fn begin_request(&mut self, cx: &Context<'_>, text: &[u8], id: u32, ends: bool, is_websocket: bool) -> Result<(), Fault> {
         let shared = &self.shared;
         let started = shared.core.borrow().now;
-        let is_plain = ends && !nature.is_websocket;
+        let is_plain = ends && !is_websocket;
         let mut unrecognised = Unrecognised::default();
         if is_plain {
             match shared.hit_again(id, text, started) {
@@ -368,10 +361,10 @@ impl<S: Service> Driver<S> {
         }
         let known_host = shared.worker.known_host();
         let mut table = field_table();
-        let (head, fields) = match parse(text, &mut table, &known_host, &shared.front.limits) {
+        let (head, fields) = match shared.worker.read_head(text, &mut table, &known_host, &shared.terms) {
             Ok(Parsed::Complete(head, fields)) => (head, fields),
             Ok(Parsed::Partial) => {
-                shared.refuse(id, Reject { status: 400, reason: "malformed head" });
+                shared.refuse(id, HALF_A_HEAD);
                 return Ok(());
             }
             Err(reject) => {
@@ -379,39 +372,33 @@ impl<S: Service> Driver<S> {
                 return Ok(());
             }
         };
-        if *known_host != *head.authority {
-            shared.worker.remember_host(head.authority);
-        }
-        let announces = fields.content_length.is_present();
-        let is_read = matches!(head.method, Method::GET | Method::HEAD) && !announces && !head.negotiates;
         if is_plain
-            && is_read
+            && may_be_hit(&head, &fields)
             && let Some(rest) = shared.hit(id, (text, unrecognised), (&head, &fields), started)
         {
             self.answers.extend(rest);
             return Ok(());
         }
-        let expected = match head.framing {
-            Framing::Length(length) => Some(length),
-            _ => announces.then_some(0),
-        };
+        let expected = announced_length(&head, &fields);
         // Nor has a tunnel a length (RFC 8441 §5): whoever read on would take what follows for content.
-        if ends && expected.is_some_and(|expected| expected > 0) || nature.is_websocket && announces {
+        if ends && expected.is_some_and(|expected| expected > 0) || is_websocket && expected.is_some() {
             return shared.core.borrow_mut().refuse_malformed(id);
         }
-        let Some(mut request) = owned_request(&head, &fields) else {
-            shared.refuse(id, Reject { status: 400, reason: "malformed request-target" });
-            return Ok(());
+        let mut request = match owned_request(&head, &fields, Version::HTTP_2) {
+            Ok(request) => request,
+            Err(reject) => {
+                shared.refuse(id, reject);
+                return Ok(());
+            }
         };
-        *request.version_mut() = Version::HTTP_2;
         let expects = request.headers_mut().remove(header::EXPECT).is_some();
         let handle = Handle::new(Rc::clone(shared), id);
-        if nature.is_websocket {
+        if is_websocket {
             if shared.tunnels.get() >= TUNNELS_MAX {
                 handle.refuse(Reject { status: 503, reason: "more tunnels than a connection may have" });
                 return Ok(());
             }
-            let (feed, content) = content::content(cx.waker().clone());
+            let (feed, content) = h2::content(cx.waker().clone());
             shared.core.borrow_mut().receive(id, feed, None);
             self.answers.push(Box::pin(tunnel::open(handle, request, content, started)));
             return Ok(());
@@ -420,7 +407,7 @@ impl<S: Service> Driver<S> {
             self.answers.push(Box::pin(respond::answer(handle, request, started, false)));
             return Ok(());
         }
-        let (feed, content) = content::content(cx.waker().clone());
+        let (feed, content) = h2::content(cx.waker().clone());
         shared.core.borrow_mut().receive(id, feed, expected);
         let may_be_empty = expected.map_or(matches!(head.method, Method::GET | Method::HEAD), |expected| expected == 0);
         if may_be_empty {
@@ -438,7 +425,7 @@ impl<S: Service> Driver<S> {
             self.look = None;
             return;
         }
-        let patience = self.shared.front.limits.write_timeout;
+        let patience = self.shared.terms.limits.write_timeout;
         let look = self.look.get_or_insert_with(|| Box::pin(tokio::time::sleep((patience / 4).clamp(LOOK_MIN, LOOK_MAX))));
         if look.as_mut().poll(cx).is_ready() {
             self.look = None;
@@ -453,7 +440,7 @@ impl<S: Service> Driver<S> {
         if !core.has_begun() {
             return;
         }
-        let allowances = &self.shared.front.allowances;
+        let allowances = &self.shared.terms.allowances;
         let waiting = if blocked {
             Waiting::Client
         } else if self.answers.is_empty() && core.is_idle() {
@@ -487,67 +474,45 @@ impl<S: Service> Driver<S> {
     fn leave(&mut self) {
         self.shared.core.borrow_mut().leave();
         if self.phase == Some(Waiting::Request) {
-            self.seat.until(Phase::Quiet, self.shared.front.allowances.linger);
+            self.seat.until(Phase::Quiet, self.shared.terms.allowances.linger);
         }
     }
 }
 
-impl<S: Service> Shared<S> {
+impl<S: Service> Connection<S> {
     fn refuse(&self, id: u32, reject: Reject) {
         self.worker.service.refused(self.peer, reject.status, reject.reason);
-        let body = format!("{} {}\n", reject.status, reject.reason);
-        let mut fields = http::HeaderMap::with_capacity(2);
-        fields.insert(header::CONTENT_TYPE, http::HeaderValue::from_static("text/plain; charset=utf-8"));
-        fields.insert(header::CONTENT_LENGTH, body.len().into());
-        let status = StatusCode::from_u16(reject.status).unwrap_or(StatusCode::BAD_REQUEST);
+        let Refusal { status, fields, content } = reject.into();
         let mut core = self.core.borrow_mut();
         core.send_head(id, status, &fields, false);
-        core.send(id, Some(piece::Piece::Bytes(body.into())), true);
+        core.send(id, Some(Piece::Bytes(content)), true);
     }
 
     /// Answers a head like one that was a hit before.
     ///
     /// # Errors
-    /// When it is to be read.
+    /// When it has to be read.
     fn hit_again(self: &Rc<Self>, id: u32, text: &[u8], started: Instant) -> Result<Option<Answer>, Unrecognised> {
-        let worker = &self.worker;
-        let recall = worker.recall.borrow();
-        let recognised = recall.recognise(&self.front, self.peer.scheme, text)?;
-        let mut out = worker.head_buffer.borrow_mut();
-        out.clear();
-        let hit = worker.service.again(self.peer, recognised.known(), started, &mut out).ok_or_else(|| recognised.forgone())?;
-        Ok(self.send_hit(id, &out, hit, &recognised.said(), started))
+        let send = |out: &mut Vec<u8>, hit, recognised: &Recognised<'_, '_, S::Known>| {
+            self.send_hit(id, out, hit, &recognised.log_line().over(Version::HTTP_2), started)
+        };
+        self.worker.hit_again(&self.terms, self.peer, text, started, send)
     }
 
     /// Answers from the store, if that can be done at once.
     fn hit(
         self: &Rc<Self>,
         id: u32,
-        (text, unrecognised): (&[u8], Unrecognised),
-        (head, fields): (&Head<'_>, &RequestFields<'_>),
+        text: (&[u8], Unrecognised),
+        head: (&Head<'_>, &RequestFields<'_>),
         started: Instant,
     ) -> Option<Option<Answer>> {
-        let worker = &self.worker;
-        let request = RequestHead {
-            method: &head.method,
-            scheme: self.peer.scheme,
-            authority: head.authority,
-            path: head.path,
-            query: head.query,
-            fields,
-        };
-        let mut out = worker.head_buffer.borrow_mut();
-        out.clear();
-        let mut hit = worker.service.hit(self.peer, &request, started, &mut out)?;
-        let said = Said::of(head, fields);
-        if let Some(known) = hit.known.take() {
-            worker.recall.borrow_mut().remember((&self.front, self.peer.scheme), (text, unrecognised), &said, true, known);
-        }
-        Some(self.send_hit(id, &out, hit, &said, started))
+        let send = |out: &mut Vec<u8>, hit, line: LogLine<'_>| self.send_hit(id, out, hit, &line.over(Version::HTTP_2), started);
+        self.worker.hit(&self.terms, self.peer, text, head, started, send)
     }
 
-    /// Sends a hit; what is left to do when the client's window is too small for all of it.
-    fn send_hit(self: &Rc<Self>, id: u32, text: &[u8], hit: HitOf<S>, said: &Said<'_>, started: Instant) -> Option<Answer> {
+    /// Sends a hit. Returns what is left to do where the client's window is too small for all of it.
+    fn send_hit(self: &Rc<Self>, id: u32, text: &[u8], hit: HitOf<S>, line: &LogLine<'_>, started: Instant) -> Option<Answer> {
         let (status, note) = (hit.status, hit.note);
         let body_bytes = {
             let mut core = self.core.borrow_mut();
@@ -559,28 +524,12 @@ impl<S: Service> Shared<S> {
             {
                 drop(core);
                 let handle = Handle::new(Rc::clone(self), id);
-                let mut line = said.keep();
-                line.version = Version::HTTP_2;
-                return Some(Box::pin(respond::finish(handle, line, status, note, started)));
+                return Some(Box::pin(respond::finish(handle, line.keep(), status, note, started)));
             }
             core.answered();
             len
         };
-        let exchange = Exchange {
-            peer: self.peer,
-            method: said.method.as_str(),
-            target: said.target,
-            version: Version::HTTP_2,
-            host: said.host,
-            referer: said.referer,
-            user_agent: said.user_agent,
-            status,
-            body_bytes,
-            started,
-            ended: Instant::now(),
-            complete: true,
-        };
-        self.worker.service.done(&exchange, note);
+        self.worker.service.done(&line.exchange(self.peer, status, body_bytes, started, true), note);
         None
     }
 }

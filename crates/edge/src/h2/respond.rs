@@ -1,7 +1,6 @@
 //! Responses that are not hits: sent as their content comes, and as the client's windows have room for it.
 
 use std::{
-    cell::Cell,
     future::{Future, poll_fn},
     pin::{Pin, pin},
     rc::Rc,
@@ -10,27 +9,32 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body::Body as _;
-
-use super::{Content, Shared, core::Over, frame::Code, piece::Piece};
-use crate::{
-    h1::head::Reject,
-    line::Line,
-    service::{Incoming, Interim, RequestBody, Service},
+use wire::{
+    h2::{Code, Content, Over, Piece},
+    head::Reject,
 };
 
-/// Interim responses that a client gets for one request.
-const INTERIMS_MAX: usize = 16;
+use super::Connection;
+use crate::{
+    request::{
+        content::{Incoming, RequestBody},
+        interim::counted,
+        log_line::KeptLogLine,
+        response::{Follows, complete_head},
+    },
+    service::{Interim, Service},
+};
 
-/// A request that is being answered. Given up without an end, its stream is reset.
+/// A request that is being answered. If it is given up without an end, its stream is reset.
 pub(super) struct Handle<S: Service> {
-    pub(super) shared: Rc<Shared<S>>,
+    pub(super) shared: Rc<Connection<S>>,
     id: u32,
 }
 
 impl<S: Service> Handle<S> {
-    pub(super) fn new(shared: Rc<Shared<S>>, id: u32) -> Self {
+    pub(super) fn new(shared: Rc<Connection<S>>, id: u32) -> Self {
         shared.core.borrow_mut().hold(id);
         Self { shared, id }
     }
@@ -39,7 +43,7 @@ impl<S: Service> Handle<S> {
         self.shared.core.borrow().state(self.id).0
     }
 
-    /// Bytes of content that have left.
+    /// Returns how many bytes of content have left.
     fn sent(&self) -> u64 {
         self.shared.core.borrow().state(self.id).1
     }
@@ -53,7 +57,7 @@ impl<S: Service> Handle<S> {
         Poll::Pending
     }
 
-    /// How the stream has ended: whether all of it left.
+    /// Resolves when the stream has ended, to whether all of it left.
     fn poll_over(&self, cx: &Context<'_>) -> Poll<bool> {
         match self.over() {
             Some(over) => Poll::Ready(over == Over::Complete),
@@ -64,7 +68,7 @@ impl<S: Service> Handle<S> {
         }
     }
 
-    /// Bytes that may be sent now. `None`: none, ever.
+    /// Resolves to the number of bytes that may be sent now. `None` means that no more may be sent at all.
     pub(super) fn poll_room(&self, cx: &Context<'_>) -> Poll<Option<usize>> {
         if self.over().is_some() {
             return Poll::Ready(None);
@@ -95,17 +99,17 @@ impl<S: Service> Handle<S> {
         self.shared.refuse(self.id, reject);
     }
 
-    /// The exchange has ended. Only a response that was read to its end is worth patience.
-    pub(super) fn done(&self, line: &Line, status: u16, started: Instant, complete: bool, note: S::Note) {
+    /// Tells that the exchange has ended. Only a response that was read to its end is worth patience.
+    pub(super) fn done(&self, line: &KeptLogLine, status: u16, started: Instant, complete: bool, note: S::Note) {
         if complete {
             self.shared.core.borrow_mut().answered();
         }
         self.shared.worker.service.done(&line.exchange(self.shared.peer, status, self.sent(), started, complete), note);
     }
 
-    /// The content of this request, within the limits.
+    /// Makes the content of this request, within the limits.
     pub(super) fn limited(&self, content: Content, expected: Option<u64>) -> RequestBody {
-        let limits = &self.shared.front.limits;
+        let limits = &self.shared.terms.limits;
         RequestBody::limited(Incoming::Http2(content, expected), limits.body_bytes, limits.body_timeout)
     }
 
@@ -120,24 +124,17 @@ impl<S: Service> Drop for Handle<S> {
     }
 }
 
-/// What the log wants to know of a request.
-pub(super) fn line(request: &Request<RequestBody>) -> Line {
-    let logged = [header::HOST, header::REFERER, header::USER_AGENT];
-    let logged = logged.map(|name| request.headers().get(name).map(HeaderValue::as_bytes).unwrap_or_default());
-    Line::new(request.method().clone(), Version::HTTP_2, &request.uri().to_string(), logged)
-}
-
 /// Waits for the end of a stored page that is on its way.
-pub(super) async fn finish<S: Service>(handle: Handle<S>, line: Line, status: u16, note: S::Note, started: Instant) {
+pub(super) async fn finish<S: Service>(handle: Handle<S>, line: KeptLogLine, status: u16, note: S::Note, started: Instant) {
     let complete = poll_fn(|cx| handle.poll_over(cx)).await;
     handle.done(&line, status, started, complete, note);
 }
 
-/// The service's answer, or `None` if the client went first: that is then told.
+/// Asks the service. `None` means that the client went first, which is then told.
 pub(super) async fn ask<S: Service>(
     handle: &Handle<S>,
     request: Request<RequestBody>,
-    line: &Line,
+    line: &KeptLogLine,
     started: Instant,
     interim: Interim,
 ) -> Option<(Response<S::Body>, S::Note)> {
@@ -160,18 +157,18 @@ pub(super) async fn ask<S: Service>(
     answered
 }
 
-/// Has the service answer, and sends what it says.
+/// Asks the service, and sends what it answers.
 pub(super) async fn answer<S: Service>(handle: Handle<S>, request: Request<RequestBody>, started: Instant, expects: bool) {
-    let line = line(&request);
+    let line = KeptLogLine::of(&request);
     if expects {
         handle.head(StatusCode::CONTINUE, &HeaderMap::new(), false);
     }
-    let interim = telling(&handle);
+    let interim = interim_for(&handle);
     let Some((response, note)) = ask(&handle, request, &line, started, interim).await else { return };
     respond(handle, response, note, &line, started).await;
 }
 
-/// Has the service answer a request that may turn out to have no content, once that is known.
+/// Answers a request that may turn out to have no content, once that is known.
 ///
 /// The stream of most GETs ends with their head, but it may end with an empty frame behind it. Content of a GET is not ours to drop (RFC
 /// 9110 §9.3.1), and none where the head promised nothing is for others to see (RFC 9113 §8.1.1).
@@ -190,7 +187,7 @@ pub(super) async fn answer_when_begun<S: Service>(
         // The service is not asked then, but the log is told.
         Poll::Pending => handle.poll_reset(cx).map(|()| false),
     });
-    match tokio::time::timeout(handle.shared.front.limits.body_timeout, begins).await {
+    match tokio::time::timeout(handle.shared.terms.limits.body_timeout, begins).await {
         Ok(false) => {}
         Ok(true) => {
             if expected.is_none() {
@@ -205,7 +202,13 @@ pub(super) async fn answer_when_begun<S: Service>(
 }
 
 /// Sends a response, and tells of its end.
-pub(super) async fn respond<S: Service>(handle: Handle<S>, response: Response<S::Body>, note: S::Note, line: &Line, started: Instant) {
+pub(super) async fn respond<S: Service>(
+    handle: Handle<S>,
+    response: Response<S::Body>,
+    note: S::Note,
+    line: &KeptLogLine,
+    started: Instant,
+) {
     let status = response.status().as_u16();
     send(&handle, response, &line.method).await;
     let complete = poll_fn(|cx| handle.poll_over(cx)).await;
@@ -215,21 +218,13 @@ pub(super) async fn respond<S: Service>(handle: Handle<S>, response: Response<S:
 /// Sends a response; afterwards its end is on its way, or its stream has been reset.
 async fn send<S: Service>(handle: &Handle<S>, response: Response<S::Body>, method: &Method) {
     let (mut parts, mut body) = response.into_parts();
-    if parts.status == StatusCode::SWITCHING_PROTOCOLS {
-        // Nobody asked for it: there is no such thing here (RFC 9113 §8.6).
-        return handle.reset(Code::INTERNAL_ERROR);
-    }
-    let no_content = *method == Method::HEAD || parts.status == StatusCode::NO_CONTENT || parts.status == StatusCode::NOT_MODIFIED;
-    if let Some(exact) = body.size_hint().exact().filter(|_| !no_content && !parts.headers.contains_key(header::CONTENT_LENGTH)) {
-        parts.headers.insert(header::CONTENT_LENGTH, exact.into());
-    }
-    let length: Option<u64> = parts.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    let ends = no_content || body.is_end_stream();
+    let Some(follows) = complete_head(&mut parts, &body, method) else { return handle.reset(Code::INTERNAL_ERROR) };
+    let ends = follows == Follows::Nothing || body.is_end_stream();
     handle.head(parts.status, &parts.headers, ends);
+    let Follows::Content(mut promised) = follows else { return };
     if ends {
         return;
     }
-    let mut left = length;
     loop {
         let frame = poll_fn(|cx| match Pin::new(&mut body).poll_frame(cx) {
             Poll::Ready(frame) => Poll::Ready(Ok(frame)),
@@ -242,9 +237,8 @@ async fn send<S: Service>(handle: &Handle<S>, response: Response<S::Body>, metho
             // The head promised more: a reset tells the client that this is not the end.
             Ok(Some(Err(_))) => return handle.reset(Code::INTERNAL_ERROR),
         };
-        if let Some(left) = &mut left {
-            let Some(less) = left.checked_sub(data.len() as u64) else { return handle.reset(Code::INTERNAL_ERROR) };
-            *left = less;
+        if !promised.take(data.len()) {
+            return handle.reset(Code::INTERNAL_ERROR);
         }
         while !data.is_empty() {
             let Some(room) = poll_fn(|cx| handle.poll_room(cx)).await else { return };
@@ -255,23 +249,19 @@ async fn send<S: Service>(handle: &Handle<S>, response: Response<S::Body>, metho
             break;
         }
     }
-    if left.is_some_and(|left| left > 0) {
+    if !promised.is_kept() {
         return handle.reset(Code::INTERNAL_ERROR);
     }
     handle.end();
 }
 
-/// Passes interim responses on as they come; what is beyond the limit is left out: they are hints.
-pub(super) fn telling<S: Service>(handle: &Handle<S>) -> Interim {
+/// Makes what the service tells its interim responses to: they are passed on as they come.
+pub(super) fn interim_for<S: Service>(handle: &Handle<S>) -> Interim {
     let (shared, id) = (Rc::clone(&handle.shared), handle.id);
-    let left = Cell::new(INTERIMS_MAX);
-    Rc::new(move |status, fields| {
-        if left.get() > 0
-            && let Ok(mut core) = shared.core.try_borrow_mut()
-        {
-            left.set(left.get() - 1);
-            core.send_head(id, status, fields, false);
-            shared.waker.borrow().wake_by_ref();
-        }
+    counted(move |status, fields| {
+        let Ok(mut core) = shared.core.try_borrow_mut() else { return false };
+        core.send_head(id, status, fields, false);
+        shared.waker.borrow().wake_by_ref();
+        true
     })
 }

@@ -14,31 +14,34 @@ use http::{HeaderValue, Request, StatusCode, header};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use wire::{
+    h2::{Code, Content},
+    head::Reject,
+};
 
 use super::{
-    Shared,
-    content::Content,
+    Connection,
     respond::{self, Handle},
 };
 use crate::{
-    h1::head::Reject,
     limits::TUNNEL_IDLE,
-    service::{RequestBody, Service},
+    request::{content::RequestBody, log_line::KeptLogLine},
+    service::Service,
 };
 
-/// An origin that speaks HTTP/1 wants a key, of which it makes a proof that it understood. No client sees the proof: its own handshake has
+/// The key that an origin wants that speaks HTTP/1: it makes a proof of it that it understood. No client sees the proof: its own handshake has
 /// neither (§5.1). So the key need not be secret, nor differ.
 const KEY: &str = "c2Vhd2FsbCBodHRwLzIhIQ==";
 
 /// Asks the origin for the upgrade, and carries bytes both ways if it agrees. Anything else that it says is the answer.
 pub(super) async fn open<S: Service>(handle: Handle<S>, mut request: Request<RequestBody>, content: Content, started: Instant) {
-    let line = respond::line(&request);
-    let _place = Place::new(&handle.shared);
+    let line = KeptLogLine::of(&request);
+    let _place = TunnelPlace::new(&handle.shared);
     let fields = request.headers_mut();
     fields.insert(header::UPGRADE, HeaderValue::from_static("websocket"));
     fields.insert(header::CONNECTION, HeaderValue::from_static("Upgrade"));
     fields.insert(header::SEC_WEBSOCKET_KEY, HeaderValue::from_static(KEY));
-    let interim = respond::telling(&handle);
+    let interim = respond::interim_for(&handle);
     let Some((mut response, note)) = respond::ask(&handle, request, &line, started, interim).await else { return };
     let upgrade = response.extensions_mut().remove::<OnUpgrade>();
     let Some(upgrade) = upgrade.filter(|_| response.status() == StatusCode::SWITCHING_PROTOCOLS) else {
@@ -53,7 +56,7 @@ pub(super) async fn open<S: Service>(handle: Handle<S>, mut request: Request<Req
     response.headers_mut().remove(header::SEC_WEBSOCKET_ACCEPT);
     response.headers_mut().remove(header::CONTENT_LENGTH);
     handle.head(StatusCode::OK, response.headers(), false);
-    let mut ends = Ends { handle, content, rest: Bytes::new(), moved: Rc::new(Cell::new(true)) };
+    let mut ends = ClientEnd { handle, content, rest: Bytes::new(), moved: Rc::new(Cell::new(true)) };
     let moved = Rc::clone(&ends.moved);
     let carried = match upgrade.await {
         Ok(origin) => {
@@ -67,7 +70,7 @@ pub(super) async fn open<S: Service>(handle: Handle<S>, mut request: Request<Req
     };
     if let Err(error) = &carried {
         tracing::debug!(%error, "tunnel ended");
-        ends.handle.reset(super::frame::Code::CONNECT_ERROR);
+        ends.handle.reset(Code::CONNECT_ERROR);
     }
     ends.handle.done(&line, 200, started, carried.is_ok(), note);
 }
@@ -80,34 +83,34 @@ async fn silence(moved: &Cell<bool>) {
 }
 
 /// A tunnel's place among those of its connection.
-struct Place<S: Service>(Rc<Shared<S>>);
+struct TunnelPlace<S: Service>(Rc<Connection<S>>);
 
-impl<S: Service> Place<S> {
-    fn new(shared: &Rc<Shared<S>>) -> Self {
+impl<S: Service> TunnelPlace<S> {
+    fn new(shared: &Rc<Connection<S>>) -> Self {
         shared.tunnels.set(shared.tunnels.get() + 1);
         Self(Rc::clone(shared))
     }
 }
 
-impl<S: Service> Drop for Place<S> {
+impl<S: Service> Drop for TunnelPlace<S> {
     fn drop(&mut self) {
         self.0.tunnels.set(self.0.tunnels.get() - 1);
     }
 }
 
 /// The client's side of a tunnel as a byte stream.
-struct Ends<S: Service> {
+struct ClientEnd<S: Service> {
     handle: Handle<S>,
     content: Content,
-    /// Of a piece that did not fit into what the reader offered.
+    /// The rest of a piece that did not fit into what the reader offered.
     rest: Bytes,
-    /// Something has come or gone since this was last looked at.
+    /// Whether something has come or gone since this was last looked at.
     moved: Rc<Cell<bool>>,
 }
 
-impl<S: Service> Unpin for Ends<S> {}
+impl<S: Service> Unpin for ClientEnd<S> {}
 
-impl<S: Service> AsyncRead for Ends<S> {
+impl<S: Service> AsyncRead for ClientEnd<S> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         if self.rest.is_empty() {
             match ready!(self.content.poll_data(cx)) {
@@ -124,7 +127,7 @@ impl<S: Service> AsyncRead for Ends<S> {
     }
 }
 
-impl<S: Service> AsyncWrite for Ends<S> {
+impl<S: Service> AsyncWrite for ClientEnd<S> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, data: &[u8]) -> Poll<io::Result<usize>> {
         let Some(room) = ready!(self.handle.poll_room(cx)) else { return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())) };
         let here = room.min(data.len());

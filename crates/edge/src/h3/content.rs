@@ -4,27 +4,26 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 
-use super::{
-    code::{Code, Fault},
-    message::Message,
-};
+use wire::h3::{Code, Fault, Message};
 
-/// What is still to come of a request, read as it is wanted: the client sends no more than its windows allow.
+use super::transport::{Receiving, varint};
+
+/// The content of a request, which is read as it is wanted: the client sends no more than its windows allow.
 #[derive(Debug)]
 pub(crate) struct Content {
-    message: Message<quinn::RecvStream>,
+    message: Message<Receiving>,
     connection: quinn::Connection,
 }
 
 impl Content {
-    pub(super) const fn new(message: Message<quinn::RecvStream>, connection: quinn::Connection) -> Self {
+    pub(super) const fn new(message: Message<Receiving>, connection: quinn::Connection) -> Self {
         Self { message, connection }
     }
 
     pub(crate) fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Fault>>> {
         let data = self.message.poll_data(cx);
         if let Poll::Ready(Err(Fault::Connection(code))) = data {
-            self.connection.close(code.into(), b"");
+            self.connection.close(varint(code), b"");
         }
         data.map(Result::transpose)
     }
@@ -35,10 +34,10 @@ impl Content {
 }
 
 impl Drop for Content {
-    /// Content that nobody wants is not waited for; this does not say that anything is wrong (RFC 9114 §4.1).
+    /// Stops content that nobody wants. This does not say that anything is wrong (RFC 9114 §4.1).
     fn drop(&mut self) {
         if !self.message.has_ended() {
-            let _ = self.message.source().stop(Code::NoError.into());
+            self.message.source().stop(Code::NoError);
         }
     }
 }

@@ -5,17 +5,11 @@
 //! frames are read as they are wanted, field sections are bounded before they are read, and there is no dynamic table. Not here: server push,
 //! datagrams, early data.
 
-mod code;
 mod content;
-mod control;
 pub(crate) mod endpoint;
-mod frame;
-pub(crate) mod inspect;
-mod message;
-mod purse;
-mod qpack;
 mod request;
 mod sending;
+mod transport;
 
 use std::{
     cell::RefCell,
@@ -30,48 +24,55 @@ use std::{
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use semantics::Scheme;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use wire::{
+    h3::{
+        Code, Fault, Purse,
+        control::{self, Listener, Opened},
+        purse,
+    },
+    head::HeadText,
+};
 
 use crate::{
     accept::Share,
     connection::{Phase, Seat},
-    head::Text,
     service::{Peer, Service},
-    worker::{Front, Worker},
+    worker::{Config, Terms, Worker},
 };
-use code::{Code, Fault};
 pub(crate) use content::Content;
 use endpoint::{Arrival, Quic};
-use purse::Purse;
+use transport::{Receiving, varint};
 
-/// Requests that a client may have under way at once.
+/// The most requests that a client may have under way at once.
 const STREAMS_MAX: u32 = 128;
 
-/// Streams in one direction: three that HTTP/3 needs, and some that nobody knows.
+/// The most streams in one direction: three that HTTP/3 needs, and some that nobody knows.
 const UNIDIRECTIONAL_MAX: u32 = 8;
 
-/// What a client may send of contents before they are read: for a stream, and for all of them together.
+/// How many bytes of a stream's content a client may send before they are read.
 const STREAM_WINDOW: u32 = 64 * 1024;
+/// How many bytes of all streams' contents together a client may send before they are read.
 const CONNECTION_WINDOW: u32 = 256 * 1024;
 
-/// What may be on its way to a client, or lost, and is kept until it has come: a stored page is shared, not copied. With 100 ms there and back,
-/// this is 80 Mbit/s.
+/// How many bytes may be on their way to a client, or lost, and are kept until they have come: a stored page is shared, not copied. With 100 ms
+/// there and back, this is 80 Mbit/s.
 const SEND_WINDOW: u64 = 1 << 20;
 
-/// For the client to hear a goodbye, and us to hear what it sent before it did: so many round trips, within bounds.
+/// How many round trips a goodbye is given, within the two bounds below: the client has to hear it, and we what it sent before it did.
 const GOODBYE_ROUND_TRIPS: u32 = 3;
 const GOODBYE_MIN: Duration = Duration::from_millis(20);
 const GOODBYE_MAX: Duration = Duration::from_secs(2);
 
-/// How QUIC is spoken under the limits of `shared`, if TLS is spoken at all.
-pub(crate) fn config(shared: &crate::worker::Shared) -> Option<Arc<quinn::ServerConfig>> {
-    shared.tls.as_ref().map(|tls| Arc::new(endpoint::config(tls.quic(), &shared.limits)))
+/// Returns how QUIC is spoken under the limits of `config`, if TLS is spoken at all.
+pub(crate) fn quic_config(config: &Config) -> Option<Arc<quinn::ServerConfig>> {
+    config.tls.as_ref().map(|tls| Arc::new(endpoint::config(tls.quic(), &config.limits)))
 }
 
 /// Takes connections up until `stop`, with the door, if this worker has it. Returns what drives connections to their end.
 pub(crate) async fn accept<S: Service>(worker: Rc<Worker<S>>, quic: Quic, stop: CancellationToken) -> TaskTracker {
     let (address, drivers) = (quic.address(), quic.drivers());
     let Quic { mut arrivals, door, .. } = quic;
-    let config = worker.front().quic.as_deref().cloned();
+    let config = worker.terms().quic.as_deref().cloned();
     let mut open = pin!(async {
         match door.zip(config) {
             Some((door, config)) => door.open(config).await,
@@ -95,43 +96,43 @@ pub(crate) async fn accept<S: Service>(worker: Rc<Worker<S>>, quic: Quic, stop: 
 }
 
 fn spawn<S: Service>(worker: &Rc<Worker<S>>, arrival: Arrival) {
-    let front = worker.front();
+    let terms = worker.terms();
     let address = arrival.incoming.remote_address();
     let peer = Peer { address: Some(address), scheme: Scheme::Https };
-    let Some(share) = Share::take(&front, Some(address.ip())) else {
-        front.gauges.count_refused();
+    let Some(share) = Share::take(&terms, Some(address.ip())) else {
+        terms.gauges.count_refused();
         worker.service.refused(peer, 0, "too many connections");
         return;
     };
     let seat = worker.table.enter();
     let watch = Arc::clone(seat.watch());
-    let task = tokio::task::spawn_local(serve(Rc::clone(worker), front, arrival, peer, seat, share));
+    let task = tokio::task::spawn_local(serve(Rc::clone(worker), terms, arrival, peer, seat, share));
     watch.belongs_to(task.abort_handle());
 }
 
-/// What all streams of a connection share.
-struct Shared<S: Service> {
+/// One connection: what all its streams share.
+struct Connection<S: Service> {
     worker: Rc<Worker<S>>,
-    front: Rc<Front>,
+    terms: Rc<Terms>,
     peer: Peer,
-    connection: Connection,
+    transport: Transport,
     purse: Arc<Purse>,
-    /// Where heads become text. Given up while the connection is idle.
-    text: RefCell<Text>,
+    /// The buffer in which heads become text. It is given up while the connection is idle.
+    text: RefCell<HeadText>,
 }
 
-/// A connection that is not left open.
+/// The transport's connection, which is not left open.
 #[derive(Debug)]
-struct Connection(quinn::Connection);
+struct Transport(quinn::Connection);
 
-impl Drop for Connection {
+impl Drop for Transport {
     fn drop(&mut self) {
-        self.0.close(Code::NoError.into(), b"");
+        self.0.close(varint(Code::NoError), b"");
     }
 }
 
-impl<S: Service> Shared<S> {
-    /// Ends what has to end. `true`: only a stream.
+impl<S: Service> Connection<S> {
+    /// Ends what has to end: the connection, or nothing but a stream, which costs its client something.
     fn fail(&self, fault: Fault) {
         match fault {
             Fault::Connection(code) => self.close(code),
@@ -144,30 +145,30 @@ impl<S: Service> Shared<S> {
     }
 
     fn close(&self, code: Code) {
-        if self.connection.0.close_reason().is_some() {
+        if self.transport.0.close_reason().is_some() {
             return;
         }
         tracing::debug!(peer = ?self.peer.address, ?code, "the client breaks the protocol; closed");
         if code == Code::ExcessiveLoad {
             self.worker.service.refused(self.peer, 0, "a flood of frames");
         }
-        self.connection.0.close(code.into(), b"");
+        self.transport.0.close(varint(code), b"");
     }
 }
 
-/// Shakes hands.
-async fn shake(arrival: Arrival, front: &Front) -> Result<(quinn::Connection, endpoint::Counted), quinn::ConnectionError> {
+/// Performs the handshake.
+async fn shake(arrival: Arrival, terms: &Terms) -> Result<(quinn::Connection, endpoint::Counted), quinn::ConnectionError> {
     let Arrival { incoming, handshake, connection } = arrival;
-    let Some(config) = front.quic.clone() else { return Err(quinn::ConnectionError::LocallyClosed) };
+    let Some(config) = terms.quic.clone() else { return Err(quinn::ConnectionError::LocallyClosed) };
     let shaken = incoming.accept_with(config)?.await?;
     drop(handshake);
     Ok((shaken, connection))
 }
 
 /// Serves one connection until either side has had enough. `share` is given back then.
-async fn serve<S: Service>(worker: Rc<Worker<S>>, front: Rc<Front>, arrival: Arrival, peer: Peer, seat: Seat, _share: Share) {
-    seat.until(Phase::Head, front.allowances.header);
-    let (connection, _counted) = match shake(arrival, &front).await {
+async fn serve<S: Service>(worker: Rc<Worker<S>>, terms: Rc<Terms>, arrival: Arrival, peer: Peer, seat: Seat, _share: Share) {
+    seat.until(Phase::Head, terms.allowances.header);
+    let (connection, _counted) = match shake(arrival, &terms).await {
         Ok(shaken) => shaken,
         Err(error) => {
             tracing::debug!(peer = ?peer.address, %error, "no handshake");
@@ -181,7 +182,7 @@ async fn serve<S: Service>(worker: Rc<Worker<S>>, front: Rc<Front>, arrival: Arr
     let mut drained = pin!(table.drained());
     drained.as_mut().enable();
     let purse = Arc::new(Purse::new(Instant::now()));
-    let shared = Rc::new(Shared { worker, front, peer, connection: Connection(connection.clone()), purse, text: RefCell::default() });
+    let shared = Rc::new(Connection { worker, terms, peer, transport: Transport(connection.clone()), purse, text: RefCell::default() });
     let mut driver = Driver {
         shared,
         seat,
@@ -193,7 +194,7 @@ async fn serve<S: Service>(worker: Rc<Worker<S>>, front: Rc<Front>, arrival: Arr
         is_idle: None,
         leaving: table.is_draining(),
     };
-    let mut opening = pin!(open_control(&connection, driver.shared.front.limits.header_bytes));
+    let mut opening = pin!(open_control(&connection, driver.shared.terms.limits.header_bytes));
     let (mut bidirectional, mut unidirectional) = (pin!(connection.accept_bi()), pin!(connection.accept_uni()));
     let mut opens = true;
     // When everything has been said.
@@ -231,7 +232,7 @@ async fn serve<S: Service>(worker: Rc<Worker<S>>, front: Rc<Front>, arrival: Arr
         }
     }
     // Those who answer find out that nobody listens, and tell the log.
-    driver.seat.until(Phase::Write, driver.shared.front.allowances.linger);
+    driver.seat.until(Phase::Write, driver.shared.terms.allowances.linger);
     while driver.requests.next().await.is_some() {}
     drop(driver);
     // Whoever drives the connection has to run once more, for the client to hear of its end.
@@ -242,7 +243,7 @@ fn goodbye_time(connection: &quinn::Connection) -> Duration {
     (connection.rtt() * GOODBYE_ROUND_TRIPS).clamp(GOODBYE_MIN, GOODBYE_MAX)
 }
 
-/// Opens our control stream. `None`: the client is gone, or lets us open none, which is its own loss.
+/// Opens our control stream. `None` means that the client is gone, or lets us open none, which is its own loss.
 async fn open_control(connection: &quinn::Connection, field_section_max: usize) -> Option<quinn::SendStream> {
     let mut control = connection.open_uni().await.ok()?;
     control.write_all(&control::opening(field_section_max)).await.ok()?;
@@ -252,13 +253,13 @@ async fn open_control(connection: &quinn::Connection, field_section_max: usize) 
 type Task = Pin<Box<dyn Future<Output = ()>>>;
 
 struct Driver<S: Service> {
-    shared: Rc<Shared<S>>,
+    shared: Rc<Connection<S>>,
     seat: Seat,
     requests: FuturesUnordered<Task>,
-    /// Streams in one direction that are listened to: at most [`UNIDIRECTIONAL_MAX`].
+    /// The streams in one direction that are listened to: at most [`UNIDIRECTIONAL_MAX`].
     controls: FuturesUnordered<Task>,
-    opened: Rc<control::Opened>,
-    /// Ours: it stays open for as long as the connection.
+    opened: Rc<Opened>,
+    /// Our control stream: it stays open for as long as the connection.
     control: Option<quinn::SendStream>,
     /// The id after the last request that was taken up.
     next_id: u64,
@@ -270,7 +271,7 @@ impl<S: Service> Driver<S> {
     fn begin(&mut self, mut send: quinn::SendStream, mut receive: quinn::RecvStream) {
         if self.leaving {
             // RFC 9114 §5.2: it may be sent again elsewhere.
-            let _ = (receive.stop(Code::RequestRejected.into()), send.reset(Code::RequestRejected.into()));
+            let _ = (receive.stop(varint(Code::RequestRejected)), send.reset(varint(Code::RequestRejected)));
             return;
         }
         self.next_id = self.next_id.max(u64::from(quinn::VarInt::from(send.id())) + 4);
@@ -283,15 +284,15 @@ impl<S: Service> Driver<S> {
         }
         let (shared, opened) = (Rc::clone(&self.shared), Rc::clone(&self.opened));
         self.controls.push(Box::pin(async move {
-            let (mut receive, heard) = control::listen(receive, &opened, Arc::clone(&shared.purse)).await;
-            match heard {
-                Ok(()) => drop(receive.stop(Code::StreamCreationError.into())),
+            let mut listener = Listener::new(Receiving::new(receive), opened, Arc::clone(&shared.purse));
+            match poll_fn(|cx| listener.poll(cx)).await {
+                Ok(()) => listener.source().stop(Code::StreamCreationError),
                 Err(fault) => shared.fail(fault),
             }
         }));
     }
 
-    /// Requests under way are answered; the client sends its next ones elsewhere (RFC 9114 §5.2).
+    /// Says goodbye: requests under way are answered, and the client sends its next ones elsewhere (RFC 9114 §5.2).
     async fn say_goodbye(&mut self) {
         let Some(control) = &mut self.control else { return };
         let goaway = control::goaway(self.next_id);
@@ -308,7 +309,7 @@ impl<S: Service> Driver<S> {
         self.is_idle = Some(is_idle);
         if is_idle {
             self.shared.text.take();
-            self.seat.until(Phase::Quiet, self.shared.front.allowances.idle);
+            self.seat.until(Phase::Quiet, self.shared.terms.allowances.idle);
         } else {
             // Each request has deadlines of its own.
             self.seat.in_service();

@@ -1,7 +1,7 @@
 //! One request, from its first byte to the last one of its answer.
 
 use std::{
-    cell::{Cell, RefCell},
+    cell::RefCell,
     future::{Future, poll_fn},
     pin::{Pin, pin},
     rc::Rc,
@@ -12,45 +12,45 @@ use std::{
 
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version, header};
 use http_body::Body as _;
-use semantics::RequestHead;
+
+use wire::{
+    h3::{Code, Fault, Message, head_of_section},
+    head::{Parsed, Reject, field_table},
+};
 
 use super::{
-    Shared,
-    code::{Code, Fault},
+    Connection,
     content::Content,
-    message::Message,
-    qpack,
     sending::{Sending, stored_head},
+    transport::Receiving,
 };
 use crate::{
-    h1::{
-        head::{Framing, Parsed, Reject, field_table, parse},
-        owned_request,
-        recall::{Said, Unrecognised},
+    request::{
+        content::{Incoming, RequestBody},
+        head::{HALF_A_HEAD, announced_length, may_be_hit, owned_request},
+        interim::counted,
+        log_line::{KeptLogLine, LogLine},
+        recall::{Recognised, Unrecognised},
+        refusal::Refusal,
+        response::{Follows, complete_head},
     },
-    head::{self, Gathering, Text},
-    limits::Limits,
-    line::Line,
-    service::{Exchange, HitOf, Incoming, Interim, RequestBody, Service},
+    service::{HitOf, Interim, Service},
 };
 
-/// Interim responses that a client gets for one request.
-const INTERIMS_MAX: usize = 16;
-
-/// What a head led to.
+/// Says what a head led to.
 enum Begun<N> {
-    /// It is answered.
+    /// The request is answered.
     Done,
     /// A stored page is on its way.
     Hit(Unfinished<N>),
-    /// Somebody has to be asked.
+    /// The service has to be asked.
     Call(Box<Call>),
     Refused(Reject),
 }
 
 /// A hit that the transport did not take at once.
 struct Unfinished<N> {
-    line: Line,
+    line: KeptLogLine,
     status: u16,
     note: N,
     started: Instant,
@@ -61,12 +61,12 @@ struct Call {
     request: Request<RequestBody>,
     /// The length of its content, if that is known.
     expected: Option<u64>,
-    /// The client waits for a 100 before it sends its content.
+    /// Whether the client waits for a 100 before it sends its content.
     expects: bool,
     started: Instant,
 }
 
-/// `None`: it took too long.
+/// Waits for `future`. `None` means that it took longer than `time`.
 async fn within<T>(time: Duration, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     // Nearly always it is there at once, and a timer would be for nothing.
@@ -76,10 +76,10 @@ async fn within<T>(time: Duration, future: impl Future<Output = T>) -> Option<T>
     tokio::time::timeout(time, future).await.ok()
 }
 
-/// Serves a request.
-pub(super) async fn serve<S: Service>(shared: Rc<Shared<S>>, send: quinn::SendStream, receive: quinn::RecvStream) {
+/// Serves one request, on its stream.
+pub(super) async fn serve<S: Service>(shared: Rc<Connection<S>>, send: quinn::SendStream, receive: quinn::RecvStream) {
     let mut sending = Sending::new(send);
-    let mut message = Message::new(receive, Arc::clone(&shared.purse), shared.front.limits.header_bytes);
+    let mut message = Message::new(Receiving::new(receive), Arc::clone(&shared.purse), shared.terms.limits.header_bytes);
     match take_up(&shared, &mut sending, &mut message).await {
         Ok(Begun::Done) => {}
         Ok(Begun::Hit(rest)) => shared.finish_hit(&mut sending, rest).await,
@@ -89,34 +89,34 @@ pub(super) async fn serve<S: Service>(shared: Rc<Shared<S>>, send: quinn::SendSt
         Err(fault) => {
             if let Fault::Stream(code) = fault {
                 sending.reset(code);
-                let _ = message.source().stop(code.into());
+                message.source().stop(code);
                 shared.worker.service.refused(shared.peer, 0, "a malformed message");
             }
             return shared.fail(fault);
         }
     }
     if !message.has_ended() {
-        let _ = message.source().stop(Code::NoError.into());
+        message.source().stop(Code::NoError);
     }
     shared.delivered(&sending).await;
 }
 
 /// Reads the head, judges it, and answers it if that can be done at once.
 async fn take_up<S: Service>(
-    shared: &Shared<S>,
+    shared: &Connection<S>,
     sending: &mut Sending,
-    message: &mut Message<quinn::RecvStream>,
+    message: &mut Message<Receiving>,
 ) -> Result<Begun<S::Note>, Fault> {
     const TOO_SLOW: Reject = Reject { status: 408, reason: "the request's head did not come in time" };
     const TOO_LARGE: Reject = Reject { status: 431, reason: "the head is larger than allowed" };
-    let limits = &shared.front.limits;
+    let limits = &shared.terms.limits;
     let Some(section) = within(limits.header_timeout, poll_fn(|cx| message.poll_head(cx))).await else {
         return Ok(Begun::Refused(TOO_SLOW));
     };
     let Some(section) = section? else { return Ok(Begun::Refused(TOO_LARGE)) };
     let started = Instant::now();
     let mut text = shared.text.take();
-    if let Some(reject) = spell(&section, &mut text, limits)? {
+    if let Some(reject) = head_of_section(&section, &mut text, &shared.terms.head_limits)? {
         return Ok(Begun::Refused(reject));
     }
     // Whether content follows is known when it does, or when the stream ends: which may be a packet later.
@@ -138,29 +138,15 @@ async fn take_up<S: Service>(
     begun
 }
 
-/// Whether it has to be known, before a request is answered, that it has content: because of what it is, or because its head says that there
-/// is none. A client that waits for a 100 is not waited for.
+/// Returns whether it has to be known, before a request is answered, that it has content: because of what it is, or because its head says that
+/// there is none. A client that waits for a 100 is not waited for.
 fn waits_for_content(head: &[u8]) -> bool {
     let says = |field: &[u8]| memchr::memmem::find(head, field).is_some();
     let is_read = head.starts_with(b"GET ") || head.starts_with(b"HEAD ");
     is_read && !says(b"\r\nexpect: ") || says(b"\r\ncontent-length: 0")
 }
 
-/// Makes the text of an HTTP/1 head of a field section. `Some`: the request is answered by us.
-pub(super) fn spell(section: &[u8], text: &mut Text, limits: &Limits) -> Result<Option<Reject>, Fault> {
-    let mut gathering = Gathering::new(text, limits, false);
-    let readable = qpack::decode(section, |name, value, is_known| gathering.take(name, value, is_known));
-    let (said, nature) = gathering.end();
-    readable.map_err(|_| Fault::Connection(Code::DecompressionFailed))?;
-    match said {
-        // Tunnels are not offered (RFC 9220).
-        head::Said::Request if !nature.is_websocket => Ok(None),
-        head::Said::Refused(reject) => Ok(Some(reject)),
-        head::Said::Request | head::Said::Trailers | head::Said::Malformed(_) => Err(Fault::Stream(Code::MessageError)),
-    }
-}
-
-impl<S: Service> Shared<S> {
+impl<S: Service> Connection<S> {
     /// Judges a head, and answers from the store what can be answered so.
     fn begin(
         &self,
@@ -173,60 +159,37 @@ impl<S: Service> Shared<S> {
         let worker = &self.worker;
         let mut unrecognised = Unrecognised::default();
         if ends {
-            match worker.recall.borrow().recognise(&self.front, self.peer.scheme, text) {
-                Ok(recognised) => {
-                    let mut out = worker.head_buffer.borrow_mut();
-                    out.clear();
-                    if let Some(hit) = worker.service.again(self.peer, recognised.known(), started, &mut out) {
-                        return Ok(self.send_hit(cx, sending, &out, hit, &recognised.said(), started));
-                    }
-                    unrecognised = recognised.forgone();
-                }
+            let send = |out: &mut Vec<u8>, hit, recognised: &Recognised<'_, '_, S::Known>| {
+                self.send_hit(cx, sending, out, hit, &recognised.log_line().over(Version::HTTP_3), started)
+            };
+            match worker.hit_again(&self.terms, self.peer, text, started, send) {
+                Ok(begun) => return Ok(begun),
                 Err(told) => unrecognised = told,
             }
         }
         let known_host = worker.known_host();
         let mut table = field_table();
-        let (head, fields) = match parse(text, &mut table, &known_host, &self.front.limits) {
+        let (head, fields) = match worker.read_head(text, &mut table, &known_host, &self.terms) {
             Ok(Parsed::Complete(head, fields)) => (head, fields),
-            Ok(Parsed::Partial) => return Ok(Begun::Refused(Reject { status: 400, reason: "malformed head" })),
+            Ok(Parsed::Partial) => return Ok(Begun::Refused(HALF_A_HEAD)),
             Err(reject) => return Ok(Begun::Refused(reject)),
         };
-        if *known_host != *head.authority {
-            worker.remember_host(head.authority);
-        }
-        let announces = fields.content_length.is_present();
-        let expected = match head.framing {
-            Framing::Length(length) => Some(length),
-            Framing::None | Framing::Chunked => announces.then_some(0),
-        };
+        let expected = announced_length(&head, &fields);
         // RFC 9114 §4.1.2: nothing where the head promised something, or something where it promised nothing.
         if expected.is_some_and(|expected| ends == (expected > 0)) {
             return Err(Fault::Stream(Code::MessageError));
         }
-        if ends && matches!(head.method, Method::GET | Method::HEAD) && !announces && !head.negotiates {
-            let request = RequestHead {
-                method: &head.method,
-                scheme: self.peer.scheme,
-                authority: head.authority,
-                path: head.path,
-                query: head.query,
-                fields: &fields,
-            };
-            let mut out = worker.head_buffer.borrow_mut();
-            out.clear();
-            if let Some(mut hit) = worker.service.hit(self.peer, &request, started, &mut out) {
-                let said = Said::of(&head, &fields);
-                if let Some(known) = hit.known.take() {
-                    worker.recall.borrow_mut().remember((&self.front, self.peer.scheme), (text, unrecognised), &said, true, known);
-                }
-                return Ok(self.send_hit(cx, sending, &out, hit, &said, started));
+        if ends && may_be_hit(&head, &fields) {
+            let send =
+                |out: &mut Vec<u8>, hit, line: LogLine<'_>| self.send_hit(cx, sending, out, hit, &line.over(Version::HTTP_3), started);
+            if let Some(begun) = worker.hit(&self.terms, self.peer, (text, unrecognised), (&head, &fields), started, send) {
+                return Ok(begun);
             }
         }
-        let Some(mut request) = owned_request(&head, &fields) else {
-            return Ok(Begun::Refused(Reject { status: 400, reason: "malformed request-target" }));
+        let mut request = match owned_request(&head, &fields, Version::HTTP_3) {
+            Ok(request) => request,
+            Err(reject) => return Ok(Begun::Refused(reject)),
         };
-        *request.version_mut() = Version::HTTP_3;
         if !ends && expected.is_none() && matches!(head.method, Method::GET | Method::HEAD) {
             // As HTTP/1.1 says that there is content of some length: it is not ours to drop (RFC 9110 §9.3.1).
             request.headers_mut().insert(header::TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
@@ -242,7 +205,7 @@ impl<S: Service> Shared<S> {
         sending: &mut Sending,
         text: &[u8],
         hit: HitOf<S>,
-        said: &Said<'_>,
+        line: &LogLine<'_>,
         started: Instant,
     ) -> Begun<S::Note> {
         let (status, note) = (hit.status, hit.note);
@@ -250,79 +213,56 @@ impl<S: Service> Shared<S> {
         let body_bytes = content.len() as u64;
         sending.put(stored_head(status, text, content.len()), content);
         let complete = match sending.poll_flush(cx) {
-            Poll::Pending => return Begun::Hit(Unfinished { line: said.keep(), status, note, started }),
+            Poll::Pending => return Begun::Hit(Unfinished { line: line.keep(), status, note, started }),
             Poll::Ready(flushed) => flushed.is_ok() && sending.finish(),
         };
-        let exchange = Exchange {
-            peer: self.peer,
-            method: said.method.as_str(),
-            target: said.target,
-            version: Version::HTTP_3,
-            host: said.host,
-            referer: said.referer,
-            user_agent: said.user_agent,
-            status,
-            body_bytes: if complete { body_bytes } else { sending.content_taken() },
-            started,
-            ended: Instant::now(),
-            complete,
-        };
+        let body_bytes = if complete { body_bytes } else { sending.content_taken() };
         self.purse.answered();
-        self.worker.service.done(&exchange, note);
+        self.worker.service.done(&line.exchange(self.peer, status, body_bytes, started, complete), note);
         Begun::Done
     }
 
     /// Waits for the rest of a hit to be taken.
     async fn finish_hit(&self, sending: &mut Sending, rest: Unfinished<S::Note>) {
         let Unfinished { line, status, note, started } = rest;
-        let complete = sending.flush(self.front.limits.write_timeout).await.is_ok() && sending.finish();
+        let complete = sending.flush(self.terms.limits.write_timeout).await.is_ok() && sending.finish();
         self.done(sending, &line, status, note, started, complete);
     }
 
-    fn done(&self, sending: &Sending, line: &Line, status: u16, note: S::Note, started: Instant, complete: bool) {
+    fn done(&self, sending: &Sending, line: &KeptLogLine, status: u16, note: S::Note, started: Instant, complete: bool) {
         if complete {
             self.purse.answered();
         }
         self.worker.service.done(&line.exchange(self.peer, status, sending.content_taken(), started, complete), note);
     }
 
-    /// Says why. A refusal is an answer as good as any, and costs as much.
+    /// Tells the client why it is refused. A refusal is an answer as good as any, and costs as much.
     async fn refuse(&self, sending: &mut Sending, reject: Reject) {
         self.worker.service.refused(self.peer, reject.status, reject.reason);
         self.fail(Fault::Stream(Code::NoError));
-        let body = format!("{} {}\n", reject.status, reject.reason);
-        let mut fields = HeaderMap::with_capacity(2);
-        fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-        fields.insert(header::CONTENT_LENGTH, body.len().into());
-        sending.put_head(StatusCode::from_u16(reject.status).unwrap_or(StatusCode::BAD_REQUEST), &fields);
-        if sending.flush(self.front.limits.write_timeout).await.is_ok() {
-            sending.put_content(body.into());
-            if sending.flush(self.front.limits.write_timeout).await.is_ok() {
+        let Refusal { status, fields, content } = reject.into();
+        sending.put_head(status, &fields);
+        if sending.flush(self.terms.limits.write_timeout).await.is_ok() {
+            sending.put_content(content);
+            if sending.flush(self.terms.limits.write_timeout).await.is_ok() {
                 sending.finish();
             }
         }
     }
 
-    /// Waits until the client has it: a connection that is left before loses what is on its way.
+    /// Waits until the client has the answer: a connection that is left before loses what is on its way.
     async fn delivered(&self, sending: &Sending) {
-        let _ = tokio::time::timeout(self.front.limits.write_timeout, sending.stopped()).await;
+        let _ = tokio::time::timeout(self.terms.limits.write_timeout, sending.stopped()).await;
     }
 }
 
-/// What the log wants to know of a request.
-fn line(request: &Request<RequestBody>) -> Line {
-    let logged = [header::HOST, header::REFERER, header::USER_AGENT];
-    let logged = logged.map(|name| request.headers().get(name).map(HeaderValue::as_bytes).unwrap_or_default());
-    Line::new(request.method().clone(), Version::HTTP_3, &request.uri().to_string(), logged)
-}
-
-/// Has the service answer, and sends what it says.
-async fn answer<S: Service>(shared: Rc<Shared<S>>, mut sending: Sending, message: Message<quinn::RecvStream>, call: Call) {
+/// Asks the service, and sends what it answers.
+async fn answer<S: Service>(shared: Rc<Connection<S>>, mut sending: Sending, message: Message<Receiving>, call: Call) {
     let Call { mut request, expected, expects, started } = call;
-    let line = line(&request);
+    let line = KeptLogLine::of(&request);
     if !message.has_ended() {
-        let limits = &shared.front.limits;
-        let content = Incoming::Http3(Box::new(Content::new(message, shared.connection.0.clone())), expected);
+        let limits = &shared.terms.limits;
+        let content = Incoming::Http3(Box::new(Content::new(message, shared.transport.0.clone())), expected);
         *request.body_mut() = RequestBody::limited(content, limits.body_bytes, limits.body_timeout);
     }
     let interims = Rc::<Interims>::default();
@@ -331,7 +271,7 @@ async fn answer<S: Service>(shared: Rc<Shared<S>>, mut sending: Sending, message
     }
     let mut stopped = pin!(sending.stopped());
     let answered = {
-        let mut answer = pin!(shared.worker.service.call(shared.peer, request, started, Some(interims.door())));
+        let mut answer = pin!(shared.worker.service.call(shared.peer, request, started, Some(interims.interim())));
         poll_fn(|cx| {
             let answered = answer.as_mut().poll(cx);
             interims.put(&mut sending, cx);
@@ -350,7 +290,7 @@ async fn answer<S: Service>(shared: Rc<Shared<S>>, mut sending: Sending, message
         return shared.worker.service.done(&line.exchange(shared.peer, 499, 0, started, false), S::Note::default());
     };
     let status = response.status().as_u16();
-    let sent = send::<S>(&mut sending, response, &line.method, shared.front.limits.write_timeout, stopped).await;
+    let sent = send::<S>(&mut sending, response, &line.method, shared.terms.limits.write_timeout, stopped).await;
     if let Err(Fault::Stream(code) | Fault::Connection(code)) = sent {
         sending.reset(code);
     }
@@ -367,24 +307,13 @@ async fn send<S: Service>(
     patience: Duration,
     mut stopped: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<(), Fault> {
-    /// The head promised more, or less: a reset tells the client that this is not the end.
+    /// The fault of content that is more or less than its head promised: a reset tells the client that this is not the end.
     const BROKEN: Fault = Fault::Stream(Code::InternalError);
     let (mut parts, mut body) = response.into_parts();
-    if parts.status == StatusCode::SWITCHING_PROTOCOLS {
-        // Nobody asked for it: there is no such thing here (RFC 9114 §4.5).
-        return Err(BROKEN);
-    }
-    let no_content = *method == Method::HEAD || parts.status == StatusCode::NO_CONTENT || parts.status == StatusCode::NOT_MODIFIED;
-    if let Some(exact) = body.size_hint().exact().filter(|_| !no_content && !parts.headers.contains_key(header::CONTENT_LENGTH)) {
-        parts.headers.insert(header::CONTENT_LENGTH, exact.into());
-    }
-    let length: Option<u64> = parts.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let follows = complete_head(&mut parts, &body, method).ok_or(BROKEN)?;
     sending.put_head(parts.status, &parts.headers);
     sending.flush(patience).await?;
-    if no_content {
-        return Ok(());
-    }
-    let mut left = length;
+    let Follows::Content(mut promised) = follows else { return Ok(()) };
     while !body.is_end_stream() {
         let frame = poll_fn(|cx| match Pin::new(&mut body).poll_frame(cx) {
             Poll::Ready(frame) => Poll::Ready(Ok(frame)),
@@ -395,44 +324,43 @@ async fn send<S: Service>(
             Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
             Some(Err(_)) => return Err(BROKEN),
         };
-        if let Some(left) = &mut left {
-            *left = left.checked_sub(data.len() as u64).ok_or(BROKEN)?;
+        if !promised.take(data.len()) {
+            return Err(BROKEN);
         }
         if !data.is_empty() {
             sending.put_content(data);
             sending.flush(patience).await?;
         }
     }
-    if left.is_some_and(|left| left > 0) { Err(BROKEN) } else { Ok(()) }
+    if promised.is_kept() { Ok(()) } else { Err(BROKEN) }
 }
 
-/// Interim responses on their way from the service to the stream. What is beyond the limit is left out: they are hints.
+/// Interim responses on their way from the service to the stream.
 #[derive(Debug, Default)]
 struct Interims {
     waiting: RefCell<Vec<(StatusCode, HeaderMap)>>,
-    told: Cell<usize>,
-    /// They may be told from another task than the connection's.
+    /// Wakes the connection: interim responses may be told from another task.
     connection: RefCell<Option<Waker>>,
 }
 
 impl Interims {
     fn tell(&self, status: StatusCode, fields: &HeaderMap) {
-        if self.told.get() < INTERIMS_MAX {
-            self.told.set(self.told.get() + 1);
-            self.waiting.borrow_mut().push((status, fields.clone()));
-            if let Some(connection) = self.connection.take() {
-                connection.wake();
-            }
+        self.waiting.borrow_mut().push((status, fields.clone()));
+        if let Some(connection) = self.connection.take() {
+            connection.wake();
         }
     }
 
-    /// For the service.
-    fn door(self: &Rc<Self>) -> Interim {
+    /// Returns the function that the service is given.
+    fn interim(self: &Rc<Self>) -> Interim {
         let this = Rc::clone(self);
-        Rc::new(move |status, fields| this.tell(status, fields))
+        counted(move |status, fields| {
+            this.tell(status, fields);
+            true
+        })
     }
 
-    /// Puts those in line that wait, and has the connection woken for the next one.
+    /// Puts those in line that wait, and lets the connection be woken for the next one.
     fn put(&self, sending: &mut Sending, cx: &Context<'_>) {
         for (status, fields) in self.waiting.borrow_mut().drain(..) {
             sending.put_head(status, &fields);

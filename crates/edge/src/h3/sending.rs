@@ -9,21 +9,23 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 
-use super::{
-    code::{Code, Fault},
-    frame, qpack,
+use wire::{
+    h3::{Code, Fault, frame},
+    qpack,
 };
 
-/// Of HTTP/1 alone (RFC 9114 §4.2).
+use super::transport::varint;
+
+/// The fields that belong to HTTP/1 alone (RFC 9114 §4.2).
 const OF_THE_CONNECTION: [&[u8]; 5] = [b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"];
 
-/// A stream that is answered on. Given up without an end it is reset: a client must not take what it has for the whole.
+/// A stream that is answered on. If it is given up without an end, it is reset: a client must not take what it has for the whole.
 #[derive(Debug)]
 pub(super) struct Sending {
     stream: quinn::SendStream,
-    /// What the transport has not taken yet: at most a head and a piece of content.
+    /// The bytes that the transport has not taken yet: at most a head and a piece of content.
     queue: [Bytes; 2],
-    /// Bytes that it has taken, and how many of those that were put here are no content.
+    /// How many bytes it has taken, and how many of those that were put here are no content.
     taken: u64,
     framing: u64,
     is_over: bool,
@@ -34,7 +36,7 @@ impl Sending {
         Self { stream, queue: [Bytes::new(), Bytes::new()], taken: 0, framing: 0, is_over: false }
     }
 
-    /// Content bytes that the transport has taken. Exact when everything has left.
+    /// Returns how many bytes of content the transport has taken. This is exact when everything has left.
     pub(super) const fn content_taken(&self) -> u64 {
         self.taken.saturating_sub(self.framing)
     }
@@ -87,7 +89,7 @@ impl Sending {
         }
     }
 
-    /// As [`Sending::poll_flush`], to the end. A client that takes nothing for as long as `patience` is given up.
+    /// Hands on everything to the transport. A client that takes nothing for as long as `patience` is given up.
     pub(super) async fn flush(&mut self, patience: Duration) -> Result<(), Fault> {
         let mut waiting = None;
         std::future::poll_fn(|cx| {
@@ -108,7 +110,7 @@ impl Sending {
         .await
     }
 
-    /// There is no more. `true`: the client can have all of it.
+    /// Ends the stream. `true` means that the client can have all of it.
     pub(super) fn finish(&mut self) -> bool {
         self.is_over = true;
         self.stream.finish().is_ok()
@@ -116,7 +118,7 @@ impl Sending {
 
     pub(super) fn reset(&mut self, code: Code) {
         self.is_over = true;
-        let _ = self.stream.reset(code.into());
+        let _ = self.stream.reset(varint(code));
     }
 
     /// Resolves when the client has all of it, or wants none of it.
@@ -134,20 +136,20 @@ impl Drop for Sending {
     }
 }
 
-/// The length of a HEADERS frame is written behind it, in four bytes.
+/// The length of a HEADERS frame's head, in which four bytes are left for the payload's length.
 const HEADERS_HEAD: usize = 5;
 
 fn begin_headers(out: &mut Vec<u8>) {
     out.extend_from_slice(&[0x1, 0x80, 0, 0, 0]);
 }
 
-/// Heads are bounded by those who make them, far below 2^30 bytes.
+/// Writes the length of a head, which those who make it bound, far below 2^30 bytes.
 fn end_headers(out: &mut [u8]) {
     let length = u32::try_from(out.len() - HEADERS_HEAD).unwrap_or(u32::MAX >> 2);
     out[1..HEADERS_HEAD].copy_from_slice(&(length | 0x8000_0000).to_be_bytes());
 }
 
-/// The head of a stored response, which is kept as HTTP/1 writes it, and the head of its content's frame.
+/// Makes the frame of a stored response's head, which is kept as HTTP/1 writes it, and the head of its content's frame.
 pub(super) fn stored_head(status: u16, text: &[u8], content_bytes: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + 32);
     begin_headers(&mut out);

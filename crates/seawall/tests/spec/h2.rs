@@ -84,6 +84,18 @@ async fn a_request_is_what_it_would_be_in_http_1() {
     assert_eq!(field("via"), "2 seawall");
 }
 
+/// RFC 9110 §15.5.6: a refusal says the same over every version of HTTP, and a 405 names the methods that are allowed.
+#[tokio::test]
+async fn a_refusal_is_what_it_would_be_in_http_1() {
+    let authority = Authority::new();
+    let (_origin, site) = site(&authority, "");
+    let (mut send, _connection) = client(&authority, &site, 65_535).await;
+    let tunnel = Request::builder().method("CONNECT").uri(format!("{HOST}:443")).body(()).expect("a request");
+    let (response, content) = answer(&mut send, tunnel, "").await;
+    assert_eq!((response.status().as_u16(), content.as_str()), (405, "405 Method Not Allowed: this is not a tunnel\n"));
+    assert_eq!(response.headers()["allow"], "GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS");
+}
+
 /// RFC 9113 §5.2: a page goes out as the client's window allows, a stored one too.
 #[tokio::test]
 async fn small_windows_get_everything_in_small_pieces() {

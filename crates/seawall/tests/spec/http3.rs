@@ -102,6 +102,20 @@ async fn a_request_is_what_it_would_be_in_http_1() {
     assert_eq!(field("via"), "3 seawall");
 }
 
+/// RFC 9110 §15.5.6: a refusal says the same over every version of HTTP, and a 405 names the methods that are allowed.
+#[tokio::test]
+async fn a_refusal_is_what_it_would_be_in_http_1() {
+    let authority = Authority::new();
+    let (_origin, site) = site(&authority, "");
+    let connection = connect(&authority, &site).await;
+    let tunnel = section(&[(":method", "CONNECT"), (":authority", "blog.example:443")]);
+    let answer = outcome(&connection, &frame(1, &tunnel)).await.expect("an answer");
+    // What is written to a section is not packed.
+    for text in ["GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS", "405 Method Not Allowed: this is not a tunnel\n"] {
+        assert!(answer.windows(text.len()).any(|bytes| bytes == text.as_bytes()), "{text}");
+    }
+}
+
 /// RFC 9000 §4: larger than any window, in both directions and several at once, from the origin and from what is stored.
 #[tokio::test]
 async fn contents_pass_whole() {

@@ -1,0 +1,99 @@
+//! A head that has been read, and the request that is made of it.
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version, header};
+use semantics::{FieldLines, RequestFields};
+use wire::head::{FieldTable, Framing, Head, Parsed, Reject, parse};
+
+use super::content::RequestBody;
+use crate::{
+    service::Service,
+    worker::{Terms, Worker},
+};
+
+impl<S: Service> Worker<S> {
+    /// Reads the head at the start of `bytes`, and remembers its host: nearly always it is the next one, too. `known_host` is
+    /// [`Worker::known_host`], which is not validated again.
+    ///
+    /// # Errors
+    /// Fails with a refusal as [`parse`] does.
+    #[inline]
+    pub(crate) fn read_head<'a>(
+        &self,
+        bytes: &'a [u8],
+        table: &'a mut FieldTable<'a>,
+        known_host: &'a str,
+        terms: &Terms,
+    ) -> Result<Parsed<'a>, Reject> {
+        let parsed = parse(bytes, table, known_host, &terms.head_limits);
+        if let Ok(Parsed::Complete(head, _)) = &parsed
+            && *known_host != *head.authority
+        {
+            self.remember_host(head.authority);
+        }
+        parsed
+    }
+}
+
+/// The refusal of a head that ends too early although all of it is there: it was made of fields.
+pub(crate) const HALF_A_HEAD: Reject = Reject { status: 400, reason: "malformed head" };
+
+/// Returns whether a stored response may be the answer: to GET and HEAD without content that ask for nothing but the response.
+pub(crate) fn may_be_hit(head: &Head<'_>, fields: &RequestFields<'_>) -> bool {
+    head.framing == Framing::None
+        && !head.negotiates
+        && !fields.content_length.is_present()
+        && matches!(head.method, Method::GET | Method::HEAD)
+}
+
+/// Returns how much content a head announces. `None` means that it does not say.
+pub(crate) fn announced_length(head: &Head<'_>, fields: &RequestFields<'_>) -> Option<u64> {
+    match head.framing {
+        Framing::Length(length) => Some(length),
+        Framing::None | Framing::Chunked => fields.content_length.is_present().then_some(0),
+    }
+}
+
+/// Returns HTTP/1's version with this minor number.
+pub(crate) const fn http1_version(minor: u8) -> Version {
+    if minor == 0 { Version::HTTP_10 } else { Version::HTTP_11 }
+}
+
+/// Makes a request that outlives its buffer: its URI is in origin-form, its authority in `Host`, which an absolute-form target replaces (RFC 9112
+/// §3.2.2). It has no content yet.
+///
+/// # Errors
+/// Fails with a refusal when the request-target is no URI.
+pub(crate) fn owned_request(head: &Head<'_>, fields: &RequestFields<'_>, version: Version) -> Result<http::Request<RequestBody>, Reject> {
+    owned(head, fields, version).ok_or(Reject { status: 400, reason: "malformed request-target" })
+}
+
+fn owned(head: &Head<'_>, fields: &RequestFields<'_>, version: Version) -> Option<http::Request<RequestBody>> {
+    let FieldLines::Raw(lines) = fields.lines else { return None };
+    let mut headers = HeaderMap::with_capacity(lines.len() + 1);
+    // All values share one allocation.
+    let mut values = Vec::with_capacity(lines.iter().map(|line| line.value.len()).sum());
+    lines.iter().for_each(|line| values.extend_from_slice(line.value));
+    let mut values = Bytes::from(values);
+    for line in lines {
+        let value = HeaderValue::from_maybe_shared(values.split_to(line.value.len())).ok()?;
+        headers.append(HeaderName::from_bytes(line.name.as_bytes()).ok()?, value);
+    }
+    let host = headers.get(header::HOST).map(HeaderValue::as_bytes).unwrap_or_default();
+    if host != head.authority.as_bytes() {
+        headers.insert(header::HOST, HeaderValue::from_str(head.authority).ok()?);
+    }
+    let mut request = http::Request::new(RequestBody::empty());
+    *request.method_mut() = head.method.clone();
+    *request.uri_mut() = origin_form(head)?;
+    *request.version_mut() = version;
+    *request.headers_mut() = headers;
+    Some(request)
+}
+
+fn origin_form(head: &Head<'_>) -> Option<Uri> {
+    match head.query {
+        None => head.path.parse().ok(),
+        Some(query) => format!("{}?{query}", head.path).parse().ok(),
+    }
+}

@@ -1,0 +1,140 @@
+//! What the log wants to know about a request: its line, and three of its fields.
+//!
+//! A [`LogLine`] lies in the buffer that the head was read from; a [`KeptLogLine`] is for requests that are answered when that is gone. Either
+//! makes the [`Exchange`] that the service is told of in the end.
+
+use std::time::Instant;
+
+use http::{HeaderValue, Method, Request, Version, header};
+use semantics::{RequestFields, request::Slot};
+use wire::head::Head;
+
+use super::head::http1_version;
+use crate::service::{Exchange, Peer};
+
+/// What the log wants to know about a request, where it lies in the head.
+#[derive(Debug)]
+pub(crate) struct LogLine<'a> {
+    pub(crate) method: &'a Method,
+    pub(crate) target: &'a str,
+    pub(crate) version: Version,
+    pub(crate) host: &'a [u8],
+    pub(crate) referer: &'a [u8],
+    pub(crate) user_agent: &'a [u8],
+}
+
+impl<'a> LogLine<'a> {
+    /// Takes what is wanted from a head of HTTP/1, or one that was made of fields: then [`LogLine::over`] says where they came from.
+    pub(crate) fn of(head: &'a Head<'_>, fields: &RequestFields<'a>) -> Self {
+        let value = |slot: Slot<'a>| slot.one().unwrap_or_default();
+        Self {
+            method: &head.method,
+            target: head.target,
+            version: http1_version(head.minor_version),
+            host: value(fields.host),
+            referer: value(fields.referer),
+            user_agent: value(fields.user_agent),
+        }
+    }
+
+    /// Replaces the version, for a request that did not come over HTTP/1.
+    pub(crate) const fn over(mut self, version: Version) -> Self {
+        self.version = version;
+        self
+    }
+
+    /// Copies the line, for when the buffer is gone.
+    pub(crate) fn keep(&self) -> KeptLogLine {
+        KeptLogLine::new(self.method.clone(), self.version, self.target, [self.host, self.referer, self.user_agent])
+    }
+
+    /// Says what became of the request, now that it has ended.
+    pub(crate) fn exchange(&self, peer: Peer, status: u16, body_bytes: u64, started: Instant, complete: bool) -> Exchange<'a> {
+        Exchange {
+            peer,
+            method: self.method.as_str(),
+            target: self.target,
+            version: self.version,
+            host: self.host,
+            referer: self.referer,
+            user_agent: self.user_agent,
+            status,
+            body_bytes,
+            started,
+            ended: Instant::now(),
+            complete,
+        }
+    }
+}
+
+/// What the log wants to know about a request, in one allocation of its own.
+#[derive(Debug)]
+pub(crate) struct KeptLogLine {
+    pub(crate) method: Method,
+    version: Version,
+    /// The number behind `HTTP/1.`, for a request of HTTP/1.
+    pub(crate) minor_version: u8,
+    /// Target, host, referer and user agent, one after the other.
+    text: Vec<u8>,
+    /// Where each but the last ends.
+    ends: [usize; 3],
+}
+
+impl KeptLogLine {
+    /// Copies what is wanted from a request.
+    pub(crate) fn of<B>(request: &Request<B>) -> Self {
+        let logged = [header::HOST, header::REFERER, header::USER_AGENT];
+        let logged = logged.map(|name| request.headers().get(name).map(HeaderValue::as_bytes).unwrap_or_default());
+        Self::new(request.method().clone(), request.version(), &request.uri().to_string(), logged)
+    }
+
+    fn new(method: Method, version: Version, target: &str, fields: [&[u8]; 3]) -> Self {
+        let [host, referer, user_agent] = fields;
+        let mut text = Vec::with_capacity(target.len() + host.len() + referer.len() + user_agent.len());
+        let mut ends = [0; 3];
+        for (end, part) in ends.iter_mut().zip([target.as_bytes(), host, referer]) {
+            text.extend_from_slice(part);
+            *end = text.len();
+        }
+        text.extend_from_slice(user_agent);
+        let minor_version = u8::from(version != Version::HTTP_10);
+        Self { method, version, minor_version, text, ends }
+    }
+
+    /// Says what became of the request, now that it has ended.
+    pub(crate) fn exchange(&self, peer: Peer, status: u16, body_bytes: u64, started: Instant, complete: bool) -> Exchange<'_> {
+        let [target, host, referer] = self.ends;
+        let part = |from: usize, to: usize| self.text.get(from..to).unwrap_or_default();
+        Exchange {
+            peer,
+            method: self.method.as_str(),
+            // It was text when it was kept.
+            target: std::str::from_utf8(part(0, target)).unwrap_or_default(),
+            version: self.version,
+            host: part(target, host),
+            referer: part(host, referer),
+            user_agent: part(referer, self.text.len()),
+            status,
+            body_bytes,
+            started,
+            ended: Instant::now(),
+            complete,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_part_comes_back_also_where_others_are_empty() {
+        for parts in [["/a?b", "h", "r", "u"], ["/", "", "r", ""], ["*", "h", "", "u"], ["/", "", "", ""]] {
+            let [target, host, referer, user_agent] = parts;
+            let line = KeptLogLine::new(Method::GET, Version::HTTP_11, target, [host, referer, user_agent].map(str::as_bytes));
+            let exchange = line.exchange(Peer { address: None, scheme: semantics::Scheme::Http }, 200, 0, Instant::now(), true);
+            let texts = [exchange.host, exchange.referer, exchange.user_agent].map(|part| std::str::from_utf8(part).unwrap_or("not text"));
+            assert_eq!((exchange.target, texts), (target, [host, referer, user_agent]));
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! A head without the lines on which no answer rests.
+//!
+//! No two browsers send the same head, and yet most of what they send is the same question: they differ in what they are called, in their
+//! language and in the page that they come from ([`INCIDENTAL_FIELDS`]). What is left of a head without those lines comes again and again,
+//! and is remembered as whole heads are.
+//!
+//! A line that is left out must be one that the parser would have let through. All of them are looked at here: the name is one of the list,
+//! letter by letter, a colon follows at once, and there is no control character in the whole head but the line ends. Everything else stays in
+//! what is compared, so it was judged when it came first. Whatever is not so plain is read as always.
+//!
+//! [`INCIDENTAL_FIELDS`]: semantics::request::INCIDENTAL_FIELDS
+
+use crate::limits::{FIELDS_CEILING, HeadLimits};
+
+/// The length of the longest head whose essentials are looked for: what is in longer ones is rarely the same twice.
+const HEAD_MAX: usize = 4096;
+
+/// What a head says beside its essential lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Incidentals<'h> {
+    /// The length of the whole head in bytes, with the empty line.
+    pub head_len: usize,
+    /// The value of `Referer`, or nothing.
+    pub referer: &'h [u8],
+    /// The value of `User-Agent`, or nothing.
+    pub user_agent: &'h [u8],
+}
+
+/// Writes the lines of the head at the start of `bytes` that may matter to `out`, each with its end but without the empty line, so that they are
+/// no head of themselves. `None` if the head is not whole, not plain, or has no other lines.
+#[must_use]
+pub fn essentials<'h>(bytes: &'h [u8], limits: &HeadLimits, out: &mut Vec<u8>) -> Option<Incidentals<'h>> {
+    out.clear();
+    let (mut referer, mut user_agent) = (None, None);
+    // Where the line begins, and where the lines begin that are to be copied.
+    let (mut at, mut kept_from) = (0, 0);
+    for (lines, end) in memchr::memchr_iter(b'\n', bytes.get(..HEAD_MAX).unwrap_or(bytes)).enumerate() {
+        let line = bytes.get(at..end)?.strip_suffix(b"\r")?;
+        if line.is_empty() {
+            out.extend_from_slice(&bytes[kept_from..at]);
+            let head_len = end + 1;
+            // The parser counts the lines behind the first.
+            let sound = lines > 0
+                && lines - 1 <= limits.header_fields.min(FIELDS_CEILING)
+                && head_len <= limits.header_bytes
+                && out.len() < at
+                && controls(&bytes[..head_len]) == 2 * (lines + 1);
+            return sound.then(|| Incidentals {
+                head_len,
+                referer: referer.unwrap_or_default(),
+                user_agent: user_agent.unwrap_or_default(),
+            });
+        }
+        let incidental = if lines == 0 { None } else { incidental(line) };
+        if let Some((name, value)) = incidental {
+            out.extend_from_slice(&bytes[kept_from..at]);
+            kept_from = end + 1;
+            let told = match name {
+                Incidental::Referer => &mut referer,
+                Incidental::UserAgent => &mut user_agent,
+                Incidental::Other => &mut None,
+            };
+            // The log says nothing of a field that is there twice.
+            if told.replace(value.trim_ascii()).is_some() {
+                return None;
+            }
+        } else if is_logged(line) {
+            return None;
+        }
+        at = end + 1;
+    }
+    None
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Incidental {
+    Referer,
+    UserAgent,
+    Other,
+}
+
+/// Tells which of the incidental fields a line has, and its value with the white space around it.
+///
+/// In the spellings in which browsers send them over HTTP/1.1 and over HTTP/2: comparing with a constant takes a few instructions.
+#[inline]
+fn incidental(line: &[u8]) -> Option<(Incidental, &[u8])> {
+    let other = |usual: &[u8], small: &[u8]| {
+        let value = line.strip_prefix(usual).or_else(|| line.strip_prefix(small));
+        value.map(|value| (Incidental::Other, value))
+    };
+    let named = |incidental, usual: &[u8], small: &[u8]| {
+        let value = line.strip_prefix(usual).or_else(|| line.strip_prefix(small));
+        value.map(|value| (incidental, value))
+    };
+    match line.first()? | 0x20 {
+        b'a' => other(b"Accept-Language:", b"accept-language:"),
+        b'd' => other(b"DNT:", b"dnt:"),
+        b'r' => named(Incidental::Referer, b"Referer:", b"referer:"),
+        b's' => match line.get(4)? | 0x20 {
+            b'c' => match line.get(9)? {
+                b':' => other(b"Sec-CH-UA:", b"sec-ch-ua:"),
+                b'-' => other(b"Sec-CH-UA-Mobile:", b"sec-ch-ua-mobile:").or_else(|| other(b"Sec-CH-UA-Platform:", b"sec-ch-ua-platform:")),
+                _ => None,
+            },
+            b'f' => match line.get(10)? | 0x20 {
+                b'd' => other(b"Sec-Fetch-Dest:", b"sec-fetch-dest:"),
+                b'm' => other(b"Sec-Fetch-Mode:", b"sec-fetch-mode:"),
+                b's' => other(b"Sec-Fetch-Site:", b"sec-fetch-site:"),
+                b'u' => other(b"Sec-Fetch-User:", b"sec-fetch-user:"),
+                _ => None,
+            },
+            b'g' => other(b"Sec-GPC:", b"sec-gpc:"),
+            _ => None,
+        },
+        b'u' => match line.get(1)? | 0x20 {
+            b's' => named(Incidental::UserAgent, b"User-Agent:", b"user-agent:"),
+            b'p' => other(b"Upgrade-Insecure-Requests:", b"upgrade-insecure-requests:"),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Tells whether the log wants to know what a line says that is not in one of the usual spellings.
+fn is_logged(line: &[u8]) -> bool {
+    let is = |name: &[u8]| line.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name));
+    matches!(line.first(), Some(b'R' | b'r' | b'U' | b'u')) && (is(b"referer") || is(b"user-agent"))
+}
+
+/// Counts the control characters. Without an early exit, so that the compiler makes a few vector instructions of it.
+fn controls(bytes: &[u8]) -> usize {
+    const LANE: usize = 128;
+    let count = |part: &[u8]| part.iter().fold(0_u8, |count, &b| count + u8::from((b < 0x20) | (b == 0x7f)));
+    let (lanes, rest) = bytes.as_chunks::<LANE>();
+    lanes.iter().map(|lane| usize::from(count(lane))).sum::<usize>() + usize::from(count(rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use semantics::{
+        FieldLines, RequestFields,
+        request::{INCIDENTAL_FIELDS, Slot},
+    };
+
+    use super::*;
+    use crate::head::{Parsed, field_table, parse};
+
+    /// As many lines as the limits allow, and no more, wherever they stand.
+    #[test]
+    fn lines_that_are_left_out_count() {
+        let limits = HeadLimits { header_fields: 5, ..HeadLimits::default() };
+        let mut out = Vec::new();
+        let head = |fields: usize| format!("GET / HTTP/1.1\r\nHost: a\r\n{}\r\n", "DNT: 1\r\n".repeat(fields - 1));
+        assert!(essentials(head(5).as_bytes(), &limits, &mut out).is_some());
+        assert!(essentials(head(6).as_bytes(), &limits, &mut out).is_none());
+    }
+
+    /// A list of the fields stands where decisions are made, the spellings here.
+    #[test]
+    fn every_incidental_field_is_known_here() {
+        for name in INCIDENTAL_FIELDS {
+            let (head, mut out) = (format!("GET / HTTP/1.1\r\nHost: a\r\n{name}: x\r\n\r\n"), Vec::new());
+            assert!(essentials(head.as_bytes(), &HeadLimits::default(), &mut out).is_some(), "{name}");
+            assert_eq!(out, b"GET / HTTP/1.1\r\nHost: a\r\n", "{name}");
+        }
+    }
+
+    proptest! {
+        /// What is left out, the parser would have let through, and read as it is read here; and it reads the rest as if it were all.
+        #[test]
+        fn nothing_is_left_out_that_the_parser_refuses(
+            lines in prop::collection::vec(
+                prop_oneof![
+                    4 => (prop::sample::select(&INCIDENTAL_FIELDS[..]), "[ -~]{0,12}").prop_map(|(name, value)| format!("{name}:{value}\r\n")),
+                    3 => (prop::sample::select(vec!["Host", "Accept", "cookie", "Content-Length", "Transfer-Encoding", "X-A"]), "[ -~]{0,8}")
+                        .prop_map(|(name, value)| format!("{name}: {value}\r\n")),
+                    1 => "[A-Za-z: \t\r\n\\x00-]{0,10}".prop_map(|text| text + "\r\n"),
+                    1 => ("[Uu]ser-[Aa]gent", "[ :]{1,2}", "[\\x00-\\xff]{0,6}").prop_map(|(name, colon, value)| format!("{name}{colon}{value}\r\n")),
+                ],
+                0..8,
+            ),
+            behind in "[A-Z /\r\n]{0,4}",
+        ) {
+            let limits = HeadLimits::default();
+            let text = format!("GET /a HTTP/1.1\r\nHost: a\r\n{}\r\n{behind}", lines.concat());
+            let mut out = Vec::new();
+            if let Some(incidentals) = essentials(text.as_bytes(), &limits, &mut out) {
+                out.extend_from_slice(b"\r\n");
+                let (mut table, mut rest_table) = (field_table(), field_table());
+                let whole = parse(text.as_bytes(), &mut table, "", &limits);
+                match parse(&out, &mut rest_table, "", &limits) {
+                    Ok(Parsed::Complete(rest, rest_fields)) => {
+                        let Ok(Parsed::Complete(head, fields)) = whole else { panic!("refused: {text:?}: {whole:?}") };
+                        prop_assert_eq!(head.len, incidentals.head_len);
+                        prop_assert_eq!(rest.len, out.len());
+                        prop_assert_eq!((head.method, head.target, head.authority, head.minor_version), (rest.method, rest.target, rest.authority, rest.minor_version));
+                        prop_assert_eq!((head.framing, head.keep_alive, head.negotiates), (rest.framing, rest.keep_alive, rest.negotiates));
+                        let value = |slot: Slot<'_>| slot.one().unwrap_or_default().to_vec();
+                        prop_assert_eq!(value(fields.user_agent), incidentals.user_agent);
+                        prop_assert_eq!(value(fields.referer), incidentals.referer);
+                        let names = |fields: &RequestFields<'_>| match fields.lines {
+                            FieldLines::Raw(lines) => lines.iter().map(|line| (line.name.to_owned(), line.value.to_vec())).collect::<Vec<_>>(),
+                            FieldLines::Map(_) => Vec::new(),
+                        };
+                        let mut kept = names(&fields);
+                        kept.retain(|(name, _)| !INCIDENTAL_FIELDS.contains(&&*name.to_ascii_lowercase()) );
+                        let mut rest = names(&rest_fields);
+                        rest.retain(|(name, _)| !INCIDENTAL_FIELDS.contains(&&*name.to_ascii_lowercase()) );
+                        prop_assert_eq!(kept, rest);
+                    }
+                    Ok(Parsed::Partial) => prop_assert!(false, "half a head: {text:?}"),
+                    Err(_) => prop_assert!(whole.is_err(), "let through with the lines: {text:?}"),
+                }
+            }
+        }
+    }
+}
