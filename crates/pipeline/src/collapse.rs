@@ -126,6 +126,13 @@ impl Pipeline {
         likeness(&self.shared.secret, &forward::alone(question, None), question.client.address)
     }
 
+    /// The key of a flight: that of the resource, and of the variant if it is known what the resource varies on.
+    pub(crate) fn flight_key(&self, question: &Question) -> Vec<u8> {
+        let resource = self.shared.store.peek(question.hash, &question.key);
+        let newest = resource.as_ref().and_then(|resource| resource.variants().first());
+        newest.map_or_else(|| question.key.clone(), |newest| variant_flight(question, &newest.record))
+    }
+
     /// What the fetch comes to that this request began; none, if it takes too long for somebody who may have a stale copy.
     pub(crate) async fn in_time(
         &self,
@@ -216,6 +223,14 @@ impl Pipeline {
 pub(crate) fn flight_of_those_who_say(key: &[u8], says: u64) -> Vec<u8> {
     // A variant's flight goes on with a zero: see `variant_flight`.
     [key, &[0xff], &says.to_be_bytes()].concat()
+}
+
+/// The key of the flight for the variant that `question` wants of what `record` is one of.
+pub(crate) fn variant_flight(question: &Question, record: &Record) -> Vec<u8> {
+    let mut flight = question.key.clone();
+    flight.push(0);
+    record.vary.secondary_key_for(&question.fields(), &mut flight);
+    flight
 }
 
 /// What a request says to the origin, in a number: two that have the same are the same to it, but for the client's address.

@@ -6,6 +6,8 @@
 //! Absent from this room: parsing, and sockets.
 
 mod admission;
+mod alone;
+mod answer;
 mod ask;
 mod body;
 mod clock;
@@ -17,10 +19,13 @@ mod fetch;
 mod forward;
 mod hit;
 mod interim;
+mod judge;
 mod learnt;
+mod lookup;
 mod next;
 mod note;
 mod parts;
+mod pass;
 mod pipeline;
 mod purge;
 mod question;
@@ -28,6 +33,7 @@ mod record;
 mod response_fields;
 mod shared;
 mod site;
+mod stale;
 mod views;
 
 pub use admission::https::{Https, Redirect};

@@ -20,12 +20,15 @@ use store::Hardness;
 use crate::{
     Client, Pipeline, Site, Stored,
     admission::password,
+    answer::forwarded_status,
     deliver,
     fetch::STALE_IF_ERROR,
+    judge::Unjudged,
     learnt::refusals::Refusal,
     learnt::trouble::Trouble,
     next::{Next, purged_name},
-    pipeline::{Unjudged, authority, forwarded_status},
+    pass::passed_because,
+    pipeline::authority,
     question::{self, Question},
     record::Form,
 };
@@ -462,7 +465,7 @@ fn purging() -> Now {
 }
 
 fn passed(rule: &'static str) -> Now {
-    let forwarded = crate::pipeline::passed_because(rule);
+    let forwarded = passed_because(rule);
     let status = CacheStatus { detail: Some(rule), ..forwarded_status(forwarded, None, false) };
     said(status, vec!["It goes to the origin as it came, and nothing is stored.".to_owned()])
 }
