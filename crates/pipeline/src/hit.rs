@@ -20,7 +20,7 @@ use semantics::{
 };
 use store::{Found, Page, Purged};
 
-use crate::{Client, Note, Pipeline, Record, Stored, coded::best, deliver, question, record::Form};
+use crate::{Client, Note, Pipeline, Record, Stored, admission, coded::best, deliver, question, record::Form};
 
 /// A hit: its head is written, its content is here.
 #[derive(Debug)]
@@ -101,9 +101,6 @@ impl Pipeline {
             return None;
         }
         let config = self.config.borrow();
-        if config.router.is_health(head.path) {
-            return None;
-        }
         let client = if config.trusted_proxies.is_empty() && peer.is_some() {
             None
         } else {
@@ -113,7 +110,7 @@ impl Pipeline {
         let authority = canonical_authority(scheme, head.authority);
         let site = config.router.site(&authority)?;
         let head = RequestHead { scheme, authority: &authority, ..*head };
-        if site.https.concerns(client.as_ref(), head.scheme) || site.auth.as_ref().is_some_and(|auth| !auth.is_open(&head)) {
+        if admission::concerns(&config.router, site, client.as_ref(), &head) {
             return None;
         }
         let site = site.part(head.path);

@@ -22,11 +22,12 @@ pub struct Note {
 }
 
 impl Note {
-    /// A note for a request of which no more is known than its site.
-    pub(crate) fn for_site(site: u16) -> Self {
-        Self { site: Some(site), ..Self::default() }
+    /// Makes the note of a request that never got to the cache.
+    pub(crate) fn for_site(site: Option<u16>) -> Self {
+        Self { site, ..Self::default() }
     }
 
+    /// Makes the note of a request for which the cache did this.
     pub(crate) fn of(outcome: Outcome) -> Self {
         Self { outcome: Some(outcome), ..Self::default() }
     }

@@ -8,18 +8,21 @@ use std::{
     time::Instant,
 };
 
-use http::{HeaderMap, Request, Response, StatusCode, header};
+use http::{Request, Response, StatusCode, header};
 use ipnet::IpNet;
-use policy::{Silent, Verdict};
+use policy::Silent;
 use semantics::{Scheme, Timestamp, coding::Coding, request::FieldLines};
 use store::Front;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    Body, Client, Counters, Interim, Note, Record, Redirect, Router, Shared, Site,
-    admission::password::{self, Entry, make_private},
+    Body, Client, Counters, Interim, Note, Record, Router, Shared, Site,
+    admission::{
+        Admission, Arrival, admit,
+        password::{Entry, make_private},
+    },
     failure,
-    judge::Unjudged,
+    judge::{Judged, judge},
     learnt::popularity::Sampler,
     question,
 };
@@ -42,22 +45,13 @@ pub struct Pipeline {
 pub(crate) struct Config {
     pub(crate) router: Router,
     pub(crate) trusted_proxies: Vec<IpNet>,
-    /// Whether any site sends requests to https, or asks for a password.
-    guarded: bool,
-}
-
-impl Config {
-    fn new(router: Router, trusted_proxies: Vec<IpNet>) -> Self {
-        let guarded = router.sites().any(|site| site.https.redirect != Redirect::Never || site.auth.is_some());
-        Self { router, trusted_proxies, guarded }
-    }
 }
 
 impl Pipeline {
     /// A worker's pipeline.
     #[must_use]
     pub fn new(shared: Arc<Shared>, counters: Arc<Counters>, router: Router, trusted_proxies: Vec<IpNet>) -> Rc<Self> {
-        let config = RefCell::new(Rc::new(Config::new(router, trusted_proxies)));
+        let config = RefCell::new(Rc::new(Config { router, trusted_proxies }));
         let front = RefCell::new(Front::new(shared.front_bytes));
         let (tasks, sampler) = (TaskTracker::new(), Sampler::default());
         Rc::new(Self { shared, counters, tasks, config, configured: Cell::new(0), front, key: RefCell::default(), sampler })
@@ -65,7 +59,7 @@ impl Pipeline {
 
     /// From now on. Requests under way end as they began.
     pub fn reconfigure(&self, router: Router, trusted_proxies: Vec<IpNet>) {
-        *self.config.borrow_mut() = Rc::new(Config::new(router, trusted_proxies));
+        *self.config.borrow_mut() = Rc::new(Config { router, trusted_proxies });
         self.configured.set(self.configured.get() + 1);
     }
 
@@ -97,56 +91,55 @@ impl Pipeline {
         self.shared.clock.at(at)
     }
 
-    /// The life of a request.
+    /// Answers a request: its life, from its arrival to the response that its client gets.
     ///
     /// Interim responses of the origin go to `interim` before this is ready, and none afterwards.
     pub async fn respond(
         self: &Rc<Self>,
         peer: Option<IpAddr>,
         scheme: Scheme,
-        request: Request<origins::Body>,
+        mut request: Request<origins::Body>,
         interim: Option<Interim>,
     ) -> (Response<Body>, Note) {
         let config = Rc::clone(&self.config.borrow());
-        let (mut parts, body) = request.into_parts();
-        if config.router.is_health(parts.uri.path()) {
-            return (password::healthy(), Note::default());
-        }
-        let client = Client::of(peer, scheme, FieldLines::Map(&parts.headers), &config.trusted_proxies);
-        question::settle_host(client.scheme, &mut parts.headers);
-        if let Some(redirect) = self.redirect_moved(&config, &client, &parts, authority(&parts.headers)) {
-            return (redirect, Note { client: client.named(), ..Note::default() });
-        }
-        let entry = if config.guarded { self.enter(&config, &client, &mut parts).await } else { Entry::Open };
-        if let Entry::Answered(response) = entry {
-            let site = config.router.site(authority(&parts.headers)).map(|site| site.id);
-            return (*response, Note { site, client: client.named(), ..Note::default() });
-        }
-        let (question, verdict) = match self.judged(&config, client, parts, interim, &mut Silent) {
-            Ok(judged) => judged,
-            Err(Unjudged::NoSite) => return (failure::page(StatusCode::MISDIRECTED_REQUEST, "no-such-site"), Note::default()),
-            Err(Unjudged::Target(site)) => return (failure::page(StatusCode::BAD_REQUEST, "target"), Note::for_site(site.id)),
-            Err(Unjudged::Purge { site, parts, authority }) => {
-                return (self.purge_request(&config, &site, &client, &parts, &authority), Note::for_site(site.id));
-            }
-        };
-        let site = question.site.id;
-        let (mut response, mut note) = match verdict {
-            Verdict::Malformed | Verdict::Purge => (failure::page(StatusCode::BAD_REQUEST, "target"), Note::default()),
-            Verdict::Pass(rule) => self.pass(Rc::new(question), body, rule).await,
-            Verdict::Lookup(_) => self.look_up(Rc::new(question)).await,
-        };
-        if matches!(entry, Entry::Private) {
-            make_private(response.headers_mut());
-        }
-        note.site = Some(site);
+        let client = Client::of(peer, scheme, FieldLines::Map(request.headers()), &config.trusted_proxies);
+        question::settle_host(client.scheme, request.headers_mut());
+        let (parts, body) = request.into_parts();
+        let arrival = Arrival { client, parts, interim };
+        let (response, mut note) = self.answered(&config, arrival, body).await;
         note.client = client.named();
         note.coding = response.headers().get(header::CONTENT_ENCODING).and_then(|coding| Coding::of_token(coding.as_bytes()));
         (response, note)
     }
-}
 
-/// The client's `Host`; empty if an HTTP/1.0 client sent none.
-pub(crate) fn authority(headers: &HeaderMap) -> &str {
-    headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default()
+    async fn answered(self: &Rc<Self>, config: &Config, mut arrival: Arrival, body: origins::Body) -> (Response<Body>, Note) {
+        // Admit: a few steps may answer it before its site is asked.
+        let (site, lock) = match admit(&self.shared, &config.router, &arrival, &mut Silent) {
+            Admission::Admitted { site, lock } => (site, lock),
+            Admission::Answered { site, response, .. } => return (*response, Note::for_site(site.map(|site| site.id))),
+            Admission::NoSite => return (failure::page(StatusCode::MISDIRECTED_REQUEST, "no-such-site"), Note::default()),
+        };
+        let entry = match lock {
+            Some(lock) => lock.open(&self.shared, &arrival.client, &mut arrival.parts.headers).await,
+            None => Ok(Entry::Open),
+        };
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(refusal) => return (*refusal, Note::for_site(Some(site.id))),
+        };
+
+        // Judge: the site's policy says who answers it, and under which key.
+        let (mut response, note) = match judge(&self.shared.store, &config.trusted_proxies, &site, arrival, &mut Silent) {
+            Judged::Lookup(question) => self.look_up(Rc::new(question)).await,
+            Judged::Pass(question, rule) => self.pass(Rc::new(question), body, rule).await,
+            Judged::Purge { site, client, parts, authority } => {
+                (self.purge_request(config, &site, &client, &parts, &authority), Note::default())
+            }
+            Judged::Malformed(_) => (failure::page(StatusCode::BAD_REQUEST, "target"), Note::default()),
+        };
+        if entry == Entry::Private {
+            make_private(response.headers_mut());
+        }
+        (response, Note { site: Some(site.id), ..note })
+    }
 }

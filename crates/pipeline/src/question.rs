@@ -12,7 +12,7 @@ use semantics::{
 };
 use store::KeyHash;
 
-use crate::{Interim, Site, pipeline::authority};
+use crate::{Interim, Site};
 
 /// Who sent a request: the peer of the connection, and the client behind it where the peer is trusted to name one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,6 +132,11 @@ pub(crate) fn reduce(headers: &mut HeaderMap, site: &Site, is_trusted: bool, ask
         headers.remove(header::COOKIE);
     }
     settle_forms_for_scripts(headers);
+}
+
+/// Returns the client's `Host`. It is empty if an HTTP/1.0 client sent none.
+pub(crate) fn authority(headers: &HeaderMap) -> &str {
+    headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default()
 }
 
 /// Gives `Host` its one spelling ([`canonical_authority`]), by which everything goes from here on: routing, key, origin, and what is

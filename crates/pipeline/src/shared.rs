@@ -49,10 +49,14 @@ pub struct Shared {
     pub(crate) copying: Arc<CopyBudget>,
     pub(crate) verifying: Verifying,
     certified: OnceLock<Certified>,
+    challenges: OnceLock<Challenges>,
 }
 
-/// Whether there is a certificate for a host.
+/// A function that tells whether there is a certificate for a host.
 type Certified = Box<dyn Fn(&str) -> bool + Send + Sync>;
+
+/// A function that returns the proof for a certificate authority that asks for a path (RFC 8555 §8.3); `None` if there is none.
+type Challenges = Box<dyn Fn(&str) -> Option<Arc<str>> + Send + Sync>;
 
 impl Shared {
     /// An empty store, in memory alone.
@@ -83,16 +87,27 @@ impl Shared {
             copying,
             verifying: Verifying::default(),
             certified: OnceLock::new(),
+            challenges: OnceLock::new(),
         }
     }
 
-    /// Says how to find out whether there is a certificate for a host. Asked for requests over plain http. Only the first call counts.
+    /// Tells how to find out whether there is a certificate for a host. It is asked for requests over plain http. Only the first call
+    /// counts.
     pub fn tell_certified(&self, certified: Certified) {
         let _ = self.certified.set(certified);
     }
 
     pub(crate) fn is_certified(&self, host: &str) -> bool {
         self.certified.get().is_some_and(|certified| certified(host))
+    }
+
+    /// Tells where the proofs are that certificate authorities ask for. They are answered for every host. Only the first call counts.
+    pub fn tell_challenges(&self, challenges: Challenges) {
+        let _ = self.challenges.set(challenges);
+    }
+
+    pub(crate) fn challenge(&self, path: &str) -> Option<Arc<str>> {
+        self.challenges.get().and_then(|proof| proof(path))
     }
 
     /// Purges, and remembers when.

@@ -1,6 +1,6 @@
 //! Between the front and the pipeline: one worker's service.
 
-use std::{cell::RefCell, net::IpAddr, rc::Rc, sync::Arc, time::Instant};
+use std::{cell::RefCell, net::IpAddr, rc::Rc, time::Instant};
 
 use bytes::Bytes;
 use edge::{Exchange, HitOf, Peer, RequestBody, RequestBodyError};
@@ -11,21 +11,20 @@ use origins::{Fault, OriginError};
 use pipeline::{Body, Content, Interim, Known, Note, Pipeline};
 use semantics::{RequestHead, Scheme};
 
-use crate::{access_log::AccessLog, server::State};
+use crate::access_log::AccessLog;
 
 /// What one worker answers with.
 #[derive(Debug)]
 pub(crate) struct SiteService {
     pipeline: Rc<Pipeline>,
-    state: Arc<State>,
     log: RefCell<Option<AccessLog>>,
     /// Said on every response over https, never stored: as a line, and as a value.
     alt_svc: RefCell<Option<(Vec<u8>, HeaderValue)>>,
 }
 
 impl SiteService {
-    pub(crate) fn new(pipeline: Rc<Pipeline>, state: Arc<State>, log: Option<AccessLog>) -> Self {
-        Self { pipeline, state, log: RefCell::new(log), alt_svc: RefCell::default() }
+    pub(crate) fn new(pipeline: Rc<Pipeline>, log: Option<AccessLog>) -> Self {
+        Self { pipeline, log: RefCell::new(log), alt_svc: RefCell::default() }
     }
 
     pub(crate) const fn pipeline(&self) -> &Rc<Pipeline> {
@@ -79,9 +78,6 @@ impl edge::Service for SiteService {
         _started: Instant,
         interim: Option<edge::Interim>,
     ) -> (Response<Body>, Note) {
-        if let Some(content) = self.state.challenges.content(request.uri().path()) {
-            return (challenge(&content), Note::default());
-        }
         let (mut response, note) = self.pipeline.respond(ip(peer), peer.scheme, request.map(content), interim.map(Interim::new)).await;
         if let Some((_, value)) = self.alt_svc.borrow().as_ref().filter(|_| peer.scheme == Scheme::Https) {
             response.headers_mut().insert(header::ALT_SVC, value.clone());
@@ -110,15 +106,6 @@ impl edge::Service for SiteService {
         self.pipeline.counters().refused(status, reason);
         tracing::debug!(peer = ?peer.address, status, reason, "refused");
     }
-}
-
-/// The answer to a certificate authority (RFC 8555 §8.3); before redirects, passwords and sites, as it follows none and has none.
-fn challenge(content: &str) -> Response<Body> {
-    let mut response = Response::new(Body::Full(Bytes::copy_from_slice(content.as_bytes())));
-    let fields = response.headers_mut();
-    fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
-    fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
 }
 
 fn hit(hit: pipeline::Hit) -> HitOf<SiteService> {

@@ -4,8 +4,8 @@
 
 use std::{rc::Rc, time::Duration};
 
-use http::{Method, Request, header};
-use policy::{ShownKey, Step, Steps, Verdict};
+use http::{Method, Request, Response, header};
+use policy::{ShownKey, Steps};
 use semantics::{
     Scheme, Timestamp,
     cache_status::{CacheStatus, Outcome},
@@ -18,17 +18,16 @@ use serde::{Deserialize, Serialize};
 use store::Hardness;
 
 use crate::{
-    Client, Pipeline, Site, Stored,
-    admission::password,
+    Body, Client, Pipeline, Site, Stored,
+    admission::{Admission, Arrival, Step, admit},
     answer::forwarded_status,
     deliver,
     fetch::STALE_IF_ERROR,
-    judge::Unjudged,
+    judge::{Judged, judge},
     learnt::refusals::Refusal,
     learnt::trouble::Trouble,
     next::{Next, purged_name},
     pass::passed_because,
-    pipeline::authority,
     question::{self, Question},
     record::Form,
 };
@@ -44,7 +43,7 @@ pub struct Explanation {
     pub site: SiteRules,
     /// Each rule of its policy that was tried, in order.
     pub rules: Vec<Rule>,
-    /// `lookup`, `pass`, `purge`, `redirect` or `malformed`.
+    /// `lookup`, `pass`, `purge`, `malformed`; or `redirect` or `answered`, if one of the first steps answers it.
     pub verdict: String,
     /// What the store is asked for.
     pub key: Option<Key>,
@@ -200,34 +199,29 @@ pub struct Now {
     pub words: Vec<String>,
 }
 
-impl Pipeline {
-    /// Explains what would become of `request`, sent by somebody who asks over `scheme`. `None`: no site has its host.
-    pub fn explain(&self, scheme: Scheme, request: Request<()>) -> Option<Explanation> {
-        let config = Rc::clone(&self.config.borrow());
-        let now = self.shared.clock.now();
-        let client = Client { peer: None, trusted: false, address: None, scheme, said_http: false };
-        let (mut parts, ()) = request.into_parts();
-        question::settle_host(scheme, &mut parts.headers);
-        let host = authority(&parts.headers).to_owned();
-        let url = format!("{}://{host}{}", scheme.as_str(), parts.uri);
-        let method = parts.method.to_string();
-        let mut steps = Steps::default();
-        let there = config.router.moved_to(&host).map(str::to_owned);
-        if let Some(site) = config.router.site(there.as_deref().unwrap_or(&host)) {
-            password::explained(site, scheme, &mut parts, &mut steps);
-        }
-        let moved = there.and_then(|there| Some((config.router.site(&there)?, there)));
-        let judged = if moved.is_some() { Err(Unjudged::NoSite) } else { self.judged(&config, client, parts, None, &mut steps) };
-        let blank = |site: &Site, verdict: &str, now: Now| Explanation {
-            method,
-            url,
-            site: SiteRules {
-                name: site.name.clone(),
-                kind: site.policy.settings().kind.name().to_owned(),
-                hosts: site.hosts.clone(),
-                route: site.route.as_ref().map(|route| route.path.clone()),
-            },
-            rules: rules(steps),
+/// A request that is being explained, and what was found out about it so far.
+struct Told {
+    method: String,
+    url: String,
+    steps: Steps,
+    now: Timestamp,
+}
+
+impl Told {
+    /// Ends the explanation of a request for which the cache is not asked. Without a site, the server answers for every host.
+    fn end(self, site: Option<&Site>, verdict: &str, now: Now) -> Explanation {
+        let rules_of = |site: &Site| SiteRules {
+            name: site.name.clone(),
+            kind: site.policy.settings().kind.name().to_owned(),
+            hosts: site.hosts.clone(),
+            route: site.route.as_ref().map(|route| route.path.clone()),
+        };
+        let every_site = || SiteRules { name: "every site".to_owned(), kind: "any".to_owned(), hosts: Vec::new(), route: None };
+        Explanation {
+            method: self.method,
+            url: self.url,
+            site: site.map_or_else(every_site, rules_of),
+            rules: rules(self.steps),
             verdict: verdict.to_owned(),
             key: None,
             lookup: Vec::new(),
@@ -236,21 +230,44 @@ impl Pipeline {
             uncacheable_seconds: None,
             not_kept: None,
             flight: None,
-            origin_down_seconds: left(site.down.until(), self.shared.clock.now()),
+            origin_down_seconds: site.and_then(|site| left(site.down.until(), self.now)),
             now,
-        };
-        if let Some((site, there)) = moved {
-            return Some(blank(site, "redirect", redirected(&there)));
         }
-        match judged {
-            Err(Unjudged::NoSite) => None,
-            Err(Unjudged::Purge { site, .. }) => Some(blank(&site, "purge", purging())),
-            Err(Unjudged::Target(site)) => Some(blank(&site, "malformed", malformed())),
-            Ok((question, Verdict::Malformed | Verdict::Purge)) => Some(blank(&question.site, "malformed", malformed())),
-            Ok((question, Verdict::Pass(rule))) => Some(blank(&question.site, "pass", passed(rule))),
-            Ok((question, Verdict::Lookup(_))) => {
+    }
+}
+
+impl Pipeline {
+    /// Explains what would become of `request`, sent by somebody who asks over `scheme`. `None`: no site has its host.
+    pub fn explain(&self, scheme: Scheme, request: Request<()>) -> Option<Explanation> {
+        let config = Rc::clone(&self.config.borrow());
+        let now = self.shared.clock.now();
+        let client = Client { peer: None, trusted: false, address: None, scheme, said_http: false };
+        let (mut parts, ()) = request.into_parts();
+        question::settle_host(scheme, &mut parts.headers);
+        let mut arrival = Arrival { client, parts, interim: None };
+        let host = arrival.authority().to_owned();
+        let url = format!("{}://{host}{}", scheme.as_str(), arrival.parts.uri);
+        let mut told = Told { method: arrival.parts.method.to_string(), url, steps: Steps::default(), now };
+        let admission = admit(&self.shared, &config.router, &arrival, &mut told.steps);
+        let (site, lock) = match admission {
+            Admission::Admitted { site, lock } => (site, lock),
+            Admission::NoSite => return None,
+            Admission::Answered { step, response, .. } => {
+                let site = config.router.site(config.router.moved_to(&host).unwrap_or(&host));
+                let verdict = if response.status().is_redirection() { "redirect" } else { "answered" };
+                return Some(told.end(site.map(|site| &**site), verdict, answered_by(step, &response)));
+            }
+        };
+        if let Some(lock) = lock {
+            lock.presume_right(&mut arrival.parts.headers);
+        }
+        match judge(&self.shared.store, &config.trusted_proxies, &site, arrival, &mut told.steps) {
+            Judged::Purge { site, .. } => Some(told.end(Some(&site), "purge", purging())),
+            Judged::Malformed(site) => Some(told.end(Some(&site), "malformed", malformed())),
+            Judged::Pass(question, rule) => Some(told.end(Some(&question.site), "pass", passed(rule))),
+            Judged::Lookup(question) => {
                 let site = Rc::clone(&question.site);
-                Some(self.explain_lookup(Rc::new(question), blank(&site, "lookup", malformed()), now))
+                Some(self.explain_lookup(Rc::new(question), told.end(Some(&site), "lookup", malformed()), now))
             }
         }
     }
@@ -454,8 +471,18 @@ fn malformed() -> Now {
     Now { cache_status: String::new(), x_cache: String::new(), words }
 }
 
-fn redirected(there: &str) -> Now {
-    let words = vec![format!("It is redirected to {there}: its own host only leads there.")];
+/// Tells what the step that answers a request answers.
+fn answered_by(step: Step, response: &Response<Body>) -> Now {
+    let by = match step {
+        Step::Challenge => "the answer to a certificate authority's challenge",
+        Step::Health => "the health check",
+        Step::TwinHost => "the redirect of a host that only leads to another one",
+        Step::Https => "the https redirect",
+        Step::Password => "the password step",
+    };
+    let location = response.headers().get(header::LOCATION).map(|location| String::from_utf8_lossy(location.as_bytes()));
+    let there = location.map(|location| format!(" to {location}")).unwrap_or_default();
+    let words = vec![format!("It is answered by {by}: {}{there}.", response.status().as_u16())];
     Now { cache_status: String::new(), x_cache: String::new(), words }
 }
 
@@ -471,7 +498,7 @@ fn passed(rule: &'static str) -> Now {
 }
 
 fn rules(steps: Steps) -> Vec<Rule> {
-    steps.0.into_iter().map(|Step { rule, decided, detail }| Rule { rule: rule.to_owned(), decided, detail }).collect()
+    steps.0.into_iter().map(|policy::Step { rule, decided, detail }| Rule { rule: rule.to_owned(), decided, detail }).collect()
 }
 
 /// Seconds left, rounded up: what is not over yet has at least one.
