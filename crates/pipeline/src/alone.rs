@@ -1,104 +1,102 @@
-//! A request that asks the origin for its client alone, as others cannot share the answer.
+//! A request that asks the origin for its client alone, as others cannot share the answer. The answer may still be stored.
 
 use std::{rc::Rc, sync::Arc};
 
 use http::{Method, Response, StatusCode};
 use policy::NotKept;
 use semantics::{
-    cache_status::{CacheStatus, Forwarded, Outcome},
+    cache_status::Outcome,
     storable::NotStorable,
     validation::{HeadSays, head_says, same_representation},
 };
 use store::Generation;
 
 use crate::{
-    Body, Failure, Note, Pipeline, Stored, answer::forwarded_status, ask::Answer, body::file, coded::in_passing, deliver, forward,
+    Body, Failure, Pipeline, Stored,
+    answer::{Answer, Ending, failed},
+    ask::Fetched,
+    body::{file, storing::StoredAs},
+    deliver, forward, keep,
+    lookup::Asking,
+    parts,
     question::Question,
+    stale,
 };
 
 impl Pipeline {
-    /// Asks the origin for this client alone. The answer may still be stored.
-    pub(crate) async fn alone(
-        self: &Rc<Self>,
-        question: &Rc<Question>,
-        candidate: Option<Arc<Stored>>,
-        forwarded: Forwarded,
-    ) -> (Response<Body>, Note) {
-        let fetching = self.shared.store.begin();
+    /// Asks the origin for this client alone.
+    pub(crate) async fn alone(self: &Rc<Self>, asking: Asking) -> Answer {
+        let asking = Asking { collapsed: false, ..asking };
+        let (shared, question) = (&self.shared, Rc::clone(&asking.question));
+        let fetching = shared.store.begin();
         let begun = fetching.begun();
-        let answer = match self.ask(question, forward::alone(question, candidate.as_deref()), question.interim.as_ref()).await {
-            Ok(answer) => answer,
-            Err(failure) => return self.failed(question, candidate, &failure, forwarded, false).await,
+        let request = forward::alone(&question, asking.candidate.as_deref());
+        let fetched = match self.ask(&question, request, question.interim.as_ref()).await {
+            Ok(fetched) => fetched,
+            Err(failure) => return failed(shared, asking, &failure).await,
         };
-        let took = Some(answer.took);
-        let status = answer.response.status();
-        if let Some(candidate) = candidate {
+        let status = fetched.response.status();
+        let ending = Ending::forwarded(asking.forwarded, status).took(fetched.took);
+        if let Some(candidate) = &asking.candidate {
             if status == StatusCode::NOT_MODIFIED {
-                if !same_representation(&candidate.record.headers(), answer.response.headers()) {
-                    return Box::pin(self.alone(question, None, forwarded)).await;
+                if !same_representation(&candidate.record.headers(), fetched.response.headers()) {
+                    return Box::pin(self.alone(Asking { candidate: None, ..asking })).await;
                 }
-                let confirmed = self.freshened(question, &candidate, &answer, begun).unwrap_or(candidate);
-                let (response, note) = self.deliver(question, &confirmed, Outcome::Revalidated, false).await;
-                return (response, Note { origin_time: took, ..note });
+                let confirmed = keep::freshened(shared, &question, candidate, &fetched, begun).unwrap_or_else(|| Arc::clone(candidate));
+                return self.deliver(&question, &confirmed, Ending::of(Outcome::Revalidated).took(fetched.took)).await;
             }
-            if let Some(updated) = self.looked_at(question, &candidate, &answer, begun) {
-                let explained = forwarded_status(forwarded, Some(status), true);
-                let now = self.shared.clock.now();
+            if let Some(updated) = self.looked_at(&question, candidate, &fetched, begun) {
+                let ending = ending.stored_unless(None);
+                let now = shared.clock.now();
                 // Of a HEAD, so no file is opened.
-                if let Ok(response) = deliver::stored(&updated, &question.method, &question.fields(), &explained, now).await {
-                    return (response, Note { origin_time: took, ..Note::of(explained.outcome) });
+                if let Ok(response) = deliver::stored(&updated, &question, &ending.status, now).await {
+                    return ending.with_explained(response);
                 }
             }
-            if status.is_server_error() && self.stands_in(question, &candidate, answer.response_time) {
-                return self.failed(question, Some(candidate), &Failure::of_status(status), forwarded, false).await;
+            if status.is_server_error() && stale::may_stand_in(&question, candidate, fetched.times.response) {
+                return failed(shared, asking, &Failure::of_status(status)).await;
             }
         }
-        if file::lies_in_a_file(answer.response.body()) {
-            let mut response = file::respond(&question.method, &question.fields(), answer.response);
-            policy::remove_dialect(response.headers_mut());
-            let explained = CacheStatus { detail: Some("too-large"), ..forwarded_status(forwarded, Some(status), false) };
-            deliver::explain(response.headers_mut(), &explained);
-            return (response, Note { origin_time: took, ..Note::of(explained.outcome) });
+        if file::lies_in_a_file(fetched.response.body()) {
+            let response = file::respond(&question.method, &question.fields(), fetched.response);
+            return ending.stored_unless(Some("too-large")).with_origins(response);
         }
-        let times = (answer.request_time, answer.response_time);
-        let (parts, body) = answer.response.into_parts();
-        let (body, detail) = match self.judge(question, status, &parts.headers, times) {
+        let stored_as = match keep::judge(shared, &question, fetched.head(), fetched.times) {
             Ok(kept) => {
-                self.shared.store.unmark_uncacheable(question.hash);
-                (self.kept_body(Rc::clone(question), (status, parts.headers.clone()), body, kept, begun, fetching), None)
+                shared.store.unmark_uncacheable(question.hash);
+                Ok(StoredAs { question: Rc::clone(&question), status, headers: fetched.response.headers().clone(), kept, begun })
             }
-            Err(NotKept::NotStorable(NotStorable::Partial)) => match self.judge_part(question, &parts.headers, times) {
-                Some((question, headers, kept)) => {
-                    (self.kept_body(Rc::new(question), (status, headers), body, kept, begun, fetching), None)
-                }
-                None => (Body::Origin(body), Some(NotStorable::Partial.name())),
-            },
-            Err(why) => (Body::Origin(body), Some(why.name())),
+            Err(why @ NotKept::NotStorable(NotStorable::Partial)) => {
+                parts::stored_as(shared, &question, &fetched, begun).ok_or_else(|| why.name())
+            }
+            Err(why) => Err(why.name()),
         };
-        let explained = CacheStatus { detail, ..forwarded_status(forwarded, Some(status), detail.is_none()) };
-        let mut response = Response::from_parts(parts, body);
-        policy::remove_dialect(response.headers_mut());
-        deliver::explain(response.headers_mut(), &explained);
-        let response = in_passing(question, question.is_personal(), response);
-        (response, Note { origin_time: took, ..Note::of(explained.outcome) })
+        let (parts, body) = fetched.response.into_parts();
+        let refused = stored_as.as_ref().err().copied();
+        let body = match stored_as {
+            Ok(stored_as) => stored_as.body(shared, body, fetching),
+            Err(_) => Body::Origin(body),
+        };
+        ending.stored_unless(refused).with_coded(&question, Response::from_parts(parts, body))
     }
 
-    /// What a 200 to HEAD makes of the stored response to GET (RFC 9111 §4.3.5): the updated one, if it is about that.
-    pub(crate) fn looked_at(
+    /// Updates the stored response to GET by a 200 to HEAD (RFC 9111 §4.3.5), if that is about it.
+    fn looked_at(
         self: &Rc<Self>,
         question: &Rc<Question>,
         candidate: &Arc<Stored>,
-        answer: &Answer,
+        fetched: &Fetched,
         begun: Generation,
     ) -> Option<Arc<Stored>> {
-        if question.method != Method::HEAD || answer.response.status() != StatusCode::OK || candidate.record.status != StatusCode::OK {
+        let statuses = (fetched.response.status(), candidate.record.status);
+        if question.method != Method::HEAD || statuses != (StatusCode::OK, StatusCode::OK) {
             return None;
         }
-        match head_says(&candidate.record.headers(), candidate.body.len(), answer.response.headers()) {
-            HeadSays::Same => self.freshened(question, candidate, answer, begun),
+        match head_says(&candidate.record.headers(), candidate.body.len(), fetched.response.headers()) {
+            HeadSays::Same => keep::freshened(&self.shared, question, candidate, fetched, begun),
             HeadSays::Changed => {
                 // It is fetched anew behind. Till then it stays what it is: a HEAD alone must not cost the copy that may have to stand in.
-                self.refresh(&Rc::new(Question { method: Method::GET, ..(**question).clone() }), candidate);
+                stale::refresh(self, &Rc::new(Question { method: Method::GET, ..(**question).clone() }), candidate);
                 None
             }
             HeadSays::Nothing => None,

@@ -20,7 +20,13 @@ use semantics::{
 };
 use store::{Found, Page, Purged};
 
-use crate::{Client, Note, Pipeline, Record, Stored, admission, coded::best, deliver, question, record::Form};
+use crate::{
+    Client, Note, Pipeline, Record, Stored, admission,
+    coded::best,
+    deliver,
+    question::{self, HashedKey},
+    record::Form,
+};
 
 /// A hit: its head is written, its content is here.
 #[derive(Debug)]
@@ -154,7 +160,8 @@ impl Pipeline {
         if extent == Extent::Whole && stored.body.memory().is_none() {
             return None;
         }
-        let settled = !record.codable || self.shared.better_form_is_coming((store.hash(&key), &key), stored, accepted, chosen);
+        let settled =
+            !record.codable || self.shared.better_form_is_coming(HashedKey { hash: store.hash(&key), key: &key }, stored, accepted, chosen);
         self.sampler.hit(&self.shared.popularity, &key, |key| store.hash(key));
         // Where a proxy may name the client, the answer can depend on who asks.
         let known = match (&found, &client) {

@@ -20,6 +20,7 @@ mod forward;
 mod hit;
 mod interim;
 mod judge;
+mod keep;
 mod learnt;
 mod lookup;
 mod next;

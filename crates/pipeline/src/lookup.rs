@@ -1,26 +1,29 @@
 //! A request that asks the cache, and the origin once for all who ask the same.
 
-use std::{rc::Rc, sync::Arc, time::Duration};
+use std::{ops::ControlFlow, rc::Rc, sync::Arc, time::Duration};
 
 use http::{HeaderValue, Method, Response, StatusCode, header};
 use policy::Silent;
 use semantics::{
     Timestamp,
-    cache_status::{CacheStatus, Forwarded, Outcome},
+    cache_status::{Forwarded, Outcome},
     conditional::{Precondition, evaluate},
 };
-use store::Joined;
+use store::{Follow, Joined, Lead};
 
 use crate::{
-    Body, Failure, Note, Pipeline, Resource, Stored,
-    answer::forwarded_status,
+    Body, Failure, Pipeline, Record, Resource, Shared, Stored,
+    answer::{Answer, Ending, failed, only_if_cached},
     body::file,
     coded::in_passing,
-    collapse::{Aside, Followed, flight_of_those_who_say, variant_flight},
-    deliver, failure,
+    collapse::{Aside, Followed, flight_of, flight_of_those_who_say, followed, in_time, said, variant_flight},
+    deliver,
     fetch::Told,
-    next::{Found, Next},
+    learnt::early_hints,
+    next::{Found, Next, found_in, is_for, next, shared_fetch},
+    parts,
     question::Question,
+    stale,
 };
 
 /// How often a request joins a fetch whose leader then gives up, before it goes alone.
@@ -29,189 +32,216 @@ const ATTEMPTS: usize = 4;
 /// How long a request waits for the disk before it goes to the origin. A disk that is slower than this is slower than most origins.
 const DISK_WAIT: Duration = Duration::from_secs(2);
 
+/// A request that the cache cannot answer, on its way to the origin.
+pub(crate) struct Asking {
+    pub(crate) question: Rc<Question>,
+    /// What is stored, and may be confirmed or stand in.
+    pub(crate) candidate: Option<Arc<Stored>>,
+    /// Why the origin is asked.
+    pub(crate) forwarded: Forwarded,
+    /// Whether it has followed another request's fetch.
+    pub(crate) collapsed: bool,
+}
+
+impl Asking {
+    pub(crate) fn new(question: &Rc<Question>, candidate: Option<Arc<Stored>>, forwarded: Forwarded) -> Self {
+        Self { question: Rc::clone(question), candidate, forwarded, collapsed: false }
+    }
+
+    fn ending(&self, status: StatusCode) -> Ending {
+        Ending::forwarded(self.forwarded, status)
+    }
+}
+
+/// What a request has learnt from the fetches that it has followed.
+#[derive(Default)]
+struct Followings {
+    /// Whether there was one.
+    any: bool,
+    /// The flight of the variant that it wants, as the last answer was another variant.
+    of_variant: Option<Vec<u8>>,
+    /// The last error that another request may have brought on itself.
+    anothers: Option<Failure>,
+}
+
 impl Pipeline {
-    /// Asks the cache; and the origin, once for all who ask the same.
-    pub(crate) async fn look_up(self: &Rc<Self>, question: Rc<Question>) -> (Response<Body>, Note) {
+    /// Answers from the cache, or from the origin, which is asked once for all who ask the same.
+    pub(crate) async fn look_up(self: &Rc<Self>, question: Rc<Question>) -> Answer {
+        let shared = &self.shared;
         if question.is_shareable() {
-            self.shared.popularity.asked(question.hash, &question.key);
+            shared.popularity.looked_up(question.hash, &question.key);
         }
-        let mut collapsed = false;
-        let (mut of_variant, mut anothers) = (None, None::<Failure>);
+        let mut followings = Followings::default();
         for attempt in 0..=ATTEMPTS {
-            let now = self.shared.clock.now();
-            let mut found = self.find(&question, now);
-            if matches!(found, Found::Nothing(_)) && self.shared.store.may_be_on_disk(question.hash) {
-                found = self.find_on_disk(&question, now).await;
-            }
-            let (candidate, forwarded) = match self.next(&question, found, now) {
+            let now = shared.clock.now();
+            let found = find(shared, &question, now).await;
+            let (candidate, forwarded) = match next(shared, &question, found, now) {
                 Next::Deliver(stored, outcome) => {
-                    if matches!(outcome, Outcome::Stale { .. }) {
-                        self.refresh(&question, &stored);
+                    if matches!(outcome, Outcome::Stale { .. } | Outcome::Updating) {
+                        stale::refresh(self, &question, &stored);
                     }
-                    return self.deliver(&question, &stored, outcome, collapsed).await;
-                }
-                Next::DeliverAndRefresh(stored) => {
-                    self.refresh(&question, &stored);
-                    return self.deliver(&question, &stored, Outcome::Updating, collapsed).await;
+                    return self.deliver(&question, &stored, Ending::of(outcome).collapsed(followings.any)).await;
                 }
                 Next::OnlyIfCached => return only_if_cached(),
                 Next::Ask(candidate, forwarded) => (candidate, forwarded),
             };
             if attempt == 0 {
-                self.tell_hints(&question);
+                early_hints::tell(self, &question);
             }
-            let Some(fetched) = self.shared_fetch(&question, candidate.as_deref(), now) else {
-                return self.alone(&question, candidate, forwarded).await;
+            let asking = Asking { collapsed: followings.any, ..Asking::new(&question, candidate, forwarded) };
+            let Some(fetched) = shared_fetch(shared, &question, asking.candidate.as_deref(), now) else {
+                return self.alone(asking).await;
             };
-            let store = &self.shared.store;
             // Whoever still has nothing but others' errors asks for those who say the same: no number of others decides what they get.
-            let failure = anothers.as_ref().filter(|_| attempt == ATTEMPTS);
-            let flight = match failure {
-                Some(_) => flight_of_those_who_say(&question.key, self.said(&fetched, candidate.as_deref())),
-                None if attempt == ATTEMPTS => break,
-                None => of_variant.take().unwrap_or_else(|| self.flight_key(&question)),
+            let is_last = attempt == ATTEMPTS;
+            let anothers = followings.anothers.take_if(|_| is_last);
+            let flight = match &anothers {
+                Some(_) => flight_of_those_who_say(&question.key, said(shared, &fetched, asking.candidate.as_deref())),
+                None if is_last => break,
+                None => followings.of_variant.take().unwrap_or_else(|| flight_of(&shared.store, &question)),
             };
-            match store.join_for(store.hash(&flight), &flight, question.url()) {
-                Joined::Full => return self.alone(&question, candidate, forwarded).await,
+            let joined = match shared.store.join_for(shared.store.hash(&flight), &flight, question.url()) {
+                Joined::Full => ControlFlow::Break(self.alone(asking).await),
                 // An earlier flight may have landed between looking and joining.
-                Joined::Lead(lead) if matches!(self.find(&question, now), Found::Fresh(_)) => drop(lead),
-                Joined::Lead(lead) => {
-                    let place = Aside::of(&question.site);
-                    if let Some(failure) = failure.filter(|_| place.is_none()) {
-                        return self.failed(&question, candidate, failure, forwarded, collapsed).await;
-                    }
-                    let _place = place.filter(|_| failure.is_some());
-                    let told = self.begin_fetch(fetched, lead, candidate.clone(), question.interim.clone());
-                    return match self.in_time(&question, candidate.as_deref(), told).await {
-                        Some(told) => self.told(&question, told, candidate, forwarded).await,
-                        None => self.late(&question, candidate, forwarded, collapsed).await,
-                    };
-                }
-                Joined::Follow(follow) => {
-                    collapsed = true;
-                    let outcome = match self.followed(&question, &fetched, candidate.as_ref(), follow).await {
-                        Followed::By(outcome) => outcome,
-                        Followed::Aside(told) => return self.told(&question, Ok(told), candidate, forwarded).await,
-                        Followed::Late => return self.late(&question, candidate, forwarded, collapsed).await,
-                    };
-                    match outcome {
-                        store::Outcome::Serve { record, body } if self.is_for(&question, &record) => {
-                            let status = CacheStatus { collapsed, ..forwarded_status(forwarded, Some(record.status), true) };
-                            let response = deliver::growing(&record, body, (&question.method, &question.fields()), &status);
-                            return (response, Note { collapsed, ..Note::of(status.outcome) });
-                        }
-                        // An error that the leader may have brought on itself.
-                        store::Outcome::Serve { record, .. } if record.only_for.is_some() => {
-                            anothers = Some(Failure::of_status(record.status))
-                        }
-                        store::Outcome::Stored(stored) if self.is_for(&question, &stored.record) => {
-                            return self.deliver(&question, &stored, Outcome::Revalidated, collapsed).await;
-                        }
-                        store::Outcome::Uncacheable => return self.alone(&question, candidate, forwarded).await,
-                        // It may be the leader's own affair. Then one of those who say something else leads.
-                        store::Outcome::Failed(failure)
-                            if !failure.is_unreachable() && failure.is_anothers(|| self.said(&fetched, candidate.as_deref())) =>
-                        {
-                            anothers = Some(failure);
-                        }
-                        store::Outcome::Failed(failure) => return self.failed(&question, candidate, &failure, forwarded, collapsed).await,
-                        // The answer is another variant's: look again, together with those who want the same one.
-                        store::Outcome::Serve { record, .. } => of_variant = Some(variant_flight(&question, &record)),
-                        store::Outcome::Stored(stored) => of_variant = Some(variant_flight(&question, &stored.record)),
-                        store::Outcome::Abandoned => {}
-                    }
-                }
+                Joined::Lead(_) if matches!(find_in_memory(shared, &question, now), Found::Fresh(_)) => ControlFlow::Continue(()),
+                Joined::Lead(lead) => ControlFlow::Break(self.lead(asking, fetched, lead, anothers).await),
+                Joined::Follow(follow) => self.follow(asking, &fetched, follow, &mut followings).await,
+            };
+            if let ControlFlow::Break(answer) = joined {
+                return answer;
             }
         }
-        self.alone(&question, None, Forwarded::Miss).await
+        self.alone(Asking::new(&question, None, Forwarded::Miss)).await
     }
 
-    /// The origin takes too long for somebody who may have what is stored.
-    pub(crate) async fn late(
-        &self,
-        question: &Question,
-        candidate: Option<Arc<Stored>>,
-        forwarded: Forwarded,
-        collapsed: bool,
-    ) -> (Response<Body>, Note) {
-        self.failed(question, candidate, &Failure::late(), forwarded, collapsed).await
-    }
-
-    /// What the fetch that this request began came to.
-    pub(crate) async fn told(
+    /// Begins the fetch that others follow. Where it is for those alone who say the same as this request, as it has met nothing but this
+    /// failure of `anothers`, there are only so many places.
+    async fn lead(
         self: &Rc<Self>,
-        question: &Rc<Question>,
-        told: Result<Told, tokio::sync::oneshot::error::RecvError>,
-        candidate: Option<Arc<Stored>>,
-        forwarded: Forwarded,
-    ) -> (Response<Body>, Note) {
+        asking: Asking,
+        fetched: Rc<Question>,
+        lead: Lead<Record, Failure>,
+        anothers: Option<Failure>,
+    ) -> Answer {
+        let _place = match anothers {
+            Some(failure) => match Aside::of(&asking.question.site) {
+                Some(place) => Some(place),
+                None => return failed(&self.shared, asking, &failure).await,
+            },
+            None => None,
+        };
+        let told = self.begin_fetch(fetched, lead, asking.candidate.clone(), asking.question.interim.clone());
+        match in_time(&self.shared, &asking, told).await {
+            Some(told) => self.told(asking, told).await,
+            None => failed(&self.shared, asking, &Failure::late()).await,
+        }
+    }
+
+    /// Follows another request's fetch. Goes on if its outcome is not for this request: then the next attempt knows more.
+    async fn follow(
+        self: &Rc<Self>,
+        mut asking: Asking,
+        fetched: &Rc<Question>,
+        follow: Follow<Record, Failure>,
+        followings: &mut Followings,
+    ) -> ControlFlow<Answer> {
+        (asking.collapsed, followings.any) = (true, true);
+        let (shared, question) = (&self.shared, Rc::clone(&asking.question));
+        let outcome = match followed(self, &asking, fetched, follow).await {
+            Followed::By(outcome) => outcome,
+            Followed::Aside(told) => return ControlFlow::Break(self.told(asking, told).await),
+            Followed::Late => return ControlFlow::Break(failed(shared, asking, &Failure::late()).await),
+        };
+        let answer = match outcome {
+            store::Outcome::Serve { record, body } if is_for(shared, &question, &record) => {
+                let ending = asking.ending(record.status).stored_unless(None).collapsed(true);
+                ending.with_explained(deliver::growing(&record, body, &question, &ending.status))
+            }
+            store::Outcome::Stored(stored) if is_for(shared, &question, &stored.record) => {
+                self.deliver(&question, &stored, Ending::of(Outcome::Revalidated).collapsed(true)).await
+            }
+            store::Outcome::Uncacheable => self.alone(asking).await,
+            // An error that the leader may have brought on itself.
+            store::Outcome::Serve { record, .. } if record.only_for.is_some() => {
+                followings.anothers = Some(Failure::of_status(record.status));
+                return ControlFlow::Continue(());
+            }
+            // It may be the leader's own affair. Then one of those who say something else leads.
+            store::Outcome::Failed(failure)
+                if !failure.is_unreachable() && failure.is_anothers(|| said(shared, fetched, asking.candidate.as_deref())) =>
+            {
+                followings.anothers = Some(failure);
+                return ControlFlow::Continue(());
+            }
+            store::Outcome::Failed(failure) => failed(shared, asking, &failure).await,
+            // The answer is another variant's: look again, together with those who want the same one.
+            store::Outcome::Serve { record, .. } => {
+                followings.of_variant = Some(variant_flight(&question, &record));
+                return ControlFlow::Continue(());
+            }
+            store::Outcome::Stored(stored) => {
+                followings.of_variant = Some(variant_flight(&question, &stored.record));
+                return ControlFlow::Continue(());
+            }
+            store::Outcome::Abandoned => return ControlFlow::Continue(()),
+        };
+        ControlFlow::Break(answer)
+    }
+
+    /// Answers with what the fetch came to that this request began.
+    async fn told(self: &Rc<Self>, asking: Asking, told: Told) -> Answer {
+        let question = &asking.question;
         match told {
-            Ok(Told::Growing { record, body, own, took }) => {
-                let status = forwarded_status(forwarded, Some(record.status), true);
-                let mut response = deliver::growing(&record, body, (&question.method, &question.fields()), &status);
+            Told::Growing { record, body, own, took } => {
+                let ending = asking.ending(record.status).stored_unless(None).took(took);
+                let mut response = deliver::growing(&record, body, question, &ending.status);
                 if response.status() == record.status {
                     response.headers_mut().extend(own);
                     // Once for a fetch this may cost a worker's time; for each of a crowd it would cost more than it saves.
                     response = in_passing(question, false, response);
                 }
-                (response, Note { origin_time: Some(took), ..Note::of(status.outcome) })
+                ending.with_explained(response)
             }
-            Ok(Told::Confirmed { stored, took }) => {
-                let (response, note) = self.deliver(question, &stored, Outcome::Revalidated, false).await;
-                (response, Note { origin_time: Some(took), ..note })
-            }
-            Ok(Told::Alone { response, why, took }) => {
-                let status = CacheStatus { detail: Some(why), ..forwarded_status(forwarded, Some(response.status()), false) };
+            Told::Confirmed { stored, took } => self.deliver(question, &stored, Ending::of(Outcome::Revalidated).took(took)).await,
+            Told::Alone { response, why, took } => {
+                let ending = asking.ending(response.status()).stored_unless(Some(why)).took(took);
                 // What lies in a file goes as it lies there.
-                let in_file = file::lies_in_a_file(response.body());
-                let mut response = if in_file {
-                    file::respond(&question.method, &question.fields(), response)
-                } else {
-                    let body = |body| if question.method == Method::HEAD { Body::empty() } else { Body::Origin(body) };
-                    conditional(question, response.map(body))
-                };
-                policy::remove_dialect(response.headers_mut());
-                deliver::explain(response.headers_mut(), &status);
-                let response = if in_file { response } else { in_passing(question, question.is_personal(), response) };
-                (response, Note { origin_time: Some(took), ..Note::of(status.outcome) })
+                if file::lies_in_a_file(response.body()) {
+                    return ending.with_origins(file::respond(&question.method, &question.fields(), response));
+                }
+                let body = |body| if question.method == Method::HEAD { Body::empty() } else { Body::Origin(body) };
+                ending.with_coded(question, conditional(question, response.map(body)))
             }
-            Ok(Told::Failed(failure)) => self.failed(question, candidate, &failure, forwarded, false).await,
-            Err(_) => self.failed(question, candidate, &Failure::given_up("the fetch was given up"), forwarded, false).await,
-        }
-    }
-
-    /// What is stored for a request, and whether it may be used.
-    pub(crate) fn find(&self, question: &Question, now: Timestamp) -> Found {
-        self.find_in(self.shared.store.get(question.hash, &question.key), question, now)
-    }
-
-    /// What the disk has. A disk that does not answer in time has nothing.
-    pub(crate) async fn find_on_disk(&self, question: &Question, now: Timestamp) -> Found {
-        let load = self.shared.store.load(question.hash, &question.key);
-        let resource = tokio::time::timeout(DISK_WAIT, load).await.ok().flatten();
-        self.find_in(resource, question, now)
-    }
-
-    pub(crate) fn find_in(&self, resource: Option<Arc<Resource>>, question: &Question, now: Timestamp) -> Found {
-        match self.found_in(resource.as_deref(), question, now, &mut Silent) {
-            found @ Found::Nothing(Forwarded::UriMiss | Forwarded::VaryMiss) => self.part(question, now).map_or(found, Found::Fresh),
-            found => found,
+            Told::Failed(failure) => failed(&self.shared, Asking { collapsed: false, ..asking }, &failure).await,
         }
     }
 }
 
-/// RFC 9111 §5.2.1.7.
-fn only_if_cached() -> (Response<Body>, Note) {
-    let mut response = failure::page(StatusCode::GATEWAY_TIMEOUT, "only-if-cached");
-    let status = CacheStatus { detail: Some("only-if-cached"), ..CacheStatus::new(Outcome::Forwarded(Forwarded::Miss)) };
-    // Nothing was forwarded, so there is nothing to retry.
-    response.headers_mut().remove(header::RETRY_AFTER);
-    response.headers_mut().remove("proxy-status");
-    deliver::explain(response.headers_mut(), &status);
-    (response, Note::of(status.outcome))
+/// Finds what is stored for a request, in memory and then on the disk. A disk that does not answer in time has nothing.
+async fn find(shared: &Shared, question: &Question, now: Timestamp) -> Found {
+    match find_in_memory(shared, question, now) {
+        Found::Nothing(_) if shared.store.may_be_on_disk(question.hash) => {
+            let load = shared.store.load(question.hash, &question.key);
+            let resource = tokio::time::timeout(DISK_WAIT, load).await.ok().flatten();
+            find_in(shared, resource.as_deref(), question, now)
+        }
+        found => found,
+    }
 }
 
-/// The client's own conditions were held back from a shared fetch: they are honoured on its answer.
+fn find_in_memory(shared: &Shared, question: &Question, now: Timestamp) -> Found {
+    find_in(shared, shared.store.get(question.hash, &question.key).as_deref(), question, now)
+}
+
+/// Finds the variant for a request, or the stored part that it asks for.
+fn find_in(shared: &Shared, resource: Option<&Resource>, question: &Question, now: Timestamp) -> Found {
+    match found_in(shared, resource, question, now, &mut Silent) {
+        found @ Found::Nothing(Forwarded::UriMiss | Forwarded::VaryMiss) => parts::part(shared, question, now).map_or(found, Found::Fresh),
+        found => found,
+    }
+}
+
+/// Honours the client's own conditions, which were held back from a shared fetch, on the response to it.
 fn conditional(question: &Question, response: Response<Body>) -> Response<Body> {
     if !response.status().is_success() {
         return response;

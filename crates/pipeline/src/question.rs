@@ -205,7 +205,18 @@ impl Asks {
     }
 }
 
+/// A cache key with its hash.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HashedKey<'a> {
+    pub(crate) hash: KeyHash,
+    pub(crate) key: &'a [u8],
+}
+
 impl Question {
+    pub(crate) fn hashed_key(&self) -> HashedKey<'_> {
+        HashedKey { hash: self.hash, key: &self.key }
+    }
+
     /// The site, and host and path, as purges name them.
     pub(crate) fn url(&self) -> (u16, &[u8]) {
         let parts = policy::KeyParts::of(&self.key);

@@ -20,16 +20,16 @@ use store::Hardness;
 use crate::{
     Body, Client, Pipeline, Site, Stored,
     admission::{Admission, Arrival, Step, admit},
-    answer::forwarded_status,
+    answer::Ending,
+    collapse::flight_of,
     deliver,
-    fetch::STALE_IF_ERROR,
     judge::{Judged, judge},
-    learnt::refusals::Refusal,
-    learnt::trouble::Trouble,
-    next::{Next, purged_name},
+    learnt::{early_hints, refusals::Refusal, trouble::Trouble},
+    next::{Next, found_in, next, purged_name, shared_fetch},
     pass::passed_because,
     question::{self, Question},
     record::Form,
+    stale::{may_stand_in, stale_if_error},
 };
 
 /// How a request is judged, what is stored for it, and what would happen now.
@@ -277,9 +277,9 @@ impl Pipeline {
         let key = ShownKey::of(&question.key);
         let resource = store.peek(question.hash, &question.key);
         let mut steps = Steps::default();
-        let found = self.found_in(resource.as_deref(), &question, now, &mut steps);
-        let next = self.next(&question, found, now);
-        let flight_key = self.flight_key(&question);
+        let found = found_in(&self.shared, resource.as_deref(), &question, now, &mut steps);
+        let next = next(&self.shared, &question, found, now);
+        let flight_key = flight_of(store, &question);
         let flight = store.flight(store.hash(&flight_key), &flight_key, question.url());
         let flight = flight.map(|flight| Flight { followers: flight.followers, arriving: flight.arriving });
         let fields = question.fields();
@@ -345,8 +345,7 @@ impl Pipeline {
         let headers = record.headers();
         let text = |name| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         let may_be_stale = freshness.stale_allowed && !freshness.validate_always;
-        let default = question.site.policy.settings().stale_if_error.unwrap_or(STALE_IF_ERROR);
-        let on_error = if may_be_stale { freshness.stale_if_error.unwrap_or(default) } else { Duration::ZERO };
+        let on_error = if may_be_stale { freshness.stale_if_error.unwrap_or_else(|| stale_if_error(question)) } else { Duration::ZERO };
         let purges = self.shared.store.purged_by(stored).into_iter();
         Variant {
             selected,
@@ -386,6 +385,16 @@ impl Pipeline {
     /// What is done next, in words.
     fn outlook(&self, question: &Rc<Question>, next: &Next, flight: Option<&Flight>, now: Timestamp) -> Now {
         match next {
+            Next::Deliver(stored, Outcome::Updating) => {
+                let refresh = match question.unshareable() {
+                    _ if question.site.down.is_down(now) => "It is not refreshed behind yet: the origin is down.".to_owned(),
+                    None if flight.is_some() => "It is being refreshed behind already.".to_owned(),
+                    None => "It is refreshed behind.".to_owned(),
+                    Some(why) => format!("It is not refreshed behind by this request: {why}."),
+                };
+                let words = vec!["It is answered from the store, although stale.".to_owned(), refresh];
+                said(delivered(Outcome::Updating, stored, now), words)
+            }
             Next::Deliver(stored, outcome) => {
                 let word = match outcome {
                     Outcome::Stale { .. } if question.site.down.at(now) != Trouble::None => {
@@ -395,16 +404,6 @@ impl Pipeline {
                     _ => "It is answered from the store.".to_owned(),
                 };
                 said(delivered(*outcome, stored, now), vec![word])
-            }
-            Next::DeliverAndRefresh(stored) => {
-                let refresh = match question.unshareable() {
-                    _ if question.site.down.is_down(now) => "It is not refreshed behind yet: the origin is down.".to_owned(),
-                    None if flight.is_some() => "It is being refreshed behind already.".to_owned(),
-                    None => "It is refreshed behind.".to_owned(),
-                    Some(why) => format!("It is not refreshed behind by this request: {why}."),
-                };
-                let words = vec!["It is answered from the store, although stale.".to_owned(), refresh];
-                said(delivered(Outcome::Updating, stored, now), words)
             }
             Next::OnlyIfCached => {
                 let status = CacheStatus {
@@ -418,7 +417,7 @@ impl Pipeline {
                     Some(_) => "The origin is asked whether what is stored still holds.".to_owned(),
                     None => "The origin is asked for it.".to_owned(),
                 }];
-                words.push(match self.shared_fetch(question, candidate.as_deref(), now) {
+                words.push(match shared_fetch(&self.shared, question, candidate.as_deref(), now) {
                     Some(_) => match flight {
                         Some(flight) => format!("This is under way already; it joins those who wait or read along ({}).", flight.followers),
                         None => "Whoever asks the same meanwhile shares the answer.".to_owned(),
@@ -433,14 +432,14 @@ impl Pipeline {
                         None => "For this request alone: the last answer could not be shared.".to_owned(),
                     },
                 });
-                if candidate.as_deref().is_some_and(|stored| self.stands_in(question, stored, now)) {
+                if candidate.as_deref().is_some_and(|stored| may_stand_in(question, stored, now)) {
                     words.push("Should the origin fail, what is stored is served.".to_owned());
                 }
-                if let Some(link) = self.hints_for(question) {
+                if let Some(link) = early_hints::hints_for(&self.shared, question) {
                     let links = String::from_utf8_lossy(link.as_bytes());
                     words.push(format!("A browser that opens the page over HTTP/2 or 3 is told meanwhile what it will need: {links}."));
                 }
-                said(forwarded_status(*forwarded, None, false), words)
+                said(Ending::of(Outcome::Forwarded(*forwarded)).status, words)
             }
         }
     }
@@ -493,8 +492,8 @@ fn purging() -> Now {
 
 fn passed(rule: &'static str) -> Now {
     let forwarded = passed_because(rule);
-    let status = CacheStatus { detail: Some(rule), ..forwarded_status(forwarded, None, false) };
-    said(status, vec!["It goes to the origin as it came, and nothing is stored.".to_owned()])
+    let ending = Ending::of(Outcome::Forwarded(forwarded)).because(Some(rule));
+    said(ending.status, vec!["It goes to the origin as it came, and nothing is stored.".to_owned()])
 }
 
 fn rules(steps: Steps) -> Vec<Rule> {
