@@ -174,7 +174,7 @@ impl Pipeline {
         note.site = Some(site.id);
         note.client = client.and_then(|client| client.address);
         note.coding = coding;
-        let status = write_head(stored, (extent, coding), now, out);
+        let status = write_head(stored, extent, coding, now, out);
         let content = (extent == Extent::Whole).then_some(Content { found, variant, coding });
         Some(Hit { status, content, note, known })
     }
@@ -198,7 +198,7 @@ impl Pipeline {
         }
         let store = &self.shared.store;
         self.sampler.hit(&self.shared.popularity, page.resource().key(), |key| store.hash(key));
-        let status = write_head(stored, (known.extent, known.coding), now, out);
+        let status = write_head(stored, known.extent, known.coding, now, out);
         let note = Note { site: Some(known.site), coding: known.coding, ..Note::of(Outcome::Hit) };
         let content =
             (known.extent == Extent::Whole).then_some(Content { found: Found::Front(page), variant: known.variant, coding: known.coding });
@@ -210,7 +210,7 @@ impl Pipeline {
     }
 }
 
-fn write_head(stored: &Stored, (extent, coding): (Extent, Option<Coding>), now: Timestamp, out: &mut Vec<u8>) -> StatusCode {
+fn write_head(stored: &Stored, extent: Extent, coding: Option<Coding>, now: Timestamp, out: &mut Vec<u8>) -> StatusCode {
     let record = &stored.record;
     let status = if extent == Extent::NotModified {
         out.extend_from_slice(b"HTTP/1.1 304 Not Modified\r\n");

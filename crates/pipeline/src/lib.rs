@@ -54,7 +54,7 @@ pub use record::Record;
 pub use response_fields::ResponseFields;
 pub use shared::Shared;
 pub use site::{Down, Parts, Route, Router, Site};
-pub use views::counters::{BUCKET_MICROS, Counters, Durations, OUTCOMES, SiteSnapshot, Snapshot};
+pub use views::counters::{BUCKET_MICROS, Counters, Durations, OUTCOMES, Sent, SiteSnapshot, Snapshot};
 pub use views::explain;
 pub use views::explain::Explanation;
 pub use views::inventory::{Covered, Inventory, StoredPage};

@@ -1,4 +1,7 @@
-//! The life of a request, in one function: [`Pipeline::respond`].
+//! The life of a request, top to bottom: [`Pipeline::respond`].
+//!
+//! Admit, judge, and then one of three ways: the cache is asked ([`lookup`](crate::lookup)), the request passes ([`pass`](crate::pass)),
+//! or it is a purge request ([`purge`](crate::purge)).
 
 use std::{
     cell::{Cell, RefCell},
@@ -19,7 +22,7 @@ use crate::{
     Body, Client, Counters, Interim, Note, Record, Router, Shared, Site,
     admission::{
         Admission, Arrival, admit,
-        password::{Entry, make_private},
+        password::{self, Entry, make_private},
     },
     failure,
     judge::{Judged, judge},
@@ -27,20 +30,21 @@ use crate::{
     question,
 };
 
-/// One worker's part. Lives on its thread.
+/// One worker's pipeline, which lives on its thread.
 #[derive(Debug)]
 pub struct Pipeline {
     pub(crate) shared: Arc<Shared>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) tasks: TaskTracker,
     pub(crate) config: RefCell<Rc<Config>>,
-    /// How often this worker was reconfigured.
+    /// The number of times that this worker was reconfigured.
     pub(crate) configured: Cell<u64>,
     pub(crate) front: RefCell<Front<Record>>,
     pub(crate) key: RefCell<Vec<u8>>,
     pub(crate) sampler: Sampler,
 }
 
+/// What a worker is configured with.
 #[derive(Debug)]
 pub(crate) struct Config {
     pub(crate) router: Router,
@@ -48,7 +52,7 @@ pub(crate) struct Config {
 }
 
 impl Pipeline {
-    /// A worker's pipeline.
+    /// Makes the pipeline of a worker.
     #[must_use]
     pub fn new(shared: Arc<Shared>, counters: Arc<Counters>, router: Router, trusted_proxies: Vec<IpNet>) -> Rc<Self> {
         let config = RefCell::new(Rc::new(Config { router, trusted_proxies }));
@@ -57,41 +61,41 @@ impl Pipeline {
         Rc::new(Self { shared, counters, tasks, config, configured: Cell::new(0), front, key: RefCell::default(), sampler })
     }
 
-    /// From now on. Requests under way end as they began.
+    /// Replaces router and trusted proxies for requests that begin after this call. Requests under way end as they began.
     pub fn reconfigure(&self, router: Router, trusted_proxies: Vec<IpNet>) {
         *self.config.borrow_mut() = Rc::new(Config { router, trusted_proxies });
         self.configured.set(self.configured.get() + 1);
     }
 
-    /// Lets go of what this worker keeps at hand though it is no longer stored. To be called every second or so.
+    /// Releases the pages that this worker keeps at hand though they are no longer stored. Call it every second or so.
     pub fn sweep(&self) {
         self.front.borrow_mut().sweep(&self.shared.store);
     }
 
-    /// Fetches that no client may be waiting for; a shutdown waits for them.
+    /// Returns the fetches that no client may be waiting for. A shutdown waits for them.
     #[must_use]
     pub const fn tasks(&self) -> &TaskTracker {
         &self.tasks
     }
 
-    /// The site with this number.
+    /// Finds the site with this number.
     pub(crate) fn site(&self, id: u16) -> Option<Rc<Site>> {
         self.config.borrow().router.by_id(id).cloned()
     }
 
-    /// This worker's counters.
+    /// Returns this worker's counters.
     #[must_use]
     pub const fn counters(&self) -> &Arc<Counters> {
         &self.counters
     }
 
-    /// The time at an instant, for the log.
+    /// Returns the time at an instant, for the log.
     #[must_use]
     pub fn wall_clock(&self, at: Instant) -> Timestamp {
         self.shared.clock.at(at)
     }
 
-    /// Answers a request: its life, from its arrival to the response that its client gets.
+    /// Answers a request: this is its life, from its arrival to the response that its client gets.
     ///
     /// Interim responses of the origin go to `interim` before this is ready, and none afterwards.
     pub async fn respond(
@@ -119,11 +123,7 @@ impl Pipeline {
             Admission::Answered { site, response, .. } => return (*response, Note::for_site(site.map(|site| site.id))),
             Admission::NoSite => return (failure::page(StatusCode::MISDIRECTED_REQUEST, "no-such-site"), Note::default()),
         };
-        let entry = match lock {
-            Some(lock) => lock.open(&self.shared, &arrival.client, &mut arrival.parts.headers).await,
-            None => Ok(Entry::Open),
-        };
-        let entry = match entry {
+        let entry = match password::open(lock, &self.shared, &mut arrival).await {
             Ok(entry) => entry,
             Err(refusal) => return (*refusal, Note::for_site(Some(site.id))),
         };

@@ -1,4 +1,4 @@
-//! Between the front and the pipeline: one worker's service.
+//! One worker's service: it hands what the edge has read to the pipeline, and adds what only the process knows. It answers nothing itself.
 
 use std::{cell::RefCell, net::IpAddr, rc::Rc, time::Instant};
 
@@ -8,17 +8,17 @@ use http::{HeaderValue, Request, Response, header};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use origins::{Fault, OriginError};
-use pipeline::{Body, Content, Interim, Known, Note, Pipeline};
+use pipeline::{Body, Content, Interim, Known, Note, Pipeline, Sent};
 use semantics::{RequestHead, Scheme};
 
 use crate::access_log::AccessLog;
 
-/// What one worker answers with.
+/// The service that one worker answers with.
 #[derive(Debug)]
 pub(crate) struct SiteService {
     pipeline: Rc<Pipeline>,
     log: RefCell<Option<AccessLog>>,
-    /// Said on every response over https, never stored: as a line, and as a value.
+    /// `Alt-Svc`, which every response over https carries and which is never stored: as a line, and as a value.
     alt_svc: RefCell<Option<(Vec<u8>, HeaderValue)>>,
 }
 
@@ -31,20 +31,20 @@ impl SiteService {
         &self.pipeline
     }
 
-    /// Tells clients from now on where else to come (RFC 7838 §3), or nothing of the kind.
+    /// Sets what clients are told about where else to come (RFC 7838 §3), in responses that begin after this call. `None`: nothing.
     pub(crate) fn tell_of(&self, alt_svc: Option<HeaderValue>) {
         let line = |value: HeaderValue| ([b"Alt-Svc: ", value.as_bytes(), b"\r\n"].concat(), value);
         *self.alt_svc.borrow_mut() = alt_svc.map(line);
     }
 
-    /// Adds what is told to the head of a stored response.
+    /// Adds `Alt-Svc` to the head of a stored response, over https.
     fn finish_head(&self, peer: Peer, out: &mut Vec<u8>) {
         if let Some((line, _)) = self.alt_svc.borrow().as_ref().filter(|_| peer.scheme == Scheme::Https) {
             out.extend_from_slice(line);
         }
     }
 
-    /// What is due several times a second: hands on the log lines that have not filled a piece yet, and frees what need not be kept.
+    /// Hands on the log lines that have not filled a piece yet, and frees what need not be kept. It is due several times a second.
     pub(crate) fn tidy(&self) {
         self.pipeline.sweep();
         if let Some(log) = self.log.borrow_mut().as_mut() {
@@ -96,7 +96,8 @@ impl edge::Service for SiteService {
     fn done(&self, exchange: &Exchange<'_>, note: Note) {
         let counters = self.pipeline.counters();
         let took = exchange.ended.saturating_duration_since(exchange.started);
-        counters.responded(&note, (exchange.status, exchange.body_bytes), took, exchange.complete);
+        let sent = Sent { status: exchange.status, body_bytes: exchange.body_bytes, took, complete: exchange.complete };
+        counters.responded(&note, &sent);
         if let Some(log) = self.log.borrow_mut().as_mut() {
             log.write(exchange, &note, |at| self.pipeline.wall_clock(at));
         }
@@ -116,7 +117,7 @@ fn ip(peer: Peer) -> Option<IpAddr> {
     peer.address.map(|address| address.ip())
 }
 
-/// A client's content as an origin's: whatever goes wrong with it is the client's fault.
+/// Makes a client's content an origin's: whatever goes wrong with it is the client's fault.
 fn content(body: RequestBody) -> origins::Body {
     if body.is_end_stream() {
         return origins::Body::Empty;

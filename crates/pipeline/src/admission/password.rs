@@ -118,10 +118,17 @@ pub(crate) fn lock(site: &Rc<Site>, arrival: &Arrival, trace: &mut impl Trace) -
     Ok(is_locked.then(|| Locked { site: Rc::clone(site), said, is_protected }))
 }
 
+/// Lets a request in: verifies its credentials if there is a lock, and takes ours out of it, as they are not for the origin. Returns the
+/// refusal if it must not go on.
+pub(crate) async fn open(lock: Option<Locked>, shared: &Shared, arrival: &mut Arrival) -> Result<Entry, Box<Response<Body>>> {
+    match lock {
+        Some(lock) => lock.open(shared, &arrival.client, &mut arrival.parts.headers).await,
+        None => Ok(Entry::Open),
+    }
+}
+
 impl Locked {
-    /// Verifies the credentials of a request and takes ours out of it: they are not for the origin. Returns the refusal if it must not go
-    /// on.
-    pub(crate) async fn open(self, shared: &Shared, client: &Client, headers: &mut HeaderMap) -> Result<Entry, Box<Response<Body>>> {
+    async fn open(self, shared: &Shared, client: &Client, headers: &mut HeaderMap) -> Result<Entry, Box<Response<Body>>> {
         let site = &self.site;
         let Some(auth) = &site.auth else { return Ok(Entry::Open) };
         let Some(said) = self.said else { return Err(refusal(site, auth, client, StatusCode::UNAUTHORIZED, None)) };
