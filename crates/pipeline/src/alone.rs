@@ -24,7 +24,7 @@ use crate::{
 };
 
 impl Pipeline {
-    /// Asks the origin for this client alone.
+    /// Wants the origin for this client alone.
     pub(crate) async fn alone(self: &Rc<Self>, asking: Asking) -> Answer {
         let asking = Asking { collapsed: false, ..asking };
         let (shared, question) = (&self.shared, Rc::clone(&asking.question));

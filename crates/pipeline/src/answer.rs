@@ -21,11 +21,11 @@ use crate::{
 /// The answer to a request, and what is remembered of it.
 pub(crate) type Answer = (Response<Body>, Note);
 
-/// What is said of the way in which a request was answered: to its client in `Cache-Status`, to the log and the counters in a note.
+/// The account of how a request was answered: its client gets it in `Cache-Status`, the log and the counters get it in a note.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ending {
     pub(crate) status: CacheStatus<'static>,
-    /// From the request to the origin until the head of its response.
+    /// The time from the request to the origin until the head of its response; `None` if the origin was not asked.
     took: Option<Duration>,
 }
 

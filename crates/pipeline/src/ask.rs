@@ -27,7 +27,7 @@ pub(crate) struct Times {
 pub(crate) struct Fetched {
     pub(crate) response: Response<origins::Body>,
     pub(crate) times: Times,
-    /// From the request to the head of the response.
+    /// The time from the request to the head of the response.
     pub(crate) took: Duration,
 }
 

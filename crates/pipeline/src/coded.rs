@@ -17,7 +17,7 @@ use crate::{
     record::Form,
 };
 
-/// A response that lives less than this, and cannot be confirmed, gets no form that takes long to make.
+/// The shortest lifetime, in seconds, of a response that gets forms that take long to make, if it cannot be confirmed.
 const SHORT_LIVED_SECS: u64 = 10;
 
 impl Form {
@@ -99,7 +99,7 @@ fn is_short_lived(record: &Record) -> bool {
 pub(crate) fn may_have_forms(question: &Question, head: ResponseHead<'_>, content: ContentSize) -> bool {
     let (headers, length) = (head.headers, content.length);
     let rules = &question.site.policy.settings().compress;
-    question.asks.coded
+    question.wants.coded
         && length.is_none_or(|length| length <= policy::COMPRESS_MAX_SIZE)
         && may_be_coded(head.status, headers)
         && (content.has_forms || rules.pays_for(&media_type(headers), length))
@@ -110,7 +110,7 @@ pub(crate) fn may_have_forms(question: &Question, head: ResponseHead<'_>, conten
 /// `personal` tells whether the request says who asks. What may have been coded varies on `Accept-Encoding` in either case.
 pub(crate) fn in_passing(question: &Question, personal: bool, mut response: Response<Body>) -> Response<Body> {
     let reads = question.method == Method::GET || question.method == Method::HEAD || question.method == Method::POST;
-    if !question.asks.coded || !reads || !may_be_coded(response.status(), response.headers()) {
+    if !question.wants.coded || !reads || !may_be_coded(response.status(), response.headers()) {
         return response;
     }
     let rules = &question.site.policy.settings().compress;

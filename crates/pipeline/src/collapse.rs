@@ -25,21 +25,21 @@ use crate::{
     Failure, Pipeline, Record, Shared, Site, Store, Stored, fetch::Told, forward, lookup::Asking, question::Question, stale::may_stand_in,
 };
 
-/// How often a fetch whose place somebody waits for looks whether it is still read.
+/// The interval at which a fetch whose place somebody waits for looks whether it is still read.
 pub(crate) const LOOK: Duration = Duration::from_millis(200);
 
-/// Followers of a site who ask on their own at once, on each worker: this part of the origin's places,
+/// The part of the origin's places that followers of a site may take who ask on their own at once, on each worker.
 const ASIDE_SHARE: usize = 4;
-/// and so many at least, as a few slow requests of strangers would hold up everybody else at a small origin. Its places bound them still.
+/// The least number of such followers, as a few slow requests of strangers would hold up everybody else at a small origin. Its places bound them still.
 const ASIDE_MIN: usize = 16;
-/// Where there is no bound on places, so many.
+/// The number of such followers where there is no bound on places.
 const ASIDE_MAX: usize = 64;
 
-/// Written by us for each client: what is said there, no client says.
+/// Fields that are written here for each client: no client says what they say.
 const OURS: [HeaderName; 3] = [header::FORWARDED, header::VIA, HeaderName::from_static("x-forwarded-for")];
 const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 
-/// How the requests of a site share fetches.
+/// The rules by which the requests of a site share fetches.
 #[derive(Debug)]
 pub struct Collapse {
     wait: Duration,
@@ -49,14 +49,14 @@ pub struct Collapse {
 }
 
 impl Collapse {
-    /// A follower waits so long; `budget` bounds the requests at the origin, if anything does.
+    /// Makes rules by which a follower waits for `wait`; `budget` bounds the requests at the origin, if anything does.
     #[must_use]
     pub fn new(wait: Duration, budget: Option<Arc<Budget>>) -> Self {
         let aside_max = budget.as_ref().map_or(ASIDE_MAX, |budget| (budget.concurrency() / ASIDE_SHARE).max(ASIDE_MIN));
         Self { wait, budget, aside: Cell::new(0), aside_max }
     }
 
-    /// How long a request waits for a fetch that is not its own, or for any where a stale copy may stand in.
+    /// Returns how long a request waits for a fetch that is not its own, or for any where a stale copy may stand in.
     pub(crate) const fn wait(&self) -> Duration {
         self.wait
     }
@@ -76,7 +76,7 @@ impl Collapse {
 pub(crate) struct Aside(Rc<Site>);
 
 impl Aside {
-    /// A place, if there is one.
+    /// Takes a place, if there is one.
     pub(crate) fn of(site: &Rc<Site>) -> Option<Self> {
         let aside = &site.collapse.aside;
         (aside.get() < site.collapse.aside_max).then(|| {
@@ -93,7 +93,7 @@ impl Drop for Aside {
     }
 }
 
-/// What a follower comes to.
+/// The end of following.
 pub(crate) enum Followed {
     /// The outcome of a fetch that it followed.
     By(store::Outcome<Record, Failure>),
@@ -222,7 +222,7 @@ pub(crate) fn variant_flight(question: &Question, record: &Record) -> Vec<u8> {
     flight
 }
 
-/// What a request says to the origin, in a number: two that have the same are the same to it, but for the client's address.
+/// Makes a number of what a request says to the origin: two requests with the same number are the same to it, but for the client's address.
 ///
 /// The address is left out, as else no two clients would be alike. Method, target and host are those of the key.
 pub(crate) fn saying<B>(secret: &RandomState, request: &Request<B>) -> u64 {
@@ -238,8 +238,8 @@ pub(crate) fn saying<B>(secret: &RandomState, request: &Request<B>) -> u64 {
     hasher.finish()
 }
 
-/// What an error depends on that a request may have brought on itself, in a number: which fields it has, and what those say that browsers
-/// send.
+/// Makes a number of what an error depends on that a request may have brought on itself: the fields that it has, and what those say that
+/// browsers send.
 ///
 /// What another field says is left out, as it often counts or names the request alone (`X-Request-Id`, `Traceparent`), and with it nothing
 /// would ever be answered twice. So who sends one is answered with errors of their own address alone.

@@ -29,10 +29,10 @@ use crate::{
     stale,
 };
 
-/// How long a key is remembered whose answer could not be shared.
+/// The time for which a key is remembered whose answer could not be shared.
 const UNCACHEABLE: Duration = Duration::from_secs(60);
 
-/// What the fetch came to, for the client that began it.
+/// The outcome of a fetch, for the client that began it.
 #[derive(Debug)]
 pub(crate) enum Told {
     /// The head is here and the content comes; others read it too, but without the fields that are this client's own.
@@ -49,11 +49,11 @@ pub(crate) enum Told {
 struct Fetch {
     pipeline: Rc<Pipeline>,
     question: Rc<Question>,
-    /// What is stored, and may be confirmed.
+    /// The stored response that may be confirmed.
     candidate: Option<Arc<Stored>>,
-    /// What the request says to the origin: a failure is for those alone who say the same.
+    /// The number of what the request says to the origin: a failure is for those alone who say the same.
     saying: u64,
-    /// Those who follow.
+    /// The requests that follow.
     lead: Lead<Record, Failure>,
     /// The client that began it.
     leader: oneshot::Sender<Told>,
@@ -82,11 +82,11 @@ impl Pipeline {
 impl Fetch {
     async fn run(self, request: Request<origins::Body>, interim: Option<Interim>) {
         let unread = unread(&self.question.site.collapse, || self.leader.is_closed() && self.lead.followers() == 0);
-        let asked = match select(pin!(self.ask(request, interim)), pin!(unread)).await {
-            Either::Left((asked, _)) => asked,
+        let answered = match select(pin!(self.ask(request, interim)), pin!(unread)).await {
+            Either::Left((answered, _)) => answered,
             Either::Right(((), _)) => return,
         };
-        let fetched = match asked {
+        let fetched = match answered {
             Ok(fetched) => fetched,
             Err(failure) => return self.refresh_failed(failure),
         };
@@ -107,7 +107,7 @@ impl Fetch {
         self.share(fetched).await;
     }
 
-    /// Asks the origin: for the rest, if the beginning of the whole is stored.
+    /// Wants the origin: for the rest, if the beginning of the whole is stored.
     async fn ask(&self, request: Request<origins::Body>, interim: Option<Interim>) -> Result<Fetched, Failure> {
         let (pipeline, question) = (&self.pipeline, &self.question);
         let beginning = if self.candidate.is_none() { parts::beginning(&pipeline.shared, question) } else { None };
@@ -225,7 +225,7 @@ impl Fetch {
 struct Refused {
     status: StatusCode,
     why: NotKept,
-    /// What the request said that brought it.
+    /// The number of what the request said that brought it.
     saying: u64,
 }
 

@@ -35,9 +35,9 @@ pub struct Hit {
     pub status: StatusCode,
     /// The stored content; `None` if none is to be sent.
     pub content: Option<Content>,
-    /// For the log.
+    /// The note for the log.
     pub note: Note,
-    /// For [`Pipeline::again`], if the bytes of the head alone decide.
+    /// The findings for [`Pipeline::again`], if the bytes of the head alone decide.
     pub known: Option<Known>,
 }
 
@@ -58,7 +58,7 @@ impl Content {
         }
     }
 
-    /// The same content, for those who keep it until it has arrived at its client.
+    /// Shares the content with those who keep it until it has arrived at its client.
     #[must_use]
     pub fn share(&self) -> Bytes {
         self.bytes().cloned().unwrap_or_default()
@@ -71,13 +71,13 @@ impl AsRef<[u8]> for Content {
     }
 }
 
-/// What was found out about a request whose head may come again.
+/// The findings about a request whose head may come again.
 ///
 /// The site, the key, the variant and the condition depend on the head, on the configuration and on the page; so they hold as long as
 /// the other two do. Time and purges do not belong to it: they are looked at for every request.
 #[derive(Debug)]
 pub struct Known {
-    /// Not kept alive: what may be kept is the front's decision.
+    /// The page, which is not kept alive by this: what may be kept is decided by the table of hot pages.
     page: Weak<Page<Record>>,
     site: u16,
     variant: usize,
@@ -86,13 +86,13 @@ pub struct Known {
     configured: u64,
 }
 
-/// What is sent of a stored response.
+/// The extent to which a stored response is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Extent {
     Whole,
-    /// To HEAD.
+    /// The head alone, to HEAD.
     Head,
-    /// That the client has it already.
+    /// A 304: the client has it already.
     NotModified,
 }
 
@@ -100,7 +100,7 @@ impl Pipeline {
     /// Answers from the store at once, or not at all: then [`Pipeline::respond`] is to be asked.
     ///
     /// Takes what is plain: a fresh response, no directives or ranges in the request. Waits for nothing, and allocates nothing unless the
-    /// page is just taking its place in this worker's front, or the host is not in its one spelling. The head goes to `out`, each line with its end, without the empty line.
+    /// page is just taking its place in this worker's hot pages, or the host is not in its one spelling. The head goes to `out`, each line with its end, without the empty line.
     pub fn hit(&self, peer: Option<IpAddr>, head: &RequestHead<'_>, started: Instant, out: &mut Vec<u8>) -> Option<Hit> {
         let fields = head.fields;
         if !is_plain(fields) {
@@ -125,17 +125,17 @@ impl Pipeline {
         }
         let mut key = self.key.borrow_mut();
         let is_trusted = client.is_some_and(|client| client.trusted);
-        let Verdict::Lookup(asked) = question::verdict(site, is_trusted, &head, &mut key, &mut Silent) else {
+        let Verdict::Lookup(carries) = question::verdict(site, is_trusted, &head, &mut key, &mut Silent) else {
             return None;
         };
         let store = &self.shared.store;
-        let found = self.front.borrow_mut().get(store, store.hash(&key), &key)?;
+        let found = self.hot.borrow_mut().get(store, store.hash(&key), &key)?;
         let variant =
             found.resource().variants().iter().position(|stored| stored.record.only_for.is_none() && stored.record.vary.matches(fields))?;
         let stored = found.resource().variants().get(variant)?;
         let record = &stored.record;
         let now = self.shared.clock.at(started);
-        if !self.is_fresh(stored, now) || (asked.cookie && !record.for_cookies) || (asked.authorization && !record.for_authorization) {
+        if !self.is_fresh(stored, now) || (carries.cookie && !record.for_cookies) || (carries.authorization && !record.for_authorization) {
             return None;
         }
         // Who has the version before gets what has changed, on the long way.
@@ -165,7 +165,7 @@ impl Pipeline {
         self.sampler.hit(&self.shared.popularity, &key, |key| store.hash(key));
         // Where a proxy may name the client, the answer can depend on who asks.
         let known = match (&found, &client) {
-            (Found::Front(page), None) if settled => {
+            (Found::Hot(page), None) if settled => {
                 Some(Known { page: Rc::downgrade(page), site: site.id, variant, coding, extent, configured: self.configured.get() })
             }
             _ => None,
@@ -201,7 +201,7 @@ impl Pipeline {
         let status = write_head(stored, known.extent, known.coding, now, out);
         let note = Note { site: Some(known.site), coding: known.coding, ..Note::of(Outcome::Hit) };
         let content =
-            (known.extent == Extent::Whole).then_some(Content { found: Found::Front(page), variant: known.variant, coding: known.coding });
+            (known.extent == Extent::Whole).then_some(Content { found: Found::Hot(page), variant: known.variant, coding: known.coding });
         Some(Hit { status, content, note, known: None })
     }
 

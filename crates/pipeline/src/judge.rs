@@ -10,13 +10,13 @@ use semantics::{RequestFields, hop_by_hop::nominated_by_connection};
 use crate::{
     Client, Site, Store,
     admission::Arrival,
-    question::{self, Asks, Question},
+    question::{self, Question, Wants},
 };
 
 /// Bytes of a key beside the host and the target, at most: so it does not grow while it is written.
 const KEY_OVERHEAD: usize = 8;
 
-/// What is to happen with a request.
+/// The judgement on a request.
 pub(crate) enum Judged {
     /// The cache is asked.
     Lookup(Question),
@@ -39,8 +39,8 @@ pub(crate) fn judge(store: &Store, trusted_proxies: &[IpNet], site: &Rc<Site>, a
     let fields = RequestFields::from_map(&parts.headers);
     let head = question::head(&parts, &fields, &authority, client.scheme);
     let verdict = by_route(&site, question::verdict(&site, client.trusted, &head, &mut key, trace), trace);
-    let asks_cache = match verdict {
-        Verdict::Lookup(asked) => Some(asked),
+    let carries = match verdict {
+        Verdict::Lookup(carries) => Some(carries),
         Verdict::Pass(_) => {
             key.clear();
             None
@@ -48,19 +48,19 @@ pub(crate) fn judge(store: &Store, trusted_proxies: &[IpNet], site: &Rc<Site>, a
         Verdict::Purge => return Judged::Purge { site, client, parts: Box::new(parts), authority },
         Verdict::Malformed => return Judged::Malformed(site),
     };
-    let asks = Asks::of(&site, parts.uri.path(), &fields);
+    let wants = Wants::of(&site, parts.uri.path(), &fields);
     let way = client.way(fields.lines, trusted_proxies);
 
     let Parts { method, version, mut headers, uri, .. } = parts;
     let Some((target, uri)) = origins_target(&site, uri) else { return Judged::Malformed(site) };
     let takes_hints = interim.is_some() && site.policy.settings().early_hints.are_for(&method, version, &headers);
-    question::reduce(&mut headers, &site, client.trusted, asks_cache);
-    if asks.names_hop_by_hop {
+    question::reduce(&mut headers, &site, client.trusted, carries);
+    if wants.names_hop_by_hop {
         remove_hop_by_hop(&site, &mut headers);
     }
     let question = Question {
         hash: store.hash(&key),
-        asked: asks_cache.unwrap_or_default(),
+        carries: carries.unwrap_or_default(),
         site,
         client,
         way,
@@ -70,7 +70,7 @@ pub(crate) fn judge(store: &Store, trusted_proxies: &[IpNet], site: &Rc<Site>, a
         authority,
         target,
         uri,
-        asks,
+        wants,
         key,
         interim,
         takes_hints,

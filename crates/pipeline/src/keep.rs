@@ -25,7 +25,7 @@ use crate::{
     question::Question,
 };
 
-/// How long a "not found" is not believed after a purge.
+/// The time after a purge for which a "not found" is not believed.
 const JUST_PURGED: Duration = Duration::from_secs(5);
 
 /// The head of a response.
@@ -35,10 +35,10 @@ pub(crate) struct ResponseHead<'a> {
     pub(crate) headers: &'a HeaderMap,
 }
 
-/// What is known of the content of a response that is kept.
+/// The properties of the content of a response that is kept.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ContentSize {
-    /// In bytes, if it is known by now.
+    /// Its length in bytes, if that is known by now.
     pub(crate) length: Option<u64>,
     /// Whether forms of it are at hand.
     pub(crate) has_forms: bool,
@@ -51,8 +51,8 @@ pub(crate) fn judge(shared: &Shared, question: &Question, head: ResponseHead<'_>
         method: &question.method,
         authority: &question.authority,
         target: &question.target,
-        asked: question.asked,
-        request: &question.asks.directives,
+        asked: question.carries,
+        request: &question.wants.directives,
         status: head.status,
         headers: head.headers,
         request_time: times.request,
@@ -80,7 +80,7 @@ pub(crate) fn record(
     let url = url.into();
     let mut vary = Vary::of(headers, &question.fields());
     // Without a coding it is for everybody: the others get forms of it.
-    if question.asks.coded && !headers.contains_key(header::CONTENT_ENCODING) {
+    if question.wants.coded && !headers.contains_key(header::CONTENT_ENCODING) {
         vary = vary.without(&header::ACCEPT_ENCODING).without(&AVAILABLE_DICTIONARY);
     }
     let codable = may_have_forms(question, head, content);

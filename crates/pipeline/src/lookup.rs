@@ -26,18 +26,18 @@ use crate::{
     stale,
 };
 
-/// How often a request joins a fetch whose leader then gives up, before it goes alone.
+/// The number of fetches that a request joins without an answer for it, before it goes alone.
 const ATTEMPTS: usize = 4;
 
-/// How long a request waits for the disk before it goes to the origin. A disk that is slower than this is slower than most origins.
+/// The time for which a request waits for the disk before it goes to the origin. A disk that is slower than this is slower than most origins.
 const DISK_WAIT: Duration = Duration::from_secs(2);
 
 /// A request that the cache cannot answer, on its way to the origin.
 pub(crate) struct Asking {
     pub(crate) question: Rc<Question>,
-    /// What is stored, and may be confirmed or stand in.
+    /// The stored response that may be confirmed, or stand in.
     pub(crate) candidate: Option<Arc<Stored>>,
-    /// Why the origin is asked.
+    /// The reason why the origin is asked.
     pub(crate) forwarded: Forwarded,
     /// Whether it has followed another request's fetch.
     pub(crate) collapsed: bool,
@@ -53,7 +53,7 @@ impl Asking {
     }
 }
 
-/// What a request has learnt from the fetches that it has followed.
+/// The lessons of the fetches that a request has followed.
 #[derive(Default)]
 struct Followings {
     /// Whether there was one.

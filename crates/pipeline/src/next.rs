@@ -56,12 +56,12 @@ pub(crate) fn found_in(
     };
     trace.notes("vary", || "one fits the fields of this request".to_owned());
     let record = &stored.record;
-    let cookie = question.asked.cookie && !record.for_cookies;
-    if trace.decides("for cookies", cookie, || allowed(record, record.for_cookies, question.asked.cookie)) {
+    let cookie = question.carries.cookie && !record.for_cookies;
+    if trace.decides("for cookies", cookie, || allowed(record, record.for_cookies, question.carries.cookie)) {
         return Found::Nothing(Forwarded::Bypass);
     }
-    let authorization = question.asked.authorization && !record.for_authorization;
-    if trace.decides("for authorization", authorization, || allowed(record, record.for_authorization, question.asked.authorization)) {
+    let authorization = question.carries.authorization && !record.for_authorization;
+    if trace.decides("for authorization", authorization, || allowed(record, record.for_authorization, question.carries.authorization)) {
         return Found::Nothing(Forwarded::Bypass);
     }
     let purged = shared.store.verdict(stored);
@@ -73,7 +73,7 @@ pub(crate) fn found_in(
         return Found::Nothing(Forwarded::UriMiss);
     }
     let stored = Arc::clone(stored);
-    let reuse = reuse(&question.asks.directives, &record.freshness, purged == Purged::Soft, now);
+    let reuse = reuse(&question.wants.directives, &record.freshness, purged == Purged::Soft, now);
     trace.notes("reuse", || match reuse {
         Reuse::Fresh => "fresh".to_owned(),
         Reuse::WhileRevalidating => "stale, but may be served while it is validated".to_owned(),
@@ -104,7 +104,7 @@ pub(crate) fn next(shared: &Shared, question: &Question, found: Found, now: Time
         }
         Found::Stale(stored, why) if why.is_by_request() => Next::Ask(Some(stored), Forwarded::Request),
         Found::Stale(stored, _) => Next::Ask(Some(stored), Forwarded::Stale),
-        Found::Nothing(_) if question.asks.directives.only_if_cached => Next::OnlyIfCached,
+        Found::Nothing(_) if question.wants.directives.only_if_cached => Next::OnlyIfCached,
         Found::Nothing(why) => Next::Ask(None, why),
     }
 }

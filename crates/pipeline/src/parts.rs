@@ -38,7 +38,7 @@ use crate::{
 /// The end of the key of a part, after the key of the whole. The question mark ends the address for those who purge by it, and no query has a zero byte in it.
 const PARTS: &[u8] = b"?\0parts";
 
-/// A longer `Range` is not worth remembering.
+/// Bytes of the longest `Range` that is remembered.
 const RANGE_BYTES_MAX: usize = 64;
 
 /// The stored beginning of a representation of known length.
@@ -50,7 +50,7 @@ pub(crate) struct Beginning {
 /// The stored fetched to the very same range, if it is fresh.
 pub(crate) fn part(shared: &Shared, question: &Question, now: Timestamp) -> Option<Arc<Stored>> {
     let asked = range_asked(question)?;
-    stored_parts(shared, question, now, &question.asks.directives).find(|stored| stored.record.part().as_deref() == Some(asked))
+    stored_parts(shared, question, now, &question.wants.directives).find(|stored| stored.record.part().as_deref() == Some(asked))
 }
 
 /// Returns the longest fresh beginning of what a question asks for the whole of.
@@ -72,8 +72,8 @@ fn stored_parts(shared: &Shared, question: &Question, now: Timestamp, directives
         let record = &stored.record;
         record.vary.matches(&question.fields())
             && store.verdict(stored) == Purged::No
-            && (!question.asked.cookie || record.for_cookies)
-            && (!question.asked.authorization || record.for_authorization)
+            && (!question.carries.cookie || record.for_cookies)
+            && (!question.carries.authorization || record.for_authorization)
             && reuse(directives, &record.freshness, false, now) == Reuse::Fresh
     };
     let usable: Vec<_> = resource.iter().flat_map(|resource| resource.variants()).filter(usable).cloned().collect();

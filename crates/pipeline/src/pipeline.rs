@@ -15,7 +15,7 @@ use http::{Request, Response, StatusCode, header};
 use ipnet::IpNet;
 use policy::Silent;
 use semantics::{Scheme, Timestamp, coding::Coding, request::FieldLines};
-use store::Front;
+use store::HotPages;
 use tokio_util::task::TaskTracker;
 
 use crate::{
@@ -39,7 +39,7 @@ pub struct Pipeline {
     pub(crate) config: RefCell<Rc<Config>>,
     /// The number of times that this worker was reconfigured.
     pub(crate) configured: Cell<u64>,
-    pub(crate) front: RefCell<Front<Record>>,
+    pub(crate) hot: RefCell<HotPages<Record>>,
     pub(crate) key: RefCell<Vec<u8>>,
     pub(crate) sampler: Sampler,
 }
@@ -56,9 +56,9 @@ impl Pipeline {
     #[must_use]
     pub fn new(shared: Arc<Shared>, counters: Arc<Counters>, router: Router, trusted_proxies: Vec<IpNet>) -> Rc<Self> {
         let config = RefCell::new(Rc::new(Config { router, trusted_proxies }));
-        let front = RefCell::new(Front::new(shared.front_bytes));
+        let hot = RefCell::new(HotPages::new(shared.hot_bytes));
         let (tasks, sampler) = (TaskTracker::new(), Sampler::default());
-        Rc::new(Self { shared, counters, tasks, config, configured: Cell::new(0), front, key: RefCell::default(), sampler })
+        Rc::new(Self { shared, counters, tasks, config, configured: Cell::new(0), hot, key: RefCell::default(), sampler })
     }
 
     /// Replaces router and trusted proxies for requests that begin after this call. Requests under way end as they began.
@@ -69,7 +69,7 @@ impl Pipeline {
 
     /// Releases the pages that this worker keeps at hand though they are no longer stored. Call it every second or so.
     pub fn sweep(&self) {
-        self.front.borrow_mut().sweep(&self.shared.store);
+        self.hot.borrow_mut().sweep(&self.shared.store);
     }
 
     /// Returns the fetches that no client may be waiting for. A shutdown waits for them.

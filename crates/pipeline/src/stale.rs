@@ -12,13 +12,13 @@ use crate::{
     question::Question,
 };
 
-/// How long a stale response may be served when the origin fails, if neither it nor the configuration says: disconnected, a cache may go on
+/// The time for which a stale response may be served when the origin fails, if neither it nor the configuration says: disconnected, a cache may go on
 /// (RFC 9111 §4.2.4).
 pub(crate) const STALE_IF_ERROR: Duration = Duration::from_secs(7 * 86_400);
 
 /// Whether a stale response may be served to this request because the origin failed.
 pub(crate) fn may_stand_in(question: &Question, stored: &Stored, now: Timestamp) -> bool {
-    allowed_on_error(&question.asks.directives, &stored.record.freshness, now, stale_if_error(question))
+    allowed_on_error(&question.wants.directives, &stored.record.freshness, now, stale_if_error(question))
 }
 
 /// Whether a stale response may be served to all who follow a fetch because the origin failed, whatever their requests say.
@@ -27,7 +27,7 @@ pub(crate) fn may_stand_in_for_all(shared: &Shared, question: &Question, stored:
         && shared.store.verdict(stored) != Purged::Hard
 }
 
-/// How long a site's stale responses may be served when its origin fails, if they do not say so themselves.
+/// Returns how long a site's stale responses may be served when its origin fails, if they do not say so themselves.
 pub(crate) fn stale_if_error(question: &Question) -> Duration {
     question.site.policy.settings().stale_if_error.unwrap_or(STALE_IF_ERROR)
 }

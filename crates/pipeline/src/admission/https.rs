@@ -29,13 +29,13 @@ pub enum Redirect {
     /// They are served as they came.
     #[default]
     Never,
-    /// They are.
+    /// They are sent to https.
     Always,
-    /// As soon as there is a certificate for the host that they ask for; see [`Shared::tell_certified`](crate::Shared::tell_certified).
+    /// They are sent there as soon as there is a certificate for the host that they ask for; see [`Shared::tell_certified`](crate::Shared::tell_certified).
     OnceCertified,
 }
 
-/// What a site does about requests that came over plain http.
+/// A site's rules for requests that came over plain http.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Https {
     /// Whether they are sent to https.

@@ -23,7 +23,7 @@ use crate::{Body, Client, Interim, Router, Shared, Site, admission::password::Lo
 pub(crate) struct Arrival {
     pub(crate) client: Client,
     pub(crate) parts: Parts,
-    /// Where interim responses go.
+    /// Takes the interim responses of the origin.
     pub(crate) interim: Option<Interim>,
 }
 

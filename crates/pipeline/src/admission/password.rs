@@ -33,7 +33,7 @@ use crate::{
 const VERIFYING_MAX: usize = 2;
 /// Requests that wait to be verified.
 const WAITING_MAX: usize = 64;
-/// How long a request waits for that.
+/// The longest time that a request waits to be verified.
 const WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// The paths for which a site asks for a password, and the passwords that are right.

@@ -19,21 +19,21 @@ use store::Reader;
 
 use crate::{Failure, body::coded::CodedBody, body::disk::DiskStream, body::storing::StoringBody};
 
-/// Why content broke off.
+/// The reason why content broke off.
 pub type BodyError = Box<dyn Error + Send + Sync>;
 
-/// Where the content comes from.
+/// The source of the content.
 #[derive(Debug)]
 pub enum Body {
     /// Bytes at hand, whole.
     Full(Bytes),
     /// Bytes at hand, in pieces: ranges.
     Pieces(VecDeque<Bytes>),
-    /// The origin, straight.
+    /// Content that comes straight from the origin.
     Origin(origins::Body),
-    /// The origin, and a copy goes into the store.
+    /// Content that comes from the origin; a copy goes into the store.
     Storing(Box<StoringBody>),
-    /// What a crowd reads together.
+    /// Content that a crowd reads together while it grows.
     Growing(Reader<Failure>),
     /// A file of the disk tier.
     Disk(Box<DiskStream>),

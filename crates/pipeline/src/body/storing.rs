@@ -26,7 +26,7 @@ use crate::{
     question::Question,
 };
 
-/// What a response is stored as, when its content is whole.
+/// The way in which a response is stored when its content is whole.
 pub(crate) struct StoredAs {
     /// The question that it answers.
     pub(crate) question: Rc<Question>,

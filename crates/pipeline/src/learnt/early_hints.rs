@@ -37,7 +37,7 @@ const HOSTS_MAX: usize = 256;
 /// Pages whose common hints count for their host; those of one alone are its own.
 const COMMON_TO: usize = 4;
 const COMMON_TO_MIN: usize = 2;
-/// How long a page's hints are believed, and how long an origin is left alone that sends its own.
+/// The time for which a page's hints are believed, and for which an origin is left alone that sends its own.
 const BELIEVED: Duration = Duration::from_secs(86_400);
 
 /// Fields that a page may vary on without being somebody's. The request that it was learnt from had neither a cookie that could be
@@ -80,9 +80,9 @@ struct Page {
 struct Host {
     /// Its last pages, newest last.
     pages: VecDeque<(KeyHash, Generation, Vec<Hint>)>,
-    /// What they have in common.
+    /// The hints that they have in common.
     common: Option<HeaderValue>,
-    /// Its origin sent hints itself; so it is left alone until then.
+    /// The end of the time for which it is left alone, as its origin sent hints itself.
     left_alone_until: Timestamp,
 }
 

@@ -31,19 +31,19 @@ use crate::{
     collapse::flight_of,
     fetch::Told,
     learnt::trouble::{Failures, Trouble},
-    question::{self, Asks, HashedKey, Question},
+    question::{self, HashedKey, Question, Wants},
 };
 
-/// After a purge the origin may not know yet what it has just announced: the routes of content management systems come a little later.
+/// The time for which a refill waits after a purge. The origin may not know yet what it has just announced: the routes of content management systems come a little later.
 const DELAY: Duration = Duration::from_secs(1);
 
-/// A refill that is not done by then leaves the rest to its readers.
+/// The longest time that a refill takes. Then it leaves the rest to its readers.
 const TIME_MAX: Duration = Duration::from_secs(600);
 
-/// How often somebody who waits looks whether it is time: a clock may be moved, an origin may recover.
+/// The interval at which a refill that waits looks whether it is time: a clock may be moved, an origin may recover.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How often one page is asked for while the origin fails.
+/// The number of times that one page is asked for while the origin fails.
 const ATTEMPTS: u32 = 3;
 
 /// The origin is slow if what it takes now is more than so many times what it usually takes,
@@ -51,7 +51,7 @@ const SLOW: u64 = 3;
 /// and more by so much: a fast origin may treble its two milliseconds.
 const SLOW_MIN: Duration = Duration::from_millis(50);
 
-/// How long a slow origin is left alone: it grows from the first to the last.
+/// The time for which a slow origin is left alone: it grows from the first to the last.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
@@ -89,7 +89,7 @@ impl Refilling {
     }
 }
 
-/// How a site is refilled.
+/// The rules by which a site is refilled, and what is known of its origin.
 #[derive(Debug, Default)]
 pub struct Refill {
     lanes: usize,
@@ -125,7 +125,7 @@ impl Refill {
     }
 }
 
-/// How fast an origin answers, and how fast it usually does, as one worker sees it. In microseconds.
+/// The pace of an origin: how fast it answers and how fast it usually does, as one worker sees it. In microseconds.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
     recent: Cell<u64>,
@@ -278,7 +278,7 @@ impl Run<'_> {
         }
     }
 
-    /// Asks for every variant of a page that was purged. Returns `false` if the origin failed.
+    /// Wants for every variant of a page that was purged. Returns `false` if the origin failed.
     async fn page(&self, site: &Rc<Site>, page: &Page) -> bool {
         let (pipeline, store) = (self.pipeline, &self.pipeline.shared.store);
         for stored in pipeline.purged_softly(page.hash, &page.key) {
@@ -345,7 +345,7 @@ pub(crate) fn question(site: &Rc<Site>, of: HashedKey<'_>, stored: &Stored) -> O
     if verdict != Verdict::Lookup(Asked::default()) || *key != *of.key || !stored.record.vary.matches(&fields) {
         return None;
     }
-    let asks = Asks::of(site, path, &fields);
+    let wants = Wants::of(site, path, &fields);
     let ourselves = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let question = Question {
         site: Rc::clone(site),
@@ -356,8 +356,8 @@ pub(crate) fn question(site: &Rc<Site>, of: HashedKey<'_>, stored: &Stored) -> O
         authority: replay.authority.to_owned(),
         target: replay.target.to_owned(),
         uri: replay.target.parse().ok()?,
-        asked: Asked::default(),
-        asks,
+        carries: Asked::default(),
+        wants,
         interim: None,
         takes_hints: false,
         hash: of.hash,

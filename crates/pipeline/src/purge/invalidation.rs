@@ -16,7 +16,7 @@ use crate::{
     Pipeline, Stored,
     ask::Times,
     keep::{self, ContentSize, ResponseHead},
-    question::{self, Asks, Question},
+    question::{self, Question, Wants},
 };
 
 /// Fields of a request that are about its content, or that a GET for the same page would not have.
@@ -69,23 +69,23 @@ impl Pipeline {
             get.headers.remove(name);
         }
         let mut key = Vec::new();
-        let asked = {
+        let carries = {
             let (path, query) = get.target.split_once('?').map_or((&*get.target, None), |(path, query)| (path, Some(query)));
             let fields = RequestFields::from_map(&get.headers);
             let request =
                 RequestHead { method: &get.method, scheme: get.client.scheme, authority: &get.authority, path, query, fields: &fields };
             match question::verdict(&get.site, get.client.trusted, &request, &mut key, &mut Silent) {
-                Verdict::Lookup(asked) if !asked.is_personal() => asked,
+                Verdict::Lookup(carries) if !carries.is_personal() => carries,
                 Verdict::Lookup(_) | Verdict::Pass(_) | Verdict::Purge | Verdict::Malformed => return None,
             }
         };
         let sent = get.headers.len();
-        question::reduce(&mut get.headers, &get.site, get.client.trusted, Some(asked));
+        question::reduce(&mut get.headers, &get.site, get.client.trusted, Some(carries));
         if get.headers.len() != sent {
             return None;
         }
-        get.asked = asked;
-        get.asks = Asks::of(&get.site, get.uri.path(), &get.fields());
+        get.carries = carries;
+        get.wants = Wants::of(&get.site, get.uri.path(), &get.fields());
         get.hash = self.shared.store.hash(&key);
         get.key = key;
         let kept = keep::judge(&self.shared, &get, head, times).ok()?;

@@ -1,4 +1,4 @@
-//! What a worker counts. Each worker has its own; a reader sums them up.
+//! The counters of a worker. Each worker has its own; a reader sums them up.
 //!
 //! A counter has one writer, so it is read and written, not added to atomically: a shared cache line per request is the classic way to
 //! make many cores slower than one.
@@ -36,7 +36,7 @@ const BUCKETS: usize = BUCKET_MICROS.len() + 1;
 /// Sites are found by the high and the low half of their number: tables of this length take any `u16` apart.
 const HALF: usize = 256;
 
-/// What was sent of a response.
+/// The part of a response that was sent.
 #[derive(Debug, Clone, Copy)]
 pub struct Sent {
     /// Its status.
@@ -69,7 +69,7 @@ pub struct Counters {
 
 type SiteTable = Box<[OnceLock<Box<SiteCounters>>; HALF]>;
 
-/// What is counted for each site.
+/// The counters of one site.
 #[derive(Debug, Default)]
 struct SiteCounters {
     outcomes: [AtomicU64; OUTCOMES.len()],

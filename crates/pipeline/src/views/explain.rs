@@ -423,7 +423,7 @@ impl Pipeline {
                         None => "Whoever asks the same meanwhile shares the answer.".to_owned(),
                     },
                     None => match if candidate.is_some() { Rc::clone(question) } else { question.to_fetch() }.unshareable() {
-                        Some(why) if question.asked.cookie => {
+                        Some(why) if question.carries.cookie => {
                             format!(
                                 "For this request alone: {why}. What comes back is stored only if the origin itself gives it a lifetime."
                             )
