@@ -16,6 +16,7 @@ mod collapse;
 mod deliver;
 mod failure;
 mod fetch;
+mod find;
 mod forward;
 mod hit;
 mod interim;

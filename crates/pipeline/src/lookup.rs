@@ -1,36 +1,31 @@
 //! A request that asks the cache, and the origin once for all who ask the same.
 
-use std::{ops::ControlFlow, rc::Rc, sync::Arc, time::Duration};
+use std::{ops::ControlFlow, rc::Rc, sync::Arc};
 
 use http::{HeaderValue, Method, Response, StatusCode, header};
-use policy::Silent;
 use semantics::{
-    Timestamp,
     cache_status::{Forwarded, Outcome},
     conditional::{Precondition, evaluate},
 };
 use store::{Follow, Joined, Lead};
 
 use crate::{
-    Body, Failure, Pipeline, Record, Resource, Shared, Stored,
+    Body, Failure, Pipeline, Record, Stored,
     answer::{Answer, Ending, failed, only_if_cached},
     body::file,
     coded::in_passing,
     collapse::{Aside, Followed, flight_of, flight_of_those_who_say, followed, in_time, said, variant_flight},
     deliver,
     fetch::Told,
+    find::{Found, find, find_in_memory, is_for},
     learnt::early_hints,
-    next::{Found, Next, found_in, is_for, next, shared_fetch},
-    parts,
+    next::{Next, next},
     question::Question,
     stale,
 };
 
 /// The number of fetches that a request joins without an answer for it, before it goes alone.
 const ATTEMPTS: usize = 4;
-
-/// The time for which a request waits for the disk before it goes to the origin. A disk that is slower than this is slower than most origins.
-const DISK_WAIT: Duration = Duration::from_secs(2);
 
 /// A request that the cache cannot answer, on its way to the origin.
 pub(crate) struct Asking {
@@ -75,7 +70,7 @@ impl Pipeline {
         for attempt in 0..=ATTEMPTS {
             let now = shared.clock.now();
             let found = find(shared, &question, now).await;
-            let (candidate, forwarded) = match next(shared, &question, found, now) {
+            let (candidate, forwarded, together) = match next(shared, &question, found, now) {
                 Next::Deliver(stored, outcome) => {
                     if matches!(outcome, Outcome::Stale { .. } | Outcome::Updating) {
                         stale::refresh(self, &question, &stored);
@@ -83,15 +78,13 @@ impl Pipeline {
                     return self.deliver(&question, &stored, Ending::of(outcome).collapsed(followings.any)).await;
                 }
                 Next::OnlyIfCached => return only_if_cached(),
-                Next::Ask(candidate, forwarded) => (candidate, forwarded),
+                Next::Ask { candidate, forwarded, together } => (candidate, forwarded, together),
             };
             if attempt == 0 {
                 early_hints::tell(self, &question);
             }
             let asking = Asking { collapsed: followings.any, ..Asking::new(&question, candidate, forwarded) };
-            let Some(fetched) = shared_fetch(shared, &question, asking.candidate.as_deref(), now) else {
-                return self.alone(asking).await;
-            };
+            let Some(fetched) = together else { return self.alone(asking).await };
             // Whoever still has nothing but others' errors asks for those who say the same: no number of others decides what they get.
             let is_last = attempt == ATTEMPTS;
             let anothers = followings.anothers.take_if(|_| is_last);
@@ -214,30 +207,6 @@ impl Pipeline {
             }
             Told::Failed(failure) => failed(&self.shared, Asking { collapsed: false, ..asking }, &failure).await,
         }
-    }
-}
-
-/// Finds what is stored for a request, in memory and then on the disk. A disk that does not answer in time has nothing.
-async fn find(shared: &Shared, question: &Question, now: Timestamp) -> Found {
-    match find_in_memory(shared, question, now) {
-        Found::Nothing(_) if shared.store.may_be_on_disk(question.hash) => {
-            let load = shared.store.load(question.hash, &question.key);
-            let resource = tokio::time::timeout(DISK_WAIT, load).await.ok().flatten();
-            find_in(shared, resource.as_deref(), question, now)
-        }
-        found => found,
-    }
-}
-
-fn find_in_memory(shared: &Shared, question: &Question, now: Timestamp) -> Found {
-    find_in(shared, shared.store.get(question.hash, &question.key).as_deref(), question, now)
-}
-
-/// Finds the variant for a request, or the stored part that it asks for.
-fn find_in(shared: &Shared, resource: Option<&Resource>, question: &Question, now: Timestamp) -> Found {
-    match found_in(shared, resource, question, now, &mut Silent) {
-        found @ Found::Nothing(Forwarded::UriMiss | Forwarded::VaryMiss) => parts::part(shared, question, now).map_or(found, Found::Fresh),
-        found => found,
     }
 }
 

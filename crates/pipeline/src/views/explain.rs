@@ -23,9 +23,10 @@ use crate::{
     answer::Ending,
     collapse::flight_of,
     deliver,
+    find::{found_in, purged_name},
     judge::{Judged, judge},
     learnt::{early_hints, refusals::Refusal, trouble::Trouble},
-    next::{Next, found_in, next, purged_name, shared_fetch},
+    next::{Next, next},
     pass::passed_because,
     question::{self, Question},
     record::Form,
@@ -412,12 +413,12 @@ impl Pipeline {
                 };
                 said(status, vec!["It is answered with 504: the request wants nothing but what is stored.".to_owned()])
             }
-            Next::Ask(candidate, forwarded) => {
+            Next::Ask { candidate, forwarded, together } => {
                 let mut words = vec![match candidate {
                     Some(_) => "The origin is asked whether what is stored still holds.".to_owned(),
                     None => "The origin is asked for it.".to_owned(),
                 }];
-                words.push(match shared_fetch(&self.shared, question, candidate.as_deref(), now) {
+                words.push(match together {
                     Some(_) => match flight {
                         Some(flight) => format!("This is under way already; it joins those who wait or read along ({}).", flight.followers),
                         None => "Whoever asks the same meanwhile shares the answer.".to_owned(),
