@@ -474,7 +474,7 @@ fn malformed() -> Now {
 /// Tells what the step that answers a request answers.
 fn answered_by(step: Step, response: &Response<Body>) -> Now {
     let by = match step {
-        Step::Challenge => "the answer to a certificate authority's challenge",
+        Step::Challenge => "the proof for a certificate authority's challenge",
         Step::Health => "the health check",
         Step::TwinHost => "the redirect of a host that only leads to another one",
         Step::Https => "the https redirect",
