@@ -30,7 +30,8 @@ pub(crate) const LOOK: Duration = Duration::from_millis(200);
 
 /// The part of the origin's places that followers of a site may take who ask on their own at once, on each worker.
 const ASIDE_SHARE: usize = 4;
-/// The least number of such followers, as a few slow requests of strangers would hold up everybody else at a small origin. Its places bound them still.
+/// The least number of such followers, as a few slow requests of strangers would hold up everybody else at a small origin. Its places bound
+/// them still.
 const ASIDE_MIN: usize = 16;
 /// The number of such followers where there is no bound on places.
 const ASIDE_MAX: usize = 64;

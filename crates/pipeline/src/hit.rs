@@ -100,7 +100,8 @@ impl Pipeline {
     /// Answers from the store at once, or not at all: then [`Pipeline::respond`] is to be asked.
     ///
     /// Takes what is plain: a fresh response, no directives or ranges in the request. Waits for nothing, and allocates nothing unless the
-    /// page is just taking its place in this worker's hot pages, or the host is not in its one spelling. The head goes to `out`, each line with its end, without the empty line.
+    /// page is just taking its place in this worker's hot pages, or the host is not in its one spelling. The head goes to `out`, each line
+    /// with its end, without the empty line.
     pub fn hit(&self, peer: Option<IpAddr>, head: &RequestHead<'_>, started: Instant, out: &mut Vec<u8>) -> Option<Hit> {
         let fields = head.fields;
         if !is_plain(fields) {

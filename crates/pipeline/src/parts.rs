@@ -35,7 +35,8 @@ use crate::{
     question::Question,
 };
 
-/// The end of the key of a part, after the key of the whole. The question mark ends the address for those who purge by it, and no query has a zero byte in it.
+/// The end of the key of a part, after the key of the whole. The question mark ends the address for those who purge by it, and no query has
+/// a zero byte in it.
 const PARTS: &[u8] = b"?\0parts";
 
 /// Bytes of the longest `Range` that is remembered.
@@ -148,7 +149,8 @@ fn parts_key(question: &Question) -> Vec<u8> {
     [&question.key, PARTS].concat()
 }
 
-/// Returns the value of `Range`, if a part may be stored or found by it: a GET with one line that can be read, on no condition that concerns the range.
+/// Returns the value of `Range`, if a part may be stored or found by it: a GET with one line that can be read, on no condition that
+/// concerns the range.
 fn range_asked(question: &Question) -> Option<&[u8]> {
     let mut lines = question.headers.get_all(header::RANGE).iter();
     let only = lines.next().filter(|_| lines.next().is_none())?.as_bytes();

@@ -65,7 +65,8 @@ impl Client {
         client
     }
 
-    /// Returns the client and the trusted proxies on its way to the peer, as far as those vouch for each other. Empty if the peer is the client.
+    /// Returns the client and the trusted proxies on its way to the peer, as far as those vouch for each other. Empty if the peer is the
+    /// client.
     pub(crate) fn way(&self, lines: FieldLines<'_>, trusted_proxies: &[IpNet]) -> Vec<IpAddr> {
         if !self.trusted {
             return Vec::new();
@@ -91,8 +92,8 @@ fn named(lines: FieldLines<'_>) -> Vec<Option<IpAddr>> {
     named
 }
 
-/// Returns the addresses that are vouched for, from the right: each trusted proxy vouches for the one before it. What stands before the first address that
-/// is none of theirs, or that cannot be read, anybody may have written: it is left out.
+/// Returns the addresses that are vouched for, from the right: each trusted proxy vouches for the one before it. What stands before the
+/// first address that is none of theirs, or that cannot be read, anybody may have written: it is left out.
 fn vouched<'a>(named: &'a [Option<IpAddr>], trusted_proxies: &'a [IpNet]) -> impl Iterator<Item = IpAddr> + 'a {
     let mut is_vouched_for = true;
     named.iter().rev().copied().map_while(move |address| {

@@ -65,7 +65,8 @@ fn is_hidden(name: &HeaderName) -> bool {
     *name == header::RANGE || policy::DIALECT_FIELDS.contains(name)
 }
 
-/// Fields that are written anew for every response. `Cache-Status` is not among them: ours is added behind what inner caches said (RFC 9211 §2).
+/// Fields that are written anew for every response. `Cache-Status` is not among them: ours is added behind what inner caches said (RFC 9211
+/// §2).
 const OURS: [&str; 2] = ["age", "x-cache"];
 
 impl store::Record for Record {

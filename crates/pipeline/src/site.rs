@@ -124,7 +124,8 @@ impl Route {
         path.strip_prefix(self.path.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// Makes the target that the origin is asked for of `target`, a path in normal form with its query; `None`: the origin is asked for the same.
+    /// Makes the target that the origin is asked for of `target`, a path in normal form with its query; `None`: the origin is asked for the
+    /// same.
     pub(crate) fn stripped(&self, target: &str) -> Option<String> {
         let rest = target.strip_prefix(self.path.as_str()).filter(|_| self.strip_prefix)?;
         Some(if rest.starts_with('/') { rest.to_owned() } else { format!("/{rest}") })

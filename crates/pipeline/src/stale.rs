@@ -12,8 +12,8 @@ use crate::{
     question::Question,
 };
 
-/// The time for which a stale response may be served when the origin fails, if neither it nor the configuration says: disconnected, a cache may go on
-/// (RFC 9111 §4.2.4).
+/// The time for which a stale response may be served when the origin fails, if neither it nor the configuration says: disconnected, a cache
+/// may go on (RFC 9111 §4.2.4).
 pub(crate) const STALE_IF_ERROR: Duration = Duration::from_secs(7 * 86_400);
 
 /// Whether a stale response may be served to this request because the origin failed.
@@ -32,8 +32,8 @@ pub(crate) fn stale_if_error(question: &Question) -> Duration {
     question.site.policy.settings().stale_if_error.unwrap_or(STALE_IF_ERROR)
 }
 
-/// Remembers that a page could not be refreshed, so that those who ask for it next need not wait for the same. Where the whole origin is away,
-/// the site knows.
+/// Remembers that a page could not be refreshed, so that those who ask for it next need not wait for the same. Where the whole origin is
+/// away, the site knows.
 pub(crate) fn refresh_failed(shared: &Shared, question: &Question, candidate: Option<&Stored>, failure: &Failure) {
     if candidate.is_some() && !failure.is_unreachable() {
         shared.trouble.failed(question.hash, shared.clock.now());

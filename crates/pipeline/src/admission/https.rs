@@ -31,7 +31,8 @@ pub enum Redirect {
     Never,
     /// They are sent to https.
     Always,
-    /// They are sent there as soon as there is a certificate for the host that they ask for; see [`Shared::tell_certified`](crate::Shared::tell_certified).
+    /// They are sent there as soon as there is a certificate for the host that they ask for; see
+    /// [`Shared::tell_certified`](crate::Shared::tell_certified).
     OnceCertified,
 }
 
@@ -70,7 +71,8 @@ impl Https {
             return None;
         }
         let target = parts.uri.path_and_query()?;
-        // Proofs of the origin's own are served over http, as authorities want. In the form in which the origin gets the path: `/.well-known/acme-challenge/../` is elsewhere.
+        // Proofs of the origin's own are served over http, as authorities want. In the form in which the origin gets the path:
+        // `/.well-known/acme-challenge/../` is elsewhere.
         if normal_path(target.path()).ok()?.starts_with(challenge::PATH) {
             return None;
         }

@@ -15,8 +15,8 @@ use tokio::time::{Sleep, sleep};
 
 use crate::{Body, body::BodyError};
 
-/// The time for which content may wait for more, so that both are coded together: longer than the parts of one answer are apart, and too short to
-/// be noticed where an origin shows what it has so far.
+/// The time for which content may wait for more, so that both are coded together: longer than the parts of one answer are apart, and too
+/// short to be noticed where an origin shows what it has so far.
 const FLUSH_AFTER: Duration = Duration::from_millis(10);
 /// Bytes that are coded at once, and bytes that may go in before something comes out or another connection has its turn.
 const PIECE: usize = 16 << 10;

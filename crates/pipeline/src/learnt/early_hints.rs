@@ -5,13 +5,13 @@
 //! last few pages had in common; that is for pages that are not known themselves, and goes when the whole site is purged. Once a new page
 //! has another style sheet, the old one is no longer common, so what a deploy replaced is not hinted for long.
 //!
-//! No visitor learns from a hint what another's page holds: nothing is learnt from an answer to somebody who is known, from one that varies on
-//! what might name a person, and about other pages from one behind a password. An origin that sends hints of its own knows better: its host
-//! gets none of ours for a day.
+//! No visitor learns from a hint what another's page holds: nothing is learnt from an answer to somebody who is known, from one that varies
+//! on what might name a person, and about other pages from one behind a password. An origin that sends hints of its own knows better: its
+//! host gets none of ours for a day.
 //!
-//! Known for [`PAGES_MAX`] pages in [`PAGES_BYTES_MAX`] bytes and for [`HOSTS_MAX`] hosts of at most 13 KiB each (3.3 MiB), oldest first. What
-//! is forgotten only costs its reader the hint. Learning looks at a page once, as it is stored: 8 us of processor time for a head of 1 KiB before
-//! 22 KiB of text, and half a millisecond for the worst 64 KiB that anybody could write.
+//! Known for [`PAGES_MAX`] pages in [`PAGES_BYTES_MAX`] bytes and for [`HOSTS_MAX`] hosts of at most 13 KiB each (3.3 MiB), oldest first.
+//! What is forgotten only costs its reader the hint. Learning looks at a page once, as it is stored: 8 us of processor time for a head of 1
+//! KiB before 22 KiB of text, and half a millisecond for the worst 64 KiB that anybody could write.
 
 use std::{
     collections::{HashMap, VecDeque},

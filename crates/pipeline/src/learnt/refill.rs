@@ -34,7 +34,8 @@ use crate::{
     question::{self, HashedKey, Question, Wants},
 };
 
-/// The time for which a refill waits after a purge. The origin may not know yet what it has just announced: the routes of content management systems come a little later.
+/// The time for which a refill waits after a purge. The origin may not know yet what it has just announced: the routes of content
+/// management systems come a little later.
 const DELAY: Duration = Duration::from_secs(1);
 
 /// The longest time that a refill takes. Then it leaves the rest to its readers.
@@ -311,8 +312,8 @@ impl Run<'_> {
     }
 }
 
-/// Makes the request that has this answer: what the key says, and the fields that the response nominates as they were. `None` if there is no such
-/// request that anybody could send, and whose answer everybody may have.
+/// Makes the request that has this answer: what the key says, and the fields that the response nominates as they were. `None` if there is
+/// no such request that anybody could send, and whose answer everybody may have.
 pub(crate) fn question(site: &Rc<Site>, of: HashedKey<'_>, stored: &Stored) -> Option<Question> {
     let replay = Replay::of(of.key)?;
     // A key of a former version, which nobody asks for any more.

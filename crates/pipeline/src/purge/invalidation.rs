@@ -55,7 +55,8 @@ impl Pipeline {
     }
 
     /// The GET that the answer to a POST answers as well, and how it is kept: if the origin gave it a lifetime and said by `Content-Location`
-    /// that it is what is found under the target, and if no purge since `begun`, when the POST was sent, covers it. Narrower than RFC 9110 §9.3.3 in that the request must be nobody's, and the origin must have seen nothing that it would not have seen of a GET.
+    /// that it is what is found under the target, and if no purge since `begun`, when the POST was sent, covers it. Narrower than RFC 9110
+    /// §9.3.3 in that the request must be nobody's, and the origin must have seen nothing that it would not have seen of a GET.
     pub(crate) fn posted(&self, question: &Question, head: ResponseHead<'_>, times: Times, begun: Generation) -> Option<(Question, Kept)> {
         if question.method != Method::POST || head.status != StatusCode::OK || question.site.passes() {
             return None;

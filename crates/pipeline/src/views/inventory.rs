@@ -59,8 +59,8 @@ impl Shared {
         inventory
     }
 
-    /// Counts what a purge of these targets would cover of what is in memory, without what is purged already. `None`: more than `max` target URIs
-    /// are stored, too many to be looked at.
+    /// Counts what a purge of these targets would cover of what is in memory, without what is purged already. `None`: more than `max`
+    /// target URIs are stored, too many to be looked at.
     #[must_use]
     pub fn covered(&self, targets: &[Target], max: usize) -> Option<Covered> {
         let usage = self.store.usage();
