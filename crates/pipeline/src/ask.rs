@@ -4,29 +4,37 @@ use std::time::{Duration, Instant};
 
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use origins::Fault;
-use policy::{Kept, NotKept, Seen};
-use semantics::{Timestamp, coding::vary_on_accept_encoding, date::format_http_date, storable::may_be_brought_on, vary::Vary};
+use semantics::{Timestamp, date::format_http_date};
 
 use crate::{
-    Failure, Interim, Pipeline, Record,
-    coded::may_have_forms,
-    learnt::dictionaries::{AVAILABLE_DICTIONARY, offer},
-    learnt::refusals::Refusal,
-    learnt::trouble::Trouble,
+    Failure, Interim, Pipeline,
+    keep::ResponseHead,
+    learnt::{early_hints, refusals, trouble::Trouble},
     question::Question,
 };
 
-/// After a purge: how long a "not found" is not believed.
-const JUST_PURGED: Duration = Duration::from_secs(5);
+/// The times between which an origin made its response: RFC 9111 §4.2.3 reckons the age of the response by them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Times {
+    /// The time when the origin was asked.
+    pub(crate) request: Timestamp,
+    /// The time when the head of its response came.
+    pub(crate) response: Timestamp,
+}
 
-/// An origin's answer and its times.
+/// A response of an origin, with its times.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Fetched {
     pub(crate) response: Response<origins::Body>,
-    pub(crate) request_time: Timestamp,
-    pub(crate) response_time: Timestamp,
-    /// From the request to the response's head.
+    pub(crate) times: Times,
+    /// The time from the request to the head of the response.
     pub(crate) took: Duration,
+}
+
+impl Fetched {
+    pub(crate) fn head(&self) -> ResponseHead<'_> {
+        ResponseHead { status: self.response.status(), headers: self.response.headers() }
+    }
 }
 
 impl Pipeline {
@@ -36,7 +44,7 @@ impl Pipeline {
         question: &Question,
         request: Request<origins::Body>,
         interim: Option<&Interim>,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Fetched, Failure> {
         let began = Instant::now();
         let request_time = self.shared.clock.at(began);
         question.site.down.tried(request_time);
@@ -44,7 +52,7 @@ impl Pipeline {
             Some(interim) => {
                 let tell = |status: StatusCode, fields: &HeaderMap| {
                     if status == StatusCode::EARLY_HINTS {
-                        self.origin_hinted(question);
+                        early_hints::origin_hinted(&self.shared, question);
                     }
                     (interim.tell())(status, fields);
                 };
@@ -65,7 +73,7 @@ impl Pipeline {
                 }
                 question.site.refill.pace.took(response_time.since(request_time));
                 question.site.down.answered();
-                Ok(Answer { response, request_time, response_time, took })
+                Ok(Fetched { response, times: Times { request: request_time, response: response_time }, took })
             }
             Err(error) => {
                 let is_known = is_unreachable(error.fault) && question.site.down.at(response_time) != Trouble::None;
@@ -80,79 +88,14 @@ impl Pipeline {
                     tracing::warn!(site = %question.site.name, target = %question.target, %error, "the origin did not answer");
                 }
                 let failure = Failure::from(&error);
-                self.refused(question, failure.name(), None, response_time);
+                refusals::remember(&self.shared, question, failure.name(), None, response_time);
                 Err(failure)
             }
         }
     }
-
-    /// Remembers, for whoever asks why, that nothing came of a lookup.
-    pub(crate) fn refused(&self, question: &Question, reason: &'static str, status: Option<StatusCode>, at: Timestamp) {
-        // A request that passes has no key.
-        if !question.key.is_empty() {
-            self.shared.refusals.note(question.hash, Refusal { reason, status: status.map(|status| status.as_u16()), at });
-        }
-    }
-
-    /// Whether, and how, an answer with these fields is kept.
-    pub(crate) fn judge(
-        &self,
-        question: &Question,
-        status: StatusCode,
-        headers: &HeaderMap,
-        (request_time, response_time): (Timestamp, Timestamp),
-    ) -> Result<Kept, NotKept> {
-        let kept = question.site.policy.keep(&Seen {
-            method: &question.method,
-            authority: &question.authority,
-            target: &question.target,
-            asked: question.asked,
-            request: &question.asks.directives,
-            status,
-            headers,
-            request_time,
-            response_time,
-            just_purged: response_time.since(self.shared.purged_at()) < JUST_PURGED && self.shared.purged_at() != Timestamp::default(),
-        });
-        match &kept {
-            Ok(_) => self.shared.refusals.forget(question.hash),
-            Err(why) => self.refused(question, why.name(), Some(status), response_time),
-        }
-        kept
-    }
-
-    /// The record of an answer that is kept, and its place among the purges; `ready`: forms of its content are at hand.
-    pub(crate) fn record(
-        &self,
-        question: &Question,
-        (status, headers): (StatusCode, &HeaderMap),
-        (length, ready): (Option<u64>, bool),
-        mut kept: Kept,
-    ) -> (Record, store::Scope) {
-        let tags = std::mem::take(&mut kept.tags).into_boxed_slice();
-        let parts = policy::KeyParts::of(&question.key);
-        let url = question.key.get(parts.url_start..parts.url_end).unwrap_or_default().into();
-        let mut vary = Vary::of(headers, &question.fields());
-        // Without a coding it is for everybody: the others get forms of it.
-        if question.asks.coded && !headers.contains_key(header::CONTENT_ENCODING) {
-            vary = vary.without(&header::ACCEPT_ENCODING).without(&AVAILABLE_DICTIONARY);
-        }
-        let codable = may_have_forms(question, (status, headers), length, ready);
-        let mut headers = std::borrow::Cow::Borrowed(headers);
-        if codable {
-            vary_on_accept_encoding(headers.to_mut());
-            if question.site.policy.settings().compress.dictionaries && status == StatusCode::OK {
-                offer(question.uri.path(), headers.to_mut());
-            }
-        }
-        let mut record = Record::new(status, &headers, length, kept, vary);
-        record.codable = codable;
-        record.only_for = may_be_brought_on(status).then(|| self.likeness(question));
-        (record, store::Scope { site: question.site.id, url, tags })
-    }
 }
 
-/// What a recipient with a clock must add (RFC 9110 §6.6.1).
+/// Makes the fields of a response what they should have been: a recipient with a clock adds `Date` (RFC 9110 §6.6.1).
 fn tidy(response: &mut Response<origins::Body>, now: Timestamp) {
     let status = response.status();
     if status == StatusCode::SWITCHING_PROTOCOLS {
@@ -170,12 +113,12 @@ fn tidy(response: &mut Response<origins::Body>, now: Timestamp) {
     }
 }
 
-/// A client that broke off its upload, or a queue of ours that is full, is not the origin's failure.
+/// Whether the origin is at fault. It is not when a client broke off its upload, or a queue of ours is full.
 const fn is_the_origins(fault: Fault) -> bool {
     !matches!(fault, Fault::RequestBody | Fault::RequestTimeout | Fault::RequestTooLarge | Fault::Overloaded | Fault::Internal)
 }
 
-/// Whether other requests fail as well: nothing was asked yet that could be the reason.
+/// Whether other requests fail as well, as nothing was asked yet that could be the reason.
 pub(crate) const fn is_unreachable(fault: Fault) -> bool {
     matches!(fault, Fault::DnsError | Fault::ConnectionRefused | Fault::ConnectionTimeout | Fault::TlsError)
 }

@@ -10,35 +10,35 @@ use std::{
 
 use semantics::Timestamp;
 
-/// Where the time comes from.
+/// The source of the time.
 #[derive(Debug, Clone)]
 pub enum Clock {
-    /// The machine's: wall time at the start, carried on by the monotonic clock, so that a corrected wall clock ages nothing.
+    /// The machine's clock: wall time at the start, carried on by the monotonic clock, so that a corrected wall clock ages nothing.
     System {
-        /// When the clock was made.
+        /// The moment when the clock was made.
         began: Instant,
-        /// What the wall clock said then.
+        /// The time on the wall clock at that moment.
         at: Timestamp,
     },
-    /// A test's: milliseconds since the Unix epoch.
+    /// A test's clock: milliseconds since the Unix epoch.
     Simulated(Arc<AtomicU64>),
 }
 
 impl Clock {
-    /// The machine's clock.
+    /// Makes the machine's clock.
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "the one place where the wall clock is read")]
     pub fn system() -> Self {
         Self::System { began: Instant::now(), at: SystemTime::now().into() }
     }
 
-    /// Now.
+    /// Returns the time.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.at(Instant::now())
     }
 
-    /// The time at an instant that was taken already.
+    /// Returns the time at an instant that was taken already.
     #[must_use]
     pub fn at(&self, instant: Instant) -> Timestamp {
         match self {

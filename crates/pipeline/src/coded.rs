@@ -6,17 +6,22 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Method, Response, header};
 use semantics::coding::{Accepted, Coding, CodingSet, has_own_tags, may_be_coded, media_type, vary_on_accept_encoding};
-use store::KeyHash;
 
-use crate::{Body, Record, Shared, Stored, body::coded::CodedBody, question::Question, record::Form};
+use crate::{
+    Body, Record, Shared, Stored,
+    body::coded::CodedBody,
+    keep::{ContentSize, ResponseHead},
+    question::{HashedKey, Question},
+    record::Form,
+};
 
-/// A response that lives less than this, and cannot be confirmed, gets no form that takes long to make.
+/// The shortest lifetime, in seconds, of a response that gets forms that take long to make, if it cannot be confirmed.
 const SHORT_LIVED_SECS: u64 = 10;
 
 impl Form {
-    /// The form of a stored response in this coding, if it is there.
+    /// Returns the form of a stored response in this coding, if it is there.
     pub(crate) fn of(stored: &Stored, coding: Option<Coding>) -> Option<Self> {
         let coding = coding?;
         let length = stored.forms().get(coding as usize)?.len() as u64;
@@ -24,19 +29,19 @@ impl Form {
     }
 }
 
-/// The best of the forms of a stored response that are there.
+/// Chooses the best of the forms of a stored response that are there.
 #[inline]
 pub(crate) fn best(stored: &Stored, accepted: Accepted) -> Option<Coding> {
     accepted.best(CodingSet::from_bits(stored.forms().at_hand()))
 }
 
 impl Shared {
-    /// Has what would be a better form than `chosen` made, behind. `true`: there is none, or somebody is at it. `false`: whoever makes them
-    /// is busy, so ask again.
+    /// Has a better form than `chosen` made, behind. Returns whether there is none, or it is being made; otherwise those who make forms are
+    /// busy, so ask again.
     #[inline]
     pub(crate) fn better_form_is_coming(
         self: &Arc<Self>,
-        (hash, key): (KeyHash, &[u8]),
+        key: HashedKey<'_>,
         stored: &Arc<Stored>,
         accepted: Accepted,
         chosen: Option<Coding>,
@@ -51,19 +56,20 @@ impl Shared {
         // Nothing is there yet, as after a restart: what is made at once bridges the time until the best is.
         let bridge = Coding::Gzip;
         if chosen.is_none() && ideal != bridge && accepted.accepts(bridge) && missing & 1 << bridge as u8 != 0 {
-            let _ = self.make_form((hash, key), stored, bridge);
+            let _ = self.make_form(key, stored, bridge);
         }
-        self.make_form((hash, key), stored, ideal)
+        self.make_form(key, stored, ideal)
     }
 
-    /// Has a form made, behind. `false`: too much waits to be made.
+    /// Has a form made, behind. Returns `false` if too many wait to be made.
     #[cold]
-    pub(crate) fn make_form(self: &Arc<Self>, (hash, key): (KeyHash, &[u8]), stored: &Arc<Stored>, coding: Coding) -> bool {
+    pub(crate) fn make_form(self: &Arc<Self>, key: HashedKey<'_>, stored: &Arc<Stored>, coding: Coding) -> bool {
         let at_once = coding == Coding::Gzip;
         let form = coding as usize;
         if stored.body.memory().is_none() || !at_once && is_short_lived(&stored.record) || !stored.forms().begin(form) {
             return true;
         }
+        let HashedKey { hash, key } = key;
         let (shared, response, key) = (Arc::downgrade(self), Arc::downgrade(stored), Arc::<[u8]>::from(key));
         let job = move || {
             // What has gone meanwhile is not worth it.
@@ -89,21 +95,22 @@ fn is_short_lived(record: &Record) -> bool {
     !validator && record.fresh_until.since(record.born).as_secs() < SHORT_LIVED_SECS
 }
 
-/// Whether a stored response with these fields may have forms; `ready`: it brings some along.
-pub(crate) fn may_have_forms(question: &Question, (status, headers): (StatusCode, &HeaderMap), length: Option<u64>, ready: bool) -> bool {
+/// Whether a stored response with this head may have forms of its content.
+pub(crate) fn may_have_forms(question: &Question, head: ResponseHead<'_>, content: ContentSize) -> bool {
+    let (headers, length) = (head.headers, content.length);
     let rules = &question.site.policy.settings().compress;
-    question.asks.coded
+    question.wants.coded
         && length.is_none_or(|length| length <= policy::COMPRESS_MAX_SIZE)
-        && may_be_coded(status, headers)
-        && (ready || rules.pays_for(&media_type(headers), length))
+        && may_be_coded(head.status, headers)
+        && (content.has_forms || rules.pays_for(&media_type(headers), length))
 }
 
-/// A response for one client, in the coding it gets: for those that are not shared, and for the first reader of one that is.
+/// Codes a response on its way to one client: one that is not shared, or the first reader of one that is.
 ///
-/// `personal`: whether the request says who asks. What may have been coded varies on `Accept-Encoding` in either case.
+/// `personal` tells whether the request says who asks. What may have been coded varies on `Accept-Encoding` in either case.
 pub(crate) fn in_passing(question: &Question, personal: bool, mut response: Response<Body>) -> Response<Body> {
     let reads = question.method == Method::GET || question.method == Method::HEAD || question.method == Method::POST;
-    if !question.asks.coded || !reads || !may_be_coded(response.status(), response.headers()) {
+    if !question.wants.coded || !reads || !may_be_coded(response.status(), response.headers()) {
         return response;
     }
     let rules = &question.site.policy.settings().compress;
@@ -129,7 +136,7 @@ pub(crate) fn in_passing(question: &Question, personal: bool, mut response: Resp
     }
 }
 
-/// Coded anew each time, the bytes may differ, so the tag must not promise that they do not (RFC 9110 §8.8.1).
+/// Makes the entity tag a weak one: coded anew each time, the bytes may differ (RFC 9110 §8.8.1).
 pub(crate) fn weaken(headers: &mut HeaderMap) {
     let Some(tag) = headers.get(header::ETAG).filter(|tag| has_own_tags(tag.as_bytes())) else { return };
     if let Ok(weak) = HeaderValue::from_bytes(&[b"W/", tag.as_bytes()].concat()) {

@@ -19,28 +19,28 @@ use futures_util::future::{Either, select};
 use http::{HeaderName, Request, header};
 use origins::{LocalFuture, http::Budget};
 use store::{Follow, Joined};
-use tokio::{
-    sync::oneshot::{self, error::RecvError},
-    time::timeout,
+use tokio::{sync::oneshot, time::timeout};
+
+use crate::{
+    Failure, Pipeline, Record, Shared, Site, Store, Stored, fetch::Told, forward, lookup::Asking, question::Question, stale::may_stand_in,
 };
 
-use crate::{Failure, Pipeline, Record, Site, Stored, fetch::Told, forward, question::Question};
-
-/// How often a fetch whose place somebody waits for looks whether it is still read.
+/// The interval at which a fetch whose place somebody waits for looks whether it is still read.
 pub(crate) const LOOK: Duration = Duration::from_millis(200);
 
-/// Followers of a site who ask on their own at once, on each worker: this part of the origin's places,
+/// The part of the origin's places that followers of a site may take who ask on their own at once, on each worker.
 const ASIDE_SHARE: usize = 4;
-/// and so many at least, as a few slow requests of strangers would hold up everybody else at a small origin. Its places bound them still.
+/// The least number of such followers, as a few slow requests of strangers would hold up everybody else at a small origin. Its places bound
+/// them still.
 const ASIDE_MIN: usize = 16;
-/// Where there is no bound on places, so many.
+/// The number of such followers where there is no bound on places.
 const ASIDE_MAX: usize = 64;
 
-/// Written by us for each client: what is said there, no client says.
+/// Fields that are written here for each client: no client says what they say.
 const OURS: [HeaderName; 3] = [header::FORWARDED, header::VIA, HeaderName::from_static("x-forwarded-for")];
 const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 
-/// How the requests of a site share fetches.
+/// The rules by which the requests of a site share fetches.
 #[derive(Debug)]
 pub struct Collapse {
     wait: Duration,
@@ -50,14 +50,14 @@ pub struct Collapse {
 }
 
 impl Collapse {
-    /// A follower waits so long; `budget` bounds the requests at the origin, if anything does.
+    /// Makes rules by which a follower waits for `wait`; `budget` bounds the requests at the origin, if anything does.
     #[must_use]
     pub fn new(wait: Duration, budget: Option<Arc<Budget>>) -> Self {
         let aside_max = budget.as_ref().map_or(ASIDE_MAX, |budget| (budget.concurrency() / ASIDE_SHARE).max(ASIDE_MIN));
         Self { wait, budget, aside: Cell::new(0), aside_max }
     }
 
-    /// How long a request waits for a fetch that is not its own, or for any where a stale copy may stand in.
+    /// Returns how long a request waits for a fetch that is not its own, or for any where a stale copy may stand in.
     pub(crate) const fn wait(&self) -> Duration {
         self.wait
     }
@@ -77,7 +77,7 @@ impl Collapse {
 pub(crate) struct Aside(Rc<Site>);
 
 impl Aside {
-    /// A place, if there is one.
+    /// Takes a place, if there is one.
     pub(crate) fn of(site: &Rc<Site>) -> Option<Self> {
         let aside = &site.collapse.aside;
         (aside.get() < site.collapse.aside_max).then(|| {
@@ -94,7 +94,7 @@ impl Drop for Aside {
     }
 }
 
-/// What a follower comes to.
+/// The end of following.
 pub(crate) enum Followed {
     /// The outcome of a fetch that it followed.
     By(store::Outcome<Record, Failure>),
@@ -110,115 +110,120 @@ enum Beside {
     Follows(Follow<Record, Failure>),
 }
 
-impl Pipeline {
-    /// What a shared request says to the origin.
-    pub(crate) fn saying(&self, request: &Request<origins::Body>) -> u64 {
-        saying(&self.shared.secret, request)
-    }
+/// Returns what the shared request of this question would say to the origin: see [`saying`].
+pub(crate) fn said(shared: &Shared, fetched: &Question, candidate: Option<&Stored>) -> u64 {
+    saying(&shared.secret, &forward::shared(fetched, candidate))
+}
 
-    /// What the shared request of this question would say.
-    pub(crate) fn said(&self, fetched: &Question, candidate: Option<&Stored>) -> u64 {
-        self.saying(&forward::shared(fetched, candidate))
-    }
+/// Returns what a request has to be like to be answered with an error that this one may have brought on itself: see [`likeness_of`].
+pub(crate) fn likeness(shared: &Shared, question: &Question) -> u64 {
+    likeness_of(&shared.secret, &forward::alone(question, None), question.client.address)
+}
 
-    /// What a request has to be like to be answered with an error that this one may have brought on itself: see [`likeness`].
-    pub(crate) fn likeness(&self, question: &Question) -> u64 {
-        likeness(&self.shared.secret, &forward::alone(question, None), question.client.address)
+/// Waits for the fetch that this request began. Returns `None` if it takes too long for somebody who may have a stale copy.
+pub(crate) async fn in_time(shared: &Shared, asking: &Asking, told: oneshot::Receiver<Told>) -> Option<Told> {
+    let question = &asking.question;
+    let told = async { told.await.unwrap_or_else(|_| Told::Failed(Failure::given_up("the fetch was given up"))) };
+    if !has_stand_in(shared, asking) {
+        return Some(told.await);
     }
-
-    /// What the fetch comes to that this request began; none, if it takes too long for somebody who may have a stale copy.
-    pub(crate) async fn in_time(
-        &self,
-        question: &Question,
-        candidate: Option<&Stored>,
-        told: oneshot::Receiver<Told>,
-    ) -> Option<Result<Told, RecvError>> {
-        if !self.has_stand_in(question, candidate) {
-            return Some(told.await);
-        }
-        let told = timeout(question.site.collapse.wait, told).await.ok();
-        if told.is_none() {
-            self.shared.trouble.late(question.hash, self.shared.clock.now());
-        }
-        told
+    let told = timeout(question.site.collapse.wait, told).await.ok();
+    if told.is_none() {
+        shared.trouble.late(question.hash, shared.clock.now());
     }
+    told
+}
 
-    /// Waits for another request's fetch, as long as that is for this request's own good.
-    ///
-    /// Whoever may have a stale copy waits no longer than `collapse_wait`. Whoever says just what the leader says would wait as long for an
-    /// answer of its own. Others then ask too, and take what comes first; if too many do so already, they wait on.
-    pub(crate) async fn followed(
-        self: &Rc<Self>,
-        question: &Rc<Question>,
-        fetched: &Rc<Question>,
-        candidate: Option<&Arc<Stored>>,
-        follow: Follow<Record, Failure>,
-    ) -> Followed {
-        let wait = question.site.collapse.wait;
-        let leader_says = follow.mark();
-        let mut outcome = pin!(follow.outcome());
-        if let Ok(outcome) = timeout(wait, outcome.as_mut()).await {
-            return Followed::By(outcome);
-        }
-        if self.has_stand_in(question, candidate.map(|stored| &**stored)) {
-            self.shared.trouble.late(question.hash, self.shared.clock.now());
-            return Followed::Late;
-        }
-        let says = self.said(fetched, candidate.map(|stored| &**stored));
-        if says == leader_says {
-            return Followed::By(outcome.await);
-        }
-        let beside = loop {
-            match self.beside(question, fetched, candidate, says) {
-                Some(beside) => break beside,
-                None => {
-                    if let Ok(outcome) = timeout(wait, outcome.as_mut()).await {
-                        return Followed::By(outcome);
-                    }
+/// Waits for another request's fetch, as long as that is for this request's own good.
+///
+/// Whoever may have a stale copy waits no longer than `collapse_wait`. Whoever says just what the leader says would wait as long for an
+/// answer of its own. Others then ask too, and take what comes first; if too many do so already, they wait on.
+pub(crate) async fn followed(
+    pipeline: &Rc<Pipeline>,
+    asking: &Asking,
+    fetched: &Rc<Question>,
+    follow: Follow<Record, Failure>,
+) -> Followed {
+    let (shared, question) = (&pipeline.shared, &asking.question);
+    let wait = question.site.collapse.wait;
+    let leader_says = follow.mark();
+    let mut outcome = pin!(follow.outcome());
+    if let Ok(outcome) = timeout(wait, outcome.as_mut()).await {
+        return Followed::By(outcome);
+    }
+    if has_stand_in(shared, asking) {
+        shared.trouble.late(question.hash, shared.clock.now());
+        return Followed::Late;
+    }
+    let says = said(shared, fetched, asking.candidate.as_deref());
+    if says == leader_says {
+        return Followed::By(outcome.await);
+    }
+    let beside = loop {
+        match beside(pipeline, asking, fetched, says) {
+            Some(beside) => break beside,
+            None => {
+                if let Ok(outcome) = timeout(wait, outcome.as_mut()).await {
+                    return Followed::By(outcome);
                 }
             }
-        };
-        let (own, _place): (LocalFuture<'_, Followed>, _) = match beside {
-            Beside::Leads(told, place) => {
-                let given_up = || Told::Failed(Failure::given_up("the fetch was given up"));
-                (Box::pin(async move { Followed::Aside(told.await.unwrap_or_else(|_| given_up())) }), Some(place))
-            }
-            Beside::Follows(follow) => (Box::pin(async move { Followed::By(follow.outcome().await) }), None),
-        };
-        match select(outcome, own).await {
-            Either::Left((outcome @ (store::Outcome::Serve { .. } | store::Outcome::Stored(_)), _)) => Followed::By(outcome),
-            Either::Left((_, own)) => own.await,
-            Either::Right((followed, _)) => followed,
         }
-    }
-
-    /// Joins those who say the same, or asks for them; nothing, if too many ask beside others already.
-    fn beside(self: &Rc<Self>, question: &Question, fetched: &Rc<Question>, candidate: Option<&Arc<Stored>>, says: u64) -> Option<Beside> {
-        let store = &self.shared.store;
-        let flight = flight_of_those_who_say(&question.key, says);
-        match store.join_for(store.hash(&flight), &flight, question.url()) {
-            Joined::Lead(lead) => {
-                let place = Aside::of(&question.site)?;
-                let told = self.begin_fetch(Rc::clone(fetched), lead, candidate.cloned(), question.interim.clone());
-                Some(Beside::Leads(told, place))
-            }
-            Joined::Follow(follow) => Some(Beside::Follows(follow)),
-            Joined::Full => None,
+    };
+    let (own, _place): (LocalFuture<'_, Followed>, _) = match beside {
+        Beside::Leads(told, place) => {
+            let given_up = || Told::Failed(Failure::given_up("the fetch was given up"));
+            (Box::pin(async move { Followed::Aside(told.await.unwrap_or_else(|_| given_up())) }), Some(place))
         }
-    }
-
-    fn has_stand_in(&self, question: &Question, candidate: Option<&Stored>) -> bool {
-        candidate.is_some_and(|stored| self.stands_in(question, stored, self.shared.clock.now()))
+        Beside::Follows(follow) => (Box::pin(async move { Followed::By(follow.outcome().await) }), None),
+    };
+    match select(outcome, own).await {
+        Either::Left((outcome @ (store::Outcome::Serve { .. } | store::Outcome::Stored(_)), _)) => Followed::By(outcome),
+        Either::Left((_, own)) => own.await,
+        Either::Right((followed, _)) => followed,
     }
 }
 
-/// The key of the flight for those alone who say the same.
+/// Joins those who say the same, or asks for them. Returns `None` if too many ask beside others already.
+fn beside(pipeline: &Rc<Pipeline>, asking: &Asking, fetched: &Rc<Question>, says: u64) -> Option<Beside> {
+    let (store, question) = (&pipeline.shared.store, &asking.question);
+    let flight = flight_of_those_who_say(&question.key, says);
+    match store.join_for(store.hash(&flight), &flight, question.url()) {
+        Joined::Lead(lead) => {
+            let place = Aside::of(&question.site)?;
+            let told = pipeline.begin_fetch(Rc::clone(fetched), lead, asking.candidate.clone(), question.interim.clone());
+            Some(Beside::Leads(told, place))
+        }
+        Joined::Follow(follow) => Some(Beside::Follows(follow)),
+        Joined::Full => None,
+    }
+}
+
+fn has_stand_in(shared: &Shared, asking: &Asking) -> bool {
+    asking.candidate.as_ref().is_some_and(|stored| may_stand_in(&asking.question, stored, shared.clock.now()))
+}
+
+/// Returns the key of the flight that a question joins: that of the resource, and of the variant if it is known what the resource varies on.
+pub(crate) fn flight_of(store: &Store, question: &Question) -> Vec<u8> {
+    let resource = store.peek(question.hash, &question.key);
+    let newest = resource.as_ref().and_then(|resource| resource.variants().first());
+    newest.map_or_else(|| question.key.clone(), |newest| variant_flight(question, &newest.record))
+}
+
+/// Returns the key of the flight for those alone who say the same.
 pub(crate) fn flight_of_those_who_say(key: &[u8], says: u64) -> Vec<u8> {
     // A variant's flight goes on with a zero: see `variant_flight`.
     [key, &[0xff], &says.to_be_bytes()].concat()
 }
 
-/// What a request says to the origin, in a number: two that have the same are the same to it, but for the client's address.
+/// Returns the key of the flight for the variant that `question` wants, where `record` is another variant or the same one.
+pub(crate) fn variant_flight(question: &Question, record: &Record) -> Vec<u8> {
+    let mut flight = question.key.clone();
+    flight.push(0);
+    record.vary.secondary_key_for(&question.fields(), &mut flight);
+    flight
+}
+
+/// Makes a number of what a request says to the origin: two requests with the same number are the same to it, but for the client's address.
 ///
 /// The address is left out, as else no two clients would be alike. Method, target and host are those of the key.
 pub(crate) fn saying<B>(secret: &RandomState, request: &Request<B>) -> u64 {
@@ -234,12 +239,12 @@ pub(crate) fn saying<B>(secret: &RandomState, request: &Request<B>) -> u64 {
     hasher.finish()
 }
 
-/// What an error depends on that a request may have brought on itself, in a number: which fields it has, and what those say that browsers
-/// send.
+/// Makes a number of what an error depends on that a request may have brought on itself: the fields that it has, and what those say that
+/// browsers send.
 ///
 /// What another field says is left out, as it often counts or names the request alone (`X-Request-Id`, `Traceparent`), and with it nothing
 /// would ever be answered twice. So who sends one is answered with errors of their own address alone.
-fn likeness<B>(secret: &RandomState, request: &Request<B>, client: Option<IpAddr>) -> u64 {
+fn likeness_of<B>(secret: &RandomState, request: &Request<B>, client: Option<IpAddr>) -> u64 {
     let mut hasher = secret.build_hasher();
     let mut names: Vec<&HeaderName> = request.headers().keys().filter(|name| !OURS.contains(name) && **name != X_REAL_IP).collect();
     names.sort_unstable_by_key(|name| name.as_str());
@@ -300,7 +305,7 @@ mod tests {
         let secret = RandomState::new();
         let like = |lines: &[(&str, &str)], client: &str| {
             let request = lines.iter().fold(Request::get("/post"), |request, (name, value)| request.header(*name, *value));
-            likeness(&secret, &request.body(()).expect("a request"), client.parse().ok())
+            likeness_of(&secret, &request.body(()).expect("a request"), client.parse().ok())
         };
         let reader = [("user-agent", "a"), ("accept-language", "en")];
         assert_eq!(like(&reader, "192.0.2.1"), like(&[reader[1], reader[0]], "192.0.2.2"), "browsers of one kind are alike");

@@ -1,4 +1,4 @@
-//! A stored response becomes an answer: whole, a part, a confirmation, or only its head.
+//! The making of a response from a stored one: whole, a part, a confirmation, or only its head.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -18,20 +18,19 @@ use semantics::{
 
 use store::{Content, OpenBody, Unreadable};
 
-use crate::{Body, Record, Stored, body::disk::DiskStream, coded::best, failure, record::Form};
+use crate::{Body, Record, Stored, body::disk::DiskStream, coded::best, failure, question::Question, record::Form};
 
 const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
 
-/// The answer that `stored` gives to a request. Waits only for a file to be opened, and fails only if that cannot be.
+/// Makes the response that `stored` gives to a request. Waits only for a file to be opened, and fails only if that cannot be.
 pub(crate) async fn stored(
     stored: &Arc<Stored>,
-    method: &Method,
-    fields: &RequestFields<'_>,
+    question: &Question,
     status: &CacheStatus<'_>,
     now: Timestamp,
 ) -> Result<Response<Body>, Unreadable> {
-    let record = &stored.record;
+    let (record, method, fields) = (&stored.record, &question.method, &question.fields());
     // A range is one of the content itself: its forms come and go.
     let chosen = if record.codable && !fields.range.is_present() { best(stored, Accepted::of(fields)) } else { None };
     let (precondition, coding) = precondition(record, method, fields, chosen);
@@ -39,7 +38,7 @@ pub(crate) async fn stored(
     let mut response = match precondition {
         Precondition::NotModified => not_modified(record, coding),
         Precondition::Failed => failure::page(StatusCode::PRECONDITION_FAILED, "precondition"),
-        Precondition::Proceed if *method == Method::HEAD => whole(record, form, Body::empty()),
+        Precondition::Proceed if method == Method::HEAD => whole(record, form, Body::empty()),
         Precondition::Proceed => match (form, coding.and_then(|coding| stored.forms().get(coding as usize))) {
             (Some(form), Some(content)) => whole(record, Some(form), Body::Full(Bytes::clone(content))),
             _ => whole_or_part(record, &Source::of(&stored.body).await?, fields),
@@ -57,7 +56,7 @@ pub(crate) fn with_status(response: &mut Response<Body>, record: &Record, status
     explain(headers, &status);
 }
 
-/// What is left of the lifetime of a stored response that is served with this outcome, in seconds.
+/// Returns the seconds that are left of the lifetime of a stored response that is served with this outcome.
 ///
 /// What is served as stale before its lifetime is over was purged softly: nothing of that lifetime is left, and since when nobody knows
 /// (RFC 9211 §2.4).
@@ -67,7 +66,7 @@ pub(crate) fn ttl(freshness: &Freshness, outcome: Outcome, now: Timestamp) -> Op
     Some(ttl).filter(|ttl| !is_stale || *ttl <= 0)
 }
 
-/// Content, ready to be cut.
+/// Content that is ready to be cut.
 pub(crate) enum Source<'a> {
     Memory(&'a Bytes),
     Disk(OpenBody),
@@ -125,8 +124,8 @@ fn of_file(file: &FileBody, parts: impl IntoIterator<Item = Part>) -> Body {
     Body::Origin(origins::Body::File(Box::new(file.cut(parts))))
 }
 
-/// Preconditions concern representations that would be sent with success (RFC 9110 §13.2.1), in whichever form: `chosen`, unless the client
-/// has another one.
+/// Evaluates the preconditions of a request. They concern representations that would be sent with success (RFC 9110 §13.2.1), in whichever
+/// form: `chosen`, unless the client has another one.
 pub(crate) fn precondition(
     record: &Record,
     method: &Method,
@@ -143,18 +142,19 @@ pub(crate) fn precondition(
     }
 }
 
-/// What a request gets of a response whose content is still arriving: its head may confirm what the client has; ranges are not cut out of
+/// Makes the response to a request whose content is still arriving. Its head may confirm what the client has; ranges are not cut out of
 /// what is not there yet (RFC 9110 §14.2 lets a server ignore `Range`).
 pub(crate) fn growing(
     record: &Record,
     body: store::Reader<crate::Failure>,
-    (method, fields): (&Method, &RequestFields<'_>),
+    question: &Question,
     status: &CacheStatus<'_>,
 ) -> Response<Body> {
+    let (method, fields) = (&question.method, &question.fields());
     let mut response = match precondition(record, method, fields, None) {
         (Precondition::NotModified, coding) => not_modified(record, coding),
         (Precondition::Failed, _) => failure::page(StatusCode::PRECONDITION_FAILED, "precondition"),
-        (Precondition::Proceed, _) if *method == Method::HEAD => whole(record, None, Body::empty()),
+        (Precondition::Proceed, _) if method == Method::HEAD => whole(record, None, Body::empty()),
         (Precondition::Proceed, _) => whole(record, None, Body::Growing(body)),
     };
     // What caches nearer the origin have spent of its lifetime: a response that lost it would live too long in the next cache.
@@ -176,7 +176,7 @@ pub(crate) fn explain(headers: &mut HeaderMap, status: &CacheStatus<'_>) {
     headers.insert(X_CACHE, HeaderValue::from_static(status.x_cache()));
 }
 
-/// The fields of a hit that are not stored: written after the stored lines.
+/// Writes the fields of a hit that are not stored, after the stored lines.
 pub(crate) fn write_hit_fields(record: &Record, now: Timestamp, out: &mut Vec<u8>) {
     let age = now.since(record.born).as_secs();
     let ttl = record.fresh_until.since(now).as_secs();
@@ -205,20 +205,28 @@ fn whole(record: &Record, form: Option<Form>, body: Body) -> Response<Body> {
 }
 
 fn whole_or_part(record: &Record, content: &Source<'_>, fields: &RequestFields<'_>) -> Response<Body> {
-    cut(whole(record, None, Body::empty()), (record.etag(), record.last_modified), content, fields)
+    let validators = Validators { etag: record.etag(), last_modified: record.last_modified };
+    cut(whole(record, None, Body::empty()), validators, content, fields)
+}
+
+/// The validators of a response (RFC 9110 §8.8).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Validators<'a> {
+    pub(crate) etag: Option<&'a [u8]>,
+    pub(crate) last_modified: Option<Timestamp>,
 }
 
 /// Gives a response, of which all but the content is there, what of its content was asked for (RFC 9110 §14.2).
 pub(crate) fn cut(
     mut response: Response<Body>,
-    (etag, last_modified): (Option<&[u8]>, Option<Timestamp>),
+    validators: Validators<'_>,
     content: &Source<'_>,
     fields: &RequestFields<'_>,
 ) -> Response<Body> {
     let length = content.len();
     let date = response.headers().get(header::DATE).and_then(|value| parse_http_date(value.as_bytes()));
     let ranges = if fields.range.is_present() && response.status() == StatusCode::OK {
-        plan(fields, etag, last_modified, date, length)
+        plan(fields, validators.etag, validators.last_modified, date, length)
     } else {
         Ranges::Whole
     };
@@ -256,7 +264,7 @@ fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) {
     }
 }
 
-/// The plan lies inside the body; an empty slice would mean that it does not.
+/// Cuts a range out of a body. The plan lies inside the body; an empty slice would mean that it does not.
 fn slice(body: &Bytes, range: &std::ops::Range<u64>) -> Bytes {
     match (usize::try_from(range.start), usize::try_from(range.end)) {
         (Ok(start), Ok(end)) if start <= end && end <= body.len() => body.slice(start..end),
@@ -264,7 +272,7 @@ fn slice(body: &Bytes, range: &std::ops::Range<u64>) -> Bytes {
     }
 }
 
-/// Different each time, so that no content can be written to contain it.
+/// Makes a boundary that is different each time, so that no content can be written to contain it.
 fn boundary() -> String {
     use std::hash::{BuildHasher, RandomState};
     let random = || RandomState::new().hash_one(0_u8);

@@ -1,4 +1,4 @@
-//! What a visitor gets when there is nothing to give: one function makes every error page.
+//! Failures, and the page that a visitor gets for them: one function makes every error page.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use origins::{Fault, OriginError};
 
 use crate::{Body, ask::is_unreachable};
 
-/// After this many seconds it is worth trying again.
+/// The seconds after which it is worth trying again.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
 
 /// Why there is no response from the origin. Cheap to clone: a whole crowd may share one.
 #[derive(Debug, Clone)]
 pub struct Failure {
     inner: Arc<Inner>,
-    /// What the request said that failed: see [`crate::collapse::saying`].
+    /// The number of what the request said that failed: see [`crate::collapse::saying`].
     saying: Option<u64>,
 }
 
@@ -24,7 +24,7 @@ struct Inner {
     status: StatusCode,
     /// The proxy error type (RFC 9209 §2.3).
     name: &'static str,
-    /// For the log, never for the visitor.
+    /// Words for the log, never for the visitor.
     detail: String,
     unreachable: bool,
 }
@@ -34,7 +34,7 @@ impl Failure {
         Self { inner: Arc::new(inner), saying: None }
     }
 
-    /// The failure of a request that said this.
+    /// Makes it the failure of a request that said this.
     pub(crate) fn of_saying(self, saying: u64) -> Self {
         Self { saying: Some(saying), ..self }
     }
@@ -49,41 +49,41 @@ impl Failure {
         self.saying.is_some_and(|failed| failed != saying())
     }
 
-    /// The origin answered, with an error of its own.
+    /// Makes the failure of an origin that answered with an error of its own.
     pub(crate) fn of_status(status: StatusCode) -> Self {
         Self::new(Inner { status, name: "http_response_status", detail: format!("the origin answered {status}"), unreachable: false })
     }
 
-    /// The origin takes longer than a reader waits who can have a stale copy.
+    /// Makes the failure of an origin that takes longer than a reader waits who can have a stale copy.
     pub(crate) fn late() -> Self {
         let detail = "the origin takes too long to be waited for".to_owned();
         Self::new(Inner { status: Fault::ReadTimeout.status(), name: "late", detail, unreachable: false })
     }
 
-    /// Nobody fetches any more what this request waited for.
+    /// Makes the failure of a fetch that was given up while a request waited for it.
     pub(crate) fn given_up(detail: &str) -> Self {
         Self::new(Inner { status: Fault::Internal.status(), name: Fault::Internal.name(), detail: detail.to_owned(), unreachable: false })
     }
 
-    /// The status for a visitor.
+    /// Returns the status for a visitor.
     #[must_use]
     pub fn status(&self) -> StatusCode {
         self.inner.status
     }
 
-    /// The proxy error type.
+    /// Returns the proxy error type.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.inner.name
     }
 
-    /// What was being done.
+    /// Returns what was being done, for the log.
     #[must_use]
     pub fn detail(&self) -> &str {
         &self.inner.detail
     }
 
-    /// The page for a visitor.
+    /// Makes the page for a visitor.
     pub(crate) fn page(&self) -> Response<Body> {
         page(self.status(), self.name())
     }
@@ -100,7 +100,7 @@ impl From<&OriginError> for Failure {
     }
 }
 
-/// An error page of our own: what happened, in words for visitors, and the reason's name for whoever runs the site.
+/// Makes an error page of our own: what happened, in words for visitors, and the reason's name for whoever runs the site.
 pub(crate) fn page(status: StatusCode, reason: &'static str) -> Response<Body> {
     let title = status.canonical_reason().unwrap_or("Error");
     let words = match status.as_u16() {

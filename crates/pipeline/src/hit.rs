@@ -21,7 +21,13 @@ use semantics::{
 };
 use store::{Found, Page, Purged};
 
-use crate::{Client, Note, Pipeline, Record, Stored, coded::best, deliver, question, record::Form};
+use crate::{
+    Client, Note, Pipeline, Record, Stored, admission,
+    coded::best,
+    deliver,
+    question::{self, HashedKey},
+    record::Form,
+};
 
 /// A hit: its head is written, its content is here.
 #[derive(Debug)]
@@ -30,9 +36,9 @@ pub struct Hit {
     pub status: StatusCode,
     /// The stored content; `None` if none is to be sent.
     pub content: Option<Content>,
-    /// For the log.
+    /// The note for the log.
     pub note: Note,
-    /// For [`Pipeline::again`], if the head alone decides.
+    /// The findings for [`Pipeline::again`], if the head alone decides.
     pub known: Option<Known>,
     /// Whether one of the [`INCIDENTAL_FIELDS`] took part in the choice: then a head that differs in them may be answered otherwise.
     pub rests_on_incidentals: bool,
@@ -55,7 +61,7 @@ impl Content {
         }
     }
 
-    /// The same content, for those who keep it until it has arrived at its client.
+    /// Shares the content with those who keep it until it has arrived at its client.
     #[must_use]
     pub fn share(&self) -> Bytes {
         self.bytes().cloned().unwrap_or_default()
@@ -68,13 +74,13 @@ impl AsRef<[u8]> for Content {
     }
 }
 
-/// What was found out about a request whose head may come again.
+/// The findings about a request whose head may come again.
 ///
 /// The site, the key, the variant and the condition depend on the head, on the configuration and on the page; so they hold as long as
 /// the other two do. Time and purges do not belong to it: they are looked at for every request.
 #[derive(Debug)]
 pub struct Known {
-    /// Not kept alive: what may be kept is the front's decision.
+    /// The page, which is not kept alive by this: what may be kept is decided by the table of hot pages.
     page: Weak<Page<Record>>,
     site: u16,
     variant: usize,
@@ -83,13 +89,13 @@ pub struct Known {
     configured: u64,
 }
 
-/// What is sent of a stored response.
+/// The extent to which a stored response is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Extent {
     Whole,
-    /// To HEAD.
+    /// The head alone, to HEAD.
     Head,
-    /// That the client has it already.
+    /// A 304: the client has it already.
     NotModified,
 }
 
@@ -97,16 +103,14 @@ impl Pipeline {
     /// Answers from the store at once, or not at all: then [`Pipeline::respond`] is to be asked.
     ///
     /// Takes what is plain: a fresh response, no directives or ranges in the request. Waits for nothing, and allocates nothing unless the
-    /// page is just taking its place in this worker's front, or the host is not in its one spelling. The head goes to `out`, each line with its end, without the empty line.
+    /// page is just taking its place in this worker's hot pages, or the host is not in its one spelling. The head goes to `out`, each line
+    /// with its end, without the empty line.
     pub fn hit(&self, peer: Option<IpAddr>, head: &RequestHead<'_>, started: Instant, out: &mut Vec<u8>) -> Option<Hit> {
         let fields = head.fields;
         if !is_plain(fields) {
             return None;
         }
         let config = self.config.borrow();
-        if config.router.is_health(head.path) {
-            return None;
-        }
         let client = if config.trusted_proxies.is_empty() && peer.is_some() {
             None
         } else {
@@ -116,7 +120,7 @@ impl Pipeline {
         let authority = canonical_authority(scheme, head.authority);
         let site = config.router.site(&authority)?;
         let head = RequestHead { scheme, authority: &authority, ..*head };
-        if site.https.concerns(client.as_ref(), head.scheme) || site.auth.as_ref().is_some_and(|auth| !auth.is_open(&head)) {
+        if admission::concerns(&config.router, site, client.as_ref(), &head) {
             return None;
         }
         let site = site.part(head.path);
@@ -125,17 +129,17 @@ impl Pipeline {
         }
         let mut key = self.key.borrow_mut();
         let is_trusted = client.is_some_and(|client| client.trusted);
-        let Verdict::Lookup(asked) = question::verdict(site, is_trusted, &head, &mut key, &mut Silent) else {
+        let Verdict::Lookup(carries) = question::verdict(site, is_trusted, &head, &mut key, &mut Silent) else {
             return None;
         };
         let store = &self.shared.store;
-        let found = self.front.borrow_mut().get(store, store.hash(&key), &key)?;
+        let found = self.hot.borrow_mut().get(store, store.hash(&key), &key)?;
         let variant =
             found.resource().variants().iter().position(|stored| stored.record.only_for.is_none() && stored.record.vary.matches(fields))?;
         let stored = found.resource().variants().get(variant)?;
         let record = &stored.record;
         let now = self.shared.clock.at(started);
-        if !self.is_fresh(stored, now) || (asked.cookie && !record.for_cookies) || (asked.authorization && !record.for_authorization) {
+        if !self.is_fresh(stored, now) || (carries.cookie && !record.for_cookies) || (carries.authorization && !record.for_authorization) {
             return None;
         }
         // Who has the version before gets what has changed, on the long way.
@@ -160,11 +164,12 @@ impl Pipeline {
         if extent == Extent::Whole && stored.body.memory().is_none() {
             return None;
         }
-        let settled = !record.codable || self.shared.better_form_is_coming((store.hash(&key), &key), stored, accepted, chosen);
+        let settled =
+            !record.codable || self.shared.better_form_is_coming(HashedKey { hash: store.hash(&key), key: &key }, stored, accepted, chosen);
         self.sampler.hit(&self.shared.popularity, &key, |key| store.hash(key));
         // Where a proxy may name the client, the answer can depend on who asks.
         let known = match (&found, &client) {
-            (Found::Front(page), None) if settled => {
+            (Found::Hot(page), None) if settled => {
                 Some(Known { page: Rc::downgrade(page), site: site.id, variant, coding, extent, configured: self.configured.get() })
             }
             _ => None,
@@ -174,7 +179,7 @@ impl Pipeline {
         note.site = Some(site.id);
         note.client = client.and_then(|client| client.address);
         note.coding = coding;
-        let status = write_head(stored, (extent, coding), now, out);
+        let status = write_head(stored, extent, coding, now, out);
         let content = (extent == Extent::Whole).then_some(Content { found, variant, coding });
         Some(Hit { status, content, note, known, rests_on_incidentals })
     }
@@ -198,10 +203,10 @@ impl Pipeline {
         }
         let store = &self.shared.store;
         self.sampler.hit(&self.shared.popularity, page.resource().key(), |key| store.hash(key));
-        let status = write_head(stored, (known.extent, known.coding), now, out);
+        let status = write_head(stored, known.extent, known.coding, now, out);
         let note = Note { site: Some(known.site), coding: known.coding, ..Note::of(Outcome::Hit) };
         let content =
-            (known.extent == Extent::Whole).then_some(Content { found: Found::Front(page), variant: known.variant, coding: known.coding });
+            (known.extent == Extent::Whole).then_some(Content { found: Found::Hot(page), variant: known.variant, coding: known.coding });
         Some(Hit { status, content, note, known: None, rests_on_incidentals: true })
     }
 
@@ -210,7 +215,7 @@ impl Pipeline {
     }
 }
 
-fn write_head(stored: &Stored, (extent, coding): (Extent, Option<Coding>), now: Timestamp, out: &mut Vec<u8>) -> StatusCode {
+fn write_head(stored: &Stored, extent: Extent, coding: Option<Coding>, now: Timestamp, out: &mut Vec<u8>) -> StatusCode {
     let record = &stored.record;
     let status = if extent == Extent::NotModified {
         out.extend_from_slice(b"HTTP/1.1 304 Not Modified\r\n");

@@ -4,12 +4,12 @@ use std::{fmt, rc::Rc};
 
 use origins::OnInterim;
 
-/// Where the interim responses to a request go.
+/// The way of the interim responses to a request.
 #[derive(Clone)]
 pub struct Interim(Rc<OnInterim<'static>>);
 
 impl Interim {
-    /// Through a function of the connection's.
+    /// Sends them through a function of the connection.
     #[must_use]
     pub fn new(tell: Rc<OnInterim<'static>>) -> Self {
         Self(tell)

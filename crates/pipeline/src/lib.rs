@@ -6,6 +6,8 @@
 //! Absent from this room: parsing, and sockets.
 
 mod admission;
+mod alone;
+mod answer;
 mod ask;
 mod body;
 mod clock;
@@ -14,13 +16,18 @@ mod collapse;
 mod deliver;
 mod failure;
 mod fetch;
+mod find;
 mod forward;
 mod hit;
 mod interim;
+mod judge;
+mod keep;
 mod learnt;
+mod lookup;
 mod next;
 mod note;
 mod parts;
+mod pass;
 mod pipeline;
 mod purge;
 mod question;
@@ -28,6 +35,7 @@ mod record;
 mod response_fields;
 mod shared;
 mod site;
+mod stale;
 mod views;
 
 pub use admission::https::{Https, Redirect};
@@ -47,7 +55,7 @@ pub use record::Record;
 pub use response_fields::ResponseFields;
 pub use shared::Shared;
 pub use site::{Down, Parts, Route, Router, Site};
-pub use views::counters::{BUCKET_MICROS, Counters, Durations, OUTCOMES, SiteSnapshot, Snapshot};
+pub use views::counters::{BUCKET_MICROS, Counters, Durations, OUTCOMES, Sent, SiteSnapshot, Snapshot};
 pub use views::explain;
 pub use views::explain::Explanation;
 pub use views::inventory::{Covered, Inventory, StoredPage};

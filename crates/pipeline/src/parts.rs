@@ -8,15 +8,15 @@
 
 use std::{
     pin::Pin,
+    rc::Rc,
     sync::Arc,
     task::{Context, Poll},
 };
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
+use http::{HeaderValue, Method, Request, StatusCode, header};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use origins::OriginError;
-use policy::Kept;
 use semantics::{
     Timestamp,
     cache_control::RequestDirectives,
@@ -24,14 +24,22 @@ use semantics::{
     range,
     reuse::{Reuse, reuse},
 };
-use store::Purged;
+use store::{Generation, Purged};
 
-use crate::{Failure, Pipeline, Stored, ask::Answer, forward, question::Question};
+use crate::{
+    Failure, Pipeline, Shared, Stored,
+    ask::Fetched,
+    body::storing::StoredAs,
+    forward,
+    keep::{self, ResponseHead},
+    question::Question,
+};
 
-/// After the key of the whole. The question mark ends the address for those who purge by it, and no query has a zero byte in it.
+/// The end of the key of a part, after the key of the whole. The question mark ends the address for those who purge by it, and no query has
+/// a zero byte in it.
 const PARTS: &[u8] = b"?\0parts";
 
-/// A longer `Range` is not worth remembering.
+/// Bytes of the longest `Range` that is remembered.
 const RANGE_BYTES_MAX: usize = 64;
 
 /// The stored beginning of a representation of known length.
@@ -40,108 +48,109 @@ pub(crate) struct Beginning {
     complete_length: u64,
 }
 
-impl Pipeline {
-    /// The stored answer to the very same range, if it is fresh.
-    pub(crate) fn part(&self, question: &Question, now: Timestamp) -> Option<Arc<Stored>> {
-        let asked = range_asked(question)?;
-        self.parts(question, now, &question.asks.directives).find(|stored| stored.record.part().as_deref() == Some(asked))
-    }
+/// The stored fetched to the very same range, if it is fresh.
+pub(crate) fn part(shared: &Shared, question: &Question, now: Timestamp) -> Option<Arc<Stored>> {
+    let asked = range_asked(question)?;
+    stored_parts(shared, question, now, &question.wants.directives).find(|stored| stored.record.part().as_deref() == Some(asked))
+}
 
-    /// The longest fresh beginning of what a question asks for the whole of.
-    pub(crate) fn beginning(&self, question: &Question) -> Option<Beginning> {
-        let now = self.shared.clock.now();
-        let beginnings = self.parts(question, now, &RequestDirectives::NONE).filter_map(|stored| {
-            let complete_length = whole_of_beginning(&stored.record.headers(), stored.body.len())?;
-            let fits = complete_length <= question.site.object_max && stored.body.memory().is_some();
-            fits.then_some(Beginning { stored, complete_length })
-        });
-        beginnings.max_by_key(|beginning| beginning.stored.body.len())
-    }
+/// Returns the longest fresh beginning of what a question asks for the whole of.
+pub(crate) fn beginning(shared: &Shared, question: &Question) -> Option<Beginning> {
+    let now = shared.clock.now();
+    let beginnings = stored_parts(shared, question, now, &RequestDirectives::NONE).filter_map(|stored| {
+        let complete_length = whole_of_beginning(&stored.record.headers(), stored.body.len())?;
+        let fits = complete_length <= question.site.object_max && stored.body.memory().is_some();
+        fits.then_some(Beginning { stored, complete_length })
+    });
+    beginnings.max_by_key(|beginning| beginning.stored.body.len())
+}
 
-    fn parts(&self, question: &Question, now: Timestamp, directives: &RequestDirectives) -> impl Iterator<Item = Arc<Stored>> {
-        let store = &self.shared.store;
-        let key = parts_key(question);
-        let resource = store.get(store.hash(&key), &key);
-        let usable = |stored: &&Arc<Stored>| {
-            let record = &stored.record;
-            record.vary.matches(&question.fields())
-                && store.verdict(stored) == Purged::No
-                && (!question.asked.cookie || record.for_cookies)
-                && (!question.asked.authorization || record.for_authorization)
-                && reuse(directives, &record.freshness, false, now) == Reuse::Fresh
-        };
-        let usable: Vec<_> = resource.iter().flat_map(|resource| resource.variants()).filter(usable).cloned().collect();
-        usable.into_iter()
-    }
+fn stored_parts(shared: &Shared, question: &Question, now: Timestamp, directives: &RequestDirectives) -> impl Iterator<Item = Arc<Stored>> {
+    let store = &shared.store;
+    let key = parts_key(question);
+    let resource = store.get(store.hash(&key), &key);
+    let usable = |stored: &&Arc<Stored>| {
+        let record = &stored.record;
+        record.vary.matches(&question.fields())
+            && store.verdict(stored) == Purged::No
+            && (!question.carries.cookie || record.for_cookies)
+            && (!question.carries.authorization || record.for_authorization)
+            && reuse(directives, &record.freshness, false, now) == Reuse::Fresh
+    };
+    let usable: Vec<_> = resource.iter().flat_map(|resource| resource.variants()).filter(usable).cloned().collect();
+    usable.into_iter()
+}
 
-    /// The question under which a 206 is stored, its fields, and how it is kept; `None` if it is not.
-    pub(crate) fn judge_part(
-        &self,
-        question: &Question,
-        headers: &HeaderMap,
-        times: (Timestamp, Timestamp),
-    ) -> Option<(Question, HeaderMap, Kept)> {
-        let asked = range_asked(question)?;
-        ContentRange::of(headers)?;
-        // A part has the metadata of the whole (RFC 9110 §15.3.7.1), and is stored if the whole would be.
-        let kept = self.judge(question, StatusCode::OK, headers, times).ok()?;
-        if !kept.freshness.is_fresh(times.1) {
-            return None;
+/// Decides what a 206 is stored as, under a key of its own. Returns `None` if it is not stored.
+pub(crate) fn stored_as(shared: &Shared, question: &Question, fetched: &Fetched, begun: Generation) -> Option<StoredAs> {
+    let asked = range_asked(question)?;
+    let headers = fetched.response.headers();
+    ContentRange::of(headers)?;
+    // A part has the metadata of the whole (RFC 9110 §15.3.7.1), and is stored if the whole would be.
+    let kept = keep::judge(shared, question, ResponseHead { status: StatusCode::OK, headers }, fetched.times).ok()?;
+    if !kept.freshness.is_fresh(fetched.times.response) {
+        return None;
+    }
+    let mut headers = headers.clone();
+    headers.insert(header::RANGE, HeaderValue::from_bytes(asked).ok()?);
+    let key = parts_key(question);
+    let question = Rc::new(Question { hash: shared.store.hash(&key), key, ..question.clone() });
+    Some(StoredAs { question, status: fetched.response.status(), headers, kept, begun })
+}
+
+/// Makes the request for the rest when the beginning is here, if it is the rest of the same.
+pub(crate) fn rest(question: &Question, beginning: &Beginning) -> Request<origins::Body> {
+    let mut request = forward::shared(question, None);
+    let fields = request.headers_mut();
+    fields.insert(header::RANGE, range_from(beginning.stored.body.len()));
+    if let Some(tag) = strong_tag(&beginning.stored.record.headers()) {
+        fields.insert(header::IF_RANGE, tag.clone());
+    }
+    request
+}
+
+/// Makes the whole of the beginning and what the origin fetcheded, or asks for it once more: a 206 that does not fit, byte by byte and
+/// by its strong tag, is thrown away, and so is the beginning, which will not be tried again.
+pub(crate) async fn completed(
+    pipeline: &Pipeline,
+    question: &Question,
+    beginning: Beginning,
+    mut fetched: Fetched,
+) -> Result<Fetched, Failure> {
+    let shared = &pipeline.shared;
+    let status = fetched.response.status();
+    if status != StatusCode::PARTIAL_CONTENT && status != StatusCode::RANGE_NOT_SATISFIABLE {
+        return Ok(fetched);
+    }
+    let Beginning { stored, complete_length } = beginning;
+    let key = parts_key(question);
+    shared.store.remove(shared.store.hash(&key), &key);
+    let length = stored.body.len();
+    let rest_length = fetched.response.body().size_hint().exact();
+    let whole = (status == StatusCode::PARTIAL_CONTENT && rest_length == Some(complete_length - length))
+        .then(|| combined(&stored.record.all_headers(), length, complete_length, fetched.response.headers()))
+        .flatten();
+    let Some(mut headers) = whole else {
+        return pipeline.ask(question, forward::shared(question, None), None).await;
+    };
+    headers.remove(header::RANGE);
+    for name in stored.record.omitted() {
+        if !fetched.response.headers().contains_key(&name) {
+            headers.remove(name);
         }
-        let mut headers = headers.clone();
-        headers.insert(header::RANGE, HeaderValue::from_bytes(asked).ok()?);
-        let key = parts_key(question);
-        let hash = self.shared.store.hash(&key);
-        Some((Question { key, hash, ..question.clone() }, headers, kept))
     }
-
-    /// What to ask for when the beginning is here: the rest, if it is the rest of the same.
-    pub(crate) fn rest(question: &Question, beginning: &Beginning) -> Request<origins::Body> {
-        let mut request = forward::shared(question, None);
-        let fields = request.headers_mut();
-        fields.insert(header::RANGE, range_from(beginning.stored.body.len()));
-        if let Some(tag) = strong_tag(&beginning.stored.record.headers()) {
-            fields.insert(header::IF_RANGE, tag.clone());
-        }
-        request
-    }
-
-    /// Makes the whole of the beginning and what the origin answered, or asks for it once more: a 206 that does not fit, byte by byte and
-    /// by its strong tag, is thrown away, and so is the beginning, which will not be tried again.
-    pub(crate) async fn completed(&self, question: &Question, beginning: Beginning, mut answer: Answer) -> Result<Answer, Failure> {
-        let status = answer.response.status();
-        if status != StatusCode::PARTIAL_CONTENT && status != StatusCode::RANGE_NOT_SATISFIABLE {
-            return Ok(answer);
-        }
-        let Beginning { stored, complete_length } = beginning;
-        let key = parts_key(question);
-        self.shared.store.remove(self.shared.store.hash(&key), &key);
-        let length = stored.body.len();
-        let rest_length = answer.response.body().size_hint().exact();
-        let whole = (status == StatusCode::PARTIAL_CONTENT && rest_length == Some(complete_length - length))
-            .then(|| combined(&stored.record.all_headers(), length, complete_length, answer.response.headers()))
-            .flatten();
-        let Some(mut headers) = whole else {
-            return self.ask(question, forward::shared(question, None), None).await;
-        };
-        headers.remove(header::RANGE);
-        for name in stored.record.omitted() {
-            if !answer.response.headers().contains_key(&name) {
-                headers.remove(name);
-            }
-        }
-        *answer.response.status_mut() = StatusCode::OK;
-        *answer.response.headers_mut() = headers;
-        answer.response = answer.response.map(|rest| origins::Body::stream(OneAfterOther { first: stored.body.memory().cloned(), rest }));
-        Ok(answer)
-    }
+    *fetched.response.status_mut() = StatusCode::OK;
+    *fetched.response.headers_mut() = headers;
+    fetched.response = fetched.response.map(|rest| origins::Body::stream(OneAfterOther { first: stored.body.memory().cloned(), rest }));
+    Ok(fetched)
 }
 
 fn parts_key(question: &Question) -> Vec<u8> {
     [&question.key, PARTS].concat()
 }
 
-/// The value of `Range`, if a part may be stored or found by it: a GET with one line that can be read, on no condition that concerns the range.
+/// Returns the value of `Range`, if a part may be stored or found by it: a GET with one line that can be read, on no condition that
+/// concerns the range.
 fn range_asked(question: &Question) -> Option<&[u8]> {
     let mut lines = question.headers.get_all(header::RANGE).iter();
     let only = lines.next().filter(|_| lines.next().is_none())?.as_bytes();
@@ -156,7 +165,7 @@ fn range_from(first: u64) -> HeaderValue {
     HeaderValue::from_str(&format!("bytes={first}-")).expect("digits are a field value")
 }
 
-/// The beginning, and then the rest.
+/// Content that consists of the beginning, and then of the rest.
 struct OneAfterOther {
     first: Option<Bytes>,
     rest: origins::Body,

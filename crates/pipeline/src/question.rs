@@ -1,4 +1,4 @@
-//! A request as the pipeline sees it: whose site, what target, who asks.
+//! A request as the pipeline sees it: the site, the target, and the client.
 
 use std::{net::IpAddr, rc::Rc};
 
@@ -12,7 +12,7 @@ use semantics::{
 };
 use store::KeyHash;
 
-use crate::{Interim, Site, pipeline::authority};
+use crate::{Interim, Site};
 
 /// Who sent a request: the peer of the connection, and the client behind it where the peer is trusted to name one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Of a connection's peer and scheme, and of a request's fields.
+    /// Finds out who sent a request, by the peer and scheme of its connection and by its fields.
     pub(crate) fn of(peer: Option<IpAddr>, scheme: Scheme, lines: FieldLines<'_>, trusted_proxies: &[IpNet]) -> Self {
         let peer = peer.map(|address| address.to_canonical());
         let is_trusted = |address: IpAddr| trusted_proxies.iter().any(|net| net.contains(&address));
@@ -65,7 +65,8 @@ impl Client {
         client
     }
 
-    /// The client and the trusted proxies on its way to the peer, as far as those vouch for each other. Empty if the peer is the client.
+    /// Returns the client and the trusted proxies on its way to the peer, as far as those vouch for each other. Empty if the peer is the
+    /// client.
     pub(crate) fn way(&self, lines: FieldLines<'_>, trusted_proxies: &[IpNet]) -> Vec<IpAddr> {
         if !self.trusted {
             return Vec::new();
@@ -75,13 +76,13 @@ impl Client {
         way
     }
 
-    /// The client, if a trusted proxy named it.
+    /// Returns the client, if a trusted proxy named it.
     pub(crate) fn named(&self) -> Option<IpAddr> {
         self.address.filter(|_| self.trusted)
     }
 }
 
-/// The addresses in `X-Forwarded-For`, as they stand there; none for what cannot be read.
+/// Reads the addresses in `X-Forwarded-For`, as they stand there; there is none for what cannot be read.
 fn named(lines: FieldLines<'_>) -> Vec<Option<IpAddr>> {
     let mut named = Vec::new();
     lines.for_each("x-forwarded-for", |line| {
@@ -91,8 +92,8 @@ fn named(lines: FieldLines<'_>) -> Vec<Option<IpAddr>> {
     named
 }
 
-/// Those that are vouched for, from the right: each trusted proxy vouches for the one before it. What stands before the first address that
-/// is none of theirs, or that cannot be read, anybody may have written: it is left out.
+/// Returns the addresses that are vouched for, from the right: each trusted proxy vouches for the one before it. What stands before the
+/// first address that is none of theirs, or that cannot be read, anybody may have written: it is left out.
 fn vouched<'a>(named: &'a [Option<IpAddr>], trusted_proxies: &'a [IpNet]) -> impl Iterator<Item = IpAddr> + 'a {
     let mut is_vouched_for = true;
     named.iter().rev().copied().map_while(move |address| {
@@ -102,7 +103,8 @@ fn vouched<'a>(named: &'a [Option<IpAddr>], trusted_proxies: &'a [IpNet]) -> imp
     })
 }
 
-/// What a site's policy says to a request, and its key: with what a trusted proxy says in the fields that the settings name.
+/// Asks a site's policy for its verdict on a request, and writes the key. What a trusted proxy says in the fields that the settings name is
+/// part of it.
 pub(crate) fn verdict(site: &Site, is_trusted: bool, head: &RequestHead<'_>, key: &mut Vec<u8>, trace: &mut impl Trace) -> Verdict {
     let verdict = site.policy.verdict_traced(site.id, head, key, trace);
     if is_trusted && matches!(verdict, Verdict::Lookup(_)) {
@@ -116,22 +118,27 @@ pub(crate) fn verdict(site: &Site, is_trusted: bool, head: &RequestHead<'_>, key
 /// Nobody invents what only proxies may say; a field that the settings name is a trusted proxy's alone, in every spelling that CGI takes for
 /// it. And where the cache is asked, the origin is told no more than what is in the key, decides that the answer may be shared, or
 /// may be nominated by `Vary`: cookies that do not change the page are neither.
-pub(crate) fn reduce(headers: &mut HeaderMap, site: &Site, is_trusted: bool, asks_cache: Option<Asked>) {
+pub(crate) fn reduce(headers: &mut HeaderMap, site: &Site, is_trusted: bool, carries: Option<Asked>) {
     let policy = &site.policy;
     let goes = |name: &str| {
         (is_trusted && policy.is_trusted_field(name))
             || !(is_for_proxies_only(name)
                 || policy.is_spelling_of_trusted_field(name)
-                || (asks_cache.is_some() && !policy.shares_field(name)))
+                || (carries.is_some() && !policy.shares_field(name)))
     };
     while let Some(name) = headers.keys().find(|name| !goes(name.as_str())).cloned() {
         headers.remove(name);
     }
-    let Some(asked) = asks_cache else { return };
-    if !asked.cookie {
+    let Some(carries) = carries else { return };
+    if !carries.cookie {
         headers.remove(header::COOKIE);
     }
     settle_forms_for_scripts(headers);
+}
+
+/// Returns the client's `Host`. It is empty if an HTTP/1.0 client sent none.
+pub(crate) fn authority(headers: &HeaderMap) -> &str {
+    headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default()
 }
 
 /// Gives `Host` its one spelling ([`canonical_authority`]), by which everything goes from here on: routing, key, origin, and what is
@@ -155,39 +162,40 @@ pub(crate) struct Question {
     pub(crate) way: Vec<IpAddr>,
     pub(crate) method: Method,
     pub(crate) headers: HeaderMap,
-    /// In which the client asked.
+    /// The version of HTTP in which the client asked.
     pub(crate) version: http::Version,
     /// The client's `Host` in its one spelling.
     pub(crate) authority: String,
     /// Path and query as the origin is asked for them.
     pub(crate) target: String,
-    /// The same as a URI.
+    /// Path and query as a URI.
     pub(crate) uri: Uri,
-    pub(crate) asked: Asked,
-    pub(crate) asks: Asks,
+    /// The cookies and credentials that may make its answer somebody's.
+    pub(crate) carries: Asked,
+    pub(crate) wants: Wants,
     pub(crate) key: Vec<u8>,
     pub(crate) hash: KeyHash,
-    /// Where interim responses go.
+    /// Takes the interim responses of the origin.
     pub(crate) interim: Option<Interim>,
     /// Whether hints of our own may be among them.
     pub(crate) takes_hints: bool,
 }
 
-/// What a request's fields ask for, read off them once.
+/// The wishes of a request: what its fields ask for, read off them once.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asks {
+pub(crate) struct Wants {
     pub(crate) directives: RequestDirectives,
-    /// A part, or something on a condition that only the whole can meet.
+    /// Whether it asks for a part, or on a condition that only the whole can meet.
     in_part: bool,
     /// The codings that the client takes, in their canonical form.
     codings: &'static str,
     /// Whether responses get their coding here.
     pub(crate) coded: bool,
-    /// `Connection` is there.
+    /// Whether it has a `Connection` field.
     pub(crate) names_hop_by_hop: bool,
 }
 
-impl Asks {
+impl Wants {
     pub(crate) fn of(site: &Site, path: &str, fields: &RequestFields<'_>) -> Self {
         let honoured = site.policy.settings().honour_request_directives;
         Self {
@@ -200,8 +208,19 @@ impl Asks {
     }
 }
 
+/// A cache key with its hash.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct HashedKey<'a> {
+    pub(crate) hash: KeyHash,
+    pub(crate) key: &'a [u8],
+}
+
 impl Question {
-    /// The site, and host and path, as purges name them.
+    pub(crate) fn hashed_key(&self) -> HashedKey<'_> {
+        HashedKey { hash: self.hash, key: &self.key }
+    }
+
+    /// Returns the site, and host and path, as purges name them.
     pub(crate) fn url(&self) -> (u16, &[u8]) {
         let parts = policy::KeyParts::of(&self.key);
         (self.site.id, self.key.get(parts.url_start..parts.url_end).unwrap_or_default())
@@ -211,18 +230,18 @@ impl Question {
         RequestFields::from_map(&self.headers)
     }
 
-    /// The request that is fetched when nothing is stored: for a HEAD the whole, which then answers both methods.
+    /// Makes the request that is fetched when nothing is stored: for a HEAD the whole, which then answers both methods.
     pub(crate) fn to_fetch(self: &Rc<Self>) -> Rc<Self> {
         if self.method == Method::HEAD { Rc::new(Self { method: Method::GET, ..(**self).clone() }) } else { Rc::clone(self) }
     }
 
-    /// The codings that the origin is asked for, where others may get its answer.
+    /// Returns the codings that the origin is asked for, where others may get its answer.
     ///
     /// Where we code ourselves, none. That holds for what is shared: for somebody who is known, coding is the origin's decision, as it is
     /// for what passes. And folders have ready-made forms of what is too large for us.
     pub(crate) fn codings(&self) -> &'static str {
-        let known = self.asked.cookie || self.asked.authorization;
-        if self.asks.coded && !known && !self.site.policy.is_impersonal() { "identity" } else { self.asks.codings }
+        let known = self.carries.cookie || self.carries.authorization;
+        if self.wants.coded && !known && !self.site.policy.is_impersonal() { "identity" } else { self.wants.codings }
     }
 
     /// Whether it says who asks. The policy knows which cookies mean nothing, if it was asked.
@@ -232,7 +251,7 @@ impl Question {
         } else if self.key.is_empty() {
             self.headers.contains_key(header::COOKIE) || self.headers.contains_key(header::AUTHORIZATION)
         } else {
-            self.asked.cookie || self.asked.authorization
+            self.carries.cookie || self.carries.authorization
         }
     }
 
@@ -241,17 +260,17 @@ impl Question {
         self.unshareable().is_none()
     }
 
-    /// Why not, in words.
+    /// Returns why others may not be answered with what comes back for this one, in words.
     pub(crate) fn unshareable(&self) -> Option<&'static str> {
         if self.method != Method::GET {
             Some("it is no GET")
-        } else if self.asked.cookie {
+        } else if self.carries.cookie {
             Some("it carries a cookie that may be somebody's")
-        } else if self.asked.authorization {
+        } else if self.carries.authorization {
             Some("it carries Authorization")
-        } else if self.asks.directives.no_store {
+        } else if self.wants.directives.no_store {
             Some("it says no-store")
-        } else if self.asks.in_part {
+        } else if self.wants.in_part {
             Some("it asks for a part, or has a precondition that only the origin can judge")
         } else {
             None
@@ -259,7 +278,7 @@ impl Question {
     }
 }
 
-/// The head of a request whose parts are collected already.
+/// Makes the head of a request whose parts are collected already.
 pub(crate) fn head<'a>(parts: &'a Parts, fields: &'a RequestFields<'a>, authority: &'a str, scheme: Scheme) -> RequestHead<'a> {
     RequestHead { method: &parts.method, scheme, authority, path: parts.uri.path(), query: parts.uri.query(), fields }
 }

@@ -1,4 +1,4 @@
-//! What is stored beside a body: everything that reuse asks, and the head as it goes over the wire.
+//! The part of a stored response beside its body: everything that reuse asks, and the head as it goes over the wire.
 //!
 //! The head is kept serialised, not as a map: a hit copies it in one piece, and it costs its own bytes instead of a map's two kilobytes.
 //! The fields that a 304 repeats (RFC 9110 §15.4.5) stand first, so that the head of a 304 is a prefix of the other. Behind the head stand
@@ -25,15 +25,15 @@ use semantics::{
 pub struct Record {
     pub(crate) status: StatusCode,
     pub(crate) freshness: Freshness,
-    /// What `freshness` comes to, for a hit: fresh before this moment.
+    /// The moment until which it is fresh, as `freshness` says: for a hit.
     pub(crate) fresh_until: Timestamp,
-    /// And its age was zero at this one.
+    /// The moment at which its age was zero.
     pub(crate) born: Timestamp,
     pub(crate) vary: Vary,
     pub(crate) last_modified: Option<Timestamp>,
     pub(crate) for_cookies: bool,
     pub(crate) for_authorization: bool,
-    /// Of an error that a request may have brought on itself: what a request has to be like to be answered with it. See
+    /// The likeness of requests that are answered with this error, which a request may have brought on itself. See
     /// [`crate::collapse::likeness`]. Kept in memory alone.
     pub(crate) only_for: Option<u64>,
     /// Whether there may be other forms of its content: then its `Vary` names `Accept-Encoding`.
@@ -44,7 +44,7 @@ pub struct Record {
     /// The field lines that a 304 repeats.
     confirming: Range<u32>,
     etag: Range<u32>,
-    /// Where the line with the length begins, the last of those shown; without one, where they end.
+    /// The beginning of the line with the length, the last of those shown; without one, their end.
     length: u32,
 }
 
@@ -52,20 +52,21 @@ pub struct Record {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Form {
     pub(crate) coding: Coding,
-    /// In bytes.
+    /// Its length in bytes.
     pub(crate) length: u64,
 }
 
-/// Repeated in a 304 (RFC 9110 §15.4.5), and `Last-Modified` for clients that know no better validator.
+/// Fields that are repeated in a 304 (RFC 9110 §15.4.5), and `Last-Modified` for clients that know no better validator.
 const CONFIRMING: [HeaderName; 7] =
     [header::CACHE_CONTROL, header::CONTENT_LOCATION, header::DATE, header::ETAG, header::EXPIRES, header::VARY, header::LAST_MODIFIED];
 
-/// Not shown: what the origin says to us alone, and, of a part, the range that was asked for.
+/// Whether a field is not shown: the origin says it to us alone, or it is the range that was asked for, in a part.
 fn is_hidden(name: &HeaderName) -> bool {
     *name == header::RANGE || policy::DIALECT_FIELDS.contains(name)
 }
 
-/// Written anew for every response. `Cache-Status` is not among them: ours is added behind what inner caches said (RFC 9211 §2).
+/// Fields that are written anew for every response. `Cache-Status` is not among them: ours is added behind what inner caches said (RFC 9211
+/// §2).
 const OURS: [&str; 2] = ["age", "x-cache"];
 
 impl store::Record for Record {
@@ -87,7 +88,7 @@ impl store::Record for Record {
 }
 
 impl Record {
-    /// Of a response with these fields. `length` is the body's if it is known by now.
+    /// Makes the record of a response with these fields. `length` is that of its content, if it is known by now.
     pub(crate) fn new(status: StatusCode, headers: &HeaderMap, length: Option<u64>, kept: Kept, vary: Vary) -> Self {
         let mut head = Vec::with_capacity(512);
         head.extend_from_slice(b"HTTP/1.1 ");
@@ -144,17 +145,17 @@ impl Record {
         }
     }
 
-    /// The validator, as sent.
+    /// Returns the entity tag, as sent.
     pub(crate) fn etag(&self) -> Option<&[u8]> {
         (!self.etag.is_empty()).then(|| self.slice(&self.etag))
     }
 
-    /// The head of a full response, without the fields that are written anew.
+    /// Returns the head of a full response, without the fields that are written anew.
     pub(crate) fn head(&self) -> &[u8] {
         self.slice(&(0..self.shown))
     }
 
-    /// Writes that head; of a form, with its own tag, coding and length.
+    /// Writes the head of a full response; that of a form with its own tag, coding and length.
     #[inline]
     pub(crate) fn write_head(&self, form: Option<Form>, out: &mut Vec<u8>) {
         let Some(Form { coding, length }) = form else {
@@ -194,12 +195,12 @@ impl Record {
         }
     }
 
-    /// The fields, for everything but a hit.
+    /// Returns the fields, for everything but a hit.
     pub(crate) fn headers(&self) -> HeaderMap {
         fields(self.slice(&(self.confirming.start..self.shown)))
     }
 
-    /// The fields of a form of the content.
+    /// Returns the fields of a form of the content.
     pub(crate) fn headers_of(&self, form: Option<Form>) -> HeaderMap {
         let mut headers = self.headers();
         if let Some(Form { coding, length }) = form {
@@ -217,18 +218,18 @@ impl Record {
         }
     }
 
-    /// The fields, and those that are not shown: what a 304 updates. Of those that may not be stored the value is empty.
+    /// Returns the fields with those that are not shown, which a 304 updates. Those that may not be stored have an empty value.
     pub(crate) fn all_headers(&self) -> HeaderMap {
         fields(self.head.get(self.confirming.start as usize..).unwrap_or_default())
     }
 
-    /// The names of the fields that may not be stored.
+    /// Returns the names of the fields that may not be stored.
     pub(crate) fn omitted(&self) -> Vec<HeaderName> {
         let hidden = self.hidden();
         hidden.iter().filter(|(name, value)| value.is_empty() && !is_hidden(name)).map(|(name, _)| name.clone()).collect()
     }
 
-    /// Of a part: the `Range` that asked for it.
+    /// Returns the `Range` that asked for it, if it is a part.
     pub(crate) fn part(&self) -> Option<Box<[u8]>> {
         self.hidden().get(header::RANGE).map(|range| range.as_bytes().into())
     }
@@ -242,7 +243,7 @@ impl Record {
     }
 }
 
-/// The field lines that [`write_line`] wrote.
+/// Reads the field lines that [`write_line`] wrote.
 fn fields(lines: &[u8]) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(if lines.is_empty() { 0 } else { 16 });
     for line in lines.split(|&b| b == b'\n') {
@@ -255,7 +256,7 @@ fn fields(lines: &[u8]) -> HeaderMap {
     headers
 }
 
-/// A head never comes near 4 GiB: origins' heads are limited to kilobytes.
+/// Returns the length as an offset. A head never comes near 4 GiB: origins' heads are limited to kilobytes.
 fn offset(bytes: &[u8]) -> u32 {
     u32::try_from(bytes.len()).unwrap_or(u32::MAX)
 }

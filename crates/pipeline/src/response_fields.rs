@@ -7,14 +7,14 @@
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use semantics::Scheme;
 
-/// What a site adds and takes away.
+/// The fields that a site adds and takes away.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResponseFields {
     /// Taken from whatever the origin sends.
     pub remove: Vec<HeaderName>,
     /// Added where there is no such field.
     pub set: Vec<(HeaderName, HeaderValue)>,
-    /// The same for documents alone: what a browser shows as a page of its own.
+    /// Added to documents alone where there is no such field: to what a browser shows as a page of its own.
     pub set_on_documents: Vec<(HeaderName, HeaderValue)>,
     /// `Strict-Transport-Security`, which means something over https alone (RFC 6797 §7.2).
     pub hsts: Option<HeaderValue>,
@@ -50,7 +50,7 @@ fn add(headers: &mut HeaderMap, name: &HeaderName, value: &HeaderValue) {
     }
 }
 
-/// HTML, and what may hold scripts like it: SVG and other XML.
+/// Whether it is HTML, or may hold scripts like it: SVG and other XML.
 fn is_document(headers: &HeaderMap) -> bool {
     let media_type = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
     let end = media_type.iter().position(|&b| b == b';').unwrap_or(media_type.len());

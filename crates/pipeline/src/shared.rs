@@ -1,4 +1,4 @@
-//! What all workers share.
+//! The part of the pipeline that all workers share.
 
 use std::{
     fmt,
@@ -18,22 +18,22 @@ use crate::{
     learnt::early_hints::EarlyHints, learnt::popularity::Popularity, learnt::refusals::Refusals, learnt::trouble::Pages, purge::Purging,
 };
 
-/// A worker's front may hold this part of the memory tier,
-const FRONT_SHARE: u64 = 16;
+/// A worker's hot pages may hold this part of the memory tier,
+const HOT_SHARE: u64 = 16;
 /// and never more than this. Nearly all of it is stored as well; what is not goes with the next [`Pipeline::sweep`].
-const FRONT_BYTES_MAX: u64 = 16 << 20;
+const HOT_BYTES_MAX: u64 = 16 << 20;
 
-/// What all workers share.
+/// The part of the pipeline that all workers share.
 pub struct Shared {
     /// The stored responses.
     pub store: Store,
     /// The time.
     pub clock: Clock,
-    /// Who may purge, and how often it was done.
+    /// The rules for purge requests, and their numbers.
     pub purging: Purging,
-    /// What comes back by itself after a soft purge.
+    /// The refills after soft purges.
     pub refilling: Refilling,
-    /// Where forms of stored responses are made.
+    /// The threads that make forms of stored responses.
     pub workshop: Workshop,
     pub(crate) dictionaries: Dictionaries,
     pub(crate) early_hints: EarlyHints,
@@ -42,30 +42,34 @@ pub struct Shared {
     pub(crate) refusals: Refusals,
     /// Pages whose refresh failed a moment ago.
     pub(crate) trouble: Pages,
-    /// For what requests say, in numbers.
+    /// The secret of the numbers that stand for what requests say.
     pub(crate) secret: RandomState,
-    /// What a worker's front may keep from being freed, in bytes.
-    pub(crate) front_bytes: u64,
+    /// Bytes that a worker's hot pages may keep from being freed.
+    pub(crate) hot_bytes: u64,
     pub(crate) copying: Arc<CopyBudget>,
     pub(crate) verifying: Verifying,
     certified: OnceLock<Certified>,
+    challenges: OnceLock<Challenges>,
 }
 
-/// Whether there is a certificate for a host.
+/// A function that tells whether there is a certificate for a host.
 type Certified = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
+/// A function that returns the proof for a certificate authority that asks for a path (RFC 8555 §8.3); `None` if there is none.
+type Challenges = Box<dyn Fn(&str) -> Option<Arc<str>> + Send + Sync>;
+
 impl Shared {
-    /// An empty store, in memory alone.
+    /// Makes an empty store, in memory alone.
     #[must_use]
     pub fn new(options: store::StoreOptions, clock: Clock) -> Self {
         Self::open(options, None, clock)
     }
 
-    /// A store with what the disk has kept of it, if there is to be a disk tier.
+    /// Opens a store with what the disk has kept of it, if there is to be a disk tier.
     #[must_use]
     pub fn open(options: store::StoreOptions, disk: Option<store::DiskOptions>, clock: Clock) -> Self {
         let copying = Arc::new(CopyBudget::new(options.growing_max));
-        let front_bytes = (options.memory / FRONT_SHARE).min(FRONT_BYTES_MAX);
+        let hot_bytes = (options.memory / HOT_SHARE).min(HOT_BYTES_MAX);
         Self {
             store: Store::open(options, disk),
             clock,
@@ -79,20 +83,31 @@ impl Shared {
             refusals: Refusals::default(),
             trouble: Pages::default(),
             secret: RandomState::new(),
-            front_bytes,
+            hot_bytes,
             copying,
             verifying: Verifying::default(),
             certified: OnceLock::new(),
+            challenges: OnceLock::new(),
         }
     }
 
-    /// Says how to find out whether there is a certificate for a host. Asked for requests over plain http. Only the first call counts.
+    /// Tells how to find out whether there is a certificate for a host. It is asked for requests over plain http. Only the first call
+    /// counts.
     pub fn tell_certified(&self, certified: Certified) {
         let _ = self.certified.set(certified);
     }
 
     pub(crate) fn is_certified(&self, host: &str) -> bool {
         self.certified.get().is_some_and(|certified| certified(host))
+    }
+
+    /// Tells where the proofs are that certificate authorities ask for. They are answered for every host. Only the first call counts.
+    pub fn tell_challenges(&self, challenges: Challenges) {
+        let _ = self.challenges.set(challenges);
+    }
+
+    pub(crate) fn challenge(&self, path: &str) -> Option<Arc<str>> {
+        self.challenges.get().and_then(|proof| proof(path))
     }
 
     /// Purges, and remembers when.
@@ -103,7 +118,7 @@ impl Shared {
         receipt
     }
 
-    /// When something was purged last; the epoch if never.
+    /// Returns when something was purged last; the epoch if never.
     pub(crate) fn purged_at(&self) -> Timestamp {
         Timestamp::from_millis(self.purged_at.load(Ordering::Relaxed))
     }

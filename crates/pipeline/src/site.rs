@@ -29,7 +29,7 @@ use crate::{
 /// A part has its site's number, name, and hosts: purges and pages are the site's. Its policy, origin, and what is known of that origin are
 /// its own.
 pub struct Site {
-    /// Its number: part of every key. The same site keeps its number when the configuration is reloaded.
+    /// Its number, which is part of every key. The same site keeps its number when the configuration is reloaded.
     pub id: u16,
     /// Its name in logs.
     pub name: String,
@@ -37,7 +37,7 @@ pub struct Site {
     pub hosts: Vec<String>,
     /// Its rules.
     pub policy: Policy,
-    /// Where its responses come from.
+    /// The origin of its responses.
     pub origin: Rc<dyn Origin>,
     /// `Host` for the origin, if it is not to be the client's.
     pub origin_host: Option<String>,
@@ -45,21 +45,21 @@ pub struct Site {
     pub object_max: u64,
     /// Bytes of content of one response stored on the disk, if there is a disk tier. 0: none goes there through a file of its own.
     pub disk_object_max: u64,
-    /// How long one client that reads slowly may hold up all who read the same content, where that cannot be stored.
+    /// The time for which one client that reads slowly may hold up all who read the same content, where that cannot be stored.
     pub reader_wait_max: Duration,
     /// Whether its responses may be stored on the disk.
     pub on_disk: bool,
-    /// Since when, and until when, the origin counts as down.
+    /// The state of the origin: whether it counts as down, and until when.
     pub down: Down,
-    /// How its requests share fetches.
+    /// The rules by which its requests share fetches.
     pub collapse: Collapse,
-    /// How it comes back after a soft purge.
+    /// The rules by which it is refilled after a soft purge.
     pub refill: Refill,
-    /// What is done about plain http.
+    /// Its rules for plain http.
     pub https: Https,
-    /// Where a password is asked for.
+    /// The paths for which a password is asked, and the passwords.
     pub auth: Option<Auth>,
-    /// What is added to its origin's responses, and taken from them.
+    /// The fields that are added to its origin's responses, and taken from them.
     pub fields: ResponseFields,
     /// Which part of a site this is; `None`: the site.
     pub route: Option<Route>,
@@ -124,7 +124,8 @@ impl Route {
         path.strip_prefix(self.path.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// Makes the target that the origin is asked for of `target`, a path in normal form with its query; `None`: the origin is asked for the same.
+    /// Makes the target that the origin is asked for of `target`, a path in normal form with its query; `None`: the origin is asked for the
+    /// same.
     pub(crate) fn stripped(&self, target: &str) -> Option<String> {
         let rest = target.strip_prefix(self.path.as_str()).filter(|_| self.strip_prefix)?;
         Some(if rest.starts_with('/') { rest.to_owned() } else { format!("/{rest}") })
@@ -139,7 +140,7 @@ pub struct Down {
 }
 
 impl Down {
-    /// One that also tells others, through `seen`, whether the origin could not be connected to when that was tried last.
+    /// Makes a state that also tells others, through `seen`, whether the origin could not be connected to when that was tried last.
     #[must_use]
     pub fn telling(seen: Arc<AtomicBool>) -> Self {
         Self { seen, ..Self::default() }
@@ -154,12 +155,12 @@ impl Down {
         self.at(now) == Trouble::Pause
     }
 
-    /// Until when.
+    /// Returns the time until which it counts as down.
     pub(crate) fn until(&self) -> Timestamp {
         self.failures.get().until()
     }
 
-    /// Somebody asks. If the origin was down, others who need not ask wait for what comes of it.
+    /// Notes that somebody asks. If the origin was down, others who need not ask wait for what comes of it.
     pub(crate) fn tried(&self, now: Timestamp) {
         let mut failures = self.failures.get();
         if failures.at(now) == Trouble::Due {
@@ -203,7 +204,7 @@ pub struct Router {
 }
 
 impl Router {
-    /// Of these sites. Names must be unique; the configuration sees to that.
+    /// Makes the router of these sites. Names must be unique; the configuration sees to that.
     #[must_use]
     pub fn new(sites: Vec<Site>) -> Self {
         let mut router = Self::default();
@@ -222,7 +223,7 @@ impl Router {
         router
     }
 
-    /// The site that `authority` means: an exact name, then the longest `*.` name, then the site for every host.
+    /// Finds the site that `authority` means: an exact name, then the longest `*.` name, then the site for every host.
     #[must_use]
     pub fn site(&self, authority: &str) -> Option<&Rc<Site>> {
         if self.exact.is_empty() && self.below.is_empty() {
@@ -251,7 +252,7 @@ impl Router {
         self
     }
 
-    /// The host to which visitors of this one are sent.
+    /// Returns the host to which visitors of this one are sent.
     pub(crate) fn moved_to(&self, authority: &str) -> Option<&str> {
         if self.moved.is_empty() {
             return None;
@@ -259,7 +260,7 @@ impl Router {
         self.moved.get(lower_host(authority, &mut [0; 255])?).map(String::as_str)
     }
 
-    /// The same, answering health checks at this path for whatever host.
+    /// Adds the path at which health checks are answered, for whatever host.
     #[must_use]
     pub fn with_health_path(mut self, path: Option<String>) -> Self {
         self.health_path = path;
@@ -271,19 +272,19 @@ impl Router {
         self.health_path.as_ref().is_some_and(|health| health == path)
     }
 
-    /// The site with this number.
+    /// Finds the site with this number.
     #[must_use]
     pub fn by_id(&self, id: u16) -> Option<&Rc<Site>> {
         self.sites().find(|site| site.id == id)
     }
 
-    /// Every site, once for each of its names.
+    /// Returns every site, once for each of its names.
     pub(crate) fn sites(&self) -> impl Iterator<Item = &Rc<Site>> {
         self.exact.values().flatten().chain(self.below.iter().map(|(_, site)| site)).chain(&self.any)
     }
 }
 
-/// The host of an authority in lower case, without the dot of a name that is written to its end. `None`: no host is that long.
+/// Writes the host of an authority in lower case, without the dot of a name that is written to its end. `None`: no host is that long.
 fn lower_host<'a>(authority: &str, lower: &'a mut [u8; 255]) -> Option<&'a str> {
     let host = host_without_port(authority).as_bytes();
     let host = host.strip_suffix(b".").unwrap_or(host);

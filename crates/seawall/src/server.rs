@@ -161,6 +161,8 @@ impl Server {
         let shown = Arc::clone(tls.certificates());
         shared.tell_certified(Box::new(move |host| shown.covers(&host.to_ascii_lowercase())));
         let challenges = Challenges::default();
+        let proofs = challenges.clone();
+        shared.tell_challenges(Box::new(move |path| proofs.content(path)));
         let clock = shared.clock.clone();
         let automatic =
             acme_in_force(&plan.settings).map(|acme| Automatic::start(acme, tls.certificates(), challenges.clone(), clock)).transpose()?;
@@ -406,7 +408,7 @@ async fn work(
     let is_first = state.counters.first().is_some_and(|first| Arc::ptr_eq(first, pipeline.counters()));
     let refilling = std::rc::Rc::clone(&pipeline);
     let mut refilling = std::pin::pin!(async move { if is_first { refilling.refill().await } else { std::future::pending().await } });
-    let service = SiteService::new(pipeline, Arc::clone(&state), log);
+    let service = SiteService::new(pipeline, log);
     service.tell_of(alt_svc(&plan.settings, &state.listening));
     let worker = Worker::new(service, edge_config(&plan, &state));
     let listeners = match Listeners::open(listeners) {

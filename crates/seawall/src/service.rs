@@ -1,6 +1,6 @@
-//! Between the front and the pipeline: one worker's service.
+//! One worker's service: it hands what the edge has read to the pipeline, and adds what only the process knows. It answers nothing itself.
 
-use std::{cell::RefCell, net::IpAddr, rc::Rc, sync::Arc, time::Instant};
+use std::{cell::RefCell, net::IpAddr, rc::Rc, time::Instant};
 
 use bytes::Bytes;
 use edge::{Again, Exchange, HitOf, Peer, RequestBody, RequestBodyError};
@@ -8,44 +8,43 @@ use http::{HeaderValue, Request, Response, header};
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use origins::{Fault, OriginError};
-use pipeline::{Body, Content, Interim, Known, Note, Pipeline};
+use pipeline::{Body, Content, Interim, Known, Note, Pipeline, Sent};
 use semantics::{RequestHead, Scheme};
 
-use crate::{access_log::AccessLog, server::State};
+use crate::access_log::AccessLog;
 
-/// What one worker answers with.
+/// The service that one worker answers with.
 #[derive(Debug)]
 pub(crate) struct SiteService {
     pipeline: Rc<Pipeline>,
-    state: Arc<State>,
     log: RefCell<Option<AccessLog>>,
-    /// Said on every response over https, never stored: as a line, and as a value.
+    /// `Alt-Svc`, which every response over https carries and which is never stored: as a line, and as a value.
     alt_svc: RefCell<Option<(Vec<u8>, HeaderValue)>>,
 }
 
 impl SiteService {
-    pub(crate) fn new(pipeline: Rc<Pipeline>, state: Arc<State>, log: Option<AccessLog>) -> Self {
-        Self { pipeline, state, log: RefCell::new(log), alt_svc: RefCell::default() }
+    pub(crate) fn new(pipeline: Rc<Pipeline>, log: Option<AccessLog>) -> Self {
+        Self { pipeline, log: RefCell::new(log), alt_svc: RefCell::default() }
     }
 
     pub(crate) const fn pipeline(&self) -> &Rc<Pipeline> {
         &self.pipeline
     }
 
-    /// Tells clients from now on where else to come (RFC 7838 §3), or nothing of the kind.
+    /// Sets what clients are told about where else to come (RFC 7838 §3), in responses that begin after this call. `None`: nothing.
     pub(crate) fn tell_of(&self, alt_svc: Option<HeaderValue>) {
         let line = |value: HeaderValue| ([b"Alt-Svc: ", value.as_bytes(), b"\r\n"].concat(), value);
         *self.alt_svc.borrow_mut() = alt_svc.map(line);
     }
 
-    /// Adds what is told to the head of a stored response.
+    /// Adds `Alt-Svc` to the head of a stored response, over https.
     fn finish_head(&self, peer: Peer, out: &mut Vec<u8>) {
         if let Some((line, _)) = self.alt_svc.borrow().as_ref().filter(|_| peer.scheme == Scheme::Https) {
             out.extend_from_slice(line);
         }
     }
 
-    /// What is due several times a second: hands on the log lines that have not filled a piece yet, and frees what need not be kept.
+    /// Hands on the log lines that have not filled a piece yet, and frees what need not be kept. It is due several times a second.
     pub(crate) fn tidy(&self) {
         self.pipeline.sweep();
         if let Some(log) = self.log.borrow_mut().as_mut() {
@@ -79,9 +78,6 @@ impl edge::Service for SiteService {
         _started: Instant,
         interim: Option<edge::Interim>,
     ) -> (Response<Body>, Note) {
-        if let Some(content) = self.state.challenges.content(request.uri().path()) {
-            return (challenge(&content), Note::default());
-        }
         let (mut response, note) = self.pipeline.respond(ip(peer), peer.scheme, request.map(content), interim.map(Interim::new)).await;
         if let Some((_, value)) = self.alt_svc.borrow().as_ref().filter(|_| peer.scheme == Scheme::Https) {
             response.headers_mut().insert(header::ALT_SVC, value.clone());
@@ -100,7 +96,8 @@ impl edge::Service for SiteService {
     fn done(&self, exchange: &Exchange<'_>, note: Note) {
         let counters = self.pipeline.counters();
         let took = exchange.ended.saturating_duration_since(exchange.started);
-        counters.responded(&note, (exchange.status, exchange.body_bytes), took, exchange.complete);
+        let sent = Sent { status: exchange.status, body_bytes: exchange.body_bytes, took, complete: exchange.complete };
+        counters.responded(&note, &sent);
         if let Some(log) = self.log.borrow_mut().as_mut() {
             log.write(exchange, &note, |at| self.pipeline.wall_clock(at));
         }
@@ -112,15 +109,6 @@ impl edge::Service for SiteService {
     }
 }
 
-/// The answer to a certificate authority (RFC 8555 §8.3); before redirects, passwords and sites, as it follows none and has none.
-fn challenge(content: &str) -> Response<Body> {
-    let mut response = Response::new(Body::Full(Bytes::copy_from_slice(content.as_bytes())));
-    let fields = response.headers_mut();
-    fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
-    fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
-}
-
 fn hit(hit: pipeline::Hit) -> HitOf<SiteService> {
     let again = if hit.rests_on_incidentals { Again::SameHead } else { Again::SameEssentials };
     edge::Hit { status: hit.status.as_u16(), body: hit.content, note: hit.note, known: hit.known.map(again) }
@@ -130,7 +118,7 @@ fn ip(peer: Peer) -> Option<IpAddr> {
     peer.address.map(|address| address.ip())
 }
 
-/// A client's content as an origin's: whatever goes wrong with it is the client's fault.
+/// Makes a client's content an origin's: whatever goes wrong with it is the client's fault.
 fn content(body: RequestBody) -> origins::Body {
     if body.is_end_stream() {
         return origins::Body::Empty;

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use store::{Front, Record, Scope, Store, StoreOptions, Stored};
+use store::{HotPages, Record, Scope, Store, StoreOptions, Stored};
 
 struct Head;
 
@@ -38,7 +38,7 @@ fn main() -> io::Result<()> {
     let mut out = io::stdout().lock();
     let cores = thread::available_parallelism()?;
     writeln!(out, "One page, {cores} cores; million lookups per second and thread\n")?;
-    writeln!(out, "| threads | store | front | |\n|---:|---:|---:|---:|")?;
+    writeln!(out, "| threads | store | hot pages | |\n|---:|---:|---:|---:|")?;
     for threads in [1, 2, 4, 8, 16] {
         let shared = measure(threads, || {
             let store = Arc::clone(&store);
@@ -46,9 +46,9 @@ fn main() -> io::Result<()> {
             move || drop(black_box(store.get(black_box(hash), KEY)))
         });
         let fronts = measure(threads, || {
-            let (store, mut front) = (Arc::clone(&store), Front::new(1 << 20));
+            let (store, mut hot) = (Arc::clone(&store), HotPages::new(1 << 20));
             let hash = store.hash(KEY);
-            move || drop(black_box(front.get(&store, black_box(hash), KEY)))
+            move || drop(black_box(hot.get(&store, black_box(hash), KEY)))
         });
         let rate = |time: Duration| f64::from(LOOKUPS) / time.as_secs_f64() / 1e6;
         writeln!(out, "| {threads} | {:.1} | {:.1} | {:.1} x |", rate(shared), rate(fronts), rate(fronts) / rate(shared))?;

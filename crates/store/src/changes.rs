@@ -34,12 +34,12 @@ impl Counter for AtomicU64 {
 
 /// A copy of something stored, with the count that was read before it.
 #[derive(Debug)]
-pub(crate) struct Kept<T> {
+pub(crate) struct AsOf<T> {
     pub(crate) value: T,
     seen: Cell<u64>,
 }
 
-impl<T> Kept<T> {
+impl<T> AsOf<T> {
     /// Reads the counter, and then the stored value.
     pub(crate) fn read(counter: &impl Counter, stored: impl FnOnce() -> T) -> Self {
         let seen = counter.read();
@@ -52,12 +52,12 @@ impl<T> Kept<T> {
     }
 
     /// Returns the same copy in another form.
-    pub(crate) fn with<U>(self, value: U) -> Kept<U> {
-        Kept { value, seen: self.seen }
+    pub(crate) fn with<U>(self, value: U) -> AsOf<U> {
+        AsOf { value, seen: self.seen }
     }
 
     /// Takes over the count of a later copy that found the same value: this copy is as current as that one.
-    pub(crate) fn confirm<U>(&self, later: &Kept<U>) {
+    pub(crate) fn confirm<U>(&self, later: &AsOf<U>) {
         self.seen.set(later.seen.get());
     }
 }
@@ -117,12 +117,12 @@ mod tests {
             self.finished.store(version, Ordering::Release);
         }
 
-        fn keep(&self) -> Kept<u64> {
-            Kept::read(&self.counter, || self.stored.load(Ordering::Relaxed))
+        fn keep(&self) -> AsOf<u64> {
+            AsOf::read(&self.counter, || self.stored.load(Ordering::Relaxed))
         }
 
         /// Returns the answer of a reader that has a copy, and the version that it must not be older than.
-        fn answer(&self, kept: &mut Kept<u64>) -> (u64, u64) {
+        fn answer(&self, kept: &mut AsOf<u64>) -> (u64, u64) {
             let finished = self.finished.load(Ordering::Acquire);
             if !kept.is_current(&self.counter) {
                 *kept = self.keep();

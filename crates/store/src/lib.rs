@@ -10,7 +10,7 @@
 //!
 //! - **A purge is a number** ([`purge`](Store::purge)). Every purge raises the generation and notes its target; a stored response knows the
 //!   generation at which its fetch began. Older than a purge that covers it: purged, whenever it came in. Nothing is searched.
-//! - **A hit takes one read lock** ([`get`](Store::get)), or none where a worker keeps what it serves most ([`Front`]). Resources are
+//! - **A hit takes one read lock** ([`get`](Store::get)), or none where a worker keeps what it serves most ([`HotPages`]). Resources are
 //!   immutable and shared; writers copy them.
 //! - **A crowd is one flight** ([`join`](Store::join)). One leader fetches; the others read the same growing body while it arrives.
 //!
@@ -24,7 +24,7 @@
 //! | pieces of long bodies on their way from the disk | the responses that the caller lets in | 128 KiB each: one being sent, one read ahead |
 //! | open files | spooled bodies under way, and stored ones under delivery | one descriptor each, however many read it |
 //! | a body being completed | one per thread | [`StoreOptions::object_max`] per thread, while its chunks are joined |
-//! | a worker's front | [`Front::new`] | its bytes, and 160 KiB of its own |
+//! | a worker's hot pages | [`HotPages::new`] | its bytes, and 160 KiB of its own |
 //! | counters of changes | 512 of them | 32 KiB |
 //! | followers and readers | `flights_max` x `followers_max`; sooner by the requests the caller lets in | 64 each |
 //! | purge targets (URL, tag) | [`StoreOptions::purge_targets_max`] | 96 each: 6 MiB for 65,536 |
@@ -41,9 +41,9 @@ mod disk;
 mod fetches;
 mod flight;
 mod forms;
-mod front;
 mod growing;
 mod hash;
+mod hot_pages;
 mod index;
 mod options;
 mod purge;
@@ -58,9 +58,9 @@ pub use disk::{DiskOptions, DiskState, NumbersSpent, SiteNumber, SiteNumbers, Ti
 pub use fetches::{Fetching, INVALIDATIONS_MAX};
 pub use flight::{Failure, FlightGuard, FlightView, Follow, Joined, Lead, Outcome};
 pub use forms::{FORMS, Forms};
-pub use front::{Found, Front, Page};
 pub use growing::{Broken, Reader, Unread, WINDOW};
 pub use hash::KeyHash;
+pub use hot_pages::{Found, HotPages, Page};
 pub use options::StoreOptions;
 pub use purge::{Generation, Hardness, PREFIX_BYTES_MAX, PREFIXES_MAX, PurgeReceipt, Purged, Target};
 pub use resource::{Record, Resource, Scope, Stored};

@@ -43,7 +43,7 @@ pub struct Store<R: Record, E: Failure> {
     /// The memory tier. It is shared with jobs of the disk, which ask what is in memory.
     memory: Arc<Memory<R>>,
     writers: Box<[Mutex<()>]>,
-    /// The counters of changes, for the fronts of the workers. They are raised after every change, under the changed key's writer lock.
+    /// The counters of changes, for the hot pages of the workers. They are raised after every change, under the changed key's writer lock.
     pub(crate) changes: Changes,
     urls: UrlIndex,
     purges: PurgeTable,
@@ -235,7 +235,7 @@ impl<R: Record, E: Failure> Store<R, E> {
     /// Adds a form to a response that is stored under a key. Returns `false` if it is not stored any more, has that form, or would weigh
     /// too much with it: then nothing has changed.
     ///
-    /// The memory tier learns the new weight, and the fronts of the workers learn that there is a change. Only the body itself is on the
+    /// The memory tier learns the new weight, and the hot pages of the workers learn that there is a change. Only the body itself is on the
     /// disk: a form can be made again.
     pub fn add_form(&self, hash: KeyHash, key: &[u8], stored: &Arc<Stored<R>>, form: usize, bytes: Bytes) -> bool {
         let mut evicted = Evicted::default();

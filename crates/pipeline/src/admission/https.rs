@@ -1,22 +1,26 @@
-//! From http to https: who is sent there.
+//! Visitors who came over plain http and are sent to https.
 //!
 //! A redirect to an address that comes back as plain http would go round for ever, and whether a request was encrypted is often known to a
 //! proxy in front alone. So nobody is redirected on a guess: either somebody we trust said "http", or the connection itself ended here
 //! without encryption, beside one of ours that has it. Silence is not "http".
 
+use std::rc::Rc;
+
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header, request::Parts};
+use policy::Trace;
 use semantics::{
     Scheme,
     target::{host_without_port, normal_path},
 };
 
-use crate::{Body, Client};
+use crate::{
+    Body, Client, Shared, Site,
+    admission::{Arrival, Step, challenge},
+};
 
-/// Where certificate authorities look for proof (RFC 8555 §8.3): they ask over http, and some follow no redirects.
-const ACME: &str = "/.well-known/acme-challenge/";
-
-/// Private, as a cache between that knows one scheme only would answer https with it; short, as it may be switched off again.
+/// `Cache-Control` of these redirects. Private, as a cache between that knows one scheme only would answer https with it; short, as it may
+/// be switched off again.
 const REDIRECT_CACHE_CONTROL: HeaderValue = HeaderValue::from_static("private, max-age=3600");
 
 /// Whether visitors who came over plain http are sent to https.
@@ -25,13 +29,14 @@ pub enum Redirect {
     /// They are served as they came.
     #[default]
     Never,
-    /// They are.
+    /// They are sent to https.
     Always,
-    /// As soon as there is a certificate for the host that they ask for; see [`Shared::tell_certified`](crate::Shared::tell_certified).
+    /// They are sent there as soon as there is a certificate for the host that they ask for; see
+    /// [`Shared::tell_certified`](crate::Shared::tell_certified).
     OnceCertified,
 }
 
-/// What a site does about requests that came over plain http.
+/// A site's rules for requests that came over plain http.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Https {
     /// Whether they are sent to https.
@@ -41,7 +46,7 @@ pub struct Https {
 }
 
 impl Https {
-    /// Whether a request is to be redirected, its path and fields aside.
+    /// Whether a request is to be redirected, apart from its path and its fields.
     pub(crate) fn concerns(self, client: Option<&Client>, scheme: Scheme) -> bool {
         self.redirect != Redirect::Never
             && scheme == Scheme::Http
@@ -51,7 +56,7 @@ impl Https {
             }
     }
 
-    /// The redirect, if there is to be one. `is_certified`: whether we have a certificate for a host.
+    /// Redirects a request if it is to be redirected. `is_certified` tells whether there is a certificate for a host.
     pub(crate) fn redirect(
         self,
         client: &Client,
@@ -66,23 +71,50 @@ impl Https {
             return None;
         }
         let target = parts.uri.path_and_query()?;
-        // In the form in which the origin gets it: `/.well-known/acme-challenge/../` is elsewhere.
-        if normal_path(target.path()).ok()?.starts_with(ACME) {
+        // Proofs of the origin's own are served over http, as authorities want. In the form in which the origin gets the path:
+        // `/.well-known/acme-challenge/../` is elsewhere.
+        if normal_path(target.path()).ok()?.starts_with(challenge::PATH) {
             return None;
         }
         let host = host_without_port(authority);
         let port = self.own_port.filter(|port| *port != 443).map(|port| format!(":{port}")).unwrap_or_default();
         let location = HeaderValue::from_str(&format!("https://{host}{port}{target}")).ok()?;
-        // A 301 lets clients make a GET of a POST (RFC 9110 §15.4.2).
-        let is_read = parts.method == Method::GET || parts.method == Method::HEAD;
         let mut response = Response::new(Body::Full(Bytes::from_static(b"This site is served over https.\n")));
-        *response.status_mut() = if is_read { StatusCode::MOVED_PERMANENTLY } else { StatusCode::PERMANENT_REDIRECT };
+        *response.status_mut() = redirect_status(&parts.method);
         let headers = response.headers_mut();
         headers.insert(header::LOCATION, location);
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
         headers.insert(header::CACHE_CONTROL, REDIRECT_CACHE_CONTROL);
         Some(response)
     }
+
+    /// Tells who is redirected, in words.
+    fn in_words(self) -> String {
+        let once = if self.redirect == Redirect::OnceCertified { ", once there is a certificate for the host" } else { "" };
+        let who =
+            if self.own_port.is_some() { "who came here without TLS" } else { "of whom a trusted proxy says that they came over http" };
+        format!("visitors {who} are sent to https{once}")
+    }
+}
+
+/// Sends a request to https where its site wants that.
+pub(crate) fn redirect(shared: &Shared, site: &Rc<Site>, arrival: &Arrival, trace: &mut impl Trace) -> Option<Response<Body>> {
+    let https = site.https;
+    if https.redirect == Redirect::Never || arrival.client.scheme != Scheme::Http {
+        return None;
+    }
+    let redirect = https.redirect(&arrival.client, &arrival.parts, arrival.authority(), |host| shared.is_certified(host));
+    trace.decides(Step::Https.name(), redirect.is_some(), || {
+        let others = if redirect.is_some() { "" } else { "; what follows is for the others" };
+        https.in_words() + others
+    });
+    redirect
+}
+
+/// The status of a permanent redirect. A 301 lets clients make a GET of a POST (RFC 9110 §15.4.2).
+pub(crate) fn redirect_status(method: &Method) -> StatusCode {
+    let is_read = method == Method::GET || method == Method::HEAD;
+    if is_read { StatusCode::MOVED_PERMANENTLY } else { StatusCode::PERMANENT_REDIRECT }
 }
 
 /// Whether the request shows that its client used https after all, whatever a proxy says: browsers send `Sec-Fetch-*` over https alone (or

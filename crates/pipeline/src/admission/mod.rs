@@ -1,5 +1,112 @@
-//! The first steps of a request, before anybody asks what is stored.
+//! The first steps of a request, in the order in which it takes them. Each step answers the request or lets it go on to the next one.
+//!
+//! [`admit`] is the only list of these steps. [`Pipeline::respond`](crate::Pipeline::respond) does what it returns, and
+//! [`Pipeline::explain`](crate::Pipeline::explain) tells it. [`Pipeline::hit`](crate::Pipeline::hit) leaves every request to it that a step
+//! could answer ([`concerns`]).
 
+mod challenge;
+mod health;
 pub(crate) mod https;
 pub(crate) mod password;
 mod twin_host;
+
+use std::rc::Rc;
+
+use http::{Response, request::Parts};
+use policy::Trace;
+use semantics::RequestHead;
+
+use crate::{Body, Client, Interim, Router, Shared, Site, admission::password::Locked, question::authority};
+
+/// A request that has arrived and that nobody has judged yet. Its `Host` has its one spelling.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    pub(crate) client: Client,
+    pub(crate) parts: Parts,
+    /// Takes the interim responses of the origin.
+    pub(crate) interim: Option<Interim>,
+}
+
+impl Arrival {
+    pub(crate) fn authority(&self) -> &str {
+        authority(&self.parts.headers)
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        self.parts.uri.path()
+    }
+}
+
+/// A step that can answer a request before its site judges it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// A certificate authority looks for a proof.
+    Challenge,
+    /// Somebody asks whether this server is there.
+    Health,
+    /// The host only leads to another one.
+    TwinHost,
+    /// The site wants its visitors to use https.
+    Https,
+    /// The site asks for a password.
+    Password,
+}
+
+impl Step {
+    /// The step's name, as explanations show it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Challenge => "challenge",
+            Self::Health => "health",
+            Self::TwinHost => "twin host",
+            Self::Https => "https",
+            Self::Password => "password",
+        }
+    }
+}
+
+/// The result of the first steps.
+pub(crate) enum Admission {
+    /// A step answers the request.
+    Answered {
+        step: Step,
+        /// The site that answers, if the request got as far as one.
+        site: Option<Rc<Site>>,
+        response: Box<Response<Body>>,
+    },
+    /// No site has the host of the request.
+    NoSite,
+    /// The request goes on to this site. A lock has to be opened first if there is one.
+    Admitted { site: Rc<Site>, lock: Option<Locked> },
+}
+
+/// Takes a request through the first steps. Nothing is done yet: a password is verified by whoever opens the lock that this returns.
+pub(crate) fn admit(shared: &Shared, router: &Router, arrival: &Arrival, trace: &mut impl Trace) -> Admission {
+    let answered =
+        |step, site: Option<&Rc<Site>>, response| Admission::Answered { step, site: site.cloned(), response: Box::new(response) };
+
+    if let Some(response) = challenge::answer(shared, arrival, trace) {
+        return answered(Step::Challenge, None, response);
+    }
+    if let Some(response) = health::answer(router, arrival, trace) {
+        return answered(Step::Health, None, response);
+    }
+    if let Some(response) = twin_host::redirect(shared, router, arrival, trace) {
+        return answered(Step::TwinHost, None, response);
+    }
+    let Some(site) = router.site(arrival.authority()) else { return Admission::NoSite };
+    if let Some(response) = https::redirect(shared, site, arrival, trace) {
+        return answered(Step::Https, Some(site), response);
+    }
+    match password::lock(site, arrival, trace) {
+        Ok(lock) => Admission::Admitted { site: Rc::clone(site), lock },
+        Err(response) => answered(Step::Password, Some(site), *response),
+    }
+}
+
+/// Whether a step could answer a request for a stored page of this site, or change it: then [`admit`] has to be asked.
+///
+/// Two steps need no look. A twin host has no site, and the answer to a challenge is never stored.
+pub(crate) fn concerns(router: &Router, site: &Site, client: Option<&Client>, head: &RequestHead<'_>) -> bool {
+    router.is_health(head.path) || site.https.concerns(client, head.scheme) || site.auth.as_ref().is_some_and(|auth| !auth.is_open(head))
+}

@@ -1,4 +1,4 @@
-//! Before a request is judged: it may be sent to https first, and be asked for a password where its path wants one.
+//! Passwords that a site asks for where a path wants one.
 //!
 //! A password of ours is for us: it does not go on to the origin, and what it opens is still the same page for everybody who has one, so it
 //! is stored like any other. Outside it is private: no cache but ours knows who may see it.
@@ -7,6 +7,7 @@
 //! right once is remembered.
 
 use std::{
+    fmt,
     net::IpAddr,
     rc::Rc,
     sync::{
@@ -17,26 +18,25 @@ use std::{
 };
 
 use access::{Credentials, Lock, Protected};
-use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header, request::Parts};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use policy::{Trace, Verdict};
-use semantics::{RequestFields, RequestHead, Scheme, cache_control::ResponseDirectives, target::normal_path};
+use semantics::{RequestFields, RequestHead, cache_control::ResponseDirectives, target::normal_path};
 use tokio::{sync::Semaphore, time::timeout};
 
 use crate::{
-    Body, Client, Pipeline, Redirect, Site, failure,
-    pipeline::{Config, authority},
-    question,
+    Body, Client, Shared, Site,
+    admission::{Arrival, Step},
+    failure, question,
 };
 
 /// Hashes computed at the same time, all workers together: a core more than one is for those who are in already.
 const VERIFYING_MAX: usize = 2;
-/// Requests that wait for that.
+/// Requests that wait to be verified.
 const WAITING_MAX: usize = 64;
-/// And for how long.
+/// The longest time that a request waits to be verified.
 const WAIT_MAX: Duration = Duration::from_secs(10);
 
-/// Where a site asks for a password, and whose is right.
+/// The paths for which a site asks for a password, and the passwords that are right.
 #[derive(Debug, Clone)]
 pub struct Auth {
     /// The users.
@@ -57,7 +57,7 @@ impl Auth {
     }
 }
 
-/// The bounds of computing hashes. Shared by all workers.
+/// The bounds of computing hashes, which all workers share.
 #[derive(Debug)]
 pub(crate) struct Verifying {
     threads: Arc<Semaphore>,
@@ -70,105 +70,139 @@ impl Default for Verifying {
     }
 }
 
-/// How a request comes in.
+/// The way in which a request was let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Entry {
-    /// As anybody's.
+    /// It needed no password.
     Open,
-    /// With a password: what it gets is for its client alone, outside.
+    /// It had the right password: outside, the answer is for its client alone.
     Private,
-    /// Not at all: this is the answer.
-    Answered(Box<Response<Body>>),
 }
 
-/// What came of a password.
+/// A request whose credentials have to be verified before it goes on.
+pub(crate) struct Locked {
+    site: Rc<Site>,
+    /// The credentials it carries, if they can be read.
+    said: Option<Credentials>,
+    /// Whether it needs a password. A request that needs none may still carry ours.
+    is_protected: bool,
+}
+
+/// The result of verifying a password.
 enum Verified {
     Right,
     Wrong,
-    /// Too many wrong ones came from there: wait so long.
+    /// Too many wrong ones came from that address: it has to wait so long.
     TooMany(Duration),
-    /// Too many wait already.
+    /// Too many requests wait to be verified already.
     Busy,
 }
 
-impl Pipeline {
-    /// Takes our own credentials out of a request, and says how it comes in.
-    pub(crate) async fn enter(&self, config: &Config, client: &Client, parts: &mut Parts) -> Entry {
-        let authority = authority(&parts.headers);
-        let Some(site) = config.router.site(authority).map(Rc::clone) else { return Entry::Open };
-        if let Some(redirect) = site.https.redirect(client, parts, authority, |host| self.shared.is_certified(host)) {
-            return Entry::Answered(Box::new(redirect));
-        }
-        let Some(auth) = &site.auth else { return Entry::Open };
-        // What cannot be understood is refused later on, without a look at what is behind.
-        let path = if parts.uri.path() == "*" { "*".into() } else { normal_path(parts.uri.path()).unwrap_or_default() };
-        if auth.paths.is_in_doubt(&path) {
-            return refusal(&site, auth, client, StatusCode::BAD_REQUEST, None);
-        }
-        let is_protected = auth.paths.covers(&path) && !is_purge(&site, parts, authority, client);
-        let credentials = credentials(&parts.headers);
-        if !is_protected {
-            // A browser sends a password along for whatever lies beside the page that asked for it (RFC 7617 §2.2).
-            let ours = credentials.filter(|said| !auth.forward && auth.lock.has_user(said.user()));
-            if let Some(said) = ours
-                && matches!(self.verify(&auth.lock, said, client.address).await, Verified::Right)
-            {
-                parts.headers.remove(header::AUTHORIZATION);
-            }
-            return Entry::Open;
-        }
-        let Some(said) = credentials else { return refusal(&site, auth, client, StatusCode::UNAUTHORIZED, None) };
-        if !auth.forward {
-            parts.headers.remove(header::AUTHORIZATION);
-        }
-        match self.verify(&auth.lock, said, client.address).await {
-            Verified::Right => Entry::Private,
-            Verified::Wrong => refusal(&site, auth, client, StatusCode::UNAUTHORIZED, None),
-            Verified::TooMany(wait) => refusal(&site, auth, client, StatusCode::TOO_MANY_REQUESTS, Some(wait)),
-            Verified::Busy => refusal(&site, auth, client, StatusCode::SERVICE_UNAVAILABLE, None),
-        }
+/// Finds out whether a request needs a password. Returns the lock that it has to open, or a refusal.
+pub(crate) fn lock(site: &Rc<Site>, arrival: &Arrival, trace: &mut impl Trace) -> Result<Option<Locked>, Box<Response<Body>>> {
+    let Some(auth) = &site.auth else { return Ok(None) };
+    // A path that cannot be understood is refused later on, without a look at what is behind.
+    let path = if arrival.path() == "*" { "*".into() } else { normal_path(arrival.path()).unwrap_or_default() };
+    if auth.paths.is_in_doubt(&path) {
+        trace.decides(Step::Password.name(), true, || "nobody can say what the broken escape in this path means behind".to_owned());
+        return Err(refusal(site, auth, &arrival.client, StatusCode::BAD_REQUEST, None));
     }
+    let is_protected = auth.paths.covers(&path) && !is_purge(site, arrival);
+    trace.notes(Step::Password.name(), || {
+        if is_protected { "asked for; what follows is for those who have it" } else { "not asked for this path" }.to_owned()
+    });
+    let said = credentials(&arrival.parts.headers);
+    // A browser sends a password along for whatever lies beside the page that asked for it (RFC 7617 §2.2).
+    let is_ours = || said.as_ref().is_some_and(|said| !auth.forward && auth.lock.has_user(said.user()));
+    let is_locked = is_protected || is_ours();
+    Ok(is_locked.then(|| Locked { site: Rc::clone(site), said, is_protected }))
+}
 
-    async fn verify(&self, lock: &Arc<Lock>, said: Credentials, client: Option<IpAddr>) -> Verified {
-        let now = self.shared.clock.now();
-        if lock.is_due(now) {
-            let lock = Arc::clone(lock);
-            let _ = tokio::task::spawn_blocking(move || lock.look()).await;
-        }
-        if lock.knows(&said) {
-            return Verified::Right;
-        }
-        if let Err(wait) = lock.may_try(client, now) {
-            return Verified::TooMany(wait);
-        }
-        let verifying = &self.shared.verifying;
-        if verifying.waiting.fetch_add(1, Relaxed) >= WAITING_MAX {
-            verifying.waiting.fetch_sub(1, Relaxed);
-            return Verified::Busy;
-        }
-        let _waiting = Waiting(&verifying.waiting);
-        let Ok(Ok(turn)) = timeout(WAIT_MAX, Arc::clone(&verifying.threads).acquire_owned()).await else { return Verified::Busy };
-        // Meanwhile others may have come with the same, or with wrong ones from the same address.
-        if lock.knows(&said) {
-            return Verified::Right;
-        }
-        if let Err(wait) = lock.may_try(client, now) {
-            return Verified::TooMany(wait);
-        }
-        let lock = Arc::clone(lock);
-        // It counts also if its client does not wait for the answer, and keeps its place until it is done.
-        let verified = tokio::task::spawn_blocking(move || {
-            let right = lock.verify(&said);
-            if !right {
-                lock.was_wrong(client, now);
-            }
-            drop(turn);
-            right
-        });
-        if verified.await.unwrap_or(false) { Verified::Right } else { Verified::Wrong }
+/// Lets a request in: verifies its credentials if there is a lock, and takes ours out of it, as they are not for the origin. Returns the
+/// refusal if it must not go on.
+pub(crate) async fn open(lock: Option<Locked>, shared: &Shared, arrival: &mut Arrival) -> Result<Entry, Box<Response<Body>>> {
+    match lock {
+        Some(lock) => lock.open(shared, &arrival.client, &mut arrival.parts.headers).await,
+        None => Ok(Entry::Open),
     }
 }
 
-/// A place among those who wait.
+impl Locked {
+    async fn open(self, shared: &Shared, client: &Client, headers: &mut HeaderMap) -> Result<Entry, Box<Response<Body>>> {
+        let site = &self.site;
+        let Some(auth) = &site.auth else { return Ok(Entry::Open) };
+        let Some(said) = self.said else { return Err(refusal(site, auth, client, StatusCode::UNAUTHORIZED, None)) };
+        if !self.is_protected {
+            if matches!(verify(shared, &auth.lock, said, client.address).await, Verified::Right) {
+                headers.remove(header::AUTHORIZATION);
+            }
+            return Ok(Entry::Open);
+        }
+        if !auth.forward {
+            headers.remove(header::AUTHORIZATION);
+        }
+        match verify(shared, &auth.lock, said, client.address).await {
+            Verified::Right => Ok(Entry::Private),
+            Verified::Wrong => Err(refusal(site, auth, client, StatusCode::UNAUTHORIZED, None)),
+            Verified::TooMany(wait) => Err(refusal(site, auth, client, StatusCode::TOO_MANY_REQUESTS, Some(wait))),
+            Verified::Busy => Err(refusal(site, auth, client, StatusCode::SERVICE_UNAVAILABLE, None)),
+        }
+    }
+
+    /// Goes on as if the right password had come with a request that needs one: for explanations.
+    pub(crate) fn presume_right(&self, headers: &mut HeaderMap) {
+        if self.is_protected && self.site.auth.as_ref().is_some_and(|auth| !auth.forward) {
+            headers.remove(header::AUTHORIZATION);
+        }
+    }
+}
+
+impl fmt::Debug for Locked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Locked").field("is_protected", &self.is_protected).finish_non_exhaustive()
+    }
+}
+
+async fn verify(shared: &Shared, lock: &Arc<Lock>, said: Credentials, client: Option<IpAddr>) -> Verified {
+    let now = shared.clock.now();
+    if lock.is_due(now) {
+        let lock = Arc::clone(lock);
+        let _ = tokio::task::spawn_blocking(move || lock.look()).await;
+    }
+    if lock.knows(&said) {
+        return Verified::Right;
+    }
+    if let Err(wait) = lock.may_try(client, now) {
+        return Verified::TooMany(wait);
+    }
+    let verifying = &shared.verifying;
+    if verifying.waiting.fetch_add(1, Relaxed) >= WAITING_MAX {
+        verifying.waiting.fetch_sub(1, Relaxed);
+        return Verified::Busy;
+    }
+    let _waiting = Waiting(&verifying.waiting);
+    let Ok(Ok(turn)) = timeout(WAIT_MAX, Arc::clone(&verifying.threads).acquire_owned()).await else { return Verified::Busy };
+    // Meanwhile others may have come with the same, or with wrong ones from the same address.
+    if lock.knows(&said) {
+        return Verified::Right;
+    }
+    if let Err(wait) = lock.may_try(client, now) {
+        return Verified::TooMany(wait);
+    }
+    let lock = Arc::clone(lock);
+    // It counts also if its client does not wait for the answer, and keeps its place until it is done.
+    let verified = tokio::task::spawn_blocking(move || {
+        let right = lock.verify(&said);
+        if !right {
+            lock.was_wrong(client, now);
+        }
+        drop(turn);
+        right
+    });
+    if verified.await.unwrap_or(false) { Verified::Right } else { Verified::Wrong }
+}
+
+/// A place among the requests that wait to be verified.
 struct Waiting<'a>(&'a AtomicUsize);
 
 impl Drop for Waiting<'_> {
@@ -177,53 +211,21 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Of several lines nobody could say which one counts.
+/// Reads the credentials of a request. Of several lines nobody could say which one counts, so then there are none.
 fn credentials(headers: &HeaderMap) -> Option<Credentials> {
     let mut lines = headers.get_all(header::AUTHORIZATION).iter();
     let only = lines.next().filter(|_| lines.next().is_none())?;
     Credentials::basic(only.as_bytes())
 }
 
-/// To whoever asks whether this server is there.
-pub(crate) fn healthy() -> Response<Body> {
-    let mut response = Response::new(Body::Full(Bytes::from_static(b"ok\n")));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
+/// Whether this is a purge request. It shows nothing, and who may send one is judged by its own rules.
+fn is_purge(site: &Site, arrival: &Arrival) -> bool {
+    let fields = RequestFields::from_map(&arrival.parts.headers);
+    let head = question::head(&arrival.parts, &fields, arrival.authority(), arrival.client.scheme);
+    site.policy.verdict(site.id, &head, &mut Vec::new()) == Verdict::Purge
 }
 
-/// Tells `trace` what a request would meet before it is judged, and goes on as if the right password had come with it.
-pub(crate) fn explained(site: &Site, scheme: Scheme, parts: &mut Parts, trace: &mut impl Trace) {
-    if site.https.redirect != Redirect::Never && scheme == Scheme::Http {
-        let once = if site.https.redirect == Redirect::OnceCertified { ", once there is a certificate for the host" } else { "" };
-        let who = if site.https.own_port.is_some() {
-            "who came here without TLS"
-        } else {
-            "of whom a trusted proxy says that they came over http"
-        };
-        trace.notes("https", || format!("visitors {who} are sent to https{once}; what follows is for the others"));
-    }
-    let Some(auth) = &site.auth else { return };
-    if normal_path(parts.uri.path()).is_ok_and(|path| auth.paths.is_in_doubt(&path)) {
-        trace.notes("password", || "refused: nobody can say what the broken escape in this path means behind".to_owned());
-        return;
-    }
-    let is_protected = normal_path(parts.uri.path()).is_ok_and(|path| auth.paths.covers(&path));
-    let said = if is_protected { "asked for; what follows is for those who have it" } else { "not asked for this path" };
-    trace.notes("password", || said.to_owned());
-    if is_protected && !auth.forward {
-        parts.headers.remove(header::AUTHORIZATION);
-    }
-}
-
-/// A purge request shows nothing, and who may send one is judged by its own rules.
-fn is_purge(site: &Site, parts: &Parts, authority: &str, client: &Client) -> bool {
-    let fields = RequestFields::from_map(&parts.headers);
-    site.policy.verdict(site.id, &question::head(parts, &fields, authority, client.scheme), &mut Vec::new()) == Verdict::Purge
-}
-
-fn refusal(site: &Site, auth: &Auth, client: &Client, status: StatusCode, wait: Option<Duration>) -> Entry {
+fn refusal(site: &Site, auth: &Auth, client: &Client, status: StatusCode, wait: Option<Duration>) -> Box<Response<Body>> {
     let reason = match status {
         StatusCode::UNAUTHORIZED => "password",
         StatusCode::TOO_MANY_REQUESTS => "too-many-passwords",
@@ -239,7 +241,7 @@ fn refusal(site: &Site, auth: &Auth, client: &Client, status: StatusCode, wait: 
         headers.insert(header::RETRY_AFTER, HeaderValue::from(wait.as_secs().saturating_add(1)));
     }
     site.fields.apply(status, headers, client.scheme);
-    Entry::Answered(Box::new(response))
+    Box::new(response)
 }
 
 /// Marks a response as meant for its client alone: other caches do not know who may see it.

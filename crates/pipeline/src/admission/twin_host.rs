@@ -1,37 +1,41 @@
 //! Hosts that only lead to another one, such as `www.example.org` to `example.org`.
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Response, StatusCode, header, request::Parts};
+use http::{HeaderValue, Response, header};
+use policy::Trace;
 use semantics::target::host_without_port;
 
-use crate::{Body, Client, Pipeline, pipeline::Config};
+use crate::{
+    Body, Router, Shared,
+    admission::{Arrival, Step, https},
+};
 
-/// Private, as a cache between that knows one scheme only would send everybody to it; short, as the name may get a site of its own.
+/// `Cache-Control` of these redirects. Private, as a cache between that knows one scheme only would send everybody to it; short, as the
+/// name may get a site of its own.
 const CACHE_CONTROL: HeaderValue = HeaderValue::from_static("private, max-age=3600");
 
-impl Pipeline {
-    /// The redirect of a request whose host only leads to another one; path and query are kept.
-    ///
-    /// Where the site there sends visitors to https, it does so at once: nobody is redirected twice.
-    pub(crate) fn redirect_moved(&self, config: &Config, client: &Client, parts: &Parts, authority: &str) -> Option<Response<Body>> {
-        let host = config.router.moved_to(authority)?;
-        let port = authority.get(host_without_port(authority).len()..).unwrap_or_default();
-        let there = format!("{host}{port}");
-        if let Some(site) = config.router.site(&there)
-            && let Some(redirect) = site.https.redirect(client, parts, &there, |host| self.shared.is_certified(host))
-        {
-            return Some(redirect);
-        }
-        let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
-        let location = format!("{}://{there}{}", client.scheme.as_str(), if target == "*" { "/" } else { target });
-        let mut response = Response::new(Body::Full(Bytes::from_static(b"This site has another name.\n")));
-        // A 301 lets clients make a GET of a POST (RFC 9110 §15.4.2).
-        let is_read = [Method::GET, Method::HEAD].contains(&parts.method);
-        *response.status_mut() = if is_read { StatusCode::MOVED_PERMANENTLY } else { StatusCode::PERMANENT_REDIRECT };
-        let fields = response.headers_mut();
-        fields.insert(header::LOCATION, HeaderValue::from_str(&location).ok()?);
-        fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-        fields.insert(header::CACHE_CONTROL, CACHE_CONTROL);
-        Some(response)
+/// Redirects a request whose host only leads to another one. Path and query are kept.
+///
+/// Where the site there sends visitors to https, this redirect does so at once: nobody is redirected twice.
+pub(crate) fn redirect(shared: &Shared, router: &Router, arrival: &Arrival, trace: &mut impl Trace) -> Option<Response<Body>> {
+    let authority = arrival.authority();
+    let host = router.moved_to(authority)?;
+    let port = authority.get(host_without_port(authority).len()..).unwrap_or_default();
+    let there = format!("{host}{port}");
+    trace.decides(Step::TwinHost.name(), true, || format!("this host only leads to {there}"));
+    if let Some(site) = router.site(&there)
+        && let Some(redirect) = site.https.redirect(&arrival.client, &arrival.parts, &there, |host| shared.is_certified(host))
+    {
+        return Some(redirect);
     }
+    let parts = &arrival.parts;
+    let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
+    let location = format!("{}://{there}{}", arrival.client.scheme.as_str(), if target == "*" { "/" } else { target });
+    let mut response = Response::new(Body::Full(Bytes::from_static(b"This site has another name.\n")));
+    *response.status_mut() = https::redirect_status(&parts.method);
+    let fields = response.headers_mut();
+    fields.insert(header::LOCATION, HeaderValue::from_str(&location).ok()?);
+    fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    fields.insert(header::CACHE_CONTROL, CACHE_CONTROL);
+    Some(response)
 }

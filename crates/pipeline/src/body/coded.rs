@@ -15,10 +15,10 @@ use tokio::time::{Sleep, sleep};
 
 use crate::{Body, body::BodyError};
 
-/// How long content may wait for more, so that both are coded together: longer than the parts of one answer are apart, and too short to
-/// be noticed where an origin shows what it has so far.
+/// The time for which content may wait for more, so that both are coded together: longer than the parts of one answer are apart, and too
+/// short to be noticed where an origin shows what it has so far.
 const FLUSH_AFTER: Duration = Duration::from_millis(10);
-/// What is coded at once, and what may go in before something comes out or another connection has its turn.
+/// Bytes that are coded at once, and bytes that may go in before something comes out or another connection has its turn.
 const PIECE: usize = 16 << 10;
 const TURN: usize = 128 << 10;
 
@@ -26,17 +26,17 @@ const TURN: usize = 128 << 10;
 #[derive(Debug)]
 pub struct CodedBody {
     inner: Body,
-    /// What came and is not coded yet.
+    /// The content that came and is not coded yet.
     waiting: Bytes,
     /// `None`: it has come to its end.
     stream: Option<Stream>,
-    /// What has been pushed since something came out is to be flushed then.
+    /// The moment when the content is flushed that has been pushed since something came out.
     flush: Option<Pin<Box<Sleep>>>,
     unflushed: bool,
 }
 
 impl CodedBody {
-    /// `inner` in `coding`; itself again, if there is no coder to be had.
+    /// Codes `inner` in `coding`. Returns `inner` itself if there is no coder to be had.
     pub(crate) fn new(coding: Coding, inner: Body) -> Result<Self, (io::Error, Body)> {
         match Stream::new(coding) {
             Ok(stream) => Ok(Self { inner, waiting: Bytes::new(), stream: Some(stream), flush: None, unflushed: false }),

@@ -19,7 +19,7 @@ use crate::BodyError;
 #[derive(Debug)]
 pub struct DiskStream {
     open: OpenBody,
-    /// What is left to send.
+    /// The parts that are left to send.
     parts: VecDeque<Part>,
     left: u64,
     /// The front of the first part.

@@ -1,4 +1,4 @@
-//! A response whose content lies in a file: it is not stored, so conditions, ranges and the choice among its forms are answered here.
+//! Responses whose content lies in a file: they are not stored, so conditions, ranges and the choice among its forms are answered here.
 
 use http::{HeaderMap, HeaderValue, Method, Response, header, response::Parts};
 use origins::{FileBody, FileForms};
@@ -12,16 +12,16 @@ use semantics::{
 
 use crate::{
     Body,
-    deliver::{Source, cut},
+    deliver::{Source, Validators, cut},
     failure,
 };
 
-/// Whether a response is one of these.
+/// Whether the content of a response lies in a file.
 pub(crate) const fn lies_in_a_file(body: &origins::Body) -> bool {
     matches!(body, origins::Body::File(_))
 }
 
-/// What a request gets of such a response; any other passes as it is.
+/// Makes the response to a request from one whose content lies in a file. Any other passes as it is.
 pub(crate) fn respond(method: &Method, fields: &RequestFields<'_>, response: Response<origins::Body>) -> Response<Body> {
     let (mut parts, body) = response.into_parts();
     let file = match body {
@@ -67,10 +67,10 @@ fn whole_or_part(method: &Method, fields: &RequestFields<'_>, parts: Parts, file
     }
     let last_modified = last_modified(response.headers());
     let etag = response.headers().get(header::ETAG).cloned();
-    cut(response, (etag.as_ref().map(HeaderValue::as_bytes), last_modified), &Source::File(file), fields)
+    cut(response, Validators { etag: etag.as_ref().map(HeaderValue::as_bytes), last_modified }, &Source::File(file), fields)
 }
 
-/// Each form has a tag of its own (RFC 9110 §8.8.3.3).
+/// Gives the form in this coding its own entity tag (RFC 9110 §8.8.3.3).
 fn tag(headers: &mut HeaderMap, coding: Option<Coding>) {
     let tag = headers.get(header::ETAG).map(|etag| tag_of(etag.as_bytes(), coding));
     if let Some(tag) = tag.and_then(|tag| HeaderValue::from_bytes(&tag).ok()) {

@@ -3,7 +3,6 @@
 pub(crate) mod coded;
 pub(crate) mod disk;
 pub(crate) mod file;
-mod keep;
 pub(crate) mod storing;
 
 use std::{
@@ -18,23 +17,23 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 use origins::FileRegion;
 use store::Reader;
 
-use crate::{Failure, body::coded::CodedBody, body::disk::DiskStream, body::storing::StoreBody};
+use crate::{Failure, body::coded::CodedBody, body::disk::DiskStream, body::storing::StoringBody};
 
-/// Why content broke off.
+/// The reason why content broke off.
 pub type BodyError = Box<dyn Error + Send + Sync>;
 
-/// Where the content comes from.
+/// The source of the content.
 #[derive(Debug)]
 pub enum Body {
     /// Bytes at hand, whole.
     Full(Bytes),
     /// Bytes at hand, in pieces: ranges.
     Pieces(VecDeque<Bytes>),
-    /// The origin, straight.
+    /// Content that comes straight from the origin.
     Origin(origins::Body),
-    /// The origin, and a copy goes into the store.
-    Kept(Box<StoreBody>),
-    /// What a crowd reads together.
+    /// Content that comes from the origin; a copy goes into the store.
+    Storing(Box<StoringBody>),
+    /// Content that a crowd reads together while it grows.
     Growing(Reader<Failure>),
     /// A file of the disk tier.
     Disk(Box<DiskStream>),
@@ -68,7 +67,7 @@ impl HttpBody for Body {
             Self::Full(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
             Self::Pieces(pieces) => Poll::Ready(pieces.pop_front().map(|piece| Ok(Frame::data(piece)))),
             Self::Origin(body) => Pin::new(body).poll_frame(cx).map_err(Into::into),
-            Self::Kept(body) => body.poll_frame(cx).map_err(Into::into),
+            Self::Storing(body) => body.poll_frame(cx).map_err(Into::into),
             Self::Growing(reader) => {
                 reader.poll_chunk(cx).map(|chunk| chunk.map(|chunk| chunk.map(Frame::data).map_err(|broken| broken_off(&broken))))
             }
@@ -83,7 +82,7 @@ impl HttpBody for Body {
             Self::Pieces(pieces) => pieces.is_empty(),
             Self::Origin(body) => body.is_end_stream(),
             // Their last piece is not the end: the store has to see that too.
-            Self::Kept(_) | Self::Growing(_) => false,
+            Self::Storing(_) | Self::Growing(_) => false,
             Self::Disk(stream) => stream.left() == 0,
             Self::Coded(body) => body.is_over(),
         }
@@ -94,7 +93,7 @@ impl HttpBody for Body {
             Self::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Self::Pieces(pieces) => SizeHint::with_exact(pieces.iter().map(|piece| piece.len() as u64).sum()),
             Self::Origin(body) => body.size_hint(),
-            Self::Kept(body) => body.size_hint(),
+            Self::Storing(body) => body.size_hint(),
             Self::Growing(reader) => reader.length_hint().map_or_else(SizeHint::default, SizeHint::with_exact),
             Self::Disk(stream) => SizeHint::with_exact(stream.left()),
             // Nobody knows before the end.

@@ -1,8 +1,11 @@
 //! Content that streams to one client while a copy is made for the store.
+//!
+//! Unlike a body that a crowd reads while it grows ([`fetch`](crate::fetch)), it is nobody else's before it is whole.
 
 use std::{
     fmt,
     pin::Pin,
+    rc::Rc,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -11,10 +14,47 @@ use std::{
 };
 
 use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use origins::OriginError;
+use policy::Kept;
+use store::{Fetching, Generation};
 
-/// How much all copies under way may hold together, like the bodies that a crowd reads while they grow.
+use crate::{
+    Body, Shared, Stored,
+    keep::{self, ContentSize, ResponseHead},
+    question::Question,
+};
+
+/// The way in which a response is stored when its content is whole.
+pub(crate) struct StoredAs {
+    /// The question that it answers.
+    pub(crate) question: Rc<Question>,
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) kept: Kept,
+    /// The generation at which the response was asked for: what was purged since then is not stored as if it were new.
+    pub(crate) begun: Generation,
+}
+
+impl StoredAs {
+    /// Makes the body that goes to the client and is stored at its end. `fetching` ends with it.
+    pub(crate) fn body(self, shared: &Arc<Shared>, body: origins::Body, fetching: Fetching) -> Body {
+        let object_max = self.question.site.object_max;
+        let (shared, copying) = (Arc::clone(shared), Arc::clone(&shared.copying));
+        let store = move |whole: Bytes| {
+            let Self { question, status, headers, kept, begun } = self;
+            let (head, content) =
+                (ResponseHead { status, headers: &headers }, ContentSize { length: Some(whole.len() as u64), has_forms: false });
+            let (record, scope) = keep::record(&shared, &question, head, content, kept);
+            keep::insert(&shared, &question, Stored::new(record, whole, begun, scope));
+            drop(fetching);
+        };
+        Body::Storing(Box::new(StoringBody::new(body, object_max, copying, store)))
+    }
+}
+
+/// The bytes that all copies under way may hold together, as there is a bound for the bodies that a crowd reads while they grow.
 #[derive(Debug)]
 pub(crate) struct CopyBudget {
     used: AtomicU64,
@@ -39,8 +79,8 @@ impl CopyBudget {
     }
 }
 
-/// Streams `inner`; when it has come to its end, hands the whole to `keep`. Breaking off keeps nothing.
-pub struct StoreBody {
+/// Streams `inner`; when it has come to its end, hands the whole to `store`. Nothing is stored if it breaks off.
+pub struct StoringBody {
     inner: origins::Body,
     /// `None` once it is longer than may be stored.
     copy: Option<Vec<u8>>,
@@ -48,23 +88,23 @@ pub struct StoreBody {
     /// The length of the content, if it was announced.
     length: Option<u64>,
     budget: Arc<CopyBudget>,
-    /// What of the budget is ours.
+    /// The bytes of the budget that this copy has taken.
     taken: u64,
-    keep: Option<Box<dyn FnOnce(Bytes)>>,
+    store: Option<Box<dyn FnOnce(Bytes)>>,
 }
 
-impl Drop for StoreBody {
+impl Drop for StoringBody {
     fn drop(&mut self) {
         self.budget.give_back(self.taken);
     }
 }
 
-impl StoreBody {
-    pub(crate) fn new(inner: origins::Body, bytes_max: u64, budget: Arc<CopyBudget>, keep: impl FnOnce(Bytes) + 'static) -> Self {
+impl StoringBody {
+    pub(crate) fn new(inner: origins::Body, bytes_max: u64, budget: Arc<CopyBudget>, store: impl FnOnce(Bytes) + 'static) -> Self {
         let hopeless = inner.size_hint().lower() > bytes_max;
         let length = inner.size_hint().exact();
         let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
-        Self { inner, copy: (!hopeless).then(Vec::new), bytes_max, length, budget, taken: 0, keep: Some(Box::new(keep)) }
+        Self { inner, copy: (!hopeless).then(Vec::new), bytes_max, length, budget, taken: 0, store: Some(Box::new(store)) }
     }
 
     pub(crate) fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, OriginError>>> {
@@ -92,8 +132,8 @@ impl StoreBody {
     }
 
     fn complete(&mut self) {
-        if let (Some(copy), Some(keep)) = (self.copy.take(), self.keep.take()) {
-            keep(copy.into_boxed_slice().into());
+        if let (Some(copy), Some(store)) = (self.copy.take(), self.store.take()) {
+            store(copy.into_boxed_slice().into());
         }
     }
 
@@ -102,8 +142,8 @@ impl StoreBody {
     }
 }
 
-impl fmt::Debug for StoreBody {
+impl fmt::Debug for StoringBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StoreBody").field("inner", &self.inner).finish_non_exhaustive()
+        f.debug_struct("StoringBody").field("inner", &self.inner).finish_non_exhaustive()
     }
 }

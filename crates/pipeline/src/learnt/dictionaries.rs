@@ -16,9 +16,9 @@ use parking_lot::Mutex;
 use semantics::{Timestamp, cache_status::CacheStatus, conditional::Precondition, dictionary};
 use store::KeyHash;
 
-use crate::{Body, Pipeline, Shared, Stored, coded::weaken, deliver, question::Question};
+use crate::{Body, Shared, Stored, coded::weaken, deliver, question::Question};
 
-/// Bytes of last versions, which nearly always are the stored ones; and of those who differ from them.
+/// Bytes of last versions, which nearly always are the stored ones.
 const VERSIONS_BYTES_MAX: usize = 32 << 20;
 /// Bytes of differences, and how many.
 const UPDATES_BYTES_MAX: usize = 8 << 20;
@@ -30,10 +30,11 @@ const DCZ: HeaderValue = HeaderValue::from_static("dcz");
 
 /// Last versions of pages, and what has changed since.
 #[derive(Default)]
-pub(crate) struct Dictionaries(Mutex<Kept>);
+pub(crate) struct Dictionaries(Mutex<Versions>);
 
+/// Last versions and differences, oldest first.
 #[derive(Default)]
-struct Kept {
+struct Versions {
     versions: HashMap<KeyHash, Bytes>,
     oldest: VecDeque<KeyHash>,
     version_bytes: usize,
@@ -48,7 +49,7 @@ struct Update {
 }
 
 impl Dictionaries {
-    /// Notes the version of a page that is stored now. The one before, if it was another.
+    /// Notes the version of a page that is stored now. Returns the one before, if it was another.
     fn replace(&self, hash: KeyHash, version: Bytes) -> Option<Bytes> {
         let mut kept = self.0.lock();
         let kept = &mut *kept;
@@ -84,7 +85,7 @@ impl Dictionaries {
 }
 
 impl Shared {
-    /// A page was stored: it is the dictionary for the next version, and the one before is its own.
+    /// Notes that a page was stored: it is the dictionary for the next version, and the one before is its own.
     pub(crate) fn next_version(self: &Arc<Self>, hash: KeyHash, stored: &Arc<Stored>) {
         let Some(content) = stored.body.memory().cloned() else { return };
         let Some(before) = self.dictionaries.replace(hash, content.clone()) else { return };
@@ -103,35 +104,33 @@ impl Shared {
     }
 }
 
-impl Pipeline {
-    /// The answer to a reader who has the version before this one.
-    pub(crate) fn update(
-        &self,
-        question: &Question,
-        stored: &Arc<Stored>,
-        status: &CacheStatus<'_>,
-        now: Timestamp,
-    ) -> Option<Response<Body>> {
-        let record = &stored.record;
-        let fields = question.fields();
-        let wanted = question.site.policy.settings().compress.dictionaries && record.codable && record.status == StatusCode::OK;
-        if !wanted || fields.range.is_present() {
-            return None;
-        }
-        let content = self.shared.dictionaries.find(&dictionary::available(&fields)?, stored)?;
-        if deliver::precondition(record, &question.method, &fields, None).0 != Precondition::Proceed {
-            return None;
-        }
-        let mut headers = record.headers();
-        headers.insert(header::CONTENT_ENCODING, DCZ);
-        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(content.len() as u64));
-        // There is one for each dictionary, and none of them is for anybody but who has that.
-        weaken(&mut headers);
-        let mut response = Response::new(if question.method == Method::HEAD { Body::empty() } else { Body::Full(content) });
-        *response.headers_mut() = headers;
-        deliver::with_status(&mut response, record, status, now);
-        Some(response)
+/// Answers a reader who has the version before this one.
+pub(crate) fn update(
+    shared: &Shared,
+    question: &Question,
+    stored: &Arc<Stored>,
+    status: &CacheStatus<'_>,
+    now: Timestamp,
+) -> Option<Response<Body>> {
+    let record = &stored.record;
+    let fields = question.fields();
+    let wanted = question.site.policy.settings().compress.dictionaries && record.codable && record.status == StatusCode::OK;
+    if !wanted || fields.range.is_present() {
+        return None;
     }
+    let content = shared.dictionaries.find(&dictionary::available(&fields)?, stored)?;
+    if deliver::precondition(record, &question.method, &fields, None).0 != Precondition::Proceed {
+        return None;
+    }
+    let mut headers = record.headers();
+    headers.insert(header::CONTENT_ENCODING, DCZ);
+    headers.insert(header::CONTENT_LENGTH, HeaderValue::from(content.len() as u64));
+    // There is one for each dictionary, and none of them is for anybody but who has that.
+    weaken(&mut headers);
+    let mut response = Response::new(if question.method == Method::HEAD { Body::empty() } else { Body::Full(content) });
+    *response.headers_mut() = headers;
+    deliver::with_status(&mut response, record, status, now);
+    Some(response)
 }
 
 /// Says that a page is to be the dictionary of its next version, and that it varies on what a client has.

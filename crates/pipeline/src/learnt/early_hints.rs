@@ -5,13 +5,13 @@
 //! last few pages had in common; that is for pages that are not known themselves, and goes when the whole site is purged. Once a new page
 //! has another style sheet, the old one is no longer common, so what a deploy replaced is not hinted for long.
 //!
-//! No visitor learns from a hint what another's page holds: nothing is learnt from an answer to somebody who is known, from one that varies on
-//! what might name a person, and about other pages from one behind a password. An origin that sends hints of its own knows better: its host
-//! gets none of ours for a day.
+//! No visitor learns from a hint what another's page holds: nothing is learnt from an answer to somebody who is known, from one that varies
+//! on what might name a person, and about other pages from one behind a password. An origin that sends hints of its own knows better: its
+//! host gets none of ours for a day.
 //!
-//! Known for [`PAGES_MAX`] pages in [`PAGES_BYTES_MAX`] bytes and for [`HOSTS_MAX`] hosts of at most 13 KiB each (3.3 MiB), oldest first. What
-//! is forgotten only costs its reader the hint. Learning looks at a page once, as it is stored: 8 us of processor time for a head of 1 KiB before
-//! 22 KiB of text, and half a millisecond for the worst 64 KiB that anybody could write.
+//! Known for [`PAGES_MAX`] pages in [`PAGES_BYTES_MAX`] bytes and for [`HOSTS_MAX`] hosts of at most 13 KiB each (3.3 MiB), oldest first.
+//! What is forgotten only costs its reader the hint. Learning looks at a page once, as it is stored: 8 us of processor time for a head of 1
+//! KiB before 22 KiB of text, and half a millisecond for the worst 64 KiB that anybody could write.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -25,19 +25,19 @@ use policy::{EarlyHints as Wanted, Hint, hints, link_field, purge_url};
 use semantics::{Timestamp, coding::media_type, vary::Vary};
 use store::{Generation, KeyHash, Scope};
 
-use crate::{Pipeline, Stored, question::Question};
+use crate::{Pipeline, Shared, Store, Stored, question::Question};
 
 /// Pages whose hints are known, and bytes of them.
 const PAGES_MAX: usize = 8_192;
 const PAGES_BYTES_MAX: usize = 4 << 20;
-/// What a page costs beside what it says.
+/// Bytes that a page costs beside what it says.
 const PAGE_OVERHEAD: usize = 160;
 /// Hosts whose pages' common hints are known.
 const HOSTS_MAX: usize = 256;
 /// Pages whose common hints count for their host; those of one alone are its own.
 const COMMON_TO: usize = 4;
 const COMMON_TO_MIN: usize = 2;
-/// How long a page's hints are believed, and how long an origin is left alone that sends its own.
+/// The time for which a page's hints are believed, and for which an origin is left alone that sends its own.
 const BELIEVED: Duration = Duration::from_secs(86_400);
 
 /// Fields that a page may vary on without being somebody's. The request that it was learnt from had neither a cookie that could be
@@ -52,7 +52,7 @@ const NOBODYS: [HeaderName; 7] = [
     header::USER_AGENT,
 ];
 
-/// What is known. Shared by all workers.
+/// The hints that are known. All workers share them.
 #[derive(Default)]
 pub(crate) struct EarlyHints(Mutex<Known>);
 
@@ -80,9 +80,9 @@ struct Page {
 struct Host {
     /// Its last pages, newest last.
     pages: VecDeque<(KeyHash, Generation, Vec<Hint>)>,
-    /// What they have in common.
+    /// The hints that they have in common.
     common: Option<HeaderValue>,
-    /// Its origin sent hints itself; so it is left alone until then.
+    /// The end of the time for which it is left alone, as its origin sent hints itself.
     left_alone_until: Timestamp,
 }
 
@@ -133,7 +133,7 @@ impl Known {
 }
 
 impl Host {
-    /// One of its pages needs these; `is_purged` says whether the whole site was purged since a generation.
+    /// Learns that one of its pages needs these hints. `is_purged` says whether the whole site was purged since a generation.
     fn learn(&mut self, page: KeyHash, begun: Generation, hints: Vec<Hint>, is_purged: impl Fn(Generation) -> bool) {
         self.pages.retain(|(known, begun, _)| *known != page && !is_purged(*begun));
         self.pages.push_back((page, begun, hints));
@@ -150,18 +150,18 @@ impl Host {
         }
     }
 
-    /// The generation at which the oldest of its pages was asked for.
+    /// Returns the generation at which the oldest of its pages was asked for.
     fn begun(&self) -> Option<Generation> {
         self.pages.iter().map(|(_, begun, _)| *begun).min()
     }
 }
 
-/// The host in host and path.
+/// Returns the host in host and path.
 fn host_of(url: &[u8]) -> &[u8] {
     &url[..url.iter().position(|byte| *byte == b'/').unwrap_or(url.len())]
 }
 
-/// Covered by whatever purges all of a host, and by no purge of a page.
+/// Makes a scope that is covered by whatever purges all of a host, and by no purge of a page.
 fn whole_host(site: u16, host: &[u8]) -> Scope {
     // No path has a question mark.
     Scope { site, url: [host, b"/?"].concat().into(), tags: Box::default() }
@@ -181,88 +181,85 @@ fn is_nobodys(vary: &Vary) -> bool {
     }
 }
 
-impl Pipeline {
-    /// A page was stored: what it needs is what its next reader is told.
-    pub(crate) fn learn_hints(&self, question: &Question, stored: &Stored) {
-        let record = &stored.record;
-        let wanted = question.site.policy.settings().early_hints != Wanted::Off;
-        if !wanted || record.status != StatusCode::OK || question.is_personal() || !is_nobodys(&record.vary) || record.part().is_some() {
-            return;
-        }
-        let fields = record.headers();
-        if media_type(&fields) != "text/html" {
-            return;
-        }
-        let is_plain = !fields.contains_key(header::CONTENT_ENCODING);
-        let content = stored.body.memory().filter(|_| is_plain).map_or(&[][..], AsRef::as_ref);
-        let hints = hints(&question.authority, &question.target, &fields, content);
-        let (site, url) = question.url();
-        let name = self.page_name(site, url);
-        let mut known = self.shared.early_hints.0.lock();
-        // Another query may be another page.
-        if question.uri.query().is_none() {
-            let (scope, begun, learnt) = (stored.scope().clone(), stored.begun(), record.freshness.response_time);
-            known.learn_page(name, link_field(&hints).map(|link| Page { link, scope, begun, learnt }));
-        }
-        let is_behind_a_password = question.site.auth.as_ref().is_some_and(|auth| auth.paths.covers(question.uri.path()));
-        if !hints.is_empty() && !is_behind_a_password {
-            let host = host_of(url);
-            let scope = whole_host(site, host);
-            known.host((site, host.into())).learn(name, stored.begun(), hints, |begun| self.shared.store.is_purged(&scope, begun));
-        }
+/// Learns from a page that is stored: its next reader is told what it needs.
+pub(crate) fn learn(shared: &Shared, question: &Question, stored: &Stored) {
+    let record = &stored.record;
+    let wanted = question.site.policy.settings().early_hints != Wanted::Off;
+    if !wanted || record.status != StatusCode::OK || question.is_personal() || !is_nobodys(&record.vary) || record.part().is_some() {
+        return;
     }
+    let fields = record.headers();
+    if media_type(&fields) != "text/html" {
+        return;
+    }
+    let is_plain = !fields.contains_key(header::CONTENT_ENCODING);
+    let content = stored.body.memory().filter(|_| is_plain).map_or(&[][..], AsRef::as_ref);
+    let hints = hints(&question.authority, &question.target, &fields, content);
+    let (site, url) = question.url();
+    let name = page_name(&shared.store, site, url);
+    let mut known = shared.early_hints.0.lock();
+    // Another query may be another page.
+    if question.uri.query().is_none() {
+        let (scope, begun, learnt) = (stored.scope().clone(), stored.begun(), record.freshness.response_time);
+        known.learn_page(name, link_field(&hints).map(|link| Page { link, scope, begun, learnt }));
+    }
+    let is_behind_a_password = question.site.auth.as_ref().is_some_and(|auth| auth.paths.covers(question.uri.path()));
+    if !hints.is_empty() && !is_behind_a_password {
+        let host = host_of(url);
+        let scope = whole_host(site, host);
+        known.host((site, host.into())).learn(name, stored.begun(), hints, |begun| shared.store.is_purged(&scope, begun));
+    }
+}
 
-    /// Tells the browser of a request that will have to wait, if it takes hints and there are any.
-    pub(crate) fn tell_hints(&self, question: &Question) {
-        let Some(interim) = &question.interim else { return };
-        if !question.takes_hints {
-            return;
-        }
-        if let Some(link) = self.hints_for(question) {
-            (interim.tell())(StatusCode::EARLY_HINTS, &HeaderMap::from_iter([(header::LINK, link)]));
-            self.counters.hinted();
-        }
+/// Tells the browser of a request that will have to wait, if it takes hints and there are any.
+pub(crate) fn tell(pipeline: &Pipeline, question: &Question) {
+    let Some(interim) = &question.interim else { return };
+    if !question.takes_hints {
+        return;
     }
+    if let Some(link) = hints_for(&pipeline.shared, question) {
+        (interim.tell())(StatusCode::EARLY_HINTS, &HeaderMap::from_iter([(header::LINK, link)]));
+        pipeline.counters.hinted();
+    }
+}
 
-    /// What a browser that asks this could be told.
-    pub(crate) fn hints_for(&self, question: &Question) -> Option<HeaderValue> {
-        if question.site.policy.settings().early_hints == Wanted::Off {
-            return None;
-        }
-        let passes = question.key.is_empty();
-        let site = question.site.id;
-        let url =
-            if passes { purge_url(question.client.scheme, &question.authority, question.uri.path())? } else { question.url().1.to_vec() };
-        let now = self.shared.clock.now();
-        let store = &self.shared.store;
-        let known = self.shared.early_hints.0.lock();
-        let host = known.hosts.get(&(site, host_of(&url).into()) as &HostName);
-        if host.is_some_and(|host| now < host.left_alone_until) {
-            return None;
-        }
-        let page = known.pages.get(&self.page_name(site, &url)).filter(|_| question.uri.query().is_none());
-        if let Some(page) = page.filter(|page| now.since(page.learnt) < BELIEVED && !store.is_purged(&page.scope, page.begun)) {
-            return Some(page.link.clone());
-        }
-        // What passes, an editor's pages for one, may have nothing in common with what is stored.
-        if passes || !may_be_a_page(question.uri.path()) {
-            return None;
-        }
-        let host = host?;
-        let is_purged = host.begun().is_none_or(|begun| store.is_purged(&whole_host(site, host_of(&url)), begun));
-        host.common.clone().filter(|_| !is_purged)
+/// Returns what a browser that asks this could be told.
+pub(crate) fn hints_for(shared: &Shared, question: &Question) -> Option<HeaderValue> {
+    if question.site.policy.settings().early_hints == Wanted::Off {
+        return None;
     }
+    let passes = question.key.is_empty();
+    let site = question.site.id;
+    let url = if passes { purge_url(question.client.scheme, &question.authority, question.uri.path())? } else { question.url().1.to_vec() };
+    let now = shared.clock.now();
+    let store = &shared.store;
+    let known = shared.early_hints.0.lock();
+    let host = known.hosts.get(&(site, host_of(&url).into()) as &HostName);
+    if host.is_some_and(|host| now < host.left_alone_until) {
+        return None;
+    }
+    let page = known.pages.get(&page_name(store, site, &url)).filter(|_| question.uri.query().is_none());
+    if let Some(page) = page.filter(|page| now.since(page.learnt) < BELIEVED && !store.is_purged(&page.scope, page.begun)) {
+        return Some(page.link.clone());
+    }
+    // What passes, an editor's pages for one, may have nothing in common with what is stored.
+    if passes || !may_be_a_page(question.uri.path()) {
+        return None;
+    }
+    let host = host?;
+    let is_purged = host.begun().is_none_or(|begun| store.is_purged(&whole_host(site, host_of(&url)), begun));
+    host.common.clone().filter(|_| !is_purged)
+}
 
-    /// The origin sent hints of its own.
-    pub(crate) fn origin_hinted(&self, question: &Question) {
-        let Some(url) = purge_url(question.client.scheme, &question.authority, "/") else { return };
-        let name = (question.site.id, host_of(&url).into());
-        self.shared.early_hints.0.lock().host(name).left_alone_until = self.shared.clock.now() + BELIEVED;
-    }
+/// Leaves the origin of a request alone for a day, as it sent hints of its own.
+pub(crate) fn origin_hinted(shared: &Shared, question: &Question) {
+    let Some(url) = purge_url(question.client.scheme, &question.authority, "/") else { return };
+    let name = (question.site.id, host_of(&url).into());
+    shared.early_hints.0.lock().host(name).left_alone_until = shared.clock.now() + BELIEVED;
+}
 
-    fn page_name(&self, site: u16, url: &[u8]) -> KeyHash {
-        self.shared.store.hash(&[&site.to_be_bytes()[..], url].concat())
-    }
+fn page_name(store: &Store, site: u16, url: &[u8]) -> KeyHash {
+    store.hash(&[&site.to_be_bytes()[..], url].concat())
 }
 
 impl fmt::Debug for EarlyHints {
@@ -275,7 +272,7 @@ impl fmt::Debug for EarlyHints {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Clock, Shared};
+    use crate::Clock;
 
     fn hints_of(names: &[&str]) -> Vec<Hint> {
         let page: String = names.iter().map(|name| format!("<link rel=stylesheet href=/{name}.css>")).collect();

@@ -15,17 +15,17 @@ use std::{
 use parking_lot::Mutex;
 use store::KeyHash;
 
-/// One hit in so many is counted, for all of them.
+/// The number of hits of which one is counted, for all of them.
 const HIT_SAMPLE: u32 = 16;
 
-/// Together 1,024 keys: more than a refill gets to before its pages are read anyway.
+/// The number of sets. Together they have 1,024 keys: more than a refill gets to before its pages are read anyway.
 const SETS: usize = 128;
 const WAYS: usize = 8;
 
-/// Longer keys are not counted: with this bound, all of them take 1 MiB at most.
+/// Bytes of the longest key that is counted: with this bound, all of them take 1 MiB at most.
 const KEY_BYTES_MAX: usize = 1_024;
 
-/// After so many requests every count is worth half.
+/// The number of requests after which every count is worth half.
 const HALF_LIFE: u64 = 65_536;
 
 /// Counts of the keys that are asked for most. Shared by all workers.
@@ -53,8 +53,8 @@ impl Popularity {
         Self { sets: (0..SETS).map(|_| Mutex::default()).collect(), observed: AtomicU64::new(0) }
     }
 
-    /// A request for this key went the long way.
-    pub(crate) fn asked(&self, hash: KeyHash, key: &[u8]) {
+    /// Counts a request for this key that went the long way.
+    pub(crate) fn looked_up(&self, hash: KeyHash, key: &[u8]) {
         self.count(hash, key, 1);
     }
 
@@ -75,7 +75,7 @@ impl Popularity {
         }
     }
 
-    /// The keys, those first that were certainly asked for most.
+    /// Returns the keys, those first that were certainly asked for most.
     pub(crate) fn most(&self) -> Vec<(KeyHash, Box<[u8]>)> {
         let halved = self.observed.load(Relaxed) / HALF_LIFE;
         let mut all = Vec::new();
@@ -110,12 +110,12 @@ impl std::fmt::Debug for Popularity {
     }
 }
 
-/// One worker's turn-taking: which of its hits are counted.
+/// One worker's turn-taking, which decides which of its hits are counted.
 #[derive(Debug, Default)]
 pub(crate) struct Sampler(Cell<u32>);
 
 impl Sampler {
-    /// A hit. Mostly one addition and one comparison; `hash` is asked for only when it is this one's turn.
+    /// Counts a hit, if it is its turn. Mostly one addition and one comparison; `hash` is asked for only when it is this one's turn.
     #[inline]
     pub(crate) fn hit(&self, popularity: &Popularity, key: &[u8], hash: impl FnOnce(&[u8]) -> KeyHash) {
         let turn = self.0.get() + 1;
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn the_most_read_come_first_in_spite_of_a_crawler() {
         let (store, popularity) = (store(), Popularity::new());
-        let ask = |key: &str| popularity.asked(store.hash(key.as_bytes()), key.as_bytes());
+        let ask = |key: &str| popularity.looked_up(store.hash(key.as_bytes()), key.as_bytes());
         for round in 0..40 {
             for (page, times) in [("home", 8), ("post", 4), ("about", 2)] {
                 (0..times).for_each(|_| ask(page));
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn yesterdays_favourite_makes_room() {
         let (store, popularity) = (store(), Popularity::new());
-        let ask = |key: &str, times: u64| (0..times).for_each(|_| popularity.asked(store.hash(key.as_bytes()), key.as_bytes()));
+        let ask = |key: &str, times: u64| (0..times).for_each(|_| popularity.looked_up(store.hash(key.as_bytes()), key.as_bytes()));
         ask("yesterday", HALF_LIFE / 2);
         ask("filler", 3 * HALF_LIFE);
         ask("today", HALF_LIFE / 4);
@@ -174,7 +174,7 @@ mod tests {
         for _ in 0..HIT_SAMPLE * 3 {
             sampler.hit(&popularity, b"hit", |key| store.hash(key));
         }
-        (0..HIT_SAMPLE * 3 - 1).for_each(|_| popularity.asked(store.hash(b"miss"), b"miss"));
+        (0..HIT_SAMPLE * 3 - 1).for_each(|_| popularity.looked_up(store.hash(b"miss"), b"miss"));
         assert_eq!(popularity.observed.load(Relaxed), u64::from(HIT_SAMPLE * 6 - 1));
         assert_eq!(names(&popularity, 2), ["hit", "miss"]);
     }
@@ -183,7 +183,7 @@ mod tests {
     fn a_key_of_any_length_costs_no_more_than_its_bound() {
         let (store, popularity) = (store(), Popularity::new());
         let long = vec![b'a'; KEY_BYTES_MAX + 1];
-        popularity.asked(store.hash(&long), &long);
+        popularity.looked_up(store.hash(&long), &long);
         assert!(popularity.most().is_empty());
     }
 }

@@ -28,21 +28,23 @@ use tokio::sync::Notify;
 
 use crate::{
     Client, Pipeline, Site, Stored,
+    collapse::flight_of,
     fetch::Told,
     learnt::trouble::{Failures, Trouble},
-    question::{self, Asks, Question},
+    question::{self, HashedKey, Question, Wants},
 };
 
-/// After a purge the origin may not know yet what it has just announced: the routes of content management systems come a little later.
+/// The time for which a refill waits after a purge. The origin may not know yet what it has just announced: the routes of content
+/// management systems come a little later.
 const DELAY: Duration = Duration::from_secs(1);
 
-/// A refill that is not done by then leaves the rest to its readers.
+/// The longest time that a refill takes. Then it leaves the rest to its readers.
 const TIME_MAX: Duration = Duration::from_secs(600);
 
-/// How often somebody who waits looks whether it is time: a clock may be moved, an origin may recover.
+/// The interval at which a refill that waits looks whether it is time: a clock may be moved, an origin may recover.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How often one page is asked for while the origin fails.
+/// The number of times that one page is asked for while the origin fails.
 const ATTEMPTS: u32 = 3;
 
 /// The origin is slow if what it takes now is more than so many times what it usually takes,
@@ -50,18 +52,18 @@ const SLOW: u64 = 3;
 /// and more by so much: a fast origin may treble its two milliseconds.
 const SLOW_MIN: Duration = Duration::from_millis(50);
 
-/// How long a slow origin is left alone: it grows from the first to the last.
+/// The time for which a slow origin is left alone: it grows from the first to the last.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
-/// What origins see in `User-Agent`.
+/// The `User-Agent` of these requests.
 const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("Seawall/", env!("CARGO_PKG_VERSION"), " (refill)"));
 
-/// What all workers share of it.
+/// The part of refills that all workers share.
 #[derive(Debug, Default)]
 pub struct Refilling {
     wanted: Notify,
-    /// Of either hardness: a refill begun before the last one is out of date.
+    /// The number of purges of either hardness: a refill begun before the last one is out of date.
     purges: AtomicU64,
     refilled: AtomicU64,
     pending: AtomicU64,
@@ -88,18 +90,18 @@ impl Refilling {
     }
 }
 
-/// How a site is refilled.
+/// The rules by which a site is refilled, and what is known of its origin.
 #[derive(Debug, Default)]
 pub struct Refill {
     lanes: usize,
     budget: Option<Arc<Budget>>,
     pub(crate) pace: Pace,
-    /// Its own requests' failures: none of them is a client's.
+    /// The failures of its own requests: none of them is a client's.
     failures: Cell<Failures>,
 }
 
 impl Refill {
-    /// With at most `concurrency` requests at once, and at most a quarter of what the origin's budget allows, but one. 0: not at all.
+    /// Allows `concurrency` requests at once, at most a quarter of what the origin's budget allows, and at least one. 0 allows none.
     #[must_use]
     pub fn new(concurrency: usize, budget: Option<Arc<Budget>>) -> Self {
         let quarter = budget.as_ref().map_or(usize::MAX, |budget| (budget.concurrency() / 4).max(1));
@@ -124,7 +126,7 @@ impl Refill {
     }
 }
 
-/// How fast an origin answers, and how fast it usually does, as one worker sees it. In microseconds.
+/// The pace of an origin: how fast it answers and how fast it usually does, as one worker sees it. In microseconds.
 #[derive(Debug, Default)]
 pub(crate) struct Pace {
     recent: Cell<u64>,
@@ -134,7 +136,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// The origin took so long for a response's head.
+    /// Notes how long the origin took for a response's head.
     pub(crate) fn took(&self, time: Duration) {
         let time = u64::try_from(time.as_micros()).unwrap_or(u64::MAX / 128);
         if self.usual.get() == 0 {
@@ -176,6 +178,12 @@ struct Page {
     attempts: u32,
 }
 
+impl Page {
+    fn key(&self) -> HashedKey<'_> {
+        HashedKey { hash: self.hash, key: &self.key }
+    }
+}
+
 /// One refill, until another purge overtakes it.
 struct Run<'a> {
     pipeline: &'a Rc<Pipeline>,
@@ -194,7 +202,7 @@ impl Pipeline {
         }
     }
 
-    /// Whether it came to its end; otherwise there was another purge.
+    /// Refills once. Returns whether that came to its end; otherwise there was another purge.
     async fn refill_once(self: &Rc<Self>) -> bool {
         let shared = &self.shared;
         while shared.clock.now() < shared.purged_at() + DELAY {
@@ -217,14 +225,14 @@ impl Pipeline {
         !run.is_overtaken()
     }
 
-    /// The site that a key belongs to, or the part of it.
+    /// Finds the site that a key belongs to, or the part of it.
     fn origin_of(&self, key: &[u8]) -> Option<Rc<Site>> {
         let replay = Replay::of(key)?;
         let path = replay.target.split_once('?').map_or(replay.target, |(path, _)| path);
         self.site(replay.site).map(|site| Rc::clone(site.part(path)))
     }
 
-    /// The stored responses under a key that a soft purge covers.
+    /// Returns the stored responses under a key that a soft purge covers.
     fn purged_softly(&self, hash: KeyHash, key: &[u8]) -> Vec<Arc<Stored>> {
         let store = &self.shared.store;
         let resource = store.get(hash, key);
@@ -241,10 +249,10 @@ impl Run<'_> {
         self.is_overtaken() || self.pipeline.shared.clock.now() >= self.ends
     }
 
-    /// One request after the other, until nothing is left.
+    /// Sends one request after the other, until nothing is left.
     async fn lane(&self, site: &Rc<Site>, pages: &RefCell<VecDeque<Page>>) {
         let pending = &self.pipeline.shared.refilling.pending;
-        while !pages.borrow().is_empty() && self.may_go_on(site).await {
+        while !pages.borrow().is_empty() && self.wait_for_origin(site).await {
             let Some(mut page) = pages.borrow_mut().pop_front() else { return };
             let done = self.page(site, &page).await;
             site.refill.ended(done, self.pipeline.shared.clock.now());
@@ -257,8 +265,8 @@ impl Run<'_> {
         }
     }
 
-    /// Waits until the origin has time for this. No: the refill is over.
-    async fn may_go_on(&self, site: &Site) -> bool {
+    /// Waits until the origin has time for a refill. Returns `false` if the refill is over.
+    async fn wait_for_origin(&self, site: &Site) -> bool {
         loop {
             let now = self.pipeline.shared.clock.now();
             if self.is_over() {
@@ -271,15 +279,15 @@ impl Run<'_> {
         }
     }
 
-    /// Asks for every variant of a page that was purged. No: the origin failed.
+    /// Wants for every variant of a page that was purged. Returns `false` if the origin failed.
     async fn page(&self, site: &Rc<Site>, page: &Page) -> bool {
         let (pipeline, store) = (self.pipeline, &self.pipeline.shared.store);
         for stored in pipeline.purged_softly(page.hash, &page.key) {
-            let Some(question) = question(site, (page.hash, &page.key), &stored).map(Rc::new) else { continue };
+            let Some(question) = question(site, page.key(), &stored).map(Rc::new) else { continue };
             if store.uncacheable(question.hash, pipeline.shared.clock.now().as_millis()) {
                 continue;
             }
-            let flight = pipeline.flight_key(&question);
+            let flight = flight_of(store, &question);
             // Somebody asks for it already; or, if there are too many flights, readers need them.
             let Joined::Lead(lead) = store.join_for(store.hash(&flight), &flight, question.url()) else { continue };
             if pipeline.purged_softly(page.hash, &page.key).iter().all(|still| !Arc::ptr_eq(still, &stored)) {
@@ -304,10 +312,10 @@ impl Run<'_> {
     }
 }
 
-/// The request that has this answer: what the key says, and the fields that the response nominates as they were. `None` if there is no such
-/// request that anybody could send, and whose answer everybody may have.
-pub(crate) fn question(site: &Rc<Site>, (hash, of): (KeyHash, &[u8]), stored: &Stored) -> Option<Question> {
-    let replay = Replay::of(of)?;
+/// Makes the request that has this answer: what the key says, and the fields that the response nominates as they were. `None` if there is
+/// no such request that anybody could send, and whose answer everybody may have.
+pub(crate) fn question(site: &Rc<Site>, of: HashedKey<'_>, stored: &Stored) -> Option<Question> {
+    let replay = Replay::of(of.key)?;
     // A key of a former version, which nobody asks for any more.
     if canonical_authority(replay.scheme, replay.authority) != replay.authority {
         return None;
@@ -335,10 +343,10 @@ pub(crate) fn question(site: &Rc<Site>, (hash, of): (KeyHash, &[u8]), stored: &S
     let fields = RequestFields::from_map(&headers);
     let head = RequestHead { method: &Method::GET, scheme: replay.scheme, authority: replay.authority, path, query, fields: &fields };
     let verdict = question::verdict(site, is_trusted, &head, &mut key, &mut Silent);
-    if verdict != Verdict::Lookup(Asked::default()) || *key != *of || !stored.record.vary.matches(&fields) {
+    if verdict != Verdict::Lookup(Asked::default()) || *key != *of.key || !stored.record.vary.matches(&fields) {
         return None;
     }
-    let asks = Asks::of(site, path, &fields);
+    let wants = Wants::of(site, path, &fields);
     let ourselves = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let question = Question {
         site: Rc::clone(site),
@@ -349,11 +357,11 @@ pub(crate) fn question(site: &Rc<Site>, (hash, of): (KeyHash, &[u8]), stored: &S
         authority: replay.authority.to_owned(),
         target: replay.target.to_owned(),
         uri: replay.target.parse().ok()?,
-        asked: Asked::default(),
-        asks,
+        carries: Asked::default(),
+        wants,
         interim: None,
         takes_hints: false,
-        hash,
+        hash: of.hash,
         key,
         headers,
     };

@@ -5,9 +5,12 @@
 
 use std::collections::HashMap;
 
+use http::StatusCode;
 use parking_lot::Mutex;
 use semantics::Timestamp;
 use store::KeyHash;
+
+use crate::{Shared, question::Question};
 
 /// Keys whose last refusal is remembered.
 const REFUSALS_MAX: usize = 4_096;
@@ -19,7 +22,7 @@ pub(crate) struct Refusal {
     pub(crate) reason: &'static str,
     /// The origin's status; none if it did not answer.
     pub(crate) status: Option<u16>,
-    /// When.
+    /// The time when the origin answered, or failed.
     pub(crate) at: Timestamp,
 }
 
@@ -38,7 +41,7 @@ impl Refusals {
         refusals.insert(key, refusal);
     }
 
-    /// An answer was kept: what was said before is of no interest any more.
+    /// Forgets why answers for a key were not kept: now one is.
     pub(crate) fn forget(&self, key: KeyHash) {
         self.0.lock().remove(&key);
     }
@@ -48,10 +51,18 @@ impl Refusals {
     }
 }
 
+/// Remembers, for an operator who asks why, that nothing came of a lookup.
+pub(crate) fn remember(shared: &Shared, question: &Question, reason: &'static str, status: Option<StatusCode>, at: Timestamp) {
+    // A request that passes has no key.
+    if !question.key.is_empty() {
+        shared.refusals.note(question.hash, Refusal { reason, status: status.map(|status| status.as_u16()), at });
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Clock, Shared};
+    use crate::Clock;
 
     #[test]
     fn the_last_reason_of_each_key_is_remembered_within_a_bound() {

@@ -17,9 +17,9 @@ const PAUSE_MIN: Duration = Duration::from_millis(500);
 const PAGE_PAUSE_MAX: Duration = Duration::from_secs(5);
 /// The longest pause for a site: an attempt to connect costs next to nothing, and a recovery should be seen soon.
 const SITE_PAUSE_MAX: Duration = Duration::from_secs(1);
-/// How long nobody else asks while one does.
+/// The time for which nobody else asks while one does.
 const TRIED_FOR: Duration = Duration::from_secs(5);
-/// How long after the last pause readers wait for the origin again.
+/// The time after the last pause until readers wait for the origin again.
 const REMEMBERED: Duration = Duration::from_secs(10);
 /// Pages in trouble that are remembered, of some 50 bytes each. When there are more, the readers of the others wait.
 const PAGES_MAX: usize = 4_096;
@@ -54,18 +54,18 @@ impl Failures {
         }
     }
 
-    /// Until when nobody is to ask again.
+    /// Returns the time until which nobody is to ask again.
     pub(crate) const fn until(self) -> Timestamp {
         self.until
     }
 
-    /// Of a site: it could not be connected to, or it failed over a request of its own.
+    /// Notes that a site could not be connected to, or that it failed over a request of its own.
     pub(crate) fn pause(&mut self, now: Timestamp) {
         self.pause = (self.pause * 2).clamp(PAUSE_MIN, SITE_PAUSE_MAX);
         (self.failed, self.until) = (true, now + self.pause);
     }
 
-    /// Of a page. The first time there is no pause: whose fault it was is seen when the site asks on its own.
+    /// Notes that a page failed. The first time there is no pause: whose fault it was is seen when the site asks on its own.
     fn failed(&mut self, now: Timestamp) {
         if self.at(now) == Trouble::None {
             *self = Self { failed: true, until: now, pause: Duration::ZERO };
@@ -75,7 +75,7 @@ impl Failures {
         }
     }
 
-    /// Somebody asks again; the others wait for the outcome with their copies.
+    /// Notes that somebody asks again. The others have their copies while it is under way.
     pub(crate) fn tried(&mut self, now: Timestamp) {
         self.until = now + TRIED_FOR;
     }
@@ -90,7 +90,7 @@ impl Pages {
         self.0.lock().get(&page).map_or(Trouble::None, |failures| failures.at(now))
     }
 
-    /// Its refresh takes too long to be waited for.
+    /// Notes that the refresh of a page takes too long to be waited for.
     pub(crate) fn late(&self, page: KeyHash, now: Timestamp) {
         // Of a crowd, all who wait are late at once.
         if self.at(page, now) == Trouble::None {
@@ -98,7 +98,7 @@ impl Pages {
         }
     }
 
-    /// Its refresh failed.
+    /// Notes that the refresh of a page failed.
     pub(crate) fn failed(&self, page: KeyHash, now: Timestamp) {
         let mut pages = self.0.lock();
         if pages.len() >= PAGES_MAX && !pages.contains_key(&page) {

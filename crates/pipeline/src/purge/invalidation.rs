@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header};
 use policy::{Kept, Silent, Verdict};
 use semantics::{
-    RequestFields, RequestHead, Timestamp,
+    RequestFields, RequestHead,
     freshness::LifetimeSource,
     invalidation::{invalidated, invalidates, is_safe},
     reference::resolve,
@@ -14,7 +14,9 @@ use store::{Generation, Hardness, PurgeReceipt, Purged, Target};
 
 use crate::{
     Pipeline, Stored,
-    question::{self, Asks, Question},
+    ask::Times,
+    keep::{self, ContentSize, ResponseHead},
+    question::{self, Question, Wants},
 };
 
 /// Fields of a request that are about its content, or that a GET for the same page would not have.
@@ -53,19 +55,13 @@ impl Pipeline {
     }
 
     /// The GET that the answer to a POST answers as well, and how it is kept: if the origin gave it a lifetime and said by `Content-Location`
-    /// that it is what is found under the target, and if no purge since `begun`, when the POST was sent, covers it. Narrower than RFC 9110 §9.3.3 in that the request must be nobody's, and the origin must have seen nothing that it would not have seen of a GET.
-    pub(crate) fn posted(
-        &self,
-        question: &Question,
-        status: StatusCode,
-        headers: &HeaderMap,
-        times: (Timestamp, Timestamp),
-        begun: Generation,
-    ) -> Option<(Question, Kept)> {
-        if question.method != Method::POST || status != StatusCode::OK || question.site.passes() {
+    /// that it is what is found under the target, and if no purge since `begun`, when the POST was sent, covers it. Narrower than RFC 9110
+    /// §9.3.3 in that the request must be nobody's, and the origin must have seen nothing that it would not have seen of a GET.
+    pub(crate) fn posted(&self, question: &Question, head: ResponseHead<'_>, times: Times, begun: Generation) -> Option<(Question, Kept)> {
+        if question.method != Method::POST || head.status != StatusCode::OK || question.site.passes() {
             return None;
         }
-        let location = headers.get(header::CONTENT_LOCATION)?;
+        let location = head.headers.get(header::CONTENT_LOCATION)?;
         if resolve(&question.authority, &question.target, location.as_bytes())? != question.target {
             return None;
         }
@@ -74,29 +70,29 @@ impl Pipeline {
             get.headers.remove(name);
         }
         let mut key = Vec::new();
-        let asked = {
+        let carries = {
             let (path, query) = get.target.split_once('?').map_or((&*get.target, None), |(path, query)| (path, Some(query)));
             let fields = RequestFields::from_map(&get.headers);
-            let head =
+            let request =
                 RequestHead { method: &get.method, scheme: get.client.scheme, authority: &get.authority, path, query, fields: &fields };
-            match question::verdict(&get.site, get.client.trusted, &head, &mut key, &mut Silent) {
-                Verdict::Lookup(asked) if !asked.is_personal() => asked,
+            match question::verdict(&get.site, get.client.trusted, &request, &mut key, &mut Silent) {
+                Verdict::Lookup(carries) if !carries.is_personal() => carries,
                 Verdict::Lookup(_) | Verdict::Pass(_) | Verdict::Purge | Verdict::Malformed => return None,
             }
         };
         let sent = get.headers.len();
-        question::reduce(&mut get.headers, &get.site, get.client.trusted, Some(asked));
+        question::reduce(&mut get.headers, &get.site, get.client.trusted, Some(carries));
         if get.headers.len() != sent {
             return None;
         }
-        get.asked = asked;
-        get.asks = Asks::of(&get.site, get.uri.path(), &get.fields());
+        get.carries = carries;
+        get.wants = Wants::of(&get.site, get.uri.path(), &get.fields());
         get.hash = self.shared.store.hash(&key);
         get.key = key;
-        let kept = self.judge(&get, status, headers, times).ok()?;
-        let by_origin = kept.freshness.source == LifetimeSource::Explicit && kept.freshness.is_fresh(times.1);
+        let kept = keep::judge(&self.shared, &get, head, times).ok()?;
+        let by_origin = kept.freshness.source == LifetimeSource::Explicit && kept.freshness.is_fresh(times.response);
         // To be asked before this answer invalidates what it replaces: afterwards nobody could tell whose purge covers it.
-        let (record, scope) = self.record(&get, (status, headers), (None, false), kept.clone());
+        let (record, scope) = keep::record(&self.shared, &get, head, ContentSize { length: None, has_forms: false }, kept.clone());
         let store = &self.shared.store;
         let invalidated = store.is_invalidated(&scope, begun);
         let purged = store.verdict(&Stored::new(record, Bytes::new(), begun, scope));

@@ -14,7 +14,7 @@ use semantics::{
 
 use super::Record;
 
-/// Of this layout, and of what its fields mean.
+/// The version of this layout, and of what its fields mean.
 const VERSION: u8 = 2;
 /// Longest duration that is believed: sums of a few of them must not overflow.
 const SECS_MAX: u64 = 1 << 48;
@@ -149,7 +149,7 @@ fn put_length(length: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
 }
 
-/// What is still to be read. Everything asked of it may not be there.
+/// The bytes that are still to be read. Everything asked of it may not be there.
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {

@@ -1,4 +1,4 @@
-//! What a worker counts. Each worker has its own; a reader sums them up.
+//! The counters of a worker. Each worker has its own; a reader sums them up.
 //!
 //! A counter has one writer, so it is read and written, not added to atomically: a shared cache line per request is the classic way to
 //! make many cores slower than one.
@@ -36,6 +36,19 @@ const BUCKETS: usize = BUCKET_MICROS.len() + 1;
 /// Sites are found by the high and the low half of their number: tables of this length take any `u16` apart.
 const HALF: usize = 256;
 
+/// The part of a response that was sent.
+#[derive(Debug, Clone, Copy)]
+pub struct Sent {
+    /// Its status.
+    pub status: u16,
+    /// Bytes of its content.
+    pub body_bytes: u64,
+    /// The time since its request came.
+    pub took: Duration,
+    /// Whether it reached its end: otherwise its client left, or its content broke off.
+    pub complete: bool,
+}
+
 /// One worker's counters.
 #[derive(Debug)]
 pub struct Counters {
@@ -56,7 +69,7 @@ pub struct Counters {
 
 type SiteTable = Box<[OnceLock<Box<SiteCounters>>; HALF]>;
 
-/// What is counted for each site.
+/// The counters of one site.
 #[derive(Debug, Default)]
 struct SiteCounters {
     outcomes: [AtomicU64; OUTCOMES.len()],
@@ -175,8 +188,9 @@ impl SiteCounters {
 }
 
 impl Counters {
-    /// Counts a response that was sent, or whose client left; `took` is the time since its request came.
-    pub fn responded(&self, note: &Note, (status, body_bytes): (u16, u64), took: Duration, complete: bool) {
+    /// Counts a response that was sent, or whose client left.
+    pub fn responded(&self, note: &Note, sent: &Sent) {
+        let Sent { status, body_bytes, took, complete } = *sent;
         let outcome = note.outcome.map_or(NONE, index);
         add(&self.responses[usize::from(status / 100).min(5)], 1);
         add(&self.site(note.site).outcomes[outcome], 1);
@@ -284,7 +298,7 @@ mod tests {
         let workers = [Counters::default(), Counters::default()];
         let note = |site| Note { site, ..Note::of(Outcome::Hit) };
         for (worker, site) in [(0, Some(0)), (1, Some(0)), (1, Some(255)), (0, Some(256)), (0, Some(u16::MAX)), (1, None)] {
-            workers[worker].responded(&note(site), (200, 10), Duration::ZERO, true);
+            workers[worker].responded(&note(site), &Sent { status: 200, body_bytes: 10, took: Duration::ZERO, complete: true });
         }
         workers[0].origin_answered(256, Duration::from_millis(30), false);
         workers[1].origin_answered(256, Duration::from_secs(60), true);

@@ -4,8 +4,8 @@
 
 use std::{rc::Rc, time::Duration};
 
-use http::{Method, Request, header};
-use policy::{ShownKey, Step, Steps, Verdict};
+use http::{Method, Request, Response, header};
+use policy::{ShownKey, Steps};
 use semantics::{
     Scheme, Timestamp,
     cache_status::{CacheStatus, Outcome},
@@ -18,16 +18,19 @@ use serde::{Deserialize, Serialize};
 use store::Hardness;
 
 use crate::{
-    Client, Pipeline, Site, Stored,
-    admission::password,
+    Body, Client, Pipeline, Site, Stored,
+    admission::{Admission, Arrival, Step, admit},
+    answer::Ending,
+    collapse::flight_of,
     deliver,
-    fetch::STALE_IF_ERROR,
-    learnt::refusals::Refusal,
-    learnt::trouble::Trouble,
-    next::{Next, purged_name},
-    pipeline::{Unjudged, authority, forwarded_status},
+    find::{found_in, purged_name},
+    judge::{Judged, judge},
+    learnt::{early_hints, refusals::Refusal, trouble::Trouble},
+    next::{Next, next},
+    pass::passed_because,
     question::{self, Question},
     record::Form,
+    stale::{may_stand_in, stale_if_error},
 };
 
 /// How a request is judged, what is stored for it, and what would happen now.
@@ -41,7 +44,7 @@ pub struct Explanation {
     pub site: SiteRules,
     /// Each rule of its policy that was tried, in order.
     pub rules: Vec<Rule>,
-    /// `lookup`, `pass`, `purge`, `redirect` or `malformed`.
+    /// `lookup`, `pass`, `purge`, `malformed`; or `redirect` or `answered`, if one of the first steps answers it.
     pub verdict: String,
     /// What the store is asked for.
     pub key: Option<Key>,
@@ -197,34 +200,29 @@ pub struct Now {
     pub words: Vec<String>,
 }
 
-impl Pipeline {
-    /// Explains what would become of `request`, sent by somebody who asks over `scheme`. `None`: no site has its host.
-    pub fn explain(&self, scheme: Scheme, request: Request<()>) -> Option<Explanation> {
-        let config = Rc::clone(&self.config.borrow());
-        let now = self.shared.clock.now();
-        let client = Client { peer: None, trusted: false, address: None, scheme, said_http: false };
-        let (mut parts, ()) = request.into_parts();
-        question::settle_host(scheme, &mut parts.headers);
-        let host = authority(&parts.headers).to_owned();
-        let url = format!("{}://{host}{}", scheme.as_str(), parts.uri);
-        let method = parts.method.to_string();
-        let mut steps = Steps::default();
-        let there = config.router.moved_to(&host).map(str::to_owned);
-        if let Some(site) = config.router.site(there.as_deref().unwrap_or(&host)) {
-            password::explained(site, scheme, &mut parts, &mut steps);
-        }
-        let moved = there.and_then(|there| Some((config.router.site(&there)?, there)));
-        let judged = if moved.is_some() { Err(Unjudged::NoSite) } else { self.judged(&config, client, parts, None, &mut steps) };
-        let blank = |site: &Site, verdict: &str, now: Now| Explanation {
-            method,
-            url,
-            site: SiteRules {
-                name: site.name.clone(),
-                kind: site.policy.settings().kind.name().to_owned(),
-                hosts: site.hosts.clone(),
-                route: site.route.as_ref().map(|route| route.path.clone()),
-            },
-            rules: rules(steps),
+/// A request that is being explained, and what was found out about it so far.
+struct Told {
+    method: String,
+    url: String,
+    steps: Steps,
+    now: Timestamp,
+}
+
+impl Told {
+    /// Ends the explanation of a request for which the cache is not asked. Without a site, the server answers for every host.
+    fn end(self, site: Option<&Site>, verdict: &str, now: Now) -> Explanation {
+        let rules_of = |site: &Site| SiteRules {
+            name: site.name.clone(),
+            kind: site.policy.settings().kind.name().to_owned(),
+            hosts: site.hosts.clone(),
+            route: site.route.as_ref().map(|route| route.path.clone()),
+        };
+        let every_site = || SiteRules { name: "every site".to_owned(), kind: "any".to_owned(), hosts: Vec::new(), route: None };
+        Explanation {
+            method: self.method,
+            url: self.url,
+            site: site.map_or_else(every_site, rules_of),
+            rules: rules(self.steps),
             verdict: verdict.to_owned(),
             key: None,
             lookup: Vec::new(),
@@ -233,21 +231,44 @@ impl Pipeline {
             uncacheable_seconds: None,
             not_kept: None,
             flight: None,
-            origin_down_seconds: left(site.down.until(), self.shared.clock.now()),
+            origin_down_seconds: site.and_then(|site| left(site.down.until(), self.now)),
             now,
-        };
-        if let Some((site, there)) = moved {
-            return Some(blank(site, "redirect", redirected(&there)));
         }
-        match judged {
-            Err(Unjudged::NoSite) => None,
-            Err(Unjudged::Purge { site, .. }) => Some(blank(&site, "purge", purging())),
-            Err(Unjudged::Target(site)) => Some(blank(&site, "malformed", malformed())),
-            Ok((question, Verdict::Malformed | Verdict::Purge)) => Some(blank(&question.site, "malformed", malformed())),
-            Ok((question, Verdict::Pass(rule))) => Some(blank(&question.site, "pass", passed(rule))),
-            Ok((question, Verdict::Lookup(_))) => {
+    }
+}
+
+impl Pipeline {
+    /// Explains what would become of `request`, sent by somebody who asks over `scheme`. `None`: no site has its host.
+    pub fn explain(&self, scheme: Scheme, request: Request<()>) -> Option<Explanation> {
+        let config = Rc::clone(&self.config.borrow());
+        let now = self.shared.clock.now();
+        let client = Client { peer: None, trusted: false, address: None, scheme, said_http: false };
+        let (mut parts, ()) = request.into_parts();
+        question::settle_host(scheme, &mut parts.headers);
+        let mut arrival = Arrival { client, parts, interim: None };
+        let host = arrival.authority().to_owned();
+        let url = format!("{}://{host}{}", scheme.as_str(), arrival.parts.uri);
+        let mut told = Told { method: arrival.parts.method.to_string(), url, steps: Steps::default(), now };
+        let admission = admit(&self.shared, &config.router, &arrival, &mut told.steps);
+        let (site, lock) = match admission {
+            Admission::Admitted { site, lock } => (site, lock),
+            Admission::NoSite => return None,
+            Admission::Answered { step, response, .. } => {
+                let site = config.router.site(config.router.moved_to(&host).unwrap_or(&host));
+                let verdict = if response.status().is_redirection() { "redirect" } else { "answered" };
+                return Some(told.end(site.map(|site| &**site), verdict, answered_by(step, &response)));
+            }
+        };
+        if let Some(lock) = lock {
+            lock.presume_right(&mut arrival.parts.headers);
+        }
+        match judge(&self.shared.store, &config.trusted_proxies, &site, arrival, &mut told.steps) {
+            Judged::Purge { site, .. } => Some(told.end(Some(&site), "purge", purging())),
+            Judged::Malformed(site) => Some(told.end(Some(&site), "malformed", malformed())),
+            Judged::Pass(question, rule) => Some(told.end(Some(&question.site), "pass", passed(rule))),
+            Judged::Lookup(question) => {
                 let site = Rc::clone(&question.site);
-                Some(self.explain_lookup(Rc::new(question), blank(&site, "lookup", malformed()), now))
+                Some(self.explain_lookup(Rc::new(question), told.end(Some(&site), "lookup", malformed()), now))
             }
         }
     }
@@ -257,9 +278,9 @@ impl Pipeline {
         let key = ShownKey::of(&question.key);
         let resource = store.peek(question.hash, &question.key);
         let mut steps = Steps::default();
-        let found = self.found_in(resource.as_deref(), &question, now, &mut steps);
-        let next = self.next(&question, found, now);
-        let flight_key = self.flight_key(&question);
+        let found = found_in(&self.shared, resource.as_deref(), &question, now, &mut steps);
+        let next = next(&self.shared, &question, found, now);
+        let flight_key = flight_of(store, &question);
         let flight = store.flight(store.hash(&flight_key), &flight_key, question.url());
         let flight = flight.map(|flight| Flight { followers: flight.followers, arriving: flight.arriving });
         let fields = question.fields();
@@ -325,8 +346,7 @@ impl Pipeline {
         let headers = record.headers();
         let text = |name| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         let may_be_stale = freshness.stale_allowed && !freshness.validate_always;
-        let default = question.site.policy.settings().stale_if_error.unwrap_or(STALE_IF_ERROR);
-        let on_error = if may_be_stale { freshness.stale_if_error.unwrap_or(default) } else { Duration::ZERO };
+        let on_error = if may_be_stale { freshness.stale_if_error.unwrap_or_else(|| stale_if_error(question)) } else { Duration::ZERO };
         let purges = self.shared.store.purged_by(stored).into_iter();
         Variant {
             selected,
@@ -366,6 +386,16 @@ impl Pipeline {
     /// What is done next, in words.
     fn outlook(&self, question: &Rc<Question>, next: &Next, flight: Option<&Flight>, now: Timestamp) -> Now {
         match next {
+            Next::Deliver(stored, Outcome::Updating) => {
+                let refresh = match question.unshareable() {
+                    _ if question.site.down.is_down(now) => "It is not refreshed behind yet: the origin is down.".to_owned(),
+                    None if flight.is_some() => "It is being refreshed behind already.".to_owned(),
+                    None => "It is refreshed behind.".to_owned(),
+                    Some(why) => format!("It is not refreshed behind by this request: {why}."),
+                };
+                let words = vec!["It is answered from the store, although stale.".to_owned(), refresh];
+                said(delivered(Outcome::Updating, stored, now), words)
+            }
             Next::Deliver(stored, outcome) => {
                 let word = match outcome {
                     Outcome::Stale { .. } if question.site.down.at(now) != Trouble::None => {
@@ -376,16 +406,6 @@ impl Pipeline {
                 };
                 said(delivered(*outcome, stored, now), vec![word])
             }
-            Next::DeliverAndRefresh(stored) => {
-                let refresh = match question.unshareable() {
-                    _ if question.site.down.is_down(now) => "It is not refreshed behind yet: the origin is down.".to_owned(),
-                    None if flight.is_some() => "It is being refreshed behind already.".to_owned(),
-                    None => "It is refreshed behind.".to_owned(),
-                    Some(why) => format!("It is not refreshed behind by this request: {why}."),
-                };
-                let words = vec!["It is answered from the store, although stale.".to_owned(), refresh];
-                said(delivered(Outcome::Updating, stored, now), words)
-            }
             Next::OnlyIfCached => {
                 let status = CacheStatus {
                     detail: Some("only-if-cached"),
@@ -393,18 +413,18 @@ impl Pipeline {
                 };
                 said(status, vec!["It is answered with 504: the request wants nothing but what is stored.".to_owned()])
             }
-            Next::Ask(candidate, forwarded) => {
+            Next::Ask { candidate, forwarded, together } => {
                 let mut words = vec![match candidate {
                     Some(_) => "The origin is asked whether what is stored still holds.".to_owned(),
                     None => "The origin is asked for it.".to_owned(),
                 }];
-                words.push(match self.shared_fetch(question, candidate.as_deref(), now) {
+                words.push(match together {
                     Some(_) => match flight {
                         Some(flight) => format!("This is under way already; it joins those who wait or read along ({}).", flight.followers),
                         None => "Whoever asks the same meanwhile shares the answer.".to_owned(),
                     },
                     None => match if candidate.is_some() { Rc::clone(question) } else { question.to_fetch() }.unshareable() {
-                        Some(why) if question.asked.cookie => {
+                        Some(why) if question.carries.cookie => {
                             format!(
                                 "For this request alone: {why}. What comes back is stored only if the origin itself gives it a lifetime."
                             )
@@ -413,14 +433,14 @@ impl Pipeline {
                         None => "For this request alone: the last answer could not be shared.".to_owned(),
                     },
                 });
-                if candidate.as_deref().is_some_and(|stored| self.stands_in(question, stored, now)) {
+                if candidate.as_deref().is_some_and(|stored| may_stand_in(question, stored, now)) {
                     words.push("Should the origin fail, what is stored is served.".to_owned());
                 }
-                if let Some(link) = self.hints_for(question) {
+                if let Some(link) = early_hints::hints_for(&self.shared, question) {
                     let links = String::from_utf8_lossy(link.as_bytes());
                     words.push(format!("A browser that opens the page over HTTP/2 or 3 is told meanwhile what it will need: {links}."));
                 }
-                said(forwarded_status(*forwarded, None, false), words)
+                said(Ending::of(Outcome::Forwarded(*forwarded)).status, words)
             }
         }
     }
@@ -451,8 +471,18 @@ fn malformed() -> Now {
     Now { cache_status: String::new(), x_cache: String::new(), words }
 }
 
-fn redirected(there: &str) -> Now {
-    let words = vec![format!("It is redirected to {there}: its own host only leads there.")];
+/// Tells what the step that answers a request answers.
+fn answered_by(step: Step, response: &Response<Body>) -> Now {
+    let by = match step {
+        Step::Challenge => "the proof for a certificate authority's challenge",
+        Step::Health => "the health check",
+        Step::TwinHost => "the redirect of a host that only leads to another one",
+        Step::Https => "the https redirect",
+        Step::Password => "the password step",
+    };
+    let location = response.headers().get(header::LOCATION).map(|location| String::from_utf8_lossy(location.as_bytes()));
+    let there = location.map(|location| format!(" to {location}")).unwrap_or_default();
+    let words = vec![format!("It is answered by {by}: {}{there}.", response.status().as_u16())];
     Now { cache_status: String::new(), x_cache: String::new(), words }
 }
 
@@ -462,13 +492,13 @@ fn purging() -> Now {
 }
 
 fn passed(rule: &'static str) -> Now {
-    let forwarded = crate::pipeline::passed_because(rule);
-    let status = CacheStatus { detail: Some(rule), ..forwarded_status(forwarded, None, false) };
-    said(status, vec!["It goes to the origin as it came, and nothing is stored.".to_owned()])
+    let forwarded = passed_because(rule);
+    let ending = Ending::of(Outcome::Forwarded(forwarded)).because(Some(rule));
+    said(ending.status, vec!["It goes to the origin as it came, and nothing is stored.".to_owned()])
 }
 
 fn rules(steps: Steps) -> Vec<Rule> {
-    steps.0.into_iter().map(|Step { rule, decided, detail }| Rule { rule: rule.to_owned(), decided, detail }).collect()
+    steps.0.into_iter().map(|policy::Step { rule, decided, detail }| Rule { rule: rule.to_owned(), decided, detail }).collect()
 }
 
 /// Seconds left, rounded up: what is not over yet has at least one.

@@ -1,4 +1,4 @@
-//! What is stored and no longer fresh, as requests that would fetch it anew.
+//! The stored responses that are no longer fresh, as requests that would fetch it anew.
 
 use http::header;
 use policy::ShownKey;
@@ -22,9 +22,9 @@ pub struct StoredPage {
 /// Stored responses that are not fresh.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inventory {
-    /// In no order.
+    /// The responses, in no order.
     pub pages: Vec<StoredPage>,
-    /// How many more there were than were asked for.
+    /// The number of further ones, beyond those that were asked for.
     pub left_off: usize,
 }
 
@@ -38,7 +38,7 @@ pub struct Covered {
 }
 
 impl Shared {
-    /// What is stored under keys that are `wanted`, and is stale or purged: at most `max` of them. Looking keeps nothing any longer.
+    /// Lists what is stored under keys that are `wanted`, and is stale or purged: at most `max` responses. Looking keeps nothing any longer.
     ///
     /// Left out is what was stored for one person's fields, and what nobody can ask for again by its key alone (a mixture in `Accept`).
     pub fn stale(&self, max: usize, wanted: impl Fn(&ShownKey) -> bool) -> Inventory {
@@ -59,8 +59,8 @@ impl Shared {
         inventory
     }
 
-    /// Counts what a purge of these targets would cover of what is in memory, without what is purged already. `None`: more than `max` target URIs
-    /// are stored, too many to be looked at.
+    /// Counts what a purge of these targets would cover of what is in memory, without what is purged already. `None`: more than `max`
+    /// target URIs are stored, too many to be looked at.
     #[must_use]
     pub fn covered(&self, targets: &[Target], max: usize) -> Option<Covered> {
         let usage = self.store.usage();

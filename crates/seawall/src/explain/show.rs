@@ -171,7 +171,8 @@ fn verdict(explanation: &Explanation) -> &'static str {
         "lookup" => "the cache is asked",
         "pass" => "it passes: the cache is not asked",
         "purge" => "it is a purge request",
-        "redirect" => "it is sent to another host",
+        "redirect" => "it is redirected: the cache is not asked",
+        "answered" => "it is answered before the cache is asked",
         _ => "it is malformed",
     }
 }

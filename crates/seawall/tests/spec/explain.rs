@@ -10,6 +10,7 @@ use testkit::{Gate, Origin, Req, get, ok, post, secs};
 use crate::{
     operator::{Operator, TOKEN},
     site::{HOST, Site, site, site_with},
+    tls::Authority,
 };
 
 fn ask(operator: &Operator, method: &str, target: &str, fields: &[(&str, &str)]) -> Explanation {
@@ -385,6 +386,53 @@ async fn a_password_is_told_of() {
     assert!(detail("/Drafts/one", "password").starts_with("asked for") && detail("/post", "password").starts_with("not asked"));
     assert_eq!((detail("/drafts/one", "authorization"), detail("/post", "authorization")), ("none".to_owned(), "present".to_owned()));
     assert!(detail("/post", "https").contains("over http"));
+}
+
+/// The first steps of a request are explained in their order, by the same judgement that answers it: the step that answers is named, and no
+/// later one is tried.
+#[tokio::test]
+async fn the_step_that_answers_before_the_cache_is_asked_is_named() {
+    let (origin, authority) = (Origin::start(), Authority::new());
+    origin.on(get("/post")).reply(ok("text"));
+    let toml = |redirect: bool| {
+        format!(
+            "{tls}[server]\nhealth_path = \"/up\"\n[https]\nredirect = {redirect}\n[auth]\nfile = \"FOLDER/users\"\npaths = [\"/drafts\"]\n\
+             [[site]]\nhosts = [\"{HOST}\"]\nredirect_from = [\"www.{HOST}\"]\nsource = \"{origin}\"\n",
+            tls = authority.section(),
+            origin = origin.url(),
+        )
+    };
+    let mut site = Site::start_with(|folder| {
+        std::fs::write(folder.join("users"), "ada:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n").expect("written");
+        toml(true)
+    });
+    let operator = Operator::of(&site);
+    let proof = "/.well-known/acme-challenge/seawall";
+    let twin = format!("www.{HOST}");
+    let check = async |site: &Site, host: &str, target: &str, (status, step, words): (u16, &str, &str)| {
+        let command = explain::command(&format!("http://{host}{target}"), "GET", &[]).expect("a command");
+        let explained = explain::run(&operator.client(), &command).expect("an explanation");
+        let decisive = explained.rules.last().expect("a rule");
+        assert_eq!((decisive.rule.as_str(), decisive.decided), (step, true), "{host}{target}: {explained:?}");
+        assert!(explained.now.words[0].contains(words), "{host}{target}: {explained:?}");
+        assert!(explain::text(&explained, false).contains(words), "{host}{target}");
+        site.client().await.with_host(host).get(target).await.status(status);
+    };
+    // Each step comes before the next one: the first request concerns them all.
+    check(&site, &twin, proof, (200, "challenge", "a certificate authority's challenge")).await;
+    check(&site, "other.example", proof, (200, "challenge", "a certificate authority's challenge")).await;
+    check(&site, &twin, "/up", (200, "health", "the health check")).await;
+    check(&site, "10.0.0.5", "/up", (200, "health", "the health check")).await;
+    check(&site, &twin, "/drafts%2", (301, "twin host", "a host that only leads to another")).await;
+    check(&site, HOST, "/drafts%2", (301, "https", "the https redirect: 301 to https://")).await;
+    site.reload(&toml(false)).expect("reloaded");
+    check(&site, HOST, "/drafts%2", (400, "password", "the password step: 400")).await;
+    assert_eq!(origin.requests().len(), 0);
+    // A proof that this server does not have may be the origin's, and a host that nobody has is nobody's.
+    let explained = ask(&operator, "GET", "/.well-known/acme-challenge/other", &[]);
+    assert_eq!((explained.rules[0].rule.as_str(), explained.rules[0].decided, explained.verdict.as_str()), ("challenge", false, "lookup"));
+    let command = explain::command("http://other.example/post", "GET", &[]).expect("a command");
+    explain::run(&operator.client(), &command).expect_err("no site has this host");
 }
 
 /// RFC 8297: who waits for the page is told what it needed last time.

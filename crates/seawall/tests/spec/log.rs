@@ -76,6 +76,22 @@ async fn json_lines_are_json() {
     assert!(lines[0]["origin_time"].is_number() && lines[1]["origin_time"].is_null());
 }
 
+/// The client whom a trusted proxy names is in every line, also where its request never got to the cache.
+#[tokio::test]
+async fn the_client_is_named_whoever_answers_it() {
+    let log = "[log]\naccess = \"./access.log\"\nformat = \"json\"\n";
+    let (origin, site) = site_with(&format!("{log}[server]\nhealth_path = \"/up\"\ntrusted_proxies = [\"127.0.0.1/32\"]")).await;
+    origin.on(get("/post")).reply(ok("text"));
+    let asks = [(Req::get("/up"), 200), (Req::new("PURGE", "/post"), 403), (Req::get("/post"), 200)];
+    for (request, status) in asks {
+        site.request(request.field("x-forwarded-for", "203.0.113.9")).await.status(status);
+    }
+    let lines: Vec<serde_json::Value> = lines(site).iter().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let clients: Vec<_> = lines.iter().map(|line| (&line["target"], &line["client"])).collect();
+    assert_eq!(clients.len(), 3);
+    assert!(lines.iter().all(|line| line["client"] == "203.0.113.9"), "{clients:?}");
+}
+
 /// A response that does not reach its end is said to be incomplete.
 #[tokio::test]
 async fn a_broken_response_is_logged_as_such() {

@@ -38,9 +38,14 @@ pub(crate) async fn site_with(toml: &str) -> (Origin, Site) {
 impl Site {
     /// A server whose settings are all in `toml`, its sources too.
     pub(crate) fn start(toml: &str) -> Self {
+        Self::start_with(|_| toml.to_owned())
+    }
+
+    /// A server for which `prepare` fills the folder, and returns the settings.
+    pub(crate) fn start_with(prepare: impl FnOnce(&Path) -> String) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let clock = TestClock::new();
-        let settings = settings(folder.path(), toml).expect("valid settings");
+        let settings = settings(folder.path(), &prepare(folder.path())).expect("valid settings");
         let server = Server::start(settings, Clock::Simulated(clock.cell())).expect("a server");
         Self { clock, server, folder }
     }

@@ -1,7 +1,7 @@
 //! Forms of what is stored.
 
 use super::*;
-use crate::Front;
+use crate::HotPages;
 
 #[test]
 fn a_form_is_weighed_and_goes_with_its_response() {
@@ -26,11 +26,11 @@ fn a_form_is_weighed_and_goes_with_its_response() {
 
 #[test]
 fn a_new_form_is_seen_by_whoever_keeps_the_page() {
-    let (store, mut front) = (store(1 << 20), Front::new(1 << 20));
+    let (store, mut hot) = (store(1 << 20), HotPages::new(1 << 20));
     let stored = put(&store, "h/a", 1);
     let hash = store.hash(b"h/a");
     let mut page = || loop {
-        if let Some(crate::Found::Front(page)) = front.get(&store, hash, b"h/a") {
+        if let Some(crate::Found::Hot(page)) = hot.get(&store, hash, b"h/a") {
             return page;
         }
     };

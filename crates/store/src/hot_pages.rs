@@ -12,7 +12,7 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::changes::Kept;
+use crate::changes::AsOf;
 use crate::flight::Failure;
 use crate::hash::KeyHash;
 use crate::resource::{Record, Resource};
@@ -33,7 +33,7 @@ const TOUCH: u32 = 32;
 const ROOM_SETS: usize = 8;
 
 /// The pages that one worker serves most.
-pub struct Front<R> {
+pub struct HotPages<R> {
     sets: Box<[Set<R>]>,
     bytes: u64,
     bytes_max: u64,
@@ -49,20 +49,20 @@ struct Set<R> {
     next: u8,
 }
 
-/// A resource in a front.
+/// A resource among the hot pages.
 pub struct Page<R> {
     hash: KeyHash,
-    kept: Kept<Arc<Resource<R>>>,
+    kept: AsOf<Arc<Resource<R>>>,
     hits: Cell<u32>,
     /// The recent hits, halved whenever its place is wanted.
     warmth: Cell<u8>,
 }
 
-/// A resource that was found, in the front or in the store.
+/// A resource that was found, among the hot pages or in the store.
 #[derive(Debug)]
 pub enum Found<R> {
-    /// A resource in the front, by the worker's own reference.
-    Front(Rc<Page<R>>),
+    /// A hot page, by the worker's own reference.
+    Hot(Rc<Page<R>>),
     /// A resource in the store, by a shared reference.
     Store(Arc<Resource<R>>),
 }
@@ -72,7 +72,7 @@ impl<R> Found<R> {
     #[inline]
     pub fn resource(&self) -> &Resource<R> {
         match self {
-            Self::Front(page) => page.resource(),
+            Self::Hot(page) => page.resource(),
             Self::Store(resource) => resource,
         }
     }
@@ -103,7 +103,7 @@ impl<R: Record> Page<R> {
     }
 
     fn confirm<E: Failure>(&self, store: &Store<R, E>, look: impl FnOnce() -> Option<Arc<Resource<R>>>) -> bool {
-        let now = Kept::read(store.changes.of(self.hash), look);
+        let now = AsOf::read(store.changes.of(self.hash), look);
         let same = now.value.as_ref().is_some_and(|stored| Arc::ptr_eq(stored, &self.kept.value));
         if same {
             self.kept.confirm(&now);
@@ -112,22 +112,22 @@ impl<R: Record> Page<R> {
     }
 }
 
-impl<R: Record> Front<R> {
-    /// Creates an empty front that keeps at most `bytes_max` bytes of resources from being freed.
+impl<R: Record> HotPages<R> {
+    /// Creates an empty table that keeps at most `bytes_max` bytes of resources from being freed.
     #[must_use]
     pub fn new(bytes_max: u64) -> Self {
         let set = |_| Set { places: [const { None }; WAYS], missed: [0; MISSED], next: 0 };
         Self { sets: (0..SETS).map(set).collect(), bytes: 0, bytes_max, hand: 0 }
     }
 
-    /// Returns what is stored under a key, like [`Store::get`], from this front if it is here.
+    /// Returns what is stored under a key, like [`Store::get`], from this table if it is here.
     pub fn get<E: Failure>(&mut self, store: &Store<R, E>, hash: KeyHash, key: &[u8]) -> Option<Found<R>> {
         let set = &self.sets[hash.stripe(SETS)];
         let at = set.places.iter().position(|place| place.as_ref().is_some_and(|page| page.hash == hash && page.resource().key() == key));
         if let Some(page) = at.and_then(|at| set.places[at].as_ref())
             && page.is_current(store)
         {
-            return Some(Found::Front(Rc::clone(page)));
+            return Some(Found::Hot(Rc::clone(page)));
         }
         self.fetch(store, hash, key, at)
     }
@@ -138,7 +138,7 @@ impl<R: Record> Front<R> {
         if let Some(at) = held {
             self.free(stripe, at);
         }
-        let kept = Kept::read(store.changes.of(hash), || store.get(hash, key));
+        let kept = AsOf::read(store.changes.of(hash), || store.get(hash, key));
         let value = kept.value.clone()?;
         let weight = value.weight();
         let wanted = held.is_some() || self.sets[stripe].missed_before(hash);
@@ -156,7 +156,7 @@ impl<R: Record> Front<R> {
         self.bytes += weight;
         let page = Rc::new(Page { hash, kept: kept.with(value), hits: Cell::new(0), warmth: Cell::new(WARMTH) });
         self.sets[stripe].places[at] = Some(Rc::clone(&page));
-        Some(Found::Front(page))
+        Some(Found::Hot(page))
     }
 
     /// Frees the pages with the fewest recent hits until there is room, but looks at a few sets only: the next search looks further.
@@ -244,9 +244,9 @@ impl<R> fmt::Debug for Page<R> {
     }
 }
 
-impl<R> fmt::Debug for Front<R> {
+impl<R> fmt::Debug for HotPages<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Front").field("bytes", &self.bytes).field("bytes_max", &self.bytes_max).finish_non_exhaustive()
+        f.debug_struct("HotPages").field("bytes", &self.bytes).field("bytes_max", &self.bytes_max).finish_non_exhaustive()
     }
 }
 

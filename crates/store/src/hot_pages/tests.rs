@@ -39,39 +39,39 @@ fn put_begun(store: &TestStore, begun: Generation, url: &str, version: u32, leng
     store.insert(store.hash(url.as_bytes()), url.as_bytes(), stored, |_| true);
 }
 
-fn get(front: &mut Front<Version>, store: &TestStore, url: &str) -> Option<Found<Version>> {
-    front.get(store, store.hash(url.as_bytes()), url.as_bytes())
+fn get(hot: &mut HotPages<Version>, store: &TestStore, url: &str) -> Option<Found<Version>> {
+    hot.get(store, store.hash(url.as_bytes()), url.as_bytes())
 }
 
-/// Returns the version that is served, and whether it came from the front.
-fn served(front: &mut Front<Version>, store: &TestStore, url: &str) -> Option<(u32, bool)> {
-    let found = get(front, store, url)?;
+/// Returns the version that is served, and whether it came from the hot pages.
+fn served(hot: &mut HotPages<Version>, store: &TestStore, url: &str) -> Option<(u32, bool)> {
+    let found = get(hot, store, url)?;
     let stored = &found.resource().variants()[0];
-    (store.verdict(stored) == Purged::No).then_some((stored.record.0, matches!(found, Found::Front(_))))
+    (store.verdict(stored) == Purged::No).then_some((stored.record.0, matches!(found, Found::Hot(_))))
 }
 
-fn keep(front: &mut Front<Version>, store: &TestStore, url: &str) {
+fn keep(hot: &mut HotPages<Version>, store: &TestStore, url: &str) {
     for _ in 0..2 {
-        get(front, store, url);
+        get(hot, store, url);
     }
-    assert!(matches!(get(front, store, url), Some(Found::Front(_))), "{url} stands in the front");
+    assert!(matches!(get(hot, store, url), Some(Found::Hot(_))), "{url} is a hot page");
 }
 
 #[test]
 fn what_is_asked_for_twice_takes_a_place() {
-    let (store, mut front) = (store(1 << 20), Front::new(1 << 20));
-    assert_eq!(served(&mut front, &store, "h/a"), None);
+    let (store, mut hot) = (store(1 << 20), HotPages::new(1 << 20));
+    assert_eq!(served(&mut hot, &store, "h/a"), None);
     put(&store, "h/a", 1, 100);
-    assert_eq!(served(&mut front, &store, "h/a"), Some((1, false)));
-    assert_eq!(served(&mut front, &store, "h/a"), Some((1, true)));
-    assert_eq!(served(&mut front, &store, "h/a"), Some((1, true)));
-    let weight = get(&mut front, &store, "h/a").map(|found| found.resource().weight());
-    assert_eq!(Some(front.bytes()), weight);
+    assert_eq!(served(&mut hot, &store, "h/a"), Some((1, false)));
+    assert_eq!(served(&mut hot, &store, "h/a"), Some((1, true)));
+    assert_eq!(served(&mut hot, &store, "h/a"), Some((1, true)));
+    let weight = get(&mut hot, &store, "h/a").map(|found| found.resource().weight());
+    assert_eq!(Some(hot.bytes()), weight);
 }
 
 #[test]
 fn every_change_is_seen_at_once() {
-    let (store, mut front) = (store(1 << 20), Front::new(1 << 20));
+    let (store, mut hot) = (store(1 << 20), HotPages::new(1 << 20));
     let url = || Target::Url { site: 1, url: b"h/a".as_slice().into() };
     type Change<'a> = (&'a str, &'a dyn Fn(), Option<u32>);
     let changes: [Change<'_>; 7] = [
@@ -115,29 +115,29 @@ fn every_change_is_seen_at_once() {
     ];
     for (name, change, expected) in changes {
         put(&store, "h/a", 1, 100);
-        keep(&mut front, &store, "h/a");
+        keep(&mut hot, &store, "h/a");
         change();
-        assert_eq!(served(&mut front, &store, "h/a").map(|(version, _)| version), expected, "{name}");
+        assert_eq!(served(&mut hot, &store, "h/a").map(|(version, _)| version), expected, "{name}");
     }
 }
 
 #[test]
-fn a_fetch_begun_before_a_purge_is_not_served_from_a_front_either() {
-    let (store, mut front) = (store(1 << 20), Front::new(1 << 20));
+fn a_fetch_begun_before_a_purge_is_not_served_from_the_hot_pages_either() {
+    let (store, mut hot) = (store(1 << 20), HotPages::new(1 << 20));
     let before = store.generation();
     store.purge(&Target::All, Hardness::Hard);
     put_begun(&store, before, "h/a", 1, 100);
     for _ in 0..4 {
-        assert_eq!(served(&mut front, &store, "h/a"), None);
+        assert_eq!(served(&mut hot, &store, "h/a"), None);
     }
 }
 
 #[test]
 fn a_reference_that_was_kept_knows_when_it_is_no_longer_current() {
-    let (store, mut front) = (store(1 << 20), Front::new(1 << 20));
+    let (store, mut hot) = (store(1 << 20), HotPages::new(1 << 20));
     put(&store, "h/a", 1, 100);
-    keep(&mut front, &store, "h/a");
-    let Some(Found::Front(page)) = get(&mut front, &store, "h/a") else { panic!("it stands in the front") };
+    keep(&mut hot, &store, "h/a");
+    let Some(Found::Hot(page)) = get(&mut hot, &store, "h/a") else { panic!("it is a hot page") };
     for _ in 0..3 * TOUCH {
         assert!(page.is_current(&store));
     }
@@ -153,53 +153,53 @@ fn a_reference_that_was_kept_knows_when_it_is_no_longer_current() {
 
 #[test]
 fn a_walk_through_the_site_leaves_everything_where_it_was() {
-    let (store, mut front) = (store(64 << 20), Front::new(1 << 20));
+    let (store, mut hot) = (store(64 << 20), HotPages::new(1 << 20));
     put(&store, "h/a", 1, 100);
-    keep(&mut front, &store, "h/a");
-    let bytes = front.bytes();
+    keep(&mut hot, &store, "h/a");
+    let bytes = hot.bytes();
     for page in 0..10_000 {
         put(&store, &format!("h/{page}"), 1, 100);
-        assert_eq!(served(&mut front, &store, &format!("h/{page}")), Some((1, false)));
+        assert_eq!(served(&mut hot, &store, &format!("h/{page}")), Some((1, false)));
     }
-    assert_eq!(front.bytes(), bytes);
-    assert_eq!(served(&mut front, &store, "h/a"), Some((1, true)));
+    assert_eq!(hot.bytes(), bytes);
+    assert_eq!(served(&mut hot, &store, "h/a"), Some((1, true)));
 }
 
 #[test]
 fn its_bytes_are_bounded_and_the_hottest_stay() {
     const MAX: u64 = 256 << 10;
     const QUARTER: usize = 64 << 10;
-    let (store, mut front) = (store(64 << 20), Front::new(MAX));
+    let (store, mut hot) = (store(64 << 20), HotPages::new(MAX));
     put(&store, "h/hot", 1, 1 << 10);
     put(&store, "h/huge", 1, QUARTER);
-    keep(&mut front, &store, "h/hot");
+    keep(&mut hot, &store, "h/hot");
     for page in 0..2_000 {
         let url = format!("h/{page}");
         put(&store, &url, 1, 4 << 10);
         for _ in 0..3 {
-            get(&mut front, &store, &url);
+            get(&mut hot, &store, &url);
         }
         for _ in 0..8 {
-            get(&mut front, &store, "h/hot");
+            get(&mut hot, &store, "h/hot");
         }
-        assert!(front.bytes() <= MAX);
+        assert!(hot.bytes() <= MAX);
     }
-    assert!(front.bytes() > MAX / 2, "{}", front.bytes());
-    assert_eq!(served(&mut front, &store, "h/hot"), Some((1, true)));
+    assert!(hot.bytes() > MAX / 2, "{}", hot.bytes());
+    assert_eq!(served(&mut hot, &store, "h/hot"), Some((1, true)));
     for _ in 0..4 {
-        assert_eq!(served(&mut front, &store, "h/huge"), Some((1, false)), "one page does not take all the room");
+        assert_eq!(served(&mut hot, &store, "h/huge"), Some((1, false)), "one page does not take all the room");
     }
 }
 
 #[test]
 fn what_was_evicted_or_replaced_is_let_go_by_the_next_sweep() {
-    let (store, mut front) = (store(1 << 20), Front::new(1 << 20));
+    let (store, mut hot) = (store(1 << 20), HotPages::new(1 << 20));
     let mut bodies = Vec::new();
     for page in 0..40 {
         let url = format!("h/{page}");
         put(&store, &url, 1, 16 << 10);
-        keep(&mut front, &store, &url);
-        let found = get(&mut front, &store, &url).expect("it stands in the front");
+        keep(&mut hot, &store, &url);
+        let found = get(&mut hot, &store, &url).expect("it is a hot page");
         bodies.push(Arc::downgrade(&found.resource().variants()[0]));
     }
     put(&store, "h/0", 2, 10);
@@ -210,7 +210,7 @@ fn what_was_evicted_or_replaced_is_let_go_by_the_next_sweep() {
         // These are read as well, or the memory tier would rather evict them.
         assert!(store.get(store.hash(url.as_bytes()), url.as_bytes()).is_some());
     }
-    front.sweep(&store);
+    hot.sweep(&store);
     let stored = |page: usize| {
         let url = format!("h/{page}");
         store.get(store.hash(url.as_bytes()), url.as_bytes()).is_some_and(|resource| resource.variants()[0].record.0 == 1)
@@ -223,25 +223,25 @@ fn what_was_evicted_or_replaced_is_let_go_by_the_next_sweep() {
     assert!(gone > 2, "some were evicted: {gone}");
 }
 
-/// A page that is hit in a front all the time would look unread to the memory tier, which would evict it.
+/// A hot page that is hit all the time would look unread to the memory tier, which would evict it.
 #[test]
 fn what_is_hit_here_is_not_evicted_there() {
-    let (store, mut front) = (store(1 << 20), Front::new(1 << 20));
+    let (store, mut hot) = (store(1 << 20), HotPages::new(1 << 20));
     put(&store, "h/a", 1, 1 << 10);
-    keep(&mut front, &store, "h/a");
+    keep(&mut hot, &store, "h/a");
     for page in 0..2_000 {
         put(&store, &format!("other/{page}"), 1, 8 << 10);
         for _ in 0..4 {
-            assert_eq!(served(&mut front, &store, "h/a"), Some((1, true)), "after {page}");
+            assert_eq!(served(&mut hot, &store, "h/a"), Some((1, true)), "after {page}");
         }
     }
 }
 
-/// There is one page more than there are places, and all are read in turn: most are served from the front, and not each pushed out by the
+/// There is one page more than there are places, and all are read in turn: most are served from the hot pages, and not each pushed out by the
 /// next.
 #[test]
 fn one_page_too_many_does_not_push_out_all_the_others() {
-    let (store, mut front) = (store(64 << 20), Front::new(8 << 20));
+    let (store, mut hot) = (store(64 << 20), HotPages::new(8 << 20));
     // These pages share a set.
     let set = |url: &String| store.hash(url.as_bytes()).stripe(SETS);
     let first = set(&"h/0".to_owned());
@@ -251,19 +251,19 @@ fn one_page_too_many_does_not_push_out_all_the_others() {
     }
     let mut hits = 0;
     for _ in 0..100 {
-        hits += urls.iter().filter(|url| served(&mut front, &store, url) == Some((1, true))).count();
+        hits += urls.iter().filter(|url| served(&mut hot, &store, url) == Some((1, true))).count();
     }
     assert!(hits >= 95 * WAYS, "{hits} of {}", 100 * urls.len());
     // A page that is read more often than they are finds a place.
     let url = (1_000_000..).map(|page| format!("h/{page}")).find(|url| set(url) == first).expect("there is one");
     put(&store, &url, 1, 100);
     for _ in 0..20 {
-        served(&mut front, &store, &url);
+        served(&mut hot, &store, &url);
     }
-    assert_eq!(served(&mut front, &store, &url), Some((1, true)));
+    assert_eq!(served(&mut hot, &store, &url), Some((1, true)));
 }
 
-/// A step with two workers' fronts, and what may happen to what is stored.
+/// A step with two workers' tables, and what may happen to what is stored.
 #[derive(Debug, Clone)]
 enum Step {
     Put(usize),
@@ -282,19 +282,19 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (page(), any::<bool>()).prop_map(|(page, hard)| Step::Purge(page, hard)),
         1 => any::<bool>().prop_map(Step::PurgeAll),
         1 => (0..2_usize).prop_map(Step::Sweep),
-        20 => (0..2_usize, page()).prop_map(|(front, page)| Step::Get(front, page)),
+        20 => (0..2_usize, page()).prop_map(|(hot, page)| Step::Get(hot, page)),
     ];
     prop::collection::vec(step, 1..300)
 }
 
 proptest! {
-    /// A front is a shorter way to the same answer, after any history.
+    /// Hot pages are a shorter way to the same answer, after any history.
     #[test]
     fn a_front_answers_as_the_store_does(steps in steps()) {
         let hardness = |hard| if hard { Hardness::Hard } else { Hardness::Soft };
-        // There is room for a few of the pages: some are evicted, and some do not fit into a front.
+        // There is room for a few of the pages: some are evicted, and some do not fit among the hot pages.
         let store = store(256 << 10);
-        let mut fronts = [Front::new(64 << 10), Front::new(40 << 10)];
+        let mut tables = [HotPages::new(64 << 10), HotPages::new(40 << 10)];
         for (version, step) in (0_u32..).zip(steps) {
             match step {
                 Step::Put(page) => put(&store, &format!("h/{page}"), version, 1 << (10 + page)),
@@ -306,14 +306,14 @@ proptest! {
                 Step::PurgeAll(hard) => {
                     store.purge(&Target::All, hardness(hard));
                 }
-                Step::Sweep(front) => fronts[front].sweep(&store),
-                Step::Get(front, page) => {
+                Step::Sweep(hot) => tables[hot].sweep(&store),
+                Step::Get(hot, page) => {
                     let url = format!("h/{page}");
                     let stored = store.peek(store.hash(url.as_bytes()), url.as_bytes());
                     let expected = stored.filter(|resource| store.verdict(&resource.variants()[0]) == Purged::No);
-                    let answer = served(&mut fronts[front], &store, &url).map(|(version, _)| version);
+                    let answer = served(&mut tables[hot], &store, &url).map(|(version, _)| version);
                     prop_assert_eq!(answer, expected.map(|resource| resource.variants()[0].record.0));
-                    prop_assert!(fronts[front].bytes() <= 64 << 10);
+                    prop_assert!(tables[hot].bytes() <= 64 << 10);
                 }
             }
         }

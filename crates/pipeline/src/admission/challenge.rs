@@ -1,0 +1,32 @@
+//! The answers to certificate authorities that look for a proof that a name is ours (RFC 8555 §8.3).
+//!
+//! They come first. An authority asks over plain http, for whatever name it was given, without a password, and some follow no redirect.
+
+use bytes::Bytes;
+use http::{HeaderValue, Response, header};
+use policy::Trace;
+
+use crate::{
+    Body, Shared,
+    admission::{Arrival, Step},
+};
+
+/// The path below which authorities look for proofs.
+pub(crate) const PATH: &str = "/.well-known/acme-challenge/";
+
+/// Answers a request for a proof that this server has. A proof that it does not have may be the origin's affair.
+pub(crate) fn answer(shared: &Shared, arrival: &Arrival, trace: &mut impl Trace) -> Option<Response<Body>> {
+    if !arrival.path().starts_with(PATH) {
+        return None;
+    }
+    let proof = shared.challenge(arrival.path());
+    trace.decides(Step::Challenge.name(), proof.is_some(), || match proof {
+        Some(_) => "a certificate authority gets the proof that this name is ours".to_owned(),
+        None => "no certificate is being ordered with this token".to_owned(),
+    });
+    let mut response = Response::new(Body::Full(Bytes::copy_from_slice(proof?.as_bytes())));
+    let fields = response.headers_mut();
+    fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+    fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Some(response)
+}

@@ -1,0 +1,105 @@
+//! A request that asks the origin for its client alone, as others cannot share the answer. The answer may still be stored.
+
+use std::{rc::Rc, sync::Arc};
+
+use http::{Method, Response, StatusCode};
+use policy::NotKept;
+use semantics::{
+    cache_status::Outcome,
+    storable::NotStorable,
+    validation::{HeadSays, head_says, same_representation},
+};
+use store::Generation;
+
+use crate::{
+    Body, Failure, Pipeline, Stored,
+    answer::{Answer, Ending, failed},
+    ask::Fetched,
+    body::{file, storing::StoredAs},
+    deliver, forward, keep,
+    lookup::Asking,
+    parts,
+    question::Question,
+    stale,
+};
+
+impl Pipeline {
+    /// Wants the origin for this client alone.
+    pub(crate) async fn alone(self: &Rc<Self>, asking: Asking) -> Answer {
+        let asking = Asking { collapsed: false, ..asking };
+        let (shared, question) = (&self.shared, Rc::clone(&asking.question));
+        let fetching = shared.store.begin();
+        let begun = fetching.begun();
+        let request = forward::alone(&question, asking.candidate.as_deref());
+        let fetched = match self.ask(&question, request, question.interim.as_ref()).await {
+            Ok(fetched) => fetched,
+            Err(failure) => return failed(shared, asking, &failure).await,
+        };
+        let status = fetched.response.status();
+        let ending = Ending::forwarded(asking.forwarded, status).took(fetched.took);
+        if let Some(candidate) = &asking.candidate {
+            if status == StatusCode::NOT_MODIFIED {
+                if !same_representation(&candidate.record.headers(), fetched.response.headers()) {
+                    return Box::pin(self.alone(Asking { candidate: None, ..asking })).await;
+                }
+                let confirmed = keep::freshened(shared, &question, candidate, &fetched, begun).unwrap_or_else(|| Arc::clone(candidate));
+                return self.deliver(&question, &confirmed, Ending::of(Outcome::Revalidated).took(fetched.took)).await;
+            }
+            if let Some(updated) = self.looked_at(&question, candidate, &fetched, begun) {
+                let ending = ending.stored_unless(None);
+                let now = shared.clock.now();
+                // Of a HEAD, so no file is opened.
+                if let Ok(response) = deliver::stored(&updated, &question, &ending.status, now).await {
+                    return ending.with_explained(response);
+                }
+            }
+            if status.is_server_error() && stale::may_stand_in(&question, candidate, fetched.times.response) {
+                return failed(shared, asking, &Failure::of_status(status)).await;
+            }
+        }
+        if file::lies_in_a_file(fetched.response.body()) {
+            let response = file::respond(&question.method, &question.fields(), fetched.response);
+            return ending.stored_unless(Some("too-large")).with_origins(response);
+        }
+        let stored_as = match keep::judge(shared, &question, fetched.head(), fetched.times) {
+            Ok(kept) => {
+                shared.store.unmark_uncacheable(question.hash);
+                Ok(StoredAs { question: Rc::clone(&question), status, headers: fetched.response.headers().clone(), kept, begun })
+            }
+            Err(why @ NotKept::NotStorable(NotStorable::Partial)) => {
+                parts::stored_as(shared, &question, &fetched, begun).ok_or_else(|| why.name())
+            }
+            Err(why) => Err(why.name()),
+        };
+        let (parts, body) = fetched.response.into_parts();
+        let refused = stored_as.as_ref().err().copied();
+        let body = match stored_as {
+            Ok(stored_as) => stored_as.body(shared, body, fetching),
+            Err(_) => Body::Origin(body),
+        };
+        ending.stored_unless(refused).with_coded(&question, Response::from_parts(parts, body))
+    }
+
+    /// Updates the stored response to GET by a 200 to HEAD (RFC 9111 §4.3.5), if that is about it.
+    fn looked_at(
+        self: &Rc<Self>,
+        question: &Rc<Question>,
+        candidate: &Arc<Stored>,
+        fetched: &Fetched,
+        begun: Generation,
+    ) -> Option<Arc<Stored>> {
+        let statuses = (fetched.response.status(), candidate.record.status);
+        if question.method != Method::HEAD || statuses != (StatusCode::OK, StatusCode::OK) {
+            return None;
+        }
+        match head_says(&candidate.record.headers(), candidate.body.len(), fetched.response.headers()) {
+            HeadSays::Same => keep::freshened(&self.shared, question, candidate, fetched, begun),
+            HeadSays::Changed => {
+                // It is fetched anew behind. Till then it stays what it is: a HEAD alone must not cost the copy that may have to stand in.
+                stale::refresh(self, &Rc::new(Question { method: Method::GET, ..(**question).clone() }), candidate);
+                None
+            }
+            HeadSays::Nothing => None,
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The end of a request's life: the response, what it says of the cache, and the note for the log.
+
+use std::{rc::Rc, sync::Arc, time::Duration};
+
+use http::{Response, StatusCode};
+use semantics::{
+    cache_status::{CacheStatus, Forwarded, Outcome},
+    coding::Accepted,
+};
+
+use crate::{
+    Body, Failure, Note, Pipeline, Shared, Stored,
+    coded::{best, in_passing},
+    deliver, failure,
+    learnt::dictionaries,
+    lookup::Asking,
+    question::Question,
+    stale,
+};
+
+/// The answer to a request, and what is remembered of it.
+pub(crate) type Answer = (Response<Body>, Note);
+
+/// The account of how a request was answered: its client gets it in `Cache-Status`, the log and the counters get it in a note.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ending {
+    pub(crate) status: CacheStatus<'static>,
+    /// The time from the request to the origin until the head of its response; `None` if the origin was not asked.
+    took: Option<Duration>,
+}
+
+impl Ending {
+    /// Begins with what the cache did.
+    pub(crate) fn of(outcome: Outcome) -> Self {
+        let status = CacheStatus::new(outcome);
+        let status = match outcome {
+            Outcome::Revalidated => CacheStatus { fwd_status: Some(304), stored: true, ..status },
+            Outcome::Hit | Outcome::Updating | Outcome::Stale { .. } | Outcome::Forwarded(_) => status,
+        };
+        Self { status, took: None }
+    }
+
+    /// Begins with a response that the origin sent with this status.
+    pub(crate) fn forwarded(why: Forwarded, status: StatusCode) -> Self {
+        let ending = Self::of(Outcome::Forwarded(why));
+        Self { status: CacheStatus { fwd_status: Some(status.as_u16()), ..ending.status }, ..ending }
+    }
+
+    /// Adds that the response is stored, or the reason why it is not.
+    pub(crate) fn stored_unless(self, refused: Option<&'static str>) -> Self {
+        Self { status: CacheStatus { stored: refused.is_none(), detail: refused, ..self.status }, ..self }
+    }
+
+    /// Adds the rule or the error that decided.
+    pub(crate) fn because(self, detail: Option<&'static str>) -> Self {
+        Self { status: CacheStatus { detail, ..self.status }, ..self }
+    }
+
+    /// Adds whether the request shared another one's way to the origin.
+    pub(crate) fn collapsed(self, collapsed: bool) -> Self {
+        Self { status: CacheStatus { collapsed, ..self.status }, ..self }
+    }
+
+    /// Adds how long the origin took.
+    pub(crate) fn took(self, took: Duration) -> Self {
+        Self { took: Some(took), ..self }
+    }
+
+    /// Ends with a response of our own, which nobody stores.
+    pub(crate) fn with(self, mut response: Response<Body>) -> Answer {
+        deliver::explain(response.headers_mut(), &self.status);
+        self.with_explained(response)
+    }
+
+    /// Ends with a response of the origin that goes to this client alone: without what the origin says to caches.
+    pub(crate) fn with_origins(self, mut response: Response<Body>) -> Answer {
+        policy::remove_dialect(response.headers_mut());
+        self.with(response)
+    }
+
+    /// Ends with a response of the origin that goes to this client alone, and is coded on its way.
+    pub(crate) fn with_coded(self, question: &Question, response: Response<Body>) -> Answer {
+        let (response, note) = self.with_origins(response);
+        (in_passing(question, question.is_personal(), response), note)
+    }
+
+    /// Ends with a response that says already what the cache did.
+    pub(crate) fn with_explained(self, response: Response<Body>) -> Answer {
+        let note = Note { collapsed: self.status.collapsed, origin_time: self.took, ..Note::of(self.status.outcome) };
+        (response, note)
+    }
+}
+
+impl Pipeline {
+    /// Answers with what is stored. If that lies in a file that cannot be read, it was not stored after all: the origin is asked.
+    pub(crate) async fn deliver(self: &Rc<Self>, question: &Rc<Question>, stored: &Arc<Stored>, ending: Ending) -> Answer {
+        let shared = &self.shared;
+        let now = shared.clock.now();
+        want_best_form(shared, question, stored);
+        if let Some(response) = dictionaries::update(shared, question, stored, &ending.status, now) {
+            return ending.with_explained(response);
+        }
+        match deliver::stored(stored, question, &ending.status, now).await {
+            Ok(response) => ending.with_explained(response),
+            Err(error) => {
+                tracing::warn!(site = %question.site.name, target = %question.target, %error, "the disk tier: a miss instead of a hit");
+                Box::pin(self.alone(Asking::new(question, None, Forwarded::UriMiss))).await
+            }
+        }
+    }
+}
+
+/// Has a better form made than those that are there, for the next who asks.
+fn want_best_form(shared: &Arc<Shared>, question: &Question, stored: &Arc<Stored>) {
+    let fields = question.fields();
+    if stored.record.codable && !fields.range.is_present() {
+        let accepted = Accepted::of(&fields);
+        shared.better_form_is_coming(question.hashed_key(), stored, accepted, best(stored, accepted));
+    }
+}
+
+/// Answers when the origin failed: with what is stored, if that may stand in, else with a plain page.
+pub(crate) async fn failed(shared: &Shared, asking: Asking, failure: &Failure) -> Answer {
+    let Asking { question, candidate, forwarded, collapsed } = asking;
+    let now = shared.clock.now();
+    if let Some(stored) = candidate.filter(|stored| stale::may_stand_in(&question, stored, now)) {
+        let ending = Ending::of(Outcome::Stale { forwarded: true }).because(Some(failure.name())).collapsed(collapsed);
+        if let Ok(response) = deliver::stored(&stored, &question, &ending.status, now).await {
+            return ending.with_explained(response);
+        }
+    }
+    failed_plainly(failure, Ending::of(Outcome::Forwarded(forwarded)).collapsed(collapsed))
+}
+
+/// Answers with a page that says that the origin failed.
+pub(crate) fn failed_plainly(failure: &Failure, ending: Ending) -> Answer {
+    ending.because(Some(failure.name())).with(failure.page())
+}
+
+/// Answers a request that wants nothing but what is stored (RFC 9111 §5.2.1.7), where nothing is.
+pub(crate) fn only_if_cached() -> Answer {
+    let reason = "only-if-cached";
+    let mut response = failure::page(StatusCode::GATEWAY_TIMEOUT, reason);
+    // Nothing was forwarded, so there is nothing to retry.
+    response.headers_mut().remove(http::header::RETRY_AFTER);
+    response.headers_mut().remove("proxy-status");
+    Ending::of(Outcome::Forwarded(Forwarded::Miss)).because(Some(reason)).with(response)
+}

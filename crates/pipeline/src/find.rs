@@ -1,0 +1,140 @@
+//! The finding of what is stored for a request, and whether it may be used.
+
+use std::{sync::Arc, time::Duration};
+
+use policy::{Silent, Trace};
+use semantics::{
+    Timestamp,
+    cache_status::Forwarded,
+    freshness::LifetimeSource,
+    reuse::{Reuse, Stale, reuse},
+    vary::Vary,
+};
+use store::Purged;
+
+use crate::{Record, Resource, Shared, Stored, collapse::likeness, parts, question::Question};
+
+/// The time for which a request waits for the disk before it goes to the origin. A disk that is slower than this is slower than most origins.
+const DISK_WAIT: Duration = Duration::from_secs(2);
+
+/// The result of a lookup.
+pub(crate) enum Found {
+    Fresh(Arc<Stored>),
+    WhileRevalidating(Arc<Stored>),
+    Stale(Arc<Stored>, Stale),
+    /// The client wants nothing from the origin, and what is stored will not do.
+    Forbidden,
+    Nothing(Forwarded),
+}
+
+/// Finds what is stored for a request, in memory and then on the disk. A disk that does not answer in time has nothing.
+pub(crate) async fn find(shared: &Shared, question: &Question, now: Timestamp) -> Found {
+    match find_in_memory(shared, question, now) {
+        Found::Nothing(_) if shared.store.may_be_on_disk(question.hash) => {
+            let load = shared.store.load(question.hash, &question.key);
+            let resource = tokio::time::timeout(DISK_WAIT, load).await.ok().flatten();
+            find_in(shared, resource.as_deref(), question, now)
+        }
+        found => found,
+    }
+}
+
+/// Finds what is stored for a request in memory.
+pub(crate) fn find_in_memory(shared: &Shared, question: &Question, now: Timestamp) -> Found {
+    find_in(shared, shared.store.get(question.hash, &question.key).as_deref(), question, now)
+}
+
+/// Finds the variant for a request, or the stored part that it asks for.
+fn find_in(shared: &Shared, resource: Option<&Resource>, question: &Question, now: Timestamp) -> Found {
+    match found_in(shared, resource, question, now, &mut Silent) {
+        found @ Found::Nothing(Forwarded::UriMiss | Forwarded::VaryMiss) => parts::part(shared, question, now).map_or(found, Found::Fresh),
+        found => found,
+    }
+}
+
+/// Finds the variant for a request among what is stored under its key, and whether it may be used.
+pub(crate) fn found_in(shared: &Shared, resource: Option<&Resource>, question: &Question, now: Timestamp, trace: &mut impl Trace) -> Found {
+    let Some(resource) = resource else {
+        trace.decides("stored", true, || "nothing under this key".to_owned());
+        return Found::Nothing(Forwarded::UriMiss);
+    };
+    trace.notes("stored", || match resource.variants().len() {
+        1 => "one variant under this key".to_owned(),
+        variants => format!("{variants} variants under this key"),
+    });
+    let Some(stored) = resource.variants().iter().find(|stored| is_for(shared, question, &stored.record)) else {
+        trace.decides("vary", true, || format!("none for what this request says in {}", nominated(resource).join(", ")));
+        return Found::Nothing(Forwarded::VaryMiss);
+    };
+    trace.notes("vary", || "one fits the fields of this request".to_owned());
+    let record = &stored.record;
+    let cookie = question.carries.cookie && !record.for_cookies;
+    if trace.decides("for cookies", cookie, || allowed(record, record.for_cookies, question.carries.cookie)) {
+        return Found::Nothing(Forwarded::Bypass);
+    }
+    let authorization = question.carries.authorization && !record.for_authorization;
+    if trace.decides("for authorization", authorization, || allowed(record, record.for_authorization, question.carries.authorization)) {
+        return Found::Nothing(Forwarded::Bypass);
+    }
+    let purged = shared.store.verdict(stored);
+    if trace.decides("purged", purged == Purged::Hard, || purged_name(purged).to_owned()) {
+        return Found::Nothing(Forwarded::UriMiss);
+    }
+    if stored.body.is_damaged() {
+        trace.decides("damaged", true, || "its file cannot be read".to_owned());
+        return Found::Nothing(Forwarded::UriMiss);
+    }
+    let stored = Arc::clone(stored);
+    let reuse = reuse(&question.wants.directives, &record.freshness, purged == Purged::Soft, now);
+    trace.notes("reuse", || match reuse {
+        Reuse::Fresh => "fresh".to_owned(),
+        Reuse::WhileRevalidating => "stale, but may be served while it is validated".to_owned(),
+        Reuse::AfterValidation(why) => format!("only after validation: {}", why.name()),
+        Reuse::Forbidden(why) => format!("only after validation ({}), which only-if-cached forbids", why.name()),
+    });
+    match reuse {
+        Reuse::Fresh => Found::Fresh(stored),
+        Reuse::WhileRevalidating => Found::WhileRevalidating(stored),
+        Reuse::AfterValidation(why) => Found::Stale(stored, why),
+        Reuse::Forbidden(_) => Found::Forbidden,
+    }
+}
+
+/// Whether a stored response answers requests that say what this one says.
+pub(crate) fn is_for(shared: &Shared, question: &Question, record: &Record) -> bool {
+    record.vary.matches(&question.fields()) && record.only_for.is_none_or(|alike| alike == likeness(shared, question))
+}
+
+/// Names the fields by which the variants of a resource are chosen.
+fn nominated(resource: &Resource) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for stored in resource.variants() {
+        match &stored.record.vary {
+            Vary::Star => names.push("*"),
+            Vary::Nominated(fields) => names.extend(fields.iter().map(|(name, _)| name.as_str())),
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+fn allowed(record: &Record, allowed: bool, asked: bool) -> String {
+    match (allowed, asked) {
+        (true, _) => "it may answer such requests",
+        (false, true) if record.freshness.source == LifetimeSource::Hold => {
+            "the site's hold keeps it for longer than the origin said: that is for other requests alone"
+        }
+        (false, true) => "the origin did not say that it is for everybody",
+        (false, false) => "it may not, and this request has none",
+    }
+    .to_owned()
+}
+
+pub(crate) const fn purged_name(purged: Purged) -> &'static str {
+    match purged {
+        Purged::No => "no",
+        Purged::Soft => "soft",
+        Purged::Hard => "hard",
+    }
+}

@@ -1,0 +1,117 @@
+//! The judgement of a site's policy on a request: the question that it becomes, and who is to answer it.
+
+use std::rc::Rc;
+
+use http::{HeaderMap, Uri, header, request::Parts};
+use ipnet::IpNet;
+use policy::{Trace, Verdict};
+use semantics::{RequestFields, hop_by_hop::nominated_by_connection};
+
+use crate::{
+    Client, Site, Store,
+    admission::Arrival,
+    question::{self, Question, Wants},
+};
+
+/// Bytes of a key beside the host and the target, at most: so it does not grow while it is written.
+const KEY_OVERHEAD: usize = 8;
+
+/// The judgement on a request.
+pub(crate) enum Judged {
+    /// The cache is asked.
+    Lookup(Question),
+    /// The origin is asked and nothing is stored; the rule that decided has this name.
+    Pass(Question, &'static str),
+    /// Somebody wants stored responses purged: this server answers.
+    Purge { site: Rc<Site>, client: Client, parts: Box<Parts>, authority: String },
+    /// The target cannot be understood.
+    Malformed(Rc<Site>),
+}
+
+/// Judges a request that was admitted to a site, by the rules of the part of the site that its path leads to.
+pub(crate) fn judge(store: &Store, trusted_proxies: &[IpNet], site: &Rc<Site>, arrival: Arrival, trace: &mut impl Trace) -> Judged {
+    let site = Rc::clone(site.part(arrival.path()));
+    let authority = arrival.authority().to_owned();
+    let Arrival { client, parts, interim } = arrival;
+
+    let target_bytes = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
+    let mut key = Vec::with_capacity(KEY_OVERHEAD + authority.len() + target_bytes);
+    let fields = RequestFields::from_map(&parts.headers);
+    let head = question::head(&parts, &fields, &authority, client.scheme);
+    let verdict = by_route(&site, question::verdict(&site, client.trusted, &head, &mut key, trace), trace);
+    let carries = match verdict {
+        Verdict::Lookup(carries) => Some(carries),
+        Verdict::Pass(_) => {
+            key.clear();
+            None
+        }
+        Verdict::Purge => return Judged::Purge { site, client, parts: Box::new(parts), authority },
+        Verdict::Malformed => return Judged::Malformed(site),
+    };
+    let wants = Wants::of(&site, parts.uri.path(), &fields);
+    let way = client.way(fields.lines, trusted_proxies);
+
+    let Parts { method, version, mut headers, uri, .. } = parts;
+    let Some((target, uri)) = origins_target(&site, uri) else { return Judged::Malformed(site) };
+    let takes_hints = interim.is_some() && site.policy.settings().early_hints.are_for(&method, version, &headers);
+    question::reduce(&mut headers, &site, client.trusted, carries);
+    if wants.names_hop_by_hop {
+        remove_hop_by_hop(&site, &mut headers);
+    }
+    let question = Question {
+        hash: store.hash(&key),
+        carries: carries.unwrap_or_default(),
+        site,
+        client,
+        way,
+        method,
+        headers,
+        version,
+        authority,
+        target,
+        uri,
+        wants,
+        key,
+        interim,
+        takes_hints,
+    };
+    match verdict {
+        Verdict::Pass(rule) => Judged::Pass(question, rule),
+        Verdict::Lookup(_) | Verdict::Purge | Verdict::Malformed => Judged::Lookup(question),
+    }
+}
+
+/// Lets a request pass whose route asks no cache.
+fn by_route(site: &Site, verdict: Verdict, trace: &mut impl Trace) -> Verdict {
+    let (Some(route), Verdict::Lookup(_)) = (&site.route, &verdict) else { return verdict };
+    let passes =
+        trace.decides("route", !route.cache, || if route.cache { route.path.clone() } else { format!("{}: cache = false", route.path) });
+    if passes { Verdict::Pass("route") } else { verdict }
+}
+
+/// The target that the origin is asked for, as text and as a URI. `None`: it cannot be understood.
+fn origins_target(site: &Site, uri: Uri) -> Option<(String, Uri)> {
+    if uri.path() == "*" {
+        return Some(("*".to_owned(), uri));
+    }
+    let target = if site.passes() {
+        policy::whole_target(uri.path(), uri.query())?
+    } else {
+        site.policy.forwarded_target(uri.path(), uri.query())?
+    };
+    // Nearly always what came is what goes on.
+    let same = uri.path_and_query().is_some_and(|whole| whole.as_str() == target);
+    let target = target.into_owned();
+    let uri = if same { uri } else { target.parse().ok()? };
+    Some((target, uri))
+}
+
+/// Removes the fields that the client's connection names. They never reach the origin, so they must not select a variant either; but a field
+/// that is in the key does.
+fn remove_hop_by_hop(site: &Site, headers: &mut HeaderMap) {
+    for name in nominated_by_connection(headers) {
+        if name != header::UPGRADE && !site.policy.is_trusted_field(name.as_str()) {
+            headers.remove(name);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! What becomes of an origin's answer in the store: whether it is kept, as what, and in whose place.
+
+use std::{borrow::Cow, sync::Arc, time::Duration};
+
+use http::{HeaderMap, Method, StatusCode, header};
+use policy::{Kept, NotKept, Seen};
+use semantics::{
+    Timestamp,
+    coding::{Coding, vary_on_accept_encoding},
+    storable::may_be_brought_on,
+    validation::{freshen, same_representation},
+    vary::Vary,
+};
+use store::{Generation, Scope};
+
+use crate::{
+    Record, Shared, Stored,
+    ask::{Fetched, Times},
+    coded::may_have_forms,
+    collapse::likeness,
+    learnt::{
+        dictionaries::{AVAILABLE_DICTIONARY, offer},
+        early_hints, refusals,
+    },
+    question::Question,
+};
+
+/// The time after a purge for which a "not found" is not believed.
+const JUST_PURGED: Duration = Duration::from_secs(5);
+
+/// The head of a response.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ResponseHead<'a> {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: &'a HeaderMap,
+}
+
+/// The properties of the content of a response that is kept.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ContentSize {
+    /// Its length in bytes, if that is known by now.
+    pub(crate) length: Option<u64>,
+    /// Whether forms of it are at hand.
+    pub(crate) has_forms: bool,
+}
+
+/// Decides whether the answer to a question is kept, and how. Remembers the reason if it is not.
+pub(crate) fn judge(shared: &Shared, question: &Question, head: ResponseHead<'_>, times: Times) -> Result<Kept, NotKept> {
+    let purged_at = shared.purged_at();
+    let kept = question.site.policy.keep(&Seen {
+        method: &question.method,
+        authority: &question.authority,
+        target: &question.target,
+        asked: question.carries,
+        request: &question.wants.directives,
+        status: head.status,
+        headers: head.headers,
+        request_time: times.request,
+        response_time: times.response,
+        just_purged: times.response.since(purged_at) < JUST_PURGED && purged_at != Timestamp::default(),
+    });
+    match &kept {
+        Ok(_) => shared.refusals.forget(question.hash),
+        Err(why) => refusals::remember(shared, question, why.name(), Some(head.status), times.response),
+    }
+    kept
+}
+
+/// Makes the record of an answer that is kept, and its place among the purges.
+pub(crate) fn record(
+    shared: &Shared,
+    question: &Question,
+    head: ResponseHead<'_>,
+    content: ContentSize,
+    mut kept: Kept,
+) -> (Record, Scope) {
+    let ResponseHead { status, headers } = head;
+    let tags = std::mem::take(&mut kept.tags).into_boxed_slice();
+    let (site, url) = question.url();
+    let url = url.into();
+    let mut vary = Vary::of(headers, &question.fields());
+    // Without a coding it is for everybody: the others get forms of it.
+    if question.wants.coded && !headers.contains_key(header::CONTENT_ENCODING) {
+        vary = vary.without(&header::ACCEPT_ENCODING).without(&AVAILABLE_DICTIONARY);
+    }
+    let codable = may_have_forms(question, head, content);
+    let mut headers = Cow::Borrowed(headers);
+    if codable {
+        vary_on_accept_encoding(headers.to_mut());
+        if question.site.policy.settings().compress.dictionaries && status == StatusCode::OK {
+            offer(question.uri.path(), headers.to_mut());
+        }
+    }
+    let mut record = Record::new(status, &headers, content.length, kept, vary);
+    record.codable = codable;
+    record.only_for = may_be_brought_on(status).then(|| likeness(shared, question));
+    (record, Scope { site, url, tags })
+}
+
+/// Stores `candidate` again with the fields of a 304 (RFC 9111 §4.3.4). Returns `None` if the 304 is about another representation, or if it
+/// may not be kept any more.
+pub(crate) fn freshened(
+    shared: &Arc<Shared>,
+    question: &Question,
+    candidate: &Stored,
+    fetched: &Fetched,
+    begun: Generation,
+) -> Option<Arc<Stored>> {
+    // A stored response is the answer to GET, also where HEAD was used to look after it.
+    let get;
+    let question = if question.method == Method::HEAD {
+        get = Question { method: Method::GET, ..question.clone() };
+        &get
+    } else {
+        question
+    };
+    let mut headers = candidate.record.all_headers();
+    let confirmation = fetched.response.headers();
+    if !same_representation(&headers, confirmation) {
+        return None;
+    }
+    freshen(&mut headers, confirmation);
+    let status = candidate.record.status;
+    let kept = judge(shared, question, ResponseHead { status, headers: &headers }, fetched.times).ok()?;
+    for name in candidate.record.omitted() {
+        // No longer held back, but its value was never stored.
+        if !kept.omitted.contains(&name) && !confirmation.contains_key(&name) {
+            headers.remove(name);
+        }
+    }
+    let content = ContentSize { length: Some(candidate.body.len()), has_forms: candidate.forms().at_hand() != 0 };
+    let (record, scope) = record(shared, question, ResponseHead { status, headers: &headers }, content, kept);
+    let stored = Stored::new(record, candidate.body.clone(), begun, scope).with_forms(candidate.forms().share());
+    Some(insert(shared, question, stored))
+}
+
+/// Stores a response in place of those that answer the same requests.
+pub(crate) fn insert(shared: &Arc<Shared>, question: &Question, stored: Stored) -> Arc<Stored> {
+    let fields = question.fields();
+    let only_for = stored.record.only_for;
+    let mut stored = if question.site.on_disk && only_for.is_none() { stored } else { stored.in_memory_only() };
+    if stored.record.codable {
+        stored = with_forms_of_the_same(shared, question, stored);
+    }
+    let part = stored.record.part();
+    let stored = shared.store.insert(question.hash, &question.key, stored, |held| match only_for {
+        // One such error at most, and never in the place of what is for everybody.
+        Some(_) => held.only_for.is_some(),
+        None => held.vary.matches(&fields) && held.part() == part,
+    });
+    early_hints::learn(shared, question, &stored);
+    if stored.record.codable {
+        shared.make_form(question.hashed_key(), &stored, Coding::Gzip);
+        if question.site.policy.settings().compress.dictionaries {
+            shared.next_version(question.hash, &stored);
+        }
+    }
+    stored
+}
+
+/// Gives a response the forms of a stored one with the same content: many origins know no 304 and send the same once more.
+fn with_forms_of_the_same(shared: &Shared, question: &Question, stored: Stored) -> Stored {
+    let resource = shared.store.peek(question.hash, &question.key);
+    let same = |held: &&Arc<Stored>| match (held.body.memory(), stored.body.memory()) {
+        (Some(held), Some(new)) => held == new,
+        _ => false,
+    };
+    match resource.as_deref().and_then(|resource| resource.variants().iter().find(same)) {
+        Some(held) if stored.forms().at_hand() == 0 => stored.with_forms(held.forms().share()),
+        _ => stored,
+    }
+}

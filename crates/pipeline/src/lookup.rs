@@ -1,0 +1,228 @@
+//! A request that asks the cache, and the origin once for all who ask the same.
+
+use std::{ops::ControlFlow, rc::Rc, sync::Arc};
+
+use http::{HeaderValue, Method, Response, StatusCode, header};
+use semantics::{
+    cache_status::{Forwarded, Outcome},
+    conditional::{Precondition, evaluate},
+};
+use store::{Follow, Joined, Lead};
+
+use crate::{
+    Body, Failure, Pipeline, Record, Stored,
+    answer::{Answer, Ending, failed, only_if_cached},
+    body::file,
+    coded::in_passing,
+    collapse::{Aside, Followed, flight_of, flight_of_those_who_say, followed, in_time, said, variant_flight},
+    deliver,
+    fetch::Told,
+    find::{Found, find, find_in_memory, is_for},
+    learnt::early_hints,
+    next::{Next, next},
+    question::Question,
+    stale,
+};
+
+/// The number of fetches that a request joins without an answer for it, before it goes alone.
+const ATTEMPTS: usize = 4;
+
+/// A request that the cache cannot answer, on its way to the origin.
+pub(crate) struct Asking {
+    pub(crate) question: Rc<Question>,
+    /// The stored response that may be confirmed, or stand in.
+    pub(crate) candidate: Option<Arc<Stored>>,
+    /// The reason why the origin is asked.
+    pub(crate) forwarded: Forwarded,
+    /// Whether it has followed another request's fetch.
+    pub(crate) collapsed: bool,
+}
+
+impl Asking {
+    pub(crate) fn new(question: &Rc<Question>, candidate: Option<Arc<Stored>>, forwarded: Forwarded) -> Self {
+        Self { question: Rc::clone(question), candidate, forwarded, collapsed: false }
+    }
+
+    fn ending(&self, status: StatusCode) -> Ending {
+        Ending::forwarded(self.forwarded, status)
+    }
+}
+
+/// The lessons of the fetches that a request has followed.
+#[derive(Default)]
+struct Followings {
+    /// Whether there was one.
+    any: bool,
+    /// The flight of the variant that it wants, as the last answer was another variant.
+    of_variant: Option<Vec<u8>>,
+    /// The last error that another request may have brought on itself.
+    anothers: Option<Failure>,
+}
+
+impl Pipeline {
+    /// Answers from the cache, or from the origin, which is asked once for all who ask the same.
+    pub(crate) async fn look_up(self: &Rc<Self>, question: Rc<Question>) -> Answer {
+        let shared = &self.shared;
+        if question.is_shareable() {
+            shared.popularity.looked_up(question.hash, &question.key);
+        }
+        let mut followings = Followings::default();
+        for attempt in 0..=ATTEMPTS {
+            let now = shared.clock.now();
+            let found = find(shared, &question, now).await;
+            let (candidate, forwarded, together) = match next(shared, &question, found, now) {
+                Next::Deliver(stored, outcome) => {
+                    if matches!(outcome, Outcome::Stale { .. } | Outcome::Updating) {
+                        stale::refresh(self, &question, &stored);
+                    }
+                    return self.deliver(&question, &stored, Ending::of(outcome).collapsed(followings.any)).await;
+                }
+                Next::OnlyIfCached => return only_if_cached(),
+                Next::Ask { candidate, forwarded, together } => (candidate, forwarded, together),
+            };
+            if attempt == 0 {
+                early_hints::tell(self, &question);
+            }
+            let asking = Asking { collapsed: followings.any, ..Asking::new(&question, candidate, forwarded) };
+            let Some(fetched) = together else { return self.alone(asking).await };
+            // Whoever still has nothing but others' errors asks for those who say the same: no number of others decides what they get.
+            let is_last = attempt == ATTEMPTS;
+            let anothers = followings.anothers.take_if(|_| is_last);
+            let flight = match &anothers {
+                Some(_) => flight_of_those_who_say(&question.key, said(shared, &fetched, asking.candidate.as_deref())),
+                None if is_last => break,
+                None => followings.of_variant.take().unwrap_or_else(|| flight_of(&shared.store, &question)),
+            };
+            let joined = match shared.store.join_for(shared.store.hash(&flight), &flight, question.url()) {
+                Joined::Full => ControlFlow::Break(self.alone(asking).await),
+                // An earlier flight may have landed between looking and joining.
+                Joined::Lead(_) if matches!(find_in_memory(shared, &question, now), Found::Fresh(_)) => ControlFlow::Continue(()),
+                Joined::Lead(lead) => ControlFlow::Break(self.lead(asking, fetched, lead, anothers).await),
+                Joined::Follow(follow) => self.follow(asking, &fetched, follow, &mut followings).await,
+            };
+            if let ControlFlow::Break(answer) = joined {
+                return answer;
+            }
+        }
+        self.alone(Asking::new(&question, None, Forwarded::Miss)).await
+    }
+
+    /// Begins the fetch that others follow. Where it is for those alone who say the same as this request, as it has met nothing but this
+    /// failure of `anothers`, there are only so many places.
+    async fn lead(
+        self: &Rc<Self>,
+        asking: Asking,
+        fetched: Rc<Question>,
+        lead: Lead<Record, Failure>,
+        anothers: Option<Failure>,
+    ) -> Answer {
+        let _place = match anothers {
+            Some(failure) => match Aside::of(&asking.question.site) {
+                Some(place) => Some(place),
+                None => return failed(&self.shared, asking, &failure).await,
+            },
+            None => None,
+        };
+        let told = self.begin_fetch(fetched, lead, asking.candidate.clone(), asking.question.interim.clone());
+        match in_time(&self.shared, &asking, told).await {
+            Some(told) => self.told(asking, told).await,
+            None => failed(&self.shared, asking, &Failure::late()).await,
+        }
+    }
+
+    /// Follows another request's fetch. Goes on if its outcome is not for this request: then the next attempt knows more.
+    async fn follow(
+        self: &Rc<Self>,
+        mut asking: Asking,
+        fetched: &Rc<Question>,
+        follow: Follow<Record, Failure>,
+        followings: &mut Followings,
+    ) -> ControlFlow<Answer> {
+        (asking.collapsed, followings.any) = (true, true);
+        let (shared, question) = (&self.shared, Rc::clone(&asking.question));
+        let outcome = match followed(self, &asking, fetched, follow).await {
+            Followed::By(outcome) => outcome,
+            Followed::Aside(told) => return ControlFlow::Break(self.told(asking, told).await),
+            Followed::Late => return ControlFlow::Break(failed(shared, asking, &Failure::late()).await),
+        };
+        let answer = match outcome {
+            store::Outcome::Serve { record, body } if is_for(shared, &question, &record) => {
+                let ending = asking.ending(record.status).stored_unless(None).collapsed(true);
+                ending.with_explained(deliver::growing(&record, body, &question, &ending.status))
+            }
+            store::Outcome::Stored(stored) if is_for(shared, &question, &stored.record) => {
+                self.deliver(&question, &stored, Ending::of(Outcome::Revalidated).collapsed(true)).await
+            }
+            store::Outcome::Uncacheable => self.alone(asking).await,
+            // An error that the leader may have brought on itself.
+            store::Outcome::Serve { record, .. } if record.only_for.is_some() => {
+                followings.anothers = Some(Failure::of_status(record.status));
+                return ControlFlow::Continue(());
+            }
+            // It may be the leader's own affair. Then one of those who say something else leads.
+            store::Outcome::Failed(failure)
+                if !failure.is_unreachable() && failure.is_anothers(|| said(shared, fetched, asking.candidate.as_deref())) =>
+            {
+                followings.anothers = Some(failure);
+                return ControlFlow::Continue(());
+            }
+            store::Outcome::Failed(failure) => failed(shared, asking, &failure).await,
+            // The answer is another variant's: look again, together with those who want the same one.
+            store::Outcome::Serve { record, .. } => {
+                followings.of_variant = Some(variant_flight(&question, &record));
+                return ControlFlow::Continue(());
+            }
+            store::Outcome::Stored(stored) => {
+                followings.of_variant = Some(variant_flight(&question, &stored.record));
+                return ControlFlow::Continue(());
+            }
+            store::Outcome::Abandoned => return ControlFlow::Continue(()),
+        };
+        ControlFlow::Break(answer)
+    }
+
+    /// Answers with what the fetch came to that this request began.
+    async fn told(self: &Rc<Self>, asking: Asking, told: Told) -> Answer {
+        let question = &asking.question;
+        match told {
+            Told::Growing { record, body, own, took } => {
+                let ending = asking.ending(record.status).stored_unless(None).took(took);
+                let mut response = deliver::growing(&record, body, question, &ending.status);
+                if response.status() == record.status {
+                    response.headers_mut().extend(own);
+                    // Once for a fetch this may cost a worker's time; for each of a crowd it would cost more than it saves.
+                    response = in_passing(question, false, response);
+                }
+                ending.with_explained(response)
+            }
+            Told::Confirmed { stored, took } => self.deliver(question, &stored, Ending::of(Outcome::Revalidated).took(took)).await,
+            Told::Alone { response, why, took } => {
+                let ending = asking.ending(response.status()).stored_unless(Some(why)).took(took);
+                // What lies in a file goes as it lies there.
+                if file::lies_in_a_file(response.body()) {
+                    return ending.with_origins(file::respond(&question.method, &question.fields(), response));
+                }
+                let body = |body| if question.method == Method::HEAD { Body::empty() } else { Body::Origin(body) };
+                ending.with_coded(question, conditional(question, response.map(body)))
+            }
+            Told::Failed(failure) => failed(&self.shared, Asking { collapsed: false, ..asking }, &failure).await,
+        }
+    }
+}
+
+/// Honours the client's own conditions, which were held back from a shared fetch, on the response to it.
+fn conditional(question: &Question, response: Response<Body>) -> Response<Body> {
+    if !response.status().is_success() {
+        return response;
+    }
+    let headers = response.headers();
+    let etag = headers.get(header::ETAG).map(HeaderValue::as_bytes);
+    let last_modified = headers.get(header::LAST_MODIFIED).and_then(|value| semantics::date::parse_http_date(value.as_bytes()));
+    if evaluate(&question.method, &question.fields(), etag, last_modified) != Precondition::NotModified {
+        return response;
+    }
+    let mut confirmation = Response::new(Body::empty());
+    *confirmation.status_mut() = StatusCode::NOT_MODIFIED;
+    *confirmation.headers_mut() = semantics::conditional::not_modified_fields(headers);
+    confirmation
+}
