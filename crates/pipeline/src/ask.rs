@@ -130,8 +130,7 @@ impl Pipeline {
         mut kept: Kept,
     ) -> (Record, store::Scope) {
         let tags = std::mem::take(&mut kept.tags).into_boxed_slice();
-        let parts = policy::KeyParts::of(&question.key);
-        let url = question.key.get(parts.url_start..parts.url_end).unwrap_or_default().into();
+        let url = policy::purge_url_of(&question.key).into();
         let mut vary = Vary::of(headers, &question.fields());
         // Without a coding it is for everybody: the others get forms of it.
         if question.asks.coded && !headers.contains_key(header::CONTENT_ENCODING) {

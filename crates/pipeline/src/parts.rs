@@ -16,7 +16,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use origins::OriginError;
-use policy::Kept;
+use policy::{Kept, parts_key};
 use semantics::{
     Timestamp,
     cache_control::RequestDirectives,
@@ -27,9 +27,6 @@ use semantics::{
 use store::Purged;
 
 use crate::{Failure, Pipeline, Stored, ask::Answer, forward, question::Question};
-
-/// After the key of the whole. The question mark ends the address for those who purge by it, and no query has a zero byte in it.
-const PARTS: &[u8] = b"?\0parts";
 
 /// A longer `Range` is not worth remembering.
 const RANGE_BYTES_MAX: usize = 64;
@@ -60,7 +57,7 @@ impl Pipeline {
 
     fn parts(&self, question: &Question, now: Timestamp, directives: &RequestDirectives) -> impl Iterator<Item = Arc<Stored>> {
         let store = &self.shared.store;
-        let key = parts_key(question);
+        let key = parts_key(&question.key);
         let resource = store.get(store.hash(&key), &key);
         let usable = |stored: &&Arc<Stored>| {
             let record = &stored.record;
@@ -90,7 +87,7 @@ impl Pipeline {
         }
         let mut headers = headers.clone();
         headers.insert(header::RANGE, HeaderValue::from_bytes(asked).ok()?);
-        let key = parts_key(question);
+        let key = parts_key(&question.key);
         let hash = self.shared.store.hash(&key);
         Some((Question { key, hash, ..question.clone() }, headers, kept))
     }
@@ -114,7 +111,7 @@ impl Pipeline {
             return Ok(answer);
         }
         let Beginning { stored, complete_length } = beginning;
-        let key = parts_key(question);
+        let key = parts_key(&question.key);
         self.shared.store.remove(self.shared.store.hash(&key), &key);
         let length = stored.body.len();
         let rest_length = answer.response.body().size_hint().exact();
@@ -135,10 +132,6 @@ impl Pipeline {
         answer.response = answer.response.map(|rest| origins::Body::stream(OneAfterOther { first: stored.body.memory().cloned(), rest }));
         Ok(answer)
     }
-}
-
-fn parts_key(question: &Question) -> Vec<u8> {
-    [&question.key, PARTS].concat()
 }
 
 /// The value of `Range`, if a part may be stored or found by it: a GET with one line that can be read, on no condition that concerns the range.

@@ -9,14 +9,14 @@
 //! Not here: what only proxies may say (`origins::http::is_for_proxies_only`) and what concerns a connection alone are removed from every request;
 //! conditions and ranges are the pipeline's.
 
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderValue};
 use semantics::{
     RequestFields,
     field_name::{is_same_variable, with_hyphens},
     vary::FORMS_FOR_SCRIPTS,
 };
 
-use crate::Policy;
+use crate::{Policy, key};
 
 /// Fields from which software takes a part of the request that is in the key: method, path, host.
 const OVERRIDES: &[&str] = &[
@@ -116,27 +116,12 @@ impl Policy {
     }
 
     /// Completes a key of [`Policy::verdict`] for a request from a trusted proxy: with what that says in the fields that the settings name,
-    /// line by line. A line feed stands before each, which neither a target nor a field has in it.
+    /// line by line.
     pub fn key_trusted_fields(&self, fields: &RequestFields<'_>, key: &mut Vec<u8>) {
         for name in &self.settings().trusted_fields {
-            fields.lines.for_each(name, |value| {
-                for part in [&b"\n"[..], name.as_bytes(), b": ", value] {
-                    key.extend_from_slice(part);
-                }
-            });
+            fields.lines.for_each(name, |value| key::write_trusted_field(key, name, value));
         }
     }
-}
-
-/// The trusted fields in a key, as [`Policy::key_trusted_fields`] wrote them behind the target.
-pub(crate) fn trusted_fields_of(rest: &[u8]) -> Option<Vec<(HeaderName, &[u8])>> {
-    let line = |line: &'_ [u8]| -> Option<usize> { line.windows(2).position(|pair| pair == b": ") };
-    rest.split(|&b| b == b'\n')
-        .map(|text| {
-            let colon = line(text)?;
-            Some((HeaderName::from_bytes(&text[..colon]).ok()?, &text[colon + 2..]))
-        })
-        .collect()
 }
 
 #[cfg(test)]

@@ -8,9 +8,9 @@ mod compress;
 mod forward;
 mod hints;
 mod keep;
+mod key;
 mod purge;
 mod query;
-mod replay;
 mod request;
 mod tags;
 mod trace;
@@ -22,10 +22,10 @@ pub use compress::{COMPRESS_MAX_SIZE, COMPRESS_MIN_SIZE, COMPRESS_TYPES, Compres
 pub use forward::settle_forms_for_scripts;
 pub use hints::{EarlyHints, HINTS_BYTES_MAX, HINTS_MAX, HINTS_PAGE_BYTES_MAX, Hint, hints, link_field};
 pub use keep::{Kept, NotKept, Seen};
+pub use key::{Holds, Key, parts_key, purge_url, purge_url_of};
 pub use purge::{Dialect, KEYS_MAX, Misunderstood, PurgeRequest, PurgeWhat};
 pub use query::QueryFilter;
-pub use replay::Replay;
-pub use request::{Asked, CookieFilter, KeyParts, ShownKey, Verdict, purge_url, whole_target};
+pub use request::{Asked, CookieFilter, Verdict, whole_target};
 pub use tags::{DIALECT_FIELDS, TAGS_MAX, invalidated_groups, remove_dialect, tags};
 pub use trace::{Silent, Step, Steps, Trace};
 

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use http::Method;
 use semantics::{
-    request::{RequestFields, RequestHead, Scheme, Slot},
-    target::{canonical_authority, normal_path},
+    request::{RequestFields, RequestHead, Slot},
+    target::normal_path,
 };
 
 use crate::{
-    AcceptClass, Policy, purge,
+    AcceptClass, Policy, key, purge,
     query::Pattern,
     trace::{Silent, Trace},
 };
@@ -42,15 +42,6 @@ impl Asked {
     pub const fn is_personal(self) -> bool {
         self.cookie || self.authorization
     }
-}
-
-/// Where the parts of a key lie, for those who purge by address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KeyParts {
-    /// Host and path, as `host/path`: what a purge by URL or prefix names.
-    pub url_start: usize,
-    /// The end of the path.
-    pub url_end: usize,
 }
 
 /// Cookies that analytics scripts set, and nothing else: no page depends on them, and where they are a request's only ones they do not reach
@@ -140,9 +131,9 @@ impl CookieFilter {
 impl Policy {
     /// Judges a request. On [`Verdict::Lookup`] its key stands in `key`, without what `Vary` adds.
     ///
-    /// The key is: site, scheme, Accept class, length of the host, host, path, query; the path normalised (RFC 3986 §6.2.2), the query
-    /// without trackers. The host must have its one spelling already ([`canonical_authority`]), as the origin is asked for it by that.
-    /// No two different sets of parts make the same bytes.
+    /// [`Key`](crate::Key) reads it. The host must have its one spelling already ([`canonical_authority`]), as the origin is asked for it by that.
+    ///
+    /// [`canonical_authority`]: semantics::target::canonical_authority
     pub fn verdict(&self, site: u16, head: &RequestHead<'_>, key: &mut Vec<u8>) -> Verdict {
         self.verdict_traced(site, head, key, &mut Silent)
     }
@@ -173,11 +164,10 @@ impl Policy {
         let Ok(path) = path else { return Verdict::Malformed };
         let class = AcceptClass::of(head.fields);
         trace.notes("accept", || class.name().to_owned());
-        write_key(key, site, head.scheme, class, head.authority, &path);
+        key::write_page(key, (site, head.scheme, class), head.authority, &path);
         trace.notes("query", || self.query.describe(head.query));
         if let Some(query) = head.query.and_then(|query| self.query.clean(query)) {
-            key.push(b'?');
-            key.extend_from_slice(query.as_bytes());
+            key::write_query(key, &query);
         }
         if self.is_impersonal() {
             trace.notes("cookies", || "not looked at: the source is the same for everybody".to_owned());
@@ -214,77 +204,10 @@ fn present(slot: Slot<'_>) -> String {
     if slot.is_present() { "present" } else { "none" }.to_owned()
 }
 
-/// Bytes of a key before its host.
-pub(crate) const HEADER: usize = 6;
-
-fn write_key(key: &mut Vec<u8>, site: u16, scheme: Scheme, class: AcceptClass, authority: &str, path: &str) {
-    debug_assert_eq!(canonical_authority(scheme, authority), authority, "the host has its one spelling");
-    let [high, low] = site.to_be_bytes();
-    let [host_high, host_low] = u16::try_from(authority.len()).unwrap_or(u16::MAX).to_be_bytes();
-    key.extend_from_slice(&[high, low, scheme as u8, class as u8, host_high, host_low]);
-    key.extend_from_slice(authority.as_bytes());
-    key.extend_from_slice(path.as_bytes());
-}
-
-impl KeyParts {
-    /// The parts of a key that [`Policy::verdict`] wrote.
-    #[must_use]
-    pub fn of(key: &[u8]) -> Self {
-        // What trusted proxies say stands behind the query, if there is one.
-        let url_end = key.iter().skip(HEADER).position(|&b| b == b'?' || b == b'\n').map_or(key.len(), |at| HEADER + at);
-        Self { url_start: HEADER.min(key.len()), url_end }
-    }
-}
-
-/// The parts of a key that [`Policy::verdict`] wrote, to show to people and to ask for the same again.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ShownKey {
-    /// The site's number.
-    pub site: u16,
-    /// The scheme.
-    pub scheme: Scheme,
-    /// The class of `Accept`.
-    pub class: AcceptClass,
-    /// The host, with its port if that is not the scheme's own.
-    pub host: String,
-    /// The path in its normal form, and the query that is left.
-    pub target: String,
-}
-
-impl ShownKey {
-    /// Reads a key. `None` if it is not one.
-    #[must_use]
-    pub fn of(key: &[u8]) -> Option<Self> {
-        let ([site @ .., scheme, class, host_high, host_low], rest) = key.split_first_chunk::<HEADER>()?;
-        let (host, target) = rest.split_at_checked(usize::from(u16::from_be_bytes([*host_high, *host_low])))?;
-        let target = target.split(|&b| b == b'\n').next().unwrap_or_default();
-        Some(Self {
-            site: u16::from_be_bytes(*site),
-            scheme: [Scheme::Http, Scheme::Https].into_iter().find(|known| *known as u8 == *scheme)?,
-            class: AcceptClass::ALL.into_iter().find(|known| *known as u8 == *class)?,
-            host: String::from_utf8_lossy(host).into_owned(),
-            target: String::from_utf8_lossy(target).into_owned(),
-        })
-    }
-
-    /// The target URI.
-    #[must_use]
-    pub fn url(&self) -> String {
-        format!("{}://{}{}", self.scheme.as_str(), self.host, self.target)
-    }
-}
-
-/// What a purge by URL or prefix names: host and path in the form they have in keys.
-#[must_use]
-pub fn purge_url(scheme: Scheme, authority: &str, path: &str) -> Option<Vec<u8>> {
-    let mut url = canonical_authority(scheme, authority).into_owned().into_bytes();
-    url.extend_from_slice(normal_path(path).ok()?.as_bytes());
-    Some(url)
-}
-
 #[cfg(test)]
 mod tests {
     use http::HeaderMap;
+    use semantics::{request::Scheme, target::canonical_authority};
 
     use super::*;
     use crate::{Kind, Settings};
@@ -351,18 +274,6 @@ mod tests {
         assert_eq!(asked, Verdict::Lookup(Asked::default()));
     }
 
-    #[test]
-    fn a_key_can_be_read_again() {
-        let policy = Policy::new(Settings::preset(Kind::Generic));
-        let feed = [("accept", "application/rss+xml")];
-        let (_, key) = verdict(&policy, &Method::GET, "Blog.Example:8080", "/a/%62?utm_id=1&page=2", &feed);
-        let shown = ShownKey::of(&key).expect("a key");
-        let expected = (1, Scheme::Http, AcceptClass::Feed, "blog.example:8080", "/a/b?page=2");
-        assert_eq!((shown.site, shown.scheme, shown.class, shown.host.as_str(), shown.target.as_str()), expected);
-        assert_eq!(shown.url(), "http://blog.example:8080/a/b?page=2");
-        assert_eq!((ShownKey::of(b"12345"), ShownKey::of(b"\0\x01\0\x09\0\0/")), (None, None));
-    }
-
     /// RFC 9110 §9.2: what changes something passes; and each rule is told as it was tried, up to the one that decided.
     #[test]
     fn every_rule_that_was_tried_is_told() {
@@ -395,14 +306,5 @@ mod tests {
                 "authorization: present",
             ]
         );
-    }
-
-    #[test]
-    fn a_purge_names_what_keys_hold() {
-        let policy = Policy::new(Settings::preset(Kind::Generic));
-        let (_, key) = verdict(&policy, &Method::GET, "Blog.Example:80", "/a/%62?page=2", &[]);
-        let parts = KeyParts::of(&key);
-        assert_eq!(&key[parts.url_start..parts.url_end], b"blog.example/a/b");
-        assert_eq!(purge_url(Scheme::Http, "BLOG.example", "/a/b").as_deref(), Some(&b"blog.example/a/b"[..]));
     }
 }

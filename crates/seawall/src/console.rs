@@ -246,7 +246,7 @@ impl Console for ServerConsole {
 
     fn stored(&self, command: &StoredCommand) -> serde_json::Value {
         let host = command.host.as_deref().map(|host| canonical_authority(Scheme::Http, host).into_owned());
-        let wanted = |key: &policy::ShownKey| host.as_deref().is_none_or(|host| key.host == host || host_without_port(&key.host) == host);
+        let wanted = |key: &policy::Key<'_>| host.as_deref().is_none_or(|host| key.host == host || host_without_port(key.host) == host);
         serde_json::to_value(self.0.shared.stale(STORED_MAX, wanted)).unwrap_or_default()
     }
 
