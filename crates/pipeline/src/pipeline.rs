@@ -10,7 +10,7 @@ use std::{
 
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
 use ipnet::IpNet;
-use policy::{NotKept, Silent, Trace, Verdict};
+use policy::{NotKept, PassRule, Silent, Trace, Verdict};
 use semantics::{
     RequestFields, Scheme, Timestamp,
     cache_status::{CacheStatus, Forwarded, Outcome},
@@ -200,13 +200,11 @@ impl Pipeline {
         let head = question::head(&parts, &fields, &authority, client.scheme);
         let mut verdict = question::verdict(site, client.trusted, &head, &mut key, trace);
         if let (Some(route), Verdict::Lookup(_)) = (&site.route, &verdict) {
-            trace.decides(
-                "route",
-                !route.cache,
-                || if route.cache { route.path.clone() } else { format!("{}: cache = false", route.path) },
-            );
+            trace.decides(PassRule::Route.name(), !route.cache, || {
+                if route.cache { route.path.clone() } else { format!("{}: cache = false", route.path) }
+            });
             if !route.cache {
-                verdict = Verdict::Pass("route");
+                verdict = Verdict::Pass(PassRule::Route);
                 key.clear();
             }
         }
@@ -231,10 +229,10 @@ impl Pipeline {
         let (target, uri) = if uri.path() == "*" {
             ("*".to_owned(), uri)
         } else {
-            let target = if site.passes() {
-                policy::whole_target(uri.path(), uri.query())?
-            } else {
-                site.policy.forwarded_target(uri.path(), uri.query())?
+            let target = match verdict {
+                _ if site.passes() => policy::whole_target(uri.path(), uri.query())?,
+                Verdict::Pass(rule) => site.policy.passed_target(*rule, uri.path(), uri.query())?,
+                Verdict::Lookup(_) | Verdict::Purge | Verdict::Malformed => site.policy.forwarded_target(uri.path(), uri.query())?,
             };
             // Nearly always what came is what goes on.
             let same = uri.path_and_query().is_some_and(|whole| whole.as_str() == target);
@@ -478,7 +476,7 @@ impl Pipeline {
     }
 
     /// Passes a request through. What an unsafe method may have changed is purged before its answer is seen (RFC 9111 §4.4).
-    async fn pass(self: &Rc<Self>, question: Rc<Question>, body: origins::Body, rule: &'static str) -> (Response<Body>, Note) {
+    async fn pass(self: &Rc<Self>, question: Rc<Question>, body: origins::Body, rule: PassRule) -> (Response<Body>, Note) {
         let forwarded = passed_because(rule);
         let fetching = self.shared.store.begin();
         let begun = fetching.begun();
@@ -496,7 +494,7 @@ impl Pipeline {
             Some(((get, kept), begun)) => {
                 (self.kept_body(Rc::new(get), (status, parts.headers.clone()), body, kept, begun, fetching), None)
             }
-            None => (Body::Origin(body), Some(rule)),
+            None => (Body::Origin(body), Some(rule.name())),
         };
         let explained = CacheStatus { detail, ..forwarded_status(forwarded, Some(status), detail.is_none()) };
         let mut response = Response::from_parts(parts, body);
@@ -661,9 +659,18 @@ pub(crate) fn authority(headers: &HeaderMap) -> &str {
     headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default()
 }
 
-/// Why a request that passes is forwarded (RFC 9211 §2.2).
-pub(crate) fn passed_because(rule: &str) -> Forwarded {
-    if rule == "method" { Forwarded::Method } else { Forwarded::Bypass }
+/// Returns why a request that passes is forwarded (RFC 9211 §2.2).
+pub(crate) const fn passed_because(rule: PassRule) -> Forwarded {
+    match rule {
+        PassRule::Method => Forwarded::Method,
+        PassRule::Upgrade
+        | PassRule::Content
+        | PassRule::Route
+        | PassRule::Path(_)
+        | PassRule::Parameter(_)
+        | PassRule::Field(_)
+        | PassRule::Cookie(_) => Forwarded::Bypass,
+    }
 }
 
 pub(crate) fn forwarded_status(forwarded: Forwarded, status: Option<StatusCode>, stored: bool) -> CacheStatus<'static> {

@@ -16,7 +16,7 @@ use semantics::{
     vary::FORMS_FOR_SCRIPTS,
 };
 
-use crate::{Policy, key};
+use crate::{Policy, key, preset::RequestFields as SentFields};
 
 /// Fields from which software takes a part of the request that is in the key: method, path, host.
 const OVERRIDES: &[&str] = &[
@@ -100,7 +100,11 @@ impl Policy {
         let overrides = OVERRIDES.contains(&name)
             || (OVERRIDE_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) && name != "content-type")
             || name.ends_with(OVERRIDE_SUFFIX);
-        !overrides && !ABOUT_THE_REQUEST.contains(&name)
+        let is_sent = match self.preset.request_fields {
+            SentFields::AllButMisleading => true,
+            SentFields::Only(names) => names.contains(&name),
+        };
+        is_sent && !overrides && !ABOUT_THE_REQUEST.contains(&name)
     }
 
     /// Whether the settings let a trusted proxy speak in this field: then it goes to the origin, and is part of the key.

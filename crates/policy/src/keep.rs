@@ -15,9 +15,6 @@ use semantics::{
 
 use crate::{Asked, Policy, tags};
 
-/// A "not found" is kept no longer than this unless the origin says so: the page may be published any moment.
-const NOT_FOUND_HOLD: Duration = Duration::from_secs(10);
-
 /// Ghost calls its redirects good for a year; a wrong one should not outlive the day, purged or not.
 const REDIRECT_HOLD_MAX: Duration = Duration::from_hours(24);
 
@@ -185,8 +182,7 @@ impl Policy {
         }
         match seen.status.as_u16() {
             200 | 203 | 301 | 308 | 410 => Some(hold),
-            404 if self.is_impersonal() => Some(hold),
-            404 => Some(hold.min(NOT_FOUND_HOLD)),
+            404 => Some(self.preset.not_found_hold_max.map_or(hold, |max| hold.min(max))),
             _ => None,
         }
     }

@@ -4,13 +4,14 @@ use std::borrow::Cow;
 
 use http::Method;
 use semantics::{
-    request::{RequestFields, RequestHead, Slot},
+    request::{RequestHead, Slot},
     target::normal_path,
 };
 
 use crate::{
-    AcceptClass, Policy, key, purge,
-    query::Pattern,
+    AcceptClass, PassRule, Policy, key,
+    preset::Parameters,
+    purge,
     trace::{Silent, Trace},
 };
 
@@ -19,8 +20,8 @@ use crate::{
 pub enum Verdict {
     /// The cache is asked.
     Lookup(Asked),
-    /// The origin is asked, and nothing is stored; the rule that decided has this name.
-    Pass(&'static str),
+    /// The origin is asked, and nothing is stored: this rule decided so.
+    Pass(PassRule),
     /// Somebody wants stored responses purged: answered here, and never by the origin. See [`Policy::purge_request`].
     Purge,
     /// The target cannot be understood: 400.
@@ -44,90 +45,6 @@ impl Asked {
     }
 }
 
-/// Cookies that analytics scripts set, and nothing else: no page depends on them, and where they are a request's only ones they do not reach
-/// the origin. Cookies of consent are not among them: where the server goes by them, they decide whose scripts a page has.
-const ANALYTICS_COOKIES: &[&str] = &[
-    "_ga*",
-    "_gid",
-    "_gat*",
-    "_gcl_*",
-    "_gac_*",
-    "__utm*",
-    "_fbp",
-    "_fbc",
-    "_hj*",
-    "_pk_*",
-    "_clck",
-    "_clsk",
-    "_uet*",
-    "__hstc",
-    "__hssc",
-    "__hssrc",
-    "hubspotutk",
-    "_scid*",
-    "_ttp",
-    "_pin_unauth",
-    "_derived_epik",
-    "__cf_bm",
-    "_cfuvid",
-    "_mkto_trk",
-    "ajs_*",
-    "amplitude_*",
-    "mp_*",
-    "_dd_s",
-    "wordpress_test_cookie",
-];
-
-/// Which cookies do not make a request personal.
-#[derive(Debug, Clone, Default)]
-pub struct CookieFilter(Vec<Pattern>);
-
-impl CookieFilter {
-    /// The known ones and `more`.
-    #[must_use]
-    pub fn new(more: &[String]) -> Self {
-        Self(ANALYTICS_COOKIES.iter().copied().map(Pattern::new).chain(more.iter().map(|text| Pattern::new(text))).collect())
-    }
-
-    /// Whether any cookie in the request may be somebody's. What cannot be read counts.
-    #[must_use]
-    pub fn is_personal(&self, fields: &RequestFields<'_>) -> bool {
-        // Most readers have none.
-        if fields.cookie == Slot::Absent {
-            return false;
-        }
-        let mut personal = false;
-        self.each(fields, |_, is_personal| personal |= is_personal);
-        personal
-    }
-
-    /// Every cookie's name, and whether it may be somebody's.
-    fn each(&self, fields: &RequestFields<'_>, mut found: impl FnMut(&[u8], bool)) {
-        fields.lines.for_each("cookie", |line| {
-            for pair in line.split(|&b| b == b';').map(<[u8]>::trim_ascii).filter(|pair| !pair.is_empty()) {
-                let name = pair.split(|&b| b == b'=').next().unwrap_or_default();
-                let known = std::str::from_utf8(name).is_ok_and(|name| self.0.iter().any(|pattern| pattern.matches(name.trim())));
-                found(name, !known);
-            }
-        });
-    }
-
-    /// What [`is_personal`](Self::is_personal) goes by, in words.
-    fn describe(&self, fields: &RequestFields<'_>) -> String {
-        let (mut personal, mut ignored) = (Vec::new(), Vec::new());
-        self.each(fields, |name, is_personal| {
-            let names = if is_personal { &mut personal } else { &mut ignored };
-            names.push(String::from_utf8_lossy(name).trim().to_owned());
-        });
-        match (personal.is_empty(), ignored.is_empty()) {
-            (true, true) => "none".to_owned(),
-            (true, false) => format!("ignored: {}", ignored.join(", ")),
-            (false, true) => format!("personal: {}", personal.join(", ")),
-            (false, false) => format!("personal: {}; ignored: {}", personal.join(", "), ignored.join(", ")),
-        }
-    }
-}
-
 impl Policy {
     /// Judges a request. On [`Verdict::Lookup`] its key stands in `key`, without what `Vary` adds.
     ///
@@ -138,12 +55,13 @@ impl Policy {
         self.verdict_traced(site, head, key, &mut Silent)
     }
 
-    /// The same, telling `trace` what each rule said. To a [`Silent`] one nothing is told, and nothing is made to be told.
+    /// Judges a request as [`Policy::verdict`] does, and tells `trace` what each rule said. A [`Silent`] trace is told nothing, and nothing is
+    /// made for it.
     #[inline]
     pub fn verdict_traced(&self, site: u16, head: &RequestHead<'_>, key: &mut Vec<u8>, trace: &mut impl Trace) -> Verdict {
         key.clear();
         if trace.decides("method", *head.method != Method::GET && *head.method != Method::HEAD, || head.method.to_string()) {
-            return if purge::is_purge(head) { Verdict::Purge } else { Verdict::Pass("method") };
+            return if purge::is_purge(head) { Verdict::Purge } else { Verdict::Pass(PassRule::Method) };
         }
         if let Some(prefix) = &self.settings().purge_path
             && trace.decides("purge path", *head.method == Method::GET && purge::below(head.path, prefix).is_some(), || prefix.clone())
@@ -151,17 +69,22 @@ impl Policy {
             return Verdict::Purge;
         }
         if trace.decides("upgrade", head.fields.upgrade.is_present(), || present(head.fields.upgrade)) {
-            return Verdict::Pass("upgrade");
+            return Verdict::Pass(PassRule::Upgrade);
         }
         let content = head.fields.content_length.is_present() || head.fields.transfer_encoding.is_present();
         if trace.decides("content", content, || if content { "the request has content" } else { "none" }.to_owned()) {
-            return Verdict::Pass("content");
+            return Verdict::Pass(PassRule::Content);
         }
         let path = normal_path(head.path);
         if trace.decides("path", path.is_err(), || path.as_deref().unwrap_or("not to be understood").to_owned()) {
             return Verdict::Malformed;
         }
         let Ok(path) = path else { return Verdict::Malformed };
+        if self.has_passes
+            && let Some(rule) = self.passes(head, &path, trace)
+        {
+            return Verdict::Pass(rule);
+        }
         let class = AcceptClass::of(head.fields);
         trace.notes("accept", || class.name().to_owned());
         key::write_page(key, (site, head.scheme, class), head.authority, &path);
@@ -173,12 +96,16 @@ impl Policy {
             trace.notes("cookies", || "not looked at: the source is the same for everybody".to_owned());
             return Verdict::Lookup(Asked::default());
         }
-        trace.notes("cookies", || self.cookies.describe(head.fields));
+        trace.notes("cookies", || self.cookies.describe(head.fields, &path));
         trace.notes("authorization", || present(head.fields.authorization));
-        Verdict::Lookup(Asked { cookie: self.cookies.is_personal(head.fields), authorization: head.fields.authorization.is_present() })
+        Verdict::Lookup(Asked {
+            cookie: self.cookies.is_personal(head.fields, &path),
+            authorization: head.fields.authorization.is_present(),
+        })
     }
 
-    /// Path and query as the origin is asked for them: the same normal form that is in the key, so that both mean the same page.
+    /// Returns path and query as the origin is asked for them where the cache was asked: in the form that is in the key, so that both mean
+    /// the same page. `None`: the path has no normal form.
     #[must_use]
     pub fn forwarded_target<'a>(&self, path: &'a str, query: Option<&'a str>) -> Option<Cow<'a, str>> {
         let path = normal_path(path).ok()?;
@@ -187,9 +114,20 @@ impl Policy {
             Some(query) => Cow::Owned(format!("{path}?{query}")),
         })
     }
+
+    /// Returns path and query as the origin is asked for them where a request passes by this rule. What only trackers read is left out, unless
+    /// the rule is one of the kind or the kind keeps a list of what its pages depend on. `None`: the path has no normal form.
+    #[must_use]
+    pub fn passed_target<'a>(&self, rule: PassRule, path: &'a str, query: Option<&'a str>) -> Option<Cow<'a, str>> {
+        match self.preset.parameters {
+            Parameters::AllBut(_) if !rule.keeps_query() => self.forwarded_target(path, query),
+            Parameters::AllBut(_) | Parameters::Only(_) => whole_target(path, query),
+        }
+    }
 }
 
-/// Path and query for a server whose answers are never stored: the path in its normal form, by which the server was chosen, and the query as it came.
+/// Returns path and query for a server whose answers are never stored: the path in its normal form, by which the server was chosen, and the query as
+/// it came. `None`: the path has no normal form.
 #[must_use]
 pub fn whole_target<'a>(path: &'a str, query: Option<&str>) -> Option<Cow<'a, str>> {
     let path = normal_path(path).ok()?;
@@ -207,7 +145,10 @@ fn present(slot: Slot<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use http::HeaderMap;
-    use semantics::{request::Scheme, target::canonical_authority};
+    use semantics::{
+        request::{RequestFields, Scheme},
+        target::canonical_authority,
+    };
 
     use super::*;
     use crate::{Kind, Settings};
@@ -241,10 +182,10 @@ mod tests {
         let policy = Policy::new(Settings::preset(Kind::Generic));
         let unknown = Method::from_bytes(b"FOO").expect("a method");
         let cases = [
-            (Method::POST, None, "method"),
-            (unknown, None, "method"),
-            (Method::GET, Some(("upgrade", "websocket")), "upgrade"),
-            (Method::GET, Some(("content-length", "3")), "content"),
+            (Method::POST, None, PassRule::Method),
+            (unknown, None, PassRule::Method),
+            (Method::GET, Some(("upgrade", "websocket")), PassRule::Upgrade),
+            (Method::GET, Some(("content-length", "3")), PassRule::Content),
         ];
         for (method, field, rule) in cases {
             assert_eq!(verdict(&policy, &method, "a", "/", field.as_slice()).0, Verdict::Pass(rule));

@@ -109,7 +109,7 @@ fn site_health(site: &SitePlan) -> SiteHealth {
         hosts: site.hosts().to_vec(),
         redirect_from: settings.redirect_from.clone(),
         source: settings.source.to_string(),
-        kind: settings.kind.as_str().to_owned(),
+        kind: settings.kind.name().to_owned(),
         origin_up: site.origin_up(),
     }
 }

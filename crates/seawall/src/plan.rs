@@ -19,7 +19,7 @@ use origins::{
     http::{Address, Budget, HttpOptions, HttpOrigin, tls_config},
 };
 use pipeline::{Auth, Collapse, Down, Https, Parts, Refill, ResponseFields, Route, Router, Shared};
-use policy::{EarlyHints, Policy};
+use policy::Policy;
 use store::{Hardness, SiteNumber, SiteNumbers, Target};
 
 use crate::config::settings::{self, Cache, Headers, Kind, OriginAddress, OriginHost, OriginSettings, Settings, Site, Source};
@@ -147,11 +147,11 @@ impl SitePlan {
             Source::Blog(folder) => open_blog(folder, site, id, shared)?,
         };
         // Folders are on a disk already, and a number that was not written down is another site's after a restart.
-        let on_disk = kept && matches!(site.source, Source::Http(_));
+        let on_disk = kept && site.source.is_server();
         let policy = |kind: Kind, cache: &Cache| policy::Settings {
             compress: site.compress.clone(),
             trusted_fields: trusted_fields.to_vec(),
-            ..policy_settings(kind, cache)
+            ..cache.rules(kind)
         };
         let whole = PartPlan {
             route: None,
@@ -168,7 +168,7 @@ impl SitePlan {
             let source = SharedSource::server(&route.addresses, &route.origin).with_context(|| format!("route {}", route.path))?;
             Ok(PartPlan {
                 route: Some(Route { path: route.path.clone(), strip_prefix: route.strip_prefix, cache: route.is_cached }),
-                policy: policy(Kind::Generic, &route.cache),
+                policy: policy(route.kind(), &route.cache),
                 cache: route.cache.clone(),
                 collapse_wait: route.origin.collapse_wait,
                 headers: route.headers.clone(),
@@ -368,28 +368,4 @@ fn open_blog(folder: &PathBuf, site: &Site, id: u16, shared: &Arc<Shared>) -> an
         }
     };
     Ok(SharedSource::Blog { blog, _watcher: watcher })
-}
-
-fn policy_settings(kind: Kind, cache: &Cache) -> policy::Settings {
-    let preset = policy::Settings::preset(match kind {
-        Kind::Generic => policy::Kind::Generic,
-        Kind::Blog => policy::Kind::Blog,
-        Kind::Static => policy::Kind::Static,
-    });
-    policy::Settings {
-        hold: cache.hold.or(preset.hold),
-        stale_if_error: cache.stale_if_error.or(preset.stale_if_error),
-        stale_while_revalidate: cache.stale_while_revalidate.or(preset.stale_while_revalidate),
-        ignore_cookies: cache.ignore_cookies.clone(),
-        ignore_query: cache.ignore_query.clone(),
-        keep_query: cache.keep_query.clone(),
-        honour_request_directives: cache.honour_request_directives,
-        store_set_cookie: cache.store_set_cookie,
-        early_hints: match (cache.early_hints, cache.early_hints_http1) {
-            (false, _) => EarlyHints::Off,
-            (true, false) => EarlyHints::On,
-            (true, true) => EarlyHints::Http1,
-        },
-        ..preset
-    }
 }

@@ -5,7 +5,7 @@
 use std::{rc::Rc, time::Duration};
 
 use http::{Method, Request, header};
-use policy::{Step, Steps, Verdict};
+use policy::{PassRule, Step, Steps, Verdict};
 use semantics::{
     Scheme, Timestamp,
     cache_status::{CacheStatus, Outcome},
@@ -461,9 +461,9 @@ fn purging() -> Now {
     Now { cache_status: String::new(), x_cache: String::new(), words }
 }
 
-fn passed(rule: &'static str) -> Now {
+fn passed(rule: PassRule) -> Now {
     let forwarded = crate::pipeline::passed_because(rule);
-    let status = CacheStatus { detail: Some(rule), ..forwarded_status(forwarded, None, false) };
+    let status = CacheStatus { detail: Some(rule.name()), ..forwarded_status(forwarded, None, false) };
     said(status, vec!["It goes to the origin as it came, and nothing is stored.".to_owned()])
 }
 

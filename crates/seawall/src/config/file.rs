@@ -13,9 +13,9 @@ use super::{
     headers::{FieldLine, FieldName},
     purge::{PurgePath, PurgeSource},
     routes::RoutePath,
-    settings::{AccessLog, Kind, Listen, LogFormat, OriginAddress, OriginHost},
+    settings::{AccessLog, Listen, LogFormat, OriginAddress, OriginHost},
     units::{ByteSize, Count, Period},
-    words::{BaseUrl, CookiePattern, HostPattern, NamePattern, TrustedField},
+    words::{BaseUrl, CookiePattern, HostPattern, KindWord, NamePattern, TrustedField},
 };
 
 /// A value, and where it stands.
@@ -43,7 +43,7 @@ pub struct File {
     /// `"generic"`.
     ///
     /// Default: none; it follows from the source. Flag: `--kind`. Environment: `SEAWALL_KIND`.
-    pub kind: Given<Kind>,
+    pub kind: Given<KindWord>,
 
     /// Names whose visitors are sent to the name of the site, such as `["www.example.org"]`: with 301 (308 for what is not GET or HEAD), path and
     /// query kept. They get certificates as the site's own name does. Needs a name to send them to: `--domain`, or `hosts` of a `[[site]]`, which
@@ -789,7 +789,7 @@ pub struct Site {
     /// As `kind` at the top.
     ///
     /// Default: none; it follows from the source.
-    pub kind: Given<Kind>,
+    pub kind: Given<KindWord>,
 
     /// Names whose visitors are sent to the first of `hosts` that is a whole name, as `redirect_from` at the top.
     ///
