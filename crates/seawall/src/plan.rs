@@ -22,7 +22,10 @@ use pipeline::{Auth, Collapse, Down, Https, Parts, Refill, ResponseFields, Route
 use policy::Policy;
 use store::{Hardness, SiteNumber, SiteNumbers, Target};
 
-use crate::config::settings::{self, Cache, Headers, Kind, OriginAddress, OriginHost, OriginSettings, Settings, Site, Source};
+use crate::{
+    config::settings::{self, Cache, Headers, Kind, OriginAddress, OriginHost, OriginSettings, Settings, Site, Source},
+    fingerprint::fingerprint,
+};
 
 /// The sites of a configuration, ready for every worker to use.
 #[derive(Debug)]
@@ -86,10 +89,7 @@ impl Plan {
         let sites = settings
             .sites
             .iter()
-            .map(|site| {
-                SitePlan::new((site, &settings.server.trusted_fields), numbers, shared, before)
-                    .with_context(|| format!("site {}", site.name))
-            })
+            .map(|site| SitePlan::new((site, &settings), numbers, shared, before).with_context(|| format!("site {}", site.name)))
             .collect::<anyhow::Result<_>>()?;
         Ok(Self { settings, sites })
     }
@@ -108,31 +108,23 @@ impl Plan {
         Ok(router.with_moved(twins).with_moved(moved))
     }
 
-    /// Sites whose rules or source are not what they were: what is stored for them may be wrong now.
-    pub(crate) fn changed_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = u16> + 'a {
-        let has_changed =
-            |site: &SitePlan, old: &SitePlan| old.site != site.site || old.whole.policy.trusted_fields != site.whole.policy.trusted_fields;
-        self.sites.iter().filter(move |site| before.sites.iter().any(|old| old.id == site.id && has_changed(site, old))).map(|site| site.id)
+    /// Returns the sites whose folder was opened anew although their rules are what they were: what changed in it meanwhile nobody has seen.
+    ///
+    /// A site whose rules have changed has another number, and nothing stored.
+    pub(crate) fn opened_anew<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = u16> + 'a {
+        let is_anew = |site: &SitePlan, old: &SitePlan| old.id == site.id && old.site != site.site && !site.site.source.is_server();
+        self.sites.iter().filter(move |site| before.sites.iter().any(|old| is_anew(site, old))).map(|site| site.id)
     }
 }
 
 impl SitePlan {
     fn new(
-        (site, trusted_fields): (&Site, &[String]),
+        (site, settings): (&Site, &Settings),
         numbers: &mut SiteNumbers,
         shared: &Arc<Shared>,
         before: Option<&Plan>,
     ) -> anyhow::Result<Self> {
-        // What would be purged when it changes in a running server must not be found after a restart either.
-        let mut print = format!(
-            "{:?} {:?} {:?} {:?} {:?} {:?} {:?}",
-            site.source, site.kind, site.cache, site.origin, site.blog, site.headers, site.compress
-        ) + &(if site.routes.is_empty() { String::new() } else { format!(" {:?}", site.routes) })
-            + &site.auth.as_ref().map(|auth| format!(" {:?}", auth.paths)).unwrap_or_default();
-        if !trusted_fields.is_empty() {
-            print += &format!(" {trusted_fields:?}");
-        }
-        let SiteNumber { number: id, kept } = numbers.number(&site.name, print.as_bytes())?;
+        let SiteNumber { number: id, kept } = numbers.number(&site.name, &fingerprint(settings, site))?;
         let source = match &site.source {
             Source::Http(addresses) => SharedSource::server(addresses, &site.origin)?,
             Source::Files(folder) => {
@@ -150,7 +142,7 @@ impl SitePlan {
         let on_disk = kept && site.source.is_server();
         let policy = |kind: Kind, cache: &Cache| policy::Settings {
             compress: site.compress.clone(),
-            trusted_fields: trusted_fields.to_vec(),
+            trusted_fields: settings.server.trusted_fields.clone(),
             ..cache.rules(kind)
         };
         let whole = PartPlan {
