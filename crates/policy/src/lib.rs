@@ -44,32 +44,32 @@ pub use trace::{Silent, Step, Steps, Trace};
 pub struct Settings {
     /// The kind, whose rules fill in what is not set here.
     pub kind: Kind,
-    /// How long responses without cookies in their request are kept fresh here, whatever lifetime the browser is told. `None`: as long
-    /// as the origin says.
+    /// The time for which responses to requests without cookies are kept fresh here, whatever lifetime the browser is told. `None`: they are
+    /// kept as long as the origin says.
     pub hold: Option<Duration>,
-    /// How long a stale response may be served after the origin failed, if it says nothing itself.
+    /// The time for which a stale response may be served after the origin has failed, if the response says nothing itself.
     pub stale_if_error: Option<Duration>,
-    /// How long a stale response may be served while it is refreshed, if it says nothing itself.
+    /// The time for which a stale response may be served while it is refreshed, if the response says nothing itself.
     pub stale_while_revalidate: Option<Duration>,
-    /// Cookies that do not make a request personal, beside the known analytics cookies. A `*` at the end stands for anything.
+    /// The cookies that do not make a request personal, beside those that the kind knows. A `*` at the end stands for anything.
     pub ignore_cookies: Vec<String>,
-    /// Query parameters that do not change the page, beside the known trackers. A `*` at the end stands for anything.
+    /// The query parameters that do not change the page, beside those that the kind knows. A `*` at the end stands for anything.
     pub ignore_query: Vec<String>,
-    /// Query parameters to keep although they are known as trackers.
+    /// The query parameters that are kept although the kind would leave them out.
     pub keep_query: Vec<String>,
     /// Whether `Cache-Control` in a request is obeyed (RFC 9111 §5.2.1).
     pub honour_request_directives: bool,
-    /// Whether responses with `Set-Cookie` are stored, and the cookie given to everybody, as RFC 9111 §7.3 allows.
+    /// Whether responses with `Set-Cookie` are stored, as RFC 9111 §7.3 allows. Everybody then gets the cookie.
     pub store_set_cookie: bool,
-    /// Below this path a GET is a purge request, as the plugin nginx-helper sends it: `/purge/hello/` purges `/hello/`. Begins with a slash,
-    /// ends without one. `None`: such paths are pages like any other.
+    /// The path below which a GET is a purge request, as the plugin nginx-helper sends it: `/purge/hello/` purges `/hello/`. It begins with a
+    /// slash and ends without one. `None`: such paths are pages like any other.
     pub purge_path: Option<String>,
-    /// Fields in which a trusted proxy may say more than who its client is, in lower case and sorted: they go to the origin, and are part of
-    /// the key. From anybody else they are removed.
+    /// The fields in which a trusted proxy may say more than who its client is, in lower case and sorted. They go to the origin, and are part
+    /// of the key. They are removed from everybody else's requests.
     pub trusted_fields: Vec<String>,
-    /// Which responses get a content coding here.
+    /// The rules by which responses get a content coding here.
     pub compress: Compress,
-    /// Who is told what a page will need while the origin is asked for it (RFC 8297).
+    /// The clients that are told what a page will need while the origin is asked for it (RFC 8297).
     pub early_hints: EarlyHints,
 }
 

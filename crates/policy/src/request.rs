@@ -15,30 +15,30 @@ use crate::{
     trace::{Silent, Trace},
 };
 
-/// What is to happen with a request.
+/// The policy's answer to a request: what is to happen with it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The cache is asked.
     Lookup(Asked),
     /// The origin is asked, and nothing is stored: this rule decided so.
     Pass(PassRule),
-    /// Somebody wants stored responses purged: answered here, and never by the origin. See [`Policy::purge_request`].
+    /// Stored responses are to be purged. Such a request is answered here, and never by the origin. See [`Policy::purge_request`].
     Purge,
     /// The target cannot be understood: 400.
     Malformed,
 }
 
-/// What lookup has to know beside the key.
+/// The signs of who asks, which a lookup has to know beside the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Asked {
-    /// The request carries a cookie that may be somebody's.
+    /// Whether the request carries a cookie that may be somebody's.
     pub cookie: bool,
-    /// The request carries `Authorization`.
+    /// Whether the request carries `Authorization`.
     pub authorization: bool,
 }
 
 impl Asked {
-    /// Whether the answer may be meant for one person: then only the origin's explicit word makes it shareable.
+    /// Returns whether the answer may be meant for one person. If so, only the origin's explicit word makes it shareable.
     #[must_use]
     pub const fn is_personal(self) -> bool {
         self.cookie || self.authorization
@@ -46,8 +46,7 @@ impl Asked {
 }
 
 impl Policy {
-    /// Judges a request. On [`Verdict::Lookup`] its key stands in `key`, without what `Vary` adds.
-    ///
+    /// Judges a request. On [`Verdict::Lookup`] its key stands in `key`, without what `Vary` adds;
     /// [`Key`](crate::Key) reads it. The host must have its one spelling already ([`canonical_authority`]), as the origin is asked for it by that.
     ///
     /// [`canonical_authority`]: semantics::target::canonical_authority
@@ -137,7 +136,7 @@ pub fn whole_target<'a>(path: &'a str, query: Option<&str>) -> Option<Cow<'a, st
     })
 }
 
-/// Whether a field is there; never its value, which may be a secret.
+/// Says whether a field is there. Its value may be a secret, and is never shown.
 fn present(slot: Slot<'_>) -> String {
     if slot.is_present() { "present" } else { "none" }.to_owned()
 }

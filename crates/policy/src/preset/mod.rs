@@ -92,13 +92,13 @@ pub struct Preset {
     pub parameters: Parameters,
     /// The fields of a request that the source sees when others may get its answer.
     pub request_fields: RequestFields,
-    /// How long responses are kept fresh here, whatever lifetime the browser is told. `None`: as long as the source says.
+    /// The time for which responses are kept fresh here, whatever lifetime the browser is told. `None`: as long as the source says.
     pub hold: Option<Duration>,
     /// The longest hold of a "not found". `None`: it is held like any other page.
     pub not_found_hold_max: Option<Duration>,
-    /// How long a stale response may stand in when the source fails, if the source says nothing itself.
+    /// The time for which a stale response may stand in when the source fails, if the source says nothing itself.
     pub stale_if_error: Option<Duration>,
-    /// How long a stale response may be served while it is refreshed, if the source says nothing itself.
+    /// The time for which a stale response may be served while it is refreshed, if the source says nothing itself.
     pub stale_while_revalidate: Option<Duration>,
     /// Whether `Cache-Control` in a request is obeyed (RFC 9111 §5.2.1).
     pub honours_request_directives: bool,
@@ -112,13 +112,13 @@ pub struct Preset {
 /// query as it came.
 #[derive(Debug, Clone, Copy)]
 pub struct Passes {
-    /// By the path in its normal form.
+    /// The rules about the path in its normal form.
     pub paths: &'static [Rule],
-    /// By the name of a query parameter, with its escapes decoded and without the brackets of PHP.
+    /// The rules about the names of query parameters, with escapes decoded and without the brackets of PHP.
     pub parameters: &'static [Rule],
-    /// By a field of the request. Only whole names count here, in lower case.
+    /// The rules about fields of the request. Only whole names count here, in lower case.
     pub fields: &'static [Rule],
-    /// By the name of a cookie, unless the cookie is ignored on the path.
+    /// The rules about the names of cookies, except cookies that are ignored on the path.
     pub cookies: &'static [Rule],
 }
 
@@ -134,18 +134,18 @@ impl Passes {
 /// A rule by which requests pass.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
-    /// What `Cache-Status`, `seawall explain` and the log call the rule.
+    /// The name of the rule in `Cache-Status`, `seawall explain` and the log.
     pub name: &'static str,
-    /// What the rule is about.
+    /// The names that the rule is about.
     pub of: Names,
 }
 
 /// The cookies that do not make a request personal.
 #[derive(Debug, Clone, Copy)]
 pub struct Cookies {
-    /// These never do.
+    /// The cookies that never do.
     pub ignored: Names,
-    /// These do not on some paths, even if a rule lets requests with them pass elsewhere.
+    /// The cookies that do not on some paths, even if a rule lets requests with them pass elsewhere.
     pub ignored_on: &'static [IgnoredOn],
     /// Whether a cookie of which nothing is known makes a request personal.
     pub unknown_are_personal: bool,
@@ -170,18 +170,18 @@ impl Cookies {
 /// The query parameters that a page depends on.
 #[derive(Debug, Clone, Copy)]
 pub enum Parameters {
-    /// All but these.
+    /// Pages depend on all parameters but these.
     AllBut(Names),
-    /// These, and no others.
+    /// Pages depend on these parameters, and on no others.
     Only(Names),
 }
 
 /// The fields of a request that a source sees when others may get its answer.
 #[derive(Debug, Clone, Copy)]
 pub enum RequestFields {
-    /// All but those that no honest `Vary` goes with.
+    /// The source sees all fields but those that no honest `Vary` goes with.
     AllButMisleading,
-    /// These of them, and no others, in lower case.
+    /// The source sees these of them, in lower case, and no others.
     Only(&'static [&'static str]),
 }
 
