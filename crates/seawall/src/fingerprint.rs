@@ -11,7 +11,6 @@
 
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
-use access::Protected;
 use http::{HeaderName, HeaderValue};
 use policy::{Compress, Kind};
 
