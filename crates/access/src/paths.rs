@@ -52,6 +52,11 @@ impl Protected {
         paths.into_iter().map(root).collect::<Result<_, _>>().map(Self)
     }
 
+    /// Returns the segments of each path that is protected with everything below it, in the form in which requests are compared with them.
+    pub fn roots(&self) -> impl Iterator<Item = &[String]> {
+        self.0.iter().map(Vec::as_slice)
+    }
+
     /// Whether there is any.
     #[must_use]
     pub fn is_empty(&self) -> bool {

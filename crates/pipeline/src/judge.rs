@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use http::{HeaderMap, Uri, header, request::Parts};
 use ipnet::IpNet;
-use policy::{Trace, Verdict};
+use policy::{PassRule, Trace, Verdict};
 use semantics::{RequestFields, hop_by_hop::nominated_by_connection};
 
 use crate::{
@@ -20,8 +20,8 @@ const KEY_OVERHEAD: usize = 8;
 pub(crate) enum Judged {
     /// The cache is asked.
     Lookup(Question),
-    /// The origin is asked and nothing is stored; the rule that decided has this name.
-    Pass(Question, &'static str),
+    /// The origin is asked and nothing is stored; this rule decided.
+    Pass(Question, PassRule),
     /// Somebody wants stored responses purged: this server answers.
     Purge { site: Rc<Site>, client: Client, parts: Box<Parts>, authority: String },
     /// The target cannot be understood.
@@ -52,7 +52,7 @@ pub(crate) fn judge(store: &Store, trusted_proxies: &[IpNet], site: &Rc<Site>, a
     let way = client.way(fields.lines, trusted_proxies);
 
     let Parts { method, version, mut headers, uri, .. } = parts;
-    let Some((target, uri)) = origins_target(&site, uri) else { return Judged::Malformed(site) };
+    let Some((target, uri)) = origins_target(&site, &verdict, uri) else { return Judged::Malformed(site) };
     let takes_hints = interim.is_some() && site.policy.settings().early_hints.are_for(&method, version, &headers);
     question::reduce(&mut headers, &site, client.trusted, carries);
     if wants.names_hop_by_hop {
@@ -84,20 +84,21 @@ pub(crate) fn judge(store: &Store, trusted_proxies: &[IpNet], site: &Rc<Site>, a
 /// Lets a request pass whose route asks no cache.
 fn by_route(site: &Site, verdict: Verdict, trace: &mut impl Trace) -> Verdict {
     let (Some(route), Verdict::Lookup(_)) = (&site.route, &verdict) else { return verdict };
-    let passes =
-        trace.decides("route", !route.cache, || if route.cache { route.path.clone() } else { format!("{}: cache = false", route.path) });
-    if passes { Verdict::Pass("route") } else { verdict }
+    let passes = trace.decides(PassRule::Route.name(), !route.cache, || {
+        if route.cache { route.path.clone() } else { format!("{}: cache = false", route.path) }
+    });
+    if passes { Verdict::Pass(PassRule::Route) } else { verdict }
 }
 
 /// The target that the origin is asked for, as text and as a URI. `None`: it cannot be understood.
-fn origins_target(site: &Site, uri: Uri) -> Option<(String, Uri)> {
+fn origins_target(site: &Site, verdict: &Verdict, uri: Uri) -> Option<(String, Uri)> {
     if uri.path() == "*" {
         return Some(("*".to_owned(), uri));
     }
-    let target = if site.passes() {
-        policy::whole_target(uri.path(), uri.query())?
-    } else {
-        site.policy.forwarded_target(uri.path(), uri.query())?
+    let target = match verdict {
+        _ if site.passes() => policy::whole_target(uri.path(), uri.query())?,
+        Verdict::Pass(rule) => site.policy.passed_target(*rule, uri.path(), uri.query())?,
+        Verdict::Lookup(_) | Verdict::Purge | Verdict::Malformed => site.policy.forwarded_target(uri.path(), uri.query())?,
     };
     // Nearly always what came is what goes on.
     let same = uri.path_and_query().is_some_and(|whole| whole.as_str() == target);

@@ -17,6 +17,7 @@ use bytes::Bytes;
 use http::{HeaderValue, Method, Request, StatusCode, header};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use origins::OriginError;
+use policy::parts_key;
 use semantics::{
     Timestamp,
     cache_control::RequestDirectives,
@@ -34,10 +35,6 @@ use crate::{
     keep::{self, ResponseHead},
     question::Question,
 };
-
-/// The end of the key of a part, after the key of the whole. The question mark ends the address for those who purge by it, and no query has
-/// a zero byte in it.
-const PARTS: &[u8] = b"?\0parts";
 
 /// Bytes of the longest `Range` that is remembered.
 const RANGE_BYTES_MAX: usize = 64;
@@ -67,7 +64,7 @@ pub(crate) fn beginning(shared: &Shared, question: &Question) -> Option<Beginnin
 
 fn stored_parts(shared: &Shared, question: &Question, now: Timestamp, directives: &RequestDirectives) -> impl Iterator<Item = Arc<Stored>> {
     let store = &shared.store;
-    let key = parts_key(question);
+    let key = parts_key(&question.key);
     let resource = store.get(store.hash(&key), &key);
     let usable = |stored: &&Arc<Stored>| {
         let record = &stored.record;
@@ -93,7 +90,7 @@ pub(crate) fn stored_as(shared: &Shared, question: &Question, fetched: &Fetched,
     }
     let mut headers = headers.clone();
     headers.insert(header::RANGE, HeaderValue::from_bytes(asked).ok()?);
-    let key = parts_key(question);
+    let key = parts_key(&question.key);
     let question = Rc::new(Question { hash: shared.store.hash(&key), key, ..question.clone() });
     Some(StoredAs { question, status: fetched.response.status(), headers, kept, begun })
 }
@@ -123,7 +120,7 @@ pub(crate) async fn completed(
         return Ok(fetched);
     }
     let Beginning { stored, complete_length } = beginning;
-    let key = parts_key(question);
+    let key = parts_key(&question.key);
     shared.store.remove(shared.store.hash(&key), &key);
     let length = stored.body.len();
     let rest_length = fetched.response.body().size_hint().exact();
@@ -143,10 +140,6 @@ pub(crate) async fn completed(
     *fetched.response.headers_mut() = headers;
     fetched.response = fetched.response.map(|rest| origins::Body::stream(OneAfterOther { first: stored.body.memory().cloned(), rest }));
     Ok(fetched)
-}
-
-fn parts_key(question: &Question) -> Vec<u8> {
-    [&question.key, PARTS].concat()
 }
 
 /// Returns the value of `Range`, if a part may be stored or found by it: a GET with one line that can be read, on no condition that

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use http::Response;
+use policy::PassRule;
 use semantics::cache_status::{Forwarded, Outcome};
 
 use crate::{
@@ -16,7 +17,7 @@ use crate::{
 
 impl Pipeline {
     /// Passes a request on. What an unsafe method may have changed is purged before its answer is seen (RFC 9111 §4.4).
-    pub(crate) async fn pass(self: &Rc<Self>, question: Rc<Question>, body: origins::Body, rule: &'static str) -> Answer {
+    pub(crate) async fn pass(self: &Rc<Self>, question: Rc<Question>, body: origins::Body, rule: PassRule) -> Answer {
         let why = passed_because(rule);
         let fetching = self.shared.store.begin();
         let begun = fetching.begun();
@@ -36,13 +37,22 @@ impl Pipeline {
                 let stored_as = StoredAs { question: Rc::new(get), status, headers: parts.headers.clone(), kept, begun };
                 (stored_as.body(&self.shared, body, fetching), None)
             }
-            None => (Body::Origin(body), Some(rule)),
+            None => (Body::Origin(body), Some(rule.name())),
         };
         ending.stored_unless(refused).with_coded(&question, Response::from_parts(parts, body))
     }
 }
 
 /// Returns why a request that passes by this rule is forwarded (RFC 9211 §2.2).
-pub(crate) fn passed_because(rule: &str) -> Forwarded {
-    if rule == "method" { Forwarded::Method } else { Forwarded::Bypass }
+pub(crate) const fn passed_because(rule: PassRule) -> Forwarded {
+    match rule {
+        PassRule::Method => Forwarded::Method,
+        PassRule::Upgrade
+        | PassRule::Content
+        | PassRule::Route
+        | PassRule::Path(_)
+        | PassRule::Parameter(_)
+        | PassRule::Field(_)
+        | PassRule::Cookie(_) => Forwarded::Bypass,
+    }
 }

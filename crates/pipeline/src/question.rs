@@ -222,8 +222,7 @@ impl Question {
 
     /// Returns the site, and host and path, as purges name them.
     pub(crate) fn url(&self) -> (u16, &[u8]) {
-        let parts = policy::KeyParts::of(&self.key);
-        (self.site.id, self.key.get(parts.url_start..parts.url_end).unwrap_or_default())
+        (self.site.id, policy::purge_url_of(&self.key))
     }
 
     pub(crate) fn fields(&self) -> RequestFields<'_> {

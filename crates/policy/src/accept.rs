@@ -57,6 +57,15 @@ impl AcceptClass {
         }
     }
 
+    /// Returns an `Accept` field of this class for a request of our own, without a browser's preferences. [`Mixed`](Self::Mixed) has none.
+    #[must_use]
+    pub const fn plain(self) -> Option<&'static str> {
+        match self {
+            Self::Html => Some("*/*"),
+            Self::ActivityPub | Self::Markdown | Self::Feed | Self::Other | Self::Mixed => self.typical(),
+        }
+    }
+
     /// Returns the class of a request.
     #[must_use]
     pub fn of(fields: &RequestFields<'_>) -> Self {
@@ -140,7 +149,9 @@ mod tests {
     #[test]
     fn a_typical_field_is_of_its_class() {
         for class in AcceptClass::ALL {
-            assert_eq!(class.typical().map_or(AcceptClass::Mixed, |value| AcceptClass::of_value(value.as_bytes())), class);
+            for field in [class.typical(), class.plain()] {
+                assert_eq!(field.map_or(AcceptClass::Mixed, |value| AcceptClass::of_value(value.as_bytes())), class);
+            }
         }
     }
 

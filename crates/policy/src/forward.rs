@@ -9,16 +9,16 @@
 //! Not here: what only proxies may say (`origins::http::is_for_proxies_only`) and what concerns a connection alone are removed from every request;
 //! conditions and ranges are the pipeline's.
 
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderValue};
 use semantics::{
     RequestFields,
     field_name::{is_same_variable, with_hyphens},
     vary::FORMS_FOR_SCRIPTS,
 };
 
-use crate::Policy;
+use crate::{Policy, key, preset::RequestFields as SentFields};
 
-/// Fields from which software takes a part of the request that is in the key: method, path, host.
+/// The fields from which some software takes a part of the request that is in the key: method, path, host.
 const OVERRIDES: &[&str] = &[
     "base-url",
     "destination",
@@ -45,7 +45,7 @@ const OVERRIDES: &[&str] = &[
     "x-url",
 ];
 
-/// Names that begin so are of the same sort. Those of contents are about none: a request that asks the cache has no content. `Content-Type` goes
+/// The beginnings of names of the same sort. Fields about content are among them, as a request that asks the cache has no content. `Content-Type` goes
 /// all the same in its usual forms ([`settle_forms_for_scripts`]), as some servers answer no GET of a script without it; what comes back is then for
 /// those who send the same ([`semantics::vary::Vary::of`]).
 const OVERRIDE_PREFIXES: &[&str] = &[
@@ -61,11 +61,11 @@ const OVERRIDE_PREFIXES: &[&str] = &[
     "x-wap-",
 ];
 
-/// Names that end so, too.
+/// The end of names of the same sort.
 const OVERRIDE_SUFFIX: &str = "-override";
 
-/// Fields that say how the answer will be used, or ask for less than the page: what is fetched on suspicion (`Sec-Purpose`), what is to be
-/// told as a difference (RFC 3229), what is to be confirmed before it is sent.
+/// The fields that say how the answer will be used, or ask for less than the page: a page that is fetched on suspicion (`Sec-Purpose`), a
+/// difference to a former version (RFC 3229), a confirmation before content is sent.
 const ABOUT_THE_REQUEST: &[&str] = &["a-im", "expect", "purpose", "sec-purpose", "x-moz", "x-purpose"];
 
 /// The values that scripts give to each of [`FORMS_FOR_SCRIPTS`]. Others are not sent, or a stranger could make variants without end, and the
@@ -78,7 +78,7 @@ const USUAL_VALUES: [&[&str]; 5] = [
     &["true"],
 ];
 
-/// Leaves each of [`FORMS_FOR_SCRIPTS`] in one of its usual values in a request that asks the cache, or takes it out.
+/// Gives each of [`FORMS_FOR_SCRIPTS`] in a request that asks the cache one of its usual values, or removes the field.
 pub fn settle_forms_for_scripts(fields: &mut HeaderMap) {
     for (name, usual) in FORMS_FOR_SCRIPTS.iter().zip(USUAL_VALUES) {
         let Some(said) = fields.get(name) else { continue };
@@ -91,7 +91,7 @@ pub fn settle_forms_for_scripts(fields: &mut HeaderMap) {
 }
 
 impl Policy {
-    /// Whether the field of this name, in lower case, goes into a request that asks the cache: one whose answer others may get.
+    /// Returns whether the field of this name, in lower case, goes to the origin with a request whose answer others may get.
     #[must_use]
     pub fn shares_field(&self, name: &str) -> bool {
         if let Some(name) = with_hyphens(name) {
@@ -100,43 +100,31 @@ impl Policy {
         let overrides = OVERRIDES.contains(&name)
             || (OVERRIDE_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) && name != "content-type")
             || name.ends_with(OVERRIDE_SUFFIX);
-        !overrides && !ABOUT_THE_REQUEST.contains(&name)
+        let is_sent = match self.preset.request_fields {
+            SentFields::AllButMisleading => true,
+            SentFields::Only(names) => names.contains(&name),
+        };
+        is_sent && !overrides && !ABOUT_THE_REQUEST.contains(&name)
     }
 
-    /// Whether the settings let a trusted proxy speak in this field: then it goes to the origin, and is part of the key.
+    /// Returns whether the settings let a trusted proxy speak in this field. If so, the field goes to the origin, and is part of the key.
     #[must_use]
     pub fn is_trusted_field(&self, name: &str) -> bool {
         self.settings().trusted_fields.iter().any(|trusted| trusted == name)
     }
 
-    /// Whether CGI takes the name for that of such a field: it makes one variable of `X-Country` and `X_Country`.
+    /// Returns whether CGI takes the name for that of a trusted field: it makes one variable of `X-Country` and `X_Country`.
     #[must_use]
     pub fn is_spelling_of_trusted_field(&self, name: &str) -> bool {
         self.settings().trusted_fields.iter().any(|trusted| is_same_variable(trusted, name))
     }
 
-    /// Completes a key of [`Policy::verdict`] for a request from a trusted proxy: with what that says in the fields that the settings name,
-    /// line by line. A line feed stands before each, which neither a target nor a field has in it.
+    /// Completes a key of [`Policy::verdict`] for a request from a trusted proxy. Each line of the fields that the settings name is added.
     pub fn key_trusted_fields(&self, fields: &RequestFields<'_>, key: &mut Vec<u8>) {
         for name in &self.settings().trusted_fields {
-            fields.lines.for_each(name, |value| {
-                for part in [&b"\n"[..], name.as_bytes(), b": ", value] {
-                    key.extend_from_slice(part);
-                }
-            });
+            fields.lines.for_each(name, |value| key::write_trusted_field(key, name, value));
         }
     }
-}
-
-/// The trusted fields in a key, as [`Policy::key_trusted_fields`] wrote them behind the target.
-pub(crate) fn trusted_fields_of(rest: &[u8]) -> Option<Vec<(HeaderName, &[u8])>> {
-    let line = |line: &'_ [u8]| -> Option<usize> { line.windows(2).position(|pair| pair == b": ") };
-    rest.split(|&b| b == b'\n')
-        .map(|text| {
-            let colon = line(text)?;
-            Some((HeaderName::from_bytes(&text[..colon]).ok()?, &text[colon + 2..]))
-        })
-        .collect()
 }
 
 #[cfg(test)]

@@ -15,10 +15,8 @@ use semantics::{
 
 use crate::{Asked, Policy, tags};
 
-/// A "not found" is kept no longer than this unless the origin says so: the page may be published any moment.
-const NOT_FOUND_HOLD: Duration = Duration::from_secs(10);
-
-/// Ghost calls its redirects good for a year; a wrong one should not outlive the day, purged or not.
+/// The longest lifetime of a permanent redirect. Ghost calls its redirects good for a year; a wrong one should not outlive the day, purged or
+/// not.
 const REDIRECT_HOLD_MAX: Duration = Duration::from_hours(24);
 
 /// Everything the decision looks at.
@@ -26,58 +24,58 @@ const REDIRECT_HOLD_MAX: Duration = Duration::from_hours(24);
 pub struct Seen<'a> {
     /// The request's method.
     pub method: &'a Method,
-    /// `Host` as the origin was asked.
+    /// The `Host` that the origin was asked for.
     pub authority: &'a str,
-    /// Path and query as the origin was asked.
+    /// The path and query that the origin was asked for.
     pub target: &'a str,
-    /// Who asked.
+    /// The signs of who asked.
     pub asked: Asked,
-    /// `Cache-Control` of the request.
+    /// The directives of the request.
     pub request: &'a RequestDirectives,
     /// The response's status.
     pub status: StatusCode,
     /// The response's fields.
     pub headers: &'a HeaderMap,
-    /// When the request was sent.
+    /// The time at which the request was sent.
     pub request_time: Timestamp,
-    /// When the response's head arrived.
+    /// The time at which the head of the response arrived.
     pub response_time: Timestamp,
-    /// Something was purged a moment ago: the origin may not know all of its new addresses yet (TryGhost/Ghost#15984).
+    /// Whether something was purged a moment ago. The origin may not know all of its new addresses yet (TryGhost/Ghost#15984).
     pub just_purged: bool,
 }
 
-/// How a response is kept.
+/// The terms on which a response is kept.
 #[derive(Debug, Clone)]
 pub struct Kept {
-    /// How long it is fresh, and what then.
+    /// The time for which it is fresh, and what may be done with it afterwards.
     pub freshness: Freshness,
-    /// It may answer requests that carry cookies: the origin itself gave it a lifetime.
+    /// Whether it may answer requests that carry cookies. The origin itself has to have given it a lifetime.
     pub for_cookies: bool,
-    /// It may answer requests that carry `Authorization` (RFC 9111 §3.5).
+    /// Whether it may answer requests that carry `Authorization` (RFC 9111 §3.5).
     pub for_authorization: bool,
-    /// What a purge by tag finds it by.
+    /// The tags by which a purge finds it.
     pub tags: Vec<Box<str>>,
-    /// Fields that are only for the client whose request was fetched: left out of what is stored (RFC 9111 §5.2.2.4, §5.2.2.7).
+    /// The fields that are only for the client whose request was fetched. They are left out of what is stored (RFC 9111 §5.2.2.4, §5.2.2.7).
     pub omitted: Vec<HeaderName>,
 }
 
-/// Why a response is not kept.
+/// The rule by which a response is not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotKept {
-    /// RFC 9111 §3 says so.
+    /// RFC 9111 §3 forbids it.
     NotStorable(NotStorable),
-    /// It sets a cookie: meant for one client (TryGhost/Ghost#27942).
+    /// The response sets a cookie, so it is meant for one client (TryGhost/Ghost#27942).
     SetCookie,
-    /// The request carried a cookie, and the origin did not say that the answer is the same for all.
+    /// The request carried a cookie, and the origin did not say that the answer is for all.
     Cookie,
-    /// It redirects to itself: stored, it would lock everybody out.
+    /// The response redirects to itself. Stored, it would lock everybody out.
     RedirectLoop,
-    /// A "not found" just after a purge.
+    /// The response is a "not found" just after a purge.
     JustPurged,
 }
 
 impl NotKept {
-    /// For `Cache-Status` details and logs.
+    /// Returns the name of the rule for `Cache-Status` details and logs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -89,7 +87,7 @@ impl NotKept {
         }
     }
 
-    /// Whether the next request for the same key may fare better, so that nothing is to be remembered of this one.
+    /// Returns whether the next request for the same key may fare better. If so, nothing is to be remembered of this one.
     #[must_use]
     pub const fn is_about_this_request(self) -> bool {
         matches!(
@@ -103,7 +101,7 @@ impl NotKept {
 }
 
 impl Policy {
-    /// Whether the response may be kept, and how.
+    /// Decides whether a response may be kept, and on which terms.
     ///
     /// # Errors
     /// The rule that forbids it.
@@ -153,7 +151,7 @@ impl Policy {
         })
     }
 
-    /// The lifetime: the origin's, or the site's hold if that is longer.
+    /// Returns the lifetime that the origin gave, or the site's hold if that is longer.
     fn freshness(&self, seen: &Seen<'_>, directives: &ResponseDirectives) -> Freshness {
         let mut freshness = Freshness::of(seen.status, seen.headers, directives, seen.request_time, seen.response_time);
         if let Some(hold) = self.hold(seen, directives, seen.asked.is_personal())
@@ -176,8 +174,8 @@ impl Policy {
         freshness
     }
 
-    /// How long the site wants to keep this kind of answer beyond the origin's word. Never against `no-cache`, and never for an answer to
-    /// somebody: a hold is our promise, not the origin's.
+    /// Returns how long the site wants to keep such an answer beyond the origin's word. It never does so against `no-cache`, nor for an answer
+    /// to somebody: a hold is our promise, not the origin's.
     fn hold(&self, seen: &Seen<'_>, directives: &ResponseDirectives, is_personal: bool) -> Option<Duration> {
         let hold = self.settings().hold?;
         if directives.no_cache.is_present() || is_personal {
@@ -185,13 +183,12 @@ impl Policy {
         }
         match seen.status.as_u16() {
             200 | 203 | 301 | 308 | 410 => Some(hold),
-            404 if self.is_impersonal() => Some(hold),
-            404 => Some(hold.min(NOT_FOUND_HOLD)),
+            404 => Some(self.preset.not_found_hold_max.map_or(hold, |max| hold.min(max))),
             _ => None,
         }
     }
 
-    /// Whether the response sends its client back to the key under which it would be stored. What counts is what the reference means, and
+    /// Returns whether the response sends its client back to the key under which it would be stored. What counts is what the reference means, and
     /// not how it is written: whoever follows it asks for that in the form in which the key has it. The scheme does not count
     /// ([`resolve`]): where it does, as on the way from http to https, a redirect that is not stored costs a request, one that goes round costs the page.
     fn redirects_to_itself(&self, seen: &Seen<'_>) -> bool {

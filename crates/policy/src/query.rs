@@ -1,86 +1,25 @@
-//! Query parameters that only trackers read.
-//!
-//! On the day of the crowd every link carries its own `fbclid`; each would be a page of its own (hestiacp/hestiacp#5514). They leave the key *and* the
-//! request to the origin, since WordPress prints them into its links. The reader's address bar keeps them.
+//! Which query parameters a page depends on. The others leave the key *and* the request to the origin.
 
 use std::borrow::Cow;
 
-/// Exact names, from the lists that APO and LSCache publish and what was seen since.
-const TRACKERS: &[&str] = &[
-    "_ga",
-    "_gl",
-    "_ke",
-    "_kx",
-    "adgroupid",
-    "campaignid",
-    "ck_subscriber_id",
-    "cn-reloaded",
-    "dclid",
-    "epik",
-    "fb_action_ids",
-    "fb_action_types",
-    "fb_source",
-    "fbclid",
-    "gbraid",
-    "gclid",
-    "gclsrc",
-    "igsh",
-    "igshid",
-    "li_fat_id",
-    "mc_cid",
-    "mc_eid",
-    "mkt_tok",
-    "msclkid",
-    "s_kwcid",
-    "srsltid",
-    "ttclid",
-    "twclid",
-    "usqp",
-    "vero_id",
-    "wbraid",
-    "wickedid",
-    "yclid",
-    "ysclid",
-];
+use crate::{names::Pattern, preset::Parameters};
 
-/// Names that begin so.
-const TRACKER_PREFIXES: &[&str] = &["utm_", "gad_", "_hs", "hsa_", "mtm_", "pk_", "piwik_", "matomo_"];
-
-/// Which parameters a site's pages do not depend on.
-#[derive(Debug, Clone, Default)]
+/// The parameters that the pages of a site depend on: those of its kind, and what its settings say.
+#[derive(Debug, Clone)]
 pub struct QueryFilter {
+    of_kind: Parameters,
     ignored: Vec<Pattern>,
     kept: Vec<Pattern>,
 }
 
-#[derive(Debug, Clone)]
-pub(crate) struct Pattern {
-    text: String,
-    prefix: bool,
-}
-
-impl Pattern {
-    pub(crate) fn new(text: &str) -> Self {
-        match text.strip_suffix('*') {
-            Some(prefix) => Self { text: prefix.to_owned(), prefix: true },
-            None => Self { text: text.to_owned(), prefix: false },
-        }
-    }
-
-    pub(crate) fn matches(&self, name: &str) -> bool {
-        if self.prefix { name.starts_with(&self.text) } else { name == self.text }
-    }
-}
-
 impl QueryFilter {
-    /// The known trackers and `ignored`, without `kept`.
+    /// Makes a filter of the parameters of a kind, without `ignored` and with `kept`.
     #[must_use]
-    pub fn new(ignored: &[String], kept: &[String]) -> Self {
-        let patterns = |texts: &[String]| texts.iter().map(|text| Pattern::new(text)).collect();
-        Self { ignored: patterns(ignored), kept: patterns(kept) }
+    pub fn new(of_kind: Parameters, ignored: &[String], kept: &[String]) -> Self {
+        Self { of_kind, ignored: Pattern::all(ignored), kept: Pattern::all(kept) }
     }
 
-    /// What is left of a query; `None` if nothing is. The order stays: some origins mind it.
+    /// Returns what is left of a query; `None` if nothing is. The order stays: some origins mind it.
     #[must_use]
     pub fn clean<'q>(&self, query: &'q str) -> Option<Cow<'q, str>> {
         if !query.split('&').any(|parameter| self.drops(parameter)) {
@@ -96,7 +35,7 @@ impl QueryFilter {
         (!left.is_empty()).then_some(Cow::Owned(left))
     }
 
-    /// What [`clean`](Self::clean) does with a query, in words.
+    /// Returns what [`clean`](Self::clean) does with a query, in words.
     pub(crate) fn describe(&self, query: Option<&str>) -> String {
         let Some(query) = query else { return "none".to_owned() };
         let left = self.clean(query).unwrap_or(Cow::Borrowed("nothing left"));
@@ -107,20 +46,22 @@ impl QueryFilter {
 
     fn drops(&self, parameter: &str) -> bool {
         let name = parameter.split_once('=').map_or(parameter, |(name, _)| name);
-        let tracker = TRACKERS.contains(&name)
-            || TRACKER_PREFIXES.iter().any(|p| name.starts_with(p))
-            || self.ignored.iter().any(|p| p.matches(name));
-        tracker && !self.kept.iter().any(|p| p.matches(name))
+        let of_kind = match self.of_kind {
+            Parameters::AllBut(dropped) => dropped.have(name),
+            Parameters::Only(known) => !known.have(name),
+        };
+        (of_kind || self.ignored.iter().any(|p| p.matches(name))) && !self.kept.iter().any(|p| p.matches(name))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Kind;
 
     #[test]
     fn trackers_go_and_the_rest_keeps_its_order() {
-        let filter = QueryFilter::new(&["session_*".into(), "src".into()], &["utm_id".into()]);
+        let filter = QueryFilter::new(Kind::Generic.preset().parameters, &["session_*".into(), "src".into()], &["utm_id".into()]);
         let cases = [
             ("page=2", Some("page=2")),
             ("fbclid=abc", None),

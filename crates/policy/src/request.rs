@@ -4,155 +4,63 @@ use std::borrow::Cow;
 
 use http::Method;
 use semantics::{
-    request::{RequestFields, RequestHead, Scheme, Slot},
-    target::{canonical_authority, normal_path},
+    request::{RequestHead, Slot},
+    target::normal_path,
 };
 
 use crate::{
-    AcceptClass, Policy, purge,
-    query::Pattern,
+    AcceptClass, PassRule, Policy, key,
+    preset::Parameters,
+    purge,
     trace::{Silent, Trace},
 };
 
-/// What is to happen with a request.
+/// The policy's answer to a request: what is to happen with it.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The cache is asked.
     Lookup(Asked),
-    /// The origin is asked, and nothing is stored; the rule that decided has this name.
-    Pass(&'static str),
-    /// Somebody wants stored responses purged: answered here, and never by the origin. See [`Policy::purge_request`].
+    /// The origin is asked, and nothing is stored: this rule decided so.
+    Pass(PassRule),
+    /// Stored responses are to be purged. Such a request is answered here, and never by the origin. See [`Policy::purge_request`].
     Purge,
     /// The target cannot be understood: 400.
     Malformed,
 }
 
-/// What lookup has to know beside the key.
+/// The signs of who asks, which a lookup has to know beside the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Asked {
-    /// The request carries a cookie that may be somebody's.
+    /// Whether the request carries a cookie that may be somebody's.
     pub cookie: bool,
-    /// The request carries `Authorization`.
+    /// Whether the request carries `Authorization`.
     pub authorization: bool,
 }
 
 impl Asked {
-    /// Whether the answer may be meant for one person: then only the origin's explicit word makes it shareable.
+    /// Returns whether the answer may be meant for one person. If so, only the origin's explicit word makes it shareable.
     #[must_use]
     pub const fn is_personal(self) -> bool {
         self.cookie || self.authorization
     }
 }
 
-/// Where the parts of a key lie, for those who purge by address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KeyParts {
-    /// Host and path, as `host/path`: what a purge by URL or prefix names.
-    pub url_start: usize,
-    /// The end of the path.
-    pub url_end: usize,
-}
-
-/// Cookies that analytics scripts set, and nothing else: no page depends on them, and where they are a request's only ones they do not reach
-/// the origin. Cookies of consent are not among them: where the server goes by them, they decide whose scripts a page has.
-const ANALYTICS_COOKIES: &[&str] = &[
-    "_ga*",
-    "_gid",
-    "_gat*",
-    "_gcl_*",
-    "_gac_*",
-    "__utm*",
-    "_fbp",
-    "_fbc",
-    "_hj*",
-    "_pk_*",
-    "_clck",
-    "_clsk",
-    "_uet*",
-    "__hstc",
-    "__hssc",
-    "__hssrc",
-    "hubspotutk",
-    "_scid*",
-    "_ttp",
-    "_pin_unauth",
-    "_derived_epik",
-    "__cf_bm",
-    "_cfuvid",
-    "_mkto_trk",
-    "ajs_*",
-    "amplitude_*",
-    "mp_*",
-    "_dd_s",
-    "wordpress_test_cookie",
-];
-
-/// Which cookies do not make a request personal.
-#[derive(Debug, Clone, Default)]
-pub struct CookieFilter(Vec<Pattern>);
-
-impl CookieFilter {
-    /// The known ones and `more`.
-    #[must_use]
-    pub fn new(more: &[String]) -> Self {
-        Self(ANALYTICS_COOKIES.iter().copied().map(Pattern::new).chain(more.iter().map(|text| Pattern::new(text))).collect())
-    }
-
-    /// Whether any cookie in the request may be somebody's. What cannot be read counts.
-    #[must_use]
-    pub fn is_personal(&self, fields: &RequestFields<'_>) -> bool {
-        // Most readers have none.
-        if fields.cookie == Slot::Absent {
-            return false;
-        }
-        let mut personal = false;
-        self.each(fields, |_, is_personal| personal |= is_personal);
-        personal
-    }
-
-    /// Every cookie's name, and whether it may be somebody's.
-    fn each(&self, fields: &RequestFields<'_>, mut found: impl FnMut(&[u8], bool)) {
-        fields.lines.for_each("cookie", |line| {
-            for pair in line.split(|&b| b == b';').map(<[u8]>::trim_ascii).filter(|pair| !pair.is_empty()) {
-                let name = pair.split(|&b| b == b'=').next().unwrap_or_default();
-                let known = std::str::from_utf8(name).is_ok_and(|name| self.0.iter().any(|pattern| pattern.matches(name.trim())));
-                found(name, !known);
-            }
-        });
-    }
-
-    /// What [`is_personal`](Self::is_personal) goes by, in words.
-    fn describe(&self, fields: &RequestFields<'_>) -> String {
-        let (mut personal, mut ignored) = (Vec::new(), Vec::new());
-        self.each(fields, |name, is_personal| {
-            let names = if is_personal { &mut personal } else { &mut ignored };
-            names.push(String::from_utf8_lossy(name).trim().to_owned());
-        });
-        match (personal.is_empty(), ignored.is_empty()) {
-            (true, true) => "none".to_owned(),
-            (true, false) => format!("ignored: {}", ignored.join(", ")),
-            (false, true) => format!("personal: {}", personal.join(", ")),
-            (false, false) => format!("personal: {}; ignored: {}", personal.join(", "), ignored.join(", ")),
-        }
-    }
-}
-
 impl Policy {
-    /// Judges a request. On [`Verdict::Lookup`] its key stands in `key`, without what `Vary` adds.
+    /// Judges a request. On [`Verdict::Lookup`] its key stands in `key`, without what `Vary` adds;
+    /// [`Key`](crate::Key) reads it. The host must have its one spelling already ([`canonical_authority`]), as the origin is asked for it by that.
     ///
-    /// The key is: site, scheme, Accept class, length of the host, host, path, query; the path normalised (RFC 3986 §6.2.2), the query
-    /// without trackers. The host must have its one spelling already ([`canonical_authority`]), as the origin is asked for it by that.
-    /// No two different sets of parts make the same bytes.
+    /// [`canonical_authority`]: semantics::target::canonical_authority
     pub fn verdict(&self, site: u16, head: &RequestHead<'_>, key: &mut Vec<u8>) -> Verdict {
         self.verdict_traced(site, head, key, &mut Silent)
     }
 
-    /// The same, telling `trace` what each rule said. To a [`Silent`] one nothing is told, and nothing is made to be told.
+    /// Judges a request as [`Policy::verdict`] does, and tells `trace` what each rule said. A [`Silent`] trace is told nothing, and nothing is
+    /// made for it.
     #[inline]
     pub fn verdict_traced(&self, site: u16, head: &RequestHead<'_>, key: &mut Vec<u8>, trace: &mut impl Trace) -> Verdict {
         key.clear();
         if trace.decides("method", *head.method != Method::GET && *head.method != Method::HEAD, || head.method.to_string()) {
-            return if purge::is_purge(head) { Verdict::Purge } else { Verdict::Pass("method") };
+            return if purge::is_purge(head) { Verdict::Purge } else { Verdict::Pass(PassRule::Method) };
         }
         if let Some(prefix) = &self.settings().purge_path
             && trace.decides("purge path", *head.method == Method::GET && purge::below(head.path, prefix).is_some(), || prefix.clone())
@@ -160,35 +68,43 @@ impl Policy {
             return Verdict::Purge;
         }
         if trace.decides("upgrade", head.fields.upgrade.is_present(), || present(head.fields.upgrade)) {
-            return Verdict::Pass("upgrade");
+            return Verdict::Pass(PassRule::Upgrade);
         }
         let content = head.fields.content_length.is_present() || head.fields.transfer_encoding.is_present();
         if trace.decides("content", content, || if content { "the request has content" } else { "none" }.to_owned()) {
-            return Verdict::Pass("content");
+            return Verdict::Pass(PassRule::Content);
         }
         let path = normal_path(head.path);
         if trace.decides("path", path.is_err(), || path.as_deref().unwrap_or("not to be understood").to_owned()) {
             return Verdict::Malformed;
         }
         let Ok(path) = path else { return Verdict::Malformed };
+        if self.has_passes
+            && let Some(rule) = self.passes(head, &path, trace)
+        {
+            return Verdict::Pass(rule);
+        }
         let class = AcceptClass::of(head.fields);
         trace.notes("accept", || class.name().to_owned());
-        write_key(key, site, head.scheme, class, head.authority, &path);
+        key::write_page(key, (site, head.scheme, class), head.authority, &path);
         trace.notes("query", || self.query.describe(head.query));
         if let Some(query) = head.query.and_then(|query| self.query.clean(query)) {
-            key.push(b'?');
-            key.extend_from_slice(query.as_bytes());
+            key::write_query(key, &query);
         }
         if self.is_impersonal() {
             trace.notes("cookies", || "not looked at: the source is the same for everybody".to_owned());
             return Verdict::Lookup(Asked::default());
         }
-        trace.notes("cookies", || self.cookies.describe(head.fields));
+        trace.notes("cookies", || self.cookies.describe(head.fields, &path));
         trace.notes("authorization", || present(head.fields.authorization));
-        Verdict::Lookup(Asked { cookie: self.cookies.is_personal(head.fields), authorization: head.fields.authorization.is_present() })
+        Verdict::Lookup(Asked {
+            cookie: self.cookies.is_personal(head.fields, &path),
+            authorization: head.fields.authorization.is_present(),
+        })
     }
 
-    /// Path and query as the origin is asked for them: the same normal form that is in the key, so that both mean the same page.
+    /// Returns path and query as the origin is asked for them where the cache was asked: in the form that is in the key, so that both mean
+    /// the same page. `None`: the path has no normal form.
     #[must_use]
     pub fn forwarded_target<'a>(&self, path: &'a str, query: Option<&'a str>) -> Option<Cow<'a, str>> {
         let path = normal_path(path).ok()?;
@@ -197,9 +113,20 @@ impl Policy {
             Some(query) => Cow::Owned(format!("{path}?{query}")),
         })
     }
+
+    /// Returns path and query as the origin is asked for them where a request passes by this rule. What only trackers read is left out, unless
+    /// the rule is one of the kind or the kind keeps a list of what its pages depend on. `None`: the path has no normal form.
+    #[must_use]
+    pub fn passed_target<'a>(&self, rule: PassRule, path: &'a str, query: Option<&'a str>) -> Option<Cow<'a, str>> {
+        match self.preset.parameters {
+            Parameters::AllBut(_) if !rule.keeps_query() => self.forwarded_target(path, query),
+            Parameters::AllBut(_) | Parameters::Only(_) => whole_target(path, query),
+        }
+    }
 }
 
-/// Path and query for a server whose answers are never stored: the path in its normal form, by which the server was chosen, and the query as it came.
+/// Returns path and query for a server whose answers are never stored: the path in its normal form, by which the server was chosen, and the query as
+/// it came. `None`: the path has no normal form.
 #[must_use]
 pub fn whole_target<'a>(path: &'a str, query: Option<&str>) -> Option<Cow<'a, str>> {
     let path = normal_path(path).ok()?;
@@ -209,82 +136,18 @@ pub fn whole_target<'a>(path: &'a str, query: Option<&str>) -> Option<Cow<'a, st
     })
 }
 
-/// Whether a field is there; never its value, which may be a secret.
+/// Says whether a field is there. Its value may be a secret, and is never shown.
 fn present(slot: Slot<'_>) -> String {
     if slot.is_present() { "present" } else { "none" }.to_owned()
-}
-
-/// Bytes of a key before its host.
-pub(crate) const HEADER: usize = 6;
-
-fn write_key(key: &mut Vec<u8>, site: u16, scheme: Scheme, class: AcceptClass, authority: &str, path: &str) {
-    debug_assert_eq!(canonical_authority(scheme, authority), authority, "the host has its one spelling");
-    let [high, low] = site.to_be_bytes();
-    let [host_high, host_low] = u16::try_from(authority.len()).unwrap_or(u16::MAX).to_be_bytes();
-    key.extend_from_slice(&[high, low, scheme as u8, class as u8, host_high, host_low]);
-    key.extend_from_slice(authority.as_bytes());
-    key.extend_from_slice(path.as_bytes());
-}
-
-impl KeyParts {
-    /// The parts of a key that [`Policy::verdict`] wrote.
-    #[must_use]
-    pub fn of(key: &[u8]) -> Self {
-        // What trusted proxies say stands behind the query, if there is one.
-        let url_end = key.iter().skip(HEADER).position(|&b| b == b'?' || b == b'\n').map_or(key.len(), |at| HEADER + at);
-        Self { url_start: HEADER.min(key.len()), url_end }
-    }
-}
-
-/// The parts of a key that [`Policy::verdict`] wrote, to show to people and to ask for the same again.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ShownKey {
-    /// The site's number.
-    pub site: u16,
-    /// The scheme.
-    pub scheme: Scheme,
-    /// The class of `Accept`.
-    pub class: AcceptClass,
-    /// The host, with its port if that is not the scheme's own.
-    pub host: String,
-    /// The path in its normal form, and the query that is left.
-    pub target: String,
-}
-
-impl ShownKey {
-    /// Reads a key. `None` if it is not one.
-    #[must_use]
-    pub fn of(key: &[u8]) -> Option<Self> {
-        let ([site @ .., scheme, class, host_high, host_low], rest) = key.split_first_chunk::<HEADER>()?;
-        let (host, target) = rest.split_at_checked(usize::from(u16::from_be_bytes([*host_high, *host_low])))?;
-        let target = target.split(|&b| b == b'\n').next().unwrap_or_default();
-        Some(Self {
-            site: u16::from_be_bytes(*site),
-            scheme: [Scheme::Http, Scheme::Https].into_iter().find(|known| *known as u8 == *scheme)?,
-            class: AcceptClass::ALL.into_iter().find(|known| *known as u8 == *class)?,
-            host: String::from_utf8_lossy(host).into_owned(),
-            target: String::from_utf8_lossy(target).into_owned(),
-        })
-    }
-
-    /// The target URI.
-    #[must_use]
-    pub fn url(&self) -> String {
-        format!("{}://{}{}", self.scheme.as_str(), self.host, self.target)
-    }
-}
-
-/// What a purge by URL or prefix names: host and path in the form they have in keys.
-#[must_use]
-pub fn purge_url(scheme: Scheme, authority: &str, path: &str) -> Option<Vec<u8>> {
-    let mut url = canonical_authority(scheme, authority).into_owned().into_bytes();
-    url.extend_from_slice(normal_path(path).ok()?.as_bytes());
-    Some(url)
 }
 
 #[cfg(test)]
 mod tests {
     use http::HeaderMap;
+    use semantics::{
+        request::{RequestFields, Scheme},
+        target::canonical_authority,
+    };
 
     use super::*;
     use crate::{Kind, Settings};
@@ -318,10 +181,10 @@ mod tests {
         let policy = Policy::new(Settings::preset(Kind::Generic));
         let unknown = Method::from_bytes(b"FOO").expect("a method");
         let cases = [
-            (Method::POST, None, "method"),
-            (unknown, None, "method"),
-            (Method::GET, Some(("upgrade", "websocket")), "upgrade"),
-            (Method::GET, Some(("content-length", "3")), "content"),
+            (Method::POST, None, PassRule::Method),
+            (unknown, None, PassRule::Method),
+            (Method::GET, Some(("upgrade", "websocket")), PassRule::Upgrade),
+            (Method::GET, Some(("content-length", "3")), PassRule::Content),
         ];
         for (method, field, rule) in cases {
             assert_eq!(verdict(&policy, &method, "a", "/", field.as_slice()).0, Verdict::Pass(rule));
@@ -349,18 +212,6 @@ mod tests {
         let policy = Policy::new(Settings::preset(Kind::Static));
         let asked = verdict(&policy, &Method::GET, "a", "/", &[("cookie", "session=1"), ("authorization", "Basic eA==")]).0;
         assert_eq!(asked, Verdict::Lookup(Asked::default()));
-    }
-
-    #[test]
-    fn a_key_can_be_read_again() {
-        let policy = Policy::new(Settings::preset(Kind::Generic));
-        let feed = [("accept", "application/rss+xml")];
-        let (_, key) = verdict(&policy, &Method::GET, "Blog.Example:8080", "/a/%62?utm_id=1&page=2", &feed);
-        let shown = ShownKey::of(&key).expect("a key");
-        let expected = (1, Scheme::Http, AcceptClass::Feed, "blog.example:8080", "/a/b?page=2");
-        assert_eq!((shown.site, shown.scheme, shown.class, shown.host.as_str(), shown.target.as_str()), expected);
-        assert_eq!(shown.url(), "http://blog.example:8080/a/b?page=2");
-        assert_eq!((ShownKey::of(b"12345"), ShownKey::of(b"\0\x01\0\x09\0\0/")), (None, None));
     }
 
     /// RFC 9110 §9.2: what changes something passes; and each rule is told as it was tried, up to the one that decided.
@@ -395,14 +246,5 @@ mod tests {
                 "authorization: present",
             ]
         );
-    }
-
-    #[test]
-    fn a_purge_names_what_keys_hold() {
-        let policy = Policy::new(Settings::preset(Kind::Generic));
-        let (_, key) = verdict(&policy, &Method::GET, "Blog.Example:80", "/a/%62?page=2", &[]);
-        let parts = KeyParts::of(&key);
-        assert_eq!(&key[parts.url_start..parts.url_end], b"blog.example/a/b");
-        assert_eq!(purge_url(Scheme::Http, "BLOG.example", "/a/b").as_deref(), Some(&b"blog.example/a/b"[..]));
     }
 }

@@ -6,7 +6,7 @@
 
 /// A listener to the results of rules.
 pub trait Trace {
-    /// Hears of a rule that ends the judgement if `applies`. Returns `applies`.
+    /// Hears of a rule that ends the judgement if it `applies`, and returns `applies`.
     fn decides(&mut self, rule: &'static str, applies: bool, detail: impl FnOnce() -> String) -> bool;
 
     /// Hears of something that was found on the way and ends nothing.
@@ -30,11 +30,11 @@ impl Trace for Silent {
 /// One rule that was tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// The rule's name.
+    /// The name of the rule, to show to people.
     pub rule: &'static str,
     /// Whether it ended the judgement.
     pub decided: bool,
-    /// The values that it saw.
+    /// The values that the rule saw.
     pub detail: String,
 }
 

@@ -124,7 +124,7 @@ fn place(socket: &Socket) -> String {
 
 /// Describes the disk tier. Returns `None` if there is no server whose pages would be kept.
 fn disk(settings: &Settings, state: DiskState) -> Option<String> {
-    let has_server = settings.sites.iter().any(|site| matches!(site.source, Source::Http(_)) || !site.routes.is_empty());
+    let has_server = settings.sites.iter().any(Site::has_server);
     let forgets = "a restart forgets what is stored";
     let Some((dir, size_max)) = settings.disk_tier() else {
         return has_server.then(|| format!("none: {forgets}"));
@@ -142,7 +142,7 @@ fn disk(settings: &Settings, state: DiskState) -> Option<String> {
 pub(crate) fn site_line(site: &Site) -> String {
     let source = &site.source;
     let hosts = if site.hosts.is_empty() { String::new() } else { format!("{} <- ", site.hosts.join(", ")) };
-    format!("{hosts}{source} ({})", site.kind.as_str())
+    format!("{hosts}{source} ({})", site.kind.name())
 }
 
 fn line(text: &mut String, name: &str, value: &str) {

@@ -109,7 +109,7 @@ fn site_health(site: &SitePlan) -> SiteHealth {
         hosts: site.hosts().to_vec(),
         redirect_from: settings.redirect_from.clone(),
         source: settings.source.to_string(),
-        kind: settings.kind.as_str().to_owned(),
+        kind: settings.kind.name().to_owned(),
         origin_up: site.origin_up(),
     }
 }
@@ -246,7 +246,7 @@ impl Console for ServerConsole {
 
     fn stored(&self, command: &StoredCommand) -> serde_json::Value {
         let host = command.host.as_deref().map(|host| canonical_authority(Scheme::Http, host).into_owned());
-        let wanted = |key: &policy::ShownKey| host.as_deref().is_none_or(|host| key.host == host || host_without_port(&key.host) == host);
+        let wanted = |key: &policy::Key<'_>| host.as_deref().is_none_or(|host| key.host == host || host_without_port(key.host) == host);
         serde_json::to_value(self.0.shared.stale(STORED_MAX, wanted)).unwrap_or_default()
     }
 

@@ -14,6 +14,7 @@ mod commands;
 pub mod config;
 mod console;
 pub mod explain;
+mod fingerprint;
 mod log_writer;
 mod manual;
 mod metrics;

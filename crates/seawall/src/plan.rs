@@ -19,10 +19,13 @@ use origins::{
     http::{Address, Budget, HttpOptions, HttpOrigin, tls_config},
 };
 use pipeline::{Auth, Collapse, Down, Https, Parts, Refill, ResponseFields, Route, Router, Shared};
-use policy::{EarlyHints, Policy};
+use policy::Policy;
 use store::{Hardness, SiteNumber, SiteNumbers, Target};
 
-use crate::config::settings::{self, Cache, Headers, Kind, OriginAddress, OriginHost, OriginSettings, Settings, Site, Source};
+use crate::{
+    config::settings::{self, Cache, Headers, Kind, OriginAddress, OriginHost, OriginSettings, Settings, Site, Source},
+    fingerprint::fingerprint,
+};
 
 /// The sites of a configuration, ready for every worker to use.
 #[derive(Debug)]
@@ -86,10 +89,7 @@ impl Plan {
         let sites = settings
             .sites
             .iter()
-            .map(|site| {
-                SitePlan::new((site, &settings.server.trusted_fields), numbers, shared, before)
-                    .with_context(|| format!("site {}", site.name))
-            })
+            .map(|site| SitePlan::new((site, &settings), numbers, shared, before).with_context(|| format!("site {}", site.name)))
             .collect::<anyhow::Result<_>>()?;
         Ok(Self { settings, sites })
     }
@@ -108,31 +108,23 @@ impl Plan {
         Ok(router.with_moved(twins).with_moved(moved))
     }
 
-    /// Sites whose rules or source are not what they were: what is stored for them may be wrong now.
-    pub(crate) fn changed_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = u16> + 'a {
-        let has_changed =
-            |site: &SitePlan, old: &SitePlan| old.site != site.site || old.whole.policy.trusted_fields != site.whole.policy.trusted_fields;
-        self.sites.iter().filter(move |site| before.sites.iter().any(|old| old.id == site.id && has_changed(site, old))).map(|site| site.id)
+    /// Returns the sites whose folder was opened anew although their rules are what they were: what changed in it meanwhile nobody has seen.
+    ///
+    /// A site whose rules have changed has another number, and nothing stored.
+    pub(crate) fn opened_anew<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = u16> + 'a {
+        let is_anew = |site: &SitePlan, old: &SitePlan| old.id == site.id && old.site != site.site && !site.site.source.is_server();
+        self.sites.iter().filter(move |site| before.sites.iter().any(|old| is_anew(site, old))).map(|site| site.id)
     }
 }
 
 impl SitePlan {
     fn new(
-        (site, trusted_fields): (&Site, &[String]),
+        (site, settings): (&Site, &Settings),
         numbers: &mut SiteNumbers,
         shared: &Arc<Shared>,
         before: Option<&Plan>,
     ) -> anyhow::Result<Self> {
-        // What would be purged when it changes in a running server must not be found after a restart either.
-        let mut print = format!(
-            "{:?} {:?} {:?} {:?} {:?} {:?} {:?}",
-            site.source, site.kind, site.cache, site.origin, site.blog, site.headers, site.compress
-        ) + &(if site.routes.is_empty() { String::new() } else { format!(" {:?}", site.routes) })
-            + &site.auth.as_ref().map(|auth| format!(" {:?}", auth.paths)).unwrap_or_default();
-        if !trusted_fields.is_empty() {
-            print += &format!(" {trusted_fields:?}");
-        }
-        let SiteNumber { number: id, kept } = numbers.number(&site.name, print.as_bytes())?;
+        let SiteNumber { number: id, kept } = numbers.number(&site.name, &fingerprint(settings, site))?;
         let source = match &site.source {
             Source::Http(addresses) => SharedSource::server(addresses, &site.origin)?,
             Source::Files(folder) => {
@@ -147,11 +139,11 @@ impl SitePlan {
             Source::Blog(folder) => open_blog(folder, site, id, shared)?,
         };
         // Folders are on a disk already, and a number that was not written down is another site's after a restart.
-        let on_disk = kept && matches!(site.source, Source::Http(_));
+        let on_disk = kept && site.source.is_server();
         let policy = |kind: Kind, cache: &Cache| policy::Settings {
             compress: site.compress.clone(),
-            trusted_fields: trusted_fields.to_vec(),
-            ..policy_settings(kind, cache)
+            trusted_fields: settings.server.trusted_fields.clone(),
+            ..cache.rules(kind)
         };
         let whole = PartPlan {
             route: None,
@@ -168,7 +160,7 @@ impl SitePlan {
             let source = SharedSource::server(&route.addresses, &route.origin).with_context(|| format!("route {}", route.path))?;
             Ok(PartPlan {
                 route: Some(Route { path: route.path.clone(), strip_prefix: route.strip_prefix, cache: route.is_cached }),
-                policy: policy(Kind::Generic, &route.cache),
+                policy: policy(route.kind(), &route.cache),
                 cache: route.cache.clone(),
                 collapse_wait: route.origin.collapse_wait,
                 headers: route.headers.clone(),
@@ -368,28 +360,4 @@ fn open_blog(folder: &PathBuf, site: &Site, id: u16, shared: &Arc<Shared>) -> an
         }
     };
     Ok(SharedSource::Blog { blog, _watcher: watcher })
-}
-
-fn policy_settings(kind: Kind, cache: &Cache) -> policy::Settings {
-    let preset = policy::Settings::preset(match kind {
-        Kind::Generic => policy::Kind::Generic,
-        Kind::Blog => policy::Kind::Blog,
-        Kind::Static => policy::Kind::Static,
-    });
-    policy::Settings {
-        hold: cache.hold.or(preset.hold),
-        stale_if_error: cache.stale_if_error.or(preset.stale_if_error),
-        stale_while_revalidate: cache.stale_while_revalidate.or(preset.stale_while_revalidate),
-        ignore_cookies: cache.ignore_cookies.clone(),
-        ignore_query: cache.ignore_query.clone(),
-        keep_query: cache.keep_query.clone(),
-        honour_request_directives: cache.honour_request_directives,
-        store_set_cookie: cache.store_set_cookie,
-        early_hints: match (cache.early_hints, cache.early_hints_http1) {
-            (false, _) => EarlyHints::Off,
-            (true, false) => EarlyHints::On,
-            (true, true) => EarlyHints::Http1,
-        },
-        ..preset
-    }
 }

@@ -313,7 +313,7 @@ impl Server {
             worker.reload.blocking_send(Arc::clone(&plan)).context("a worker has ended")?;
         }
         self.state.shared.purging.allow(plan.settings.purge.allow.clone());
-        for site in plan.changed_since(&before) {
+        for site in plan.opened_anew(&before) {
             self.state.shared.purge(&Target::Site(site), Hardness::Hard);
         }
         self.state.plan.store(plan);

@@ -15,7 +15,7 @@ use crate::{
     cli::{Access, Serve},
     config::{
         self,
-        settings::{Settings, Site, Source},
+        settings::{Settings, Site},
     },
 };
 
@@ -74,7 +74,7 @@ pub(crate) fn suggestions(
     if let Some(admin) = admin {
         let flags = reach.flags(local(admin), &settings.server.admin_token_file);
         all.push(("Ask how that page is judged, and what is stored for it", format!("seawall explain {}{flags}", quoted(&page.url))));
-        if matches!(site.source, Source::Http(_)) {
+        if site.source.is_server() {
             all.push((
                 "Forget everything that is stored, so that the next visitor gets what the server says now",
                 format!("seawall purge --all{flags}"),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use http::{HeaderMap, Method};
-use policy::{AcceptClass, KeyParts, Kind, Policy, Settings, Verdict, purge_url};
+use policy::{AcceptClass, Key, Kind, Policy, Settings, Verdict, purge_url, purge_url_of};
 use semantics::{
     RequestFields, RequestHead, Scheme,
     target::{Target, canonical_authority, parse_target, valid_authority},
@@ -31,9 +31,11 @@ pub fn cache_key(data: &[u8]) {
     assert_eq!(key == other, means(&policy, &first) == means(&policy, &second), "{}", String::from_utf8_lossy(&key));
     let elsewhere = self::key(&policy, 2, &first).expect("the verdict does not depend on the site");
     assert_ne!(key, elsewhere, "two sites share a key");
-    let parts = KeyParts::of(&key);
     let url = purge_url(first.scheme, &first.authority, first.path).expect("the path has a key, so it has a normal form");
-    assert_eq!(key[parts.url_start..parts.url_end], url, "a purge would miss");
+    assert_eq!(purge_url_of(&key), url, "a purge would miss");
+    let mut written = Vec::new();
+    Key::read(&key).expect("what is written can be read").write(&mut written);
+    assert_eq!(written, key, "it is read as something else");
     let forwarded = policy.forwarded_target(first.path, first.query).expect("the path has a key, so it has a normal form");
     assert!(key.ends_with(forwarded.as_bytes()), "the origin is asked for something else than the key says");
     // The origin's answer to the forwarded target is stored under the key of that target.

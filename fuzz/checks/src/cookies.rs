@@ -1,7 +1,7 @@
 //! Which cookies make a request somebody's own.
 
 use http::HeaderValue;
-use policy::CookieFilter;
+use policy::{CookieFilter, Kind};
 use semantics::RequestFields;
 
 use crate::input::{field, values};
@@ -32,5 +32,5 @@ pub fn cookies(data: &[u8]) {
 }
 
 fn is_personal(lines: &[HeaderValue]) -> bool {
-    CookieFilter::new(&[]).is_personal(&RequestFields::from_map(&field("cookie", lines)))
+    CookieFilter::new(Kind::Generic.preset().cookies, &[]).is_personal(&RequestFields::from_map(&field("cookie", lines)), "/")
 }

@@ -1,6 +1,6 @@
 //! The filter of query parameters.
 
-use policy::QueryFilter;
+use policy::{Kind, QueryFilter};
 
 use crate::input::{blocks, lines, text};
 
@@ -10,7 +10,7 @@ pub fn query_filter(data: &[u8]) {
     let [query, ignored, kept] = blocks(data);
     let patterns = |block| lines(block).take(8).map(|line| text(line).into_owned()).filter(|line| !line.is_empty()).collect::<Vec<_>>();
     let (query, ignored, kept) = (text(query), patterns(ignored), patterns(kept));
-    let filter = QueryFilter::new(&ignored, &kept);
+    let filter = QueryFilter::new(Kind::Generic.preset().parameters, &ignored, &kept);
     let left = filter.clean(&query);
     let left = left.as_deref();
 

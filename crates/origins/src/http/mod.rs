@@ -33,7 +33,7 @@ use tokio::time::Instant;
 pub use address::{Address, AddressError};
 pub use health::{BACKOFF_MAX, HealthOptions};
 pub use limit::{Budget, Permit};
-pub use probe::{Kind, Probe, probe};
+pub use probe::{Probe, Software, probe};
 pub use request::{Forwarding, Peer, is_for_proxies_only, keep_upgrade, rebuild};
 pub use tls::tls_config;
 

@@ -13,9 +13,9 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How much of the page is read. Generators name themselves in its head.
 const PAGE_BYTES_MAX: usize = 64 * 1024;
 
-/// What an origin seems to be.
+/// The software that an origin seems to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum Software {
     /// Ghost.
     Ghost,
     /// WordPress.
@@ -35,8 +35,8 @@ pub struct Probe {
     pub generator: Option<String>,
     /// Where it sends who asks for `/`.
     pub location: Option<String>,
-    /// The guess that follows.
-    pub kind: Kind,
+    /// The software that this speaks of.
+    pub software: Software,
 }
 
 /// Asks `address` for `/`, as a browser under the name `host` (else the address's own) would.
@@ -51,7 +51,7 @@ pub async fn probe(address: &Address, host: Option<&str>, tls: &Arc<rustls::Clie
     let origin = HttpOrigin::new(Arc::new(options), None)?;
     let look = async {
         let first = ask(&origin, host, "http").await?;
-        if first.kind == Kind::Unknown && first.location.as_deref().is_some_and(|to| to.starts_with("https://")) {
+        if first.software == Software::Unknown && first.location.as_deref().is_some_and(|to| to.starts_with("https://")) {
             return ask(&origin, host, "https").await;
         }
         Ok(first)
@@ -95,13 +95,13 @@ async fn read_some(mut body: Body) -> Vec<u8> {
 fn describe(response: &Response<Vec<u8>>) -> Probe {
     let fields = response.headers();
     let generator = generator(&String::from_utf8_lossy(response.body()));
-    let kind = guess(fields, generator.as_deref());
+    let software = guess(fields, generator.as_deref());
     Probe {
         status: response.status(),
         server: text(fields, header::SERVER.as_str()),
         location: text(fields, header::LOCATION.as_str()),
         generator,
-        kind,
+        software,
     }
 }
 
@@ -110,19 +110,19 @@ fn text(fields: &HeaderMap, name: &str) -> Option<String> {
 }
 
 /// The page's own word first; plugins and themes remove it, so then the fields that only one system sends.
-fn guess(fields: &HeaderMap, generator: Option<&str>) -> Kind {
+fn guess(fields: &HeaderMap, generator: Option<&str>) -> Software {
     match generator.and_then(|name| name.split_whitespace().next()) {
-        Some("Ghost") => return Kind::Ghost,
-        Some("WordPress") => return Kind::WordPress,
+        Some("Ghost") => return Software::Ghost,
+        Some("WordPress") => return Software::WordPress,
         _ => {}
     }
     let any = |name: &str, part: &str| fields.get_all(name).iter().any(|line| line.to_str().is_ok_and(|line| line.contains(part)));
     if any("link", "https://api.w.org/") || any("x-redirect-by", "WordPress") || fields.contains_key("x-pingback") {
-        Kind::WordPress
+        Software::WordPress
     } else if fields.contains_key("x-llms-txt") || fields.contains_key("x-ghost-cache-status") || any("link", "rel=\"llms-txt\"") {
-        Kind::Ghost
+        Software::Ghost
     } else {
-        Kind::Unknown
+        Software::Unknown
     }
 }
 
@@ -160,23 +160,23 @@ mod tests {
     fn an_origin_is_known_by_what_it_says_of_itself() {
         let ghost = r#"<!DOCTYPE html><html><head><meta charset="utf-8"><meta name="generator" content="Ghost 6.65"><title>x</title>"#;
         let wordpress = "<META content='WordPress 6.8.7' name='generator' />";
-        for (fields, page, generator, kind) in [
-            (&[][..], ghost, Some("Ghost 6.65"), Kind::Ghost),
-            (&[], wordpress, Some("WordPress 6.8.7"), Kind::WordPress),
-            (&[("link", "</llms.txt>; rel=\"llms-txt\"")], "", None, Kind::Ghost),
-            (&[("x-llms-txt", "/llms.txt")], "", None, Kind::Ghost),
-            (&[("link", "<http://b.example/wp-json/>; rel=\"https://api.w.org/\"")], "<p>", None, Kind::WordPress),
-            (&[("x-redirect-by", "WordPress")], "", None, Kind::WordPress),
-            (&[("x-powered-by", "Express")], "<meta name=\"generator\"", None, Kind::Unknown),
-            (&[], "<meta name=\"generator\" content=\"Hugo 0.150\">", Some("Hugo 0.150"), Kind::Unknown),
-            (&[], "<meta name=\"author\" content=\"Ghost\">é<meta", None, Kind::Unknown),
+        for (fields, page, generator, software) in [
+            (&[][..], ghost, Some("Ghost 6.65"), Software::Ghost),
+            (&[], wordpress, Some("WordPress 6.8.7"), Software::WordPress),
+            (&[("link", "</llms.txt>; rel=\"llms-txt\"")], "", None, Software::Ghost),
+            (&[("x-llms-txt", "/llms.txt")], "", None, Software::Ghost),
+            (&[("link", "<http://b.example/wp-json/>; rel=\"https://api.w.org/\"")], "<p>", None, Software::WordPress),
+            (&[("x-redirect-by", "WordPress")], "", None, Software::WordPress),
+            (&[("x-powered-by", "Express")], "<meta name=\"generator\"", None, Software::Unknown),
+            (&[], "<meta name=\"generator\" content=\"Hugo 0.150\">", Some("Hugo 0.150"), Software::Unknown),
+            (&[], "<meta name=\"author\" content=\"Ghost\">é<meta", None, Software::Unknown),
         ] {
             let mut response = Response::new(page.as_bytes().to_vec());
             for (name, value) in fields {
                 response.headers_mut().append(*name, HeaderValue::from_static(value));
             }
             let probe = describe(&response);
-            assert_eq!((probe.generator.as_deref(), probe.kind), (generator, kind), "{page}");
+            assert_eq!((probe.generator.as_deref(), probe.software), (generator, software), "{page}");
         }
     }
 }

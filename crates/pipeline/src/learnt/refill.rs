@@ -21,7 +21,7 @@ use std::{
 use futures_util::future::join_all;
 use http::{HeaderMap, HeaderValue, Method, header};
 use origins::http::Budget;
-use policy::{Asked, Replay, Silent, Verdict};
+use policy::{Asked, Holds, Key, Silent, Verdict};
 use semantics::{RequestFields, RequestHead, Timestamp, target::canonical_authority, vary::Vary};
 use store::{Hardness, Joined, KeyHash, Purged};
 use tokio::sync::Notify;
@@ -227,9 +227,8 @@ impl Pipeline {
 
     /// Finds the site that a key belongs to, or the part of it.
     fn origin_of(&self, key: &[u8]) -> Option<Rc<Site>> {
-        let replay = Replay::of(key)?;
-        let path = replay.target.split_once('?').map_or(replay.target, |(path, _)| path);
-        self.site(replay.site).map(|site| Rc::clone(site.part(path)))
+        let read = Key::read(key)?;
+        self.site(read.site).map(|site| Rc::clone(site.part(read.path())))
     }
 
     /// Returns the stored responses under a key that a soft purge covers.
@@ -315,19 +314,19 @@ impl Run<'_> {
 /// Makes the request that has this answer: what the key says, and the fields that the response nominates as they were. `None` if there is
 /// no such request that anybody could send, and whose answer everybody may have.
 pub(crate) fn question(site: &Rc<Site>, of: HashedKey<'_>, stored: &Stored) -> Option<Question> {
-    let replay = Replay::of(of.key)?;
+    let read = Key::read(of.key).filter(|key| key.holds == Holds::Whole)?;
     // A key of a former version, which nobody asks for any more.
-    if canonical_authority(replay.scheme, replay.authority) != replay.authority {
+    if canonical_authority(read.scheme, read.host) != read.host {
         return None;
     }
-    let is_trusted = !replay.trusted_fields.is_empty();
+    let is_trusted = !read.trusted_fields.is_empty();
     let mut headers = HeaderMap::new();
-    headers.insert(header::HOST, HeaderValue::from_str(replay.authority).ok()?);
+    headers.insert(header::HOST, HeaderValue::from_str(read.host).ok()?);
     headers.insert(header::USER_AGENT, USER_AGENT);
-    if let Some(accept) = replay.accept {
+    if let Some(accept) = read.class.plain() {
         headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
     }
-    for (name, value) in &replay.trusted_fields {
+    for (name, value) in &read.trusted_fields {
         headers.append(name, HeaderValue::from_bytes(value).ok()?);
     }
     let Vary::Nominated(nominated) = &stored.record.vary else { return None };
@@ -339,9 +338,9 @@ pub(crate) fn question(site: &Rc<Site>, of: HashedKey<'_>, stored: &Stored) -> O
     }
     // Whether this is the request is for the policy to say, and not for what was made of the key.
     let mut key = Vec::new();
-    let (path, query) = replay.target.split_once('?').map_or((replay.target, None), |(path, query)| (path, Some(query)));
+    let (path, query) = (read.path(), read.query());
     let fields = RequestFields::from_map(&headers);
-    let head = RequestHead { method: &Method::GET, scheme: replay.scheme, authority: replay.authority, path, query, fields: &fields };
+    let head = RequestHead { method: &Method::GET, scheme: read.scheme, authority: read.host, path, query, fields: &fields };
     let verdict = question::verdict(site, is_trusted, &head, &mut key, &mut Silent);
     if verdict != Verdict::Lookup(Asked::default()) || *key != *of.key || !stored.record.vary.matches(&fields) {
         return None;
@@ -350,13 +349,13 @@ pub(crate) fn question(site: &Rc<Site>, of: HashedKey<'_>, stored: &Stored) -> O
     let ourselves = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let question = Question {
         site: Rc::clone(site),
-        client: Client { peer: ourselves, trusted: is_trusted, address: ourselves, scheme: replay.scheme, said_http: false },
+        client: Client { peer: ourselves, trusted: is_trusted, address: ourselves, scheme: read.scheme, said_http: false },
         way: Vec::new(),
         method: Method::GET,
         version: http::Version::HTTP_11,
-        authority: replay.authority.to_owned(),
-        target: replay.target.to_owned(),
-        uri: replay.target.parse().ok()?,
+        authority: read.host.to_owned(),
+        target: read.target.to_owned(),
+        uri: read.target.parse().ok()?,
         carries: Asked::default(),
         wants,
         interim: None,

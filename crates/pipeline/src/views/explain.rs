@@ -5,7 +5,7 @@
 use std::{rc::Rc, time::Duration};
 
 use http::{Method, Request, Response, header};
-use policy::{ShownKey, Steps};
+use policy::{PassRule, Steps};
 use semantics::{
     Scheme, Timestamp,
     cache_status::{CacheStatus, Outcome},
@@ -275,7 +275,7 @@ impl Pipeline {
 
     fn explain_lookup(&self, question: Rc<Question>, blank: Explanation, now: Timestamp) -> Explanation {
         let store = &self.shared.store;
-        let key = ShownKey::of(&question.key);
+        let key = policy::Key::read(&question.key);
         let resource = store.peek(question.hash, &question.key);
         let mut steps = Steps::default();
         let found = found_in(&self.shared, resource.as_deref(), &question, now, &mut steps);
@@ -297,7 +297,7 @@ impl Pipeline {
             outlook.words.insert(0, "The disk has something under this key: that is read first, and may answer instead.".to_owned());
         }
         Explanation {
-            url: key.as_ref().map_or(blank.url, ShownKey::url),
+            url: key.as_ref().map_or(blank.url, policy::Key::url),
             lookup: rules(steps),
             stored: stored.map(|(at, stored)| self.variant(&question, stored, (fitting(at), in_tiers.clone()), now)).collect(),
             stored_under_other_scheme: resource.is_none() && self.is_stored_under_other_scheme(&question),
@@ -312,8 +312,8 @@ impl Pipeline {
             key: key.map(|key| Key {
                 scheme: key.scheme.as_str().to_owned(),
                 accept: key.class.name().to_owned(),
-                host: key.host,
-                target: key.target,
+                host: key.host.to_owned(),
+                target: key.target.to_owned(),
             }),
             ..blank
         }
@@ -491,9 +491,8 @@ fn purging() -> Now {
     Now { cache_status: String::new(), x_cache: String::new(), words }
 }
 
-fn passed(rule: &'static str) -> Now {
-    let forwarded = passed_because(rule);
-    let ending = Ending::of(Outcome::Forwarded(forwarded)).because(Some(rule));
+fn passed(rule: PassRule) -> Now {
+    let ending = Ending::of(Outcome::Forwarded(passed_because(rule))).because(Some(rule.name()));
     said(ending.status, vec!["It goes to the origin as it came, and nothing is stored.".to_owned()])
 }
 

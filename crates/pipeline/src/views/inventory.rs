@@ -1,7 +1,7 @@
 //! The stored responses that are no longer fresh, as requests that would fetch it anew.
 
 use http::header;
-use policy::ShownKey;
+use policy::{Holds, Key};
 use semantics::{Timestamp, vary::Vary};
 use serde::{Deserialize, Serialize};
 use store::{Purged, Target};
@@ -40,12 +40,13 @@ pub struct Covered {
 impl Shared {
     /// Lists what is stored under keys that are `wanted`, and is stale or purged: at most `max` responses. Looking keeps nothing any longer.
     ///
-    /// Left out is what was stored for one person's fields, and what nobody can ask for again by its key alone (a mixture in `Accept`).
-    pub fn stale(&self, max: usize, wanted: impl Fn(&ShownKey) -> bool) -> Inventory {
+    /// Left out are parts of representations, what was stored for one person's fields, and what nobody can ask for again by its key alone (a
+    /// mixture in `Accept`).
+    pub fn stale(&self, max: usize, wanted: impl Fn(&Key<'_>) -> bool) -> Inventory {
         let now = self.clock.now();
         let mut inventory = Inventory::default();
         for resource in self.store.resources() {
-            let Some(key) = ShownKey::of(resource.key()).filter(&wanted) else { continue };
+            let Some(key) = Key::read(resource.key()).filter(|key| key.holds == Holds::Whole && wanted(key)) else { continue };
             for stored in resource.variants() {
                 let Some(state) = self.state(stored, now) else { continue };
                 let Some(fields) = selecting(&key, &stored.record) else { continue };
@@ -88,10 +89,14 @@ impl Shared {
     }
 }
 
-/// The fields of a request that selects this response.
-fn selecting(key: &ShownKey, record: &Record) -> Option<Vec<(String, String)>> {
+/// Returns the fields of a request that selects this response. `None`: nobody else can send such a request.
+fn selecting(key: &Key<'_>, record: &Record) -> Option<Vec<(String, String)>> {
     let Vary::Nominated(nominated) = &record.vary else { return None };
+    let said = |value: &[u8]| String::from_utf8(value.to_vec()).ok();
     let mut fields = Vec::new();
+    for (name, value) in &key.trusted_fields {
+        fields.push((name.to_string(), said(value)?));
+    }
     if !nominated.iter().any(|(name, _)| *name == header::ACCEPT) {
         fields.push((header::ACCEPT.to_string(), key.class.typical()?.to_owned()));
     }
@@ -100,7 +105,7 @@ fn selecting(key: &ShownKey, record: &Record) -> Option<Vec<(String, String)>> {
         if [header::COOKIE, header::AUTHORIZATION].contains(name) {
             return None;
         }
-        fields.push((name.to_string(), String::from_utf8(value.clone()).ok()?));
+        fields.push((name.to_string(), said(value)?));
     }
     Some(fields)
 }

@@ -13,9 +13,9 @@ use super::{
     headers::{FieldLine, FieldName},
     purge::{PurgePath, PurgeSource},
     routes::RoutePath,
-    settings::{AccessLog, Kind, Listen, LogFormat, OriginAddress, OriginHost},
+    settings::{AccessLog, Listen, LogFormat, OriginAddress, OriginHost},
     units::{ByteSize, Count, Period},
-    words::{BaseUrl, CookiePattern, HostPattern, NamePattern, TrustedField},
+    words::{BaseUrl, CookiePattern, HostPattern, KindWord, NamePattern, TrustedField},
 };
 
 /// A value and its place in the text, if the key was written.
@@ -44,7 +44,7 @@ pub struct File {
     /// `"generic"`.
     ///
     /// Default: none; it follows from the source. Flag: `--kind`. Environment: `SEAWALL_KIND`.
-    pub kind: Given<Kind>,
+    pub kind: Given<KindWord>,
 
     /// Names whose visitors are sent to the name of the site, such as `["www.example.org"]`. GET and HEAD are answered with 301, other
     /// methods with 308; path and query are kept. The names get certificates, as the site's own name does. The site needs a name of its
@@ -790,7 +790,7 @@ pub struct Site {
     /// The kind of this site's source. It takes the same values as `kind` at the top.
     ///
     /// Default: none; it follows from the source.
-    pub kind: Given<Kind>,
+    pub kind: Given<KindWord>,
 
     /// Names whose visitors are sent to the first of `hosts` that is not a pattern. See `redirect_from` at the top.
     ///

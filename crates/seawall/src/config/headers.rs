@@ -3,13 +3,14 @@
 use std::str::FromStr;
 
 use http::{HeaderName, HeaderValue, header};
+use policy::SourceForm;
 use toml::Spanned;
 
 use super::{
     error::Mistake,
     file,
     resolve::{Resolver, seconds},
-    settings::{Headers, Kind},
+    settings::Headers,
     sites::first,
     units::Period,
 };
@@ -106,8 +107,9 @@ impl FromStr for FieldName {
 }
 
 impl Resolver<'_> {
-    /// What a site's responses carry beside what its origin sends.
-    pub(super) fn headers(&mut self, https: [&file::Https; 2], headers: [&file::Headers; 2], kind: Kind) -> Headers {
+    /// Reads what responses of a site carry beside what its origin sends. Pages that are made from a folder get what protects them without a
+    /// setting; a server is expected to know what it does.
+    pub(super) fn headers(&mut self, https: [&file::Https; 2], headers: [&file::Headers; 2], form: SourceForm) -> Headers {
         let security = first(headers.map(|headers| &headers.security)).map(|said| *said.get_ref());
         let mut set = self.fields("set", first(headers.map(|headers| &headers.set)), |line: &FieldLine| line.0.clone());
         let remove = self.fields("remove", first(headers.map(|headers| &headers.remove)), |name: &FieldName| name.0.clone());
@@ -118,8 +120,13 @@ impl Resolver<'_> {
             let fields = fields.iter().filter(|(name, _)| !unwanted(name));
             fields.map(|(name, value)| (name.clone(), HeaderValue::from_static(value))).collect()
         };
-        let framing = security.unwrap_or(kind == Kind::Blog);
-        let security = security.unwrap_or(kind != Kind::Generic);
+        let (by_form, framing_by_form) = match form {
+            SourceForm::Server => (false, false),
+            SourceForm::Files => (true, false),
+            SourceForm::Markdown => (true, true),
+        };
+        let framing = security.unwrap_or(framing_by_form);
+        let security = security.unwrap_or(by_form);
         let everywhere = wanted(if security { &[(header::X_CONTENT_TYPE_OPTIONS, "nosniff")] } else { &[] });
         let mut set_on_documents = wanted(if security { &[(header::REFERRER_POLICY, "strict-origin-when-cross-origin")] } else { &[] });
         set_on_documents.extend(wanted(if framing { &[(header::X_FRAME_OPTIONS, "SAMEORIGIN")] } else { &[] }));

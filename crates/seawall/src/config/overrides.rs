@@ -6,9 +6,9 @@ use super::{
     addresses::{AdminAddress, TrustedProxy},
     error::{ConfigError, Mistake, Place},
     routes::RouteWord,
-    settings::{AccessLog, Kind, Listen, LogFormat},
+    settings::{AccessLog, Listen, LogFormat},
     units::{ByteSize, Count, Period},
-    words::HostPattern,
+    words::{HostPattern, KindWord},
 };
 use crate::cli::Serve;
 
@@ -23,7 +23,7 @@ pub(super) struct Said<T> {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Overrides {
     pub(super) source: Option<Said<String>>,
-    pub(super) kind: Option<Said<Kind>>,
+    pub(super) kind: Option<Said<KindWord>>,
     pub(super) listen: Vec<Said<Listen>>,
     pub(super) domain: Vec<Said<HostPattern>>,
     pub(super) redirect_from: Vec<Said<HostPattern>>,

@@ -15,7 +15,8 @@ use access::Protected;
 pub use edge::Limits;
 use http::{HeaderName, HeaderValue};
 use ipnet::IpNet;
-pub use policy::Compress;
+pub use policy::{Compress, Kind};
+use policy::{EarlyHints, SourceForm};
 
 /// The settings of `seawall serve`, checked and complete.
 #[derive(Clone, Debug, PartialEq)]
@@ -182,7 +183,7 @@ pub struct Site {
     pub hosts: Vec<String>,
     /// The source of its responses.
     pub source: Source,
-    /// What the source is; fits `source`.
+    /// The preset of its policy. It is for sources of the form that `source` has.
     pub kind: Kind,
     /// The rules for storing: which responses, and for how long.
     pub cache: Cache,
@@ -216,7 +217,7 @@ impl Site {
     /// Tells whether a server answers for the site or for a part of it.
     #[must_use]
     pub fn has_server(&self) -> bool {
-        matches!(self.source, Source::Http(_)) || !self.routes.is_empty()
+        self.source.is_server() || !self.routes.is_empty()
     }
 }
 
@@ -237,6 +238,14 @@ pub struct Route {
     pub cache: Cache,
     /// Fields that are added to the server's responses, and fields that are removed.
     pub headers: Headers,
+}
+
+impl Route {
+    /// The preset of the policy for what its server answers: nothing is known of that.
+    #[must_use]
+    pub const fn kind(&self) -> Kind {
+        SourceForm::Server.usual_kind()
+    }
 }
 
 /// A password for a site, or for parts of it.
@@ -276,6 +285,27 @@ pub enum Source {
     Blog(PathBuf),
 }
 
+impl Source {
+    /// Returns what the source is, whichever software it runs.
+    #[must_use]
+    pub const fn form(&self) -> SourceForm {
+        match self {
+            Self::Http(_) => SourceForm::Server,
+            Self::Files(_) => SourceForm::Files,
+            Self::Blog(_) => SourceForm::Markdown,
+        }
+    }
+
+    /// Returns whether a program answers, which can be down and may take its time.
+    #[must_use]
+    pub const fn is_server(&self) -> bool {
+        match self.form() {
+            SourceForm::Server => true,
+            SourceForm::Files | SourceForm::Markdown => false,
+        }
+    }
+}
+
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -306,17 +336,6 @@ pub enum OriginAddress {
     Unix(PathBuf),
 }
 
-/// What a source is: a preset of policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Any HTTP server; the RFCs decide.
-    Generic,
-    /// A folder of Markdown.
-    Blog,
-    /// A folder of finished files.
-    Static,
-}
-
 /// What is stored, and for how long.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cache {
@@ -336,14 +355,38 @@ pub struct Cache {
     pub ignore_query: Vec<String>,
     /// Query parameters that stay, although a list or a pattern ignores them.
     pub keep_query: Vec<String>,
-    /// Whether `Cache-Control` in requests is obeyed (RFC 9111 §5.2.1). Unless it was set: only for servers.
+    /// Whether `Cache-Control` in requests is obeyed (RFC 9111 §5.2.1). Unless it was set: as the kind's preset says.
     pub honour_request_directives: bool,
     /// Whether responses with `Set-Cookie` are stored (RFC 9111 §7.3). Dangerous.
     pub store_set_cookie: bool,
-    /// Whether browsers are told early what a page will need (RFC 8297). Unless it was set: only for servers.
+    /// Whether browsers are told early what a page will need (RFC 8297). Unless it was set: as the kind's preset says.
     pub early_hints: bool,
     /// Whether they get them over HTTP/1.1 too.
     pub early_hints_http1: bool,
+}
+
+impl Cache {
+    /// Returns the rules of a site of this kind: what is set here goes before the kind's preset.
+    #[must_use]
+    pub fn rules(&self, kind: Kind) -> policy::Settings {
+        let preset = policy::Settings::preset(kind);
+        policy::Settings {
+            hold: self.hold.or(preset.hold),
+            stale_if_error: self.stale_if_error.or(preset.stale_if_error),
+            stale_while_revalidate: self.stale_while_revalidate.or(preset.stale_while_revalidate),
+            ignore_cookies: self.ignore_cookies.clone(),
+            ignore_query: self.ignore_query.clone(),
+            keep_query: self.keep_query.clone(),
+            honour_request_directives: self.honour_request_directives,
+            store_set_cookie: self.store_set_cookie,
+            early_hints: match (self.early_hints, self.early_hints_http1) {
+                (false, _) => EarlyHints::Off,
+                (true, false) => EarlyHints::On,
+                (true, true) => EarlyHints::Http1,
+            },
+            ..preset
+        }
+    }
 }
 
 /// How an origin server is treated.
@@ -405,17 +448,5 @@ impl Settings {
     pub fn disk_tier(&self) -> Option<(&Path, u64)> {
         let disk = self.cache_disk.as_ref().filter(|_| self.sites.iter().any(Site::has_server))?;
         Some((disk.dir.as_deref()?, disk.size_max))
-    }
-}
-
-impl Kind {
-    /// As it is written in the file.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Generic => "generic",
-            Self::Blog => "blog",
-            Self::Static => "static",
-        }
     }
 }

@@ -7,6 +7,7 @@ use std::{
 };
 
 use pipeline::Redirect;
+use policy::{EarlyHints, SourceForm};
 use toml::Spanned;
 
 use super::{
@@ -18,7 +19,7 @@ use super::{
     settings::{BlogSettings, Cache, FilesSettings, Headers, Kind, OriginAddress, OriginHost, OriginSettings, Site, Source},
     source::{Misfit, find, fit},
     units::{ByteSize, Count, Period},
-    words::HostPattern,
+    words::{HostPattern, KindWord},
 };
 
 const OBJECT_MAX: u64 = 16 << 20;
@@ -33,7 +34,7 @@ struct Written<'a> {
     source: Said<String>,
     /// The folder in which a relative source begins.
     base: PathBuf,
-    kind: Option<Said<Kind>>,
+    kind: Option<Said<KindWord>>,
     /// Its own sections, then the common ones.
     cache: [&'a file::Cache; 2],
     origin: [&'a file::Origin; 2],
@@ -48,6 +49,17 @@ struct Written<'a> {
     routes: Vec<WrittenRoute<'a>>,
     /// The section for the origins of all sites.
     common_origin: &'a file::Origin,
+}
+
+impl Written<'_> {
+    /// Fills in what is set nowhere and depends on the kind.
+    fn fill_in(&self, cache: &mut Cache, kind: Kind) {
+        let preset = kind.preset();
+        let said = |given: [&Given<bool>; 2]| first(given).map(|said| *said.get_ref());
+        cache.honour_request_directives =
+            said(self.cache.map(|cache| &cache.honour_request_directives)).unwrap_or(preset.honours_request_directives);
+        cache.early_hints = said(self.cache.map(|cache| &cache.early_hints)).unwrap_or(preset.early_hints != EarlyHints::Off);
+    }
 }
 
 impl Resolver<'_> {
@@ -282,7 +294,7 @@ impl Resolver<'_> {
         };
         let text = &written.source.value;
         let found = find(text, &written.base).map_err(Misfit::Source);
-        let fitted = found.and_then(|found| fit(text, found, written.kind.as_ref().map(|kind| kind.value)));
+        let fitted = found.and_then(|found| fit(text, found, written.kind.as_ref().map(|kind| kind.value.0)));
         let (mut source, kind) = match fitted {
             Ok(fitted) => fitted,
             Err(misfit) => {
@@ -304,15 +316,12 @@ impl Resolver<'_> {
             self.refuse_contradictions(written.origin, addresses, &origin);
         }
         let headers_of_servers =
-            if written.routes.is_empty() { Headers::default() } else { self.headers(written.https, written.headers, Kind::Generic) };
+            if written.routes.is_empty() { Headers::default() } else { self.headers(written.https, written.headers, SourceForm::Server) };
+        written.fill_in(&mut cache, SourceForm::Server.usual_kind());
         let routes = self.routes(&written.routes, written.common_origin, (&cache, &headers_of_servers));
-        // A folder has no newer answer than the one that is stored until the folder changes.
-        cache.honour_request_directives &=
-            kind == Kind::Generic || first(written.cache.map(|cache| &cache.honour_request_directives)).is_some();
-        // For what lies on a disk nobody waits.
-        cache.early_hints &= kind == Kind::Generic || first(written.cache.map(|cache| &cache.early_hints)).is_some();
+        written.fill_in(&mut cache, kind);
         // What comes from a disk need not be written to one.
-        if !matches!(source, Source::Http(_)) && first(written.cache.map(|cache| &cache.disk_object_max)).is_none() {
+        if !source.is_server() && first(written.cache.map(|cache| &cache.disk_object_max)).is_none() {
             cache.disk_object_max = 0;
         }
         let name = written.hosts.first().map_or("default", String::as_str).to_owned();
@@ -323,7 +332,7 @@ impl Resolver<'_> {
             None if !overrides.domain.is_empty() => Redirect::OnceCertified,
             Some(false) | None => Redirect::Never,
         };
-        let headers = self.headers(written.https, written.headers, kind);
+        let headers = self.headers(written.https, written.headers, source.form());
         let auth = self.auth(written.auth);
         let compress = self.compress(written.compress);
         let (hosts, redirect_from) = (written.hosts.clone(), written.redirect_from.clone());
@@ -384,9 +393,10 @@ impl Resolver<'_> {
             ignore_cookies: cookies.map(|name| name.get_ref().0.clone()).collect(),
             ignore_query: texts(ignored),
             keep_query: texts(kept),
-            honour_request_directives: first(cache.map(|cache| &cache.honour_request_directives)).is_none_or(|honour| *honour.get_ref()),
+            // Both depend on the kind: see `Written::fill_in`.
+            honour_request_directives: false,
             store_set_cookie: first(cache.map(|cache| &cache.store_set_cookie)).is_some_and(|store| *store.get_ref()),
-            early_hints: first(cache.map(|cache| &cache.early_hints)).is_none_or(|hints| *hints.get_ref()),
+            early_hints: false,
             early_hints_http1: first(cache.map(|cache| &cache.early_hints_http1)).is_some_and(|hints| *hints.get_ref()),
         }
     }
@@ -477,7 +487,7 @@ impl Resolver<'_> {
 
     /// Refuses a `[site.origin]`, `[site.blog]` or `[site.static]` that the site's source cannot use: its author expected an effect.
     fn refuse_foreign_sections(&mut self, section: &file::Site, source: &Source) {
-        if let Some(span) = first_key_of_origin(&section.origin).filter(|_| !matches!(source, Source::Http(_))) {
+        if let Some(span) = first_key_of_origin(&section.origin).filter(|_| !source.is_server()) {
             self.wrong_at(Mistake::new("[site.origin] is for a server, and this site's source is a folder", "remove the section"), span);
         }
         if let Some(span) = first_key_of_blog(&section.blog).filter(|_| !matches!(source, Source::Blog(_))) {

@@ -9,6 +9,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use policy::SourceForm;
+
 use super::{
     addresses::{bare_authority, likely_scheme},
     error::Mistake,
@@ -30,8 +32,8 @@ pub enum Found {
     Folder {
         /// The path of the folder.
         path: PathBuf,
-        /// What it looks like; none if nothing speaks for either.
-        looks: Option<Kind>,
+        /// What it looks like. None: nothing speaks for either.
+        looks: Option<SourceForm>,
         /// Whether Markdown is in it, whatever it looks like first.
         markdown: bool,
     },
@@ -115,9 +117,9 @@ fn folder(text: &str, path: PathBuf) -> Result<Found, Mistake> {
     let described = path.join("blog.toml").is_file();
     let markdown = described || has_markdown(&path, MARKDOWN_DEPTH_MAX, &mut NAMES_MAX.clone());
     let looks = match () {
-        () if described => Some(Kind::Blog),
-        () if path.join("index.html").is_file() => Some(Kind::Static),
-        () if markdown => Some(Kind::Blog),
+        () if described => Some(SourceForm::Markdown),
+        () if path.join("index.html").is_file() => Some(SourceForm::Files),
+        () if markdown => Some(SourceForm::Markdown),
         () => None,
     };
     Ok(Found::Folder { path, looks, markdown })
@@ -156,35 +158,48 @@ pub enum Misfit {
     Kind(Mistake),
 }
 
-/// The source and its kind: as `wanted`, or else what it looks like. `text` is the source as it was written.
+/// Returns the source and its kind: the one that is `wanted`, or else the usual one for what the source looks like. `text` is the source as
+/// it was written.
 ///
 /// # Errors
 /// When the kind is not for such a source, or none was given and nothing speaks for one.
 pub fn fit(text: &str, found: Found, wanted: Option<Kind>) -> Result<(Source, Kind), Misfit> {
-    match (found, wanted) {
-        (Found::Server(address), None | Some(Kind::Generic)) => Ok((Source::Http(vec![address]), Kind::Generic)),
-        (Found::Server(_), Some(kind)) => Err(Misfit::Kind(Mistake::new(
-            format!("‹kind {}› is for a folder, and \"{text}\" is the address of a server", kind.as_str()),
-            "write ‹kind generic›, or leave ‹kind› out",
-        ))),
-        (Found::Folder { .. }, Some(Kind::Generic)) => Err(Misfit::Kind(Mistake::new(
-            format!("‹kind generic› is for the address of a server, and \"{text}\" is a folder"),
-            "write ‹kind static› for finished files or ‹kind blog› for Markdown, or leave ‹kind› out",
-        ))),
-        (Found::Folder { path, looks: Some(Kind::Static), .. }, None) | (Found::Folder { path, .. }, Some(Kind::Static)) => {
-            Ok((Source::Files(path), Kind::Static))
+    let kind_of = |form: SourceForm| wanted.unwrap_or_else(|| form.usual_kind());
+    match found {
+        Found::Server(address) => {
+            let kind = kind_of(SourceForm::Server);
+            if kind.is_for(SourceForm::Server) {
+                return Ok((Source::Http(vec![address]), kind));
+            }
+            Err(Misfit::Kind(Mistake::new(
+                format!("‹kind {}› is for a folder, and \"{text}\" is the address of a server", kind.name()),
+                "write ‹kind generic›, or leave ‹kind› out",
+            )))
         }
-        (Found::Folder { path, looks: Some(_), .. }, None) | (Found::Folder { path, markdown: true, .. }, Some(Kind::Blog)) => {
-            Ok((Source::Blog(path), Kind::Blog))
+        Found::Folder { path, looks, markdown } => {
+            let Some(form) = wanted.map(|kind| kind.preset().source).or(looks) else {
+                return Err(Misfit::Source(Mistake::new(
+                    format!("the folder \"{text}\" has neither an index.html nor Markdown (*.md)"),
+                    "give the folder that has them (site generators often write to \"public\", \"_site\" or \"dist\"), or write ‹kind static› to serve it as it is",
+                )));
+            };
+            let kind = kind_of(form);
+            match form {
+                SourceForm::Files => Ok((Source::Files(path), kind)),
+                SourceForm::Markdown if markdown => Ok((Source::Blog(path), kind)),
+                SourceForm::Markdown => Err(Misfit::Kind(Mistake::new(
+                    format!(
+                        "‹kind {}› needs Markdown, and there is no *.md in \"{text}\" (looked {MARKDOWN_DEPTH_MAX} folders deep)",
+                        kind.name()
+                    ),
+                    "give the folder with the posts, or write ‹kind static› for finished files",
+                ))),
+                SourceForm::Server => Err(Misfit::Kind(Mistake::new(
+                    format!("‹kind {}› is for the address of a server, and \"{text}\" is a folder", kind.name()),
+                    "write ‹kind static› for finished files or ‹kind blog› for Markdown, or leave ‹kind› out",
+                ))),
+            }
         }
-        (Found::Folder { .. }, Some(Kind::Blog)) => Err(Misfit::Kind(Mistake::new(
-            format!("‹kind blog› needs Markdown, and there is no *.md in \"{text}\" (looked {MARKDOWN_DEPTH_MAX} folders deep)"),
-            "give the folder with the posts, or write ‹kind static› for finished files",
-        ))),
-        (Found::Folder { looks: None, .. }, None) => Err(Misfit::Source(Mistake::new(
-            format!("the folder \"{text}\" has neither an index.html nor Markdown (*.md)"),
-            "give the folder that has them (site generators often write to \"public\", \"_site\" or \"dist\"), or write ‹kind static› to serve it as it is",
-        ))),
     }
 }
 

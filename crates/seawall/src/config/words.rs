@@ -27,7 +27,11 @@ pub(super) fn choose<T: Copy>(text: &str, what: &str, choices: &[(&str, T)]) -> 
     })
 }
 
-impl FromStr for Kind {
+/// The kind of a site: `generic`, `blog` or `static`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KindWord(pub Kind);
+
+impl FromStr for KindWord {
     type Err = Mistake;
 
     fn from_str(text: &str) -> Result<Self, Mistake> {
@@ -37,7 +41,7 @@ impl FromStr for Kind {
                 format!("write ‹kind generic›, or leave ‹kind› out: {name} is then cached by what its own responses allow (RFC 9111)"),
             ));
         }
-        choose(text, "kind", &[("generic", Self::Generic), ("blog", Self::Blog), ("static", Self::Static)])
+        choose(text, "kind", &Kind::ALL.map(|kind| (kind.name(), kind))).map(Self)
     }
 }
 
@@ -308,7 +312,7 @@ macro_rules! read_by_text {
 }
 
 read_by_text! {
-    Kind: "\"generic\", \"blog\" or \"static\"",
+    KindWord: "\"generic\", \"blog\" or \"static\"",
     LogFormat: "\"combined\" or \"json\"",
     AccessLog: "\"stdout\", \"off\" or a file's path",
     OriginHost: "\"client\", \"origin\" or a host name",
@@ -343,9 +347,9 @@ mod tests {
 
     #[test]
     fn words_and_their_slips() {
-        assert_eq!("blog".parse(), Ok(Kind::Blog));
-        assert!(meant::<Kind>("genric").contains("\"generic\""));
-        assert!(meant::<Kind>("Static").contains("\"static\""));
+        assert_eq!("blog".parse(), Ok(KindWord(Kind::Blog)));
+        assert!(meant::<KindWord>("genric").contains("\"generic\""));
+        assert!(meant::<KindWord>("Static").contains("\"static\""));
         assert!(meant::<LogFormat>("jsno").contains("\"json\""));
         assert!(meant::<AccessLog>("sdtout").contains("\"stdout\""));
         assert!(meant::<AccessLog>("access.log").contains("\"./access.log\""));
@@ -353,7 +357,7 @@ mod tests {
         assert_eq!("/var/log/a.log".parse(), Ok(AccessLog::File("/var/log/a.log".into())));
         assert_eq!("ghost".parse(), Ok(OriginHost::Name("ghost".to_owned())));
         for kind in ["ghost", "wordpress"] {
-            let mistake = kind.parse::<Kind>().expect_err(kind);
+            let mistake = kind.parse::<KindWord>().expect_err(kind);
             assert!(mistake.problem.contains("later version") && mistake.remedy.contains("generic"), "{mistake:?}");
         }
     }

@@ -251,6 +251,27 @@ async fn what_was_stored_for_another_source_is_never_served() {
     site.get("/post").await.body("one").cache_status("fwd=uri-miss");
 }
 
+/// A setting on which no answer depends costs nobody what is stored. A rule that makes other answers does.
+#[tokio::test]
+async fn a_restart_with_another_setting_keeps_what_does_not_depend_on_it() {
+    let (origin, place) = (Origin::start(), place());
+    origin.on(get("/post")).reply(ok("text").field("cache-control", "max-age=600"));
+    let site = start(&origin, &place);
+    site.get("/post").await.cache_status("stored");
+    stop(site);
+    for keys in [
+        "[origin]\nconcurrency = 7\nfirst_byte_timeout = \"9s\"\n",
+        "early_hints = false\ndisk_object_max = \"2MiB\"\n",
+        "store_set_cookie = false\n[compress]\nmin_size = 512\npassed = \"off\"\n",
+    ] {
+        let site = start_with(&origin, &place, keys);
+        site.get("/post").await.body("text").cache_status("hit");
+        stop(site);
+    }
+    let site = start_with(&origin, &place, "hold = \"1h\"\n");
+    site.get("/post").await.body("text").cache_status("fwd=uri-miss");
+}
+
 #[tokio::test]
 async fn what_comes_from_a_folder_is_not_written() {
     let place = place();

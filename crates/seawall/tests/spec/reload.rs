@@ -47,6 +47,21 @@ async fn stored_pages_survive_where_nothing_changed() {
     site.client().await.with_host("two.example").get("/").await.cache_status("fwd=uri-miss");
 }
 
+/// A setting on which no answer depends costs nobody what is stored.
+#[tokio::test]
+async fn a_reload_keeps_what_does_not_depend_on_the_setting_that_changed() {
+    let (origin, mut site) = site().await;
+    origin.on(get("/post")).reply(ok("text").field("cache-control", "max-age=60"));
+    let source = format!("source = \"{}\"\n", origin.url());
+    site.get("/post").await.cache_status("stored");
+    for keys in ["[origin]\nconcurrency = 7\n", "[cache]\nobject_max = \"1MiB\"\n", "[compress]\npassed = \"off\"\n"] {
+        site.reload(&format!("{source}{keys}")).expect("reloaded");
+        site.get("/post").await.body("text").cache_status("hit");
+    }
+    site.reload(&format!("{source}[headers]\nset = [\"X-A: b\"]\n")).expect("reloaded");
+    site.get("/post").await.field("x-a", "b").cache_status("fwd=uri-miss");
+}
+
 /// Sites come and go.
 #[tokio::test]
 async fn a_site_may_be_added_and_taken_away() {

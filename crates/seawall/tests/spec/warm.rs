@@ -158,6 +158,35 @@ async fn what_is_stored_and_stale_is_refreshed() {
     assert_eq!((summary.table(false).as_str(), summary.is_success()), ("Nothing was to be asked.\n", true));
 }
 
+/// RFC 9111 §3.3: a stored part is no page of its own. What asks for stale pages again does not ask for an address that nobody has.
+#[tokio::test]
+async fn a_stored_part_is_no_page_to_refresh() {
+    let (origin, site) = site().await;
+    let operator = Operator::of(&site);
+    let part = status(206).body("01234").field("content-range", "bytes 0-4/10").field("cache-control", "max-age=10");
+    origin.on(get("/file")).reply(part);
+    site.request(Req::get("/file").field("range", "bytes=0-4")).await.status(206).cache_status("stored");
+    site.clock.advance(secs(20));
+    let (summary, heard) = run(&operator, Options { stored: true, ..NOTHING }).await;
+    assert_eq!((heard.pages, summary.table(false).as_str()), (0, "Nothing was to be asked.\n"), "{:?}", heard.lines);
+    assert_eq!(origin.count("/file"), 1);
+}
+
+/// What a trusted proxy said is part of the key: a page is asked for again by that, too.
+#[tokio::test]
+async fn a_page_is_refreshed_with_what_a_trusted_proxy_said() {
+    let origin = Origin::start();
+    let server = "[server]\ntrusted_proxies = [\"127.0.0.1\"]\ntrusted_fields = [\"X-Country\"]\n";
+    let site = Site::start(&format!("source = \"{}\"\n{server}", origin.url()));
+    let operator = Operator::of(&site);
+    origin.on(get("/post").field("x-country", "NL")).reply(ok("Hallo").field("cache-control", "max-age=10"));
+    site.request(Req::get("/post").field("x-country", "NL")).await.body("Hallo").cache_status("stored");
+    site.clock.advance(secs(20));
+    let (summary, heard) = run(&operator, Options { stored: true, ..NOTHING }).await;
+    assert_eq!((summary.of(&Outcome::Stored), summary.is_success()), (1, true), "{:?}", heard.lines);
+    site.request(Req::get("/post").field("x-country", "NL")).await.body("Hallo").cache_status("hit");
+}
+
 /// RFC 9110 §10.2.3, RFC 6585 §4: a server that has too much to do is asked again later, as it says; one that fails is not asked for ever.
 #[tokio::test]
 async fn a_busy_server_is_asked_again() {

@@ -115,7 +115,7 @@ fn a_look_at_an_origin_says_what_it_is_and_follows_its_wish_for_https() {
         let heard = wire.answer(format!("HTTP/1.1 200 OK\r\nserver: x\r\ncontent-length: {}\r\n\r\n{page}", page.len())).await;
         assert!(heard.contains("x-forwarded-proto: https\r\n"), "{heard}");
         let looked = looked.await.expect("no panic").expect("an answer");
-        assert_eq!((looked.status, looked.kind), (StatusCode::OK, Kind::Ghost));
+        assert_eq!((looked.status, looked.software), (StatusCode::OK, Software::Ghost));
         assert_eq!((looked.generator.as_deref(), looked.server.as_deref()), (Some("Ghost 6.65"), Some("x")));
     });
 }

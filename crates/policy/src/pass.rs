@@ -1,0 +1,235 @@
+//! Why a request passes, and the rules of a kind by which it does.
+
+use semantics::request::RequestHead;
+
+use crate::{
+    Policy,
+    preset::{Passes, Rule},
+    trace::Trace,
+};
+
+/// The rule by which a request passes: the origin is asked, and nothing is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PassRule {
+    /// The method is neither GET nor HEAD.
+    Method,
+    /// The client wants to change to another protocol.
+    Upgrade,
+    /// The request has content.
+    Content,
+    /// The route that the request is for is not cached.
+    Route,
+    /// The kind has a rule of this name about the path.
+    Path(&'static str),
+    /// The kind has a rule of this name about a query parameter.
+    Parameter(&'static str),
+    /// The kind has a rule of this name about a field.
+    Field(&'static str),
+    /// The kind has a rule of this name about a cookie.
+    Cookie(&'static str),
+}
+
+impl PassRule {
+    /// Returns the name for `Cache-Status` details, `seawall explain` and logs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Method => "method",
+            Self::Upgrade => "upgrade",
+            Self::Content => "content",
+            Self::Route => "route",
+            Self::Path(name) | Self::Parameter(name) | Self::Field(name) | Self::Cookie(name) => name,
+        }
+    }
+
+    /// Returns whether the origin is asked for the query as it came: what unlocks something there is not for this cache to judge.
+    pub(crate) const fn keeps_query(self) -> bool {
+        match self {
+            Self::Method | Self::Upgrade | Self::Content => false,
+            Self::Route | Self::Path(_) | Self::Parameter(_) | Self::Field(_) | Self::Cookie(_) => true,
+        }
+    }
+}
+
+impl Policy {
+    /// Returns the rule of the kind by which a request passes. `path` is in its normal form.
+    ///
+    /// Most kinds have no such rule, and this is not called for them.
+    #[inline(never)]
+    pub(crate) fn passes(&self, head: &RequestHead<'_>, path: &str, trace: &mut impl Trace) -> Option<PassRule> {
+        let Passes { paths, parameters, fields, cookies } = &self.preset.passes;
+        let by_path = paths.iter().find(|rule| rule.of.have(path));
+        if trace.decides("passing paths", by_path.is_some(), || seen(by_path)) {
+            return by_path.map(|rule| PassRule::Path(rule.name));
+        }
+        let names = || head.query.into_iter().flat_map(|query| query.split('&')).map(parameter_name);
+        let by_parameter = parameters.iter().find(|rule| names().any(|name| rule.of.have(&name)));
+        if trace.decides("passing parameters", by_parameter.is_some(), || seen(by_parameter)) {
+            return by_parameter.map(|rule| PassRule::Parameter(rule.name));
+        }
+        let has_field = |name: &str| {
+            let mut has = false;
+            head.fields.lines.for_each(name, |_| has = true);
+            has
+        };
+        let by_field = fields.iter().find(|rule| rule.of.whole.iter().any(|name| has_field(name)));
+        if trace.decides("passing fields", by_field.is_some(), || seen(by_field)) {
+            return by_field.map(|rule| PassRule::Field(rule.name));
+        }
+        let mut by_cookie = None;
+        self.cookies.each_name(head.fields, |name| {
+            if by_cookie.is_none() && !self.preset.cookies.are_ignored_on(path, name) {
+                by_cookie = cookies.iter().find(|rule| rule.of.have(name));
+            }
+        });
+        if trace.decides("passing cookies", by_cookie.is_some(), || seen(by_cookie)) {
+            return by_cookie.map(|rule| PassRule::Cookie(rule.name));
+        }
+        None
+    }
+}
+
+fn seen(rule: Option<&Rule>) -> String {
+    rule.map_or("none", |rule| rule.name).to_owned()
+}
+
+/// Returns the name of a parameter as most software reads it: `g%69ft[]=1` is `gift`.
+fn parameter_name(parameter: &str) -> String {
+    let name = parameter.split_once('=').map_or(parameter, |(name, _)| name).as_bytes();
+    let mut decoded = Vec::with_capacity(name.len());
+    let mut rest = name;
+    while let [byte, after @ ..] = rest {
+        let digit = |at: usize| char::from(*after.get(at)?).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        let escaped = (*byte == b'%').then(|| Some(digit(0)? << 4 | digit(1)?)).flatten();
+        decoded.push(escaped.unwrap_or(*byte));
+        rest = if escaped.is_some() { &after[2..] } else { after };
+    }
+    let end = decoded.iter().position(|&b| b == b'[').unwrap_or(decoded.len());
+    String::from_utf8_lossy(&decoded[..end]).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use http::{HeaderMap, HeaderName, Method};
+    use semantics::{RequestFields as Fields, request::Scheme};
+
+    use super::*;
+    use crate::{
+        Asked, EarlyHints, Key, Settings, Steps, Verdict,
+        names::Names,
+        preset::{Cookies, IgnoredOn, Kind, Parameters, Preset, RequestFields, SourceForm},
+    };
+
+    /// The rules of a publishing system that does not exist.
+    static INVENTED: Preset = Preset {
+        name: "invented",
+        source: SourceForm::Server,
+        is_impersonal: false,
+        passes: Passes {
+            paths: &[Rule { name: "editor", of: Names { whole: &["/login"], beginnings: &["/editor/"] } }],
+            parameters: &[
+                Rule { name: "preview", of: Names { whole: &["preview"], beginnings: &["draft_"] } },
+                Rule { name: "gift", of: Names { whole: &["gift"], beginnings: &[] } },
+            ],
+            fields: &[Rule { name: "nonce", of: Names { whole: &["x-nonce"], beginnings: &[] } }],
+            cookies: &[Rule { name: "member", of: Names { whole: &["member"], beginnings: &["logged_in_"] } }],
+        },
+        cookies: Cookies {
+            ignored: Names { whole: &["theme"], beginnings: &[] },
+            ignored_on: &[IgnoredOn {
+                paths: Names { whole: &[], beginnings: &["/assets/"] },
+                cookies: Names { whole: &["member"], beginnings: &[] },
+            }],
+            unknown_are_personal: false,
+        },
+        parameters: Parameters::Only(Names { whole: &["page", "s"], beginnings: &["filter_"] }),
+        request_fields: RequestFields::Only(&["accept", "host"]),
+        hold: Some(Duration::from_secs(60)),
+        not_found_hold_max: Some(Duration::from_secs(5)),
+        stale_if_error: None,
+        stale_while_revalidate: None,
+        honours_request_directives: false,
+        early_hints: EarlyHints::Off,
+    };
+
+    fn invented(settings: Settings) -> Policy {
+        Policy::by(&INVENTED, settings)
+    }
+
+    fn judged(policy: &Policy, target: &str, fields: &[(&'static str, &str)]) -> (Verdict, Vec<u8>, Vec<String>) {
+        let map: HeaderMap = fields.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().expect("a value"))).collect();
+        let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+        let fields = Fields::from_map(&map);
+        let head = RequestHead { method: &Method::GET, scheme: Scheme::Http, authority: "a", path, query, fields: &fields };
+        let (mut key, mut steps) = (Vec::new(), Steps::default());
+        let verdict = policy.verdict_traced(1, &head, &mut key, &mut steps);
+        (verdict, key, steps.0.into_iter().filter(|step| step.decided).map(|step| format!("{}: {}", step.rule, step.detail)).collect())
+    }
+
+    fn verdict(target: &str, fields: &[(&'static str, &str)]) -> Verdict {
+        judged(&invented(Settings::preset(Kind::Generic)), target, fields).0
+    }
+
+    const FOR_ALL: Verdict = Verdict::Lookup(Asked { cookie: false, authorization: false });
+
+    #[test]
+    fn a_request_passes_by_the_rules_of_its_kind() {
+        for (target, fields, expected) in [
+            ("/login", &[][..], Some(PassRule::Path("editor"))),
+            ("/editor/posts", &[], Some(PassRule::Path("editor"))),
+            // RFC 3986 §6.2.2: another spelling of the same path.
+            ("/a/../%65ditor/posts", &[], Some(PassRule::Path("editor"))),
+            ("/editor", &[], None),
+            ("/login/", &[], None),
+            ("/?preview", &[], Some(PassRule::Parameter("preview"))),
+            ("/?page=2&draft_id=7", &[], Some(PassRule::Parameter("preview"))),
+            ("/?%67ift=1", &[], Some(PassRule::Parameter("gift"))),
+            ("/?gift%5B%5D=1", &[], Some(PassRule::Parameter("gift"))),
+            ("/?gift[a]=1", &[], Some(PassRule::Parameter("gift"))),
+            ("/?gifts=1&x=gift", &[], None),
+            ("/?%6=1&%zz&%", &[], None),
+            ("/", &[("x-nonce", "1")], Some(PassRule::Field("nonce"))),
+            ("/", &[("cookie", "theme=dark; member=1")], Some(PassRule::Cookie("member"))),
+            ("/", &[("cookie", "logged_in_ab=1")], Some(PassRule::Cookie("member"))),
+            ("/", &[("cookie", "members=1; other=2")], None),
+            ("/assets/a.css", &[("cookie", "member=1")], None),
+            ("/assets/a.css", &[("cookie", "logged_in_ab=1")], Some(PassRule::Cookie("member"))),
+        ] {
+            assert_eq!(verdict(target, fields), expected.map_or(FOR_ALL, Verdict::Pass), "{target} {fields:?}");
+        }
+    }
+
+    #[test]
+    fn an_operator_is_told_which_rule_lets_a_request_pass() {
+        let policy = invented(Settings::preset(Kind::Generic));
+        let told = |target, fields| judged(&policy, target, fields).2;
+        assert_eq!(told("/login", &[]), ["passing paths: editor"]);
+        assert_eq!(told("/?gift", &[]), ["passing parameters: gift"]);
+        assert_eq!(told("/", &[("x-nonce", "1")]), ["passing fields: nonce"]);
+        assert_eq!(told("/", &[("cookie", "member=secret")]), ["passing cookies: member"]);
+        assert_eq!(PassRule::Cookie("member").name(), "member");
+    }
+
+    #[test]
+    fn of_an_allow_list_only_what_is_on_it_is_in_the_key_and_goes_to_the_origin() {
+        let settings = Settings { ignore_query: vec!["s".into()], keep_query: vec!["lang".into()], ..Settings::preset(Kind::Generic) };
+        let policy = invented(settings);
+        let (_, key, _) = judged(&policy, "/?x=1&page=2&s=a&filter_tag=b&lang=nl&fbclid=c", &[]);
+        assert_eq!(Key::read(&key).expect("a key").target, "/?page=2&filter_tag=b&lang=nl");
+        assert_eq!(policy.forwarded_target("/", Some("x=1")).as_deref(), Some("/"));
+        assert_eq!(policy.passed_target(PassRule::Path("editor"), "/login", Some("x=1&fbclid=c")).as_deref(), Some("/login?x=1&fbclid=c"));
+        // Whoever posts a form says more than a page depends on.
+        assert_eq!(policy.passed_target(PassRule::Method, "/", Some("x=1")).as_deref(), Some("/?x=1"));
+        let generic = Policy::new(Settings::preset(Kind::Generic));
+        assert_eq!(generic.passed_target(PassRule::Method, "/", Some("x=1&fbclid=c")).as_deref(), Some("/?x=1"));
+    }
+
+    #[test]
+    fn a_kind_can_say_which_fields_its_origin_sees() {
+        let policy = invented(Settings::preset(Kind::Generic));
+        let seen = ["accept", "host", "origin", "x-http-method-override"].map(|name| policy.shares_field(name));
+        assert_eq!(seen, [true, true, false, false]);
+    }
+}

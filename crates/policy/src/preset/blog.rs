@@ -1,0 +1,28 @@
+//! The embedded blog: it answers everybody the same, and says when it changes.
+
+use std::time::Duration;
+
+use super::{
+    Cookies, Parameters, Passes, Preset, RequestFields, SourceForm,
+    generic::{ANALYTICS_COOKIES, TRACKERS},
+};
+use crate::EarlyHints;
+
+pub(super) static PRESET: Preset = Preset {
+    name: "blog",
+    source: SourceForm::Markdown,
+    is_impersonal: true,
+    passes: Passes::NONE,
+    cookies: Cookies { ignored: ANALYTICS_COOKIES, ignored_on: &[], unknown_are_personal: true },
+    parameters: Parameters::AllBut(TRACKERS),
+    request_fields: RequestFields::AllButMisleading,
+    // It purges what it changes; a year stands for "until then".
+    hold: Some(Duration::from_secs(365 * 86_400)),
+    not_found_hold_max: None,
+    stale_if_error: Some(Duration::from_secs(7 * 86_400)),
+    stale_while_revalidate: None,
+    // It has no newer page than the one that is stored until it says so.
+    honours_request_directives: false,
+    // For what lies on a disk nobody waits.
+    early_hints: EarlyHints::Off,
+};

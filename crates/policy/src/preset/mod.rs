@@ -1,0 +1,201 @@
+//! What a kind of site means: one table of rules for each kind, one file for each table.
+//!
+//! A [`Kind`] is not what a source *is*. That is its [`SourceForm`]: a server, a folder of files, a folder of Markdown. Several kinds can be
+//! for the same form, and nothing but the table tells them apart: no code asks which kind a site has. So a new kind is a new file here, a
+//! variant of [`Kind`] and a line in [`Kind::preset`].
+//!
+//! Absent from here: what an operator sets for one site ([`Settings`](crate::Settings)), which goes before the table.
+
+mod blog;
+mod generic;
+mod r#static;
+
+use std::time::Duration;
+
+use crate::{EarlyHints, names::Names};
+
+/// A preset of policy: what a site's software is known to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Any server. Its word is taken, and the RFCs fill in.
+    Generic,
+    /// The embedded blog. It answers everybody the same, and says when it changes.
+    Blog,
+    /// A folder of files. It answers everybody the same.
+    Static,
+}
+
+impl Kind {
+    /// All kinds.
+    pub const ALL: [Self; 3] = [Self::Generic, Self::Blog, Self::Static];
+
+    /// Returns the rules of this kind.
+    #[must_use]
+    pub const fn preset(self) -> &'static Preset {
+        match self {
+            Self::Generic => &generic::PRESET,
+            Self::Blog => &blog::PRESET,
+            Self::Static => &r#static::PRESET,
+        }
+    }
+
+    /// Returns the name as it is written in settings.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.preset().name
+    }
+
+    /// Returns whether this kind is for a source of this form.
+    #[must_use]
+    pub fn is_for(self, form: SourceForm) -> bool {
+        self.preset().source == form
+    }
+}
+
+/// What a source is, whichever software it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SourceForm {
+    /// A program that makes its answers itself, and may make others for others.
+    Server,
+    /// A folder of finished files.
+    Files,
+    /// A folder of Markdown, of which the embedded blog makes pages.
+    Markdown,
+}
+
+impl SourceForm {
+    /// Returns the kind of a source of which nothing else is known.
+    #[must_use]
+    pub const fn usual_kind(self) -> Kind {
+        match self {
+            Self::Server => Kind::Generic,
+            Self::Files => Kind::Static,
+            Self::Markdown => Kind::Blog,
+        }
+    }
+}
+
+/// The rules of a kind. Each field is one column of the table that the kinds make together.
+#[derive(Debug)]
+pub struct Preset {
+    /// The name of the kind in settings, in the banner and in the admin API.
+    pub name: &'static str,
+    /// The form of source that the kind is for.
+    pub source: SourceForm,
+    /// Whether the source answers everybody the same. Then cookies and credentials are neither looked at nor sent on.
+    pub is_impersonal: bool,
+    /// The requests that are never answered from the store, although the cache could be asked.
+    pub passes: Passes,
+    /// The cookies that do not make a request personal.
+    pub cookies: Cookies,
+    /// The query parameters that are in the key, and that the source sees.
+    pub parameters: Parameters,
+    /// The fields of a request that the source sees when others may get its answer.
+    pub request_fields: RequestFields,
+    /// The time for which responses are kept fresh here, whatever lifetime the browser is told. `None`: as long as the source says.
+    pub hold: Option<Duration>,
+    /// The longest hold of a "not found". `None`: it is held like any other page.
+    pub not_found_hold_max: Option<Duration>,
+    /// The time for which a stale response may stand in when the source fails, if the source says nothing itself.
+    pub stale_if_error: Option<Duration>,
+    /// The time for which a stale response may be served while it is refreshed, if the source says nothing itself.
+    pub stale_while_revalidate: Option<Duration>,
+    /// Whether `Cache-Control` in a request is obeyed (RFC 9111 §5.2.1).
+    pub honours_request_directives: bool,
+    /// The clients that are told what a page will need while the source is asked for it (RFC 8297).
+    pub early_hints: EarlyHints,
+}
+
+/// The requests of a kind that pass: each of these rules sends a request to the source, and its answer is not stored.
+///
+/// The rules are tried in this order, the first one that applies decides. A request that one of them lets pass goes to the source with its
+/// query as it came.
+#[derive(Debug, Clone, Copy)]
+pub struct Passes {
+    /// The rules about the path in its normal form.
+    pub paths: &'static [Rule],
+    /// The rules about the names of query parameters, with escapes decoded and without the brackets of PHP.
+    pub parameters: &'static [Rule],
+    /// The rules about fields of the request. Only whole names count here, in lower case.
+    pub fields: &'static [Rule],
+    /// The rules about the names of cookies, except cookies that are ignored on the path.
+    pub cookies: &'static [Rule],
+}
+
+impl Passes {
+    /// No request passes by a rule of its kind.
+    pub const NONE: Self = Self { paths: &[], parameters: &[], fields: &[], cookies: &[] };
+
+    pub(crate) const fn is_none(&self) -> bool {
+        self.paths.is_empty() && self.parameters.is_empty() && self.fields.is_empty() && self.cookies.is_empty()
+    }
+}
+
+/// A rule by which requests pass.
+#[derive(Debug, Clone, Copy)]
+pub struct Rule {
+    /// The name of the rule in `Cache-Status`, `seawall explain` and the log.
+    pub name: &'static str,
+    /// The names that the rule is about.
+    pub of: Names,
+}
+
+/// The cookies that do not make a request personal.
+#[derive(Debug, Clone, Copy)]
+pub struct Cookies {
+    /// The cookies that never do.
+    pub ignored: Names,
+    /// The cookies that do not on some paths, even if a rule lets requests with them pass elsewhere.
+    pub ignored_on: &'static [IgnoredOn],
+    /// Whether a cookie of which nothing is known makes a request personal.
+    pub unknown_are_personal: bool,
+}
+
+/// Cookies that are ignored on some paths.
+#[derive(Debug, Clone, Copy)]
+pub struct IgnoredOn {
+    /// The paths, in their normal form.
+    pub paths: Names,
+    /// The cookies.
+    pub cookies: Names,
+}
+
+impl Cookies {
+    /// Returns whether the cookie is ignored on this path alone.
+    pub(crate) fn are_ignored_on(&self, path: &str, cookie: &str) -> bool {
+        self.ignored_on.iter().any(|on| on.cookies.have(cookie) && on.paths.have(path))
+    }
+}
+
+/// The query parameters that a page depends on.
+#[derive(Debug, Clone, Copy)]
+pub enum Parameters {
+    /// Pages depend on all parameters but these.
+    AllBut(Names),
+    /// Pages depend on these parameters, and on no others.
+    Only(Names),
+}
+
+/// The fields of a request that a source sees when others may get its answer.
+#[derive(Debug, Clone, Copy)]
+pub enum RequestFields {
+    /// The source sees all fields but those that no honest `Vary` goes with.
+    AllButMisleading,
+    /// The source sees these of them, in lower case, and no others.
+    Only(&'static [&'static str]),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_found_by_its_name_and_every_form_has_a_kind() {
+        for kind in Kind::ALL {
+            assert_eq!(Kind::ALL.iter().filter(|other| other.name() == kind.name()).count(), 1, "{kind:?}");
+        }
+        for form in [SourceForm::Server, SourceForm::Files, SourceForm::Markdown] {
+            assert!(form.usual_kind().is_for(form), "{form:?}");
+        }
+    }
+}
