@@ -10,10 +10,10 @@ use std::{
 
 use anyhow::{Context, bail};
 use clap::{CommandFactory, Parser};
+use operator::{AdminClient, AdminError, purge};
 use tracing::Level;
 
 use crate::{
-    admin_client::{AdminClient, AdminError},
     automatic, certificate_list,
     check::Checked,
     cli::{
@@ -23,7 +23,7 @@ use crate::{
     config::{self, ConfigErrors},
     explain, manual,
     passed::PassedSockets,
-    process, purge,
+    process,
     signals::Signals,
     status,
     terminal::has_colour,

@@ -3,7 +3,6 @@
 //! Absent: logic of serving; it only calls the other rooms.
 
 mod access_log;
-pub mod admin_client;
 mod automatic;
 mod banner;
 mod certificate_list;
@@ -23,7 +22,6 @@ mod page;
 mod passed;
 mod plan;
 mod process;
-pub mod purge;
 pub mod server;
 mod service;
 mod signals;

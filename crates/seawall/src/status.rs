@@ -3,13 +3,11 @@
 use std::fmt::Write as _;
 
 use admin::{CacheHealth, CertificateState, ListenerHealth, OriginHealth};
+use operator::{AdminClient, AdminError};
 use semantics::{Timestamp, date::format_http_date};
 use serde::Deserialize;
 
-use crate::{
-    admin_client::{AdminClient, AdminError},
-    terminal::{Style, styled},
-};
+use crate::terminal::{Style, styled};
 
 /// The part of `GET /status` that is shown.
 #[derive(Debug, Deserialize)]

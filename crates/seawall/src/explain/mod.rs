@@ -11,7 +11,7 @@ use pipeline::Explanation;
 
 pub(crate) use self::answer::{Asking, answer};
 pub use self::show::text;
-use crate::admin_client::{AdminClient, AdminError};
+use operator::{AdminClient, AdminError};
 
 /// Asks the running server how it would answer.
 ///

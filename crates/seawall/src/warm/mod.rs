@@ -37,7 +37,7 @@ pub use self::{
     report::{Outcome, Summary},
     screen::Screen,
 };
-use crate::admin_client::AdminClient;
+use operator::AdminClient;
 
 /// Pages of one run.
 const PAGES_MAX: usize = 500_000;

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use ::operator::AdminClient;
 use pipeline::Explanation;
-use seawall::{admin_client::AdminClient, explain};
+use seawall::explain;
 use store::{Hardness, Target, Usage};
 use testkit::{Gate, Origin, Req, get, ok, post, secs};
 

@@ -144,7 +144,7 @@ async fn what_a_route_answers_is_purged_and_explained_as_any_page() {
     let explained = seawall::explain::run(&operator.client(), &command).expect("an explanation");
     assert_eq!((explained.site.route.as_deref(), explained.now.x_cache.as_str()), (Some("/api"), "HIT"));
     let command = admin::PurgeCommand { target: admin::PurgeTarget::Url(format!("http://{HOST}/api/x")), hard: true };
-    let said = seawall::purge::run(operator.address, crate::operator::TOKEN, &command).expect("a purge");
+    let said = ::operator::purge::run(operator.address, crate::operator::TOKEN, &command).expect("a purge");
     assert!(said.contains("1 stored response"), "{said}");
     site.get("/api/x").await.x_cache("MISS");
 }
