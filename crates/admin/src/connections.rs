@@ -17,7 +17,7 @@ use tokio::{
     task::JoinSet,
 };
 
-use crate::{console::Console, guard::Guard, routes, token::Token};
+use crate::{Token, console::Console, guard::Guard, routes};
 
 /// Connections at once.
 pub const CONNECTIONS_MAX: usize = 64;

@@ -2,12 +2,9 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-use crate::{
-    certificates::{CertificateState, RevokeRefused},
-    explain::{ExplainCommand, ExplainRefused, StoredCommand},
-    reload::{ReloadDone, ReloadRefused},
+use admin_api::{
+    CacheHealth, CertificateState, ExplainCommand, ExplainRefused, Explanation, Inventory, ListenerHealth, MetricKind, OriginHealth,
+    PurgeCommand, PurgeDone, PurgeRefused, ReloadDone, ReloadRefused, RevokeRefused, SiteHealth, StoredCommand, Value,
 };
 
 /// The running server, as the admin API sees it. Calls come from the admin listener's thread and should take microseconds: read counters,
@@ -34,15 +31,14 @@ pub trait Console: Send + Sync + 'static {
     /// When the command names something that this server does not have.
     fn purge(&self, command: &PurgeCommand) -> Result<PurgeDone, PurgeRefused>;
 
-    /// Says how a request would be judged, and what is stored for it, as JSON whose form is the console's own. Called on a thread that may
-    /// wait: up to some seconds.
+    /// Says how a request would be judged, and what is stored for it. Called on a thread that may wait: up to some seconds.
     ///
     /// # Errors
     /// When no site has the host, or no worker has time.
-    fn explain(&self, command: &ExplainCommand) -> Result<serde_json::Value, ExplainRefused>;
+    fn explain(&self, command: &ExplainCommand) -> Result<Explanation, ExplainRefused>;
 
-    /// Lists what is stored and no longer fresh, likewise.
-    fn stored(&self, command: &StoredCommand) -> serde_json::Value;
+    /// Lists what is stored and no longer fresh. Called on a thread that may wait: everything that is stored is looked at.
+    fn stored(&self, command: &StoredCommand) -> Inventory;
 
     /// Lists the certificates, by name.
     fn certificates(&self) -> Vec<CertificateState>;
@@ -75,30 +71,6 @@ impl Metric {
     }
 }
 
-/// How a metric moves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum MetricKind {
-    /// It only rises while the process lives.
-    Counter,
-    /// It rises and falls.
-    Gauge,
-    /// It counts observations by their size; every value is a [`Value::Histogram`].
-    Histogram,
-}
-
-impl MetricKind {
-    /// The name that the exposition format has for it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Counter => "counter",
-            Self::Gauge => "gauge",
-            Self::Histogram => "histogram",
-        }
-    }
-}
-
 /// One value of a metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
@@ -127,48 +99,6 @@ impl Sample {
     }
 }
 
-/// A number. Counters are kept whole: as a float, a count of bytes would lose its last digits beyond 2^53.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum Value {
-    /// A count.
-    Whole(u64),
-    /// Seconds, ratios.
-    Real(f64),
-    /// What was observed, by size.
-    Histogram(Histogram),
-}
-
-/// Observations, counted by size.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Histogram {
-    /// Upper bounds in rising order, each with the number of observations that do not exceed it. The last bound is
-    /// infinite in the text format and left out here: its count is `count`.
-    pub buckets: Vec<(f64, u64)>,
-    /// All observations added up.
-    pub sum: f64,
-    /// How many there were.
-    pub count: u64,
-}
-
-impl From<u64> for Value {
-    fn from(value: u64) -> Self {
-        Self::Whole(value)
-    }
-}
-
-impl From<Histogram> for Value {
-    fn from(value: Histogram) -> Self {
-        Self::Histogram(value)
-    }
-}
-
-impl From<f64> for Value {
-    fn from(value: f64) -> Self {
-        Self::Real(value)
-    }
-}
-
 /// How the server is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {
@@ -190,125 +120,4 @@ pub struct Health {
     pub sites: Vec<SiteHealth>,
     /// Tells how full the cache is, and how often it was enough.
     pub cache: CacheHealth,
-}
-
-/// One listener for visitors.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ListenerHealth {
-    /// An address, or `unix:` and a path.
-    pub address: String,
-    /// `http`, `https`, or `http3`.
-    pub protocol: String,
-}
-
-/// The state of the cache.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CacheHealth {
-    /// Bytes of stored responses in memory.
-    pub memory_bytes: u64,
-    /// At most so many.
-    pub memory_bytes_max: u64,
-    /// Stored target URIs in memory.
-    pub resources: u64,
-    /// `working`, `off`, or what is wrong with the disk.
-    pub disk: String,
-    /// Bytes of stored responses on the disk.
-    pub disk_bytes: u64,
-    /// At most so many.
-    pub disk_bytes_max: u64,
-    /// Stored responses on the disk.
-    pub disk_objects: u64,
-    /// Requests for which the cache was asked, since the start.
-    pub requests: u64,
-    /// Requests that the cache answered without waiting for an origin.
-    pub hits: u64,
-}
-
-/// An address of a server behind a site.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OriginHealth {
-    /// The site's name.
-    pub site: String,
-    /// The part of the site that the server answers for; left out if it answers for the site.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub route: Option<String>,
-    /// Where it is.
-    pub address: String,
-    /// Whether requests go there: an only address, if it could be connected to when that was tried last; one of several, unless connecting has
-    /// failed several times in a row.
-    pub up: bool,
-}
-
-/// How one site is doing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct SiteHealth {
-    /// As configured.
-    pub name: String,
-    /// Its host names; none: every host.
-    pub hosts: Vec<String>,
-    /// Names whose visitors are sent to the first of these.
-    pub redirect_from: Vec<String>,
-    /// The source of its responses: the addresses of a server, or a folder.
-    pub source: String,
-    /// `generic`, `static`, or `blog`.
-    pub kind: String,
-    /// Whether its origin could be connected to when that was tried last. `None`, and then left out, if there is no server behind it (a folder, a blog)
-    /// or it was not asked yet.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub origin_up: Option<bool>,
-}
-
-/// A purge, as it is asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PurgeCommand {
-    /// What it covers.
-    pub target: PurgeTarget,
-    /// Never serve again what it covers. Otherwise that becomes stale: it may be served while it is refreshed, or if the origin is down.
-    pub hard: bool,
-}
-
-/// What a purge covers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PurgeTarget {
-    /// One target URI, in every variant.
-    Url(String),
-    /// Every target URI that begins so.
-    Prefix(String),
-    /// Every target URI of this host; without a port, on every port.
-    Host(String),
-    /// Every stored response that carries this tag.
-    Tag(String),
-    /// Every stored response.
-    All,
-}
-
-/// A purge that happened.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct PurgeDone {
-    /// The generation that it raised the store to.
-    pub generation: u64,
-    /// How many stored responses it found, unless there are too many to be counted.
-    pub variants: Option<usize>,
-    /// Whether that is all: the disk may have more, of which only addresses are known.
-    pub complete: bool,
-    /// What it covered, in words for the operator.
-    pub covered: String,
-}
-
-/// Why a purge did not happen: the operator named something that is no URL, or that this server does not have.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct PurgeRefused(String);
-
-impl PurgeRefused {
-    /// For the reason that is given, a sentence without a full stop.
-    pub fn new(reason: impl Into<String>) -> Self {
-        Self(reason.into())
-    }
-
-    /// What to do about it.
-    #[must_use]
-    pub fn remedy(&self) -> &'static str {
-        "write the address as visitors see it, such as https://blog.example.org/hello/; GET /status lists the sites"
-    }
 }

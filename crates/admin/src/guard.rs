@@ -14,7 +14,7 @@ use axum::http::{
     uri::Authority,
 };
 
-use crate::{refusal::Refusal, token::Token};
+use crate::{Token, refusal::Refusal};
 
 /// The rules of one listener.
 #[derive(Debug)]

@@ -16,27 +16,20 @@
 //!
 //! Errors are `{"error": what is wrong, "remedy": what to do}`.
 
-mod certificates;
 mod connections;
 mod console;
-mod explain;
 mod exposition;
 mod guard;
-mod purge;
 mod refusal;
-mod reload;
 mod routes;
 #[cfg(test)]
 mod tests;
-mod token;
 
-pub use certificates::{BadRevocation, CertificateState, RevokeCommand, RevokeRefused};
-pub use connections::{CONNECTIONS_MAX, serve};
-pub use console::{
-    CacheHealth, Console, Health, Histogram, ListenerHealth, Metric, MetricKind, OriginHealth, PurgeCommand, PurgeDone, PurgeRefused,
-    PurgeTarget, Sample, SiteHealth, Value,
+// Whoever implements `Console` needs no other crate for what it takes and returns.
+pub use admin_api::{
+    BadCommand, BadQuestion, BadRevocation, CacheHealth, CertificateState, ExplainCommand, ExplainRefused, Explanation, Histogram,
+    Inventory, ListenerHealth, MetricKind, OWN_ROOT, OriginHealth, PurgeCommand, PurgeDone, PurgeRefused, PurgeTarget, ReloadDone,
+    ReloadRefused, RevokeCommand, RevokeRefused, SiteHealth, StoredCommand, Token, TokenError, Value,
 };
-pub use explain::{BadQuestion, ExplainCommand, ExplainRefused, StoredCommand};
-pub use purge::BadCommand;
-pub use reload::{ReloadDone, ReloadRefused};
-pub use token::{Token, TokenError};
+pub use connections::{CONNECTIONS_MAX, serve};
+pub use console::{Console, Health, Metric, Sample};

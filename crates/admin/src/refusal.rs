@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::{BadCommand, BadQuestion, BadRevocation, ExplainRefused, PurgeRefused, ReloadRefused, RevokeRefused};
 use axum::{
     Json,
     extract::rejection::BytesRejection,
@@ -10,15 +11,6 @@ use axum::{
         header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE},
     },
     response::{IntoResponse, Response},
-};
-use serde::Serialize;
-
-use crate::{
-    certificates::{BadRevocation, RevokeRefused},
-    console::PurgeRefused,
-    explain::{BadQuestion, ExplainRefused},
-    purge::BadCommand,
-    reload::ReloadRefused,
 };
 
 /// A refused request.
@@ -139,12 +131,7 @@ impl From<BytesRejection> for Refusal {
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        #[derive(Serialize)]
-        struct Body<'a> {
-            error: &'a str,
-            remedy: &'a str,
-        }
-        let mut response = (self.status, Json(Body { error: &self.error, remedy: &self.remedy })).into_response();
+        let mut response = (self.status, Json(admin_api::Refusal { error: self.error, remedy: self.remedy })).into_response();
         if let Some(challenge) = self.challenge {
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
         }

@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use admin::{CertificateState, RevokeCommand};
+use admin::{CertificateState, OWN_ROOT, RevokeCommand};
 use operator::{AdminClient, AdminError};
 use semantics::{Timestamp, date::format_http_date};
-
-use crate::automatic::OWN_ROOT;
 
 /// For an order at an authority; the server waits a little less.
 const REVOKE_TIMEOUT: Duration = Duration::from_secs(60);

@@ -7,8 +7,8 @@ use std::{
 };
 
 use admin::{
-    CacheHealth, CertificateState, Console, ExplainCommand, ExplainRefused, Health, ListenerHealth, Metric, OriginHealth, PurgeCommand,
-    PurgeDone, PurgeRefused, PurgeTarget, ReloadDone, ReloadRefused, RevokeRefused, SiteHealth, StoredCommand,
+    CacheHealth, CertificateState, Console, ExplainCommand, ExplainRefused, Explanation, Health, Inventory, ListenerHealth, Metric,
+    OriginHealth, PurgeCommand, PurgeDone, PurgeRefused, PurgeTarget, ReloadDone, ReloadRefused, RevokeRefused, SiteHealth, StoredCommand,
 };
 use edge::Socket;
 use http::Uri;
@@ -240,14 +240,14 @@ impl Console for ServerConsole {
         Ok(done)
     }
 
-    fn explain(&self, command: &ExplainCommand) -> Result<serde_json::Value, ExplainRefused> {
+    fn explain(&self, command: &ExplainCommand) -> Result<Explanation, ExplainRefused> {
         explain::answer(&self.0, command)
     }
 
-    fn stored(&self, command: &StoredCommand) -> serde_json::Value {
+    fn stored(&self, command: &StoredCommand) -> Inventory {
         let host = command.host.as_deref().map(|host| canonical_authority(Scheme::Http, host).into_owned());
         let wanted = |key: &policy::ShownKey| host.as_deref().is_none_or(|host| key.host == host || host_without_port(&key.host) == host);
-        serde_json::to_value(self.0.shared.stale(STORED_MAX, wanted)).unwrap_or_default()
+        self.0.shared.stale(STORED_MAX, wanted)
     }
 
     fn certificates(&self) -> Vec<CertificateState> {

@@ -8,9 +8,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use admin::{ExplainCommand, ExplainRefused};
+use admin::{ExplainCommand, ExplainRefused, Explanation};
 use http::{HeaderName, HeaderValue, Method, Request, Uri, header};
-use pipeline::{Explanation, Pipeline};
+use pipeline::Pipeline;
 use semantics::Scheme;
 
 use crate::server::State;
@@ -51,9 +51,9 @@ fn ask_all<T>(state: &State, question: impl Fn(SyncSender<T>) -> Asking) -> Vec<
     answers
 }
 
-/// The explanation, as JSON. Workers agree in everything but whether the origin counts as down: of their answers, that of the worker which
+/// Answers with the explanation of one worker. Workers agree in everything but whether the origin counts as down: of their answers, that of the worker which
 /// holds it to be down for longest is given.
-pub(crate) fn answer(state: &State, command: &ExplainCommand) -> Result<serde_json::Value, ExplainRefused> {
+pub(crate) fn answer(state: &State, command: &ExplainCommand) -> Result<Explanation, ExplainRefused> {
     let (scheme, request) = request(command)?;
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned();
     let explanations = ask_all(state, |reply| Asking::Explain { scheme, request: Box::new(request.clone()), reply });
@@ -65,7 +65,7 @@ pub(crate) fn answer(state: &State, command: &ExplainCommand) -> Result<serde_js
             let hosts = plan.sites.iter().flat_map(|site| site.hosts().iter().cloned()).collect();
             Err(ExplainRefused::NoSite { host, hosts })
         }
-        Some(Some(explanation)) => serde_json::to_value(*explanation).map_err(|_| ExplainRefused::Busy),
+        Some(Some(explanation)) => Ok(*explanation),
     }
 }
 

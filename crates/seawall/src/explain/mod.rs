@@ -6,8 +6,7 @@
 mod answer;
 mod show;
 
-use admin::ExplainCommand;
-use pipeline::Explanation;
+use admin::{ExplainCommand, Explanation};
 
 pub(crate) use self::answer::{Asking, answer};
 pub use self::show::text;

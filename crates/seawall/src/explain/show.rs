@@ -2,10 +2,7 @@
 
 use std::fmt::Write as _;
 
-use pipeline::{
-    Explanation,
-    explain::{NotKept, Rule, Variant},
-};
+use admin_api::explanation::{Explanation, NotKept, Rule, Variant};
 
 use crate::terminal::{Style, styled};
 

@@ -26,7 +26,6 @@ use std::{
 use anyhow::{Context as _, bail};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use http::{HeaderMap, Uri, header};
-use pipeline::Inventory;
 
 use self::{
     hosts::{Hosts, Status},
@@ -150,7 +149,7 @@ impl<P: Progress> Run<'_, P> {
         }
         if options.stored {
             let command = admin::StoredCommand { host: options.host.clone() };
-            let inventory: Inventory = client.post("/stored", &command.to_json())?;
+            let inventory: admin::Inventory = client.post("/stored", &command.to_json())?;
             for page in inventory.pages {
                 self.hosts.name(&page.url);
                 self.add(&page.url, page.fields);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use ::operator::AdminClient;
-use pipeline::Explanation;
+use admin::Explanation;
 use seawall::explain;
 use store::{Hardness, Target, Usage};
 use testkit::{Gate, Origin, Req, get, ok, post, secs};

@@ -26,15 +26,6 @@ fn get() -> String {
     "GET".to_owned()
 }
 
-/// Which stored responses are to be listed: those that are stale or purged.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct StoredCommand {
-    /// Only those of this host.
-    #[serde(default)]
-    pub host: Option<String>,
-}
-
 /// Why a text is no such command.
 #[derive(Debug, thiserror::Error)]
 pub enum BadQuestion {
@@ -62,22 +53,6 @@ impl ExplainCommand {
     pub fn from_json(json: &[u8]) -> Result<Self, BadQuestion> {
         let command: Self = serde_json::from_slice(json)?;
         if command.fields.len() > FIELDS_MAX { Err(BadQuestion::Fields) } else { Ok(command) }
-    }
-
-    /// Writes what [`from_json`](Self::from_json) reads.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        serde_json::to_string(self).expect("strings are always JSON")
-    }
-}
-
-impl StoredCommand {
-    /// Reads a command.
-    ///
-    /// # Errors
-    /// When it is not JSON or has unknown keys.
-    pub fn from_json(json: &[u8]) -> Result<Self, BadQuestion> {
-        Ok(serde_json::from_slice(json)?)
     }
 
     /// Writes what [`from_json`](Self::from_json) reads.
@@ -121,6 +96,7 @@ impl ExplainRefused {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::StoredCommand;
 
     #[test]
     fn a_command_survives_its_json() {

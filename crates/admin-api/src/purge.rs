@@ -5,7 +5,60 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::console::{PurgeCommand, PurgeTarget};
+/// A purge, as it is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PurgeCommand {
+    /// What it covers.
+    pub target: PurgeTarget,
+    /// Never serve again what it covers. Otherwise that becomes stale: it may be served while it is refreshed, or if the origin is down.
+    pub hard: bool,
+}
+
+/// What a purge covers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PurgeTarget {
+    /// One target URI, in every variant.
+    Url(String),
+    /// Every target URI that begins so.
+    Prefix(String),
+    /// Every target URI of this host; without a port, on every port.
+    Host(String),
+    /// Every stored response that carries this tag.
+    Tag(String),
+    /// Every stored response.
+    All,
+}
+
+/// A purge that happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PurgeDone {
+    /// The generation that it raised the store to.
+    pub generation: u64,
+    /// How many stored responses it found, unless there are too many to be counted.
+    pub variants: Option<usize>,
+    /// Whether that is all: the disk may have more, of which only addresses are known.
+    pub complete: bool,
+    /// What it covered, in words for the operator.
+    pub covered: String,
+}
+
+/// Why a purge did not happen: the operator named something that is no URL, or that this server does not have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct PurgeRefused(String);
+
+impl PurgeRefused {
+    /// For the reason that is given, a sentence without a full stop.
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn remedy(&self) -> &'static str {
+        "write the address as visitors see it, such as https://blog.example.org/hello/; GET /status lists the sites"
+    }
+}
 
 #[derive(Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]

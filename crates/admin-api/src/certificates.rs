@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct CertificateState {
     /// The name.
     pub name: String,
-    /// Who certifies it: an authority's directory, a root of this machine's own, or a file.
+    /// Who certifies it: an authority's directory, [`OWN_ROOT`], or the path of a file.
     pub authority: String,
     /// Until when it is valid, in seconds since 1970. `None`: there is none yet.
     pub not_after: Option<u64>,
@@ -19,6 +19,10 @@ pub struct CertificateState {
     /// What went wrong the last time.
     pub last_error: Option<String>,
 }
+
+/// The [`authority`](CertificateState::authority) of a certificate that a root of this machine's own certifies. Such a root keeps no list of what it
+/// takes back.
+pub const OWN_ROOT: &str = "this machine's own root";
 
 /// Which certificate to replace and revoke.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
