@@ -30,7 +30,7 @@ pub enum PurgeTarget {
 }
 
 /// A purge that happened.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PurgeDone {
     /// The generation that it raised the store to.
     pub generation: u64,

@@ -11,7 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde::{Deserialize, de::DeserializeOwned};
+use admin_api::{Readiness, Ready, Refusal, Token};
+use serde::de::DeserializeOwned;
 
 /// For a whole exchange, unless the client was told otherwise.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -88,15 +89,8 @@ impl Error for AdminError {
 #[derive(Debug)]
 pub struct AdminClient {
     address: SocketAddr,
-    token: admin::Token,
+    token: Token,
     timeout: Duration,
-}
-
-/// What Seawall says when it refuses.
-#[derive(Deserialize)]
-struct Wrong {
-    error: String,
-    remedy: String,
 }
 
 impl AdminClient {
@@ -105,7 +99,7 @@ impl AdminClient {
     /// # Errors
     /// When the text is no token: what stands between the fields of a request must not come from a file.
     pub fn new(address: SocketAddr, token: &str) -> Result<Self, AdminError> {
-        let token = admin::Token::new(token.trim()).ok_or(AdminError::NotAToken)?;
+        let token = Token::new(token.trim()).ok_or(AdminError::NotAToken)?;
         Ok(Self { address: reachable(address), token, timeout: TIMEOUT })
     }
 
@@ -134,14 +128,10 @@ impl AdminClient {
     /// # Errors
     /// When the server cannot be reached, is not Seawall, or refuses.
     pub fn is_ready(&self) -> Result<bool, AdminError> {
-        #[derive(Deserialize)]
-        struct Health {
-            status: String,
-        }
         let (status, body) = self.send("GET", "/healthz", "")?;
-        match serde_json::from_slice::<Health>(&body) {
-            Ok(health) if status == 200 && health.status == "ok" => Ok(true),
-            Ok(health) if status == 503 && health.status == "draining" => Ok(false),
+        match serde_json::from_slice::<Ready>(&body) {
+            Ok(Ready { status: Readiness::Ok }) if status == 200 => Ok(true),
+            Ok(Ready { status: Readiness::Draining }) if status == 503 => Ok(false),
             _ if status == 401 => Err(AdminError::WrongToken(self.address)),
             _ => Err(AdminError::NotSeawall(self.address)),
         }
@@ -180,9 +170,13 @@ impl AdminClient {
         if status == 200 {
             return serde_json::from_slice(&body).map_err(|_| not_seawall());
         }
-        let Wrong { error, remedy } = serde_json::from_slice(&body).map_err(|_| not_seawall())?;
+        let Refusal { error, remedy } = serde_json::from_slice(&body).map_err(|_| not_seawall())?;
         // Another server's 401 has no such body.
-        Err(if status == 401 { AdminError::WrongToken(address) } else { AdminError::Refused { status, error, remedy } })
+        Err(if status == 401 {
+            AdminError::WrongToken(address)
+        } else {
+            AdminError::Refused { status, error: error.into_owned(), remedy: remedy.into_owned() }
+        })
     }
 }
 

@@ -2,8 +2,7 @@
 
 use std::{error::Error, fmt, net::SocketAddr, time::Duration};
 
-use admin::{PurgeCommand, PurgeTarget};
-use serde::Deserialize;
+use admin_api::{PurgeCommand, PurgeDone, PurgeTarget};
 
 use crate::admin_client::{AdminClient, AdminError};
 
@@ -42,7 +41,7 @@ pub fn run(address: SocketAddr, token: &str, command: &PurgeCommand) -> Result<S
 }
 
 fn run_within(timeout: Duration, address: SocketAddr, token: &str, command: &PurgeCommand) -> Result<String, AdminError> {
-    let done: Done = AdminClient::new(address, token)?.within(timeout).post("/purge", &command.to_json())?;
+    let done: PurgeDone = AdminClient::new(address, token)?.within(timeout).post("/purge", &command.to_json())?;
     let how = if command.hard { "Purged" } else { "Marked stale" };
     let count = match done.variants {
         None => return Ok(format!("{how}: {}.", done.covered)),
@@ -67,14 +66,6 @@ fn absent(target: &PurgeTarget) -> String {
     }
 }
 
-/// What the server says when it has purged.
-#[derive(Deserialize)]
-struct Done {
-    covered: String,
-    variants: Option<usize>,
-    complete: bool,
-}
-
 #[cfg(test)]
 mod tests {
     use std::{
@@ -83,7 +74,7 @@ mod tests {
         thread,
     };
 
-    use admin::PurgeTarget;
+    use admin_api::PurgeTarget;
 
     use super::*;
 

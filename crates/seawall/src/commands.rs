@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{self, Write},
+    io::{self, IsTerminal as _, Write},
     panic,
     process::ExitCode,
     time::Duration,
@@ -10,26 +10,23 @@ use std::{
 
 use anyhow::{Context, bail};
 use clap::{CommandFactory, Parser};
-use operator::{AdminClient, AdminError, purge};
+use operator::{AdminClient, AdminError, certificates as certificate_list, explain, purge, status, terminal::has_colour, warm};
 use tracing::Level;
 
 use crate::{
-    automatic, certificate_list,
+    automatic,
     check::Checked,
     cli::{
         Access, CertificateAction, Certificates, Check, Cli, Command, Completions, Explain, Health, Help, New, Purge, PurgeMode,
         PurgeTarget, Reload, Serve, Status, Warm,
     },
     config::{self, ConfigErrors},
-    explain, manual,
+    manual,
     passed::PassedSockets,
     process,
     signals::Signals,
-    status,
-    terminal::has_colour,
     told,
     try_next::Reach,
-    warm,
 };
 
 /// One that takes longer is not well. Shorter than what Docker and systemd wait.
@@ -261,7 +258,7 @@ fn warm(warm: &Warm) -> anyhow::Result<ExitCode> {
         rate: warm.rate,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut progress = warm::Screen::new();
+    let mut progress = warm::Screen::new(told::is_terminal() && io::stdout().is_terminal(), has_colour(&io::stdout()));
     let summary = runtime.block_on(warm::warm(&client, &options, &mut progress, async {
         // Without the signal, Ctrl-C ends the process at once: nothing is lost but the summary.
         if tokio::signal::ctrl_c().await.is_err() {

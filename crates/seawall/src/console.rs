@@ -22,9 +22,10 @@ use store::{DiskState, Hardness, Target};
 use tokio::runtime::Builder;
 
 use crate::{
-    automatic, explain, metrics,
+    automatic, metrics,
     plan::{ServerState, SitePlan},
     server::{Reloader, State},
+    worker_questions,
 };
 
 /// Stored responses in one list: some 10 MB of JSON.
@@ -241,7 +242,7 @@ impl Console for ServerConsole {
     }
 
     fn explain(&self, command: &ExplainCommand) -> Result<Explanation, ExplainRefused> {
-        explain::answer(&self.0, command)
+        worker_questions::explain(&self.0, command)
     }
 
     fn stored(&self, command: &StoredCommand) -> Inventory {

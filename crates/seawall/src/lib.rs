@@ -5,14 +5,12 @@
 mod access_log;
 mod automatic;
 mod banner;
-mod certificate_list;
 mod certificates;
 mod check;
 pub mod cli;
 mod commands;
 pub mod config;
 mod console;
-pub mod explain;
 mod log_writer;
 mod manual;
 mod metrics;
@@ -25,12 +23,10 @@ mod process;
 pub mod server;
 mod service;
 mod signals;
-mod status;
 mod systemd;
-mod terminal;
 mod told;
 mod try_next;
-pub mod warm;
+mod worker_questions;
 mod writer;
 
 pub use commands::run;

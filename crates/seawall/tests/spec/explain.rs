@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use ::operator::AdminClient;
+use ::operator::{AdminClient, explain};
 use admin::Explanation;
-use seawall::explain;
 use store::{Hardness, Target, Usage};
 use testkit::{Gate, Origin, Req, get, ok, post, secs};
 

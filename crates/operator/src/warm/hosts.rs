@@ -5,29 +5,14 @@
 
 use std::collections::BTreeSet;
 
-use admin::ListenerHealth;
-use anyhow::bail;
+use admin_api::Status;
 use http::Uri;
 use semantics::target::host_without_port;
-use serde::Deserialize;
 
 use super::{
-    Options,
+    Options, WarmError,
     listener::{Listener, Listeners},
 };
-
-/// What `GET /status` says, as far as it matters here.
-#[derive(Debug, Clone, Deserialize)]
-pub(super) struct Status {
-    pub(super) listeners: Vec<ListenerHealth>,
-    trusts_loopback: bool,
-    sites: Vec<SiteStatus>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-struct SiteStatus {
-    hosts: Vec<String>,
-}
 
 /// The hosts that may be asked for.
 #[derive(Debug)]
@@ -53,12 +38,12 @@ pub(super) struct Hosts {
 const HINTED_MAX: usize = 5;
 
 impl Hosts {
-    pub(super) fn new(status: Status, options: &Options) -> Self {
+    pub(super) fn new(status: &Status, options: &Options) -> Self {
         Self {
             trusts_loopback: status.trusts_loopback,
             speaks_tls: status.listeners.iter().any(|listener| listener.protocol == "https"),
             any: status.sites.iter().any(|site| site.hosts.is_empty()),
-            served: status.sites.into_iter().flat_map(|site| site.hosts).collect(),
+            served: status.sites.iter().flat_map(|site| site.hosts.clone()).collect(),
             named: options.host.iter().map(|host| host.to_ascii_lowercase()).collect(),
             only: options.host.as_ref().map(|host| host.to_ascii_lowercase()),
             skipped: BTreeSet::new(),
@@ -77,7 +62,7 @@ impl Hosts {
     ///
     /// Over TLS, where it is spoken; while a host has no certificate, without. Those that a proxy in front serves over TLS have `https` in their
     /// keys; that is so if it is believed when it says so.
-    pub(super) fn bases(&self, listeners: &Listeners) -> anyhow::Result<Vec<Vec<String>>> {
+    pub(super) fn bases(&self, listeners: &Listeners) -> Result<Vec<Vec<String>>, WarmError> {
         let schemes: &[&str] = match (self.speaks_tls, self.trusts_loopback) {
             (true, _) => &["https", "http"],
             (false, true) => &["https"],
@@ -93,7 +78,7 @@ impl Hosts {
             (None, ..) => Vec::new(),
         };
         if hosts.is_empty() {
-            bail!("the configuration names no host whose sitemap could be read\n  --host or --sitemap names one.");
+            return Err(WarmError::NoHost);
         }
         Ok(hosts)
     }
@@ -139,14 +124,37 @@ impl Hosts {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use admin_api::{CacheHealth, ListenerHealth, Readiness, SiteHealth};
+
     use super::*;
 
     fn hosts(sites: &[&[&str]], host: Option<&str>, trusts_loopback: bool) -> Hosts {
-        let sites = sites.iter().map(|hosts| SiteStatus { hosts: hosts.iter().map(|host| (*host).to_owned()).collect() }).collect();
-        let status = Status { listeners: vec![], trusts_loopback, sites };
+        let site = |hosts: &&[&str]| SiteHealth {
+            name: "site".to_owned(),
+            hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
+            redirect_from: vec![],
+            source: "http://127.0.0.1:2368".to_owned(),
+            kind: "generic".to_owned(),
+            origin_up: None,
+        };
+        let status = Status {
+            status: Readiness::Ok,
+            version: "1.2.3".to_owned(),
+            uptime_seconds: 1.0,
+            workers: 1,
+            listening: vec![],
+            trusts_loopback,
+            listeners: vec![],
+            sites: sites.iter().map(site).collect(),
+            origins: vec![],
+            cache: CacheHealth::default(),
+            metrics: BTreeMap::new(),
+        };
         let host = host.map(str::to_owned);
         let options = Options { urls: vec![], sitemaps: vec![], stored: false, host, concurrency: 2, rate: None };
-        Hosts::new(status, &options)
+        Hosts::new(&status, &options)
     }
 
     fn tcp() -> Listeners {

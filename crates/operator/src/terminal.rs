@@ -2,23 +2,28 @@
 
 use std::{fmt, io::IsTerminal};
 
-/// Whether colour may be used on `stream`: it is a terminal, and the environment does not say `NO_COLOR` (no-color.org).
-pub(crate) fn has_colour(stream: &impl IsTerminal) -> bool {
+/// Tells whether colour may be used on `stream`: it is a terminal, and the environment does not say `NO_COLOR` (no-color.org).
+pub fn has_colour(stream: &impl IsTerminal) -> bool {
     stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// A way to stand out.
+/// A way in which text stands out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Style {
+pub enum Style {
+    /// A label or a title.
     Bold,
+    /// Something beside the point.
     Dim,
+    /// It is well.
     Green,
+    /// It is worth a look.
     Yellow,
+    /// It is not well.
     Red,
 }
 
-/// Text that stands out where there is colour, and is itself where there is none.
-pub(crate) fn styled(text: impl fmt::Display, style: Style, colour: bool) -> String {
+/// Gives `text` a style where there is colour, and leaves it as it is where there is none.
+pub fn styled(text: impl fmt::Display, style: Style, colour: bool) -> String {
     if !colour {
         return text.to_string();
     }

@@ -1,4 +1,5 @@
-//! The server's side: a command becomes a request, and every worker is asked what it would do with it.
+//! Questions of the admin API that workers alone can answer. To explain, a command becomes a request, and every worker is asked what it would do
+//! with it.
 //!
 //! A worker answers between two events of its own, so what it says is what its pipeline would do: its own rules, its own view of the origin.
 
@@ -20,12 +21,12 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// A question to a worker. Each reply has room for every worker's answer, so that none waits.
 #[derive(Debug)]
-pub(crate) enum Asking {
+pub(crate) enum WorkerQuestion {
     /// Asks how it would answer a request.
     Explain { scheme: Scheme, request: Box<Request<()>>, reply: SyncSender<Option<Box<Explanation>>> },
 }
 
-impl Asking {
+impl WorkerQuestion {
     /// The worker's part.
     pub(crate) fn answer(self, pipeline: &Rc<Pipeline>) {
         // Whoever asked may have lost patience.
@@ -36,7 +37,7 @@ impl Asking {
 }
 
 /// Asks every worker, and gathers what they say in time.
-fn ask_all<T>(state: &State, question: impl Fn(SyncSender<T>) -> Asking) -> Vec<T> {
+fn ask_all<T>(state: &State, question: impl Fn(SyncSender<T>) -> WorkerQuestion) -> Vec<T> {
     let deadline = Instant::now() + PATIENCE;
     let (reply, replies) = sync_channel(state.questions.len());
     for worker in &state.questions {
@@ -53,10 +54,10 @@ fn ask_all<T>(state: &State, question: impl Fn(SyncSender<T>) -> Asking) -> Vec<
 
 /// Answers with the explanation of one worker. Workers agree in everything but whether the origin counts as down: of their answers, that of the worker which
 /// holds it to be down for longest is given.
-pub(crate) fn answer(state: &State, command: &ExplainCommand) -> Result<Explanation, ExplainRefused> {
+pub(crate) fn explain(state: &State, command: &ExplainCommand) -> Result<Explanation, ExplainRefused> {
     let (scheme, request) = request(command)?;
     let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned();
-    let explanations = ask_all(state, |reply| Asking::Explain { scheme, request: Box::new(request.clone()), reply });
+    let explanations = ask_all(state, |reply| WorkerQuestion::Explain { scheme, request: Box::new(request.clone()), reply });
     let explanation = explanations.into_iter().max_by_key(|explanation| explanation.as_ref().and_then(|it| it.origin_down_seconds));
     match explanation {
         None => Err(ExplainRefused::Busy),

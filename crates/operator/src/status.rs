@@ -2,50 +2,27 @@
 
 use std::fmt::Write as _;
 
-use admin::{CacheHealth, CertificateState, ListenerHealth, OriginHealth};
-use operator::{AdminClient, AdminError};
+use crate::admin_client::{AdminClient, AdminError};
+use admin_api::{CertificateState, ListenerHealth, Readiness, Status};
 use semantics::{Timestamp, date::format_http_date};
-use serde::Deserialize;
 
 use crate::terminal::{Style, styled};
 
-/// The part of `GET /status` that is shown.
-#[derive(Debug, Deserialize)]
-struct Status {
-    status: String,
-    version: String,
-    uptime_seconds: f64,
-    workers: usize,
-    listeners: Vec<ListenerHealth>,
-    sites: Vec<Site>,
-    origins: Vec<OriginHealth>,
-    cache: CacheHealth,
-}
-
-#[derive(Debug, Deserialize)]
-struct Site {
-    name: String,
-    hosts: Vec<String>,
-    redirect_from: Vec<String>,
-    source: String,
-    kind: String,
-}
-
-/// Asks the running server for its state and its certificates, as JSON.
+/// Asks the running server for its state and its certificates, as JSON: what the server says, with keys that this version does not know, too.
 ///
 /// # Errors
 /// When the server cannot be reached, is not Seawall, or refuses.
-pub(crate) fn json(client: &AdminClient) -> Result<serde_json::Value, AdminError> {
+pub fn json(client: &AdminClient) -> Result<serde_json::Value, AdminError> {
     let mut status: serde_json::Value = client.get("/status")?;
     status["certificates"] = client.get("/certificates")?;
     Ok(status)
 }
 
-/// Asks for the same, and makes text of it.
+/// Asks the running server for its state and its certificates, as text.
 ///
 /// # Errors
 /// As [`json`].
-pub(crate) fn text(client: &AdminClient, colour: bool) -> Result<String, AdminError> {
+pub fn text(client: &AdminClient, colour: bool) -> Result<String, AdminError> {
     Ok(page(&client.get("/status")?, &client.get::<Vec<CertificateState>>("/certificates")?, colour))
 }
 
@@ -55,9 +32,9 @@ fn page(status: &Status, certificates: &[CertificateState], colour: bool) -> Str
         let label = styled(format_args!("{label:<13}"), Style::Bold, colour && !label.is_empty());
         let _ = writeln!(out, "{label}{value}");
     };
-    let state = match status.status.as_str() {
-        "ok" => styled("serves", Style::Green, colour),
-        _ => styled("stops: lets the last requests end", Style::Yellow, colour),
+    let state = match status.status {
+        Readiness::Ok => styled("serves", Style::Green, colour),
+        Readiness::Draining => styled("stops: lets the last requests end", Style::Yellow, colour),
     };
     let workers = if status.workers == 1 { "1 worker".to_owned() } else { format!("{} workers", status.workers) };
     line("Seawall", &format!("{}, {state}, up for {}, {workers}", status.version, span(status.uptime_seconds)));
@@ -127,7 +104,8 @@ mod tests {
     #[test]
     fn a_person_sees_what_runs() {
         let status: Status = serde_json::from_value(serde_json::json!({
-            "status": "ok", "version": "1.2.3", "uptime_seconds": 3_725.5, "workers": 2,
+            "status": "ok", "version": "1.2.3", "uptime_seconds": 3_725.5, "workers": 2, "trusts_loopback": false,
+            "listening": ["0.0.0.0:80", "0.0.0.0:443"],
             "listeners": [{"address": "0.0.0.0:80", "protocol": "http"}, {"address": "0.0.0.0:443", "protocol": "https"}],
             "sites": [{
                 "name": "blog.example", "hosts": ["blog.example"], "redirect_from": ["www.blog.example"],

@@ -9,8 +9,7 @@ use std::{
     time::Duration,
 };
 
-use admin::ListenerHealth;
-use anyhow::Context as _;
+use admin_api::ListenerHealth;
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, Uri, header};
 use http_body_util::{BodyExt as _, Empty};
@@ -28,6 +27,8 @@ use tokio::{
     net::{TcpStream, UnixStream},
 };
 use tokio_rustls::TlsConnector;
+
+use super::WarmError;
 
 /// For one page, from the first byte to the last.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -60,17 +61,23 @@ pub(super) struct Answer {
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum NoAnswer {
+pub enum NoAnswer {
+    /// It cannot be connected to.
     #[error("the server takes no connection")]
     Connect(#[source] io::Error),
+    /// TLS failed.
     #[error("no TLS for this name: there is no certificate for it yet, or another one is needed")]
     Handshake(#[source] io::Error),
+    /// HTTP failed.
     #[error("the connection broke")]
     Broken(#[from] hyper::Error),
+    /// The address makes no request.
     #[error("it is no request that can be sent")]
     Request(#[from] http::Error),
+    /// It took too long.
     #[error("no whole answer within {} seconds", TIMEOUT.as_secs())]
     TimedOut,
+    /// It has more content than is taken.
     #[error("it is longer than {0} bytes")]
     TooLong(u64),
 }
@@ -99,10 +106,10 @@ impl Listeners {
     ///
     /// # Errors
     /// When it names none that can be asked.
-    pub(super) fn of(listeners: &[ListenerHealth], admin: IpAddr) -> anyhow::Result<Self> {
+    pub(super) fn of(listeners: &[ListenerHealth], admin: IpAddr) -> Result<Self, WarmError> {
         let mut all = listeners.iter().filter_map(|listener| Listener::parse(listener, admin));
         let tls = all.clone().find(|listener| matches!(listener, Listener::Tls(_)));
-        let plain = all.find(|listener| !matches!(listener, Listener::Tls(_))).context("the server names no listener of its own")?;
+        let plain = all.find(|listener| !matches!(listener, Listener::Tls(_))).ok_or(WarmError::NoListener)?;
         let provider = Arc::new(aws_lc_rs::default_provider());
         let client = ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions()?;
         let verifier = Arc::new(AnyCertificate(provider));

@@ -1,11 +1,10 @@
 //! How it goes, for whoever watches: a bar on a terminal, a line for each page elsewhere.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{Outcome, Progress};
-use crate::{terminal::has_colour, told};
 
 /// The progress on the screen. The bar is drawn on standard error, lines go to standard output.
 #[derive(Debug)]
@@ -14,23 +13,17 @@ pub struct Screen {
     colour: bool,
 }
 
-impl Default for Screen {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Screen {
-    /// Of this process.
+    /// Makes a screen, with a bar if a person watches both streams on a terminal.
     #[must_use]
-    pub fn new() -> Self {
-        let bar = (told::is_terminal() && io::stdout().is_terminal()).then(|| {
+    pub fn new(has_bar: bool, colour: bool) -> Self {
+        let bar = has_bar.then(|| {
             let style = ProgressStyle::with_template("{bar:30} {pos}/{len}  {per_sec:.0}  {eta} left  {wide_msg}");
             let bar = ProgressBar::new(0);
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });
-        Self { bar, colour: has_colour(&io::stdout()) }
+        Self { bar, colour }
     }
 
     /// Takes the bar away.

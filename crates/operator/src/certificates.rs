@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use admin::{CertificateState, OWN_ROOT, RevokeCommand};
-use operator::{AdminClient, AdminError};
+use crate::admin_client::{AdminClient, AdminError};
+use admin_api::{CertificateState, OWN_ROOT, RevokeCommand};
 use semantics::{Timestamp, date::format_http_date};
 
 /// For an order at an authority; the server waits a little less.
@@ -13,7 +13,7 @@ const REVOKE_TIMEOUT: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// When the server cannot be reached, is not Seawall, or refuses.
-pub(crate) fn list(client: &AdminClient) -> Result<String, AdminError> {
+pub fn list(client: &AdminClient) -> Result<String, AdminError> {
     Ok(table(&client.get::<Vec<CertificateState>>("/certificates")?))
 }
 
@@ -21,7 +21,7 @@ pub(crate) fn list(client: &AdminClient) -> Result<String, AdminError> {
 ///
 /// # Errors
 /// As [`list`]; also when there is no such certificate, or the authority refuses.
-pub(crate) fn revoke(client: AdminClient, name: &str) -> Result<String, AdminError> {
+pub fn revoke(client: AdminClient, name: &str) -> Result<String, AdminError> {
     let command = RevokeCommand { name: name.to_owned() };
     let state: CertificateState = client.within(REVOKE_TIMEOUT).post("/certificates/revoke", &command.to_json())?;
     let said = match state.authority.as_str() {

@@ -28,7 +28,7 @@ pub(super) struct Sitemap {
 
 /// Why bytes are no sitemap.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum BadSitemap {
+pub enum BadSitemap {
     /// Not what its first bytes say.
     #[error("its gzip is damaged")]
     Gzip(#[source] std::io::Error),

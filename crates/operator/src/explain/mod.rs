@@ -1,16 +1,14 @@
 //! `seawall explain`: why a request would be answered as it would.
 //!
-//! The command line asks the admin API ([`run`]); behind that, a worker explains what its own pipeline would do (`answer.rs`); `show.rs`
-//! makes of it what a person reads.
+//! [`run`] asks the admin API; behind that, a worker of the server explains what its own pipeline would do. [`text`] makes of the answer what a
+//! person reads.
 
-mod answer;
 mod show;
 
-use admin::{ExplainCommand, Explanation};
+use admin_api::{ExplainCommand, Explanation};
 
-pub(crate) use self::answer::{Asking, answer};
 pub use self::show::text;
-use operator::{AdminClient, AdminError};
+use crate::admin_client::{AdminClient, AdminError};
 
 /// Asks the running server how it would answer.
 ///

@@ -19,24 +19,26 @@ mod sitemap;
 
 use std::{
     collections::{HashSet, VecDeque},
+    error::Error,
     pin::pin,
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, bail};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use http::{HeaderMap, Uri, header};
 
 use self::{
-    hosts::{Hosts, Status},
-    listener::{Answer, Listeners, NoAnswer},
+    hosts::Hosts,
+    listener::{Answer, Listeners},
     pace::Pace,
 };
 pub use self::{
+    listener::NoAnswer,
     report::{Outcome, Summary},
     screen::Screen,
+    sitemap::BadSitemap,
 };
-use operator::AdminClient;
+use crate::admin_client::{AdminClient, AdminError};
 
 /// Pages of one run.
 const PAGES_MAX: usize = 500_000;
@@ -91,12 +93,12 @@ pub async fn warm(
     options: &Options,
     progress: &mut impl Progress,
     stop: impl Future<Output = ()>,
-) -> anyhow::Result<Summary> {
-    let status: Status = client.get("/status")?;
+) -> Result<Summary, WarmError> {
+    let status: admin_api::Status = client.get("/status")?;
     let listeners = Listeners::of(&status.listeners, client.address().ip())?;
     let mut stop = pin!(stop);
     let mut run = Run {
-        hosts: Hosts::new(status, options),
+        hosts: Hosts::new(&status, options),
         listeners,
         progress,
         pages: VecDeque::new(),
@@ -105,7 +107,7 @@ pub async fn warm(
     };
     tokio::select! {
         collected = run.collect(client, options) => collected?,
-        () = &mut stop => bail!("stopped before anything was asked for"),
+        () = &mut stop => return Err(WarmError::Stopped),
     }
     run.progress.begin(run.pages.len());
     run.fetch_all(options, stop).await;
@@ -118,13 +120,56 @@ pub async fn warm(
 /// Redirects that are followed to a `robots.txt` or a sitemap (RFC 9309 §2.3.1.2).
 const REDIRECTS_MAX: usize = 5;
 
-/// Why something was not read.
+/// Why nothing, or nothing more, was asked for.
 #[derive(Debug, thiserror::Error)]
-enum Unread {
+pub enum WarmError {
+    /// The admin API gave no answer.
+    #[error(transparent)]
+    Admin(#[from] AdminError),
+    /// The server names no listener that speaks HTTP/1.1.
+    #[error("the server names no listener of its own")]
+    NoListener,
+    /// TLS cannot be had on this machine.
+    #[error("TLS cannot be set up")]
+    Tls(#[from] rustls::Error),
+    /// Every host is served, so that none has a sitemap of which to know.
+    #[error("the configuration names no host whose sitemap could be read\n  --host or --sitemap names one.")]
+    NoHost,
+    /// A `robots.txt` could not be read.
+    #[error("{url} could not be read")]
+    RobotsUnread {
+        /// Its address.
+        url: String,
+        /// Why.
+        source: Unread,
+    },
+    /// Every sitemap was unreadable; each with its reason.
+    #[error("no sitemap could be read\n  {}\n  --sitemap names another one.", .0.join("\n  "))]
+    NoSitemap(Vec<String>),
+    /// The sitemaps are empty.
+    #[error("the sitemaps name no page\n  --sitemap names another one.")]
+    NoPage,
+    /// Whoever asked for it stopped it.
+    #[error("stopped before anything was asked for")]
+    Stopped,
+}
+
+/// Why a `robots.txt` or a sitemap was not read.
+#[derive(Debug, thiserror::Error)]
+pub enum Unread {
+    /// It was asked for in vain.
     #[error(transparent)]
     NoAnswer(#[from] NoAnswer),
+    /// It leads to a host that is not served; with the reason.
     #[error("{0}")]
     Elsewhere(String),
+    /// It was answered with this status.
+    #[error("status {0}")]
+    Status(u16),
+    /// It is no sitemap.
+    #[error(transparent)]
+    Sitemap(#[from] BadSitemap),
+    /// It leads back to itself.
     #[error(
         "it is redirected again and again. If the server sends visitors to https, and a proxy in front ends TLS, add 127.0.0.1 to trusted_proxies"
     )]
@@ -142,14 +187,14 @@ struct Run<'a, P> {
 
 impl<P: Progress> Run<'_, P> {
     /// Gathers what is to be asked for.
-    async fn collect(&mut self, client: &AdminClient, options: &Options) -> anyhow::Result<()> {
+    async fn collect(&mut self, client: &AdminClient, options: &Options) -> Result<(), WarmError> {
         for url in &options.urls {
             self.hosts.name(url);
             self.add(url, browser_fields());
         }
         if options.stored {
-            let command = admin::StoredCommand { host: options.host.clone() };
-            let inventory: admin::Inventory = client.post("/stored", &command.to_json())?;
+            let command = admin_api::StoredCommand { host: options.host.clone() };
+            let inventory: admin_api::Inventory = client.post("/stored", &command.to_json())?;
             for page in inventory.pages {
                 self.hosts.name(&page.url);
                 self.add(&page.url, page.fields);
@@ -172,7 +217,7 @@ impl<P: Progress> Run<'_, P> {
     }
 
     /// The sitemaps of every host that has a name: those in its `robots.txt`, or the one at the usual place.
-    async fn find_sitemaps(&mut self) -> anyhow::Result<VecDeque<String>> {
+    async fn find_sitemaps(&mut self) -> Result<VecDeque<String>, WarmError> {
         let mut sitemaps = VecDeque::new();
         for bases in self.hosts.bases(&self.listeners)? {
             let last = bases.len() - 1;
@@ -184,7 +229,7 @@ impl<P: Progress> Run<'_, P> {
                     Ok(_) | Err(Unread::NoAnswer(NoAnswer::TooLong(_)) | Unread::Elsewhere(_)) => Vec::new(),
                     // Not certified yet: readers come without TLS.
                     Err(Unread::NoAnswer(NoAnswer::Handshake(_))) if at < last => continue,
-                    Err(error) => return Err(error).with_context(|| format!("{robots} could not be read")),
+                    Err(source) => return Err(WarmError::RobotsUnread { url: robots, source }),
                 };
                 if named.is_empty() {
                     sitemaps.push_back(format!("{base}/sitemap.xml"));
@@ -214,7 +259,7 @@ impl<P: Progress> Run<'_, P> {
     }
 
     /// Reads sitemaps, and those that they name in turn.
-    async fn follow(&mut self, mut sitemaps: VecDeque<String>) -> anyhow::Result<()> {
+    async fn follow(&mut self, mut sitemaps: VecDeque<String>) -> Result<(), WarmError> {
         let mut read = HashSet::new();
         let mut failures = Vec::new();
         while let Some(url) = sitemaps.pop_front() {
@@ -230,14 +275,14 @@ impl<P: Progress> Run<'_, P> {
                     found.pages.iter().for_each(|page| self.add(page, browser_fields()));
                     sitemaps.extend(found.sitemaps);
                 }
-                Err(error) => failures.push(format!("{url}: {error:#}")),
+                Err(error) => failures.push(format!("{url}: {}", with_causes(&error))),
             }
         }
         if failures.is_empty() && self.pages.is_empty() && self.summary.is_success() {
-            bail!("the sitemaps name no page\n  --sitemap names another one.");
+            return Err(WarmError::NoPage);
         }
         if failures.len() == read.len() {
-            bail!("no sitemap could be read\n  {}\n  --sitemap names another one.", failures.join("\n  "));
+            return Err(WarmError::NoSitemap(failures));
         }
         for failure in failures {
             self.progress.say(&format!("This sitemap is left out: {failure}"));
@@ -246,10 +291,10 @@ impl<P: Progress> Run<'_, P> {
         Ok(())
     }
 
-    async fn read_sitemap(&mut self, url: &str) -> anyhow::Result<sitemap::Sitemap> {
+    async fn read_sitemap(&mut self, url: &str) -> Result<sitemap::Sitemap, Unread> {
         let answer = self.follow_redirects(url, sitemap::BYTES_MAX).await?;
         if answer.status != 200 {
-            bail!("status {}", answer.status);
+            return Err(Unread::Status(answer.status));
         }
         Ok(sitemap::parse(&answer.content)?)
     }
@@ -331,13 +376,26 @@ impl<P: Progress> Run<'_, P> {
     }
 }
 
+/// Writes an error and what caused it on one line.
+fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
+}
+
 /// Bytes of a `robots.txt`: as many as crawlers read (RFC 9309 §2.5).
 const ROBOTS_BYTES_MAX: u64 = 500 << 10;
 
-/// What browsers send and keys depend on.
+/// The `Accept` of a browser that opens a page.
+const BROWSER_ACCEPT: &str = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8";
+
+/// The fields that browsers send and keys depend on.
 fn browser_fields() -> Vec<(String, String)> {
-    let accept = policy::AcceptClass::Html.typical().unwrap_or("*/*");
-    [("accept", accept), ("accept-encoding", "gzip, deflate, br, zstd"), ("accept-language", "en-US,en;q=0.5")]
+    [("accept", BROWSER_ACCEPT), ("accept-encoding", "gzip, deflate, br, zstd"), ("accept-language", "en-US,en;q=0.5")]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .to_vec()
 }
