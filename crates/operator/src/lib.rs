@@ -16,6 +16,7 @@ pub mod explain;
 pub mod purge;
 pub mod status;
 pub mod terminal;
+mod units;
 pub mod warm;
 
 pub use admin_client::{AdminClient, AdminError};

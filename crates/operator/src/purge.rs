@@ -4,7 +4,10 @@ use std::{error::Error, fmt, net::SocketAddr, time::Duration};
 
 use admin_api::{PurgeCommand, PurgeDone, PurgeTarget};
 
-use crate::admin_client::{AdminClient, AdminError};
+use crate::{
+    admin_client::{AdminClient, AdminError},
+    units::count,
+};
 
 /// For the whole exchange: a purge is a number that is raised, and nobody waits longer for that.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -47,8 +50,7 @@ fn run_within(timeout: Duration, address: SocketAddr, token: &str, command: &Pur
         None => return Ok(format!("{how}: {}.", done.covered)),
         Some(0) if done.complete => return Ok(format!("Nothing was to be purged: {}.", absent(&command.target))),
         Some(0) => "none of it is in memory",
-        Some(1) => "1 stored response",
-        Some(variants) => &format!("{variants} stored responses"),
+        Some(variants) => &count(variants as u64, "stored response", "stored responses"),
     };
     let disk = if done.complete { "" } else { " in memory, and what the disk has of it" };
     let disk = if done.variants == Some(0) { "; what the disk has of it is purged" } else { disk };

@@ -1,21 +1,24 @@
 //! `seawall status`: what runs, for a person.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, time::Duration};
 
-use crate::admin_client::{AdminClient, AdminError};
 use admin_api::{CertificateState, ListenerHealth, Readiness, Status};
 use semantics::{Timestamp, date::format_http_date};
 
-use crate::terminal::{Style, styled};
+use crate::{
+    admin_client::{AdminClient, AdminError},
+    terminal::{Style, styled},
+    units::{bytes, count, span},
+};
 
 /// Asks the running server for its state and its certificates, as JSON: what the server says, with keys that this version does not know, too.
 ///
 /// # Errors
 /// When the server cannot be reached, is not Seawall, or refuses.
 pub fn json(client: &AdminClient) -> Result<serde_json::Value, AdminError> {
-    let mut status: serde_json::Value = client.get("/status")?;
-    status["certificates"] = client.get("/certificates")?;
-    Ok(status)
+    let mut status: serde_json::Map<_, _> = client.get("/status")?;
+    status.insert("certificates".to_owned(), client.get("/certificates")?);
+    Ok(status.into())
 }
 
 /// Asks the running server for its state and its certificates, as text.
@@ -36,8 +39,15 @@ fn page(status: &Status, certificates: &[CertificateState], colour: bool) -> Str
         Readiness::Ok => styled("serves", Style::Green, colour),
         Readiness::Draining => styled("stops: lets the last requests end", Style::Yellow, colour),
     };
-    let workers = if status.workers == 1 { "1 worker".to_owned() } else { format!("{} workers", status.workers) };
-    line("Seawall", &format!("{}, {state}, up for {}, {workers}", status.version, span(status.uptime_seconds)));
+    let workers = count(status.workers as u64, "worker", "workers");
+    line(
+        "Seawall",
+        &format!(
+            "{}, {state}, up for {}, {workers}",
+            status.version,
+            span(Duration::try_from_secs_f64(status.uptime_seconds).unwrap_or_default().as_secs())
+        ),
+    );
     for ListenerHealth { address, protocol } in &status.listeners {
         line("listening", &if protocol == "http" { address.clone() } else { format!("{address} ({protocol})") });
     }
@@ -55,14 +65,19 @@ fn page(status: &Status, certificates: &[CertificateState], colour: bool) -> Str
         }
     }
     let cache = &status.cache;
-    line("memory", &format!("{} of {}, {} addresses", bytes(cache.memory_bytes), bytes(cache.memory_bytes_max), cache.resources));
+    let addresses = count(cache.resources, "address", "addresses");
+    line("memory", &format!("{} of {}, {addresses}", bytes(cache.memory_bytes), bytes(cache.memory_bytes_max)));
     if cache.disk != "off" || cache.disk_bytes_max > 0 {
         let state = if cache.disk == "working" { String::new() } else { format!(" ({})", cache.disk) };
-        line("disk", &format!("{} of {}, {} responses{state}", bytes(cache.disk_bytes), bytes(cache.disk_bytes_max), cache.disk_objects));
+        let responses = count(cache.disk_objects, "response", "responses");
+        line("disk", &format!("{} of {}, {responses}{state}", bytes(cache.disk_bytes), bytes(cache.disk_bytes_max)));
     }
     let ratio = match cache.requests {
         0 => "no request yet".to_owned(),
-        requests => format!("{:.1} % of {requests} requests that the cache was asked for", cache.hits as f64 * 100.0 / requests as f64),
+        requests => {
+            let asked = count(requests, "request", "requests");
+            format!("{:.1} % of {asked} that the cache was asked for", cache.hits as f64 * 100.0 / requests as f64)
+        }
     };
     line("hits", &ratio);
     for certificate in certificates {
@@ -78,32 +93,12 @@ fn page(status: &Status, certificates: &[CertificateState], colour: bool) -> Str
     out
 }
 
-fn span(seconds: f64) -> String {
-    let seconds = std::time::Duration::from_secs_f64(seconds.max(0.0)).as_secs();
-    match seconds {
-        0..60 => format!("{seconds} s"),
-        60..3_600 => format!("{} min", seconds / 60),
-        3_600..86_400 => format!("{} h {} min", seconds / 3_600, seconds / 60 % 60),
-        _ => format!("{} d {} h", seconds / 86_400, seconds / 3_600 % 24),
-    }
-}
-
-fn bytes(bytes: u64) -> String {
-    match bytes {
-        0..1_024 => format!("{bytes} B"),
-        1_024..1_048_576 => format!("{:.1} KiB", bytes as f64 / 1024.0),
-        1_048_576..1_073_741_824 => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
-        _ => format!("{:.1} GiB", bytes as f64 / 1_073_741_824.0),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_person_sees_what_runs() {
-        let status: Status = serde_json::from_value(serde_json::json!({
+    fn status() -> serde_json::Value {
+        serde_json::json!({
             "status": "ok", "version": "1.2.3", "uptime_seconds": 3_725.5, "workers": 2, "trusts_loopback": false,
             "listening": ["0.0.0.0:80", "0.0.0.0:443"],
             "listeners": [{"address": "0.0.0.0:80", "protocol": "http"}, {"address": "0.0.0.0:443", "protocol": "https"}],
@@ -122,8 +117,23 @@ mod tests {
                 "disk_bytes_max": 4_294_967_296_u64, "disk_objects": 9, "requests": 8, "hits": 6,
             },
             "metrics": {},
-        }))
-        .expect("a status");
+        })
+    }
+
+    #[test]
+    fn one_of_something_is_not_called_many() {
+        let mut json = status();
+        (json["workers"], json["cache"]["resources"], json["cache"]["disk_objects"]) = (1.into(), 1.into(), 1.into());
+        (json["cache"]["requests"], json["cache"]["hits"]) = (1.into(), 1.into());
+        let shown = page(&serde_json::from_value(json).expect("a status"), &[], false);
+        for expected in ["1 worker\n", "1 address\n", "1 response (full)\n", "100.0 % of 1 request that"] {
+            assert!(shown.contains(expected), "{expected} in {shown}");
+        }
+    }
+
+    #[test]
+    fn a_person_sees_what_runs() {
+        let status: Status = serde_json::from_value(status()).expect("a status");
         let certificates = [CertificateState {
             name: "blog.example".to_owned(),
             authority: "https://a/dir".to_owned(),

@@ -4,7 +4,10 @@ use std::fmt::Write as _;
 
 use admin_api::explanation::{Explanation, NotKept, Rule, Variant};
 
-use crate::terminal::{Style, styled};
+use crate::{
+    terminal::{Style, styled},
+    units::{bytes, span},
+};
 
 /// Columns before the text of a line, and before that of a line that belongs to another.
 const LABEL: usize = 13;
@@ -13,7 +16,7 @@ const INNER: usize = 19;
 /// The explanation, for a person.
 #[must_use]
 pub fn text(explanation: &Explanation, colour: bool) -> String {
-    let mut page = Page { out: String::new(), colour };
+    let mut page = Page { out: String::new(), colour, is_blog: explanation.site.kind == "blog" };
     let _ = writeln!(page.out, "{} {}\n", explanation.method, styled(&explanation.url, Style::Bold, colour));
     let site = &explanation.site;
     let hosts = if site.hosts.is_empty() { "every host".to_owned() } else { site.hosts.join(", ") };
@@ -74,7 +77,13 @@ pub fn text(explanation: &Explanation, colour: bool) -> String {
 struct Page {
     out: String,
     colour: bool,
+    /// Seawall makes the site's pages itself, and purges those that a change touches.
+    is_blog: bool,
 }
+
+/// The longest hold that there is, in seconds. Pages of a blog have it unless the configuration names another one: it stands for "until the blog
+/// changes".
+const HOLD_SECONDS_MAX: u64 = 365 * 86_400;
 
 impl Page {
     fn line(&mut self, label: &str, text: &str) {
@@ -120,7 +129,7 @@ impl Page {
         }
         self.inner("in", &format!("{} ({} with everything)", variant.tiers.join(", "), bytes(variant.weight_bytes)));
         self.inner("age", &span(variant.age_seconds));
-        self.inner("freshness", &freshness(variant));
+        self.inner("freshness", &freshness(variant, self.is_blog));
         self.inner("when stale", &when_stale(variant));
         if !variant.vary.is_empty() {
             let field = |(name, value): &(String, Option<String>)| format!("{name}: {}", value.as_deref().unwrap_or("(absent)"));
@@ -173,7 +182,12 @@ fn verdict(explanation: &Explanation) -> &'static str {
     }
 }
 
-fn freshness(variant: &Variant) -> String {
+fn freshness(variant: &Variant, is_blog: bool) -> String {
+    let is_held = variant.freshness_source == "hold" && variant.fresh && !variant.validate_always;
+    if is_blog && is_held && variant.lifetime_seconds == HOLD_SECONDS_MAX {
+        return "kept until the blog changes".to_owned();
+    }
+    let or_changed = if is_blog && is_held { ", unless the blog changes before" } else { "" };
     let said = match variant.freshness_source.as_str() {
         "explicit" => "the origin said so",
         "heuristic" => "a tenth of the time since Last-Modified",
@@ -184,7 +198,7 @@ fn freshness(variant: &Variant) -> String {
     if variant.validate_always {
         "none: the origin wants to be asked each time (no-cache)".to_owned()
     } else if variant.fresh {
-        format!("fresh for another {} of {lifetime} ({said})", span(variant.fresh_seconds.unsigned_abs()))
+        format!("fresh for another {} of {lifetime} ({said}){or_changed}", span(variant.fresh_seconds.unsigned_abs()))
     } else {
         format!("stale for {} after a lifetime of {lifetime} ({said})", span(variant.fresh_seconds.unsigned_abs()))
     }
@@ -218,46 +232,39 @@ fn in_words(reason: &str) -> Option<&'static str> {
     })
 }
 
-fn span(seconds: u64) -> String {
-    let parts = [(seconds / 86_400, "d"), (seconds / 3600 % 24, "h"), (seconds / 60 % 60, "min"), (seconds % 60, "s")];
-    let shown: Vec<String> = parts
-        .iter()
-        .skip_while(|(count, _)| *count == 0)
-        .take(2)
-        .filter(|(count, _)| *count > 0)
-        .map(|(n, unit)| format!("{n} {unit}"))
-        .collect();
-    if shown.is_empty() { "0 s".to_owned() } else { shown.join(" ") }
-}
-
-fn bytes(bytes: u64) -> String {
-    match bytes {
-        0..1024 => format!("{bytes} B"),
-        1024..1_048_576 => format!("{:.1} KiB", bytes as f64 / 1024.0),
-        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
+    /// The line about freshness, of a page that is stored for a site of this kind.
+    fn shown(kind: &str, source: &str, lifetime_seconds: u64) -> String {
+        let explanation = json!({
+            "method": "GET", "url": "http://blog.example/", "site": {"name": "blog", "kind": kind, "hosts": []}, "rules": [],
+            "verdict": "lookup", "key": null, "lookup": [],
+            "stored": [{
+                "selected": true, "status": 200, "vary": [], "age_seconds": 10, "lifetime_seconds": lifetime_seconds, "fresh": true,
+                "fresh_seconds": lifetime_seconds - 10, "freshness_source": source, "validate_always": false,
+                "stale_while_revalidate_seconds": 0, "stale_if_error_seconds": 0, "purged": "no", "purges": [], "tags": [],
+                "head_bytes": 1, "body_bytes": 2, "weight_bytes": 3, "content_type": "text/html", "content_coding": null, "forms": null,
+                "etag": null, "for_cookies": true, "for_authorization": true, "tiers": ["memory"],
+            }],
+            "stored_under_other_scheme": false, "uncacheable_seconds": null, "not_kept": null, "flight": null,
+            "origin_down_seconds": null, "now": {"cache_status": "", "x_cache": "", "words": []},
+        });
+        let page = text(&serde_json::from_value(explanation).expect("an explanation"), false);
+        let line = page.lines().find_map(|line| line.trim().strip_prefix("freshness"));
+        line.expect("a line about freshness").trim().to_owned()
+    }
+
+    /// A year is no answer to "when do my readers see what I wrote?": a change of the blog purges what it touches.
     #[test]
-    fn spans_and_sizes_are_short() {
-        for (seconds, expected) in [
-            (0, "0 s"),
-            (59, "59 s"),
-            (60, "1 min"),
-            (252, "4 min 12 s"),
-            (3_600, "1 h"),
-            (3_601, "1 h"),
-            (90_000, "1 d 1 h"),
-            (604_800, "7 d"),
-        ] {
-            assert_eq!(span(seconds), expected);
-        }
-        for (size, expected) in [(0, "0 B"), (1_023, "1023 B"), (12_595, "12.3 KiB"), (3 << 20, "3.0 MiB")] {
-            assert_eq!(bytes(size), expected);
-        }
+    fn the_page_of_a_blog_is_kept_until_the_blog_changes() {
+        let year = 365 * 86_400;
+        assert_eq!(shown("blog", "hold", year), "kept until the blog changes");
+        assert_eq!(shown("blog", "hold", 3_600), "fresh for another 59 min 50 s of 1 h (the site's hold), unless the blog changes before");
+        assert_eq!(shown("generic", "hold", year), "fresh for another 364 d 23 h of 365 d (the site's hold)");
+        assert_eq!(shown("generic", "explicit", 60), "fresh for another 50 s of 1 min (the origin said so)");
     }
 }

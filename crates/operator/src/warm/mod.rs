@@ -38,7 +38,10 @@ pub use self::{
     screen::Screen,
     sitemap::BadSitemap,
 };
-use crate::admin_client::{AdminClient, AdminError};
+use crate::{
+    admin_client::{AdminClient, AdminError},
+    units::count,
+};
 
 /// Pages of one run.
 const PAGES_MAX: usize = 500_000;
@@ -200,7 +203,8 @@ impl<P: Progress> Run<'_, P> {
                 self.add(&page.url, page.fields);
             }
             if inventory.left_off > 0 {
-                self.progress.say(&format!("{} more stored responses are stale: run this again for them.", inventory.left_off));
+                let more = count(inventory.left_off as u64, "more stored response is", "more stored responses are");
+                self.progress.say(&format!("{more} stale: run this again for them."));
             }
         }
         if !options.sitemaps.is_empty() {
