@@ -175,7 +175,7 @@ impl AdminClient {
         Err(if status == 401 {
             AdminError::WrongToken(address)
         } else {
-            AdminError::Refused { status, error: error.into_owned(), remedy: remedy.into_owned() }
+            AdminError::Refused { status, error: error.trim_end().to_owned(), remedy: remedy.into_owned() }
         })
     }
 }

@@ -6,6 +6,7 @@
 //! | [`purge`] | `seawall purge` |
 //! | [`explain`] | `seawall explain` |
 //! | [`warm`] | `seawall warm`: also asks for pages, through the listeners that the server names |
+//! | [`reload`] | `seawall reload` |
 //! | [`certificates`] | `seawall certificates` |
 //!
 //! Absent from this room: the server, the cache and the configuration. Whoever calls gives an address and a token.
@@ -14,6 +15,7 @@ pub mod admin_client;
 pub mod certificates;
 pub mod explain;
 pub mod purge;
+pub mod reload;
 pub mod status;
 pub mod terminal;
 mod units;

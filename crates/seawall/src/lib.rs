@@ -6,13 +6,10 @@ mod access_log;
 mod automatic;
 mod banner;
 mod certificates;
-mod check;
 pub mod cli;
-mod commands;
 pub mod config;
 mod console;
 mod log_writer;
-mod manual;
 mod metrics;
 mod own_process;
 #[cfg(test)]
@@ -29,4 +26,4 @@ mod try_next;
 mod worker_questions;
 mod writer;
 
-pub use commands::run;
+pub use cli::run;

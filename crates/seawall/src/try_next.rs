@@ -30,7 +30,7 @@ pub(crate) struct Reach {
 impl Reach {
     /// For a server that was started with these flags and variables.
     pub(crate) fn new(serve: &Serve, env: impl Fn(&str) -> Option<String>) -> Self {
-        let named = env("SEAWALL_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from);
+        let named = env(config::flags::CONFIG.variable).filter(|path| !path.is_empty()).map(PathBuf::from);
         let config = serve.config.clone().or(named);
         // Another terminal has the same home, and none of our variables.
         let home = |name: &str| env(name).filter(|_| !name.starts_with("SEAWALL_"));

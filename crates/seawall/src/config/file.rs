@@ -778,7 +778,8 @@ pub struct Site {
     /// The host names that the site answers for. `"*.example.org"` is every name below example.org, but not example.org itself; an exact
     /// name takes precedence.
     ///
-    /// Default: none; a single `[[site]]` may leave it out, and answers for every host.
+    /// Default: none; a single `[[site]]` may leave it out, and answers for every host. Without any `[[site]]`, the site's names are given by the flag
+    /// `--domain`, repeatable. Environment: `SEAWALL_DOMAIN`, separated by commas.
     pub hosts: Listed<HostPattern>,
 
     /// As `source` at the top.

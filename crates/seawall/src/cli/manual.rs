@@ -2,11 +2,25 @@
 //!
 //! It is written by `seawall manual` when a package is made, so that no copy can grow old. The format is the `man` macros of roff.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, process::ExitCode};
 
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Args, Command};
 
-use crate::cli::Cli;
+use super::{Run, definition, output::say, serve::Taken};
+
+/// Write the manual page, made of these help texts; for packages
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(hide = true)]
+pub(crate) struct Manual {}
+
+impl Run for Manual {
+    const NAME: &'static str = "manual";
+
+    fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
+        say(&page())?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
 
 const DESCRIPTION: &str = "\
 Seawall stands in front of a site: a server such as Ghost or WordPress, a folder of finished files, or a folder of Markdown that it turns into a blog \
@@ -30,9 +44,9 @@ const SIGNALS: [(&str, &str); 2] = [
 const EXIT: [(&str, &str); 3] =
     [("0", "It was done."), ("1", "It could not be done; the reason is on standard error."), ("2", "It was mistyped.")];
 
-/// The whole page.
-pub(crate) fn page() -> String {
-    let mut seawall = Cli::command();
+/// Writes the whole page.
+fn page() -> String {
+    let mut seawall = definition();
     seawall.build();
     let commands: Vec<&Command> = seawall.get_subcommands().filter(|command| !command.is_hide_set()).collect();
     let mut page = Page(format!(".TH SEAWALL 1 \"\" \"Seawall {}\" \"User commands\"\n", env!("CARGO_PKG_VERSION")));
@@ -159,7 +173,7 @@ mod tests {
 
     #[test]
     fn the_manual_page_has_every_command_and_every_flag() {
-        let mut seawall = Cli::command();
+        let mut seawall = definition();
         seawall.build();
         let page = page();
         check(&seawall, &page);
