@@ -11,6 +11,7 @@
 //!
 //! Absent from this room: the server, the cache and the configuration. Whoever calls gives an address and a token.
 
+pub mod address;
 pub mod admin_client;
 pub mod certificates;
 pub mod explain;

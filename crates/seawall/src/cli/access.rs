@@ -9,6 +9,11 @@ use operator::AdminClient;
 use super::env;
 use crate::config;
 
+/// Reads the address of a page, so that a slip is told before a server is looked for.
+pub(super) fn page(text: &str) -> Result<String, String> {
+    operator::address::check(text).map(|()| text.to_owned())
+}
+
 /// How to reach the running Seawall.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {

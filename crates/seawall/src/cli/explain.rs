@@ -5,7 +5,12 @@ use std::{io, process::ExitCode};
 use clap::Args;
 use operator::{explain, terminal::has_colour};
 
-use super::{Run, access::Access, output::say, serve::Taken};
+use super::{
+    Run,
+    access::{Access, page},
+    output::say,
+    serve::Taken,
+};
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
@@ -28,7 +33,7 @@ Nothing is fetched and nothing is changed. Values of cookies never appear in the
 #[command(after_help = EXPLAIN_EXAMPLES)]
 pub(crate) struct Explain {
     /// The page, as readers see its address
-    #[arg(value_name = "URL")]
+    #[arg(value_name = "URL", value_parser = page)]
     url: String,
 
     /// A field that the request carries, such as 'Accept: application/json'; can be given several times

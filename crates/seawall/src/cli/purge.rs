@@ -6,7 +6,12 @@ use admin::{PurgeCommand, PurgeTarget};
 use clap::{ArgGroup, Args};
 use operator::purge;
 
-use super::{Run, access::Access, output::confirm, serve::Taken};
+use super::{
+    Run,
+    access::{Access, page},
+    output::confirm,
+    serve::Taken,
+};
 
 const PURGE_EXAMPLES: &str = "\
 Examples:
@@ -24,11 +29,11 @@ A purge is hard unless --soft is given: the next visitor gets the page that the 
 #[command(group = ArgGroup::new("target").required(true).multiple(false).args(["url", "prefix", "host", "tag", "all"]))]
 pub(crate) struct Purge {
     /// The page at this address
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = page)]
     url: Option<String>,
 
     /// All pages whose address begins like this
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = page)]
     prefix: Option<String>,
 
     /// All pages of this host

@@ -11,7 +11,12 @@ use operator::{
     warm::{Options, Screen, warm},
 };
 
-use super::{Run, access::Access, output::say, serve::Taken};
+use super::{
+    Run,
+    access::{Access, page},
+    output::say,
+    serve::Taken,
+};
 use crate::told;
 
 const WARM_EXAMPLES: &str = "\
@@ -35,11 +40,11 @@ All requests go to the running Seawall, which asks the server for pages that it 
 #[command(after_help = WARM_EXAMPLES)]
 pub(crate) struct Warm {
     /// Pages to ask for [default: those of the sitemaps]
-    #[arg(value_name = "URL")]
+    #[arg(value_name = "URL", value_parser = page)]
     urls: Vec<String>,
 
     /// A sitemap, or an index of sitemaps, to take pages from; can be given several times
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = page)]
     sitemap: Vec<String>,
 
     /// Pages that are stored and have become stale or were purged
