@@ -14,6 +14,8 @@ use std::{
 use admin_api::{Readiness, Ready, Refusal, Token};
 use serde::de::DeserializeOwned;
 
+use crate::units::span;
+
 /// For a whole exchange, unless the client was told otherwise.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -46,28 +48,42 @@ pub enum AdminError {
     NotSeawall(SocketAddr),
 }
 
+/// What to do where another program may have the port.
+const ANOTHER_PROGRAM: &str =
+    "If that is another program, --admin names the right address: `admin` in seawall.toml, 127.0.0.1:9180 by default.";
+
+impl AdminError {
+    /// Says what happened, in a sentence without a full stop.
+    #[must_use]
+    pub fn problem(&self) -> String {
+        match self {
+            Self::NothingListens(address) => format!("nothing listens at {address}"),
+            Self::Failed(address, _) => format!("the connection to {address} failed"),
+            Self::TimedOut(address, timeout) => format!("{address} did not answer within {}", span(timeout.as_secs())),
+            Self::WrongToken(address) => format!("the Seawall at {address} does not accept this token"),
+            Self::NotAToken => "the token file holds no token".to_owned(),
+            Self::Refused { error, .. } => error.clone(),
+            Self::NotSeawall(address) => format!("another program listens at {address}: it does not answer as Seawall's admin API does"),
+        }
+    }
+
+    /// Says what to do about it.
+    #[must_use]
+    pub fn remedy(&self) -> &str {
+        match self {
+            Self::NothingListens(_) => "Is Seawall running? Its admin listener is expected there; --admin names another address.",
+            Self::Failed(..) | Self::TimedOut(..) => ANOTHER_PROGRAM,
+            Self::WrongToken(_) => "The token file belongs to another server; --token-file names the right one.",
+            Self::NotAToken => "--token-file names another one; `seawall serve` makes it when it starts.",
+            Self::Refused { remedy, .. } => remedy,
+            Self::NotSeawall(_) => "--admin names the right address: `admin` in seawall.toml, 127.0.0.1:9180 by default.",
+        }
+    }
+}
+
 impl fmt::Display for AdminError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NothingListens(address) => write!(
-                f,
-                "nothing listens at {address}\n  Is Seawall running? Its admin listener is expected there; --admin names another address."
-            ),
-            Self::Failed(address, _) => write!(f, "the connection to {address} failed"),
-            Self::TimedOut(address, timeout) => write!(f, "{address} did not answer within {} seconds", timeout.as_secs()),
-            Self::WrongToken(address) => write!(
-                f,
-                "the Seawall at {address} does not accept this token\n  The token file belongs to another server; --token-file names the right one."
-            ),
-            Self::NotAToken => {
-                f.write_str("the token file holds no token\n  --token-file names another one; `seawall serve` makes it when it starts.")
-            }
-            Self::Refused { error, remedy, .. } => write!(f, "{error}\n  {remedy}"),
-            Self::NotSeawall(address) => write!(
-                f,
-                "what listens at {address} is not Seawall's admin listener\n  --admin names its address: `admin` in seawall.toml, 127.0.0.1:9180 by default."
-            ),
-        }
+        write!(f, "{}\n  {}", self.problem(), self.remedy())
     }
 }
 
@@ -267,9 +283,9 @@ mod tests {
         for (response, expected) in [
             (wrong("421 Misdirected Request"), "E\n  R"),
             (wrong("401 Unauthorized"), "does not accept this token"),
-            ("HTTP/1.1 401 Unauthorized\r\n\r\n<html>".to_owned(), "is not Seawall's admin listener"),
-            ("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{}".to_owned(), "is not Seawall's admin listener"),
-            ("SSH-2.0-OpenSSH_9.2\r\n".to_owned(), "is not Seawall's admin listener"),
+            ("HTTP/1.1 401 Unauthorized\r\n\r\n<html>".to_owned(), "another program listens at"),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{}".to_owned(), "another program listens at"),
+            ("SSH-2.0-OpenSSH_9.2\r\n".to_owned(), "another program listens at"),
         ] {
             let error = answered_with(&response).0.expect_err(&response);
             assert!(error.to_string().contains(expected), "{response}: {error}");

@@ -18,12 +18,12 @@ pub struct PurgeError(AdminError);
 
 impl fmt::Display for PurgeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (problem, remedy) = (self.0.problem(), self.0.remedy());
         match &self.0 {
-            error @ AdminError::Failed(..) => write!(f, "{error}, so it is unknown whether anything was purged"),
-            error @ AdminError::TimedOut(..) => {
-                write!(f, "{error}, so it is unknown whether anything was purged\n  Purging twice does no harm: try again.")
+            AdminError::Failed(..) | AdminError::TimedOut(..) => {
+                write!(f, "{problem}, so it is unknown whether anything was purged\n  Purging twice does no harm: try again.\n  {remedy}")
             }
-            error @ AdminError::Refused { .. } => write!(f, "nothing was purged: {error}"),
+            AdminError::Refused { .. } => write!(f, "nothing was purged: {problem}\n  {remedy}"),
             error => error.fmt(f),
         }
     }
@@ -142,13 +142,13 @@ mod tests {
             (wrong("400 Bad Request"), "nothing was purged: E\n  R"),
             (wrong("413 Content Too Large"), "nothing was purged: E\n  R"),
             (wrong("401 Unauthorized"), "does not accept this token"),
-            ("HTTP/1.1 401 Unauthorized\r\n\r\n<html>".to_owned(), "is not Seawall's admin listener"),
-            ("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".to_owned(), "is not Seawall's admin listener"),
-            ("HTTP/1.1 200 OK\r\n\r\n<html>".to_owned(), "is not Seawall's admin listener"),
-            ("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{\"covered\":\"that\"}".to_owned(), "is not Seawall's admin listener"),
-            ("SSH-2.0-OpenSSH_9.2\r\n".to_owned(), "is not Seawall's admin listener"),
-            (String::new(), "is not Seawall's admin listener"),
-            ("x".repeat(100_000), "is not Seawall's admin listener"),
+            ("HTTP/1.1 401 Unauthorized\r\n\r\n<html>".to_owned(), "another program listens at"),
+            ("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n".to_owned(), "another program listens at"),
+            ("HTTP/1.1 200 OK\r\n\r\n<html>".to_owned(), "another program listens at"),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{\"covered\":\"that\"}".to_owned(), "another program listens at"),
+            ("SSH-2.0-OpenSSH_9.2\r\n".to_owned(), "another program listens at"),
+            (String::new(), "another program listens at"),
+            ("x".repeat(100_000), "another program listens at"),
         ];
         for (response, expected) in cases {
             let shown = &response[..response.len().min(80)];
