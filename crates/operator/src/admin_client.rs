@@ -16,39 +16,41 @@ use serde::de::DeserializeOwned;
 
 use crate::units::span;
 
-/// For a whole exchange, unless the client was told otherwise.
+/// The time for a whole exchange, unless the client was told otherwise.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Longest response that is read, in bytes: a list of 50,000 stored responses with long addresses.
 const RESPONSE_MAX: u64 = 64 << 20;
 
-/// Why the admin API gave no answer.
+/// Says why the admin API gave no answer.
 #[derive(Debug)]
 pub enum AdminError {
     /// The address takes no connections.
     NothingListens(SocketAddr),
     /// The address cannot be reached, or the connection broke.
     Failed(SocketAddr, io::Error),
-    /// No whole answer within this time.
+    /// There was no whole answer within this time.
     TimedOut(SocketAddr, Duration),
-    /// The token is of another server.
+    /// The token belongs to another server.
     WrongToken(SocketAddr),
     /// The text of the token cannot be one.
     NotAToken,
     /// The server understood and refused.
     Refused {
-        /// Its status.
+        /// The status of the answer.
         status: u16,
-        /// What is wrong.
+        /// The words for what is wrong.
         error: String,
-        /// What to do.
+        /// The words for what to do.
         remedy: String,
     },
-    /// Something else listens there.
+    /// Another program listens there.
     NotSeawall(SocketAddr),
+    /// Seawall serves its visitors there.
+    Visitors(SocketAddr),
 }
 
-/// What to do where another program may have the port.
+/// Says what to do where another program may have the port.
 const ANOTHER_PROGRAM: &str =
     "If that is another program, --admin names the right address: `admin` in seawall.toml, 127.0.0.1:9180 by default.";
 
@@ -64,6 +66,7 @@ impl AdminError {
             Self::NotAToken => "the token file holds no token".to_owned(),
             Self::Refused { error, .. } => error.clone(),
             Self::NotSeawall(address) => format!("another program listens at {address}: it does not answer as Seawall's admin API does"),
+            Self::Visitors(address) => format!("Seawall serves visitors at {address}, and its admin API listens elsewhere"),
         }
     }
 
@@ -76,7 +79,9 @@ impl AdminError {
             Self::WrongToken(_) => "The token file belongs to another server; --token-file names the right one.",
             Self::NotAToken => "--token-file names another one; `seawall serve` makes it when it starts.",
             Self::Refused { remedy, .. } => remedy,
-            Self::NotSeawall(_) => "--admin names the right address: `admin` in seawall.toml, 127.0.0.1:9180 by default.",
+            Self::NotSeawall(_) | Self::Visitors(_) => {
+                "--admin names the right address: `admin` in seawall.toml, 127.0.0.1:9180 by default."
+            }
         }
     }
 }
@@ -96,12 +101,13 @@ impl Error for AdminError {
             | Self::WrongToken(_)
             | Self::NotAToken
             | Self::Refused { .. }
-            | Self::NotSeawall(_) => None,
+            | Self::NotSeawall(_)
+            | Self::Visitors(_) => None,
         }
     }
 }
 
-/// The admin API of one server.
+/// Speaks to the admin API of one server.
 #[derive(Debug)]
 pub struct AdminClient {
     address: SocketAddr,
@@ -110,7 +116,7 @@ pub struct AdminClient {
 }
 
 impl AdminClient {
-    /// Of the server whose admin listener is at `address`.
+    /// Makes a client of the server whose admin listener is at `address`.
     ///
     /// # Errors
     /// When the text is no token: what stands between the fields of a request must not come from a file.
@@ -119,13 +125,13 @@ impl AdminClient {
         Ok(Self { address: reachable(address), token, timeout: TIMEOUT })
     }
 
-    /// The same, for exchanges of at most `timeout`.
+    /// Gives each exchange at most `timeout`.
     #[must_use]
     pub fn within(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
     }
 
-    /// Its address.
+    /// Returns the address of the admin listener.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
@@ -139,17 +145,17 @@ impl AdminClient {
         self.ask("GET", path, "")
     }
 
-    /// Whether it serves; not while it lets the last requests end.
+    /// Asks whether the server takes new requests. It takes none while it lets the last ones end.
     ///
     /// # Errors
     /// When the server cannot be reached, is not Seawall, or refuses.
     pub fn is_ready(&self) -> Result<bool, AdminError> {
-        let (status, body) = self.send("GET", "/healthz", "")?;
+        let Response { status, body, is_cached } = self.send("GET", "/healthz", "")?;
         match serde_json::from_slice::<Ready>(&body) {
             Ok(Ready { status: Readiness::Ok }) if status == 200 => Ok(true),
             Ok(Ready { status: Readiness::Draining }) if status == 503 => Ok(false),
             _ if status == 401 => Err(AdminError::WrongToken(self.address)),
-            _ => Err(AdminError::NotSeawall(self.address)),
+            _ => Err(self.not_the_admin_api(is_cached)),
         }
     }
 
@@ -161,7 +167,12 @@ impl AdminClient {
         self.ask("POST", path, json)
     }
 
-    fn send(&self, method: &str, path: &str, json: &str) -> Result<(u16, Vec<u8>), AdminError> {
+    /// Says who else listens there. Seawall says in `Cache-Status` what its cache did for a visitor.
+    const fn not_the_admin_api(&self, is_cached: bool) -> AdminError {
+        if is_cached { AdminError::Visitors(self.address) } else { AdminError::NotSeawall(self.address) }
+    }
+
+    fn send(&self, method: &str, path: &str, json: &str) -> Result<Response, AdminError> {
         let address = self.address;
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\n\
@@ -176,13 +187,13 @@ impl AdminClient {
             io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => AdminError::TimedOut(address, self.timeout),
             _ => AdminError::Failed(address, error),
         })?;
-        take_apart(&response).map(|(status, body)| (status, body.to_vec())).ok_or(AdminError::NotSeawall(address))
+        take_apart(&response).ok_or(AdminError::NotSeawall(address))
     }
 
     fn ask<T: DeserializeOwned>(&self, method: &str, path: &str, json: &str) -> Result<T, AdminError> {
         let address = self.address;
-        let (status, body) = self.send(method, path, json)?;
-        let not_seawall = || AdminError::NotSeawall(address);
+        let Response { status, body, is_cached } = self.send(method, path, json)?;
+        let not_seawall = || self.not_the_admin_api(is_cached);
         if status == 200 {
             return serde_json::from_slice(&body).map_err(|_| not_seawall());
         }
@@ -196,7 +207,7 @@ impl AdminClient {
     }
 }
 
-/// A server that listens on every address is reached on this machine's own.
+/// Returns the address at which a listener is reached: one that listens on every address is reached on this machine's own.
 fn reachable(mut address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
@@ -232,16 +243,27 @@ fn left(deadline: Instant) -> io::Result<Duration> {
     deadline.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()).ok_or_else(|| io::ErrorKind::TimedOut.into())
 }
 
-/// Status and content. The connection was to be closed after them, so whatever follows the head is the content; `Content-Length`, if
-/// there, tells whether all of it came.
-fn take_apart(response: &[u8]) -> Option<(u16, &[u8])> {
+/// Holds a response.
+struct Response {
+    status: u16,
+    body: Vec<u8>,
+    /// Whether the cache of a Seawall has looked at the request (RFC 9211).
+    is_cached: bool,
+}
+
+/// Takes a response apart. The connection was to be closed after it, so whatever follows the head is the content; `Content-Length`, if there, tells
+/// whether all of it came.
+fn take_apart(response: &[u8]) -> Option<Response> {
     let end = response.windows(4).position(|bytes| bytes == b"\r\n\r\n")?;
     let (head, body) = (std::str::from_utf8(&response[..end]).ok()?, &response[end + 4..]);
     let mut lines = head.split("\r\n");
     let status = lines.next()?.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()?;
-    let length = lines.filter_map(|line| line.split_once(':')).find(|(name, _)| name.eq_ignore_ascii_case("content-length"));
-    let is_whole = length.is_none_or(|(_, length)| length.trim().parse() == Ok(body.len()));
-    is_whole.then_some((status, body))
+    let fields: Vec<(&str, &str)> = lines.filter_map(|line| line.split_once(':')).collect();
+    let mut of =
+        |wanted: &'static str| fields.iter().filter(move |(name, _)| name.eq_ignore_ascii_case(wanted)).map(|(_, value)| value.trim());
+    let is_whole = of("content-length").next().is_none_or(|length| length.parse() == Ok(body.len()));
+    let is_cached = of("cache-status").any(|value| value.contains("seawall;"));
+    is_whole.then(|| Response { status, body: body.to_vec(), is_cached })
 }
 
 #[cfg(test)]
@@ -286,6 +308,7 @@ mod tests {
             ("HTTP/1.1 401 Unauthorized\r\n\r\n<html>".to_owned(), "another program listens at"),
             ("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{}".to_owned(), "another program listens at"),
             ("SSH-2.0-OpenSSH_9.2\r\n".to_owned(), "another program listens at"),
+            ("HTTP/1.1 404 Not Found\r\nCache-Status: seawall; fwd=method\r\n\r\n".to_owned(), "Seawall serves visitors at"),
         ] {
             let error = answered_with(&response).0.expect_err(&response);
             assert!(error.to_string().contains(expected), "{response}: {error}");
