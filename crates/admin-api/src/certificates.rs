@@ -5,18 +5,18 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How it stands with the certificate for one name.
+/// Describes the certificate for one name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CertificateState {
     /// The name.
     pub name: String,
-    /// Who certifies it: an authority's directory, [`OWN_ROOT`], or the path of a file.
+    /// The one who certifies it: an authority's directory, [`OWN_ROOT`], or the path of a file.
     pub authority: String,
-    /// Until when it is valid, in seconds since 1970. `None`: there is none yet.
+    /// The time at which it ends, in seconds since 1970. `None` means that there is no certificate yet.
     pub not_after: Option<u64>,
-    /// When the next attempt to get or renew it is due, in seconds since 1970. `None`: whoever writes the file renews it.
+    /// The time of the next attempt to get or renew it, in seconds since 1970. `None` means that whoever writes the file renews it.
     pub next: Option<u64>,
-    /// What went wrong the last time.
+    /// The reason why the last attempt failed.
     pub last_error: Option<String>,
 }
 
@@ -24,7 +24,7 @@ pub struct CertificateState {
 /// takes back.
 pub const OWN_ROOT: &str = "this machine's own root";
 
-/// Which certificate to replace and revoke.
+/// Names the certificate that is to be replaced and revoked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RevokeCommand {
@@ -48,35 +48,35 @@ impl RevokeCommand {
     }
 }
 
-/// A text that names no certificate.
+/// Says why a text names no certificate.
 #[derive(Debug, thiserror::Error)]
 #[error("the body names no certificate: {0}")]
 pub struct BadRevocation(#[from] serde_json::Error);
 
 impl BadRevocation {
-    /// What to do about it.
+    /// Says what to do about it.
     #[must_use]
     pub const fn remedy(&self) -> &'static str {
         "send {\"name\": \"blog.example.org\"}; GET /certificates lists the names"
     }
 }
 
-/// Why a certificate was not replaced and revoked.
+/// Says why a certificate was not replaced and revoked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RevokeRefused {
-    /// There is none for the name that comes by itself.
+    /// Seawall gets no certificate for this name by itself.
     #[error("there is no certificate for {0} that came by itself")]
     Unknown(String),
-    /// It was tried.
+    /// The authority or the way to it failed.
     #[error("{0}")]
     Failed(String),
-    /// It is not done yet.
+    /// The authority has not answered yet.
     #[error("the authority takes its time: a new certificate is still being ordered")]
     Slow,
 }
 
 impl RevokeRefused {
-    /// What to do about it.
+    /// Says what to do about it.
     #[must_use]
     pub const fn remedy(&self) -> &'static str {
         match self {

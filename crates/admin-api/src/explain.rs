@@ -5,19 +5,19 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Fields of one command. A browser sends some fifteen.
+/// The most fields that a command may have. A browser sends some fifteen.
 const FIELDS_MAX: usize = 64;
 
-/// A request that is to be explained.
+/// Asks for an explanation of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExplainCommand {
-    /// Its address, as a reader sees it.
+    /// The address of the request, as a reader sees it.
     pub url: String,
-    /// Its method.
+    /// The method of the request.
     #[serde(default = "get")]
     pub method: String,
-    /// Its fields, besides `Host`.
+    /// The fields of the request, besides `Host`.
     #[serde(default)]
     pub fields: Vec<(String, String)>,
 }
@@ -26,19 +26,19 @@ fn get() -> String {
     "GET".to_owned()
 }
 
-/// Why a text is no such command.
+/// Says why a text is no command that only looks.
 #[derive(Debug, thiserror::Error)]
 pub enum BadQuestion {
-    /// Not JSON, not an object, or with a key that means nothing here.
+    /// It is not JSON, not an object, or has a key that means nothing here.
     #[error("the body is no such command: {0}")]
     Json(#[from] serde_json::Error),
-    /// More fields than any client sends.
+    /// It has more fields than any client sends.
     #[error("the command has more than {FIELDS_MAX} fields")]
     Fields,
 }
 
 impl BadQuestion {
-    /// What to do about it.
+    /// Says what to do about it.
     #[must_use]
     pub fn remedy(&self) -> &'static str {
         "send {\"url\": \"https://…\", \"method\": \"GET\", \"fields\": [[\"name\", \"value\"]]}, or {\"host\": \"…\"} to list what is stored"
@@ -62,7 +62,7 @@ impl ExplainCommand {
     }
 }
 
-/// Why there is no explanation.
+/// Says why there is no explanation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExplainRefused {
     /// The command names something that cannot be asked.
@@ -71,9 +71,9 @@ pub enum ExplainRefused {
     /// No site has that host.
     #[error("no site is served under {host}")]
     NoSite {
-        /// As it was asked for.
+        /// The host, as it was asked for.
         host: String,
-        /// Those that are served; never empty, as a site without hosts serves every host.
+        /// The hosts that are served. There is at least one, as a site without hosts serves every host.
         hosts: Vec<String>,
     },
     /// The server stops, or its workers have no time.
@@ -82,7 +82,7 @@ pub enum ExplainRefused {
 }
 
 impl ExplainRefused {
-    /// What to do about it.
+    /// Says what to do about it.
     #[must_use]
     pub fn remedy(&self) -> String {
         match self {

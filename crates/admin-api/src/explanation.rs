@@ -4,65 +4,65 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How a request is judged, what is stored for it, and what would happen now.
+/// Tells how a request is judged, what is stored for it, and what would happen now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Explanation {
     /// The request's method.
     pub method: String,
     /// The target URI: as it is in the key if there is one, else as it was asked.
     pub url: String,
-    /// Whose request it is.
+    /// The site that the request is for.
     pub site: SiteRules,
     /// Each rule of its policy that was tried, in order.
     pub rules: Vec<Rule>,
     /// `lookup`, `pass`, `purge`, `redirect` or `malformed`.
     pub verdict: String,
-    /// What the store is asked for.
+    /// The key under which the store is asked, if it is asked.
     pub key: Option<Key>,
     /// Each step of the lookup, in order.
     pub lookup: Vec<Rule>,
-    /// What is stored under the key, newest first.
+    /// The responses that are stored under the key, newest first.
     pub stored: Vec<Variant>,
-    /// Something is stored for the same address under the other scheme.
+    /// Whether something is stored for the same address under the other scheme.
     pub stored_under_other_scheme: bool,
-    /// For how many more seconds requests for this key go to the origin one by one, as its answer could not be shared.
+    /// The seconds for which requests for this key still go to the origin one by one, as its answer could not be shared.
     pub uncacheable_seconds: Option<u64>,
-    /// Why the last answer for this key was not kept.
+    /// The reason why the last answer for this key was not kept.
     pub not_kept: Option<NotKept>,
     /// A fetch under way that this request would follow.
     pub flight: Option<Flight>,
-    /// For how many more seconds the origin counts as down.
+    /// The seconds for which the origin still counts as down.
     pub origin_down_seconds: Option<u64>,
-    /// What would happen now.
+    /// The response that would be given now.
     pub now: Now,
 }
 
-/// A site, as far as it explains.
+/// Describes a site, as far as that explains something.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteRules {
-    /// As configured.
+    /// The name of the site, as configured.
     pub name: String,
-    /// What its source is: a preset of policy.
+    /// The kind of its source, which is the name of a preset.
     pub kind: String,
-    /// Its hosts; none: every host.
+    /// The hosts of the site. If there are none, it serves every host.
     pub hosts: Vec<String>,
     /// The path of the part that another server answers for, if the request is for one.
     #[serde(default)]
     pub route: Option<String>,
 }
 
-/// A rule that was tried.
+/// Tells what came of trying a rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
-    /// Its name.
+    /// The name of the rule.
     pub rule: String,
     /// Whether it ended the judgement.
     pub decided: bool,
-    /// What it saw.
+    /// The words for what the rule saw.
     pub detail: String,
 }
 
-/// The parts of a cache key.
+/// Shows the parts of a cache key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {
     /// The scheme.
@@ -75,17 +75,17 @@ pub struct Key {
     pub target: String,
 }
 
-/// One stored response.
+/// Describes one stored response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Variant {
     /// Whether this request selects it: it fits, and may answer such a request.
     pub selected: bool,
-    /// It fits, and this rule of the lookup refuses it all the same.
+    /// The rule of the lookup that refuses it although it fits.
     #[serde(default)]
     pub refused: Option<String>,
     /// Its status.
     pub status: u16,
-    /// What `Vary` nominated, with the value of the request it was stored for; `None`: without that field.
+    /// The fields that `Vary` nominated, with the value in the request that it was stored for. `None` means that the request had no such field.
     pub vary: Vec<(String, Option<String>)>,
     /// Seconds since the origin made or confirmed it.
     pub age_seconds: u64,
@@ -93,21 +93,21 @@ pub struct Variant {
     pub lifetime_seconds: u64,
     /// Whether it is fresh now, purges aside.
     pub fresh: bool,
-    /// Seconds for which it is fresh yet; or, negative, since when it is not.
+    /// The seconds for which it is still fresh. A negative number says for how long it has been stale.
     pub fresh_seconds: i64,
-    /// Who said so: `explicit`, `heuristic`, `hold` or `none`.
+    /// The origin of its lifetime: `explicit`, `heuristic`, `hold` or `none`.
     pub freshness_source: String,
-    /// It is validated each time, whatever its lifetime (`no-cache`).
+    /// Whether it is validated each time, whatever its lifetime (`no-cache`).
     pub validate_always: bool,
-    /// For how long after its lifetime it may be served while it is validated.
+    /// The seconds after its lifetime in which it may be served while it is validated.
     pub stale_while_revalidate_seconds: u64,
-    /// For how long after its lifetime it may be served when the origin fails; 0 if it must not.
+    /// The seconds after its lifetime in which it may be served when the origin fails; 0 if it must not.
     pub stale_if_error_seconds: u64,
     /// `no`, `soft` or `hard`.
     pub purged: String,
     /// The purges that cover it.
     pub purges: Vec<Purge>,
-    /// What a purge by tag finds it by.
+    /// The tags by which a purge finds it.
     pub tags: Vec<String>,
     /// Bytes of its serialised head.
     pub head_bytes: u64,
@@ -123,15 +123,15 @@ pub struct Variant {
     pub forms: Option<Vec<(String, u64)>>,
     /// Its entity tag.
     pub etag: Option<String>,
-    /// It may answer requests that carry cookies.
+    /// Whether it may answer requests that carry cookies.
     pub for_cookies: bool,
-    /// It may answer requests that carry `Authorization`.
+    /// Whether it may answer requests that carry `Authorization`.
     pub for_authorization: bool,
     /// The tiers that hold it.
     pub tiers: Vec<String>,
 }
 
-/// A purge that covers a stored response.
+/// Describes a purge that covers a stored response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Purge {
     /// The kind of its target: `url`, `prefix`, `tag`, `site` or `all`.
@@ -140,33 +140,33 @@ pub struct Purge {
     pub hardness: String,
 }
 
-/// Why an answer was not kept.
+/// Says why an answer was not kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotKept {
     /// The name of the rule, or of the proxy error if there was no answer.
     pub reason: String,
     /// The origin's status; none if it did not answer.
     pub status: Option<u16>,
-    /// How long ago.
+    /// The seconds that have passed since then.
     pub seconds_ago: u64,
 }
 
-/// A fetch under way.
+/// Describes a fetch that is under way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flight {
     /// Requests that wait for it or read along.
     pub followers: usize,
-    /// Its head is here, and its content comes.
+    /// Whether its head is here and its content is arriving.
     pub arriving: bool,
 }
 
-/// What would happen.
+/// Describes the response that would be given now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Now {
-    /// What `Cache-Status` would begin with.
+    /// The beginning of its `Cache-Status`.
     pub cache_status: String,
-    /// What `X-Cache` would say.
+    /// The value of its `X-Cache`.
     pub x_cache: String,
-    /// The same in words, the outcome first, then what leads to it.
+    /// The sentences that say what would happen, the outcome first, then what leads to it.
     pub words: Vec<String>,
 }

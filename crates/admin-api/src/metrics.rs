@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// One metric: how it moves, and a value for each set of labels.
+/// Holds one metric: how it moves, and a value for each set of labels.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MetricFamily {
     /// How it moves.
@@ -13,16 +13,16 @@ pub struct MetricFamily {
     pub samples: Vec<MetricSample>,
 }
 
-/// One value of a metric.
+/// Holds one value of a metric.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MetricSample {
-    /// What tells this value from the metric's others, by name.
+    /// The labels that tell this value from the others of the metric, by name.
     pub labels: BTreeMap<String, String>,
     /// The value.
     pub value: Value,
 }
 
-/// How a metric moves.
+/// Says how a metric moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MetricKind {
@@ -35,7 +35,7 @@ pub enum MetricKind {
 }
 
 impl MetricKind {
-    /// The name that the exposition format has for it.
+    /// Returns the name that the exposition format has for it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ impl MetricKind {
     }
 }
 
-/// A number. Counters are kept whole: as a float, a count of bytes would lose its last digits beyond 2^53.
+/// Holds a number. Counters are kept whole: as a float, a count of bytes would lose its last digits beyond 2^53.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {
@@ -54,11 +54,11 @@ pub enum Value {
     Whole(u64),
     /// Seconds or a ratio. JSON has no infinity, and no word for what is not a number: it has `null`, which is read as the latter.
     Real(#[serde(deserialize_with = "number_or_null")] f64),
-    /// What was observed, by size.
+    /// Observations, counted by their size.
     Histogram(Histogram),
 }
 
-/// Observations, counted by size.
+/// Counts observations by their size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Histogram {
     /// Upper bounds in rising order, each with the number of observations that do not exceed it. The last bound is

@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-/// The content of every answer whose status is an error.
+/// Stands in the content of every answer whose status is an error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal<'a> {
-    /// What is wrong.
+    /// The words for what is wrong.
     pub error: Cow<'a, str>,
-    /// What to do about it.
+    /// The words for what to do about it.
     pub remedy: Cow<'a, str>,
 }

@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A configuration that was taken over.
+/// Says what came of a configuration that was taken over.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReloadDone {
     /// Keys that have changed and take effect after a restart alone.
     pub needs_restart: Vec<String>,
 }
 
-/// Why a configuration was not taken over; the one before it stays in force.
+/// Says why a configuration was not taken over. The one before it stays in force.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReloadRefused {
     /// It has errors: each with its place and what to do.
@@ -24,7 +24,7 @@ pub enum ReloadRefused {
 }
 
 impl ReloadRefused {
-    /// What to do about it.
+    /// Says what to do about it.
     #[must_use]
     pub const fn remedy(&self) -> &'static str {
         match self {

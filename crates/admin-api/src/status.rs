@@ -16,14 +16,14 @@ pub enum Readiness {
     Draining,
 }
 
-/// The answer to `GET /healthz`.
+/// Answers `GET /healthz`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ready {
     /// Whether the server takes new requests.
     pub status: Readiness,
 }
 
-/// The answer to `GET /status`.
+/// Answers `GET /status`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// Whether the server takes new requests.
@@ -51,7 +51,7 @@ pub struct Status {
     pub metrics: BTreeMap<String, MetricFamily>,
 }
 
-/// One listener for visitors.
+/// Describes one listener for visitors.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListenerHealth {
     /// An address, or `unix:` and a path.
@@ -60,12 +60,12 @@ pub struct ListenerHealth {
     pub protocol: String,
 }
 
-/// The state of the cache.
+/// Describes the state of the cache.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheHealth {
     /// Bytes of stored responses in memory.
     pub memory_bytes: u64,
-    /// At most so many.
+    /// The most bytes of stored responses that memory may hold.
     pub memory_bytes_max: u64,
     /// Stored target URIs in memory.
     pub resources: u64,
@@ -73,7 +73,7 @@ pub struct CacheHealth {
     pub disk: String,
     /// Bytes of stored responses on the disk.
     pub disk_bytes: u64,
-    /// At most so many.
+    /// The most bytes of stored responses that the disk may hold.
     pub disk_bytes_max: u64,
     /// Stored responses on the disk.
     pub disk_objects: u64,
@@ -83,7 +83,7 @@ pub struct CacheHealth {
     pub hits: u64,
 }
 
-/// An address of a server behind a site.
+/// Describes an address of a server behind a site.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OriginHealth {
     /// The site's name.
@@ -91,14 +91,14 @@ pub struct OriginHealth {
     /// The part of the site that the server answers for; left out if it answers for the site.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub route: Option<String>,
-    /// Where it is.
+    /// The address.
     pub address: String,
     /// Whether requests go there: an only address, if it could be connected to when that was tried last; one of several, unless connecting has
     /// failed several times in a row.
     pub up: bool,
 }
 
-/// One site.
+/// Describes one site.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteHealth {
     /// Its name in the configuration.
@@ -111,7 +111,8 @@ pub struct SiteHealth {
     pub source: String,
     /// `generic`, `static`, or `blog`.
     pub kind: String,
-    /// Whether its origin could be connected to when that was tried last. `None`, and then left out, if there is no server behind it (a folder, a blog)
+    /// Whether its origin could be connected to when that was tried last. `None`, and then left out, if there is no server behind it (a folder,
+    /// a blog)
     /// or it was not asked yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin_up: Option<bool>,

@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::explain::BadQuestion;
 
-/// Which stored responses are to be listed: those that are stale or purged.
+/// Asks for a list of the stored responses that are stale or purged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoredCommand {
-    /// Only those of this host.
+    /// The host whose responses are listed; without it, those of every host.
     #[serde(default)]
     pub host: Option<String>,
 }
@@ -29,7 +29,7 @@ impl StoredCommand {
     }
 }
 
-/// A stored response, and how to ask for it.
+/// Names a stored response, and how to ask for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredPage {
     /// Its target URI.
@@ -40,11 +40,11 @@ pub struct StoredPage {
     pub state: String,
 }
 
-/// Stored responses that are not fresh.
+/// Lists stored responses that are not fresh.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inventory {
-    /// In no order.
+    /// The stored responses, in no order.
     pub pages: Vec<StoredPage>,
-    /// How many more there were than were asked for.
+    /// The number of responses that were left off the list.
     pub left_off: usize,
 }

@@ -7,13 +7,13 @@ use admin_api::{
     PurgeCommand, PurgeDone, PurgeRefused, ReloadDone, ReloadRefused, RevokeRefused, SiteHealth, StoredCommand, Value,
 };
 
-/// The running server, as the admin API sees it. Calls come from the admin listener's thread and should take microseconds: read counters,
+/// Is the running server, as the admin API sees it. Calls come from the admin listener's thread and should take microseconds: read counters,
 /// leave a command, return.
 pub trait Console: Send + Sync + 'static {
-    /// Every metric with its present values.
+    /// Lists every metric with its present values.
     fn metrics(&self) -> Vec<Metric>;
 
-    /// How the server is doing.
+    /// Tells how the server is doing.
     fn health(&self) -> Health;
 
     /// Lists the addresses of every server behind the sites, as the workers see them. Called on a thread that may wait: up to some seconds.
@@ -25,7 +25,8 @@ pub trait Console: Send + Sync + 'static {
     /// When it cannot be taken over; then everything stays as it was.
     fn reload(&self) -> Result<ReloadDone, ReloadRefused>;
 
-    /// Purges. Called on a thread that may wait: what is covered is counted. When this returns, no fetch that began earlier can bring the purged responses back.
+    /// Carries out a purge. Called on a thread that may wait: what is covered is counted. When this returns, no fetch that began earlier can
+    /// bring the purged responses back.
     ///
     /// # Errors
     /// When the command names something that this server does not have.
@@ -50,12 +51,12 @@ pub trait Console: Send + Sync + 'static {
     fn revoke(&self, name: &str) -> Result<CertificateState, RevokeRefused>;
 }
 
-/// One metric: its meaning, and a value for each set of labels.
+/// Holds one metric: its meaning, and a value for each set of labels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metric {
-    /// What it is called: `[a-zA-Z_:][a-zA-Z0-9_:]*`, such as `seawall_requests_total`.
+    /// The name: `[a-zA-Z_:][a-zA-Z0-9_:]*`, such as `seawall_requests_total`.
     pub name: &'static str,
-    /// What it means, in a sentence.
+    /// The meaning, in a sentence.
     pub help: &'static str,
     /// How it moves.
     pub kind: MetricKind,
@@ -64,14 +65,14 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// A metric. The name of a counter should end in `_total`.
+    /// Makes a metric. The name of a counter should end in `_total`.
     #[must_use]
     pub const fn new(name: &'static str, help: &'static str, kind: MetricKind, samples: Vec<Sample>) -> Self {
         Self { name, help, kind, samples }
     }
 }
 
-/// One value of a metric.
+/// Holds one value of a metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     /// Names, `[a-zA-Z_][a-zA-Z0-9_]*`, and values, which may be any text.
@@ -81,12 +82,12 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// The one value of a metric.
+    /// Makes the one value of a metric.
     pub fn plain(value: impl Into<Value>) -> Self {
         Self { labels: Vec::new(), value: value.into() }
     }
 
-    /// One value of several, told apart by a label.
+    /// Makes one value of several, which a label tells apart.
     pub fn labelled(name: &'static str, label: impl Into<String>, value: impl Into<Value>) -> Self {
         Self::plain(value).and(name, label)
     }
@@ -99,25 +100,25 @@ impl Sample {
     }
 }
 
-/// How the server is doing.
+/// Says how the server is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {
     /// Whether new requests are welcome; no longer so once a shutdown has begun.
     pub ready: bool,
-    /// Of Seawall.
+    /// The version of Seawall.
     pub version: String,
-    /// Since the process began to serve.
+    /// The time since the process began to serve.
     pub uptime: Duration,
-    /// How many there are.
+    /// The number of worker threads.
     pub workers: usize,
-    /// Where visitors are served: addresses, or `unix:` and a path.
+    /// The places where visitors are served: addresses, or `unix:` and a path.
     pub listening: Vec<String>,
-    /// Lists the same places with the protocol that is spoken there.
+    /// The same places as in `listening`, each with the protocol that is spoken there.
     pub listeners: Vec<ListenerHealth>,
     /// Whether a client on this machine is believed when it says that its reader came over TLS.
     pub trusts_loopback: bool,
-    /// In the order of the configuration.
+    /// The sites, in the order of the configuration.
     pub sites: Vec<SiteHealth>,
-    /// Tells how full the cache is, and how often it was enough.
+    /// The state of the cache: how full it is, and how often it was enough.
     pub cache: CacheHealth,
 }

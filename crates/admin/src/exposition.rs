@@ -12,7 +12,7 @@ use crate::console::{Metric, Sample};
 /// The media type of [`text`].
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// All metrics, one group of lines for each name.
+/// Writes all metrics, one group of lines for each name.
 ///
 /// The format wants the lines of one name together and at most one HELP and TYPE for it, so metrics that share a name become one group.
 /// That is O(n²) in the number of metrics, of which there are some dozens.
@@ -81,7 +81,7 @@ impl Display for Labels<'_> {
     }
 }
 
-/// Backslash and line feed are escaped everywhere, quotation marks in label values alone: in HELP, `\"` would not be an escape.
+/// Escapes a text. Backslash and line feed are escaped everywhere, quotation marks in label values alone: in HELP, `\"` would not be an escape.
 struct Escaped<'a> {
     text: &'a str,
     quoted: bool,
@@ -114,7 +114,7 @@ impl Display for Number {
     }
 }
 
-/// The metrics by name, with the groups of [`text`]: for the answer to `GET /status`.
+/// Gathers the metrics by name, with the groups of [`text`]: for the answer to `GET /status`.
 pub(crate) fn families(metrics: &[Metric]) -> BTreeMap<String, MetricFamily> {
     let mut families: BTreeMap<String, MetricFamily> = BTreeMap::new();
     for Metric { name, kind, samples, .. } in metrics {

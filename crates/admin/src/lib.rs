@@ -1,7 +1,7 @@
 //! Metrics, purge and health, on a listener of their own.
 //!
 //! Absent from this room: the request path. What is read are snapshots, what is sent are commands, and both go through [`Console`]: this
-//! crate knows neither the store nor a site.
+//! crate knows neither the store nor a site. Commands and answers are types of `admin-api`, which the operator's commands use as well.
 //!
 //! | route | answer | token |
 //! |---|---|---|

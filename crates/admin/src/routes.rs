@@ -26,7 +26,7 @@ use crate::{
     refusal::{self, Refusal},
 };
 
-/// Longest body of a request, in bytes.
+/// The longest body of a request, in bytes.
 pub(crate) const BODY_MAX: usize = 16 << 10;
 
 const ROUTES: &str = "\
@@ -47,7 +47,7 @@ POST needs Authorization: Bearer TOKEN
 
 type Shared = State<Arc<dyn Console>>;
 
-/// All routes behind `guard`. A body has `body_timeout` to arrive.
+/// Puts all routes behind `guard`. A body has `body_timeout` to arrive.
 pub(crate) fn router(console: Arc<dyn Console>, guard: Guard, body_timeout: Duration) -> Router {
     let routes = Router::new()
         .route("/", get(async || ROUTES))
@@ -68,7 +68,7 @@ pub(crate) fn router(console: Arc<dyn Console>, guard: Guard, body_timeout: Dura
     Router::new().fallback_service(routes).layer(middleware::from_fn_with_state(Arc::new(guard), admit))
 }
 
-/// Before every route, the missing ones too: what paths there are is nobody's business who may not ask.
+/// Judges a request before every route, the missing ones too: whoever may not ask does not learn which paths there are.
 async fn admit(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     let mut response = match guard.admit(&parts) {

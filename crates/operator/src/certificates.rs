@@ -6,10 +6,10 @@ use crate::admin_client::{AdminClient, AdminError};
 use admin_api::{CertificateState, OWN_ROOT, RevokeCommand};
 use semantics::{Timestamp, date::format_http_date};
 
-/// For an order at an authority; the server waits a little less.
+/// The time for an order at an authority. The server waits a little less.
 const REVOKE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// All certificates, as text.
+/// Lists all certificates, as text.
 ///
 /// # Errors
 /// When the server cannot be reached, is not Seawall, or refuses.

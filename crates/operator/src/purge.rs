@@ -9,10 +9,10 @@ use crate::{
     units::count,
 };
 
-/// For the whole exchange: a purge is a number that is raised, and nobody waits longer for that.
+/// The time for the whole exchange: a purge is a number that is raised, and nobody waits longer for that.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Why nothing was purged, or why that is unknown.
+/// Says why nothing was purged, or why that is unknown.
 #[derive(Debug)]
 pub struct PurgeError(AdminError);
 

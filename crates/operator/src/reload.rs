@@ -6,7 +6,7 @@ use admin_api::ReloadDone;
 
 use crate::admin_client::{AdminClient, AdminError};
 
-/// For the whole exchange. A large blog takes a while to be read again; the server waits a little less.
+/// The time for the whole exchange. A large blog takes a while to be read again; the server waits a little less.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Has the configuration read again, and says what came of it.

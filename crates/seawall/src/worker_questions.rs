@@ -16,18 +16,18 @@ use semantics::Scheme;
 
 use crate::server::State;
 
-/// How long workers have to answer. They need microseconds, unless the machine is out of breath.
+/// The time that workers have to answer. They need microseconds, unless the machine is out of breath.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// A question to a worker. Each reply has room for every worker's answer, so that none waits.
+/// Asks a worker for something. Each reply has room for every worker's answer, so that none waits.
 #[derive(Debug)]
 pub(crate) enum WorkerQuestion {
-    /// Asks how it would answer a request.
+    /// It is asked how it would answer a request.
     Explain { scheme: Scheme, request: Box<Request<()>>, reply: SyncSender<Option<Box<Explanation>>> },
 }
 
 impl WorkerQuestion {
-    /// The worker's part.
+    /// Answers, on the worker's thread.
     pub(crate) fn answer(self, pipeline: &Rc<Pipeline>) {
         // Whoever asked may have lost patience.
         match self {
@@ -52,7 +52,8 @@ fn ask_all<T>(state: &State, question: impl Fn(SyncSender<T>) -> WorkerQuestion)
     answers
 }
 
-/// Answers with the explanation of one worker. Workers agree in everything but whether the origin counts as down: of their answers, that of the worker which
+/// Answers with the explanation of one worker. Workers agree in everything but whether the origin counts as down: of their answers, that of the
+/// worker which
 /// holds it to be down for longest is given.
 pub(crate) fn explain(state: &State, command: &ExplainCommand) -> Result<Explanation, ExplainRefused> {
     let (scheme, request) = request(command)?;
@@ -70,7 +71,7 @@ pub(crate) fn explain(state: &State, command: &ExplainCommand) -> Result<Explana
     }
 }
 
-/// The request that the command means.
+/// Makes the request that the command means.
 fn request(command: &ExplainCommand) -> Result<(Scheme, Request<()>), ExplainRefused> {
     let bad = |what: String| ExplainRefused::Bad(what);
     let url = &command.url;

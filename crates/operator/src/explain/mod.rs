@@ -21,7 +21,7 @@ pub fn run(client: &AdminClient, command: &ExplainCommand) -> Result<Explanation
 /// The codings that browsers accept. Without the field, nearly every question would be about a variant that no reader gets.
 const BROWSER_CODINGS: &str = "gzip, deflate, br, zstd";
 
-/// A command of what was typed: `fields` are `Field: value`. Without an `Accept-Encoding` it is a browser's.
+/// Makes a command of what was typed: `fields` are `Field: value`. Without an `Accept-Encoding`, that of a browser is added.
 ///
 /// # Errors
 /// When one of them is no field, in words for the operator.

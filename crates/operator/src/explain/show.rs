@@ -9,11 +9,12 @@ use crate::{
     units::{bytes, span},
 };
 
-/// Columns before the text of a line, and before that of a line that belongs to another.
+/// The columns before the text of a line.
 const LABEL: usize = 13;
+/// The columns before the text of a line that belongs to another line, without those of [`LABEL`].
 const INNER: usize = 19;
 
-/// The explanation, for a person.
+/// Writes an explanation for a person.
 #[must_use]
 pub fn text(explanation: &Explanation, colour: bool) -> String {
     let mut page = Page { out: String::new(), colour, is_blog: explanation.site.kind == "blog" };
@@ -77,7 +78,7 @@ pub fn text(explanation: &Explanation, colour: bool) -> String {
 struct Page {
     out: String,
     colour: bool,
-    /// Seawall makes the site's pages itself, and purges those that a change touches.
+    /// Whether Seawall makes the site's pages itself, and purges those that a change touches.
     is_blog: bool,
 }
 
@@ -151,7 +152,7 @@ impl Page {
         }
     }
 
-    /// Why the last answer was not stored; `is_stored`: another one is, which this must not be taken for.
+    /// Says why the last answer was not stored. If `is_stored`, another one is stored, and this must not be taken for it.
     fn not_kept(&mut self, not_kept: &NotKept, is_stored: bool) {
         let NotKept { reason, status, seconds_ago } = not_kept;
         let ago = format!("{} ago", span(*seconds_ago));
@@ -212,7 +213,7 @@ fn when_stale(variant: &Variant) -> String {
     if windows.is_empty() { "never served".to_owned() } else { format!("served for {}", windows.join(", ")) }
 }
 
-/// What a rule's name means. One that is not here speaks for itself.
+/// Says what the name of a rule means. A name that is not here speaks for itself.
 fn in_words(reason: &str) -> Option<&'static str> {
     Some(match reason {
         "set-cookie" => "It sets a cookie, so it is meant for one reader.",

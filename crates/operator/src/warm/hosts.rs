@@ -14,27 +14,27 @@ use super::{
     listener::{Listener, Listeners},
 };
 
-/// The hosts that may be asked for.
+/// Knows the hosts that may be asked for.
 #[derive(Debug)]
 pub(super) struct Hosts {
     trusts_loopback: bool,
-    /// The server speaks TLS itself.
+    /// Whether the server speaks TLS itself.
     speaks_tls: bool,
-    /// As configured: exact names and `*.` names.
+    /// The hosts of the sites, as configured: exact names and `*.` names.
     served: Vec<String>,
-    /// A site serves every host.
+    /// Whether a site serves every host.
     any: bool,
-    /// What the operator named, for that site.
+    /// The hosts that the operator named, for a site that serves every host.
     named: BTreeSet<String>,
-    /// Nothing but this one.
+    /// The one host whose pages are wanted; without it, every host that may be asked for.
     only: Option<String>,
-    /// Hosts of addresses that were skipped.
+    /// The hosts of addresses that were skipped.
     skipped: BTreeSet<String>,
-    /// Some address was `https`.
+    /// Whether some address was `https`.
     https: bool,
 }
 
-/// Hosts named in a hint.
+/// The most hosts that a hint names.
 const HINTED_MAX: usize = 5;
 
 impl Hosts {
@@ -51,7 +51,7 @@ impl Hosts {
         }
     }
 
-    /// The operator, or the server itself, named this address: a site for every host may be asked for its host.
+    /// Takes note of an address that the operator or the server itself named: a site for every host may be asked for its host.
     pub(super) fn name(&mut self, url: &str) {
         if let Some(host) = url.parse::<Uri>().ok().as_ref().and_then(Uri::authority) {
             self.named.insert(host_without_port(host.as_str()).to_ascii_lowercase());
@@ -83,7 +83,7 @@ impl Hosts {
         Ok(hosts)
     }
 
-    /// The address, if it may be asked for.
+    /// Returns the address if it may be asked for.
     ///
     /// # Errors
     /// Why not, in words.
@@ -108,7 +108,7 @@ impl Hosts {
         Ok(uri)
     }
 
-    /// What the operator should know of what was skipped or may be in vain.
+    /// Tells the operator about pages that were skipped or may have been asked for in vain.
     pub(super) fn hint(&self) -> Option<String> {
         if let (true, None, Some(first)) = (self.any, &self.only, self.skipped.first()) {
             let skipped = self.skipped.iter().map(String::as_str).collect::<Vec<_>>().join(", ");

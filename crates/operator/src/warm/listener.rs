@@ -30,12 +30,12 @@ use tokio_rustls::TlsConnector;
 
 use super::WarmError;
 
-/// For one page, from the first byte to the last.
+/// The time for one page, from the first byte to the last.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 const USER_AGENT: &str = concat!("Mozilla/5.0 (compatible; Seawall/", env!("CARGO_PKG_VERSION"), "; warm)");
 
-/// Where the running server serves visitors.
+/// Says where the running server serves visitors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Listener {
     Tcp(SocketAddr),
@@ -43,7 +43,7 @@ pub(super) enum Listener {
     Unix(PathBuf),
 }
 
-/// The listeners of the running server, with and without TLS.
+/// Holds the listeners of the running server, with and without TLS.
 #[derive(Debug, Clone)]
 pub(super) struct Listeners {
     pub(super) plain: Listener,
@@ -51,7 +51,7 @@ pub(super) struct Listeners {
     client: Arc<ClientConfig>,
 }
 
-/// An answer. `content` is what was kept of it.
+/// Holds an answer. Its `content` is what was kept of it.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) status: u16,
@@ -59,10 +59,10 @@ pub(super) struct Answer {
     pub(super) content: Vec<u8>,
 }
 
-/// Why there is no answer.
+/// Says why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum NoAnswer {
-    /// It cannot be connected to.
+    /// The listener takes no connection.
     #[error("the server takes no connection")]
     Connect(#[source] io::Error),
     /// TLS failed.
@@ -140,7 +140,8 @@ impl Listeners {
         tokio::time::timeout(TIMEOUT, asked).await.unwrap_or(Err(NoAnswer::TimedOut))
     }
 
-    /// Asks for a page as [`get`](Self::get) does, and keeps nothing of it. Where the site sends its visitors on to https at the same address, it is asked
+    /// Asks for a page as [`get`](Self::get) does, and keeps nothing of it. Where the site sends its visitors on to https at the same address,
+    /// it is asked
     /// for there: that is where readers find it.
     pub(super) async fn page(&self, uri: &Uri, fields: &[(String, String)]) -> Result<Answer, NoAnswer> {
         let answer = self.get(uri, fields, None).await?;
@@ -211,7 +212,8 @@ impl ServerCertVerifier for AnyCertificate {
     }
 }
 
-/// The public host in `Host`, whoever is asked. The scheme is told as a proxy in front would tell it: who is not trusted is not believed.
+/// Makes the request. `Host` has the public host, whoever is asked. The scheme is told as a proxy in front would tell it; the server believes it
+/// if it trusts this machine.
 fn request(uri: &Uri, fields: &[(String, String)]) -> Result<Request<Empty<Bytes>>, http::Error> {
     let mut request = Request::get(uri.path_and_query().map_or("/", |target| target.as_str()))
         .header(header::HOST, uri.authority().map(|authority| authority.as_str()).unwrap_or_default())

@@ -43,43 +43,43 @@ use crate::{
     units::count,
 };
 
-/// Pages of one run.
+/// The most pages of one run.
 const PAGES_MAX: usize = 500_000;
 
-/// Sitemaps of one run.
+/// The most sitemaps of one run.
 const SITEMAPS_MAX: usize = 1_000;
 
-/// How often a page is asked for whose server had too much to do.
+/// The number of times that a page is asked for whose server had too much to do.
 const ATTEMPTS: u32 = 3;
 
-/// What is to be fetched, and how.
+/// Says which pages are to be fetched, and how.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// These pages.
+    /// The addresses of pages.
     pub urls: Vec<String>,
-    /// The pages of these sitemaps.
+    /// The addresses of sitemaps whose pages are fetched.
     pub sitemaps: Vec<String>,
-    /// What is stored and stale or purged.
+    /// Whether pages are fetched that are stored and stale or purged.
     pub stored: bool,
-    /// Only pages of this host.
+    /// The one host whose pages are fetched.
     pub host: Option<String>,
-    /// Requests at the same time.
+    /// The number of requests at the same time.
     pub concurrency: usize,
-    /// Requests a second.
+    /// The most requests a second.
     pub rate: Option<f64>,
 }
 
-/// Hears how it goes.
+/// Hears how a run goes.
 pub trait Progress {
-    /// So many pages will be asked for.
+    /// Hears how many pages will be asked for.
     fn begin(&mut self, pages: usize);
-    /// One more is done.
+    /// Hears that one more page is done.
     fn done(&mut self, url: &str, outcome: &Outcome);
-    /// Something to know, on a line of its own.
+    /// Hears something that the operator should know, on a line of its own.
     fn say(&mut self, words: &str);
 }
 
-/// A page to ask for.
+/// Holds a page to ask for.
 #[derive(Debug, Clone)]
 struct Page {
     uri: Uri,
@@ -120,10 +120,10 @@ pub async fn warm(
     Ok(run.summary)
 }
 
-/// Redirects that are followed to a `robots.txt` or a sitemap (RFC 9309 §2.3.1.2).
+/// The most redirects that are followed to a `robots.txt` or a sitemap (RFC 9309 §2.3.1.2).
 const REDIRECTS_MAX: usize = 5;
 
-/// Why nothing, or nothing more, was asked for.
+/// Says why nothing was asked for.
 #[derive(Debug, thiserror::Error)]
 pub enum WarmError {
     /// The admin API gave no answer.
@@ -135,18 +135,18 @@ pub enum WarmError {
     /// TLS cannot be had on this machine.
     #[error("TLS cannot be set up")]
     Tls(#[from] rustls::Error),
-    /// Every host is served, so that none has a sitemap of which to know.
+    /// The configuration names no host, so that it is not known whose sitemap to read.
     #[error("the configuration names no host whose sitemap could be read\n  --host or --sitemap names one.")]
     NoHost,
     /// A `robots.txt` could not be read.
     #[error("{url} could not be read")]
     RobotsUnread {
-        /// Its address.
+        /// The address of the `robots.txt`.
         url: String,
-        /// Why.
+        /// The reason.
         source: Unread,
     },
-    /// Every sitemap was unreadable; each with its reason.
+    /// No sitemap could be read. Each is here with its reason.
     #[error("no sitemap could be read\n  {}\n  --sitemap names another one.", .0.join("\n  "))]
     NoSitemap(Vec<String>),
     /// The sitemaps are empty.
@@ -157,7 +157,7 @@ pub enum WarmError {
     Stopped,
 }
 
-/// Why a `robots.txt` or a sitemap was not read.
+/// Says why a `robots.txt` or a sitemap was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum Unread {
     /// It was asked for in vain.
@@ -220,7 +220,7 @@ impl<P: Progress> Run<'_, P> {
         }
     }
 
-    /// The sitemaps of every host that has a name: those in its `robots.txt`, or the one at the usual place.
+    /// Finds the sitemaps of every host that has a name: those in its `robots.txt`, or the one at the usual place.
     async fn find_sitemaps(&mut self) -> Result<VecDeque<String>, WarmError> {
         let mut sitemaps = VecDeque::new();
         for bases in self.hosts.bases(&self.listeners)? {
@@ -346,7 +346,7 @@ impl<P: Progress> Run<'_, P> {
         }
     }
 
-    /// What one answer means.
+    /// Takes one answer, and decides whether the page is asked for again.
     fn take(&mut self, mut page: Page, answer: Result<Answer, NoAnswer>, pace: &mut Pace) {
         page.attempts += 1;
         let outcome = match answer {
@@ -391,7 +391,7 @@ fn with_causes(error: &dyn Error) -> String {
     text
 }
 
-/// Bytes of a `robots.txt`: as many as crawlers read (RFC 9309 §2.5).
+/// The most bytes of a `robots.txt` that are read: as many as crawlers read (RFC 9309 §2.5).
 const ROBOTS_BYTES_MAX: u64 = 500 << 10;
 
 /// The `Accept` of a browser that opens a page.
@@ -404,12 +404,12 @@ fn browser_fields() -> Vec<(String, String)> {
         .to_vec()
 }
 
-/// All lines of a field as one value.
+/// Joins all lines of a field to one value.
 fn text(headers: &HeaderMap, name: &str) -> String {
     headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect::<Vec<_>>().join(", ")
 }
 
-/// `Retry-After` in seconds (RFC 9110 §10.2.3). A date is not worth a clock here: the usual pause will do.
+/// Reads a `Retry-After` in seconds (RFC 9110 §10.2.3). A date is not worth a clock here: the usual pause will do.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
 }

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 /// The pause after a first failure that names none; doubled with each further one.
 const PAUSE_MIN: Duration = Duration::from_secs(1);
 
-/// No pause is longer, whatever `Retry-After` says: somebody sits and waits.
+/// The longest pause, whatever `Retry-After` says: somebody sits and waits.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// Failures in a row after which it makes no sense to go on.
+/// The number of failures in a row after which it makes no sense to go on.
 const FAILURES_MAX: u32 = 8;
 
-/// When the next request may start.
+/// Decides when the next request may start.
 #[derive(Debug)]
 pub(super) struct Pace {
     gap: Duration,
@@ -20,24 +20,24 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// At most `rate` requests a second.
+    /// Makes a pace of at most `rate` requests a second.
     pub(super) fn new(rate: Option<f64>, now: Instant) -> Self {
         Self { gap: rate.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(1.0 / rate)), next: now, failures: 0 }
     }
 
-    /// When the next request may start; the one after it not before the gap is over.
+    /// Returns when the next request may start. The one after it may not start before the gap is over.
     pub(super) fn turn(&mut self, now: Instant) -> Instant {
         let at = self.next.max(now);
         self.next = at + self.gap;
         at
     }
 
-    /// A request was answered as it should.
+    /// Takes note of a request that was answered as it should be.
     pub(super) const fn succeeded(&mut self) {
         self.failures = 0;
     }
 
-    /// The server has too much to do or is down. Returns how long nothing is asked.
+    /// Takes note of a server that has too much to do or is down. Returns how long nothing is asked.
     pub(super) fn failed(&mut self, retry_after: Option<Duration>, now: Instant) -> Duration {
         let doubled = PAUSE_MIN * (1 << self.failures.min(6));
         self.failures += 1;
@@ -46,7 +46,7 @@ impl Pace {
         pause
     }
 
-    /// Whether it failed so often in a row that the rest would fail too.
+    /// Tells whether it failed so often in a row that the rest would fail too.
     pub(super) const fn is_hopeless(&self) -> bool {
         self.failures >= FAILURES_MAX
     }

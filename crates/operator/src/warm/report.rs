@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 
 use crate::terminal::{Style, styled};
 
-/// What became of one page.
+/// Says what became of one page.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
     /// It was stored, or what was stored was confirmed.
@@ -22,7 +22,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Of a status, `X-Cache` and our member of `Cache-Status` (RFC 9211).
+    /// Reads what became of a page from its status, `X-Cache` and our member of `Cache-Status` (RFC 9211).
     #[must_use]
     pub fn of(status: u16, x_cache: &str, cache_status: &str) -> Self {
         if status >= 400 {
@@ -46,7 +46,7 @@ impl Outcome {
         Self::NotStored(why.trim_matches('"').to_owned())
     }
 
-    /// The word at the beginning of a line.
+    /// Returns the word at the beginning of a line.
     const fn word(&self) -> (&'static str, Style) {
         match self {
             Self::Stored => ("stored", Style::Green),
@@ -65,7 +65,7 @@ impl Outcome {
         }
     }
 
-    /// One page as a line.
+    /// Writes a line about one page.
     #[must_use]
     pub fn line(&self, url: &str, colour: bool) -> String {
         let (word, style) = self.word();
@@ -75,11 +75,11 @@ impl Outcome {
     }
 }
 
-/// What became of all pages.
+/// Counts what became of all pages.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     counts: BTreeMap<Outcome, usize>,
-    /// Pages that were not asked for any more, and why.
+    /// The number of pages that were not asked for any more, and why.
     pub stopped: Option<(usize, String)>,
 }
 
@@ -88,19 +88,19 @@ impl Summary {
         *self.counts.entry(outcome).or_default() += 1;
     }
 
-    /// How many came out so.
+    /// Returns how many pages came out so.
     #[must_use]
     pub fn of(&self, outcome: &Outcome) -> usize {
         self.counts.get(outcome).copied().unwrap_or_default()
     }
 
-    /// How many were answered.
+    /// Returns how many pages were answered.
     fn answered(&self) -> usize {
         let answered = |outcome: &Outcome| !matches!(outcome, Outcome::Failed(_) | Outcome::Skipped(_));
         self.counts.iter().filter(|(outcome, _)| answered(outcome)).map(|(_, count)| count).sum()
     }
 
-    /// Whether everything that was to be asked was answered. Nothing to be asked is a success; nothing that may be asked is none.
+    /// Tells whether everything that was to be asked was answered. Nothing to be asked is a success; nothing that may be asked is none.
     #[must_use]
     pub fn is_success(&self) -> bool {
         self.stopped.is_none()
@@ -108,7 +108,7 @@ impl Summary {
             && !self.counts.keys().any(|outcome| matches!(outcome, Outcome::Failed(_)))
     }
 
-    /// As a table.
+    /// Writes a table.
     #[must_use]
     pub fn table(&self, colour: bool) -> String {
         let mut table = String::new();

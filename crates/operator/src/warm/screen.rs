@@ -6,7 +6,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{Outcome, Progress};
 
-/// The progress on the screen. The bar is drawn on standard error, lines go to standard output.
+/// Shows the progress on the screen. The bar is drawn on standard error, lines go to standard output.
 #[derive(Debug)]
 pub struct Screen {
     bar: Option<ProgressBar>,

@@ -8,40 +8,40 @@ use std::io::Read as _;
 use flate2::read::MultiGzDecoder;
 use quick_xml::{Reader, escape::resolve_predefined_entity, events::Event};
 
-/// Bytes of one sitemap, decompressed, by their definition.
+/// The most bytes of one sitemap, decompressed, by their definition.
 pub(super) const BYTES_MAX: u64 = 50 << 20;
 
-/// Addresses in one sitemap, by their definition.
+/// The most addresses in one sitemap, by their definition.
 pub(super) const ADDRESSES_MAX: usize = 50_000;
 
-/// Longest address that is taken, by their definition.
+/// The longest address that is taken, by their definition.
 const ADDRESS_BYTES_MAX: usize = 2_048;
 
-/// What a sitemap names.
+/// Holds what a sitemap names.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Sitemap {
-    /// Pages.
+    /// The addresses of pages.
     pub(super) pages: Vec<String>,
-    /// Further sitemaps.
+    /// The addresses of further sitemaps.
     pub(super) sitemaps: Vec<String>,
 }
 
-/// Why bytes are no sitemap.
+/// Says why bytes are no sitemap.
 #[derive(Debug, thiserror::Error)]
 pub enum BadSitemap {
-    /// Not what its first bytes say.
+    /// Its first bytes are those of gzip, and the rest is damaged.
     #[error("its gzip is damaged")]
     Gzip(#[source] std::io::Error),
-    /// More than a sitemap may have.
+    /// It has more bytes than a sitemap may have.
     #[error("it is longer than 50 MiB, the most that a sitemap may have")]
     TooLong,
-    /// More than a sitemap may have.
+    /// It has more addresses than a sitemap may have.
     #[error("it has more than 50,000 addresses, the most that a sitemap may have")]
     TooMany,
-    /// Not XML.
+    /// It is not XML.
     #[error("it is not well-formed XML")]
     Xml(#[source] quick_xml::Error),
-    /// XML of another kind, such as the page that says that there is none.
+    /// It is XML of another kind, such as the page that says that there is none.
     #[error("it is no sitemap: neither <urlset> nor <sitemapindex>")]
     Foreign,
 }
@@ -128,7 +128,7 @@ fn add(addresses: &mut Vec<String>, address: &str) -> Result<(), BadSitemap> {
     Ok(())
 }
 
-/// The sitemaps that a `robots.txt` names (RFC 9309 §2.2.4).
+/// Finds the sitemaps that a `robots.txt` names (RFC 9309 §2.2.4).
 pub(super) fn in_robots(text: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(text);
     let value = |line: &str| {

@@ -26,7 +26,7 @@ const DESCRIPTION: &str = "\
 Seawall stands in front of a site: a server such as Ghost or WordPress, a folder of finished files, or a folder of Markdown that it turns into a blog \
 itself. It stores responses and answers from what is stored, by the rules of RFC 9111.";
 
-/// What no help text says: name and meaning.
+/// The files that no help text names, with their meaning.
 const FILES: [(&str, &str); 6] = [
     ("./seawall.toml", "The configuration, if there is neither --config nor SOURCE."),
     ("/etc/seawall/seawall.toml", "The configuration of the system's service."),
@@ -78,12 +78,12 @@ impl Page {
         let _ = writeln!(self.0, ".SH {}", escaped(&title.to_uppercase()));
     }
 
-    /// A paragraph that is filled.
+    /// Writes a paragraph that is filled.
     fn text(&mut self, text: &str) {
         let _ = writeln!(self.0, "{}", escaped(text));
     }
 
-    /// A line of its own, in bold.
+    /// Writes a line of its own, in bold.
     fn line(&mut self, text: &str) {
         let _ = writeln!(self.0, "\\fB{}\\fR\n.br", escaped(text));
     }
@@ -94,7 +94,7 @@ impl Page {
         }
     }
 
-    /// `name` is roff already.
+    /// Writes an entry of a list. Its `name` is roff already.
     fn entry(&mut self, name: &str, meaning: &str) {
         let _ = writeln!(self.0, ".TP\n{name}\n{}", escaped(meaning));
     }
@@ -115,7 +115,7 @@ impl Page {
         }
     }
 
-    /// Paragraphs with indented lines stay as they are; the others are filled.
+    /// Writes what stands below the flags. Paragraphs with indented lines stay as they are; the others are filled.
     fn help(&mut self, help: &str) {
         for paragraph in help.split("\n\n") {
             if paragraph.lines().any(|line| line.starts_with(' ')) {
@@ -136,7 +136,7 @@ fn usage(command: &Command) -> String {
     command.clone().render_usage().to_string().trim_start_matches("Usage:").trim().lines().map(str::trim).collect::<Vec<_>>().join(" | ")
 }
 
-/// `-H, --field 'FIELD: VALUE'`, with the names in bold and the value in italics.
+/// Writes `-H, --field 'FIELD: VALUE'`, with the names in bold and the value in italics.
 fn name(arg: &Arg) -> String {
     let short = arg.get_short().map(|short| format!("-{short}"));
     let long = arg.get_long().map(|long| format!("--{long}"));
@@ -146,7 +146,7 @@ fn name(arg: &Arg) -> String {
     [names.join(", "), value].join(" ").trim().to_owned()
 }
 
-/// A line of text as roff takes it: a backslash begins an escape, a dot or a quotation mark at the beginning a request, and `-` alone would
+/// Writes a line of text as roff takes it: a backslash begins an escape, a dot or a quotation mark at the beginning a request, and `-` alone would
 /// become a hyphen that cannot be copied.
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-");

@@ -31,19 +31,19 @@ pub(crate) use self::{check::look, purge::Purge};
 use self::{output::complain, serve::Taken};
 use crate::told;
 
-/// A command: what can be typed after its name, and what it then does. The first line of its doc is what the list of commands says of it.
+/// Is a command: what can be typed after its name, and what it then does. The first line of its doc is what the list of commands says of it.
 pub(crate) trait Run: Args {
     /// The word to type.
     const NAME: &'static str;
 
-    /// Does it. `taken` is there if the process was started to serve.
+    /// Does what was typed. `taken` is there if the process was started to serve.
     ///
     /// # Errors
     /// When it could not be done.
     fn run(self, taken: Option<Taken>) -> anyhow::Result<ExitCode>;
 }
 
-/// A command, whatever its type.
+/// Holds a command, whatever its type.
 struct Entry {
     name: &'static str,
     define: fn(clap::Command) -> clap::Command,
