@@ -7,7 +7,7 @@ use admin_api::{
     PurgeCommand, PurgeDone, PurgeRefused, ReloadDone, ReloadRefused, RevokeRefused, SiteHealth, StoredCommand, Value,
 };
 
-/// Is the running server, as the admin API sees it. Calls come from the admin listener's thread and should take microseconds: read counters,
+/// Stands for the running server, as the admin API sees it. Calls come from the admin listener's thread and should take microseconds: read counters,
 /// leave a command, return.
 pub trait Console: Send + Sync + 'static {
     /// Lists every metric with its present values.

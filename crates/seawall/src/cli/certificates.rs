@@ -12,7 +12,7 @@ use super::{
     serve::Taken,
 };
 
-const CERTIFICATES_EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   seawall certificates
       Each name: until when its certificate is valid, when it is renewed, who certifies it, and what went wrong.
@@ -22,7 +22,7 @@ Examples:
 
 /// List the certificates of a running Seawall, or replace and revoke one
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
-#[command(after_help = CERTIFICATES_EXAMPLES, args_conflicts_with_subcommands = true)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Certificates {
     /// Write JSON instead of text
     #[arg(long)]

@@ -26,7 +26,7 @@ use crate::{
     told,
 };
 
-const CHECK_EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   seawall check
       ./seawall.toml: every error with its line, and what to do about it.
@@ -44,7 +44,7 @@ Everything that `seawall serve` takes can be given here, too. Nothing is started
 
 /// Check what `serve` would do, and show every error: in flags, file, and folder
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
-#[command(after_help = CHECK_EXAMPLES)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Check {
     /// Look at what certificates depend on instead: the names' DNS, ports, CAA records, the clock, the authority
     #[arg(long)]

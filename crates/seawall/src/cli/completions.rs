@@ -10,7 +10,7 @@ use clap_complete::Shell;
 
 use super::{Run, definition, serve::Taken};
 
-const COMPLETIONS_EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   seawall completions bash > ~/.local/share/bash-completion/completions/seawall
   seawall completions zsh > ~/.zfunc/_seawall
@@ -18,7 +18,7 @@ Examples:
 
 /// Write what a shell needs to complete commands and flags
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
-#[command(after_help = COMPLETIONS_EXAMPLES)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Completions {
     /// The shell
     #[arg(value_name = "SHELL", value_enum)]

@@ -12,7 +12,7 @@ use super::{
     serve::Taken,
 };
 
-const EXPLAIN_EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   seawall explain https://blog.example.org/hello/
       Which rules looked at the request, what is stored for it, and what would happen now.
@@ -30,7 +30,7 @@ Nothing is fetched and nothing is changed. Values of cookies never appear in the
 
 /// Show why a page is, or is not, answered from the cache
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
-#[command(after_help = EXPLAIN_EXAMPLES)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Explain {
     /// The page, as readers see its address
     #[arg(value_name = "URL", value_parser = page)]

@@ -31,7 +31,7 @@ pub(crate) use self::{check::look, purge::Purge};
 use self::{output::complain, serve::Taken};
 use crate::told;
 
-/// Is a command: what can be typed after its name, and what it then does. The first line of its doc is what the list of commands says of it.
+/// Makes a command of the flags that can be typed after its name. The first line of their type's doc is what the list of commands says about it.
 pub(crate) trait Run: Args {
     /// The word to type.
     const NAME: &'static str;

@@ -13,7 +13,7 @@ use super::{
     serve::Taken,
 };
 
-const PURGE_EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   seawall purge --url https://blog.example.org/hello/     one page
   seawall purge --prefix https://blog.example.org/2026/   everything below an address
@@ -25,7 +25,7 @@ A purge is hard unless --soft is given: the next visitor gets the page that the 
 
 /// Take pages out of the cache of a running Seawall
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
-#[command(after_help = PURGE_EXAMPLES)]
+#[command(after_help = EXAMPLES)]
 #[command(group = ArgGroup::new("target").required(true).multiple(false).args(["url", "prefix", "host", "tag", "all"]))]
 pub(crate) struct Purge {
     /// The page at this address

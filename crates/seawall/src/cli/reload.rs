@@ -7,7 +7,7 @@ use operator::reload;
 
 use super::{Run, access::Access, output::say, serve::Taken};
 
-const RELOAD_EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   seawall reload
       After an edit of seawall.toml. No connection is dropped. Errors are shown with their lines, and everything stays as it was.
@@ -16,7 +16,7 @@ It is the same as a SIGHUP, and says what came of it. Exit code 0: done; 1: refu
 
 /// Have a running Seawall read its configuration again
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
-#[command(after_help = RELOAD_EXAMPLES)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Reload {
     /// The running Seawall.
     #[command(flatten)]

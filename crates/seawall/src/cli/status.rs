@@ -7,7 +7,7 @@ use operator::{status, terminal::has_colour};
 
 use super::{Run, access::Access, output::say, serve::Taken};
 
-const STATUS_EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   seawall status
       Version, sites, whether the servers behind them are up, the cache and how often it was enough, certificates.
@@ -17,7 +17,7 @@ Examples:
 
 /// Show what runs: sites, the servers behind them, the cache, certificates
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
-#[command(after_help = STATUS_EXAMPLES)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Status {
     /// Write JSON instead of text
     #[arg(long)]

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::told;
 
-const WARM_EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   seawall warm
       Every page in the sitemap of every site: named in its robots.txt, or /sitemap.xml.
@@ -37,7 +37,7 @@ All requests go to the running Seawall, which asks the server for pages that it 
 
 /// Fill the cache before readers come
 #[derive(Args, Clone, Debug, Default, PartialEq)]
-#[command(after_help = WARM_EXAMPLES)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Warm {
     /// Pages to ask for [default: those of the sitemaps]
     #[arg(value_name = "URL", value_parser = page)]
