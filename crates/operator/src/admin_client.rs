@@ -259,8 +259,7 @@ fn take_apart(response: &[u8]) -> Option<Response> {
     let mut lines = head.split("\r\n");
     let status = lines.next()?.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()?;
     let fields: Vec<(&str, &str)> = lines.filter_map(|line| line.split_once(':')).collect();
-    let mut of =
-        |wanted: &'static str| fields.iter().filter(move |(name, _)| name.eq_ignore_ascii_case(wanted)).map(|(_, value)| value.trim());
+    let of = |wanted: &'static str| fields.iter().filter(move |(name, _)| name.eq_ignore_ascii_case(wanted)).map(|(_, value)| value.trim());
     let is_whole = of("content-length").next().is_none_or(|length| length.parse() == Ok(body.len()));
     let is_cached = of("cache-status").any(|value| value.contains("seawall;"));
     is_whole.then(|| Response { status, body: body.to_vec(), is_cached })
