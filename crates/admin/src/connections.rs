@@ -17,27 +17,27 @@ use tokio::{
     task::JoinSet,
 };
 
-use crate::{console::Console, guard::Guard, routes, token::Token};
+use crate::{Token, console::Console, guard::Guard, routes};
 
-/// Connections at once.
+/// The most connections at once.
 pub const CONNECTIONS_MAX: usize = 64;
 
-/// Longest head of a request, in bytes; also how much is read ahead.
+/// The longest head of a request, in bytes; also how much is read ahead.
 const HEAD_MAX: usize = 16 << 10;
 
-/// How long to wait after `accept` failed for want of a descriptor or of memory: at once it would fail again.
+/// The time to wait after `accept` failed for want of a descriptor or of memory: at once it would fail again.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(200);
 
-/// The bounds of one listener; tests have tighter ones.
+/// Holds the bounds of one listener; tests have tighter ones.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     pub(crate) connections: usize,
-    /// For a request's head to arrive, counted from when it could have begun: an idle connection is closed after it, too.
+    /// The time for a request's head to arrive, counted from when it could have begun: an idle connection is closed after it, too.
     pub(crate) head: Duration,
     pub(crate) body: Duration,
-    /// Of a connection; then it is asked to end.
+    /// The lifetime of a connection; then it is asked to end.
     pub(crate) lifetime: Duration,
-    /// For a connection that was asked to end.
+    /// The time for a connection that was asked to end.
     pub(crate) grace: Duration,
 }
 

@@ -1,15 +1,18 @@
-//! Metrics as text, in the Prometheus exposition format 0.0.4, and as JSON.
+//! Metrics as text, in the Prometheus exposition format 0.0.4, and by name, for JSON.
 
-use std::fmt::{self, Display, Write as _};
+use std::{
+    collections::BTreeMap,
+    fmt::{self, Display, Write as _},
+};
 
-use serde::{Serialize, Serializer, ser::SerializeMap as _};
+use admin_api::{Histogram, MetricFamily, MetricSample, Value};
 
-use crate::console::{Histogram, Metric, MetricKind, Sample, Value};
+use crate::console::{Metric, Sample};
 
 /// The media type of [`text`].
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// All metrics, one group of lines for each name.
+/// Writes all metrics, one group of lines for each name.
 ///
 /// The format wants the lines of one name together and at most one HELP and TYPE for it, so metrics that share a name become one group.
 /// That is O(n²) in the number of metrics, of which there are some dozens.
@@ -78,7 +81,7 @@ impl Display for Labels<'_> {
     }
 }
 
-/// Backslash and line feed are escaped everywhere, quotation marks in label values alone: in HELP, `\"` would not be an escape.
+/// Escapes a text. Backslash and line feed are escaped everywhere, quotation marks in label values alone: in HELP, `\"` would not be an escape.
 struct Escaped<'a> {
     text: &'a str,
     quoted: bool,
@@ -111,41 +114,23 @@ impl Display for Number {
     }
 }
 
-/// `{"name": {"kind": …, "samples": […]}, …}`, with the groups of [`text`].
-pub(crate) struct Json<'a>(pub(crate) &'a [Metric]);
-
-impl Serialize for Json<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Group<'a> {
-            kind: MetricKind,
-            samples: Vec<Line<'a>>,
-        }
-        #[derive(Serialize)]
-        struct Line<'a> {
-            #[serde(serialize_with = "labels")]
-            labels: &'a [(&'static str, String)],
-            value: &'a Value,
-        }
-        let mut map = serializer.serialize_map(None)?;
-        for (index, metric) in self.0.iter().enumerate() {
-            if self.0[..index].iter().any(|earlier| earlier.name == metric.name) {
-                continue;
-            }
-            let samples = self.0[index..].iter().filter(|other| other.name == metric.name).flat_map(|group| &group.samples);
-            let samples = samples.map(|Sample { labels, value }| Line { labels, value }).collect();
-            map.serialize_entry(metric.name, &Group { kind: metric.kind, samples })?;
-        }
-        map.end()
+/// Gathers the metrics by name, with the groups of [`text`]: for the answer to `GET /status`.
+pub(crate) fn families(metrics: &[Metric]) -> BTreeMap<String, MetricFamily> {
+    let mut families: BTreeMap<String, MetricFamily> = BTreeMap::new();
+    for Metric { name, kind, samples, .. } in metrics {
+        let family = families.entry((*name).to_owned()).or_insert_with(|| MetricFamily { kind: *kind, samples: Vec::new() });
+        family.samples.extend(samples.iter().map(|Sample { labels, value }| MetricSample {
+            labels: labels.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
+            value: value.clone(),
+        }));
     }
-}
-
-fn labels<S: Serializer>(labels: &[(&'static str, String)], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(labels.iter().map(|(name, value)| (name, value)))
+    families
 }
 
 #[cfg(test)]
 mod tests {
+    use admin_api::MetricKind;
+
     use super::*;
 
     fn sample(labels: &[(&'static str, &str)], value: impl Into<Value>) -> Sample {
@@ -216,7 +201,7 @@ f_seconds_count{of="x"} 4
         let expected = serde_json::json!({"a_seconds": {"kind": "histogram", "samples": [
             {"labels": {}, "value": {"buckets": [[0.5, 1], [2.0, 3]], "sum": 9.25, "count": 4}},
         ]}});
-        assert_eq!(serde_json::to_value(Json(&metrics)).expect("JSON"), expected);
+        assert_eq!(serde_json::to_value(families(&metrics)).expect("JSON"), expected);
     }
 
     #[test]

@@ -14,9 +14,9 @@ use axum::http::{
     uri::Authority,
 };
 
-use crate::{refusal::Refusal, token::Token};
+use crate::{Token, refusal::Refusal};
 
-/// The rules of one listener.
+/// Holds the rules of one listener.
 #[derive(Debug)]
 pub(crate) struct Guard {
     token: Token,
@@ -28,7 +28,7 @@ impl Guard {
         Self { token, loopback: listener.ip().to_canonical().is_loopback() }
     }
 
-    /// Lets a request through to its route, or not.
+    /// Lets a request through to its route, or refuses it.
     ///
     /// With the token everything is allowed. Without it, only safe methods, on a loopback listener, under a name of this machine. That
     /// covers the listener's own address too: on a loopback listener it is a loopback address, on others the token is needed anyway.
@@ -52,7 +52,7 @@ impl Guard {
     }
 }
 
-/// The host that a request is for: of its target if that is in absolute form, else of its one `Host` field (RFC 9112 §3.2).
+/// Finds the host that a request is for: of its target if that is in absolute form, else of its one `Host` field (RFC 9112 §3.2).
 fn host(request: &Parts) -> Result<Option<Authority>, Refusal> {
     let mut fields = request.headers.get_all(HOST).iter();
     let (field, further) = (fields.next(), fields.next());
@@ -80,7 +80,7 @@ fn is_of_this_machine(host: &str) -> bool {
     }
 }
 
-/// The credentials of the scheme `Bearer`, whose name is compared without case (RFC 9110 §11.1). Two fields are no credentials: who
+/// Finds the credentials of the scheme `Bearer`, whose name is compared without case (RFC 9110 §11.1). Two fields are no credentials: who
 /// forwards a request might look at one and we at the other.
 fn bearer(fields: &HeaderMap) -> Option<&[u8]> {
     let mut fields = fields.get_all(AUTHORIZATION).iter();

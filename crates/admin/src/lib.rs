@@ -1,7 +1,7 @@
 //! Metrics, purge and health, on a listener of their own.
 //!
 //! Absent from this room: the request path. What is read are snapshots, what is sent are commands, and both go through [`Console`]: this
-//! crate knows neither the store nor a site.
+//! crate knows neither the store nor a site. Commands and answers are types of `admin-api`, which the operator's commands use as well.
 //!
 //! | route | answer | token |
 //! |---|---|---|
@@ -16,27 +16,20 @@
 //!
 //! Errors are `{"error": what is wrong, "remedy": what to do}`.
 
-mod certificates;
 mod connections;
 mod console;
-mod explain;
 mod exposition;
 mod guard;
-mod purge;
 mod refusal;
-mod reload;
 mod routes;
 #[cfg(test)]
 mod tests;
-mod token;
 
-pub use certificates::{BadRevocation, CertificateState, RevokeCommand, RevokeRefused};
-pub use connections::{CONNECTIONS_MAX, serve};
-pub use console::{
-    CacheHealth, Console, Health, Histogram, ListenerHealth, Metric, MetricKind, OriginHealth, PurgeCommand, PurgeDone, PurgeRefused,
-    PurgeTarget, Sample, SiteHealth, Value,
+// Whoever implements `Console` needs no other crate for what it takes and returns.
+pub use admin_api::{
+    BadCommand, BadQuestion, BadRevocation, CacheHealth, CertificateState, ExplainCommand, ExplainRefused, Explanation, Histogram,
+    Inventory, ListenerHealth, MetricKind, OWN_ROOT, OriginHealth, PurgeCommand, PurgeDone, PurgeRefused, PurgeTarget, ReloadDone,
+    ReloadRefused, RevokeCommand, RevokeRefused, SiteHealth, StoredCommand, Token, TokenError, Value,
 };
-pub use explain::{BadQuestion, ExplainCommand, ExplainRefused, StoredCommand};
-pub use purge::BadCommand;
-pub use reload::{ReloadDone, ReloadRefused};
-pub use token::{Token, TokenError};
+pub use connections::{CONNECTIONS_MAX, serve};
+pub use console::{Console, Health, Metric, Sample};

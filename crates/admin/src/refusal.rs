@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::{BadCommand, BadQuestion, BadRevocation, ExplainRefused, PurgeRefused, ReloadRefused, RevokeRefused};
 use axum::{
     Json,
     extract::rejection::BytesRejection,
@@ -11,23 +12,14 @@ use axum::{
     },
     response::{IntoResponse, Response},
 };
-use serde::Serialize;
 
-use crate::{
-    certificates::{BadRevocation, RevokeRefused},
-    console::PurgeRefused,
-    explain::{BadQuestion, ExplainRefused},
-    purge::BadCommand,
-    reload::ReloadRefused,
-};
-
-/// A refused request.
+/// Says why a request is refused.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
     error: Cow<'static, str>,
     remedy: Cow<'static, str>,
-    /// For a 401.
+    /// The challenge of a 401.
     challenge: Option<&'static str>,
 }
 
@@ -38,7 +30,8 @@ impl Refusal {
         Self { status, error: error.into(), remedy: remedy.into(), challenge: None }
     }
 
-    /// The challenges of RFC 6750 §3.1: a request without a token is not told that its token is wrong.
+    /// Refuses a request without the right token. Its challenges are those of RFC 6750 §3.1: a request without a token is not told that its
+    /// token is wrong.
     pub(crate) fn unauthorized(had_token: bool) -> Self {
         let (error, challenge) = if had_token {
             ("the token is not the one of this server", "Bearer realm=\"seawall\", error=\"invalid_token\"")
@@ -139,12 +132,7 @@ impl From<BytesRejection> for Refusal {
 
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        #[derive(Serialize)]
-        struct Body<'a> {
-            error: &'a str,
-            remedy: &'a str,
-        }
-        let mut response = (self.status, Json(Body { error: &self.error, remedy: &self.remedy })).into_response();
+        let mut response = (self.status, Json(admin_api::Refusal { error: self.error, remedy: self.remedy })).into_response();
         if let Some(challenge) = self.challenge {
             response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
         }
@@ -156,7 +144,7 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// What `/healthz` says once a shutdown has begun: nothing is wrong, but a balancer should go elsewhere.
+/// Answers `/healthz` once a shutdown has begun: nothing is wrong, but a balancer should go elsewhere.
 pub(crate) fn draining(body: impl IntoResponse) -> Response {
     let mut response = (StatusCode::SERVICE_UNAVAILABLE, body).into_response();
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("5"));

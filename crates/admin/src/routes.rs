@@ -2,6 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
+use admin_api::{
+    CertificateState, ExplainCommand, ExplainRefused, Explanation, Inventory, PurgeCommand, PurgeDone, PurgeRefused, Readiness, Ready,
+    ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, Status, StoredCommand,
+};
 use axum::{
     Json, Router,
     body::Bytes,
@@ -14,19 +18,15 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{get, post},
 };
-use serde::Serialize;
 
 use crate::{
-    certificates::{CertificateState, RevokeCommand, RevokeRefused},
-    console::{CacheHealth, Console, Health, ListenerHealth, Metric, OriginHealth, PurgeCommand, PurgeDone, PurgeRefused, SiteHealth},
-    explain::{ExplainCommand, ExplainRefused, StoredCommand},
+    console::{Console, Health},
     exposition,
     guard::Guard,
     refusal::{self, Refusal},
-    reload::{ReloadDone, ReloadRefused},
 };
 
-/// Longest body of a request, in bytes.
+/// The longest body of a request, in bytes.
 pub(crate) const BODY_MAX: usize = 16 << 10;
 
 const ROUTES: &str = "\
@@ -47,7 +47,7 @@ POST needs Authorization: Bearer TOKEN
 
 type Shared = State<Arc<dyn Console>>;
 
-/// All routes behind `guard`. A body has `body_timeout` to arrive.
+/// Puts all routes behind `guard`. A body has `body_timeout` to arrive.
 pub(crate) fn router(console: Arc<dyn Console>, guard: Guard, body_timeout: Duration) -> Router {
     let routes = Router::new()
         .route("/", get(async || ROUTES))
@@ -68,7 +68,7 @@ pub(crate) fn router(console: Arc<dyn Console>, guard: Guard, body_timeout: Dura
     Router::new().fallback_service(routes).layer(middleware::from_fn_with_state(Arc::new(guard), admit))
 }
 
-/// Before every route, the missing ones too: what paths there are is nobody's business who may not ask.
+/// Judges a request before every route, the missing ones too: whoever may not ask does not learn which paths there are.
 async fn admit(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
     let (parts, body) = request.into_parts();
     let mut response = match guard.admit(&parts) {
@@ -84,56 +84,42 @@ async fn admit(State(guard): State<Arc<Guard>>, request: Request, next: Next) ->
 }
 
 async fn healthz(State(console): Shared) -> Response {
-    #[derive(Serialize)]
-    struct Body {
-        status: &'static str,
+    let status = readiness(&console.health());
+    let body = Json(Ready { status });
+    match status {
+        Readiness::Ok => body.into_response(),
+        Readiness::Draining => refusal::draining(body),
     }
-    let ready = console.health().ready;
-    let body = Json(Body { status: word(ready) });
-    if ready { body.into_response() } else { refusal::draining(body) }
 }
 
-fn word(ready: bool) -> &'static str {
-    if ready { "ok" } else { "draining" }
+const fn readiness(health: &Health) -> Readiness {
+    if health.ready { Readiness::Ok } else { Readiness::Draining }
 }
 
 async fn metrics(State(console): Shared) -> impl IntoResponse {
     ([(CONTENT_TYPE, exposition::CONTENT_TYPE)], exposition::text(&console.metrics()))
 }
 
-async fn status(State(console): Shared) -> Response {
-    #[derive(Serialize)]
-    struct Body<'a> {
-        status: &'static str,
-        version: String,
-        uptime_seconds: f64,
-        workers: usize,
-        listening: &'a [String],
-        trusts_loopback: bool,
-        listeners: &'a [ListenerHealth],
-        sites: &'a [SiteHealth],
-        origins: &'a [OriginHealth],
-        cache: CacheHealth,
-        metrics: exposition::Json<'a>,
-    }
-    let Health { ready, version, uptime, workers, listening, listeners, trusts_loopback, sites, cache } = console.health();
-    let metrics: Vec<Metric> = console.metrics();
+async fn status(State(console): Shared) -> Json<Status> {
+    let health = console.health();
+    let status = readiness(&health);
+    let metrics = exposition::families(&console.metrics());
     // Workers are asked.
     let origins = tokio::task::spawn_blocking(move || console.origins()).await.unwrap_or_default();
-    let body = Body {
-        status: word(ready),
+    let Health { version, uptime, workers, listening, listeners, trusts_loopback, sites, cache, .. } = health;
+    Json(Status {
+        status,
         version,
         uptime_seconds: uptime.as_secs_f64(),
         workers,
-        listening: &listening,
+        listening,
         trusts_loopback,
-        listeners: &listeners,
-        sites: &sites,
-        origins: &origins,
+        listeners,
+        sites,
+        origins,
         cache,
-        metrics: exposition::Json(&metrics),
-    };
-    Json(body).into_response()
+        metrics,
+    })
 }
 
 /// Takes JSON whatever `Content-Type` says: that field is what keeps forms of web pages out elsewhere, and here the token does.
@@ -154,14 +140,14 @@ async fn reload(State(console): Shared) -> Result<Json<ReloadDone>, Refusal> {
     Ok(Json(reloaded.unwrap_or(Err(ReloadRefused::Busy))?))
 }
 
-async fn explain(State(console): Shared, request: Request, body_timeout: Duration) -> Result<Json<serde_json::Value>, Refusal> {
+async fn explain(State(console): Shared, request: Request, body_timeout: Duration) -> Result<Json<Explanation>, Refusal> {
     let command = ExplainCommand::from_json(&body(request, body_timeout).await?)?;
     // A worker is asked, and waiting for it must not hold up the other routes.
     let explained = tokio::task::spawn_blocking(move || console.explain(&command)).await;
     Ok(Json(explained.unwrap_or(Err(ExplainRefused::Busy))?))
 }
 
-async fn stored(State(console): Shared, request: Request, body_timeout: Duration) -> Result<Json<serde_json::Value>, Refusal> {
+async fn stored(State(console): Shared, request: Request, body_timeout: Duration) -> Result<Json<Inventory>, Refusal> {
     let command = StoredCommand::from_json(&body(request, body_timeout).await?)?;
     // A walk through everything that is stored.
     let listed = tokio::task::spawn_blocking(move || console.stored(&command)).await;

@@ -15,10 +15,12 @@ use serde_json::{Value as Json, json};
 use tokio::sync::oneshot;
 
 use crate::{
-    CacheHealth, CertificateState, Console, ExplainCommand, ExplainRefused, Health, ListenerHealth, Metric, MetricKind, OriginHealth,
-    PurgeCommand, PurgeDone, PurgeRefused, PurgeTarget, ReloadDone, ReloadRefused, RevokeRefused, Sample, SiteHealth, StoredCommand, Token,
+    CacheHealth, CertificateState, Console, ExplainCommand, ExplainRefused, Explanation, Health, Inventory, ListenerHealth, Metric,
+    MetricKind, OriginHealth, PurgeCommand, PurgeDone, PurgeRefused, PurgeTarget, ReloadDone, ReloadRefused, RevokeRefused, Sample,
+    SiteHealth, StoredCommand, Token,
     connections::{Bounds, serve_within},
 };
+use admin_api::{Status, StoredPage};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
@@ -82,17 +84,21 @@ impl Console for Fake {
         }
     }
 
-    fn explain(&self, command: &ExplainCommand) -> Result<Json, ExplainRefused> {
+    fn explain(&self, command: &ExplainCommand) -> Result<Explanation, ExplainRefused> {
         match command.url.as_str() {
             "bad" => Err(ExplainRefused::Bad("bad is no address".to_owned())),
             "http://other/" => Err(ExplainRefused::NoSite { host: "other".to_owned(), hosts: vec!["a".to_owned(), "b".to_owned()] }),
             "http://late/" => Err(ExplainRefused::Busy),
-            _ => Ok(json!({"asked": [command.method, command.url, command.fields]})),
+            _ => Ok(serde_json::from_value(explanation(&command.method, &command.url)).expect("an explanation")),
         }
     }
 
-    fn stored(&self, command: &StoredCommand) -> Json {
-        json!({"host": command.host})
+    fn stored(&self, command: &StoredCommand) -> Inventory {
+        let url = format!("http://{}/", command.host.as_deref().unwrap_or("every.example"));
+        Inventory {
+            pages: vec![StoredPage { url, fields: vec![("accept".to_owned(), "*/*".to_owned())], state: "stale".to_owned() }],
+            left_off: 3,
+        }
     }
 
     fn certificates(&self) -> Vec<CertificateState> {
@@ -107,6 +113,33 @@ impl Console for Fake {
             _ => Err(RevokeRefused::Unknown(name.to_owned())),
         }
     }
+}
+
+/// An explanation with every key that there is.
+fn explanation(method: &str, url: &str) -> Json {
+    json!({
+        "method": method,
+        "url": url,
+        "site": {"name": "blog", "kind": "generic", "hosts": ["a"], "route": null},
+        "rules": [{"rule": "method", "decided": false, "detail": "GET"}],
+        "verdict": "lookup",
+        "key": {"scheme": "http", "accept": "html", "host": "a", "target": "/"},
+        "lookup": [{"rule": "stored", "decided": true, "detail": "1"}],
+        "stored": [{
+            "selected": true, "refused": null, "status": 200, "vary": [["accept-language", "en"], ["cookie", null]], "age_seconds": 5,
+            "lifetime_seconds": 60, "fresh": true, "fresh_seconds": 55, "freshness_source": "explicit", "validate_always": false,
+            "stale_while_revalidate_seconds": 0, "stale_if_error_seconds": 0, "purged": "soft",
+            "purges": [{"target": "tag", "hardness": "soft"}], "tags": ["t"], "head_bytes": 1, "body_bytes": 2, "weight_bytes": 3,
+            "content_type": "text/html", "content_coding": null, "forms": [["br", 7]], "etag": "\"a\"", "for_cookies": true,
+            "for_authorization": false, "tiers": ["memory"],
+        }],
+        "stored_under_other_scheme": false,
+        "uncacheable_seconds": null,
+        "not_kept": {"reason": "private", "status": 200, "seconds_ago": 9},
+        "flight": {"followers": 1, "arriving": true},
+        "origin_down_seconds": 4,
+        "now": {"cache_status": "seawall; hit", "x_cache": "HIT", "words": ["It is answered."]},
+    })
 }
 
 fn certificate(name: &str, not_after: Option<u64>) -> CertificateState {
@@ -341,7 +374,9 @@ fn health_and_status_say_how_it_is() {
             },
         },
     });
-    assert_eq!((answer.status, answer.json()), (200, expected));
+    assert_eq!((answer.status, answer.json()), (200, expected.clone()));
+    let read: Status = serde_json::from_value(expected.clone()).expect("a client reads what the server writes");
+    assert_eq!(serde_json::to_value(read).expect("JSON"), expected);
 
     let answer = server.ask("GET /metrics HTTP/1.1|HOST", "");
     assert!(answer.head.contains("content-type: text/plain; version=0.0.4; charset=utf-8"), "{answer:?}");
@@ -392,7 +427,7 @@ fn an_explanation_is_passed_on_or_refused_with_the_reason() {
     let server = Running::start();
     let ask = |route: &str, body: &str| server.ask(&format!("POST {route} HTTP/1.1|HOST|Authorization: Bearer TOKEN"), body);
     let answer = ask("/explain", r#"{"url": "http://a/", "method": "HEAD", "fields": [["cookie", "a=1"]]}"#);
-    assert_eq!((answer.status, answer.json()), (200, json!({"asked": ["HEAD", "http://a/", [["cookie", "a=1"]]]})));
+    assert_eq!((answer.status, answer.json()), (200, explanation("HEAD", "http://a/")));
     for (body, status, error, remedy) in [
         (r#"{"url": "bad"}"#, 400, "bad is no address", "as visitors see it"),
         (r#"{"url": "http://other/"}"#, 421, "no site is served under other", "served are: a, b"),
@@ -407,7 +442,10 @@ fn an_explanation_is_passed_on_or_refused_with_the_reason() {
         assert!(json["remedy"].as_str().is_some_and(|text| text.contains(remedy)), "{json}");
     }
     let answer = ask("/stored", r#"{"host": "a"}"#);
-    assert_eq!((answer.status, answer.json()), (200, json!({"host": "a"})));
+    assert_eq!(
+        (answer.status, answer.json()),
+        (200, json!({"pages": [{"url": "http://a/", "fields": [["accept", "*/*"]], "state": "stale"}], "left_off": 3}))
+    );
     assert_eq!(ask("/stored", r#"{"hosts": "a"}"#).status, 400);
 }
 

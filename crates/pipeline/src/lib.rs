@@ -56,9 +56,7 @@ pub use response_fields::ResponseFields;
 pub use shared::Shared;
 pub use site::{Down, Parts, Route, Router, Site};
 pub use views::counters::{BUCKET_MICROS, Counters, Durations, OUTCOMES, Sent, SiteSnapshot, Snapshot};
-pub use views::explain;
-pub use views::explain::Explanation;
-pub use views::inventory::{Covered, Inventory, StoredPage};
+pub use views::inventory::Covered;
 
 /// The store, as this room fills it.
 pub type Store = store::Store<Record, Failure>;

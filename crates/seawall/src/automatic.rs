@@ -6,7 +6,7 @@ use std::{
 };
 
 use acme::{Challenges, Checker, Finding, Https, Issuer, Keeper, Severity, Sink, issuer, trust_instructions};
-use admin::CertificateState;
+use admin::{CertificateState, OWN_ROOT};
 use anyhow::Context;
 use edge::tls::{Bundle, Certificates};
 use pipeline::Clock;
@@ -82,9 +82,6 @@ fn transport(acme: &Acme) -> anyhow::Result<Arc<Https>> {
     let tls = origins::http::tls_config(acme.ca_file.as_deref()).context("whom to trust as a certificate authority")?;
     Ok(Arc::new(Https::new(&tls)))
 }
-
-/// Who certifies local names.
-pub(crate) const OWN_ROOT: &str = "this machine's own root";
 
 /// The certificates that it keeps, and those that it has not got yet.
 pub(crate) fn kept(keeper: &Keeper, now: Timestamp) -> Vec<CertificateState> {

@@ -9,7 +9,7 @@ use store::DiskState;
 use tracing::Level;
 
 use crate::{
-    check::route_line,
+    cli::route_line,
     config::settings::{AccessLog, OriginHost, Settings, Site, Source},
     server::Server,
     told,

@@ -7,8 +7,8 @@ use std::{
 };
 
 use admin::{
-    CacheHealth, CertificateState, Console, ExplainCommand, ExplainRefused, Health, ListenerHealth, Metric, OriginHealth, PurgeCommand,
-    PurgeDone, PurgeRefused, PurgeTarget, ReloadDone, ReloadRefused, RevokeRefused, SiteHealth, StoredCommand,
+    CacheHealth, CertificateState, Console, ExplainCommand, ExplainRefused, Explanation, Health, Inventory, ListenerHealth, Metric,
+    OriginHealth, PurgeCommand, PurgeDone, PurgeRefused, PurgeTarget, ReloadDone, ReloadRefused, RevokeRefused, SiteHealth, StoredCommand,
 };
 use edge::Socket;
 use http::Uri;
@@ -22,9 +22,10 @@ use store::{DiskState, Hardness, Target};
 use tokio::runtime::Builder;
 
 use crate::{
-    automatic, explain, metrics,
+    automatic, metrics,
     plan::{ServerState, SitePlan},
     server::{Reloader, State},
+    worker_questions,
 };
 
 /// Stored responses in one list: some 10 MB of JSON.
@@ -240,14 +241,14 @@ impl Console for ServerConsole {
         Ok(done)
     }
 
-    fn explain(&self, command: &ExplainCommand) -> Result<serde_json::Value, ExplainRefused> {
-        explain::answer(&self.0, command)
+    fn explain(&self, command: &ExplainCommand) -> Result<Explanation, ExplainRefused> {
+        worker_questions::explain(&self.0, command)
     }
 
-    fn stored(&self, command: &StoredCommand) -> serde_json::Value {
+    fn stored(&self, command: &StoredCommand) -> Inventory {
         let host = command.host.as_deref().map(|host| canonical_authority(Scheme::Http, host).into_owned());
         let wanted = |key: &policy::Key<'_>| host.as_deref().is_none_or(|host| key.host == host || host_without_port(key.host) == host);
-        serde_json::to_value(self.0.shared.stale(STORED_MAX, wanted)).unwrap_or_default()
+        self.0.shared.stale(STORED_MAX, wanted)
     }
 
     fn certificates(&self) -> Vec<CertificateState> {

@@ -3,20 +3,14 @@
 //! Absent: logic of serving; it only calls the other rooms.
 
 mod access_log;
-pub mod admin_client;
 mod automatic;
 mod banner;
-mod certificate_list;
 mod certificates;
-mod check;
 pub mod cli;
-mod commands;
 pub mod config;
 mod console;
-pub mod explain;
 mod fingerprint;
 mod log_writer;
-mod manual;
 mod metrics;
 mod own_process;
 #[cfg(test)]
@@ -24,16 +18,13 @@ mod page;
 mod passed;
 mod plan;
 mod process;
-pub mod purge;
 pub mod server;
 mod service;
 mod signals;
-mod status;
 mod systemd;
-mod terminal;
 mod told;
 mod try_next;
-pub mod warm;
+mod worker_questions;
 mod writer;
 
-pub use commands::run;
+pub use cli::run;

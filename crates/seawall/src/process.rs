@@ -3,7 +3,7 @@
 use std::{net::TcpListener, process::ExitCode, time::Duration};
 
 use admin::{ReloadDone, ReloadRefused};
-use anyhow::Context;
+use edge::{BindError, Socket};
 use pipeline::Clock;
 use tokio::{
     runtime::{Builder, LocalOptions, Runtime},
@@ -123,8 +123,11 @@ impl Admin {
         let token = admin::Token::load_or_create(&settings.server.admin_token_file)?;
         let listener = match passed.take_admin(address) {
             Some(listener) => listener,
-            None => TcpListener::bind(address).with_context(|| {
-                format!("cannot listen on {address} for the admin API; --admin names another address, --admin off does without")
+            None => TcpListener::bind(address).map_err(|source| {
+                let error = BindError { socket: Socket::Tcp(address), source };
+                let remedy = "That is the address of the admin API: --admin names another one, --admin off does without.";
+                let said = format!("{error}\n  {remedy}");
+                anyhow::Error::new(error.source).context(said)
             })?,
         };
         listener.set_nonblocking(true)?;

@@ -35,11 +35,11 @@ use crate::{
     certificates::Files,
     config::settings::{AccessLog as LogDestination, Acme, Http3, Listen, Settings, Site},
     console::ServerConsole,
-    explain::Asking,
     log_writer,
     passed::PassedSockets,
     plan::Plan,
     service::SiteService,
+    worker_questions::WorkerQuestion,
     writer::{Sink, Writer},
 };
 
@@ -98,7 +98,7 @@ pub(crate) struct State {
     /// A function that reads the configuration again, if the server was started with one.
     pub(crate) reload: OnceLock<Reloader>,
     /// To each worker, what the admin API wants to know of it.
-    pub(crate) questions: Vec<mpsc::Sender<Asking>>,
+    pub(crate) questions: Vec<mpsc::Sender<WorkerQuestion>>,
 }
 
 /// A function that reads the configuration again.
@@ -211,7 +211,7 @@ impl Server {
         &mut self,
         number: usize,
         listeners: Vec<Listener>,
-        asked: mpsc::Receiver<Asking>,
+        asked: mpsc::Receiver<WorkerQuestion>,
         plan: &Arc<Plan>,
         stop: watch::Receiver<Option<Duration>>,
     ) -> anyhow::Result<()> {
@@ -394,7 +394,7 @@ async fn work(
     log: Option<AccessLog>,
     listeners: Vec<Listener>,
     mut reloads: mpsc::Receiver<Arc<Plan>>,
-    mut asked: mpsc::Receiver<Asking>,
+    mut asked: mpsc::Receiver<WorkerQuestion>,
     stop: watch::Receiver<Option<Duration>>,
     ready: Ready,
 ) {

@@ -87,6 +87,26 @@ fn with_priority(level: Level, text: &str) -> String {
     text.lines().filter(|line| !line.is_empty()).map(|line| format!("<{priority}>{line}\n")).collect()
 }
 
+/// What is written unless told otherwise. The library that speaks HTTP/2 warns of what any stranger may send.
+const DIAGNOSTICS: &str = "info,h2=error";
+
+/// Diagnostics go to standard error, so that the access log may have standard output. `SEAWALL_LOG` chooses how much.
+pub(crate) fn start_diagnostics() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("SEAWALL_LOG").unwrap_or_else(|_| DIAGNOSTICS.into());
+    let messages = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(Told)
+        .with_ansi(is_terminal())
+        .with_target(false)
+        // It would tell its own troubles on standard error, and panic where that is gone.
+        .log_internal_errors(false);
+    if is_journal() {
+        messages.without_time().init();
+    } else {
+        messages.init();
+    }
+}
+
 /// Tells a panic, as the standard library would do with nobody to wait for.
 pub(crate) fn panicked(info: &PanicHookInfo<'_>) {
     let thread = std::thread::current();

@@ -28,9 +28,9 @@ pub(crate) struct Reach {
 }
 
 impl Reach {
-    /// For a server that was started with these flags and variables.
+    /// Makes it for a server that was started with these flags and variables.
     pub(crate) fn new(serve: &Serve, env: impl Fn(&str) -> Option<String>) -> Self {
-        let named = env("SEAWALL_CONFIG").filter(|path| !path.is_empty()).map(PathBuf::from);
+        let named = env(config::flags::CONFIG.variable).filter(|path| !path.is_empty()).map(PathBuf::from);
         let config = serve.config.clone().or(named);
         // Another terminal has the same home, and none of our variables.
         let home = |name: &str| env(name).filter(|_| !name.starts_with("SEAWALL_"));
@@ -38,7 +38,7 @@ impl Reach {
         Self { config, found }
     }
 
-    /// The flags that commands need, each with a space before it.
+    /// Writes the flags that commands need, each with a space before it.
     fn flags(&self, address: SocketAddr, token_file: &Path) -> String {
         let mut flags = String::new();
         if let Some(config) = &self.config {
@@ -54,7 +54,7 @@ impl Reach {
     }
 }
 
-/// A suggestion: why, and the command.
+/// Holds a suggestion: why, and the command.
 pub(crate) type Suggestion = (&'static str, String);
 
 /// Suggests commands for a server that serves there.
@@ -84,7 +84,7 @@ pub(crate) fn suggestions(
     all
 }
 
-/// An address that one can type: the unspecified one is every address, so also this machine's own.
+/// Returns an address that one can type: the unspecified one is every address, so also this machine's own.
 pub(crate) fn local(address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V4(v4) if v4.ip().is_unspecified() => SocketAddr::from(([127, 0, 0, 1], address.port())),
@@ -93,7 +93,7 @@ pub(crate) fn local(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// A page that is there, as a visitor on this machine reaches it.
+/// Describes a page that is there, as a visitor on this machine reaches it.
 struct Page {
     url: String,
     /// The flags that curl needs to get there, each with a space before it.
@@ -129,7 +129,7 @@ impl Page {
     }
 }
 
-/// A name under which the site is served; none, if it is served under every one and has no certificate for one either.
+/// Finds a name under which the site is served; none, if it is served under every one and has no certificate for one either.
 fn host(settings: &Settings, site: &Site) -> Option<String> {
     let certified = || settings.tls.as_ref()?.acme.as_ref()?.names.first();
     let name = site.hosts.first().or_else(certified)?;
@@ -156,7 +156,7 @@ fn resolve(name: Option<&str>, address: SocketAddr) -> String {
     }
 }
 
-/// A word as a shell reads it.
+/// Writes a word as a shell reads it.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }

@@ -4,7 +4,8 @@
 use std::{
     fs,
     io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::{SocketAddr, TcpStream},
+    net::{SocketAddr, TcpListener, TcpStream},
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::mpsc,
@@ -154,7 +155,7 @@ fn help_is_there_for_everything() {
     let folder = folder();
     let top = run(folder.path(), &["help"]);
     assert_eq!((top.code, top.err.as_str()), (Some(0), ""));
-    for piece in ["Look after the cache:", "seawall serve ./public", "seawall help COMMAND"] {
+    for piece in ["Look after the cache:", "seawall serve ./public", "Usage: seawall <COMMAND>\n", "`seawall help <COMMAND>`"] {
         assert!(top.out.contains(piece), "{piece}\n{}", top.out);
     }
     let bare = run(folder.path(), &[]);
@@ -165,6 +166,8 @@ fn help_is_there_for_everything() {
         assert!(page.code == Some(0) && page.out.contains(&format!("Usage: seawall {name}")), "{name}: {}{}", page.out, page.err);
         assert!(["help", "new", "health"].contains(&name) || page.out.contains("Examples:"), "{name}\n{}", page.out);
     }
+    let mistyped = run(folder.path(), &["--nonsense"]);
+    assert!(mistyped.code == Some(2) && mistyped.err.contains("Usage: seawall <COMMAND>\n"), "the same usage everywhere: {}", mistyped.err);
     assert!(run(folder.path(), &["help", "certificates", "revoke"]).out.contains("Usage: seawall certificates revoke"));
     let slip = run(folder.path(), &["help", "sreve"]);
     assert!(slip.code == Some(2) && slip.err.contains("serve"), "{:?} {}", slip.code, slip.err);
@@ -174,6 +177,54 @@ fn help_is_there_for_everything() {
     }
     let wrong = run(folder.path(), &["completions", "cmd"]);
     assert!(wrong.code == Some(2) && wrong.err.contains("bash"), "{}", wrong.err);
+}
+
+/// No server runs here, and none is needed to see that an address has no host.
+#[test]
+fn what_is_no_address_of_a_page_is_told_before_a_server_is_asked() {
+    let folder = folder();
+    for (arguments, expected) in [
+        (&["explain", "/hello"][..], "such as https://blog.example.org/hello"),
+        (&["explain", "blog.example.org/hello/"], "did you mean https://blog.example.org/hello/?"),
+        (&["explain", "ftp://blog.example.org/"], "begins with http:// or https://"),
+        (&["explain", "https:///hello"], "names a host"),
+        (&["warm", "https://a.example/", "hello"], "such as https://blog.example.org/hello"),
+        (&["warm", "--sitemap", "/sitemap.xml"], "such as https://blog.example.org/hello"),
+        (&["purge", "--url", "/hello"], "such as https://blog.example.org/hello"),
+        (&["purge", "--prefix", "/2026/"], "such as https://blog.example.org/hello"),
+    ] {
+        let said = run(folder.path(), arguments);
+        assert!(said.code == Some(2) && said.err.contains(expected), "{arguments:?}: {:?} {}", said.code, said.err);
+    }
+    let asked = run(folder.path(), &["explain", "http://[::1]:8080/a?b=c"]);
+    assert!(asked.code == Some(1) && asked.err.contains("token"), "{}", asked.err);
+}
+
+/// Another program has the port of the admin API: a command that reaches it says so.
+#[test]
+fn a_command_that_reaches_another_program_says_so() {
+    let folder = folder();
+    fs::write(folder.path().join("token"), "0123456789abcdef0123456789abcdef").expect("written");
+    fs::set_permissions(folder.path().join("token"), fs::Permissions::from_mode(0o600)).expect("set");
+    for answer in
+        ["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "SSH-2.0-x\r\n", ""]
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
+        let address = listener.local_addr().expect("bound").to_string();
+        let other = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a command");
+            let mut head = [0; 64];
+            stream.read_exact(&mut head).expect("a request");
+            stream.write_all(answer.as_bytes()).expect("sent");
+            // What was sent and not read would make the end of the connection a reset.
+            stream.shutdown(std::net::Shutdown::Write).expect("shut");
+            let _ = stream.read_to_end(&mut Vec::new());
+        });
+        let said = run(folder.path(), &["status", "--admin", &address, "--token-file", "token"]);
+        assert!(said.code == Some(1) && said.err.contains(&format!("another program listens at {address}")), "{answer}: {}", said.err);
+        assert!(said.err.contains("--admin"), "{}", said.err);
+        other.join().expect("no panic");
+    }
 }
 
 /// What runs is shown, and reads its configuration again on command; what is wrong with that is told with its line, and changes nothing.
@@ -193,7 +244,8 @@ fn what_runs_is_shown_and_reloaded() {
 
     let status = run(here, &["status", "--admin", &admin]);
     assert_eq!(status.code, Some(0), "{}", status.err);
-    for piece in [&format!("listening    {}", server.address)[..], "every host <- public (static)", "hits         0.0 % of 1 requests"] {
+    for piece in [&format!("listening    {}", server.address)[..], "every host <- public (static)", "hits         0.0 % of 1 request that"]
+    {
         assert!(status.out.contains(piece), "{piece}\n{}", status.out);
     }
     let json = run(here, &["status", "--json", "--admin", &admin]).out;

@@ -1,32 +1,12 @@
 //! The stored responses that are no longer fresh, as requests that would fetch it anew.
 
+use admin_api::{Inventory, StoredPage};
 use http::header;
 use policy::{Holds, Key};
 use semantics::{Timestamp, vary::Vary};
-use serde::{Deserialize, Serialize};
 use store::{Purged, Target};
 
 use crate::{Record, Shared};
-
-/// A stored response, and how to ask for it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StoredPage {
-    /// Its target URI.
-    pub url: String,
-    /// The fields that select it: `Accept`, and what `Vary` nominated.
-    pub fields: Vec<(String, String)>,
-    /// `stale` or `purged`.
-    pub state: String,
-}
-
-/// Stored responses that are not fresh.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Inventory {
-    /// The responses, in no order.
-    pub pages: Vec<StoredPage>,
-    /// The number of further ones, beyond those that were asked for.
-    pub left_off: usize,
-}
 
 /// The result of counting what a purge would cover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

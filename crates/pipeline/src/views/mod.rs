@@ -1,5 +1,5 @@
 //! What operators are shown: nothing here changes what a request is answered.
 
 pub(crate) mod counters;
-pub mod explain;
+mod explain;
 pub(crate) mod inventory;

@@ -5,6 +5,8 @@
 
 use std::{fmt, ops::Range, path::PathBuf};
 
+use super::flags;
+
 /// The longest piece of a line that is shown: a minified file must not flood a terminal.
 const SHOWN_CHARS_MAX: usize = 160;
 
@@ -47,20 +49,6 @@ impl Mistake {
     }
 }
 
-/// Keys, each with its flag and its variable.
-const OTHER_WORDS: [(&str, &str, &str); 10] = [
-    ("source", "SOURCE", "SEAWALL_SOURCE"),
-    ("kind", "--kind", "SEAWALL_KIND"),
-    ("memory", "--memory", "SEAWALL_MEMORY"),
-    ("workers", "--workers", "SEAWALL_WORKERS"),
-    ("hold", "--hold", "SEAWALL_HOLD"),
-    ("listen", "--listen", "SEAWALL_LISTEN"),
-    ("cert", "--tls-cert", "SEAWALL_TLS_CERT"),
-    ("key", "--tls-key", "SEAWALL_TLS_KEY"),
-    ("trusted_proxies", "--trusted-proxies", "SEAWALL_TRUSTED_PROXIES"),
-    ("redirect_from", "--redirect-from", "SEAWALL_REDIRECT_FROM"),
-];
-
 /// Says what stands in ‹angle quotes› with the words of the interface that the value came from: `‹kind›` is `kind` in the file, `--kind` on the
 /// command line; `‹kind static›` is `kind = \"static\"` and `--kind static`.
 fn in_words_of(place: &Place, text: &str) -> String {
@@ -70,12 +58,12 @@ fn in_words_of(place: &Place, text: &str) -> String {
         let Some((token, behind)) = after.split_once('›') else { break };
         out.push_str(before);
         let (key, value) = token.split_once(' ').map_or((token, None), |(key, value)| (key, Some(value)));
-        let words = OTHER_WORDS.iter().find(|(known, ..)| *known == key);
-        match (place, words, value) {
-            (Place::Flag(..), Some((_, flag, _)), None) => out.push_str(flag),
-            (Place::Flag(..), Some((_, flag, _)), Some(value)) => out.push_str(&format!("{flag} {value}")),
-            (Place::Environment(..), Some((.., variable)), None) => out.push_str(variable),
-            (Place::Environment(..), Some((.., variable)), Some(value)) => out.push_str(&format!("{variable}={value}")),
+        let flag = flags::by_key(key);
+        match (place, flag, value) {
+            (Place::Flag(..), Some(flag), None) => out.push_str(flag.name),
+            (Place::Flag(..), Some(flag), Some(value)) => out.push_str(&format!("{} {value}", flag.name)),
+            (Place::Environment(..), Some(flag), None) => out.push_str(flag.variable),
+            (Place::Environment(..), Some(flag), Some(value)) => out.push_str(&format!("{}={value}", flag.variable)),
             (_, _, None) => out.push_str(key),
             (_, _, Some(value)) => out.push_str(&format!("{key} = \"{value}\"")),
         }

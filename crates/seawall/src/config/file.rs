@@ -779,7 +779,8 @@ pub struct Site {
     /// The host names of the site. `"*.example.org"` stands for every name below example.org, but not example.org itself; an exact name
     /// takes precedence.
     ///
-    /// Default: none; a single `[[site]]` may leave it out, and answers for every host.
+    /// Default: none; a single `[[site]]` may leave it out, and answers for every host. Without any `[[site]]`, the site's names are given by the flag
+    /// `--domain`, repeatable. Environment: `SEAWALL_DOMAIN`, separated by commas.
     pub hosts: Listed<HostPattern>,
 
     /// The source of this site. It takes the same values as `source` at the top.

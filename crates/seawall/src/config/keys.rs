@@ -228,38 +228,52 @@ pub(super) fn unknown_key(key: &str, path: &[&str]) -> Mistake {
         "" => format!("keys and sections here: {}", own.join(", ")),
         _ => format!("keys here: {}", own.join(", ")),
     };
-    Mistake { problem: format!("`{key}` {here}"), meant: guess(key, section, own), remedy }
+    Mistake { problem: format!("`{key}` {here}"), meant: guess(key, path, own), remedy }
 }
 
-fn guess(key: &str, section: &str, own: &[&str]) -> Option<String> {
+fn guess(key: &str, path: &[&str], own: &[&str]) -> Option<String> {
+    let section = path.last().copied().unwrap_or_default();
     let near = closest(key, own.iter().copied());
     // One slip away from a key of this very section is the likeliest; the same word in another section comes next.
     if let Some(near) = near.filter(|near| strsim::damerau_levenshtein(key, near) <= 1) {
         return Some(format!("did you mean `{near}`?"));
     }
-    let elsewhere = SECTIONS.iter().filter(|(name, _)| *name != section && *name != "site");
-    if let Some((name, _)) = elsewhere.clone().find(|(_, keys)| keys.contains(&key)) {
-        return Some(if name.is_empty() {
-            format!("`{key}` belongs at the top of the file")
-        } else {
-            format!("`{key}` belongs in [{name}]")
-        });
+    let is_in_site = path.first() == Some(&"site");
+    let mut elsewhere: Vec<_> = SECTIONS.iter().filter(|(name, _)| *name != section).collect();
+    if is_in_site {
+        // What a site can say itself is not said at the top of the file.
+        elsewhere.rotate_right(1);
+    }
+    if let Some((name, _)) = elsewhere.iter().find(|(_, keys)| keys.contains(&key)) {
+        return Some(format!("`{key}` belongs {}", place_of(name, is_in_site)));
     }
     if let Some((_, heir_section, heir)) = OTHER_NAMES.iter().find(|(name, ..)| *name == key.to_lowercase().replace('-', "_")) {
-        return Some(in_section(heir, heir_section, section, own));
+        return Some(in_section(heir, heir_section, path, own));
     }
     if let Some(near) = near {
         return Some(format!("did you mean `{near}`?"));
     }
-    elsewhere.clone().find_map(|(name, keys)| Some(in_section(closest(key, keys.iter().copied())?, name, section, own)))
+    elsewhere.retain(|(name, _)| *name != "site");
+    elsewhere.into_iter().find_map(|(name, keys)| Some(in_section(closest(key, keys.iter().copied())?, name, path, own)))
 }
 
-fn in_section(key: &str, section: &str, here: &str, own: &[&str]) -> String {
+fn in_section(key: &str, section: &str, path: &[&str], own: &[&str]) -> String {
+    if path.last().copied().unwrap_or_default() == section || own.contains(&key) {
+        return format!("did you mean `{key}`?");
+    }
+    format!("did you mean `{key}`, {}?", place_of(section, path.first() == Some(&"site")))
+}
+
+/// Says where the keys of a section stand. A site has sections of its own.
+fn place_of(section: &str, is_in_site: bool) -> String {
+    let is_of_site = SECTIONS.iter().any(|(name, keys)| *name == "site" && keys.contains(&section));
     match section {
-        _ if section == here || own.contains(&key) => format!("did you mean `{key}`?"),
-        "" => format!("did you mean `{key}`, at the top of the file?"),
-        "site" => format!("did you mean `{key}`, in [[site]]?"),
-        section => format!("did you mean `{key}`, in [{section}]?"),
+        "" => "at the top of the file".to_owned(),
+        "site" => "in [[site]]".to_owned(),
+        "route" if is_in_site => "in [[site.route]]".to_owned(),
+        "route" => "in [[route]]".to_owned(),
+        section if is_in_site && is_of_site => format!("in [site.{section}]"),
+        section => format!("in [{section}]"),
     }
 }
 
@@ -269,7 +283,7 @@ mod tests {
 
     #[test]
     fn unknown_keys_and_what_was_meant() {
-        let cases: [(&str, &[&str], &str); 14] = [
+        let cases: [(&str, &[&str], &str); 24] = [
             ("lisen", &["server"], "did you mean `listen`?"),
             ("header-bytes", &["limits"], "did you mean `header_bytes`?"),
             ("host", &["site"], "did you mean `hosts`?"),
@@ -284,6 +298,18 @@ mod tests {
             ("server_name", &[], "did you mean `hosts`, in [[site]]?"),
             ("concurency", &["limits"], "did you mean `concurrency`, in [origin]?"),
             ("sever", &[], "did you mean `server`?"),
+            // Inside a site, what a site can say itself belongs there; the top of the file is about another site, or none.
+            ("kind", &["site", "route"], "`kind` belongs in [[site]]"),
+            ("source", &["site", "cache"], "`source` belongs in [[site]]"),
+            ("listing", &["site", "cache"], "`listing` belongs in [site.static]"),
+            ("strip_prefix", &["site", "origin"], "`strip_prefix` belongs in [[site.route]]"),
+            ("workers", &["site"], "`workers` belongs in [server]"),
+            ("autoindex", &["site", "cache"], "did you mean `listing`, in [site.static]?"),
+            ("kind", &["route"], "`kind` belongs at the top of the file"),
+            // A section that can be there several times has two brackets.
+            ("strip_prefix", &["server"], "`strip_prefix` belongs in [[route]]"),
+            ("hosts", &[], "`hosts` belongs in [[site]]"),
+            ("hosts", &["server"], "`hosts` belongs in [[site]]"),
         ];
         for (key, path, expected) in cases {
             assert_eq!(unknown_key(key, path).meant.as_deref(), Some(expected), "{key} in {path:?}");

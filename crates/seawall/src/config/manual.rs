@@ -12,7 +12,7 @@ pub(super) struct Section {
 /// A field with a comment.
 pub(super) struct Key {
     pub(super) name: &'static str,
-    text: Vec<&'static str>,
+    pub(super) text: Vec<&'static str>,
 }
 
 impl Key {

@@ -10,6 +10,7 @@ pub mod auth;
 pub mod compress;
 pub mod error;
 pub mod file;
+pub(crate) mod flags;
 mod headers;
 mod keys;
 #[cfg(test)]
@@ -82,9 +83,9 @@ pub fn admin_access(flags: &Access, env: impl Fn(&str) -> Option<String>) -> Res
     admin_access_in(Path::new(""), flags, env)
 }
 
-fn load_in(folder: &Path, flags: &Serve, env: impl Fn(&str) -> Option<String>) -> Result<Settings, ConfigErrors> {
+fn load_in(folder: &Path, typed: &Serve, env: impl Fn(&str) -> Option<String>) -> Result<Settings, ConfigErrors> {
     let mut errors = Vec::new();
-    let document = match find_document(folder, flags.config.as_deref(), flags.source.is_none(), &env) {
+    let document = match find_document(folder, typed.config.as_deref(), typed.source.is_none(), &env) {
         Ok(document) => document,
         Err(unreadable) => {
             errors.extend(unreadable.0);
@@ -94,7 +95,7 @@ fn load_in(folder: &Path, flags: &Serve, env: impl Fn(&str) -> Option<String>) -
     let named_file_is_missing = !errors.is_empty();
     let (file, faults) = document.as_ref().map(read::read).unwrap_or_default();
     errors.extend(faults);
-    let overrides = overrides::gather(flags, &env, &mut errors);
+    let overrides = overrides::gather(typed, &env, &mut errors);
     // Without its file a configuration has no meaning to judge: "no source" would only hide the one real error.
     if named_file_is_missing {
         return Err(ConfigErrors(errors));
@@ -105,17 +106,17 @@ fn load_in(folder: &Path, flags: &Serve, env: impl Fn(&str) -> Option<String>) -
     if errors.0.is_empty() { settings.ok_or(errors) } else { Err(errors) }
 }
 
-fn admin_access_in(folder: &Path, flags: &Access, env: impl Fn(&str) -> Option<String>) -> Result<AdminAccess, ConfigErrors> {
-    let document = find_document(folder, flags.config.as_deref(), true, &env)?;
+fn admin_access_in(folder: &Path, typed: &Access, env: impl Fn(&str) -> Option<String>) -> Result<AdminAccess, ConfigErrors> {
+    let document = find_document(folder, typed.config.as_deref(), true, &env)?;
     let (file, _) = document.as_ref().map(read::read).unwrap_or_default();
     let mut errors = Vec::new();
-    let as_server = Serve { admin: flags.admin.clone(), ..Serve::default() };
+    let as_server = Serve { admin: typed.admin.clone(), ..Serve::default() };
     // Only the admin address matters here; mistakes in other variables are the server's to report.
-    let admin_only = |name: &str| if name == "SEAWALL_ADMIN" { env(name) } else { None };
+    let admin_only = |name: &str| if name == flags::ADMIN.variable { env(name) } else { None };
     let overrides: Overrides = overrides::gather(&as_server, admin_only, &mut errors);
     let mut resolver = Resolver::new(document.as_ref(), folder, errors);
     let (address, place) = resolver.admin(&file.server, &overrides);
-    let token_file = match &flags.token_file {
+    let token_file = match &typed.token_file {
         Some(path) => folder.join(path),
         None => resolver.token_file(&file.server, &env),
     };
@@ -141,10 +142,10 @@ fn find_document(
     env: &impl Fn(&str) -> Option<String>,
 ) -> Result<Option<Document>, ConfigErrors> {
     let named = match flag {
-        Some(path) => Some((path.to_owned(), Place::Flag("--config", path.display().to_string()))),
-        None => env("SEAWALL_CONFIG")
+        Some(path) => Some((path.to_owned(), Place::Flag(flags::CONFIG.name, path.display().to_string()))),
+        None => env(flags::CONFIG.variable)
             .filter(|path| !path.is_empty())
-            .map(|path| (PathBuf::from(&path), Place::Environment("SEAWALL_CONFIG", path))),
+            .map(|path| (PathBuf::from(&path), Place::Environment(flags::CONFIG.variable, path))),
     };
     match named {
         Some((path, place)) => document(folder, &path).map(Some).map_err(|mistake| ConfigErrors(vec![mistake.at(place)])),

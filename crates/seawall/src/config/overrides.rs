@@ -5,6 +5,7 @@ use std::str::FromStr;
 use super::{
     addresses::{AdminAddress, TrustedProxy},
     error::{ConfigError, Mistake, Place},
+    flags::{self, Flag},
     routes::RouteWord,
     settings::{AccessLog, Listen, LogFormat},
     units::{ByteSize, Count, Period},
@@ -44,28 +45,28 @@ pub(super) struct Overrides {
 }
 
 /// Reads them all, noting every error.
-pub(super) fn gather(flags: &Serve, env: impl Fn(&str) -> Option<String>, errors: &mut Vec<ConfigError>) -> Overrides {
+pub(super) fn gather(typed: &Serve, env: impl Fn(&str) -> Option<String>, errors: &mut Vec<ConfigError>) -> Overrides {
     let mut sayings = Sayings { env, errors };
     Overrides {
-        source: sayings.text("", flags.source.as_deref(), "SEAWALL_SOURCE"),
-        kind: sayings.one("--kind", flags.kind.as_deref(), "SEAWALL_KIND"),
-        listen: sayings.listen(&flags.listen),
-        domain: sayings.list("--domain", &flags.domain, "SEAWALL_DOMAIN"),
-        redirect_from: sayings.list("--redirect-from", &flags.redirect_from, "SEAWALL_REDIRECT_FROM"),
-        route: sayings.list("--route", &flags.route, "SEAWALL_ROUTE"),
-        tls_listen: sayings.list("--tls-listen", &flags.tls_listen, "SEAWALL_TLS_LISTEN"),
-        tls_cert: sayings.text("--tls-cert", flags.tls_cert.as_deref(), "SEAWALL_TLS_CERT"),
-        tls_key: sayings.text("--tls-key", flags.tls_key.as_deref(), "SEAWALL_TLS_KEY"),
-        admin: sayings.one("--admin", flags.admin.as_deref(), "SEAWALL_ADMIN"),
-        memory: sayings.one("--memory", flags.memory.as_deref(), "SEAWALL_MEMORY"),
-        cache_dir: sayings.text("--cache-dir", flags.cache_dir.as_deref(), "SEAWALL_CACHE_DIR"),
-        workers: sayings.one("--workers", flags.workers.as_deref(), "SEAWALL_WORKERS"),
-        access_log: sayings.one("--access-log", flags.access_log.as_deref(), "SEAWALL_ACCESS_LOG"),
-        log_format: sayings.one("--log-format", flags.log_format.as_deref(), "SEAWALL_LOG_FORMAT"),
-        hold: sayings.one("--hold", flags.hold.as_deref(), "SEAWALL_HOLD"),
-        trusted_proxies: sayings.list("--trusted-proxies", &flags.trusted_proxies, "SEAWALL_TRUSTED_PROXIES"),
-        https_redirect: sayings.flag("--https-redirect", flags.https_redirect, "SEAWALL_HTTPS_REDIRECT").map(|said| said.value),
-        http3: sayings.flag("--http3", flags.http3, "SEAWALL_HTTP3"),
+        source: sayings.text(&flags::SOURCE, typed.source.as_deref()),
+        kind: sayings.one(&flags::KIND, typed.kind.as_deref()),
+        listen: sayings.listen(&typed.listen),
+        domain: sayings.list(&flags::DOMAIN, &typed.domain),
+        redirect_from: sayings.list(&flags::REDIRECT_FROM, &typed.redirect_from),
+        route: sayings.list(&flags::ROUTE, &typed.route),
+        tls_listen: sayings.list(&flags::TLS_LISTEN, &typed.tls_listen),
+        tls_cert: sayings.text(&flags::TLS_CERT, typed.tls_cert.as_deref()),
+        tls_key: sayings.text(&flags::TLS_KEY, typed.tls_key.as_deref()),
+        admin: sayings.one(&flags::ADMIN, typed.admin.as_deref()),
+        memory: sayings.one(&flags::MEMORY, typed.memory.as_deref()),
+        cache_dir: sayings.text(&flags::CACHE_DIR, typed.cache_dir.as_deref()),
+        workers: sayings.one(&flags::WORKERS, typed.workers.as_deref()),
+        access_log: sayings.one(&flags::ACCESS_LOG, typed.access_log.as_deref()),
+        log_format: sayings.one(&flags::LOG_FORMAT, typed.log_format.as_deref()),
+        hold: sayings.one(&flags::HOLD, typed.hold.as_deref()),
+        trusted_proxies: sayings.list(&flags::TRUSTED_PROXIES, &typed.trusted_proxies),
+        https_redirect: sayings.flag(&flags::HTTPS_REDIRECT, typed.https_redirect).map(|said| said.value),
+        http3: sayings.flag(&flags::HTTP3, typed.http3),
     }
 }
 
@@ -75,12 +76,12 @@ struct Sayings<'a, E> {
 }
 
 impl<E: Fn(&str) -> Option<String>> Sayings<'_, E> {
-    fn text(&self, flag: &'static str, value: Option<&str>, variable: &'static str) -> Option<Said<String>> {
+    fn text(&self, flag: &Flag, value: Option<&str>) -> Option<Said<String>> {
         if let Some(value) = value {
-            return Some(Said { value: value.to_owned(), place: Place::Flag(flag, value.to_owned()) });
+            return Some(Said { value: value.to_owned(), place: Place::Flag(flag.typed(), value.to_owned()) });
         }
-        let value = self.variable(variable)?;
-        Some(Said { value: value.clone(), place: Place::Environment(variable, value) })
+        let value = self.variable(flag.variable)?;
+        Some(Said { value: value.clone(), place: Place::Environment(flag.variable, value) })
     }
 
     /// Reads a variable. An empty variable counts as absent, because Compose files and unit files cannot leave one out conditionally.
@@ -88,8 +89,8 @@ impl<E: Fn(&str) -> Option<String>> Sayings<'_, E> {
         (self.env)(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
     }
 
-    fn one<T: FromStr<Err = Mistake>>(&mut self, flag: &'static str, value: Option<&str>, variable: &'static str) -> Option<Said<T>> {
-        let Said { value, place } = self.text(flag, value, variable)?;
+    fn one<T: FromStr<Err = Mistake>>(&mut self, flag: &Flag, value: Option<&str>) -> Option<Said<T>> {
+        let Said { value, place } = self.text(flag, value)?;
         self.parse(&value, place)
     }
 
@@ -104,9 +105,10 @@ impl<E: Fn(&str) -> Option<String>> Sayings<'_, E> {
     }
 
     /// A flag that needs no value; the variable does.
-    fn flag(&mut self, name: &'static str, flag: bool, variable: &'static str) -> Option<Said<bool>> {
-        if flag {
-            return Some(Said { value: true, place: Place::Flag(name, String::new()) });
+    fn flag(&mut self, flag: &Flag, is_typed: bool) -> Option<Said<bool>> {
+        let variable = flag.variable;
+        if is_typed {
+            return Some(Said { value: true, place: Place::Flag(flag.name, String::new()) });
         }
         let said = |value, text: &str| Some(Said { value, place: Place::Environment(variable, text.to_owned()) });
         match self.variable(variable)?.as_str() {
@@ -121,18 +123,18 @@ impl<E: Fn(&str) -> Option<String>> Sayings<'_, E> {
     }
 
     /// What may be said several times; in a variable, separated by commas.
-    fn list<T: FromStr<Err = Mistake>>(&mut self, flag: &'static str, flags: &[String], variable: &'static str) -> Vec<Said<T>> {
-        if !flags.is_empty() {
-            return flags.iter().filter_map(|text| self.parse(text, Place::Flag(flag, text.clone()))).collect();
+    fn list<T: FromStr<Err = Mistake>>(&mut self, flag: &Flag, typed: &[String]) -> Vec<Said<T>> {
+        if !typed.is_empty() {
+            return typed.iter().filter_map(|text| self.parse(text, Place::Flag(flag.name, text.clone()))).collect();
         }
-        let list = self.variable(variable).unwrap_or_default();
+        let list = self.variable(flag.variable).unwrap_or_default();
         let each = list.split(',').map(str::trim).filter(|text| !text.is_empty());
-        each.filter_map(|text| self.parse(text, Place::Environment(variable, text.to_owned()))).collect()
+        each.filter_map(|text| self.parse(text, Place::Environment(flag.variable, text.to_owned()))).collect()
     }
 
-    fn listen(&mut self, flags: &[String]) -> Vec<Said<Listen>> {
-        if !flags.is_empty() || self.variable("SEAWALL_LISTEN").is_some() {
-            return self.list("--listen", flags, "SEAWALL_LISTEN");
+    fn listen(&mut self, typed: &[String]) -> Vec<Said<Listen>> {
+        if !typed.is_empty() || self.variable(flags::LISTEN.variable).is_some() {
+            return self.list(&flags::LISTEN, typed);
         }
         let Some(port) = self.variable("PORT") else { return Vec::new() };
         let place = Place::Environment("PORT", port.clone());

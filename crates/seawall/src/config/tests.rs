@@ -2,14 +2,13 @@
 
 use std::{net::SocketAddr, time::Duration};
 
-use clap::Parser;
 use pipeline::Redirect;
 
 use super::{
     settings::{AccessLog, Kind, Listen, LogFormat, OriginAddress, OriginHost, Source},
     *,
 };
-use crate::cli::{Cli, Command};
+use crate::cli;
 
 /// A folder with a `seawall.toml`, a static site in `public`, Markdown in `posts`, and an empty folder.
 struct Folder(tempfile::TempDir);
@@ -32,9 +31,7 @@ impl Folder {
     }
 
     fn load(&self, arguments: &str, variables: Variables) -> Result<Settings, ConfigErrors> {
-        let Command::Serve(serve) = Cli::parse_from(["seawall", "serve"].into_iter().chain(arguments.split_whitespace())).command else {
-            panic!("serve")
-        };
+        let serve = cli::typed(&format!("seawall serve {arguments}")).expect("serve");
         load_in(self.0.path(), &serve, |name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
     }
 }
@@ -502,7 +499,7 @@ fn examples_are_sound() {
             let flags = Serve { config: Some(file.into()), ..Serve::default() };
             let settings = load_in(&folder, &flags, |_| None).unwrap_or_else(|errors| panic!("{name}\n{errors}"));
             assert_eq!(settings.sites.len(), sites, "{name}");
-            let found = crate::check::check(&name, &settings);
+            let found = cli::look(&name, &settings);
             assert!(found.faults.is_empty(), "{found:?}");
         }
     }
@@ -574,11 +571,7 @@ fn routes_and_moved_names_say_what_is_wrong_with_them() {
 
 #[test]
 fn a_purge_finds_the_admin_api() {
-    let purge = |arguments: &str| {
-        let arguments = ["seawall", "purge", "--all"].into_iter().chain(arguments.split_whitespace());
-        let Command::Purge(purge) = Cli::parse_from(arguments).command else { panic!("purge") };
-        purge.access
-    };
+    let purge = |arguments: &str| cli::typed::<cli::Purge>(&format!("seawall purge --all {arguments}")).expect("purge").access;
     let home = |name: &str| (name == "XDG_STATE_HOME").then(|| "/state".to_owned());
     let place = Folder::new("nonsense = 1\n[server]\nadmin = \"127.0.0.1:1\"\nadmin_token_file = \"/token\"");
     let access = |address: &str, token: &str| AdminAccess { address: address.parse().expect(address), token_file: token.into() };

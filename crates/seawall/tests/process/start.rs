@@ -24,7 +24,8 @@ fn an_admin_address_that_is_taken_ends_the_start_every_time() {
     for _ in 0..5 {
         let place = Place::with_site();
         let messages = refused(&mut place.serve(&["site", "--admin", &address]));
-        for said in [&format!("cannot listen on {address} for the admin API"), "--admin names another address", "in use"] {
+        let taken = format!("cannot listen on {address}: another program listens there already");
+        for said in [&taken, "the address of the admin API", "--admin names another one"] {
             assert!(messages.contains(said), "{said}: {messages}");
         }
         assert!(!place.socket().exists(), "nothing is left behind");

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use pipeline::Explanation;
-use seawall::{admin_client::AdminClient, explain};
+use ::operator::{AdminClient, explain};
+use admin::Explanation;
 use store::{Hardness, Target, Usage};
 use testkit::{Gate, Origin, Req, get, ok, post, secs};
 

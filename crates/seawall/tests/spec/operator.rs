@@ -2,7 +2,7 @@
 
 use std::{io, net::SocketAddr, sync::mpsc::sync_channel, thread};
 
-use seawall::admin_client::AdminClient;
+use ::operator::AdminClient;
 use tokio::sync::oneshot;
 
 use crate::site::Site;

@@ -156,7 +156,7 @@ async fn the_operator_is_told_what_a_purge_found() {
     let (_origin, site) = stored_site().await;
     let operator = Operator::of(&site);
     let run = |target: admin::PurgeTarget, hard: bool| {
-        seawall::purge::run(operator.address, TOKEN, &admin::PurgeCommand { target, hard }).expect("a purge")
+        ::operator::purge::run(operator.address, TOKEN, &admin::PurgeCommand { target, hard }).expect("a purge")
     };
     let url = |path: &str| format!("http://{HOST}{path}");
     use admin::PurgeTarget::{All, Host, Prefix, Tag, Url};
@@ -186,7 +186,7 @@ async fn what_only_the_disk_may_have_is_told_apart() {
     site.get("/").await.status(200);
     let purge = |operator: &Operator, tag: &str| {
         let command = admin::PurgeCommand { target: admin::PurgeTarget::Tag(tag.to_owned()), hard: false };
-        seawall::purge::run(operator.address, TOKEN, &command).expect("a purge")
+        ::operator::purge::run(operator.address, TOKEN, &command).expect("a purge")
     };
     {
         let operator = Operator::of(&site);

@@ -140,11 +140,11 @@ async fn what_a_route_answers_is_purged_and_explained_as_any_page() {
     api.on(get("/api/x")).reply(page("x"));
     site.get("/api/x").await.status(200);
     site.get("/api/x").await.x_cache("HIT");
-    let command = seawall::explain::command(&format!("http://{HOST}/%61pi/x"), "GET", &[]).expect("a command");
-    let explained = seawall::explain::run(&operator.client(), &command).expect("an explanation");
+    let command = ::operator::explain::command(&format!("http://{HOST}/%61pi/x"), "GET", &[]).expect("a command");
+    let explained = ::operator::explain::run(&operator.client(), &command).expect("an explanation");
     assert_eq!((explained.site.route.as_deref(), explained.now.x_cache.as_str()), (Some("/api"), "HIT"));
     let command = admin::PurgeCommand { target: admin::PurgeTarget::Url(format!("http://{HOST}/api/x")), hard: true };
-    let said = seawall::purge::run(operator.address, crate::operator::TOKEN, &command).expect("a purge");
+    let said = ::operator::purge::run(operator.address, crate::operator::TOKEN, &command).expect("a purge");
     assert!(said.contains("1 stored response"), "{said}");
     site.get("/api/x").await.x_cache("MISS");
 }
@@ -185,8 +185,8 @@ async fn a_name_leads_to_the_sites_own() {
         site.client().await.with_host(host).get("/").await.status(200).body("home");
     }
     let operator = Operator::of(&site);
-    let command = seawall::explain::command("http://www.example.org/x", "GET", &[]).expect("a command");
-    let explained = seawall::explain::run(&operator.client(), &command).expect("an explanation");
+    let command = ::operator::explain::command("http://www.example.org/x", "GET", &[]).expect("a command");
+    let explained = ::operator::explain::run(&operator.client(), &command).expect("an explanation");
     assert!(explained.now.words[0].contains("example.org"), "{:?}", explained.now);
 }
 

@@ -2,8 +2,8 @@
 
 use std::{future::pending, io::Write as _};
 
+use ::operator::warm::{Options, Outcome, Progress, Summary, warm};
 use flate2::{Compression, write::GzEncoder};
-use seawall::warm::{Options, Outcome, Progress, Summary, warm};
 use store::{Hardness, Target};
 use testkit::{Gate, Origin, Req, get, not_modified, ok, secs, status};
 

@@ -1,0 +1,119 @@
+//! How the running server is doing: the answers to `GET /healthz` and `GET /status`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::metrics::MetricFamily;
+
+/// Says whether the server takes new requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Readiness {
+    /// New requests are welcome.
+    Ok,
+    /// A shutdown has begun: the last requests end, and a balancer should go elsewhere.
+    Draining,
+}
+
+/// Answers `GET /healthz`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ready {
+    /// Whether the server takes new requests.
+    pub status: Readiness,
+}
+
+/// Answers `GET /status`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// Whether the server takes new requests.
+    pub status: Readiness,
+    /// The version of Seawall.
+    pub version: String,
+    /// Seconds since the process began to serve.
+    pub uptime_seconds: f64,
+    /// The number of worker threads.
+    pub workers: usize,
+    /// The places where visitors are served: addresses, or `unix:` and a path.
+    pub listening: Vec<String>,
+    /// Whether a client on this machine is believed when it says that its reader came over TLS.
+    pub trusts_loopback: bool,
+    /// The same places as in `listening`, each with the protocol that is spoken there.
+    pub listeners: Vec<ListenerHealth>,
+    /// The sites, in the order of the configuration.
+    pub sites: Vec<SiteHealth>,
+    /// The addresses of every server behind the sites.
+    pub origins: Vec<OriginHealth>,
+    /// How full the cache is, and how often it was enough.
+    pub cache: CacheHealth,
+    /// The metrics, by name.
+    #[serde(default)]
+    pub metrics: BTreeMap<String, MetricFamily>,
+}
+
+/// Describes one listener for visitors.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListenerHealth {
+    /// An address, or `unix:` and a path.
+    pub address: String,
+    /// `http`, `https`, or `http3`.
+    pub protocol: String,
+}
+
+/// Describes the state of the cache.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheHealth {
+    /// Bytes of stored responses in memory.
+    pub memory_bytes: u64,
+    /// The most bytes of stored responses that memory may hold.
+    pub memory_bytes_max: u64,
+    /// Stored target URIs in memory.
+    pub resources: u64,
+    /// `working`, `off`, or what is wrong with the disk.
+    pub disk: String,
+    /// Bytes of stored responses on the disk.
+    pub disk_bytes: u64,
+    /// The most bytes of stored responses that the disk may hold.
+    pub disk_bytes_max: u64,
+    /// Stored responses on the disk.
+    pub disk_objects: u64,
+    /// Requests for which the cache was asked, since the start.
+    pub requests: u64,
+    /// Requests that the cache answered without waiting for an origin.
+    pub hits: u64,
+}
+
+/// Describes an address of a server behind a site.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OriginHealth {
+    /// The site's name.
+    pub site: String,
+    /// The part of the site that the server answers for; left out if it answers for the site.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub route: Option<String>,
+    /// The address.
+    pub address: String,
+    /// Whether requests go there: an only address, if it could be connected to when that was tried last; one of several, unless connecting has
+    /// failed several times in a row.
+    pub up: bool,
+}
+
+/// Describes one site.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteHealth {
+    /// Its name in the configuration.
+    pub name: String,
+    /// Its host names; none: every host.
+    pub hosts: Vec<String>,
+    /// Names whose visitors are sent to the first of these.
+    pub redirect_from: Vec<String>,
+    /// The source of its responses: the addresses of a server, or a folder.
+    pub source: String,
+    /// `generic`, `static`, or `blog`.
+    pub kind: String,
+    /// Whether its origin could be connected to when that was tried last. `None`, and then left out, if there is no server behind it (a folder,
+    /// a blog)
+    /// or it was not asked yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin_up: Option<bool>,
+}

@@ -1,0 +1,272 @@
+//! An explanation as text: aligned, plain enough to be pasted, with colour only where there is a terminal.
+
+use std::fmt::Write as _;
+
+use admin_api::explanation::{Explanation, NotKept, Rule, Variant};
+
+use crate::{
+    terminal::{Style, styled},
+    units::{bytes, span},
+};
+
+/// The columns before the text of a line.
+const LABEL: usize = 13;
+/// The columns before the text of a line that belongs to another line, without those of [`LABEL`].
+const INNER: usize = 19;
+
+/// Writes an explanation for a person.
+#[must_use]
+pub fn text(explanation: &Explanation, colour: bool) -> String {
+    let mut page = Page { out: String::new(), colour, is_blog: explanation.site.kind == "blog" };
+    let _ = writeln!(page.out, "{} {}\n", explanation.method, styled(&explanation.url, Style::Bold, colour));
+    let site = &explanation.site;
+    let hosts = if site.hosts.is_empty() { "every host".to_owned() } else { site.hosts.join(", ") };
+    page.line("site", &format!("{}, {}, serves {hosts}", site.name, site.kind));
+    if let Some(route) = &site.route {
+        page.line("route", &format!("{route}: another server answers for it"));
+    }
+    page.rules("rules", &explanation.rules);
+    page.line("verdict", verdict(explanation));
+    if let Some(key) = &explanation.key {
+        page.line("key", &format!("{} {} {} accept={}", key.scheme, key.host, key.target, key.accept));
+        page.gap();
+        page.rules("lookup", &explanation.lookup);
+    }
+    for variant in &explanation.stored {
+        page.gap();
+        page.variant(variant);
+    }
+    if explanation.stored_under_other_scheme {
+        page.gap();
+        page.line("other scheme", "The same address is stored under the other of http and https. Behind a proxy that does TLS,");
+        page.line("", "readers' requests count as https only if the proxy is among trusted_proxies.");
+    }
+    page.gap();
+    if let Some(not_kept) = &explanation.not_kept {
+        page.not_kept(not_kept, !explanation.stored.is_empty());
+    }
+    if let Some(seconds) = explanation.uncacheable_seconds {
+        page.line("uncacheable", &format!("for another {}: each request goes to the origin by itself", span(seconds)));
+    }
+    if let Some(flight) = &explanation.flight {
+        let phase = if flight.arriving { "its content is arriving" } else { "the origin has not answered yet" };
+        page.line("under way", &format!("a fetch with {} waiting or reading along; {phase}", flight.followers));
+    }
+    if let Some(seconds) = explanation.origin_down_seconds {
+        page.line("origin", &format!("counts as down for another {}", span(seconds)));
+    }
+    let now = &explanation.now;
+    let style = match now.x_cache.as_str() {
+        "HIT" => Style::Green,
+        "" => Style::Red,
+        _ => Style::Yellow,
+    };
+    let status =
+        if now.x_cache.is_empty() { String::new() } else { format!("{}   {}", styled(&now.x_cache, style, colour), now.cache_status) };
+    let mut label = "now";
+    if !status.is_empty() {
+        page.line(label, &status);
+        label = "";
+    }
+    for words in &now.words {
+        page.line(label, words);
+        label = "";
+    }
+    page.out
+}
+
+struct Page {
+    out: String,
+    colour: bool,
+    /// Whether Seawall makes the site's pages itself, and purges those that a change touches.
+    is_blog: bool,
+}
+
+/// The longest hold that there is, in seconds. Pages of a blog have it unless the configuration names another one: it stands for "until the blog
+/// changes".
+const HOLD_SECONDS_MAX: u64 = 365 * 86_400;
+
+impl Page {
+    fn line(&mut self, label: &str, text: &str) {
+        // Padded before it is styled: codes have no width.
+        let label = styled(format_args!("{label:LABEL$}"), Style::Bold, self.colour && !label.is_empty());
+        let _ = writeln!(self.out, "{label}{text}");
+    }
+
+    fn inner(&mut self, label: &str, text: &str) {
+        let label = styled(format_args!("{label:INNER$}"), Style::Dim, self.colour);
+        let _ = writeln!(self.out, "{:LABEL$}{label}{text}", "");
+    }
+
+    fn gap(&mut self) {
+        self.out.push('\n');
+    }
+
+    fn rules(&mut self, label: &str, rules: &[Rule]) {
+        let mut label = label;
+        for Rule { rule, decided, detail } in rules {
+            let detail = if *decided { styled(format_args!("{detail}  <- decides"), Style::Yellow, self.colour) } else { detail.clone() };
+            self.line(label, &format!("{rule:INNER$}{detail}"));
+            label = "";
+        }
+    }
+
+    fn variant(&mut self, variant: &Variant) {
+        let kind = variant.content_type.as_deref().unwrap_or("without a media type");
+        let coding = variant.content_coding.as_deref().map(|coding| format!(", {coding}")).unwrap_or_default();
+        let selected = match &variant.refused {
+            Some(rule) => format!("  <- fits, and is refused: {rule}"),
+            None if variant.selected => "  <- for this request".to_owned(),
+            None => String::new(),
+        };
+        self.line("stored", &format!("{}, {kind}{coding}{selected}", variant.status));
+        self.inner("size", &format!("content {}, head {}", bytes(variant.body_bytes), bytes(variant.head_bytes)));
+        if let Some(forms) = &variant.forms {
+            let shown: Vec<_> = forms.iter().map(|(coding, length)| format!("{coding} {}", bytes(*length))).collect();
+            self.inner(
+                "also as",
+                &if shown.is_empty() { "(nothing yet: forms are made as they are asked for)".to_owned() } else { shown.join(", ") },
+            );
+        }
+        self.inner("in", &format!("{} ({} with everything)", variant.tiers.join(", "), bytes(variant.weight_bytes)));
+        self.inner("age", &span(variant.age_seconds));
+        self.inner("freshness", &freshness(variant, self.is_blog));
+        self.inner("when stale", &when_stale(variant));
+        if !variant.vary.is_empty() {
+            let field = |(name, value): &(String, Option<String>)| format!("{name}: {}", value.as_deref().unwrap_or("(absent)"));
+            self.inner("vary", &variant.vary.iter().map(field).collect::<Vec<_>>().join("; "));
+        }
+        let purges = variant.purges.iter().map(|purge| format!("{} ({})", purge.target, purge.hardness)).collect::<Vec<_>>();
+        match variant.purged.as_str() {
+            "no" => self.inner("purged", "no"),
+            hardness => self.inner("purged", &format!("{hardness}, by {}", purges.join(", "))),
+        }
+        if !variant.tags.is_empty() {
+            self.inner("tags", &variant.tags.join(", "));
+        }
+        let yes = |allowed| if allowed { "yes" } else { "no" };
+        self.inner("with cookies", yes(variant.for_cookies));
+        self.inner("with Authorization", yes(variant.for_authorization));
+        if let Some(etag) = &variant.etag {
+            self.inner("etag", etag);
+        }
+    }
+
+    /// Says why the last answer was not stored. If `is_stored`, another one is stored, and this must not be taken for it.
+    fn not_kept(&mut self, not_kept: &NotKept, is_stored: bool) {
+        let NotKept { reason, status, seconds_ago } = not_kept;
+        let ago = format!("{} ago", span(*seconds_ago));
+        match status {
+            Some(status) => {
+                if is_stored {
+                    self.line("last answer", &format!("{status}, {ago}, was not stored: {reason}"));
+                } else {
+                    self.line("not stored", &format!("the origin's last answer, {status}, {ago}: {reason}"));
+                }
+                if let Some(words) = in_words(reason) {
+                    self.line("", words);
+                }
+            }
+            None if is_stored => self.line("last answer", &format!("there was none, {ago}: {reason}")),
+            None => self.line("not stored", &format!("the origin did not answer, {ago}: {reason}")),
+        }
+    }
+}
+
+fn verdict(explanation: &Explanation) -> &'static str {
+    match explanation.verdict.as_str() {
+        "lookup" => "the cache is asked",
+        "pass" => "it passes: the cache is not asked",
+        "purge" => "it is a purge request",
+        "redirect" => "it is redirected: the cache is not asked",
+        "answered" => "it is answered before the cache is asked",
+        _ => "it is malformed",
+    }
+}
+
+fn freshness(variant: &Variant, is_blog: bool) -> String {
+    let is_held = variant.freshness_source == "hold" && variant.fresh && !variant.validate_always;
+    if is_blog && is_held && variant.lifetime_seconds == HOLD_SECONDS_MAX {
+        return "kept until the blog changes".to_owned();
+    }
+    let or_changed = if is_blog && is_held { ", unless the blog changes before" } else { "" };
+    let said = match variant.freshness_source.as_str() {
+        "explicit" => "the origin said so",
+        "heuristic" => "a tenth of the time since Last-Modified",
+        "hold" => "the site's hold",
+        _ => "nobody said how long",
+    };
+    let lifetime = span(variant.lifetime_seconds);
+    if variant.validate_always {
+        "none: the origin wants to be asked each time (no-cache)".to_owned()
+    } else if variant.fresh {
+        format!("fresh for another {} of {lifetime} ({said}){or_changed}", span(variant.fresh_seconds.unsigned_abs()))
+    } else {
+        format!("stale for {} after a lifetime of {lifetime} ({said})", span(variant.fresh_seconds.unsigned_abs()))
+    }
+}
+
+fn when_stale(variant: &Variant) -> String {
+    let windows =
+        [(variant.stale_while_revalidate_seconds, "while it is validated"), (variant.stale_if_error_seconds, "if the origin fails")];
+    let windows: Vec<String> =
+        windows.iter().filter(|(seconds, _)| *seconds > 0).map(|(seconds, when)| format!("{} {when}", span(*seconds))).collect();
+    if windows.is_empty() { "never served".to_owned() } else { format!("served for {}", windows.join(", ")) }
+}
+
+/// Says what the name of a rule means. A name that is not here speaks for itself.
+fn in_words(reason: &str) -> Option<&'static str> {
+    Some(match reason {
+        "set-cookie" => "It sets a cookie, so it is meant for one reader.",
+        "cookie" => "The request carried a cookie, and the origin did not say that the answer is the same for all.",
+        "redirect-loop" => "It redirects to itself: stored, it would lock everybody out.",
+        "just-purged" => "A \"not found\" just after a purge is not believed.",
+        "too-large" => "It is longer than one stored response may be.",
+        "no-store" => "It says no-store.",
+        "private" | "private-fields" => "It says private.",
+        "request-no-store" => "The request said no-store.",
+        "authorization" => "The request carried Authorization, and nothing in the answer permits sharing.",
+        "vary-star" => "Its Vary names what no other request can match.",
+        "unfresh" => "It is neither fresh nor could it be validated: it could never be used again.",
+        "status" | "not-understood" | "must-understand" => "Its status may not be stored.",
+        "partial" => "It is a part of another response.",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The line about freshness, of a page that is stored for a site of this kind.
+    fn shown(kind: &str, source: &str, lifetime_seconds: u64) -> String {
+        let explanation = json!({
+            "method": "GET", "url": "http://blog.example/", "site": {"name": "blog", "kind": kind, "hosts": []}, "rules": [],
+            "verdict": "lookup", "key": null, "lookup": [],
+            "stored": [{
+                "selected": true, "status": 200, "vary": [], "age_seconds": 10, "lifetime_seconds": lifetime_seconds, "fresh": true,
+                "fresh_seconds": lifetime_seconds - 10, "freshness_source": source, "validate_always": false,
+                "stale_while_revalidate_seconds": 0, "stale_if_error_seconds": 0, "purged": "no", "purges": [], "tags": [],
+                "head_bytes": 1, "body_bytes": 2, "weight_bytes": 3, "content_type": "text/html", "content_coding": null, "forms": null,
+                "etag": null, "for_cookies": true, "for_authorization": true, "tiers": ["memory"],
+            }],
+            "stored_under_other_scheme": false, "uncacheable_seconds": null, "not_kept": null, "flight": null,
+            "origin_down_seconds": null, "now": {"cache_status": "", "x_cache": "", "words": []},
+        });
+        let page = text(&serde_json::from_value(explanation).expect("an explanation"), false);
+        let line = page.lines().find_map(|line| line.trim().strip_prefix("freshness"));
+        line.expect("a line about freshness").trim().to_owned()
+    }
+
+    /// A year is no answer to "when do my readers see what I wrote?": a change of the blog purges what it touches.
+    #[test]
+    fn the_page_of_a_blog_is_kept_until_the_blog_changes() {
+        let year = 365 * 86_400;
+        assert_eq!(shown("blog", "hold", year), "kept until the blog changes");
+        assert_eq!(shown("blog", "hold", 3_600), "fresh for another 59 min 50 s of 1 h (the site's hold), unless the blog changes before");
+        assert_eq!(shown("generic", "hold", year), "fresh for another 364 d 23 h of 365 d (the site's hold)");
+        assert_eq!(shown("generic", "explicit", 60), "fresh for another 50 s of 1 min (the origin said so)");
+    }
+}

@@ -1,0 +1,162 @@
+//! `seawall status`: what runs, for a person.
+
+use std::{fmt::Write as _, time::Duration};
+
+use admin_api::{CertificateState, ListenerHealth, Readiness, Status};
+use semantics::{Timestamp, date::format_http_date};
+
+use crate::{
+    admin_client::{AdminClient, AdminError},
+    terminal::{Style, styled},
+    units::{bytes, count, span},
+};
+
+/// Asks the running server for its state and its certificates, as JSON: what the server says, with keys that this version does not know, too.
+///
+/// # Errors
+/// When the server cannot be reached, is not Seawall, or refuses.
+pub fn json(client: &AdminClient) -> Result<serde_json::Value, AdminError> {
+    let mut status: serde_json::Map<_, _> = client.get("/status")?;
+    status.insert("certificates".to_owned(), client.get("/certificates")?);
+    Ok(status.into())
+}
+
+/// Asks the running server for its state and its certificates, as text.
+///
+/// # Errors
+/// As [`json`].
+pub fn text(client: &AdminClient, colour: bool) -> Result<String, AdminError> {
+    Ok(page(&client.get("/status")?, &client.get::<Vec<CertificateState>>("/certificates")?, colour))
+}
+
+fn page(status: &Status, certificates: &[CertificateState], colour: bool) -> String {
+    let mut out = String::new();
+    let mut line = |label: &str, value: &str| {
+        let label = styled(format_args!("{label:<13}"), Style::Bold, colour && !label.is_empty());
+        let _ = writeln!(out, "{label}{value}");
+    };
+    let state = match status.status {
+        Readiness::Ok => styled("serves", Style::Green, colour),
+        Readiness::Draining => styled("stops: lets the last requests end", Style::Yellow, colour),
+    };
+    let workers = count(status.workers as u64, "worker", "workers");
+    line(
+        "Seawall",
+        &format!(
+            "{}, {state}, up for {}, {workers}",
+            status.version,
+            span(Duration::try_from_secs_f64(status.uptime_seconds).unwrap_or_default().as_secs())
+        ),
+    );
+    for ListenerHealth { address, protocol } in &status.listeners {
+        line("listening", &if protocol == "http" { address.clone() } else { format!("{address} ({protocol})") });
+    }
+    for site in &status.sites {
+        let hosts = if site.hosts.is_empty() { "every host".to_owned() } else { site.hosts.join(", ") };
+        line("site", &format!("{hosts} <- {} ({})", site.source, site.kind));
+        if let (false, Some(there)) = (site.redirect_from.is_empty(), site.hosts.iter().find(|host| !host.starts_with('*'))) {
+            line("", &format!("{} -> {there}", site.redirect_from.join(", ")));
+        }
+        for origin in status.origins.iter().filter(|origin| origin.site == site.name) {
+            let state =
+                if origin.up { styled("up", Style::Green, colour) } else { styled("down: cannot be connected to", Style::Red, colour) };
+            let route = origin.route.as_ref().map(|route| format!("{route} <- ")).unwrap_or_default();
+            line("", &format!("{route}{}: {state}", origin.address));
+        }
+    }
+    let cache = &status.cache;
+    let addresses = count(cache.resources, "address", "addresses");
+    line("memory", &format!("{} of {}, {addresses}", bytes(cache.memory_bytes), bytes(cache.memory_bytes_max)));
+    if cache.disk != "off" || cache.disk_bytes_max > 0 {
+        let state = if cache.disk == "working" { String::new() } else { format!(" ({})", cache.disk) };
+        let responses = count(cache.disk_objects, "response", "responses");
+        line("disk", &format!("{} of {}, {responses}{state}", bytes(cache.disk_bytes), bytes(cache.disk_bytes_max)));
+    }
+    let ratio = match cache.requests {
+        0 => "no request yet".to_owned(),
+        requests => {
+            let asked = count(requests, "request", "requests");
+            format!("{:.1} % of {asked} that the cache was asked for", cache.hits as f64 * 100.0 / requests as f64)
+        }
+    };
+    line("hits", &ratio);
+    for certificate in certificates {
+        let until = match certificate.not_after {
+            Some(until) => format!("until {}", String::from_utf8_lossy(&format_http_date(Timestamp::from_secs(until)))),
+            None => styled("none yet", Style::Yellow, colour),
+        };
+        line("certificate", &format!("{}: {until}, by {}", certificate.name, certificate.authority));
+        if let Some(error) = &certificate.last_error {
+            line("", &styled(error, Style::Red, colour));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status() -> serde_json::Value {
+        serde_json::json!({
+            "status": "ok", "version": "1.2.3", "uptime_seconds": 3_725.5, "workers": 2, "trusts_loopback": false,
+            "listening": ["0.0.0.0:80", "0.0.0.0:443"],
+            "listeners": [{"address": "0.0.0.0:80", "protocol": "http"}, {"address": "0.0.0.0:443", "protocol": "https"}],
+            "sites": [{
+                "name": "blog.example", "hosts": ["blog.example"], "redirect_from": ["www.blog.example"],
+                "source": "http://127.0.0.1:2368", "kind": "generic",
+            }],
+            "origins": [
+                {"site": "blog.example", "address": "http://127.0.0.1:2368", "up": true},
+                {"site": "blog.example", "route": "/a", "address": "http://127.0.0.1:3002", "up": true},
+                {"site": "blog.example", "route": "/api", "address": "http://127.0.0.1:3000", "up": false},
+                {"site": "blog.example", "route": "/x", "address": "http://127.0.0.1:3001", "up": true},
+            ],
+            "cache": {
+                "memory_bytes": 3_145_728, "memory_bytes_max": 268_435_456, "resources": 12, "disk": "full", "disk_bytes": 1_024,
+                "disk_bytes_max": 4_294_967_296_u64, "disk_objects": 9, "requests": 8, "hits": 6,
+            },
+            "metrics": {},
+        })
+    }
+
+    #[test]
+    fn one_of_something_is_not_called_many() {
+        let mut json = status();
+        (json["workers"], json["cache"]["resources"], json["cache"]["disk_objects"]) = (1.into(), 1.into(), 1.into());
+        (json["cache"]["requests"], json["cache"]["hits"]) = (1.into(), 1.into());
+        let shown = page(&serde_json::from_value(json).expect("a status"), &[], false);
+        for expected in ["1 worker\n", "1 address\n", "1 response (full)\n", "100.0 % of 1 request that"] {
+            assert!(shown.contains(expected), "{expected} in {shown}");
+        }
+    }
+
+    #[test]
+    fn a_person_sees_what_runs() {
+        let status: Status = serde_json::from_value(status()).expect("a status");
+        let certificates = [CertificateState {
+            name: "blog.example".to_owned(),
+            authority: "https://a/dir".to_owned(),
+            not_after: None,
+            next: None,
+            last_error: Some("no address".to_owned()),
+        }];
+        let expected = "\
+Seawall      1.2.3, serves, up for 1 h 2 min, 2 workers
+listening    0.0.0.0:80
+listening    0.0.0.0:443 (https)
+site         blog.example <- http://127.0.0.1:2368 (generic)
+             www.blog.example -> blog.example
+             http://127.0.0.1:2368: up
+             /a <- http://127.0.0.1:3002: up
+             /api <- http://127.0.0.1:3000: down: cannot be connected to
+             /x <- http://127.0.0.1:3001: up
+memory       3.0 MiB of 256.0 MiB, 12 addresses
+disk         1.0 KiB of 4.0 GiB, 9 responses (full)
+hits         75.0 % of 8 requests that the cache was asked for
+certificate  blog.example: none yet, by https://a/dir
+             no address
+";
+        assert_eq!(page(&status, &certificates, false), expected);
+    }
+}

@@ -1,0 +1,171 @@
+//! `seawall check`: what `seawall serve` would do with the same words, without doing it.
+//!
+//! The settings are valid already; what is left is what only opening the sources shows: front matter that cannot be read, lines of
+//! `_redirects` and `_headers` that mean nothing. Nothing is listened on, and no server is asked.
+
+use std::{fmt::Write as _, process::ExitCode};
+
+use blog::Blog;
+use clap::Args;
+use origins::files::Files;
+use tracing::Level;
+
+use super::{
+    Run, env,
+    output::say,
+    serve::{Serve, Taken},
+};
+use crate::{
+    automatic,
+    banner::site_line,
+    config::{
+        self, flags,
+        settings::{Route, Settings, Site, Source},
+    },
+    plan::{blog_options, files_options},
+    told,
+};
+
+const EXAMPLES: &str = "\
+Examples:
+  seawall check
+      ./seawall.toml: every error with its line, and what to do about it.
+
+  seawall check --config /etc/seawall.toml
+      Another file.
+
+  seawall check ./posts
+      What `seawall serve ./posts` would do: also the front matter of its Markdown, or the lines of _redirects and _headers.
+
+  seawall check --acme --domain blog.example.org
+      Whether a certificate can be had for this name.
+
+Everything that `seawall serve` takes can be given here, too. Nothing is started, and no server is asked. Exit code 0: all is well; 1: something is wrong.";
+
+/// Check what `serve` would do, and show every error: in flags, file, and folder
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Check {
+    /// Look at what certificates depend on instead: the names' DNS, ports, CAA records, the clock, the authority
+    #[arg(long)]
+    acme: bool,
+
+    /// What would be served, and how.
+    #[command(flatten)]
+    serve: Serve,
+}
+
+impl Run for Check {
+    const NAME: &'static str = "check";
+
+    fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
+        let is_well = if self.acme { self.look_at_acme()? } else { self.look_at_sources()? };
+        Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+impl Check {
+    /// Says what would be served. Returns whether all is well.
+    fn look_at_sources(&self) -> anyhow::Result<bool> {
+        let Checked { text, faults } = look(&self.name(), &config::load(&self.serve, env)?);
+        for fault in &faults {
+            told::tell(Level::ERROR, &format!("error: {fault}\n"));
+        }
+        say(&text)?;
+        Ok(faults.is_empty())
+    }
+
+    /// Says what certificates depend on, in the environment of `seawall serve`, which decides where they are kept. Returns whether all is well.
+    fn look_at_acme(mut self) -> anyhow::Result<bool> {
+        let serve = &mut self.serve;
+        if serve.config.is_none() && serve.source.is_none() && !serve.domain.is_empty() {
+            // It does not matter here what is served.
+            serve.source = Some("http://127.0.0.1".to_owned());
+        }
+        let (text, is_well) = automatic::check(&config::load(serve, env)?)?;
+        say(&text)?;
+        Ok(is_well)
+    }
+
+    /// Names what was read: the source, or else the file.
+    fn name(&self) -> String {
+        let said = |value: Option<String>, variable: &str| value.or_else(|| env(variable).filter(|value| !value.is_empty()));
+        said(self.serve.source.clone(), flags::SOURCE.variable)
+            .or_else(|| said(self.serve.config.as_ref().map(|path| path.display().to_string()), flags::CONFIG.variable))
+            .unwrap_or_else(|| config::DEFAULT_FILE.to_owned())
+    }
+}
+
+/// The result of a check.
+#[derive(Debug, Default)]
+pub(crate) struct Checked {
+    /// Tells a person what would be served.
+    pub(crate) text: String,
+    /// Lists the faults of the sources, each with its place.
+    pub(crate) faults: Vec<String>,
+}
+
+/// Looks at every source of the settings, which were read from what is called `name`.
+pub(crate) fn look(name: &str, settings: &Settings) -> Checked {
+    let faults: Vec<String> = settings.sites.iter().flat_map(faults).collect();
+    let mut text = match faults.len() {
+        0 => format!("{name} is fine.\n"),
+        1 => format!("{name} has a fault.\n"),
+        count => format!("{name} has {count} faults.\n"),
+    };
+    let mut line = |name: &str, value: &str| {
+        let _ = writeln!(text, "  {name:<10} {value}");
+    };
+    for site in &settings.sites {
+        line("site", &site_line(site));
+        for route in &site.routes {
+            line("route", &route_line(route));
+        }
+        if let Some(there) = site.redirect_to().filter(|_| !site.redirect_from.is_empty()) {
+            line("redirect", &format!("{} -> {there}", site.redirect_from.join(", ")));
+        }
+        if let Some(auth) = &site.auth {
+            line("", &format!("asks for a password from {}", auth.file.display()));
+        }
+    }
+    for warning in &settings.warnings {
+        line("warning", warning);
+    }
+    Checked { text, faults }
+}
+
+/// Writes what answers for a part of a site.
+pub(crate) fn route_line(route: &Route) -> String {
+    let addresses = route.addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let stripped = if route.strip_prefix { ", without the prefix" } else { "" };
+    let passed = if route.is_cached { "" } else { ", not cached" };
+    format!("{} <- {addresses}{stripped}{passed}", route.path)
+}
+
+fn faults(site: &Site) -> Vec<String> {
+    match &site.source {
+        Source::Http(_) => Vec::new(),
+        Source::Files(folder) => match Files::open(folder, files_options(site)) {
+            Ok(files) => files.mistakes().iter().map(|mistake| format!("{}/{mistake}", folder.display())).collect(),
+            Err(error) => vec![format!("{}: {error}", folder.display())],
+        },
+        Source::Blog(folder) => match Blog::open(folder, blog_options(site)) {
+            Ok(_) => Vec::new(),
+            Err(error) => error.problems.iter().map(|problem| format!("{}/{problem}", folder.display())).collect(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::typed;
+
+    #[test]
+    fn check_takes_whatever_serve_takes() {
+        let line = "./public --route /api=http://127.0.0.1:1 --domain a.example --redirect-from www.a.example --kind static";
+        let check: Check = typed(&format!("seawall check {line}")).expect("check");
+        assert_eq!(check.serve, typed::<Serve>(&format!("seawall serve {line}")).expect("serve"));
+        assert!(!check.acme);
+    }
+}

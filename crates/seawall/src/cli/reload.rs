@@ -1,0 +1,33 @@
+//! `seawall reload`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use operator::reload;
+
+use super::{Run, access::Access, output::say, serve::Taken};
+
+const EXAMPLES: &str = "\
+Examples:
+  seawall reload
+      After an edit of seawall.toml. No connection is dropped. Errors are shown with their lines, and everything stays as it was.
+
+It is the same as a SIGHUP, and says what came of it. Exit code 0: done; 1: refused.";
+
+/// Have a running Seawall read its configuration again
+#[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Reload {
+    /// The running Seawall.
+    #[command(flatten)]
+    access: Access,
+}
+
+impl Run for Reload {
+    const NAME: &'static str = "reload";
+
+    fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
+        say(&reload::run(self.access.client()?)?)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,137 @@
+//! Questions of the admin API that workers alone can answer. To explain, a command becomes a request, and every worker is asked what it would do
+//! with it.
+//!
+//! A worker answers between two events of its own, so what it says is what its pipeline would do: its own rules, its own view of the origin.
+
+use std::{
+    rc::Rc,
+    sync::mpsc::{SyncSender, sync_channel},
+    time::{Duration, Instant},
+};
+
+use admin::{ExplainCommand, ExplainRefused, Explanation};
+use http::{HeaderName, HeaderValue, Method, Request, Uri, header};
+use pipeline::Pipeline;
+use semantics::Scheme;
+
+use crate::server::State;
+
+/// The time that workers have to answer. They need microseconds, unless the machine is out of breath.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Asks a worker for something. Each reply has room for every worker's answer, so that none waits.
+#[derive(Debug)]
+pub(crate) enum WorkerQuestion {
+    /// It is asked how it would answer a request.
+    Explain { scheme: Scheme, request: Box<Request<()>>, reply: SyncSender<Option<Box<Explanation>>> },
+}
+
+impl WorkerQuestion {
+    /// Answers, on the worker's thread.
+    pub(crate) fn answer(self, pipeline: &Rc<Pipeline>) {
+        // Whoever asked may have lost patience.
+        match self {
+            Self::Explain { scheme, request, reply } => drop(reply.try_send(pipeline.explain(scheme, *request).map(Box::new))),
+        }
+    }
+}
+
+/// Asks every worker, and gathers what they say in time.
+fn ask_all<T>(state: &State, question: impl Fn(SyncSender<T>) -> WorkerQuestion) -> Vec<T> {
+    let deadline = Instant::now() + PATIENCE;
+    let (reply, replies) = sync_channel(state.questions.len());
+    for worker in &state.questions {
+        // A worker whose queue is full is left out.
+        let _ = worker.try_send(question(reply.clone()));
+    }
+    drop(reply);
+    let mut answers = Vec::new();
+    while let Ok(answer) = replies.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        answers.push(answer);
+    }
+    answers
+}
+
+/// Answers with the explanation of one worker. Workers agree in everything but whether the origin counts as down: of their answers, that of the
+/// worker which
+/// holds it to be down for longest is given.
+pub(crate) fn explain(state: &State, command: &ExplainCommand) -> Result<Explanation, ExplainRefused> {
+    let (scheme, request) = request(command)?;
+    let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default().to_owned();
+    let explanations = ask_all(state, |reply| WorkerQuestion::Explain { scheme, request: Box::new(request.clone()), reply });
+    let explanation = explanations.into_iter().max_by_key(|explanation| explanation.as_ref().and_then(|it| it.origin_down_seconds));
+    match explanation {
+        None => Err(ExplainRefused::Busy),
+        Some(None) => {
+            let plan = state.plan.load();
+            let hosts = plan.sites.iter().flat_map(|site| site.hosts().iter().cloned()).collect();
+            Err(ExplainRefused::NoSite { host, hosts })
+        }
+        Some(Some(explanation)) => Ok(*explanation),
+    }
+}
+
+/// Makes the request that the command means.
+fn request(command: &ExplainCommand) -> Result<(Scheme, Request<()>), ExplainRefused> {
+    let bad = |what: String| ExplainRefused::Bad(what);
+    let url = &command.url;
+    let uri: Uri = url.parse().map_err(|_| bad(format!("\"{url}\" is no address")))?;
+    let scheme = match uri.scheme_str() {
+        Some("http") => Scheme::Http,
+        Some("https") => Scheme::Https,
+        _ => return Err(bad(format!("\"{url}\" does not begin with http:// or https://"))),
+    };
+    let authority = uri.authority().map(|authority| authority.as_str()).unwrap_or_default();
+    if authority.is_empty() || authority.contains('@') {
+        return Err(bad(format!("\"{url}\" names no host")));
+    }
+    let method = Method::from_bytes(command.method.as_bytes()).map_err(|_| bad(format!("\"{}\" is no method", command.method)))?;
+    let mut request = Request::new(());
+    *request.method_mut() = method;
+    *request.uri_mut() = uri.path_and_query().map_or_else(Uri::default, |target| Uri::from(target.clone()));
+    let host = HeaderValue::from_str(authority).map_err(|_| bad(format!("\"{url}\" names no host")))?;
+    request.headers_mut().insert(header::HOST, host);
+    for (name, value) in &command.fields {
+        let parsed = HeaderName::from_bytes(name.as_bytes()).ok().zip(HeaderValue::from_str(value).ok());
+        let (name, value) = parsed.ok_or_else(|| bad(format!("\"{name}: {value}\" is no field")))?;
+        if name == header::HOST {
+            return Err(bad("the host is part of the address and has no field of its own here".to_owned()));
+        }
+        request.headers_mut().append(name, value);
+    }
+    Ok((scheme, request))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_and_fields_become_a_request() {
+        let command = |url: &str, method: &str, fields: &[(&str, &str)]| ExplainCommand {
+            url: url.to_owned(),
+            method: method.to_owned(),
+            fields: fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        };
+        let (scheme, made) =
+            request(&command("https://Blog.Example:8443/a?b=c", "HEAD", &[("Accept", "text/html"), ("accept", "*/*")])).expect("one");
+        assert_eq!((scheme, made.method(), made.uri().to_string().as_str()), (Scheme::Https, &Method::HEAD, "/a?b=c"));
+        assert_eq!(made.headers()["host"], "Blog.Example:8443");
+        assert_eq!(made.headers().get_all("accept").iter().count(), 2);
+        assert_eq!(request(&command("http://a", "GET", &[])).expect("one").1.uri(), "/");
+        for (wrong, expected) in [
+            (command("/hello/", "GET", &[]), "does not begin with http"),
+            (command("blog.example/hello/", "GET", &[]), "is no address"),
+            (command("ftp://a/", "GET", &[]), "does not begin with http"),
+            (command("http:///a", "GET", &[]), "is no address"),
+            (command("http://u@a/", "GET", &[]), "names no host"),
+            (command("http://a/", "G T", &[]), "is no method"),
+            (command("http://a/", "GET", &[("a b", "c")]), "is no field"),
+            (command("http://a/", "GET", &[("a", "b\r\nc: d")]), "is no field"),
+            (command("http://a/", "GET", &[("Host", "b")]), "part of the address"),
+        ] {
+            let error = request(&wrong).expect_err(&wrong.url).to_string();
+            assert!(error.contains(expected), "{wrong:?}: {error}");
+        }
+    }
+}
