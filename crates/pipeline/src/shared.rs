@@ -11,7 +11,7 @@ use std::{
 
 use codings::Workshop;
 use semantics::Timestamp;
-use store::{Hardness, Target};
+use store::{Hardness, PurgeTarget};
 
 use crate::{
     Clock, Refilling, Store, admission::password::Verifying, body::storing::CopyBudget, learnt::dictionaries::Dictionaries,
@@ -96,7 +96,7 @@ impl Shared {
     }
 
     /// Purges, and remembers when.
-    pub fn purge(&self, target: &Target, hardness: Hardness) -> store::PurgeReceipt {
+    pub fn purge(&self, target: &PurgeTarget, hardness: Hardness) -> store::PurgeReceipt {
         self.purged_at.store(self.clock.now().as_millis(), Ordering::Relaxed);
         let receipt = self.store.purge(target, hardness);
         self.refilling.purged(hardness);

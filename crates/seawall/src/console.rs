@@ -17,7 +17,7 @@ use semantics::{
     Scheme,
     target::{canonical_authority, host_without_port},
 };
-use store::{DiskState, Hardness, Target};
+use store::{DiskState, Hardness, PurgeTarget as StoreTarget};
 
 use tokio::runtime::Builder;
 
@@ -46,12 +46,12 @@ impl ServerConsole {
     }
 
     /// What a target means in keys: every site that serves the host.
-    fn targets(&self, command: &PurgeCommand) -> Result<(Vec<Target>, String), PurgeRefused> {
+    fn targets(&self, command: &PurgeCommand) -> Result<(Vec<StoreTarget>, String), PurgeRefused> {
         let plan = self.0.plan.load();
         match &command.target {
-            PurgeTarget::All => Ok((vec![Target::All], "everything that was stored".to_owned())),
+            PurgeTarget::All => Ok((vec![StoreTarget::All], "everything that was stored".to_owned())),
             PurgeTarget::Tag(tag) => {
-                let targets = plan.sites.iter().map(|site| Target::Tag { site: site.id, tag: tag.clone() }).collect();
+                let targets = plan.sites.iter().map(|site| StoreTarget::Tag { site: site.id, tag: tag.clone() }).collect();
                 Ok((targets, format!("every page with the tag {tag}")))
             }
             PurgeTarget::Host(host) => {
@@ -60,7 +60,7 @@ impl ServerConsole {
                 if sites.is_empty() {
                     return Err(PurgeRefused::new(format!("no site is served under {name}")));
                 }
-                let all = sites.iter().flat_map(|site| prefixes.iter().map(|url| Target::Prefix { site: site.id, url: url.clone() }));
+                let all = sites.iter().flat_map(|site| prefixes.iter().map(|url| StoreTarget::Prefix { site: site.id, url: url.clone() }));
                 Ok((all.collect(), format!("every page of {name}")))
             }
             PurgeTarget::Url(url) | PurgeTarget::Prefix(url) => {
@@ -74,7 +74,7 @@ impl ServerConsole {
                 let is_prefix = matches!(command.target, PurgeTarget::Prefix(_));
                 let target = |site: &&SitePlan| {
                     let (site, url) = (site.id, key.clone());
-                    if is_prefix { Target::Prefix { site, url } } else { Target::Url { site, url } }
+                    if is_prefix { StoreTarget::Prefix { site, url } } else { StoreTarget::Url { site, url } }
                 };
                 let shown = String::from_utf8_lossy(&key);
                 let covered = if is_prefix { format!("every page below {shown}") } else { format!("{shown} in all its forms") };

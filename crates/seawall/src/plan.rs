@@ -20,7 +20,7 @@ use origins::{
 };
 use pipeline::{Auth, Collapse, Down, Https, Parts, Refill, ResponseFields, Route, Router, Shared};
 use policy::{EarlyHints, Policy};
-use store::{Hardness, SiteNumber, SiteNumbers, Target};
+use store::{Hardness, PurgeTarget, SiteNumber, SiteNumbers};
 
 use crate::config::settings::{self, Cache, Headers, Kind, OriginAddress, OriginHost, OriginSettings, Settings, Site, Source};
 
@@ -330,12 +330,12 @@ fn open_files(folder: &Path, site: &Site, id: u16, shared: &Arc<Shared>) -> anyh
     let watcher = files.watch(move |change| match change {
         files::Change::Tags(tags) => {
             for tag in tags {
-                shared.purge(&Target::Tag { site: id, tag }, Hardness::Hard);
+                shared.purge(&PurgeTarget::Tag { site: id, tag }, Hardness::Hard);
             }
         }
-        files::Change::Everything => drop(shared.purge(&Target::Site(id), Hardness::Hard)),
+        files::Change::Everything => drop(shared.purge(&PurgeTarget::Site(id), Hardness::Hard)),
         files::Change::Replaced(mistakes) => {
-            shared.purge(&Target::Site(id), Hardness::Hard);
+            shared.purge(&PurgeTarget::Site(id), Hardness::Hard);
             tracing::info!(folder = %name.display(), "a new version of the folder is served");
             warn_of(&name, &mistakes);
         }
@@ -355,7 +355,7 @@ fn open_blog(folder: &PathBuf, site: &Site, id: u16, shared: &Arc<Shared>) -> an
     let shared = Arc::clone(shared);
     let watcher = blog::watch(&blog, move |change| match change {
         Change::Published { paths } => {
-            shared.purge(&Target::Site(id), Hardness::Hard);
+            shared.purge(&PurgeTarget::Site(id), Hardness::Hard);
             tracing::info!(changed = paths.len(), "the blog was rebuilt");
         }
         Change::Failed(error) => tracing::error!("the blog stays as it was:\n{error}"),

@@ -23,7 +23,7 @@ use edge::{
 use http::HeaderValue;
 use pipeline::{Clock, Counters, Pipeline, Shared, Snapshot};
 use semantics::Timestamp;
-use store::{DiskOptions, DiskTrouble, Hardness, SiteNumbers, StoreOptions, Target};
+use store::{DiskOptions, DiskTrouble, Hardness, PurgeTarget, SiteNumbers, StoreOptions};
 use tokio::{
     runtime::{Builder, LocalOptions},
     sync::{mpsc, watch},
@@ -253,7 +253,7 @@ impl Server {
     }
 
     /// Purges, as the admin API does.
-    pub fn purge(&self, target: &Target, hardness: Hardness) -> store::PurgeReceipt {
+    pub fn purge(&self, target: &PurgeTarget, hardness: Hardness) -> store::PurgeReceipt {
         self.state.shared.purge(target, hardness)
     }
 
@@ -312,7 +312,7 @@ impl Server {
         }
         self.state.shared.purging.allow(plan.settings.purge.allow.clone());
         for site in plan.changed_since(&before) {
-            self.state.shared.purge(&Target::Site(site), Hardness::Hard);
+            self.state.shared.purge(&PurgeTarget::Site(site), Hardness::Hard);
         }
         self.state.plan.store(plan);
         Ok(fixed.into_iter().filter_map(|(changed, name)| changed.then_some(name)).collect())

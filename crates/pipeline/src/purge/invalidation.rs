@@ -10,7 +10,7 @@ use semantics::{
     invalidation::{invalidated, invalidates, is_safe},
     reference::resolve,
 };
-use store::{Generation, Hardness, PurgeReceipt, Purged, Target};
+use store::{Generation, Hardness, PurgeReceipt, PurgeTarget, Purged};
 
 use crate::{
     Pipeline, Stored,
@@ -46,7 +46,7 @@ impl Pipeline {
         }
         if !is_safe(&question.method) {
             for tag in policy::invalidated_groups(&question.authority, headers) {
-                came_to(store.purge(&Target::Tag { site, tag }, Hardness::Hard));
+                came_to(store.purge(&PurgeTarget::Tag { site, tag }, Hardness::Hard));
             }
         }
         alone.then_some(now)

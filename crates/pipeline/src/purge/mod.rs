@@ -23,7 +23,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, header, request::Parts}
 use ipnet::IpNet;
 use policy::{Dialect, PurgeRequest, PurgeWhat, purge_url};
 use semantics::{RequestFields, Scheme, target::canonical_authority};
-use store::{Hardness, Target};
+use store::{Hardness, PurgeTarget};
 
 use crate::{Body, Client, Pipeline, Site, pipeline::Config, question};
 
@@ -208,13 +208,13 @@ impl Pipeline {
 }
 
 /// What the request means in keys. Http and https, and the default ports of both, are one address here: a plugin purges over either.
-fn targets(config: &Config, site: &Rc<Site>, authority: &str, request: &PurgeRequest) -> Result<Vec<Target>, String> {
+fn targets(config: &Config, site: &Rc<Site>, authority: &str, request: &PurgeRequest) -> Result<Vec<PurgeTarget>, String> {
     let mut targets = Vec::with_capacity(request.what.len());
     for what in &request.what {
         let id = site.id;
         match what {
-            PurgeWhat::Site => targets.push(Target::Site(id)),
-            PurgeWhat::Tag(tag) => targets.push(Target::Tag { site: id, tag: tag.clone() }),
+            PurgeWhat::Site => targets.push(PurgeTarget::Site(id)),
+            PurgeWhat::Tag(tag) => targets.push(PurgeTarget::Tag { site: id, tag: tag.clone() }),
             PurgeWhat::Url(host, path) | PurgeWhat::Prefix(host, path) => {
                 let host = &*canonical_authority(Scheme::Http, host.as_deref().unwrap_or(authority));
                 if config.router.site(host).is_none_or(|other| other.id != id) {
@@ -227,7 +227,7 @@ fn targets(config: &Config, site: &Rc<Site>, authority: &str, request: &PurgeReq
                     return Err(format!("{path} is no path"));
                 }
                 let is_prefix = matches!(what, PurgeWhat::Prefix(..));
-                let target = |url| if is_prefix { Target::Prefix { site: id, url } } else { Target::Url { site: id, url } };
+                let target = |url| if is_prefix { PurgeTarget::Prefix { site: id, url } } else { PurgeTarget::Url { site: id, url } };
                 targets.extend(urls.into_iter().map(target));
             }
         }
@@ -235,12 +235,12 @@ fn targets(config: &Config, site: &Rc<Site>, authority: &str, request: &PurgeReq
     Ok(targets)
 }
 
-fn in_words(target: &Target, site: &str) -> String {
+fn in_words(target: &PurgeTarget, site: &str) -> String {
     match target {
-        Target::Url { url, .. } => String::from_utf8_lossy(url).into_owned(),
-        Target::Prefix { url, .. } => format!("{}*", String::from_utf8_lossy(url)),
-        Target::Tag { tag, .. } => format!("tag {tag}"),
-        Target::Site(_) | Target::All => format!("site {site}"),
+        PurgeTarget::Url { url, .. } => String::from_utf8_lossy(url).into_owned(),
+        PurgeTarget::Prefix { url, .. } => format!("{}*", String::from_utf8_lossy(url)),
+        PurgeTarget::Tag { tag, .. } => format!("tag {tag}"),
+        PurgeTarget::Site(_) | PurgeTarget::All => format!("site {site}"),
     }
 }
 

@@ -4,7 +4,7 @@ use http::header;
 use policy::ShownKey;
 use semantics::{Timestamp, vary::Vary};
 use serde::{Deserialize, Serialize};
-use store::{Purged, Target};
+use store::{PurgeTarget, Purged};
 
 use crate::{Record, Shared};
 
@@ -62,7 +62,7 @@ impl Shared {
     /// Counts what a purge of these targets would cover of what is in memory, without what is purged already. `None`: more than `max` target URIs
     /// are stored, too many to be looked at.
     #[must_use]
-    pub fn covered(&self, targets: &[Target], max: usize) -> Option<Covered> {
+    pub fn covered(&self, targets: &[PurgeTarget], max: usize) -> Option<Covered> {
         let usage = self.store.usage();
         if usage.resources > max {
             return None;

@@ -16,7 +16,7 @@ use pipeline::{Clock, Collapse, Down, Https, Parts, Pipeline, Refill, ResponseFi
 use policy::{Compress, Kind, Policy, Settings, Verdict};
 use proptest::prelude::*;
 use semantics::{RequestFields, RequestHead, Scheme};
-use store::{DiskOptions, DiskState, Hardness, StoreOptions, Target};
+use store::{DiskOptions, DiskState, Hardness, PurgeTarget, StoreOptions};
 use tokio::task::{JoinHandle, LocalSet};
 
 use crate::{
@@ -216,7 +216,8 @@ impl<'a> World<'a> {
                     state.order += 1;
                     state.order
                 };
-                let target = page.map_or(Target::Site(0), |page| Target::Url { site: 0, url: format!("site.example/{page}").into_bytes() });
+                let target = page
+                    .map_or(PurgeTarget::Site(0), |page| PurgeTarget::Url { site: 0, url: format!("site.example/{page}").into_bytes() });
                 self.shared.purge(&target, if *hard { Hardness::Hard } else { Hardness::Soft });
                 self.purges.push(Purge { page: *page, hard: *hard, order });
             }

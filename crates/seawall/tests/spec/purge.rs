@@ -1,6 +1,6 @@
 //! Purges by the operator: by URL, prefix, tag, site and everything; soft and hard.
 
-use store::{Hardness, Target};
+use store::{Hardness, PurgeTarget};
 use testkit::{Gate, Req, get, not_modified, ok};
 
 use crate::{
@@ -8,16 +8,16 @@ use crate::{
     site::{HOST, Site, site, site_with},
 };
 
-fn url(path: &str) -> Target {
-    Target::Url { site: 0, url: format!("{HOST}{path}").into_bytes() }
+fn url(path: &str) -> PurgeTarget {
+    PurgeTarget::Url { site: 0, url: format!("{HOST}{path}").into_bytes() }
 }
 
-fn prefix(path: &str) -> Target {
-    Target::Prefix { site: 0, url: format!("{HOST}{path}").into_bytes() }
+fn prefix(path: &str) -> PurgeTarget {
+    PurgeTarget::Prefix { site: 0, url: format!("{HOST}{path}").into_bytes() }
 }
 
-fn tag(tag: &str) -> Target {
-    Target::Tag { site: 0, tag: tag.to_owned() }
+fn tag(tag: &str) -> PurgeTarget {
+    PurgeTarget::Tag { site: 0, tag: tag.to_owned() }
 }
 
 const ALL: [&str; 5] = ["/", "/post", "/post?page=2", "/tag/rust", "/tag/rust/2"];
@@ -44,9 +44,9 @@ async fn a_purge_covers_what_it_names_and_nothing_else() {
         (tag("post-7"), &["/post", "/post?page=2"]),
         (tag("list"), &["/", "/tag/rust", "/tag/rust/2"]),
         (tag("all"), &ALL),
-        (Target::Site(0), &ALL),
-        (Target::Site(1), &[]),
-        (Target::All, &ALL),
+        (PurgeTarget::Site(0), &ALL),
+        (PurgeTarget::Site(1), &[]),
+        (PurgeTarget::All, &ALL),
     ] {
         let (origin, site) = stored_site().await;
         site.purge(&target, Hardness::Hard);
@@ -129,7 +129,7 @@ async fn a_purge_in_the_middle_of_a_body_keeps_it_from_later_requests() {
     before.send(Req::get("/post")).await;
     gate.arrived().await;
     before.read_head().await.status(200);
-    site.purge(&Target::All, Hardness::Hard);
+    site.purge(&PurgeTarget::All, Hardness::Hard);
     site.get("/post").await.body("new");
     gate.open();
     assert_eq!(before.read_body_bytes(8).await, "old page");
@@ -141,7 +141,7 @@ async fn a_purge_in_the_middle_of_a_body_keeps_it_from_later_requests() {
 async fn not_found_just_after_a_purge_is_not_stored() {
     let (origin, site) = site().await;
     origin.on(get("/new")).reply(testkit::status(404).field("cache-control", "max-age=60"));
-    site.purge(&Target::All, Hardness::Soft);
+    site.purge(&PurgeTarget::All, Hardness::Soft);
     site.get("/new").await.status(404).no_cache_status("stored");
     site.clock.advance(testkit::secs(6));
     site.get("/new").await.status(404).no_cache_status("hit");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use store::{Hardness, Target};
+use store::{Hardness, PurgeTarget};
 use testkit::{Gate, Origin, Req, get, ok, post, secs, status};
 
 use crate::{
@@ -201,7 +201,7 @@ async fn a_page_of_a_route_is_refilled_from_its_own_server() {
         origin.on(get(target)).once().reply(long("old"));
         site.request(Req::get(target).field("cache-control", "max-age=86400")).await.body("old");
     }
-    site.purge(&Target::All, Hardness::Soft);
+    site.purge(&PurgeTarget::All, Hardness::Soft);
     site.clock.advance(Duration::from_secs(1));
     for gate in &gates {
         gate.arrived().await;

@@ -8,7 +8,7 @@ use seawall::{
     config::{self, ConfigErrors, Settings},
     server::Server,
 };
-use store::{Hardness, PurgeReceipt, Target};
+use store::{Hardness, PurgeReceipt, PurgeTarget};
 use tempfile::TempDir;
 use testkit::{Answer, Client, Origin, Req, TestClock};
 use toml::{Table, Value};
@@ -75,7 +75,7 @@ impl Site {
     }
 
     /// Purges.
-    pub(crate) fn purge(&self, target: &Target, hardness: Hardness) -> PurgeReceipt {
+    pub(crate) fn purge(&self, target: &PurgeTarget, hardness: Hardness) -> PurgeReceipt {
         self.server.purge(target, hardness)
     }
 
