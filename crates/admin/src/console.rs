@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use policy::purge::Order;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -28,11 +29,12 @@ pub trait Console: Send + Sync + 'static {
     /// When it cannot be taken over; then everything stays as it was.
     fn reload(&self) -> Result<ReloadDone, ReloadRefused>;
 
-    /// Purges. Called on a thread that may wait: what is covered is counted. When this returns, no fetch that began earlier can bring the purged responses back.
+    /// Carries out an order to purge. Called on a thread that may wait: what is covered is counted. When this returns, no fetch that began
+    /// earlier can bring the purged responses back.
     ///
     /// # Errors
-    /// When the command names something that this server does not have.
-    fn purge(&self, command: &PurgeCommand) -> Result<PurgeDone, PurgeRefused>;
+    /// When the order names something that this server does not have.
+    fn purge(&self, order: &Order) -> Result<PurgeDone, PurgeRefused>;
 
     /// Says how a request would be judged, and what is stored for it, as JSON whose form is the console's own. Called on a thread that may
     /// wait: up to some seconds.
@@ -258,32 +260,8 @@ pub struct SiteHealth {
     pub origin_up: Option<bool>,
 }
 
-/// A purge, as it is asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PurgeCommand {
-    /// What it covers.
-    pub target: PurgeTarget,
-    /// Never serve again what it covers. Otherwise that becomes stale: it may be served while it is refreshed, or if the origin is down.
-    pub hard: bool,
-}
-
-/// What a purge covers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PurgeTarget {
-    /// One target URI, in every variant.
-    Url(String),
-    /// Every target URI that begins so.
-    Prefix(String),
-    /// Every target URI of this host; without a port, on every port.
-    Host(String),
-    /// Every stored response that carries this tag.
-    Tag(String),
-    /// Every stored response.
-    All,
-}
-
 /// A purge that happened.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PurgeDone {
     /// The generation that it raised the store to.
     pub generation: u64,
@@ -309,6 +287,10 @@ impl PurgeRefused {
     /// What to do about it.
     #[must_use]
     pub fn remedy(&self) -> &'static str {
-        "write the address as visitors see it, such as https://blog.example.org/hello/; GET /status lists the sites"
+        AS_VISITORS_SEE_IT
     }
 }
+
+/// The remedy for an address or a host that means nothing here.
+pub(crate) const AS_VISITORS_SEE_IT: &str =
+    "write the address as visitors see it, such as https://blog.example.org/hello/; GET /status lists the sites";

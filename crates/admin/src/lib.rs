@@ -1,7 +1,8 @@
 //! Metrics, purge and health, on a listener of their own.
 //!
 //! Absent from this room: the request path. What is read are snapshots, what is sent are commands, and both go through [`Console`]: this
-//! crate knows neither the store nor a site.
+//! crate knows neither the store nor a site. Of the other rooms it uses `policy` alone, and of that the [order](policy::purge::Order) of a
+//! purge alone: what is read here must be the value that everybody else makes.
 //!
 //! | route | answer | token |
 //! |---|---|---|
@@ -22,7 +23,7 @@ mod console;
 mod explain;
 mod exposition;
 mod guard;
-mod purge;
+pub mod purge;
 mod refusal;
 mod reload;
 mod routes;
@@ -33,8 +34,8 @@ mod token;
 pub use certificates::{BadRevocation, CertificateState, RevokeCommand, RevokeRefused};
 pub use connections::{CONNECTIONS_MAX, serve};
 pub use console::{
-    CacheHealth, Console, Health, Histogram, ListenerHealth, Metric, MetricKind, OriginHealth, PurgeCommand, PurgeDone, PurgeRefused,
-    PurgeTarget, Sample, SiteHealth, Value,
+    CacheHealth, Console, Health, Histogram, ListenerHealth, Metric, MetricKind, OriginHealth, PurgeDone, PurgeRefused, Sample, SiteHealth,
+    Value,
 };
 pub use explain::{BadQuestion, ExplainCommand, ExplainRefused, StoredCommand};
 pub use purge::BadCommand;

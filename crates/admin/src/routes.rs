@@ -18,10 +18,11 @@ use serde::Serialize;
 
 use crate::{
     certificates::{CertificateState, RevokeCommand, RevokeRefused},
-    console::{CacheHealth, Console, Health, ListenerHealth, Metric, OriginHealth, PurgeCommand, PurgeDone, PurgeRefused, SiteHealth},
+    console::{CacheHealth, Console, Health, ListenerHealth, Metric, OriginHealth, PurgeDone, PurgeRefused, SiteHealth},
     explain::{ExplainCommand, ExplainRefused, StoredCommand},
     exposition,
     guard::Guard,
+    purge as purging,
     refusal::{self, Refusal},
     reload::{ReloadDone, ReloadRefused},
 };
@@ -143,9 +144,9 @@ async fn body(request: Request, body_timeout: Duration) -> Result<Bytes, Refusal
 }
 
 async fn purge(State(console): Shared, request: Request, body_timeout: Duration) -> Result<Json<PurgeDone>, Refusal> {
-    let command = PurgeCommand::from_json(&body(request, body_timeout).await?)?;
+    let order = purging::order(&body(request, body_timeout).await?)?;
     // What is covered is counted.
-    let purged = tokio::task::spawn_blocking(move || console.purge(&command)).await;
+    let purged = tokio::task::spawn_blocking(move || console.purge(&order)).await;
     Ok(Json(purged.unwrap_or_else(|_| Err(PurgeRefused::new("the purge did not come to its end")))?))
 }
 

@@ -16,6 +16,7 @@ mod failure;
 mod fetch;
 mod forward;
 mod hit;
+mod hosts;
 mod interim;
 mod learnt;
 mod next;
@@ -41,7 +42,7 @@ pub use interim::Interim;
 pub use learnt::refill::{Refill, Refilling};
 pub use note::Note;
 pub use pipeline::Pipeline;
-pub use purge::{Purging, TokenCheck};
+pub use purge::{Covered, Purging, Receipt, TokenCheck, Unresolved};
 pub use question::Client;
 pub use record::Record;
 pub use response_fields::ResponseFields;
@@ -50,7 +51,7 @@ pub use site::{Down, Parts, Route, Router, Site};
 pub use views::counters::{BUCKET_MICROS, Counters, Durations, OUTCOMES, SiteSnapshot, Snapshot};
 pub use views::explain;
 pub use views::explain::Explanation;
-pub use views::inventory::{Covered, Inventory, StoredPage};
+pub use views::inventory::{Inventory, StoredPage};
 
 /// The store, as this room fills it.
 pub type Store = store::Store<Record, Failure>;

@@ -94,6 +94,7 @@ impl Pipeline {
     /// A worker's pipeline.
     #[must_use]
     pub fn new(shared: Arc<Shared>, counters: Arc<Counters>, router: Router, trusted_proxies: Vec<IpNet>) -> Rc<Self> {
+        shared.purging.know_first_sites(&router);
         let config = RefCell::new(Rc::new(Config::new(router, trusted_proxies)));
         let front = RefCell::new(Front::new(shared.front_bytes));
         let (tasks, sampler) = (TaskTracker::new(), Sampler::default());

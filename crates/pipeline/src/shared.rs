@@ -3,20 +3,14 @@
 use std::{
     fmt,
     hash::RandomState,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, OnceLock},
 };
-
-use codings::Workshop;
-use semantics::Timestamp;
-use store::{Hardness, PurgeTarget};
 
 use crate::{
     Clock, Refilling, Store, admission::password::Verifying, body::storing::CopyBudget, learnt::dictionaries::Dictionaries,
     learnt::early_hints::EarlyHints, learnt::popularity::Popularity, learnt::refusals::Refusals, learnt::trouble::Pages, purge::Purging,
 };
+use codings::Workshop;
 
 /// A worker's front may hold this part of the memory tier,
 const FRONT_SHARE: u64 = 16;
@@ -29,7 +23,7 @@ pub struct Shared {
     pub store: Store,
     /// The time.
     pub clock: Clock,
-    /// Who may purge, and how often it was done.
+    /// Which sites a purge can name, who may send one, and how many there were.
     pub purging: Purging,
     /// What comes back by itself after a soft purge.
     pub refilling: Refilling,
@@ -38,7 +32,6 @@ pub struct Shared {
     pub(crate) dictionaries: Dictionaries,
     pub(crate) early_hints: EarlyHints,
     pub(crate) popularity: Popularity,
-    purged_at: AtomicU64,
     pub(crate) refusals: Refusals,
     /// Pages whose refresh failed a moment ago.
     pub(crate) trouble: Pages,
@@ -75,7 +68,6 @@ impl Shared {
             dictionaries: Dictionaries::default(),
             early_hints: EarlyHints::default(),
             popularity: Popularity::new(),
-            purged_at: AtomicU64::new(0),
             refusals: Refusals::default(),
             trouble: Pages::default(),
             secret: RandomState::new(),
@@ -93,19 +85,6 @@ impl Shared {
 
     pub(crate) fn is_certified(&self, host: &str) -> bool {
         self.certified.get().is_some_and(|certified| certified(host))
-    }
-
-    /// Purges, and remembers when.
-    pub fn purge(&self, target: &PurgeTarget, hardness: Hardness) -> store::PurgeReceipt {
-        self.purged_at.store(self.clock.now().as_millis(), Ordering::Relaxed);
-        let receipt = self.store.purge(target, hardness);
-        self.refilling.purged(hardness);
-        receipt
-    }
-
-    /// When something was purged last; the epoch if never.
-    pub(crate) fn purged_at(&self) -> Timestamp {
-        Timestamp::from_millis(self.purged_at.load(Ordering::Relaxed))
     }
 }
 

@@ -8,7 +8,7 @@ mod compress;
 mod forward;
 mod hints;
 mod keep;
-mod purge;
+pub mod purge;
 mod query;
 mod replay;
 mod request;
@@ -22,7 +22,6 @@ pub use compress::{COMPRESS_MAX_SIZE, COMPRESS_MIN_SIZE, COMPRESS_TYPES, Compres
 pub use forward::settle_forms_for_scripts;
 pub use hints::{EarlyHints, HINTS_BYTES_MAX, HINTS_MAX, HINTS_PAGE_BYTES_MAX, Hint, hints, link_field};
 pub use keep::{Kept, NotKept, Seen};
-pub use purge::{Dialect, KEYS_MAX, Misunderstood, PurgeRequest, PurgeWhat};
 pub use query::QueryFilter;
 pub use replay::Replay;
 pub use request::{Asked, CookieFilter, KeyParts, ShownKey, Verdict, purge_url, whole_target};

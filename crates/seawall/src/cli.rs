@@ -9,6 +9,7 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 use clap_complete::Shell;
+use policy::purge::What;
 
 /// Keeps your site fast, correct, and up when the crowd comes.
 #[derive(Clone, Debug, Parser)]
@@ -327,20 +328,20 @@ A purge is hard unless --soft is given: the next visitor gets the page that the 
 #[command(group = ArgGroup::new("target").required(true).multiple(false).args(["url", "prefix", "host", "tag", "all"]))]
 pub struct Purge {
     /// The page at this address
-    #[arg(long, value_name = "URL")]
-    url: Option<String>,
+    #[arg(long, value_name = "URL", value_parser = What::url)]
+    url: Option<What>,
 
     /// All pages whose address begins like this
-    #[arg(long, value_name = "URL")]
-    prefix: Option<String>,
+    #[arg(long, value_name = "URL", value_parser = What::prefix)]
+    prefix: Option<What>,
 
     /// All pages of this host
-    #[arg(long, value_name = "NAME")]
-    host: Option<String>,
+    #[arg(long, value_name = "NAME", value_parser = What::host)]
+    host: Option<What>,
 
     /// All pages that carry this tag
-    #[arg(long, value_name = "TAG")]
-    tag: Option<String>,
+    #[arg(long, value_name = "TAG", value_parser = What::tag)]
+    tag: Option<What>,
 
     /// All pages
     #[arg(long)]
@@ -578,49 +579,20 @@ pub struct Access {
     pub config: Option<PathBuf>,
 }
 
-/// What a purge covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PurgeTarget<'a> {
-    /// One target URI.
-    Url(&'a str),
-    /// Every target URI that begins so.
-    Prefix(&'a str),
-    /// Every target URI of this host.
-    Host(&'a str),
-    /// Every stored response with this tag.
-    Tag(&'a str),
-    /// Everything.
-    All,
-}
-
-/// What becomes of purged responses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PurgeMode {
-    /// Stale from now on: they may be served while they are refreshed, and while the origin is down.
-    Soft,
-    /// Never served again: the next visitor gets what the origin says now.
-    Hard,
-}
-
 impl Purge {
-    /// The one target that was named.
+    /// Returns the one target that was named.
     #[must_use]
-    pub fn target(&self) -> PurgeTarget<'_> {
-        match (&self.url, &self.prefix, &self.host, &self.tag) {
-            (Some(url), ..) => PurgeTarget::Url(url),
-            (_, Some(prefix), ..) => PurgeTarget::Prefix(prefix),
-            (_, _, Some(host), _) => PurgeTarget::Host(host),
-            (.., Some(tag)) => PurgeTarget::Tag(tag),
-            // The argument group lets nothing through without exactly one of the five.
-            (None, None, None, None) => PurgeTarget::All,
-        }
+    pub fn what(&self) -> What {
+        let named = self.url.as_ref().or(self.prefix.as_ref()).or(self.host.as_ref()).or(self.tag.as_ref());
+        // The argument group lets nothing through without exactly one of the five.
+        named.cloned().unwrap_or(What::Everything)
     }
 
-    /// Hard, unless `--soft` was given: what is published is live, and an old page after a purge would look like a purge that failed.
-    /// `--hard` says the same aloud.
+    /// Tells whether old copies are never shown again. They are not, unless `--soft` was given: what is published is live, and an old page
+    /// after a purge would look like a purge that failed. `--hard` says the same aloud.
     #[must_use]
-    pub fn mode(&self) -> PurgeMode {
-        if self.soft { PurgeMode::Soft } else { PurgeMode::Hard }
+    pub const fn is_hard(&self) -> bool {
+        !self.soft
     }
 }
 
@@ -707,21 +679,22 @@ mod tests {
     #[test]
     fn purge_takes_exactly_one_target() {
         let cases = [
-            ("--url https://a/b", Ok((PurgeTarget::Url("https://a/b"), PurgeMode::Hard))),
-            ("--prefix https://a/ --soft", Ok((PurgeTarget::Prefix("https://a/"), PurgeMode::Soft))),
-            ("--host a.example", Ok((PurgeTarget::Host("a.example"), PurgeMode::Hard))),
+            ("--url https://a/b", Ok((What::url("https://a/b"), true))),
+            ("--prefix https://a/ --soft", Ok((What::prefix("https://a/"), false))),
+            ("--host a.example", Ok((What::host("a.example"), true))),
             ("--host a --all", Err(ErrorKind::ArgumentConflict)),
-            ("--tag t --hard", Ok((PurgeTarget::Tag("t"), PurgeMode::Hard))),
-            ("--all", Ok((PurgeTarget::All, PurgeMode::Hard))),
+            ("--tag t --hard", Ok((What::tag("t"), true))),
+            ("--all", Ok((Ok(What::Everything), true))),
             ("", Err(ErrorKind::MissingRequiredArgument)),
             ("--soft", Err(ErrorKind::MissingRequiredArgument)),
             ("--all --tag t", Err(ErrorKind::ArgumentConflict)),
-            ("--url a --prefix b", Err(ErrorKind::ArgumentConflict)),
+            ("--url http://a --prefix http://b", Err(ErrorKind::ArgumentConflict)),
+            ("--url a", Err(ErrorKind::ValueValidation)),
             ("--all --soft --hard", Err(ErrorKind::ArgumentConflict)),
         ];
         for (arguments, expected) in cases {
             match (parse(&format!("seawall purge {arguments}")), expected) {
-                (Ok(Command::Purge(purge)), Ok(expected)) => assert_eq!((purge.target(), purge.mode()), expected, "{arguments}"),
+                (Ok(Command::Purge(purge)), Ok(expected)) => assert_eq!((Ok(purge.what()), purge.is_hard()), expected, "{arguments}"),
                 (Err(error), Err(expected)) => assert_eq!(error.kind(), expected, "{arguments}"),
                 (outcome, _) => panic!("{arguments}: {outcome:?}"),
             }

@@ -17,8 +17,8 @@ use crate::{
     automatic, certificate_list,
     check::Checked,
     cli::{
-        Access, CertificateAction, Certificates, Check, Cli, Command, Completions, Explain, Health, Help, New, Purge, PurgeMode,
-        PurgeTarget, Reload, Serve, Status, Warm,
+        Access, CertificateAction, Certificates, Check, Cli, Command, Completions, Explain, Health, Help, New, Purge, Reload, Serve,
+        Status, Warm,
     },
     config::{self, ConfigErrors},
     explain, manual,
@@ -219,15 +219,7 @@ fn purge(purge: &Purge) -> anyhow::Result<ExitCode> {
         Err(errors) => return Ok(show(&errors)),
     };
     let token = admin::Token::load(&access.token_file)?;
-    let target = match purge.target() {
-        PurgeTarget::Url(url) => admin::PurgeTarget::Url(url.to_owned()),
-        PurgeTarget::Prefix(url) => admin::PurgeTarget::Prefix(url.to_owned()),
-        PurgeTarget::Host(host) => admin::PurgeTarget::Host(host.to_owned()),
-        PurgeTarget::Tag(tag) => admin::PurgeTarget::Tag(tag.to_owned()),
-        PurgeTarget::All => admin::PurgeTarget::All,
-    };
-    let command = admin::PurgeCommand { target, hard: purge.mode() == PurgeMode::Hard };
-    let said = purge::run(access.address, token.as_str(), &command)?;
+    let said = purge::run(access.address, token.as_str(), &purge.what(), purge.is_hard())?;
     confirm(&format!("{said}\n"));
     Ok(ExitCode::SUCCESS)
 }

@@ -1,14 +1,13 @@
-//! Purge requests on a site's own address: who may send them, what is done, and the reply.
+//! Who may send a purge request on a site's own address.
 //!
 //! Everybody can reach that address, so the question is who asks. Two answers let a request in: the admin token, or a client address that
 //! is allowed, by default this machine's. A connection's peer is not that address by itself: behind a reverse proxy on this machine every
 //! visitor of the world has a loopback peer. So an address counts only where nothing speaks for somebody behind it, or where a trusted
-//! proxy has named it ([`vouched_address`]). What is refused never reaches the origin.
+//! proxy has named it ([`vouched_address`]).
 
 use std::{
     fmt,
     net::IpAddr,
-    rc::Rc,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -16,50 +15,40 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Response, StatusCode, header, request::Parts};
+use http::{HeaderMap, header};
 use ipnet::IpNet;
-use policy::{Dialect, PurgeRequest, PurgeWhat, purge_url};
-use semantics::{RequestFields, Scheme, target::canonical_authority};
-use store::{Hardness, PurgeTarget};
 
-use crate::{Body, Client, Pipeline, Site, pipeline::Config, question};
+use crate::Client;
 
-/// Whether the given bytes are the admin token, in a time that does not tell how much of it is right.
+/// Tells whether the given bytes are the admin token, in a time that does not tell how much of it is right.
 pub type TokenCheck = Box<dyn Fn(&[u8]) -> bool + Send + Sync>;
 
-/// Who may send purge requests, and how many there were. Shared by all workers.
+/// Who may send purge requests, and how many came from others.
 #[derive(Default)]
-pub struct Purging {
+pub(super) struct Authority {
     allowed: ArcSwap<Vec<IpNet>>,
     token: OnceLock<TokenCheck>,
-    done: [AtomicU64; Dialect::ALL.len()],
     refused: AtomicU64,
 }
 
-impl Purging {
-    /// From now on, purge requests are taken from these addresses.
-    pub fn allow(&self, addresses: Vec<IpNet>) {
+impl Authority {
+    /// Takes purge requests from these addresses alone, beside those with a token.
+    pub(super) fn allow(&self, addresses: Vec<IpNet>) {
         self.allowed.store(Arc::new(addresses));
     }
 
-    /// And from whoever has the token. Only the first call counts.
-    pub fn accept_token(&self, is_token: TokenCheck) {
+    /// Takes purge requests from whoever has the token. Only the first call counts.
+    pub(super) fn accept_token(&self, is_token: TokenCheck) {
         let _ = self.token.set(is_token);
     }
 
-    /// Purge requests that were obeyed, by dialect.
-    pub fn done(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        Dialect::ALL.iter().zip(&self.done).map(|(dialect, count)| (dialect.name(), count.load(Relaxed)))
-    }
-
-    /// Those that came from somebody who may not purge.
-    #[must_use]
-    pub fn refused(&self) -> u64 {
+    /// Returns how many purge requests were refused.
+    pub(super) fn refused(&self) -> u64 {
         self.refused.load(Relaxed)
     }
 
-    fn admit(&self, headers: &HeaderMap, address: Option<IpAddr>) -> Result<(), String> {
+    /// Lets a purge request in, or says why not.
+    pub(super) fn admit(&self, headers: &HeaderMap, address: Option<IpAddr>) -> Result<(), String> {
         let given = tokens(headers);
         if let Some(is_token) = self.token.get()
             && given.iter().any(|token| is_token(token))
@@ -83,7 +72,7 @@ impl Purging {
     }
 }
 
-/// Tokens where clients of the dialects can put one.
+/// Returns the tokens, wherever clients of the dialects can put one.
 fn tokens(headers: &HeaderMap) -> Vec<&[u8]> {
     let bearer = headers.get_all(header::AUTHORIZATION).into_iter().filter_map(|value| {
         let (scheme, token) = value.as_bytes().split_at_checked(7)?;
@@ -93,8 +82,8 @@ fn tokens(headers: &HeaderMap) -> Vec<&[u8]> {
     bearer.chain(named.map(|value| value.as_bytes().trim_ascii())).collect()
 }
 
-/// Fields that browsers send with the requests of a page and that no page can leave out. An address does not vouch for a page that somebody
-/// there has open. `Sec-Fetch-*` alone would not do: over plain HTTP they are not sent.
+/// Tells whether a request has fields that browsers send with the requests of a page and that no page can leave out. An address does not
+/// vouch for a page that somebody there has open. `Sec-Fetch-*` alone would not do: over plain HTTP they are not sent.
 fn is_of_a_browser(headers: &HeaderMap) -> bool {
     let browsers = headers.get(header::USER_AGENT).is_some_and(|agent| agent.as_bytes().starts_with(b"Mozilla/"));
     browsers
@@ -102,12 +91,12 @@ fn is_of_a_browser(headers: &HeaderMap) -> bool {
         || headers.keys().any(|name| name.as_str().starts_with("sec-fetch-"))
 }
 
-/// Whose request this is, as far as somebody we trust says so, and nobody says otherwise.
+/// Finds out whose request this is, as far as somebody we trust says so, and nobody says otherwise.
 ///
-/// A peer speaks for itself, unless the request carries what only proxies write; then it speaks for somebody else. Of a trusted proxy: the
-/// client that it names in `X-Forwarded-For`; every member of the chain that is looked at must be readable. A Unix socket has no address to
-/// speak of.
-fn vouched_address(client: &Client, headers: &HeaderMap, trusted_proxies: &[IpNet]) -> Option<IpAddr> {
+/// A peer speaks for itself, unless the request carries what only proxies write; then it speaks for somebody else. A trusted proxy speaks
+/// for the client that it names in `X-Forwarded-For`; every member of the chain that is looked at must be readable. A Unix socket has no
+/// address to speak of.
+pub(super) fn vouched_address(client: &Client, headers: &HeaderMap, trusted_proxies: &[IpNet]) -> Option<IpAddr> {
     const NAMES: &str = "x-forwarded-for";
     let speaks_for_others = |name: &str| name == "via" || name.starts_with("x-forwarded") || NAMING.contains(&name);
     if !client.trusted {
@@ -131,7 +120,7 @@ fn vouched_address(client: &Client, headers: &HeaderMap, trusted_proxies: &[IpNe
     vouched.filter(|address| (near || !address.is_loopback()) && !is_denied(*address, headers, trusted_proxies))
 }
 
-/// Whether `Forwarded` names another client. A proxy that writes the one field passes on the other as its client invented it, and which is
+/// Tells whether `Forwarded` names another client. A proxy that writes the one field passes on the other as its client invented it, and which is
 /// which cannot be told from outside.
 fn is_denied(address: IpAddr, headers: &HeaderMap, trusted_proxies: &[IpNet]) -> bool {
     if !headers.contains_key(header::FORWARDED) {
@@ -145,7 +134,7 @@ fn is_denied(address: IpAddr, headers: &HeaderMap, trusted_proxies: &[IpNet]) ->
     client != Some(&Some(address))
 }
 
-/// The nodes in a line of `Forwarded` (RFC 7239 §4, §6), without their ports; none for one that is no address. Commas and semicolons
+/// Returns the nodes in a line of `Forwarded` (RFC 7239 §4, §6), without their ports; none for one that is no address. Commas and semicolons
 /// within quotes part nothing: a node has none.
 fn forwarded_for(line: &str) -> impl Iterator<Item = Option<IpAddr>> {
     line.split([',', ';']).filter_map(|pair| {
@@ -159,162 +148,20 @@ fn forwarded_for(line: &str) -> impl Iterator<Item = Option<IpAddr>> {
     })
 }
 
-/// Fields other than `X-Forwarded-For` in which proxies name their client.
+/// The fields other than `X-Forwarded-For` in which proxies name their client.
 const NAMING: [&str; 7] =
     ["forwarded", "x-real-ip", "client-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip", "x-cluster-client-ip"];
 
-impl Pipeline {
-    /// Does what a purge request asks for, if it may.
-    pub(crate) fn purge_request(
-        &self,
-        config: &Config,
-        site: &Rc<Site>,
-        client: &Client,
-        parts: &Parts,
-        authority: &str,
-    ) -> Response<Body> {
-        let purging = &self.shared.purging;
-        let reply = Reply::to(&parts.headers);
-        let address = vouched_address(client, &parts.headers, &config.trusted_proxies);
-        if let Err(why) = purging.admit(&parts.headers, address) {
-            // Counted, and no line at the usual level: strangers would write the log.
-            tracing::debug!(site = %site.name, ?address, target = %parts.uri.path(), "refused to purge");
-            return reply.failed(StatusCode::FORBIDDEN, &why);
-        }
-        let fields = RequestFields::from_map(&parts.headers);
-        let request = match site.policy.purge_request(&question::head(parts, &fields, authority, client.scheme)) {
-            Ok(request) => request,
-            Err(why) => return reply.failed(StatusCode::BAD_REQUEST, &format!("nothing was purged: {why}")),
-        };
-        let targets = match targets(config, site, authority, &request) {
-            Ok(targets) => targets,
-            Err(why) => return reply.failed(StatusCode::BAD_REQUEST, &format!("nothing was purged: {why}")),
-        };
-        let hardness = if request.soft { Hardness::Soft } else { Hardness::Hard };
-        let mut done = Done { generation: 0, variants: None, covered: targets.iter().map(|target| in_words(target, &site.name)).collect() };
-        for target in &targets {
-            let receipt = self.shared.purge(target, hardness);
-            done.generation = receipt.generation.number();
-            if let Some(variants) = receipt.variants {
-                *done.variants.get_or_insert(0) += variants;
-            }
-        }
-        purging.done[request.dialect as usize].fetch_add(1, Relaxed);
-        tracing::info!(site = %site.name, dialect = request.dialect.name(), covered = ?done.covered, soft = request.soft, "purged");
-        reply.done(&request, &done)
-    }
-}
-
-/// What the request means in keys. Http and https, and the default ports of both, are one address here: a plugin purges over either.
-fn targets(config: &Config, site: &Rc<Site>, authority: &str, request: &PurgeRequest) -> Result<Vec<PurgeTarget>, String> {
-    let mut targets = Vec::with_capacity(request.what.len());
-    for what in &request.what {
-        let id = site.id;
-        match what {
-            PurgeWhat::Site => targets.push(PurgeTarget::Site(id)),
-            PurgeWhat::Tag(tag) => targets.push(PurgeTarget::Tag { site: id, tag: tag.clone() }),
-            PurgeWhat::Url(host, path) | PurgeWhat::Prefix(host, path) => {
-                let host = &*canonical_authority(Scheme::Http, host.as_deref().unwrap_or(authority));
-                if config.router.site(host).is_none_or(|other| other.id != id) {
-                    return Err(format!("{host} is not of the site that was asked"));
-                }
-                let mut urls: Vec<Vec<u8>> =
-                    [Scheme::Http, Scheme::Https].iter().filter_map(|scheme| purge_url(*scheme, host, path)).collect();
-                urls.dedup();
-                if urls.is_empty() {
-                    return Err(format!("{path} is no path"));
-                }
-                let is_prefix = matches!(what, PurgeWhat::Prefix(..));
-                let target = |url| if is_prefix { PurgeTarget::Prefix { site: id, url } } else { PurgeTarget::Url { site: id, url } };
-                targets.extend(urls.into_iter().map(target));
-            }
-        }
-    }
-    Ok(targets)
-}
-
-fn in_words(target: &PurgeTarget, site: &str) -> String {
-    match target {
-        PurgeTarget::Url { url, .. } => String::from_utf8_lossy(url).into_owned(),
-        PurgeTarget::Prefix { url, .. } => format!("{}*", String::from_utf8_lossy(url)),
-        PurgeTarget::Tag { tag, .. } => format!("tag {tag}"),
-        PurgeTarget::Site(_) | PurgeTarget::All => format!("site {site}"),
-    }
-}
-
-/// A purge that was done.
-struct Done {
-    generation: u64,
-    variants: Option<usize>,
-    covered: Vec<String>,
-}
-
-/// JSON for who asks for it, a line of text for everybody else: most plugins only look at the status.
-struct Reply {
-    json: bool,
-}
-
-impl Reply {
-    fn to(headers: &HeaderMap) -> Self {
-        let wants_json =
-            |value: &HeaderValue| value.as_bytes().to_ascii_lowercase().windows(16).any(|window| window == b"application/json");
-        // Fastly's clients read the reply, whatever they say they accept.
-        Self { json: headers.contains_key("fastly-key") || headers.get_all(header::ACCEPT).iter().any(wants_json) }
-    }
-
-    fn done(&self, request: &PurgeRequest, done: &Done) -> Response<Body> {
-        // The plugin, and `ngx_cache_purge` before it, tell a page that was not cached from one that was.
-        let missed = request.dialect == Dialect::NginxHelper && done.variants == Some(0);
-        let status = if missed { StatusCode::NOT_FOUND } else { StatusCode::OK };
-        if self.json {
-            return self.with(
-                status,
-                serde_json::json!({
-                    "status": "ok",
-                    "generation": done.generation,
-                    "covered": done.covered,
-                    "variants": done.variants,
-                    "hard": !request.soft,
-                })
-                .to_string(),
-            );
-        }
-        let how = if request.soft { "marked stale" } else { "purged" };
-        let count = done.variants.map(|variants| format!("; {variants} stored")).unwrap_or_default();
-        self.with(status, format!("{how}: {} (generation {}{count})\n", done.covered.join(", "), done.generation))
-    }
-
-    fn failed(&self, status: StatusCode, why: &str) -> Response<Body> {
-        if self.json {
-            return self.with(status, serde_json::json!({ "status": "error", "error": why }).to_string());
-        }
-        self.with(status, format!("{why}\n"))
-    }
-
-    fn with(&self, status: StatusCode, text: String) -> Response<Body> {
-        let length = text.len();
-        let mut response = Response::new(Body::Full(Bytes::from(text)));
-        *response.status_mut() = status;
-        let content_type = if self.json { "application/json" } else { "text/plain; charset=utf-8" };
-        let fields = response.headers_mut();
-        fields.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-        fields.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
-        fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        fields.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        response
-    }
-}
-
-impl fmt::Debug for Purging {
+impl fmt::Debug for Authority {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Purging").field("allowed", &self.allowed).field("has_token", &self.token.get().is_some()).finish_non_exhaustive()
+        f.debug_struct("Authority").field("allowed", &self.allowed).field("has_token", &self.token.get().is_some()).finish_non_exhaustive()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use http::HeaderName;
-    use semantics::FieldLines;
+    use semantics::{FieldLines, Scheme};
 
     use super::*;
 
@@ -384,9 +231,9 @@ mod tests {
 
     #[test]
     fn a_request_is_admitted_by_its_address_or_its_token() {
-        let purging = Purging::default();
-        purging.allow(vec!["127.0.0.0/8".parse().expect("a net")]);
-        purging.accept_token(Box::new(|given| given == b"secret"));
+        let authority = Authority::default();
+        authority.allow(vec!["127.0.0.0/8".parse().expect("a net")]);
+        authority.accept_token(Box::new(|given| given == b"secret"));
         let local = Some("127.0.0.1");
         let stranger = Some("203.0.113.7");
         let cases: &[(Option<&str>, Fields<'_>, bool)] = &[
@@ -409,10 +256,10 @@ mod tests {
         ];
         for (address, fields, admitted) in cases {
             let address = address.map(|address| address.parse().expect("an address"));
-            assert_eq!(purging.admit(&headers(fields), address).is_ok(), *admitted, "{address:?} {fields:?}");
+            assert_eq!(authority.admit(&headers(fields), address).is_ok(), *admitted, "{address:?} {fields:?}");
         }
-        assert_eq!(purging.refused(), cases.iter().filter(|(.., admitted)| !admitted).count() as u64);
-        let why = purging.admit(&HeaderMap::new(), None).expect_err("a stranger");
+        assert_eq!(authority.refused(), cases.iter().filter(|(.., admitted)| !admitted).count() as u64);
+        let why = authority.admit(&HeaderMap::new(), None).expect_err("a stranger");
         assert!(why.contains("[purge] allow") && why.contains("Bearer"), "{why}");
     }
 }

@@ -1,4 +1,189 @@
+//! Purges: every one is an order, and comes through here.
+//!
+//! 1. Somebody makes an [`Order`], which names sites by name and hosts as people write them: the operator through the admin API, a plugin
+//!    by a request on the site's own address ([`request`]; [`authority`] says who may), the answer to an unsafe method ([`invalidation`]),
+//!    a folder that changed, a new configuration.
+//! 2. [`Shared::purge`] takes it. [`resolve`] makes of it what the store understands, or refuses the whole of it.
+//! 3. The store purges. That is counted and logged with who ordered it.
+//! 4. Whoever made the order gets a [`Receipt`].
+
 mod authority;
 mod invalidation;
+mod receipt;
+mod request;
+mod resolve;
 
-pub use authority::{Purging, TokenCheck};
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+};
+
+use arc_swap::ArcSwap;
+use http::HeaderMap;
+use ipnet::IpNet;
+use policy::purge::{Dialect, Maker, Order, Sites};
+use semantics::Timestamp;
+use store::{Hardness, PurgeReceipt, PurgeTarget};
+
+use crate::{Router, Shared};
+use authority::Authority;
+pub use authority::TokenCheck;
+pub use receipt::{Covered, Receipt};
+pub use resolve::Unresolved;
+use resolve::{Directory, Resolved};
+
+/// The most stored target URIs that are looked at to count what a purge covers: a tenth of a second's work.
+const COUNTED_MAX: usize = 200_000;
+
+/// What all workers share of purging: which sites there are, who may send purge requests, and how many purges there were.
+#[derive(Debug, Default)]
+pub struct Purging {
+    directory: ArcSwap<Directory>,
+    authority: Authority,
+    by_maker: [AtomicU64; Maker::NAMES.len()],
+    by_dialect: [AtomicU64; Dialect::ALL.len()],
+    /// When the last purge was that announces pages, in milliseconds; 0: never.
+    last: AtomicU64,
+}
+
+impl Purging {
+    /// Makes the sites of this router those that orders can name. It must be called before a worker serves by a new configuration; for the
+    /// first one, the workers do.
+    pub fn know_sites(&self, router: &Router) {
+        self.directory.rcu(|before| Arc::new(before.followed_by(router)));
+    }
+
+    /// Makes the sites of this router those that orders can name, if none are known yet.
+    pub(crate) fn know_first_sites(&self, router: &Router) {
+        if self.directory.load().is_empty() {
+            self.know_sites(router);
+        }
+    }
+
+    /// Takes purge requests from these addresses alone, beside those with a token.
+    pub fn allow(&self, addresses: Vec<IpNet>) {
+        self.authority.allow(addresses);
+    }
+
+    /// Takes purge requests from whoever has the token. Only the first call counts.
+    pub fn accept_token(&self, is_token: TokenCheck) {
+        self.authority.accept_token(is_token);
+    }
+
+    /// Returns how many purges there were, by who ordered them.
+    pub fn by_maker(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        Maker::NAMES.into_iter().zip(&self.by_maker).map(|(name, count)| (name, count.load(Relaxed)))
+    }
+
+    /// Returns how many purge requests of plugins were obeyed, by dialect.
+    pub fn by_dialect(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        Dialect::ALL.iter().zip(&self.by_dialect).map(|(dialect, count)| (dialect.name(), count.load(Relaxed)))
+    }
+
+    /// Returns how many purge requests came from somebody who may not purge.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.authority.refused()
+    }
+
+    fn admit(&self, headers: &HeaderMap, address: Option<IpAddr>) -> Result<(), String> {
+        self.authority.admit(headers, address)
+    }
+
+    fn resolve(&self, order: &Order) -> Result<Resolved, Unresolved> {
+        self.directory.load().resolve(order)
+    }
+
+    /// Counts a purge, and logs it. What strangers and programs cause by themselves is logged at a level that is usually off: strangers
+    /// would write the log.
+    fn tell(&self, order: &Order, resolved: &Resolved) {
+        self.by_maker[order.by.index()].fetch_add(1, Relaxed);
+        let dialect = order.by.dialect();
+        if let Some(dialect) = dialect {
+            self.by_dialect[dialect as usize].fetch_add(1, Relaxed);
+        }
+        let (by, dialect) = (order.by.name(), dialect.map(Dialect::name));
+        let site = match &order.sites {
+            Sites::All => None,
+            Sites::Named(name) => Some(name.as_str()),
+        };
+        let covered = || resolved.covered.iter().map(ToString::to_string).collect::<Vec<_>>();
+        match order.by {
+            Maker::Operator | Maker::Plugin(_) | Maker::Origin => {
+                tracing::info!(by, dialect, site, covered = ?covered(), hard = order.hard, "purged");
+            }
+            Maker::Writer | Maker::Folder | Maker::Reload => {
+                tracing::debug!(by, dialect, site, covered = ?covered(), hard = order.hard, "purged");
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// Carries out an order. The receipt has the number of stored responses only where the store finds them anyway, which is for pages
+    /// named by their addresses; so a worker can afford this.
+    ///
+    /// # Errors
+    /// When the order cannot be understood: then nothing is purged.
+    pub fn purge(&self, order: &Order) -> Result<Receipt, Unresolved> {
+        let resolved = self.purging.resolve(order)?;
+        let receipts = self.carry_out(order, &resolved);
+        let variants: usize = receipts.iter().filter_map(|receipt| receipt.variants).sum();
+        let is_counted = receipts.iter().all(|receipt| receipt.variants.is_some());
+        Ok(Receipt {
+            generation: receipts.last().map_or_else(|| self.store.generation(), |receipt| receipt.generation),
+            variants: receipts.iter().any(|receipt| receipt.variants.is_some()).then_some(variants),
+            complete: is_counted && self.store.usage().disk_objects == 0,
+            covered: resolved.covered,
+        })
+    }
+
+    /// Carries out an order, and counts before what of it is stored. That looks at everything that is stored and can take a tenth of a
+    /// second: not on a worker.
+    ///
+    /// # Errors
+    /// When the order cannot be understood: then nothing is purged.
+    pub fn purge_counted(&self, order: &Order) -> Result<Receipt, Unresolved> {
+        let resolved = self.purging.resolve(order)?;
+        // Before it: afterwards all of it is purged.
+        let counted = self.covered(&resolved.targets, COUNTED_MAX);
+        let receipts = self.carry_out(order, &resolved);
+        Ok(Receipt {
+            generation: receipts.last().map_or_else(|| self.store.generation(), |receipt| receipt.generation),
+            variants: counted.map(|counted| counted.responses),
+            complete: counted.is_some_and(|counted| counted.complete),
+            covered: resolved.covered,
+        })
+    }
+
+    /// Purges. What a writer's answer invalidates is noted in a table of its own and by no means softer than it was ordered; and it is no
+    /// word of the operator that pages are about to appear.
+    fn carry_out(&self, order: &Order, resolved: &Resolved) -> Vec<PurgeReceipt> {
+        let hardness = if order.hard { Hardness::Hard } else { Hardness::Soft };
+        let by_writer = order.by == Maker::Writer;
+        if !by_writer {
+            self.purging.last.store(self.clock.now().as_millis(), Relaxed);
+        }
+        let purge = |target: &PurgeTarget| match target {
+            PurgeTarget::Url { site, url } if by_writer => self.store.invalidate(*site, url, true),
+            target => self.store.purge(target, hardness),
+        };
+        let receipts = resolved.targets.iter().map(purge).collect();
+        if !by_writer {
+            self.refilling.purged(hardness);
+        }
+        self.purging.tell(order, resolved);
+        receipts
+    }
+
+    /// Returns when something was purged last that announces pages; the epoch if never.
+    pub(crate) fn purged_at(&self) -> Timestamp {
+        Timestamp::from_millis(self.purging.last.load(Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests;

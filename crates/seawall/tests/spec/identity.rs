@@ -3,8 +3,8 @@
 
 use std::fs;
 
-use admin::PurgeCommand;
 use http::HeaderValue;
+use policy::purge::{Order, What};
 use store::{Hardness, PurgeTarget};
 use testkit::{Origin, Req, Seen, get, ok, post, raw, secs, status};
 
@@ -256,8 +256,8 @@ async fn a_trusted_field_is_part_of_the_key() {
     let unsaid = Req::get("/unsaid").field("x-forwarded-prefix", "/a").field("connection", "x-forwarded-prefix");
     site.request(unsaid).await.status(200).body_contains("x-forwarded-prefix: /a");
     // One address is purged in all its forms.
-    let command = PurgeCommand { target: admin::PurgeTarget::Url(format!("http://{HOST}/post")), hard: true };
-    site.server.console().purge(&command).expect("a URL");
+    let order = Order::by_operator(What::url(&format!("http://{HOST}/post")).expect("an address"), true);
+    site.server.console().purge(&order).expect("a URL");
     site.request(Req::get("/post").field("x-forwarded-prefix", "/b")).await.status(200).no_cache_status("hit");
     let stranger = "[server]\ntrusted_proxies = [\"192.0.2.0/24\"]\ntrusted_fields = [\"x-forwarded-prefix\", \"cf-ipcountry\"]";
     site.reload(&format!("source = \"{}\"\n{stranger}", origin.url())).expect("reloaded");
@@ -547,8 +547,8 @@ async fn a_purge_by_host_covers_every_spelling() {
         for purged in [HOST, "Blog.Example.", "blog.example:80", "blog.example.:0080"] {
             let (_origin, site) = mirroring("").await;
             site.client().await.with_host(spelling).get("/post").await.cache_status("stored");
-            let command = PurgeCommand { target: admin::PurgeTarget::Host(purged.to_owned()), hard: true };
-            site.server.console().purge(&command).expect("a host");
+            let order = Order::by_operator(What::host(purged).expect("a host"), true);
+            site.server.console().purge(&order).expect("a host");
             site.client().await.with_host(spelling).get("/post").await.no_cache_status("hit");
         }
     }

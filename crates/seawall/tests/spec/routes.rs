@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use policy::purge::What;
 use store::{Hardness, PurgeTarget};
 use testkit::{Gate, Origin, Req, get, ok, post, secs, status};
 
@@ -143,8 +144,8 @@ async fn what_a_route_answers_is_purged_and_explained_as_any_page() {
     let command = seawall::explain::command(&format!("http://{HOST}/%61pi/x"), "GET", &[]).expect("a command");
     let explained = seawall::explain::run(&operator.client(), &command).expect("an explanation");
     assert_eq!((explained.site.route.as_deref(), explained.now.x_cache.as_str()), (Some("/api"), "HIT"));
-    let command = admin::PurgeCommand { target: admin::PurgeTarget::Url(format!("http://{HOST}/api/x")), hard: true };
-    let said = seawall::purge::run(operator.address, crate::operator::TOKEN, &command).expect("a purge");
+    let what = What::url(&format!("http://{HOST}/api/x")).expect("an address");
+    let said = seawall::purge::run(operator.address, crate::operator::TOKEN, &what, true).expect("a purge");
     assert!(said.contains("1 stored response"), "{said}");
     site.get("/api/x").await.x_cache("MISS");
 }
