@@ -1,33 +1,16 @@
-//! A purge command as JSON: what `POST /purge` takes and what `seawall purge` sends.
+//! A purge as JSON: what `POST /purge` takes and what `seawall purge` sends.
 //!
 //! `{"url": "https://blog.example.org/hello/"}`, and likewise `prefix`, `host`, `tag` and `"all": true`; `"hard": false` for a soft purge. Unknown
 //! keys are refused: a purge that understood half of its command would leave pages in place that its sender believes gone.
+//!
+//! What is read is the order of an operator, as whoever sends it has the token. Nobody can say in this JSON that somebody else gave the order.
 
+use policy::purge::{BadWhat, Order, What};
 use serde::{Deserialize, Serialize};
 
-/// A purge, as it is asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PurgeCommand {
-    /// What it covers.
-    pub target: PurgeTarget,
-    /// Never serve again what it covers. Otherwise that becomes stale: it may be served while it is refreshed, or if the origin is down.
-    pub hard: bool,
-}
-
-/// What a purge covers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PurgeTarget {
-    /// One target URI, in every variant.
-    Url(String),
-    /// Every target URI that begins so.
-    Prefix(String),
-    /// Every target URI of this host; without a port, on every port.
-    Host(String),
-    /// Every stored response that carries this tag.
-    Tag(String),
-    /// Every stored response.
-    All,
-}
+/// The remedy for an address or a host that means nothing here.
+const AS_VISITORS_SEE_IT: &str =
+    "write the address as visitors see it, such as https://blog.example.org/hello/; GET /status lists the sites";
 
 /// A purge that happened.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,7 +39,7 @@ impl PurgeRefused {
     /// What to do about it.
     #[must_use]
     pub fn remedy(&self) -> &'static str {
-        "write the address as visitors see it, such as https://blog.example.org/hello/; GET /status lists the sites"
+        AS_VISITORS_SEE_IT
     }
 }
 
@@ -80,71 +63,76 @@ struct Wire {
 /// Why a text is no purge command.
 #[derive(Debug, thiserror::Error)]
 pub enum BadCommand {
-    /// Not JSON, not an object, or with a key that means nothing here.
+    /// It is not JSON, not an object, or has a key that means nothing here.
     #[error("the body is no purge command: {0}")]
     Json(#[from] serde_json::Error),
-    /// No target.
+    /// It has no target.
     #[error("the command names nothing to purge")]
     NoTarget,
-    /// Several targets.
+    /// It has several targets.
     #[error("the command names more than one target")]
     SeveralTargets,
-    /// A target of no characters.
+    /// It has a target of no characters.
     #[error("\"{0}\" is empty")]
     Empty(&'static str),
+    /// It has a target that is no address or no host.
+    #[error("{0}")]
+    Target(BadWhat),
 }
 
 impl BadCommand {
-    /// What to do about it.
+    /// Returns what to do about it.
     #[must_use]
     pub fn remedy(&self) -> &'static str {
-        "send one of {\"url\": \"https://…\"}, {\"prefix\": \"https://…\"}, {\"host\": \"…\"}, {\"tag\": \"…\"} or {\"all\": true}; \
-         \"hard\": false keeps old copies until new ones are there"
+        match self {
+            Self::Target(_) => AS_VISITORS_SEE_IT,
+            Self::Json(_) | Self::NoTarget | Self::SeveralTargets | Self::Empty(_) => {
+                "send one of {\"url\": \"https://…\"}, {\"prefix\": \"https://…\"}, {\"host\": \"…\"}, {\"tag\": \"…\"} or {\"all\": true}; \
+                 \"hard\": false keeps old copies until new ones are there"
+            }
+        }
     }
 }
 
-impl PurgeCommand {
-    /// Reads a command. Without `hard` it is hard, as on the command line: the next visitor gets what the origin says now.
-    ///
-    /// # Errors
-    /// When it is not JSON, has unknown keys, or has not exactly one target.
-    pub fn from_json(json: &[u8]) -> Result<Self, BadCommand> {
-        let wire: Wire = serde_json::from_slice(json)?;
-        let targets = [
-            wire.url.map(PurgeTarget::Url),
-            wire.prefix.map(PurgeTarget::Prefix),
-            wire.host.map(PurgeTarget::Host),
-            wire.tag.map(PurgeTarget::Tag),
-            wire.all.unwrap_or_default().then_some(PurgeTarget::All),
-        ];
-        let mut targets = targets.into_iter().flatten();
-        let target = targets.next().ok_or(BadCommand::NoTarget)?;
-        if targets.next().is_some() {
-            return Err(BadCommand::SeveralTargets);
-        }
+/// Reads the order of an operator. Without `hard` it is hard, as on the command line: the next visitor gets what the origin says now.
+///
+/// # Errors
+/// When it is not JSON, has unknown keys, or has not exactly one target that means something.
+pub fn order(json: &[u8]) -> Result<Order, BadCommand> {
+    type Read = fn(&str) -> Result<What, BadWhat>;
+    let wire: Wire = serde_json::from_slice(json)?;
+    let named: [(&str, Option<String>, Read); 5] = [
+        ("url", wire.url, What::url),
+        ("prefix", wire.prefix, What::prefix),
+        ("host", wire.host, What::host),
+        ("tag", wire.tag, What::tag),
+        ("all", wire.all.unwrap_or_default().then(String::new), |_| Ok(What::Everything)),
+    ];
+    let mut named = named.into_iter().filter_map(|(key, text, read)| Some((key, text?, read)));
+    let (key, text, read) = named.next().ok_or(BadCommand::NoTarget)?;
+    if named.next().is_some() {
+        return Err(BadCommand::SeveralTargets);
+    }
+    let what = read(&text).map_err(|error| match error {
         // An empty prefix would be everything, by what is more likely an unset variable in somebody's script.
-        match &target {
-            PurgeTarget::Url(text) if text.is_empty() => Err(BadCommand::Empty("url")),
-            PurgeTarget::Prefix(text) if text.is_empty() => Err(BadCommand::Empty("prefix")),
-            PurgeTarget::Host(text) if text.is_empty() => Err(BadCommand::Empty("host")),
-            PurgeTarget::Tag(text) if text.is_empty() => Err(BadCommand::Empty("tag")),
-            _ => Ok(Self { target, hard: wire.hard.unwrap_or(true) }),
-        }
-    }
+        BadWhat::Empty => BadCommand::Empty(key),
+        error @ (BadWhat::Address(_) | BadWhat::Host(_)) => BadCommand::Target(error),
+    })?;
+    Ok(Order::by_operator(what, wire.hard.unwrap_or(true)))
+}
 
-    /// Writes what [`from_json`](Self::from_json) reads.
-    #[must_use]
-    pub fn to_json(&self) -> String {
-        let mut wire = Wire { hard: Some(self.hard), ..Wire::default() };
-        match &self.target {
-            PurgeTarget::Url(url) => wire.url = Some(url.clone()),
-            PurgeTarget::Prefix(prefix) => wire.prefix = Some(prefix.clone()),
-            PurgeTarget::Host(host) => wire.host = Some(host.clone()),
-            PurgeTarget::Tag(tag) => wire.tag = Some(tag.clone()),
-            PurgeTarget::All => wire.all = Some(true),
-        }
-        serde_json::to_string(&wire).expect("strings and booleans are always JSON")
+/// Writes what [`order`] reads.
+#[must_use]
+pub fn json(what: &What, hard: bool) -> String {
+    let mut wire = Wire { hard: Some(hard), ..Wire::default() };
+    match what {
+        What::Url(address) => wire.url = Some(address.to_string()),
+        What::Prefix(address) => wire.prefix = Some(address.to_string()),
+        What::Host(host) => wire.host = Some(host.to_string()),
+        What::Tag(tag) => wire.tag = Some(tag.clone()),
+        What::Everything => wire.all = Some(true),
     }
+    serde_json::to_string(&wire).expect("strings and booleans are always JSON")
 }
 
 #[cfg(test)]
@@ -153,17 +141,17 @@ mod tests {
 
     #[test]
     fn a_command_has_exactly_one_target() {
-        let command = |target, hard| Ok(PurgeCommand { target, hard });
-        let url = PurgeTarget::Url("https://a/b".to_owned());
+        let command = |what: Result<What, BadWhat>, hard| Ok(Order::by_operator(what.expect("a target"), hard));
+        let url = || What::url("https://a/b");
         let cases = [
-            (r#"{"url": "https://a/b"}"#, command(url.clone(), true)),
-            (r#"{"url": "https://a/b", "hard": true}"#, command(url.clone(), true)),
-            (r#"{"url": "https://a/b", "hard": false, "all": false, "tag": null}"#, command(url, false)),
-            (r#"{"prefix": "https://a/"}"#, command(PurgeTarget::Prefix("https://a/".to_owned()), true)),
-            (r#"{"host": "a:8080"}"#, command(PurgeTarget::Host("a:8080".to_owned()), true)),
+            (r#"{"url": "https://a/b"}"#, command(url(), true)),
+            (r#"{"url": "https://a/b", "hard": true}"#, command(url(), true)),
+            (r#"{"url": "https://a/b", "hard": false, "all": false, "tag": null}"#, command(url(), false)),
+            (r#"{"prefix": "https://a/"}"#, command(What::prefix("https://a/"), true)),
+            (r#"{"host": "a:8080"}"#, command(What::host("a:8080"), true)),
             (r#"{"host": ""}"#, Err("\"host\" is empty")),
-            (r#"{"tag": "post-1"}"#, command(PurgeTarget::Tag("post-1".to_owned()), true)),
-            (r#"{"all": true}"#, command(PurgeTarget::All, true)),
+            (r#"{"tag": "post-1"}"#, command(What::tag("post-1"), true)),
+            (r#"{"all": true}"#, command(Ok(What::Everything), true)),
             ("{}", Err("names nothing")),
             (r#"{"all": false}"#, Err("names nothing")),
             (r#"{"hard": true}"#, Err("names nothing")),
@@ -172,6 +160,11 @@ mod tests {
             (r#"{"prefix": ""}"#, Err("\"prefix\" is empty")),
             (r#"{"url": ""}"#, Err("\"url\" is empty")),
             (r#"{"tag": ""}"#, Err("\"tag\" is empty")),
+            (r#"{"url": "a"}"#, Err("a is not an address; write it as http")),
+            (r#"{"prefix": "/a/"}"#, Err("/a/ is not an address; write it as http")),
+            (r#"{"host": "https://a"}"#, Err("https://a is no host name")),
+            (r#"{"url": "a", "all": true}"#, Err("more than one")),
+            (r#"{"all": true, "by": "plugin"}"#, Err("unknown field `by`")),
             (r#"{"uri": "https://a/"}"#, Err("unknown field `uri`")),
             (r#"{"all": true, "soft": true}"#, Err("unknown field `soft`")),
             (r#"{"tag": "a", "tag": "b"}"#, Err("duplicate field `tag`")),
@@ -180,14 +173,15 @@ mod tests {
             ("all", Err("no purge command")),
             ("", Err("no purge command")),
         ];
-        for (json, expected) in cases {
-            match (PurgeCommand::from_json(json.as_bytes()), expected) {
-                (Ok(command), Ok(expected)) => {
-                    assert_eq!(command, expected, "{json}");
-                    assert_eq!(PurgeCommand::from_json(command.to_json().as_bytes()).expect(json), expected, "{json} once more");
+        for (text, expected) in cases {
+            match (order(text.as_bytes()), expected) {
+                (Ok(read), Ok(expected)) => {
+                    assert_eq!(read, expected, "{text}");
+                    let sent = json(&read.what[0], read.hard);
+                    assert_eq!(order(sent.as_bytes()).expect(text), expected, "{text} once more");
                 }
-                (Err(error), Err(expected)) => assert!(error.to_string().contains(expected), "{json}: {error}"),
-                (outcome, _) => panic!("{json}: {outcome:?}"),
+                (Err(error), Err(expected)) => assert!(error.to_string().contains(expected), "{text}: {error}"),
+                (outcome, _) => panic!("{text}: {outcome:?}"),
             }
         }
     }

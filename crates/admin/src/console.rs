@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use admin_api::{
     CacheHealth, CertificateState, ExplainCommand, ExplainRefused, Explanation, Inventory, ListenerHealth, MetricKind, OriginHealth,
-    PurgeCommand, PurgeDone, PurgeRefused, ReloadDone, ReloadRefused, RevokeRefused, SiteHealth, StoredCommand, Value,
+    PurgeDone, PurgeRefused, ReloadDone, ReloadRefused, RevokeRefused, SiteHealth, StoredCommand, Value,
 };
+use policy::purge::Order;
 
 /// Stands for the running server, as the admin API sees it. Calls come from the admin listener's thread and should take microseconds: read counters,
 /// leave a command, return.
@@ -25,12 +26,12 @@ pub trait Console: Send + Sync + 'static {
     /// When it cannot be taken over; then everything stays as it was.
     fn reload(&self) -> Result<ReloadDone, ReloadRefused>;
 
-    /// Carries out a purge. Called on a thread that may wait: what is covered is counted. When this returns, no fetch that began earlier can
-    /// bring the purged responses back.
+    /// Carries out an order to purge. Called on a thread that may wait: what is covered is counted. When this returns, no fetch that began
+    /// earlier can bring the purged responses back.
     ///
     /// # Errors
-    /// When the command names something that this server does not have.
-    fn purge(&self, command: &PurgeCommand) -> Result<PurgeDone, PurgeRefused>;
+    /// When the order names something that this server does not have.
+    fn purge(&self, order: &Order) -> Result<PurgeDone, PurgeRefused>;
 
     /// Says how a request would be judged, and what is stored for it. Called on a thread that may wait: up to some seconds.
     ///

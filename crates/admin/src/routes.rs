@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use admin_api::{
-    CertificateState, ExplainCommand, ExplainRefused, Explanation, Inventory, PurgeCommand, PurgeDone, PurgeRefused, Readiness, Ready,
-    ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, Status, StoredCommand,
+    CertificateState, ExplainCommand, ExplainRefused, Explanation, Inventory, PurgeDone, PurgeRefused, Readiness, Ready, ReloadDone,
+    ReloadRefused, RevokeCommand, RevokeRefused, Status, StoredCommand,
 };
 use axum::{
     Json, Router,
@@ -129,9 +129,9 @@ async fn body(request: Request, body_timeout: Duration) -> Result<Bytes, Refusal
 }
 
 async fn purge(State(console): Shared, request: Request, body_timeout: Duration) -> Result<Json<PurgeDone>, Refusal> {
-    let command = PurgeCommand::from_json(&body(request, body_timeout).await?)?;
+    let order = admin_api::purge::order(&body(request, body_timeout).await?)?;
     // What is covered is counted.
-    let purged = tokio::task::spawn_blocking(move || console.purge(&command)).await;
+    let purged = tokio::task::spawn_blocking(move || console.purge(&order)).await;
     Ok(Json(purged.unwrap_or_else(|_| Err(PurgeRefused::new("the purge did not come to its end")))?))
 }
 

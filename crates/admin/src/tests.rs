@@ -11,13 +11,13 @@ use std::{
     time::Duration,
 };
 
+use policy::purge::{Order, What};
 use serde_json::{Value as Json, json};
 use tokio::sync::oneshot;
 
 use crate::{
     CacheHealth, CertificateState, Console, ExplainCommand, ExplainRefused, Explanation, Health, Inventory, ListenerHealth, Metric,
-    MetricKind, OriginHealth, PurgeCommand, PurgeDone, PurgeRefused, PurgeTarget, ReloadDone, ReloadRefused, RevokeRefused, Sample,
-    SiteHealth, StoredCommand, Token,
+    MetricKind, OriginHealth, PurgeDone, PurgeRefused, ReloadDone, ReloadRefused, RevokeRefused, Sample, SiteHealth, StoredCommand, Token,
     connections::{Bounds, serve_within},
 };
 use admin_api::{Status, StoredPage};
@@ -30,7 +30,7 @@ struct Fake {
     draining: AtomicBool,
     asked: AtomicUsize,
     reloads: AtomicUsize,
-    purges: Mutex<Vec<PurgeCommand>>,
+    purges: Mutex<Vec<Order>>,
 }
 
 impl Console for Fake {
@@ -62,12 +62,12 @@ impl Console for Fake {
         }
     }
 
-    fn purge(&self, command: &PurgeCommand) -> Result<PurgeDone, PurgeRefused> {
-        if let PurgeTarget::Tag(tag) = &command.target {
+    fn purge(&self, order: &Order) -> Result<PurgeDone, PurgeRefused> {
+        if let What::Tag(tag) = &order.what[0] {
             return Err(PurgeRefused::new(format!("nothing is called {tag}")));
         }
         let mut purges = self.purges.lock().expect("no panic");
-        purges.push(command.clone());
+        purges.push(order.clone());
         Ok(PurgeDone { generation: purges.len() as u64, variants: None, complete: true, covered: "that".to_owned() })
     }
 
@@ -194,7 +194,7 @@ impl Running {
         Answer::parse(&String::from_utf8(text).expect("text"))
     }
 
-    fn purges(&self) -> Vec<PurgeCommand> {
+    fn purges(&self) -> Vec<Order> {
         self.console.purges.lock().expect("no panic").clone()
     }
 
@@ -290,7 +290,7 @@ fn every_route_with_and_without_the_token() {
             }
         }
     }
-    let everything = PurgeCommand { target: PurgeTarget::All, hard: true };
+    let everything = Order::by_operator(What::Everything, true);
     assert_eq!((local.purges(), open.purges()), (vec![everything.clone()], vec![everything]));
 }
 
@@ -394,17 +394,18 @@ fn health_and_status_say_how_it_is() {
 fn a_purge_is_passed_on_or_refused_with_the_reason() {
     let server = Running::start();
     let head = "POST /purge HTTP/1.1|HOST|Authorization: Bearer TOKEN";
-    let url = |hard| PurgeCommand { target: PurgeTarget::Url("https://a.example/b".to_owned()), hard };
+    let url = |hard| Order::by_operator(What::url("https://a.example/b").expect("an address"), hard);
     let too_long = format!(r#"{{"url": "{}"}}"#, "x".repeat(16 << 10));
     let as_long_as_it_may_be = format!(r#"{{"all": true}}{}"#, " ".repeat((16 << 10) - 13));
     let cases = [
         (r#"{"url": "https://a.example/b"}"#, 200, "", Some(url(true))),
         (r#"{"url": "https://a.example/b", "hard": false}"#, 200, "", Some(url(false))),
-        (&as_long_as_it_may_be, 200, "", Some(PurgeCommand { target: PurgeTarget::All, hard: true })),
+        (&as_long_as_it_may_be, 200, "", Some(Order::by_operator(What::Everything, true))),
         (&too_long, 413, "16 KiB", None),
         (r#"{"tag": "none"}"#, 400, "nothing is called none", None),
         (r#"{"all": true, "site": "a"}"#, 400, "unknown field `site`", None),
         (r#"{"all": true, "url": "https://a.example/b"}"#, 400, "more than one", None),
+        (r#"{"url": "a.example/b"}"#, 400, "a.example/b is not an address", None),
         ("{}", 400, "names nothing", None),
         ("", 400, "no purge command", None),
     ];

@@ -2,7 +2,8 @@
 
 use std::{error::Error, fmt, net::SocketAddr, time::Duration};
 
-use admin_api::{PurgeCommand, PurgeDone, PurgeTarget};
+use admin_api::PurgeDone;
+use policy::purge::What;
 
 use crate::{
     admin_client::{AdminClient, AdminError},
@@ -35,20 +36,21 @@ impl Error for PurgeError {
     }
 }
 
-/// Sends `command` to the admin listener at `address`, and says what came of it, in a sentence. Takes at most five seconds.
+/// Has `what` purged, hard or softly, by the server whose admin listener is at `address`, and says what came of it, in a sentence. It takes
+/// at most five seconds.
 ///
 /// # Errors
 /// When the server cannot be reached, is not Seawall, or refuses.
-pub fn run(address: SocketAddr, token: &str, command: &PurgeCommand) -> Result<String, PurgeError> {
-    run_within(TIMEOUT, address, token, command).map_err(PurgeError)
+pub fn run(address: SocketAddr, token: &str, what: &What, hard: bool) -> Result<String, PurgeError> {
+    run_within(TIMEOUT, address, token, what, hard).map_err(PurgeError)
 }
 
-fn run_within(timeout: Duration, address: SocketAddr, token: &str, command: &PurgeCommand) -> Result<String, AdminError> {
-    let done: PurgeDone = AdminClient::new(address, token)?.within(timeout).post("/purge", &command.to_json())?;
-    let how = if command.hard { "Purged" } else { "Marked stale" };
+fn run_within(timeout: Duration, address: SocketAddr, token: &str, what: &What, hard: bool) -> Result<String, AdminError> {
+    let done: PurgeDone = AdminClient::new(address, token)?.within(timeout).post("/purge", &admin_api::purge::json(what, hard))?;
+    let how = if hard { "Purged" } else { "Marked stale" };
     let count = match done.variants {
         None => return Ok(format!("{how}: {}.", done.covered)),
-        Some(0) if done.complete => return Ok(format!("Nothing was to be purged: {}.", absent(&command.target))),
+        Some(0) if done.complete => return Ok(format!("Nothing to purge: {}.", absent(what))),
         Some(0) => "none of it is in memory",
         Some(variants) => &count(variants as u64, "stored response", "stored responses"),
     };
@@ -58,13 +60,13 @@ fn run_within(timeout: Duration, address: SocketAddr, token: &str, command: &Pur
 }
 
 /// Says that there is nothing of what was named.
-fn absent(target: &PurgeTarget) -> String {
-    match target {
-        PurgeTarget::Url(url) => format!("nothing is stored for {url}"),
-        PurgeTarget::Prefix(prefix) => format!("nothing is stored below {prefix}"),
-        PurgeTarget::Host(host) => format!("nothing is stored for the host {host}"),
-        PurgeTarget::Tag(tag) => format!("nothing stored carries the tag {tag}"),
-        PurgeTarget::All => "nothing is stored".to_owned(),
+fn absent(what: &What) -> String {
+    match what {
+        What::Url(url) => format!("nothing is stored for {url}"),
+        What::Prefix(prefix) => format!("nothing is stored below {prefix}"),
+        What::Host(host) => format!("nothing is stored for the host {host}"),
+        What::Tag(tag) => format!("nothing stored carries the tag {tag}"),
+        What::Everything => "nothing is stored".to_owned(),
     }
 }
 
@@ -76,15 +78,11 @@ mod tests {
         thread,
     };
 
-    use admin_api::PurgeTarget;
+    use policy::purge::Order;
 
     use super::*;
 
     const TOKEN: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
-
-    fn everything() -> PurgeCommand {
-        PurgeCommand { target: PurgeTarget::All, hard: true }
-    }
 
     /// What the client makes of a server that reads the whole request and says `response`; and the request.
     fn answered_with(response: &str) -> (Result<String, PurgeError>, String) {
@@ -103,7 +101,7 @@ mod tests {
                 let _ = stream.write_all(response.as_bytes());
                 String::from_utf8(request).expect("text")
             });
-            let outcome = run(address, &format!("{TOKEN}\n"), &everything());
+            let outcome = run(address, &format!("{TOKEN}\n"), &What::Everything, true);
             (outcome, server.join().expect("no panic").replace(&address.to_string(), "ADDRESS"))
         })
     }
@@ -122,7 +120,7 @@ mod tests {
                 body.len()
             )
         );
-        assert_eq!(PurgeCommand::from_json(body.as_bytes()).expect("a command"), everything());
+        assert_eq!(admin_api::purge::order(body.as_bytes()).expect("an order"), Order::by_operator(What::Everything, true));
     }
 
     #[test]
@@ -134,7 +132,7 @@ mod tests {
         };
         let cases = [
             (done("null", true), "Purged: that."),
-            (done("0", true), "Nothing was to be purged: nothing is stored."),
+            (done("0", true), "Nothing to purge: nothing is stored."),
             (done("0", false), "Purged: that (none of it is in memory; what the disk has of it is purged)."),
             (done("1", true), "Purged: that (1 stored response)."),
             (done("3", true), "Purged: that (3 stored responses)."),
@@ -162,14 +160,13 @@ mod tests {
     /// What is not there is said in the words of the question.
     #[test]
     fn what_is_not_stored_is_named() {
-        let of = |text: &str| text.to_owned();
-        for (target, expected) in [
-            (PurgeTarget::Url(of("http://a/b")), "nothing is stored for http://a/b"),
-            (PurgeTarget::Prefix(of("http://a/")), "nothing is stored below http://a/"),
-            (PurgeTarget::Host(of("a")), "nothing is stored for the host a"),
-            (PurgeTarget::Tag(of("t")), "nothing stored carries the tag t"),
+        for (what, expected) in [
+            (What::url("http://a/b?c"), "nothing is stored for http://a/b?c"),
+            (What::prefix("http://a/"), "nothing is stored below http://a/"),
+            (What::host("a"), "nothing is stored for the host a"),
+            (What::tag("t"), "nothing stored carries the tag t"),
         ] {
-            assert_eq!(absent(&target), expected);
+            assert_eq!(absent(&what.expect("a target")), expected);
         }
     }
 
@@ -178,10 +175,10 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").expect("bound");
         let address = listener.local_addr().expect("bound");
         // The system accepts for a listener that never does.
-        let error = run_within(Duration::from_millis(50), address, TOKEN, &everything()).expect_err("silent");
+        let error = run_within(Duration::from_millis(50), address, TOKEN, &What::Everything, true).expect_err("silent");
         assert!(matches!(error, AdminError::TimedOut(at, _) if at == address), "{error:?}");
         drop(listener);
-        let error = run(address, TOKEN, &everything()).expect_err("gone");
+        let error = run(address, TOKEN, &What::Everything, true).expect_err("gone");
         assert!(matches!(error.0, AdminError::NothingListens(at) if at == address), "{error:?}");
         assert!(error.to_string().contains("Is Seawall running?"), "{error}");
     }
@@ -189,7 +186,7 @@ mod tests {
     #[test]
     fn a_file_without_a_token_sends_nothing() {
         for text in ["", "short", "0123456789abcdef0123456789abcdef\r\nX: y"] {
-            let error = run(([127, 0, 0, 1], 1).into(), text, &everything()).expect_err(text);
+            let error = run(([127, 0, 0, 1], 1).into(), text, &What::Everything, true).expect_err(text);
             assert!(matches!(error.0, AdminError::NotAToken), "{text}: {error:?}");
         }
     }

@@ -19,6 +19,7 @@ mod fetch;
 mod find;
 mod forward;
 mod hit;
+mod hosts;
 mod interim;
 mod judge;
 mod keep;
@@ -49,14 +50,13 @@ pub use interim::Interim;
 pub use learnt::refill::{Refill, Refilling};
 pub use note::Note;
 pub use pipeline::Pipeline;
-pub use purge::{Purging, TokenCheck};
+pub use purge::{Covered, Purging, Receipt, TokenCheck, Unresolved};
 pub use question::Client;
 pub use record::Record;
 pub use response_fields::ResponseFields;
 pub use shared::Shared;
 pub use site::{Down, Parts, Route, Router, Site};
 pub use views::counters::{BUCKET_MICROS, Counters, Durations, OUTCOMES, Sent, SiteSnapshot, Snapshot};
-pub use views::inventory::Covered;
 
 /// The store, as this room fills it.
 pub type Store = store::Store<Record, Failure>;

@@ -55,6 +55,7 @@ impl Pipeline {
     /// Makes the pipeline of a worker.
     #[must_use]
     pub fn new(shared: Arc<Shared>, counters: Arc<Counters>, router: Router, trusted_proxies: Vec<IpNet>) -> Rc<Self> {
+        shared.purging.know_first_sites(&router);
         let config = RefCell::new(Rc::new(Config { router, trusted_proxies }));
         let hot = RefCell::new(HotPages::new(shared.hot_bytes));
         let (tasks, sampler) = (TaskTracker::new(), Sampler::default());

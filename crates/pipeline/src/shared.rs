@@ -3,20 +3,14 @@
 use std::{
     fmt,
     hash::RandomState,
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, OnceLock},
 };
-
-use codings::Workshop;
-use semantics::Timestamp;
-use store::{Hardness, Target};
 
 use crate::{
     Clock, Refilling, Store, admission::password::Verifying, body::storing::CopyBudget, learnt::dictionaries::Dictionaries,
     learnt::early_hints::EarlyHints, learnt::popularity::Popularity, learnt::refusals::Refusals, learnt::trouble::Pages, purge::Purging,
 };
+use codings::Workshop;
 
 /// A worker's hot pages may hold this part of the memory tier,
 const HOT_SHARE: u64 = 16;
@@ -29,7 +23,7 @@ pub struct Shared {
     pub store: Store,
     /// The time.
     pub clock: Clock,
-    /// The rules for purge requests, and their numbers.
+    /// Which sites a purge can name, who may send one, and how many there were.
     pub purging: Purging,
     /// The refills after soft purges.
     pub refilling: Refilling,
@@ -38,7 +32,6 @@ pub struct Shared {
     pub(crate) dictionaries: Dictionaries,
     pub(crate) early_hints: EarlyHints,
     pub(crate) popularity: Popularity,
-    purged_at: AtomicU64,
     pub(crate) refusals: Refusals,
     /// Pages whose refresh failed a moment ago.
     pub(crate) trouble: Pages,
@@ -79,7 +72,6 @@ impl Shared {
             dictionaries: Dictionaries::default(),
             early_hints: EarlyHints::default(),
             popularity: Popularity::new(),
-            purged_at: AtomicU64::new(0),
             refusals: Refusals::default(),
             trouble: Pages::default(),
             secret: RandomState::new(),
@@ -108,19 +100,6 @@ impl Shared {
 
     pub(crate) fn challenge(&self, path: &str) -> Option<Arc<str>> {
         self.challenges.get().and_then(|proof| proof(path))
-    }
-
-    /// Purges, and remembers when.
-    pub fn purge(&self, target: &Target, hardness: Hardness) -> store::PurgeReceipt {
-        self.purged_at.store(self.clock.now().as_millis(), Ordering::Relaxed);
-        let receipt = self.store.purge(target, hardness);
-        self.refilling.purged(hardness);
-        receipt
-    }
-
-    /// Returns when something was purged last; the epoch if never.
-    pub(crate) fn purged_at(&self) -> Timestamp {
-        Timestamp::from_millis(self.purged_at.load(Ordering::Relaxed))
     }
 }
 

@@ -14,13 +14,11 @@ use std::{
 
 use origins::Origin;
 use policy::Policy;
-use semantics::{
-    Timestamp,
-    target::{host_without_port, normal_path},
-};
+use semantics::{Timestamp, target::normal_path};
 
 use crate::{
     Auth, Collapse, Https, Refill, ResponseFields,
+    hosts::{Hosts, lower_host},
     learnt::trouble::{Failures, Trouble},
 };
 
@@ -194,51 +192,37 @@ impl fmt::Debug for Site {
 /// Finds the site of a host.
 #[derive(Debug, Default)]
 pub struct Router {
-    /// `None`: it only leads to another one.
-    exact: HashMap<String, Option<Rc<Site>>>,
-    below: Vec<(String, Rc<Site>)>,
-    any: Option<Rc<Site>>,
+    hosts: Hosts<Rc<Site>>,
     health_path: Option<String>,
     /// Hosts that only lead to another one: the host, and that other.
     moved: HashMap<String, String>,
 }
 
 impl Router {
-    /// Makes the router of these sites. Names must be unique; the configuration sees to that.
+    /// Makes a router of these sites. Names must be unique; the configuration sees to that.
     #[must_use]
     pub fn new(sites: Vec<Site>) -> Self {
         let mut router = Self::default();
         for site in sites.into_iter().map(Rc::new) {
             if site.hosts.is_empty() {
-                router.any = Some(Rc::clone(&site));
+                router.hosts.insert_for_any(Rc::clone(&site));
             }
             for host in &site.hosts {
-                match host.strip_prefix('*') {
-                    Some(suffix) => router.below.push((suffix.to_owned(), Rc::clone(&site))),
-                    None => drop(router.exact.insert(host.clone(), Some(Rc::clone(&site)))),
-                }
+                router.hosts.insert(host, Rc::clone(&site));
             }
         }
-        router.below.sort_by_key(|(suffix, _)| std::cmp::Reverse(suffix.len()));
         router
     }
 
-    /// Finds the site that `authority` means: an exact name, then the longest `*.` name, then the site for every host.
+    /// Finds the site that `authority` means: by an exact name, then by the longest `*.` name, then the site for every host.
     #[must_use]
     pub fn site(&self, authority: &str) -> Option<&Rc<Site>> {
-        if self.exact.is_empty() && self.below.is_empty() {
-            return self.any.as_ref();
-        }
-        let mut lower = [0_u8; 255];
-        let host = lower_host(authority, &mut lower)?;
-        if let Some(site) = self.exact.get(host) {
-            return site.as_ref();
-        }
-        self.below
-            .iter()
-            .find(|(suffix, _)| host.len() > suffix.len() && host.ends_with(suffix.as_str()))
-            .map(|(_, site)| site)
-            .or(self.any.as_ref())
+        self.hosts.find(authority)
+    }
+
+    /// Returns which host means which site.
+    pub(crate) const fn hosts(&self) -> &Hosts<Rc<Site>> {
+        &self.hosts
     }
 
     /// Adds hosts that only lead to another one: each with the name to which its visitors are sent. They belong to no site, also where
@@ -246,7 +230,7 @@ impl Router {
     #[must_use]
     pub fn with_moved(mut self, moved: impl IntoIterator<Item = (String, String)>) -> Self {
         for (host, there) in moved {
-            self.exact.insert(host.clone(), None);
+            self.hosts.take_out(&host);
             self.moved.insert(host, there);
         }
         self
@@ -280,18 +264,8 @@ impl Router {
 
     /// Returns every site, once for each of its names.
     pub(crate) fn sites(&self) -> impl Iterator<Item = &Rc<Site>> {
-        self.exact.values().flatten().chain(self.below.iter().map(|(_, site)| site)).chain(&self.any)
+        self.hosts.values()
     }
-}
-
-/// Writes the host of an authority in lower case, without the dot of a name that is written to its end. `None`: no host is that long.
-fn lower_host<'a>(authority: &str, lower: &'a mut [u8; 255]) -> Option<&'a str> {
-    let host = host_without_port(authority).as_bytes();
-    let host = host.strip_suffix(b".").unwrap_or(host);
-    let lower = lower.get_mut(..host.len())?;
-    lower.copy_from_slice(host);
-    lower.make_ascii_lowercase();
-    std::str::from_utf8(lower).ok()
 }
 
 #[cfg(test)]

@@ -8,16 +8,16 @@ use std::{
 
 use admin::{
     CacheHealth, CertificateState, Console, ExplainCommand, ExplainRefused, Explanation, Health, Inventory, ListenerHealth, Metric,
-    OriginHealth, PurgeCommand, PurgeDone, PurgeRefused, PurgeTarget, ReloadDone, ReloadRefused, RevokeRefused, SiteHealth, StoredCommand,
+    OriginHealth, PurgeDone, PurgeRefused, ReloadDone, ReloadRefused, RevokeRefused, SiteHealth, StoredCommand,
 };
 use edge::Socket;
-use http::Uri;
 use pipeline::OUTCOMES;
+use policy::purge::Order;
 use semantics::{
     Scheme,
     target::{canonical_authority, host_without_port},
 };
-use store::{DiskState, Hardness, Target};
+use store::DiskState;
 
 use tokio::runtime::Builder;
 
@@ -31,9 +31,6 @@ use crate::{
 /// Stored responses in one list: some 10 MB of JSON.
 const STORED_MAX: usize = 50_000;
 
-/// Stored target URIs that are looked at to count what a purge covers: a tenth of a second's work.
-const COUNTED_MAX: usize = 200_000;
-
 /// How long a new certificate is waited for; the admin listener ends its connections after a minute.
 const REVOKE_WAIT: Duration = Duration::from_secs(50);
 
@@ -44,44 +41,6 @@ pub(crate) struct ServerConsole(Arc<State>);
 impl ServerConsole {
     pub(crate) const fn new(state: Arc<State>) -> Self {
         Self(state)
-    }
-
-    /// What a target means in keys: every site that serves the host.
-    fn targets(&self, command: &PurgeCommand) -> Result<(Vec<Target>, String), PurgeRefused> {
-        let plan = self.0.plan.load();
-        match &command.target {
-            PurgeTarget::All => Ok((vec![Target::All], "everything that was stored".to_owned())),
-            PurgeTarget::Tag(tag) => {
-                let targets = plan.sites.iter().map(|site| Target::Tag { site: site.id, tag: tag.clone() }).collect();
-                Ok((targets, format!("every page with the tag {tag}")))
-            }
-            PurgeTarget::Host(host) => {
-                let (name, prefixes) = host_prefixes(host)?;
-                let sites: Vec<&SitePlan> = plan.sites.iter().filter(|site| serves(site, &name)).collect();
-                if sites.is_empty() {
-                    return Err(PurgeRefused::new(format!("no site is served under {name}")));
-                }
-                let all = sites.iter().flat_map(|site| prefixes.iter().map(|url| Target::Prefix { site: site.id, url: url.clone() }));
-                Ok((all.collect(), format!("every page of {name}")))
-            }
-            PurgeTarget::Url(url) | PurgeTarget::Prefix(url) => {
-                let (scheme, authority, path) = parts(url)?;
-                let key =
-                    policy::purge_url(scheme, &authority, &path).ok_or_else(|| PurgeRefused::new(format!("{url} has no valid path")))?;
-                let sites: Vec<&SitePlan> = plan.sites.iter().filter(|site| serves(site, &authority)).collect();
-                if sites.is_empty() {
-                    return Err(PurgeRefused::new(format!("no site is served under {authority}")));
-                }
-                let is_prefix = matches!(command.target, PurgeTarget::Prefix(_));
-                let target = |site: &&SitePlan| {
-                    let (site, url) = (site.id, key.clone());
-                    if is_prefix { Target::Prefix { site, url } } else { Target::Url { site, url } }
-                };
-                let shown = String::from_utf8_lossy(&key);
-                let covered = if is_prefix { format!("every page below {shown}") } else { format!("{shown} in all its forms") };
-                Ok((sites.iter().map(target).collect(), covered))
-            }
-        }
     }
 }
 
@@ -143,49 +102,6 @@ fn cache_health(state: &State) -> CacheHealth {
     }
 }
 
-fn parts(url: &str) -> Result<(Scheme, String, String), PurgeRefused> {
-    let refused = || PurgeRefused::new(format!("{url} is not an address; write it as http://blog.example.org/hello/"));
-    let uri: Uri = url.parse().map_err(|_| refused())?;
-    let scheme = match uri.scheme_str() {
-        Some("http") => Scheme::Http,
-        Some("https") => Scheme::Https,
-        _ => return Err(refused()),
-    };
-    let authority = uri.authority().ok_or_else(refused)?.as_str().to_owned();
-    Ok((scheme, authority, uri.path().to_owned()))
-}
-
-/// What the keys of a host begin with: with a port, that port's alone; without one, every port's.
-fn host_prefixes(host: &str) -> Result<(String, Vec<Vec<u8>>), PurgeRefused> {
-    let refused = || PurgeRefused::new(format!("{host} is no host name; write it without a scheme and a path, such as blog.example.org"));
-    let authority: http::uri::Authority = host.parse().map_err(|_| refused())?;
-    if authority.as_str().contains('@') || authority.host().is_empty() {
-        return Err(refused());
-    }
-    let spelling = |scheme| canonical_authority(scheme, authority.as_str()).into_owned();
-    let (name, over_https) = (spelling(Scheme::Http), spelling(Scheme::Https));
-    let prefixes = if authority.port().is_none() {
-        vec![format!("{name}/"), format!("{name}:")]
-    } else if name == over_https {
-        vec![format!("{name}/")]
-    } else {
-        // A scheme's own port is not in its keys, and the other one's is.
-        let (with_port, bare) = if name.len() > over_https.len() { (&name, &over_https) } else { (&over_https, &name) };
-        vec![format!("{with_port}/"), format!("{bare}/")]
-    };
-    Ok((name, prefixes.into_iter().map(String::into_bytes).collect()))
-}
-
-fn serves(site: &SitePlan, authority: &str) -> bool {
-    let authority = canonical_authority(Scheme::Http, authority);
-    let host = host_without_port(&authority);
-    site.hosts().is_empty()
-        || site.hosts().iter().any(|name| match name.strip_prefix('*') {
-            Some(suffix) => host.len() > suffix.len() && host.ends_with(suffix),
-            None => name == host,
-        })
-}
-
 impl Console for ServerConsole {
     fn metrics(&self) -> Vec<Metric> {
         metrics::all(&self.0)
@@ -223,22 +139,14 @@ impl Console for ServerConsole {
         self.0.reload.get().map_or(Err(ReloadRefused::Busy), Reloader::reload)
     }
 
-    fn purge(&self, command: &PurgeCommand) -> Result<PurgeDone, PurgeRefused> {
-        let (targets, covered) = self.targets(command)?;
-        let hardness = if command.hard { Hardness::Hard } else { Hardness::Soft };
-        // Before it: afterwards all of it is purged.
-        let counted = self.0.shared.covered(&targets, COUNTED_MAX);
-        let mut done = PurgeDone {
-            generation: 0,
-            variants: counted.map(|counted| counted.responses),
-            complete: counted.is_some_and(|counted| counted.complete),
-            covered,
-        };
-        for target in &targets {
-            done.generation = self.0.shared.purge(target, hardness).generation.number();
-        }
-        tracing::info!(covered = %done.covered, hard = command.hard, "purged");
-        Ok(done)
+    fn purge(&self, order: &Order) -> Result<PurgeDone, PurgeRefused> {
+        let receipt = self.0.shared.purge_counted(order).map_err(|why| PurgeRefused::new(why.to_string()))?;
+        Ok(PurgeDone {
+            generation: receipt.generation.number(),
+            variants: receipt.variants,
+            complete: receipt.complete,
+            covered: receipt.in_words(),
+        })
     }
 
     fn explain(&self, command: &ExplainCommand) -> Result<Explanation, ExplainRefused> {
@@ -269,31 +177,5 @@ impl Console for ServerConsole {
         let replaced = runtime.block_on(async { tokio::time::timeout(REVOKE_WAIT, keeper.replace(&name)).await });
         replaced.map_err(|_| RevokeRefused::Slow)?.map_err(|failure| RevokeRefused::Failed(failure.to_string()))?;
         state().ok_or_else(unknown)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_host_is_everything_under_its_name() {
-        let cases = [
-            ("Blog.example", &["blog.example/", "blog.example:"][..]),
-            ("blog.example:8080", &["blog.example:8080/"]),
-            // Under http the key of port 80 has no port; under https it has.
-            ("blog.example:80", &["blog.example:80/", "blog.example/"]),
-            ("blog.example.:0443", &["blog.example:443/", "blog.example/"]),
-            ("Blog.example.", &["blog.example/", "blog.example:"]),
-            ("[2001:DB8::1]", &["[2001:db8::1]/", "[2001:db8::1]:"]),
-        ];
-        for (host, expected) in cases {
-            let (_, prefixes) = host_prefixes(host).expect(host);
-            assert_eq!(prefixes, expected.iter().map(|prefix| prefix.as_bytes().to_vec()).collect::<Vec<_>>(), "{host}");
-        }
-        for host in ["", "https://blog.example", "blog.example/hello", "me@blog.example", "a b"] {
-            let refused = host_prefixes(host).expect_err(host).to_string();
-            assert!(refused.contains("is no host name"), "{refused}");
-        }
     }
 }

@@ -19,8 +19,11 @@ use origins::{
     http::{Address, Budget, HttpOptions, HttpOrigin, tls_config},
 };
 use pipeline::{Auth, Collapse, Down, Https, Parts, Refill, ResponseFields, Route, Router, Shared};
-use policy::Policy;
-use store::{Hardness, SiteNumber, SiteNumbers, Target};
+use policy::{
+    Policy,
+    purge::{Maker, Order, What},
+};
+use store::{SiteNumber, SiteNumbers};
 
 use crate::{
     config::settings::{self, Cache, Headers, Kind, OriginAddress, OriginHost, OriginSettings, Settings, Site, Source},
@@ -108,12 +111,13 @@ impl Plan {
         Ok(router.with_moved(twins).with_moved(moved))
     }
 
-    /// Returns the sites whose folder was opened anew although their rules are what they were: what changed in it meanwhile nobody has seen.
+    /// Returns the names of the sites whose folder was opened anew although their rules are what they were: what changed in it meanwhile
+    /// nobody has seen.
     ///
     /// A site whose rules have changed has another number, and nothing stored.
-    pub(crate) fn opened_anew<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = u16> + 'a {
+    pub(crate) fn opened_anew<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = &'a str> + 'a {
         let is_anew = |site: &SitePlan, old: &SitePlan| old.id == site.id && old.site != site.site && !site.site.source.is_server();
-        self.sites.iter().filter(move |site| before.sites.iter().any(|old| is_anew(site, old))).map(|site| site.id)
+        self.sites.iter().filter(move |site| before.sites.iter().any(|old| is_anew(site, old))).map(SitePlan::name)
     }
 }
 
@@ -133,10 +137,10 @@ impl SitePlan {
                     Some(SharedSource::Files { files, watcher }) => {
                         SharedSource::Files { files: files.clone(), watcher: Arc::clone(watcher) }
                     }
-                    _ => open_files(folder, site, id, shared).with_context(|| folder.display().to_string())?,
+                    _ => open_files(folder, site, shared).with_context(|| folder.display().to_string())?,
                 }
             }
-            Source::Blog(folder) => open_blog(folder, site, id, shared)?,
+            Source::Blog(folder) => open_blog(folder, site, shared)?,
         };
         // Folders are on a disk already, and a number that was not written down is another site's after a restart.
         let on_disk = kept && site.source.is_server();
@@ -315,19 +319,26 @@ pub(crate) fn blog_options(site: &Site) -> BlogOptions {
     BlogOptions { title: site.blog.title.clone(), base_url: site.blog.base_url.clone(), ..BlogOptions::default() }
 }
 
-fn open_files(folder: &Path, site: &Site, id: u16, shared: &Arc<Shared>) -> anyhow::Result<SharedSource> {
+/// Makes what is called when files of a site's folder have changed: a purge of what was made of them.
+fn purge_for_folder(site: &Site, shared: &Arc<Shared>) -> impl Fn(Vec<What>) + Send + Sync + 'static {
+    let (shared, name) = (Arc::clone(shared), site.name.clone());
+    move |what| {
+        if let Err(why) = shared.purge(&Order::for_site(&name, what, true, Maker::Folder)) {
+            // Not served yet, so nothing is stored for it; or nothing has changed.
+            tracing::debug!(site = %name, %why, "a change of a folder purged nothing");
+        }
+    }
+}
+
+fn open_files(folder: &Path, site: &Site, shared: &Arc<Shared>) -> anyhow::Result<SharedSource> {
     let files = Files::open(folder, files_options(site))?;
     warn_of(folder, &files.mistakes());
-    let (shared, name) = (Arc::clone(shared), folder.to_owned());
+    let (purge, name) = (purge_for_folder(site, shared), folder.to_owned());
     let watcher = files.watch(move |change| match change {
-        files::Change::Tags(tags) => {
-            for tag in tags {
-                shared.purge(&Target::Tag { site: id, tag }, Hardness::Hard);
-            }
-        }
-        files::Change::Everything => drop(shared.purge(&Target::Site(id), Hardness::Hard)),
+        files::Change::Tags(tags) => purge(tags.into_iter().map(What::Tag).collect()),
+        files::Change::Everything => purge(vec![What::Everything]),
         files::Change::Replaced(mistakes) => {
-            shared.purge(&Target::Site(id), Hardness::Hard);
+            purge(vec![What::Everything]);
             tracing::info!(folder = %name.display(), "a new version of the folder is served");
             warn_of(&name, &mistakes);
         }
@@ -342,12 +353,12 @@ fn warn_of(folder: &Path, mistakes: &[files::Mistake]) {
     }
 }
 
-fn open_blog(folder: &PathBuf, site: &Site, id: u16, shared: &Arc<Shared>) -> anyhow::Result<SharedSource> {
+fn open_blog(folder: &PathBuf, site: &Site, shared: &Arc<Shared>) -> anyhow::Result<SharedSource> {
     let blog = Blog::open(folder, blog_options(site))?;
-    let shared = Arc::clone(shared);
+    let purge = purge_for_folder(site, shared);
     let watcher = blog::watch(&blog, move |change| match change {
         Change::Published { paths } => {
-            shared.purge(&Target::Site(id), Hardness::Hard);
+            purge(vec![What::Everything]);
             tracing::info!(changed = paths.len(), "the blog was rebuilt");
         }
         Change::Failed(error) => tracing::error!("the blog stays as it was:\n{error}"),

@@ -22,8 +22,9 @@ use edge::{
 };
 use http::HeaderValue;
 use pipeline::{Clock, Counters, Pipeline, Shared, Snapshot};
+use policy::purge::{Maker, Order, What};
 use semantics::Timestamp;
-use store::{DiskOptions, DiskTrouble, Hardness, SiteNumbers, StoreOptions, Target};
+use store::{DiskOptions, DiskTrouble, SiteNumbers, StoreOptions};
 use tokio::{
     runtime::{Builder, LocalOptions},
     sync::{mpsc, watch},
@@ -244,7 +245,7 @@ impl Server {
         Arc::new(ServerConsole::new(Arc::clone(&self.state)))
     }
 
-    /// From now on, purge requests on the sites' own addresses are taken from whoever has the admin token too. Only the first call counts.
+    /// Takes purge requests on the sites' own addresses from whoever has the admin token too. Only the first call counts.
     pub fn accept_purge_token(&self, token: admin::Token) {
         self.state.shared.purging.accept_token(Box::new(move |given| token.matches(given)));
     }
@@ -254,9 +255,12 @@ impl Server {
         let _ = self.state.reload.set(Reloader(Box::new(reloader)));
     }
 
-    /// Purges, as the admin API does.
-    pub fn purge(&self, target: &Target, hardness: Hardness) -> store::PurgeReceipt {
-        self.state.shared.purge(target, hardness)
+    /// Carries out an order to purge, as the admin API does.
+    ///
+    /// # Errors
+    /// When the order cannot be understood: then nothing is purged.
+    pub fn purge(&self, order: &Order) -> Result<pipeline::Receipt, pipeline::Unresolved> {
+        self.state.shared.purge(order)
     }
 
     /// Returns what the store holds.
@@ -306,15 +310,18 @@ impl Server {
         }
         let plan = Arc::new(Plan::new(settings, &mut self.numbers, &self.state.shared, Some(&before))?);
         // Whatever can fail fails here, before the first worker has changed.
-        plan.router()?;
+        let router = plan.router()?;
         self.certificates.watch(plan.settings.tls.as_ref().map_or(&[], |tls| &tls.certificates))?;
         self.keep_certificates(acme_in_force(&before.settings), acme_in_force(&plan.settings))?;
+        // Before the first worker stores anything for a new site: a purge that comes then must find it.
+        self.state.shared.purging.know_sites(&router);
         for worker in &self.workers {
             worker.reload.blocking_send(Arc::clone(&plan)).context("a worker has ended")?;
         }
         self.state.shared.purging.allow(plan.settings.purge.allow.clone());
         for site in plan.opened_anew(&before) {
-            self.state.shared.purge(&Target::Site(site), Hardness::Hard);
+            let order = Order::for_site(site, vec![What::Everything], true, Maker::Reload);
+            self.state.shared.purge(&order).context("what was stored by the rules before is still there")?;
         }
         self.state.plan.store(plan);
         Ok(fixed.into_iter().filter_map(|(changed, name)| changed.then_some(name)).collect())

@@ -278,3 +278,24 @@ fn what_runs_is_shown_and_reloaded() {
         assert!(gone.code == Some(1) && gone.err.contains("Is Seawall running?"), "{name}: {}", gone.err);
     }
 }
+
+/// What cannot be purged is said before a server is looked for, in the same words for every flag.
+#[test]
+fn a_purge_of_what_is_no_address_is_refused_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (arguments, expected) in [
+        (["--url", "foo"], "foo is not an address; write it as http://blog.example.org/hello/"),
+        (["--url", "/hello/"], "/hello/ is not an address"),
+        (["--url", "ftp://blog.example/"], "ftp://blog.example/ is not an address"),
+        (["--prefix", "blog.example/2026/"], "blog.example/2026/ is not an address"),
+        (["--host", "https://blog.example"], "https://blog.example is no host name; write it without a scheme and a path"),
+        (["--url", ""], "is empty"),
+        (["--prefix", ""], "is empty"),
+        (["--host", ""], "is empty"),
+        (["--tag", ""], "is empty"),
+    ] {
+        let said = run(folder.path(), &["purge", arguments[0], arguments[1]]);
+        assert_eq!((said.code, said.out.as_str()), (Some(2), ""), "{arguments:?}: {}", said.err);
+        assert!(said.err.contains(expected), "{arguments:?}: {}", said.err);
+    }
+}

@@ -62,7 +62,7 @@ pub use growing::{Broken, Reader, Unread, WINDOW};
 pub use hash::KeyHash;
 pub use hot_pages::{Found, HotPages, Page};
 pub use options::StoreOptions;
-pub use purge::{Generation, Hardness, PREFIX_BYTES_MAX, PREFIXES_MAX, PurgeReceipt, Purged, Target};
+pub use purge::{Generation, Hardness, PREFIX_BYTES_MAX, PREFIXES_MAX, PurgeReceipt, PurgeTarget, Purged};
 pub use resource::{Record, Resource, Scope, Stored};
 pub use spool::{DiskBody, OpenBody, Reading, Unreadable};
 pub use store::{Store, Usage};

@@ -37,9 +37,12 @@ impl Generation {
     }
 }
 
-/// The target of a purge: what it covers.
+/// One thing that a purge covers, in the store's own terms: the number of a site, and host and path as they stand in keys.
+///
+/// The store knows no names of sites and no spellings of hosts. Whoever wants something purged says it in those, and the room above brings
+/// it into this form before it comes here.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
+pub enum PurgeTarget {
     /// Every variant and query form of a URL, spelled as in [`Scope::url`].
     Url {
         /// The site.
@@ -67,7 +70,7 @@ pub enum Target {
     All,
 }
 
-impl Target {
+impl PurgeTarget {
     /// Whether a response with this scope is covered, whenever it was fetched.
     #[must_use]
     pub fn covers(&self, scope: &Scope) -> bool {
@@ -226,13 +229,13 @@ impl PurgeTable {
     ///
     /// The line is in the log first, by one write(2) of at most 9 KiB: into the system's memory, not to the disk's plates, so `kill -9`
     /// cannot lose it and a worker can afford it.
-    pub(crate) fn purge(&self, target: &Target, hardness: Hardness) -> Generation {
+    pub(crate) fn purge(&self, target: &PurgeTarget, hardness: Hardness) -> Generation {
         let what = match target {
-            Target::All => What::All,
-            Target::Site(site) => What::Site(*site),
-            Target::Url { site, url } => What::Exact { site: *site, name: self.url(*site, url) },
-            Target::Tag { site, tag } => What::Exact { site: *site, name: self.secret.name(TAG, *site, tag.as_bytes()) },
-            Target::Prefix { site, url } => What::Prefix { site: *site, prefix: url[..url.len().min(PREFIX_BYTES_MAX)].into() },
+            PurgeTarget::All => What::All,
+            PurgeTarget::Site(site) => What::Site(*site),
+            PurgeTarget::Url { site, url } => What::Exact { site: *site, name: self.url(*site, url) },
+            PurgeTarget::Tag { site, tag } => What::Exact { site: *site, name: self.secret.name(TAG, *site, tag.as_bytes()) },
+            PurgeTarget::Prefix { site, url } => What::Prefix { site: *site, prefix: url[..url.len().min(PREFIX_BYTES_MAX)].into() },
         };
         self.note(hardness, what)
     }

@@ -26,7 +26,7 @@ use crate::flight::{Failure, FlightView, Flights, Joined};
 use crate::hash::{AsIs, KeyHash, Secret};
 use crate::index::UrlIndex;
 use crate::options::StoreOptions;
-use crate::purge::{Generation, Hardness, PurgeReceipt, PurgeTable, Purged, Target};
+use crate::purge::{Generation, Hardness, PurgeReceipt, PurgeTable, PurgeTarget, Purged};
 use crate::resource::{Record, Resource, Scope, Stored};
 
 /// The number of writer locks. Two keys that share one wait for each other's copying, some microseconds.
@@ -281,15 +281,15 @@ impl<R: Record, E: Failure> Store<R, E> {
     /// Purges a target. After it returns, no worker serves as fresh what was fetched before the call.
     ///
     /// A hard purge of a URL frees its variants; other hard purges free what they cover when it is replaced or evicted.
-    pub fn purge(&self, target: &Target, hardness: Hardness) -> PurgeReceipt {
+    pub fn purge(&self, target: &PurgeTarget, hardness: Hardness) -> PurgeReceipt {
         let generation = self.purges.purge(target, hardness);
         let variants = match target {
-            Target::Url { site, url } => {
+            PurgeTarget::Url { site, url } => {
                 let keys = self.urls.keys(self.purges.url(*site, url), PURGE_FORMS_MAX);
                 let is_purged = |held: &Stored<R>| hardness == Hardness::Hard && self.verdict(held) == Purged::Hard;
                 Some(keys.into_iter().map(|hash| self.visit(hash, is_purged)).sum())
             }
-            Target::Prefix { .. } | Target::Tag { .. } | Target::Site(_) | Target::All => None,
+            PurgeTarget::Prefix { .. } | PurgeTarget::Tag { .. } | PurgeTarget::Site(_) | PurgeTarget::All => None,
         };
         PurgeReceipt { generation, variants }
     }
@@ -300,7 +300,7 @@ impl<R: Record, E: Failure> Store<R, E> {
     /// This relies on the index. Where the store holds responses that the index does not know, such as files not read yet,
     /// `index_is_complete` must be false: this is then the ordinary purge, with its line.
     pub fn invalidate(&self, site: u16, url: &[u8], index_is_complete: bool) -> PurgeReceipt {
-        let purge = || self.purge(&Target::Url { site, url: url.into() }, Hardness::Hard);
+        let purge = || self.purge(&PurgeTarget::Url { site, url: url.into() }, Hardness::Hard);
         if !index_is_complete {
             return purge();
         }

@@ -258,7 +258,7 @@ fn a_flight_remembers_the_generation_at_which_it_began() {
     let store = store();
     let leader = lead(&store, "a");
     let begun = store.generation();
-    store.purge(&store::Target::All, store::Hardness::Soft);
+    store.purge(&store::PurgeTarget::All, store::Hardness::Soft);
     assert_eq!(leader.begun(), begun);
     let writer = leader.serve(Arc::new(Head(200)), None);
     assert_eq!(writer.begun(), begun);
@@ -283,7 +283,7 @@ fn nobody_joins_a_flight_that_a_purge_has_overtaken() {
         } else {
             waiting_lead = Some(old);
         }
-        store.purge(&store::Target::Tag { site: 0, tag: "post-1".into() }, store::Hardness::Soft);
+        store.purge(&store::PurgeTarget::Tag { site: 0, tag: "post-1".into() }, store::Hardness::Soft);
         let new = lead(&store, "a");
         let after = follow(&store, "a");
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use store::{Broken, Generation, Hardness, Joined, Lead, Outcome, Record, Store, StoreOptions, Target, Writer};
+use store::{Broken, Generation, Hardness, Joined, Lead, Outcome, PurgeTarget, Record, Store, StoreOptions, Writer};
 
 use crate::input::Reader;
 
@@ -154,7 +154,7 @@ impl Model {
                     drop(take(&mut self.readers, input));
                 }
             }
-            _ => drop(self.store.purge(&Target::Site(1), Hardness::Soft)),
+            _ => drop(self.store.purge(&PurgeTarget::Site(1), Hardness::Soft)),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
-use store::{Generation, Hardness, Purged, Record, Scope, Store, StoreOptions, Stored, Target};
+use store::{Generation, Hardness, PurgeTarget, Purged, Record, Scope, Store, StoreOptions, Stored};
 
 use crate::input::Reader;
 
@@ -41,7 +41,7 @@ impl Record for Page {
 struct Model {
     store: Store<Page, ()>,
     /// Every purge there was.
-    purges: Vec<(Generation, Target, Hardness)>,
+    purges: Vec<(Generation, PurgeTarget, Hardness)>,
     /// The serial that was inserted last for each key and variant.
     newest: BTreeMap<(u8, u8), u64>,
     /// Generations at which a fetch may have begun.
@@ -126,17 +126,17 @@ impl Model {
         let (kind, which) = (input.byte(), input.byte());
         let site = u16::from(kind >> 7);
         let target = match kind % 8 {
-            0..=2 => Target::Url { site, url: url(which).into() },
-            3 => Target::Prefix { site, url: [b"h/".as_slice(), b"h/a", b"", b"x"][usize::from(which % 4)].to_vec() },
-            4 | 5 => Target::Tag { site, tag: (which % 4).to_string() },
-            6 => Target::Site(site),
-            _ => Target::All,
+            0..=2 => PurgeTarget::Url { site, url: url(which).into() },
+            3 => PurgeTarget::Prefix { site, url: [b"h/".as_slice(), b"h/a", b"", b"x"][usize::from(which % 4)].to_vec() },
+            4 | 5 => PurgeTarget::Tag { site, tag: (which % 4).to_string() },
+            6 => PurgeTarget::Site(site),
+            _ => PurgeTarget::All,
         };
         let hardness = if kind & 0x40 == 0 { Hardness::Soft } else { Hardness::Hard };
         let before = self.store.generation();
         let receipt = self.store.purge(&target, hardness);
         assert!(receipt.generation > before && receipt.generation == self.store.generation());
-        if let (Target::Url { site, url }, Hardness::Hard) = (&target, hardness) {
+        if let (PurgeTarget::Url { site, url }, Hardness::Hard) = (&target, hardness) {
             for stored in self.all() {
                 let scope = stored.scope();
                 // A variant that names another URL than the newest of its key is found by that one's name only.
@@ -209,12 +209,12 @@ impl Model {
     }
 }
 
-fn covers(target: &Target, scope: &Scope) -> bool {
+fn covers(target: &PurgeTarget, scope: &Scope) -> bool {
     match target {
-        Target::Url { site, url } => *site == scope.site && **url == *scope.url,
-        Target::Prefix { site, url } => *site == scope.site && scope.url.starts_with(url),
-        Target::Tag { site, tag } => *site == scope.site && scope.tags.iter().any(|own| **own == **tag),
-        Target::Site(site) => *site == scope.site,
-        Target::All => true,
+        PurgeTarget::Url { site, url } => *site == scope.site && **url == *scope.url,
+        PurgeTarget::Prefix { site, url } => *site == scope.site && scope.url.starts_with(url),
+        PurgeTarget::Tag { site, tag } => *site == scope.site && scope.tags.iter().any(|own| **own == **tag),
+        PurgeTarget::Site(site) => *site == scope.site,
+        PurgeTarget::All => true,
     }
 }

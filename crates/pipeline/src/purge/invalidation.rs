@@ -3,14 +3,18 @@
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header};
-use policy::{Kept, Silent, Verdict};
+use policy::{
+    Kept, Silent, Verdict,
+    purge::{Address, Maker, Order, What},
+};
 use semantics::{
     RequestFields, RequestHead,
     freshness::LifetimeSource,
     invalidation::{invalidated, invalidates, is_safe},
     reference::resolve,
+    target::normal_path,
 };
-use store::{Generation, Hardness, PurgeReceipt, Purged, Target};
+use store::{Generation, Purged};
 
 use crate::{
     Pipeline, Stored,
@@ -19,9 +23,24 @@ use crate::{
     question::{self, Question, Wants},
 };
 
-/// Fields of a request that are about its content, or that a GET for the same page would not have.
+/// The fields of a request that are about its content, or that a GET for the same page would not have.
 const OF_CONTENT: [header::HeaderName; 6] =
     [header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::CONTENT_TYPE, header::CONTENT_ENCODING, header::EXPECT, header::RANGE];
+
+/// Names what the answer to an unsafe method says has changed: addresses (RFC 9111 §4.4) and groups (RFC 9875 §3), all of the site's own.
+fn changed(question: &Question, status: StatusCode, headers: &HeaderMap) -> Vec<What> {
+    let mut what = Vec::new();
+    if invalidates(&question.method, status) {
+        let addresses = invalidated(&question.authority, &question.target, headers).into_iter();
+        let addresses = addresses.map(|target| Address::over(question.client.scheme, &question.authority, &target));
+        // What has no normal form was never stored, and must not keep the others from being invalidated.
+        what.extend(addresses.filter(|address| normal_path(address.path()).is_ok()).map(What::Url));
+    }
+    if !is_safe(&question.method) {
+        what.extend(policy::invalidated_groups(&question.authority, headers).into_iter().map(What::Tag));
+    }
+    what
+}
 
 impl Pipeline {
     /// Purges what an unsafe method may have changed, and the groups that its answer names, whatever its status.
@@ -29,34 +48,33 @@ impl Pipeline {
     /// Returns the generation after that, if nobody else has purged anything since the generation `since`: what no purge covered then is
     /// covered by none now but those that it caused itself.
     pub(crate) fn invalidate(&self, question: &Question, status: StatusCode, headers: &HeaderMap, since: Generation) -> Option<Generation> {
+        let what = changed(question, status, headers);
+        if what.is_empty() {
+            return Some(since);
+        }
+        let order = Order::for_site(&question.site.name, what, true, Maker::Writer);
+        let resolved = match self.shared.purging.resolve(&order) {
+            Ok(resolved) => resolved,
+            Err(why) => {
+                // The site went away while its origin was asked: nothing of it can be found any more.
+                tracing::debug!(site = %question.site.name, %why, "nothing was invalidated");
+                return None;
+            }
+        };
         let mut now = since;
         let mut alone = true;
-        let mut came_to = |receipt: PurgeReceipt| {
+        for receipt in self.shared.carry_out(&order, &resolved) {
             alone &= receipt.generation.number() == now.number() + 1;
             now = receipt.generation;
-        };
-        // Not `Shared::purge`: that a stranger wrote something is no word of the operator that pages are about to appear.
-        let store = &self.shared.store;
-        let site = question.site.id;
-        if invalidates(&question.method, status) {
-            for target in invalidated(&question.authority, &question.target, headers) {
-                let path = target.split('?').next().unwrap_or_default();
-                if let Some(url) = policy::purge_url(question.client.scheme, &question.authority, path) {
-                    came_to(store.invalidate(site, &url, true));
-                }
-            }
-        }
-        if !is_safe(&question.method) {
-            for tag in policy::invalidated_groups(&question.authority, headers) {
-                came_to(store.purge(&Target::Tag { site, tag }, Hardness::Hard));
-            }
         }
         alone.then_some(now)
     }
 
-    /// The GET that the answer to a POST answers as well, and how it is kept: if the origin gave it a lifetime and said by `Content-Location`
-    /// that it is what is found under the target, and if no purge since `begun`, when the POST was sent, covers it. Narrower than RFC 9110
-    /// §9.3.3 in that the request must be nobody's, and the origin must have seen nothing that it would not have seen of a GET.
+    /// Finds the GET that the answer to a POST answers as well, and how it is kept: if the origin gave it a lifetime and said by
+    /// `Content-Location` that it is what is found under the target, and if no purge since `begun`, when the POST was sent, covers it.
+    ///
+    /// This is narrower than RFC 9110 §9.3.3: the request must be nobody's, and the origin must have seen nothing that it would not have
+    /// seen of a GET.
     pub(crate) fn posted(&self, question: &Question, head: ResponseHead<'_>, times: Times, begun: Generation) -> Option<(Question, Kept)> {
         if question.method != Method::POST || head.status != StatusCode::OK || question.site.passes() {
             return None;

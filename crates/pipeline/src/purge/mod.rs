@@ -1,420 +1,189 @@
-//! Purge requests on a site's own address: who may send them, what is done, and the reply.
+//! Purges: every one is an order, and comes through here.
 //!
-//! Everybody can reach that address, so the question is who asks. Two answers let a request in: the admin token, or a client address that
-//! is allowed, by default this machine's. A connection's peer is not that address by itself: behind a reverse proxy on this machine every
-//! visitor of the world has a loopback peer. So an address counts only where nothing speaks for somebody behind it, or where a trusted
-//! proxy has named it ([`vouched_address`]). What is refused never reaches the origin.
+//! 1. Somebody makes an [`Order`], which names sites by name and hosts as people write them: the operator through the admin API, a plugin
+//!    by a request on the site's own address ([`request`]; [`authority`] says who may), the answer to an unsafe method ([`invalidation`]),
+//!    a folder that changed, a new configuration.
+//! 2. [`Shared::purge`] takes it. [`resolve`] makes of it what the store understands, or refuses the whole of it.
+//! 3. The store purges. That is counted and logged with who ordered it.
+//! 4. Whoever made the order gets a [`Receipt`].
 
+mod authority;
 mod invalidation;
+mod receipt;
+mod request;
+mod resolve;
 
 use std::{
-    fmt,
     net::IpAddr,
-    rc::Rc,
     sync::{
-        Arc, OnceLock,
+        Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
 };
 
 use arc_swap::ArcSwap;
-use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Response, StatusCode, header, request::Parts};
+use http::HeaderMap;
 use ipnet::IpNet;
-use policy::{Dialect, PurgeRequest, PurgeWhat, purge_url};
-use semantics::{RequestFields, Scheme, target::canonical_authority};
-use store::{Hardness, Target};
+use policy::purge::{Dialect, Maker, Order, Sites};
+use semantics::Timestamp;
+use store::{Hardness, PurgeReceipt, PurgeTarget};
 
-use crate::{Body, Client, Pipeline, Site, pipeline::Config, question};
+use crate::{Router, Shared};
+use authority::Authority;
+pub use authority::TokenCheck;
+pub use receipt::{Covered, Receipt};
+pub use resolve::Unresolved;
+use resolve::{Directory, Resolved};
 
-/// Whether the given bytes are the admin token, in a time that does not tell how much of it is right.
-pub type TokenCheck = Box<dyn Fn(&[u8]) -> bool + Send + Sync>;
+/// The most stored target URIs that are looked at to count what a purge covers: a tenth of a second's work.
+const COUNTED_MAX: usize = 200_000;
 
-/// Who may send purge requests, and how many there were. Shared by all workers.
-#[derive(Default)]
+/// What all workers share of purging: which sites there are, who may send purge requests, and how many purges there were.
+#[derive(Debug, Default)]
 pub struct Purging {
-    allowed: ArcSwap<Vec<IpNet>>,
-    token: OnceLock<TokenCheck>,
-    done: [AtomicU64; Dialect::ALL.len()],
-    refused: AtomicU64,
+    directory: ArcSwap<Directory>,
+    authority: Authority,
+    by_maker: [AtomicU64; Maker::NAMES.len()],
+    by_dialect: [AtomicU64; Dialect::ALL.len()],
+    /// When the last purge was that announces pages, in milliseconds; 0: never.
+    last: AtomicU64,
 }
 
 impl Purging {
-    /// From now on, purge requests are taken from these addresses.
+    /// Makes the sites of this router those that orders can name. It must be called before a worker serves by a new configuration; for the
+    /// first one, the workers do.
+    pub fn know_sites(&self, router: &Router) {
+        self.directory.rcu(|before| Arc::new(before.followed_by(router)));
+    }
+
+    /// Makes the sites of this router those that orders can name, if none are known yet.
+    pub(crate) fn know_first_sites(&self, router: &Router) {
+        if self.directory.load().is_empty() {
+            self.know_sites(router);
+        }
+    }
+
+    /// Takes purge requests from these addresses alone, beside those with a token.
     pub fn allow(&self, addresses: Vec<IpNet>) {
-        self.allowed.store(Arc::new(addresses));
+        self.authority.allow(addresses);
     }
 
-    /// And from whoever has the token. Only the first call counts.
+    /// Takes purge requests from whoever has the token. Only the first call counts.
     pub fn accept_token(&self, is_token: TokenCheck) {
-        let _ = self.token.set(is_token);
+        self.authority.accept_token(is_token);
     }
 
-    /// Purge requests that were obeyed, by dialect.
-    pub fn done(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        Dialect::ALL.iter().zip(&self.done).map(|(dialect, count)| (dialect.name(), count.load(Relaxed)))
+    /// Returns how many purges there were, by who ordered them.
+    pub fn by_maker(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        Maker::NAMES.into_iter().zip(&self.by_maker).map(|(name, count)| (name, count.load(Relaxed)))
     }
 
-    /// Those that came from somebody who may not purge.
+    /// Returns how many purge requests of plugins were obeyed, by dialect.
+    pub fn by_dialect(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        Dialect::ALL.iter().zip(&self.by_dialect).map(|(dialect, count)| (dialect.name(), count.load(Relaxed)))
+    }
+
+    /// Returns how many purge requests came from somebody who may not purge.
     #[must_use]
     pub fn refused(&self) -> u64 {
-        self.refused.load(Relaxed)
+        self.authority.refused()
     }
 
     fn admit(&self, headers: &HeaderMap, address: Option<IpAddr>) -> Result<(), String> {
-        let given = tokens(headers);
-        if let Some(is_token) = self.token.get()
-            && given.iter().any(|token| is_token(token))
-        {
-            return Ok(());
+        self.authority.admit(headers, address)
+    }
+
+    fn resolve(&self, order: &Order) -> Result<Resolved, Unresolved> {
+        self.directory.load().resolve(order)
+    }
+
+    /// Counts a purge, and logs it. What strangers and programs cause by themselves is logged at a level that is usually off: strangers
+    /// would write the log.
+    fn tell(&self, order: &Order, resolved: &Resolved) {
+        self.by_maker[order.by.index()].fetch_add(1, Relaxed);
+        let dialect = order.by.dialect();
+        if let Some(dialect) = dialect {
+            self.by_dialect[dialect as usize].fetch_add(1, Relaxed);
         }
-        let allowed = address.is_some_and(|address| self.allowed.load().iter().any(|network| network.contains(&address)));
-        if allowed && !is_of_a_browser(headers) {
-            return Ok(());
-        }
-        self.refused.fetch_add(1, Relaxed);
-        let whence = match address {
-            _ if allowed => "a web page in a browser".to_owned(),
-            // Not which: it may be that of an inner proxy.
-            Some(_) => "an address that is not".to_owned(),
-            None => "somebody behind a proxy that is not in trusted_proxies".to_owned(),
+        let (by, dialect) = (order.by.name(), dialect.map(Dialect::name));
+        let site = match &order.sites {
+            Sites::All => None,
+            Sites::Named(name) => Some(name.as_str()),
         };
-        let token =
-            if given.is_empty() { "sends the admin token (Authorization: Bearer ...)" } else { "sends the right token; this one is not" };
-        Err(format!("purging is not allowed: this request comes from {whence}. Either its address stands in [purge] allow, or it {token}."))
-    }
-}
-
-/// Tokens where clients of the dialects can put one.
-fn tokens(headers: &HeaderMap) -> Vec<&[u8]> {
-    let bearer = headers.get_all(header::AUTHORIZATION).into_iter().filter_map(|value| {
-        let (scheme, token) = value.as_bytes().split_at_checked(7)?;
-        scheme.eq_ignore_ascii_case(b"bearer ").then_some(token.trim_ascii())
-    });
-    let named = ["x-purge-token", "fastly-key"].into_iter().flat_map(|name| headers.get_all(name));
-    bearer.chain(named.map(|value| value.as_bytes().trim_ascii())).collect()
-}
-
-/// Fields that browsers send with the requests of a page and that no page can leave out. An address does not vouch for a page that somebody
-/// there has open. `Sec-Fetch-*` alone would not do: over plain HTTP they are not sent.
-fn is_of_a_browser(headers: &HeaderMap) -> bool {
-    let browsers = headers.get(header::USER_AGENT).is_some_and(|agent| agent.as_bytes().starts_with(b"Mozilla/"));
-    browsers
-        || [header::ORIGIN, header::REFERER, header::COOKIE, header::ACCEPT_LANGUAGE].iter().any(|name| headers.contains_key(name))
-        || headers.keys().any(|name| name.as_str().starts_with("sec-fetch-"))
-}
-
-/// Whose request this is, as far as somebody we trust says so, and nobody says otherwise.
-///
-/// A peer speaks for itself, unless the request carries what only proxies write; then it speaks for somebody else. Of a trusted proxy: the
-/// client that it names in `X-Forwarded-For`; every member of the chain that is looked at must be readable. A Unix socket has no address to
-/// speak of.
-fn vouched_address(client: &Client, headers: &HeaderMap, trusted_proxies: &[IpNet]) -> Option<IpAddr> {
-    const NAMES: &str = "x-forwarded-for";
-    let speaks_for_others = |name: &str| name == "via" || name.starts_with("x-forwarded") || NAMING.contains(&name);
-    if !client.trusted {
-        return client.peer.filter(|_| !headers.keys().any(|name| speaks_for_others(name.as_str())));
-    }
-    let lines: Vec<&str> = headers.get_all(NAMES).iter().map(|line| line.to_str().unwrap_or("?")).collect();
-    if lines.is_empty() {
-        return client.peer.filter(|_| !headers.keys().any(|name| speaks_for_others(name.as_str())));
-    }
-    let chain: Vec<&str> = lines.iter().rev().flat_map(|line| line.rsplit(',')).collect();
-    let mut vouched = None;
-    for member in &chain {
-        let address = member.trim().parse::<IpAddr>().ok()?.to_canonical();
-        vouched = Some(address);
-        if !trusted_proxies.iter().any(|network| network.contains(&address)) {
-            break;
+        let covered = || resolved.covered.iter().map(ToString::to_string).collect::<Vec<_>>();
+        match order.by {
+            Maker::Operator | Maker::Plugin(_) | Maker::Origin => {
+                tracing::info!(by, dialect, site, covered = ?covered(), hard = order.hard, "purged");
+            }
+            Maker::Writer | Maker::Folder | Maker::Reload => {
+                tracing::debug!(by, dialect, site, covered = ?covered(), hard = order.hard, "purged");
+            }
         }
     }
-    // In the middle of a chain, "this machine" is a proxy that somebody's request came through.
-    let near = chain.len() == 1 && client.peer.is_none_or(|peer| peer.is_loopback());
-    vouched.filter(|address| (near || !address.is_loopback()) && !is_denied(*address, headers, trusted_proxies))
 }
 
-/// Whether `Forwarded` names another client. A proxy that writes the one field passes on the other as its client invented it, and which is
-/// which cannot be told from outside.
-fn is_denied(address: IpAddr, headers: &HeaderMap, trusted_proxies: &[IpNet]) -> bool {
-    if !headers.contains_key(header::FORWARDED) {
-        return false;
-    }
-    let lines = headers.get_all(header::FORWARDED).iter().map(|line| line.to_str().unwrap_or("for=?"));
-    let nodes: Vec<Option<IpAddr>> = lines.flat_map(forwarded_for).collect();
-    let is_proxy = |node: &Option<IpAddr>| node.is_some_and(|node| trusted_proxies.iter().any(|network| network.contains(&node)));
-    // From the right, as in the other field; the leftmost if all are proxies.
-    let client = nodes.iter().rev().find(|node| !is_proxy(node)).or_else(|| nodes.first());
-    client != Some(&Some(address))
-}
-
-/// The nodes in a line of `Forwarded` (RFC 7239 §4, §6), without their ports; none for one that is no address. Commas and semicolons
-/// within quotes part nothing: a node has none.
-fn forwarded_for(line: &str) -> impl Iterator<Item = Option<IpAddr>> {
-    line.split([',', ';']).filter_map(|pair| {
-        let (name, node) = pair.split_once('=')?;
-        name.trim().eq_ignore_ascii_case("for").then(|| {
-            let node = node.trim().trim_matches('"');
-            let bare = node.strip_prefix('[').and_then(|rest| rest.split(']').next());
-            let address = bare.unwrap_or_else(|| node.split(':').next().unwrap_or_default());
-            address.parse::<IpAddr>().ok().map(|address| address.to_canonical())
+impl Shared {
+    /// Carries out an order. The receipt has the number of stored responses only where the store finds them anyway, which is for pages
+    /// named by their addresses; so a worker can afford this.
+    ///
+    /// # Errors
+    /// When the order cannot be understood: then nothing is purged.
+    pub fn purge(&self, order: &Order) -> Result<Receipt, Unresolved> {
+        let resolved = self.purging.resolve(order)?;
+        let receipts = self.carry_out(order, &resolved);
+        let variants: usize = receipts.iter().filter_map(|receipt| receipt.variants).sum();
+        let is_counted = receipts.iter().all(|receipt| receipt.variants.is_some());
+        Ok(Receipt {
+            generation: receipts.last().map_or_else(|| self.store.generation(), |receipt| receipt.generation),
+            variants: receipts.iter().any(|receipt| receipt.variants.is_some()).then_some(variants),
+            complete: is_counted && self.store.usage().disk_objects == 0,
+            covered: resolved.covered,
         })
-    })
-}
+    }
 
-/// Fields other than `X-Forwarded-For` in which proxies name their client.
-const NAMING: [&str; 7] =
-    ["forwarded", "x-real-ip", "client-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip", "x-cluster-client-ip"];
+    /// Carries out an order, and counts before what of it is stored. That looks at everything that is stored and can take a tenth of a
+    /// second: not on a worker.
+    ///
+    /// # Errors
+    /// When the order cannot be understood: then nothing is purged.
+    pub fn purge_counted(&self, order: &Order) -> Result<Receipt, Unresolved> {
+        let resolved = self.purging.resolve(order)?;
+        // Before it: afterwards all of it is purged.
+        let counted = self.covered(&resolved.targets, COUNTED_MAX);
+        let receipts = self.carry_out(order, &resolved);
+        Ok(Receipt {
+            generation: receipts.last().map_or_else(|| self.store.generation(), |receipt| receipt.generation),
+            variants: counted.map(|counted| counted.responses),
+            complete: counted.is_some_and(|counted| counted.complete),
+            covered: resolved.covered,
+        })
+    }
 
-impl Pipeline {
-    /// Does what a purge request asks for, if it may.
-    pub(crate) fn purge_request(
-        &self,
-        config: &Config,
-        site: &Rc<Site>,
-        client: &Client,
-        parts: &Parts,
-        authority: &str,
-    ) -> Response<Body> {
-        let purging = &self.shared.purging;
-        let reply = Reply::to(&parts.headers);
-        let address = vouched_address(client, &parts.headers, &config.trusted_proxies);
-        if let Err(why) = purging.admit(&parts.headers, address) {
-            // Counted, and no line at the usual level: strangers would write the log.
-            tracing::debug!(site = %site.name, ?address, target = %parts.uri.path(), "refused to purge");
-            return reply.failed(StatusCode::FORBIDDEN, &why);
+    /// Purges. What a writer's answer invalidates is noted in a table of its own and by no means softer than it was ordered; and it is no
+    /// word of the operator that pages are about to appear.
+    fn carry_out(&self, order: &Order, resolved: &Resolved) -> Vec<PurgeReceipt> {
+        let hardness = if order.hard { Hardness::Hard } else { Hardness::Soft };
+        let by_writer = order.by == Maker::Writer;
+        if !by_writer {
+            self.purging.last.store(self.clock.now().as_millis(), Relaxed);
         }
-        let fields = RequestFields::from_map(&parts.headers);
-        let request = match site.policy.purge_request(&question::head(parts, &fields, authority, client.scheme)) {
-            Ok(request) => request,
-            Err(why) => return reply.failed(StatusCode::BAD_REQUEST, &format!("nothing was purged: {why}")),
+        let purge = |target: &PurgeTarget| match target {
+            PurgeTarget::Url { site, url } if by_writer => self.store.invalidate(*site, url, true),
+            target => self.store.purge(target, hardness),
         };
-        let targets = match targets(config, site, authority, &request) {
-            Ok(targets) => targets,
-            Err(why) => return reply.failed(StatusCode::BAD_REQUEST, &format!("nothing was purged: {why}")),
-        };
-        let hardness = if request.soft { Hardness::Soft } else { Hardness::Hard };
-        let mut done = Done { generation: 0, variants: None, covered: targets.iter().map(|target| in_words(target, &site.name)).collect() };
-        for target in &targets {
-            let receipt = self.shared.purge(target, hardness);
-            done.generation = receipt.generation.number();
-            if let Some(variants) = receipt.variants {
-                *done.variants.get_or_insert(0) += variants;
-            }
+        let receipts = resolved.targets.iter().map(purge).collect();
+        if !by_writer {
+            self.refilling.purged(hardness);
         }
-        purging.done[request.dialect as usize].fetch_add(1, Relaxed);
-        tracing::info!(site = %site.name, dialect = request.dialect.name(), covered = ?done.covered, soft = request.soft, "purged");
-        reply.done(&request, &done)
-    }
-}
-
-/// What the request means in keys. Http and https, and the default ports of both, are one address here: a plugin purges over either.
-fn targets(config: &Config, site: &Rc<Site>, authority: &str, request: &PurgeRequest) -> Result<Vec<Target>, String> {
-    let mut targets = Vec::with_capacity(request.what.len());
-    for what in &request.what {
-        let id = site.id;
-        match what {
-            PurgeWhat::Site => targets.push(Target::Site(id)),
-            PurgeWhat::Tag(tag) => targets.push(Target::Tag { site: id, tag: tag.clone() }),
-            PurgeWhat::Url(host, path) | PurgeWhat::Prefix(host, path) => {
-                let host = &*canonical_authority(Scheme::Http, host.as_deref().unwrap_or(authority));
-                if config.router.site(host).is_none_or(|other| other.id != id) {
-                    return Err(format!("{host} is not of the site that was asked"));
-                }
-                let mut urls: Vec<Vec<u8>> =
-                    [Scheme::Http, Scheme::Https].iter().filter_map(|scheme| purge_url(*scheme, host, path)).collect();
-                urls.dedup();
-                if urls.is_empty() {
-                    return Err(format!("{path} is no path"));
-                }
-                let is_prefix = matches!(what, PurgeWhat::Prefix(..));
-                let target = |url| if is_prefix { Target::Prefix { site: id, url } } else { Target::Url { site: id, url } };
-                targets.extend(urls.into_iter().map(target));
-            }
-        }
-    }
-    Ok(targets)
-}
-
-fn in_words(target: &Target, site: &str) -> String {
-    match target {
-        Target::Url { url, .. } => String::from_utf8_lossy(url).into_owned(),
-        Target::Prefix { url, .. } => format!("{}*", String::from_utf8_lossy(url)),
-        Target::Tag { tag, .. } => format!("tag {tag}"),
-        Target::Site(_) | Target::All => format!("site {site}"),
-    }
-}
-
-/// A purge that was done.
-struct Done {
-    generation: u64,
-    variants: Option<usize>,
-    covered: Vec<String>,
-}
-
-/// JSON for who asks for it, a line of text for everybody else: most plugins only look at the status.
-struct Reply {
-    json: bool,
-}
-
-impl Reply {
-    fn to(headers: &HeaderMap) -> Self {
-        let wants_json =
-            |value: &HeaderValue| value.as_bytes().to_ascii_lowercase().windows(16).any(|window| window == b"application/json");
-        // Fastly's clients read the reply, whatever they say they accept.
-        Self { json: headers.contains_key("fastly-key") || headers.get_all(header::ACCEPT).iter().any(wants_json) }
+        self.purging.tell(order, resolved);
+        receipts
     }
 
-    fn done(&self, request: &PurgeRequest, done: &Done) -> Response<Body> {
-        // The plugin, and `ngx_cache_purge` before it, tell a page that was not cached from one that was.
-        let missed = request.dialect == Dialect::NginxHelper && done.variants == Some(0);
-        let status = if missed { StatusCode::NOT_FOUND } else { StatusCode::OK };
-        if self.json {
-            return self.with(
-                status,
-                serde_json::json!({
-                    "status": "ok",
-                    "generation": done.generation,
-                    "covered": done.covered,
-                    "variants": done.variants,
-                    "hard": !request.soft,
-                })
-                .to_string(),
-            );
-        }
-        let how = if request.soft { "marked stale" } else { "purged" };
-        let count = done.variants.map(|variants| format!("; {variants} stored")).unwrap_or_default();
-        self.with(status, format!("{how}: {} (generation {}{count})\n", done.covered.join(", "), done.generation))
-    }
-
-    fn failed(&self, status: StatusCode, why: &str) -> Response<Body> {
-        if self.json {
-            return self.with(status, serde_json::json!({ "status": "error", "error": why }).to_string());
-        }
-        self.with(status, format!("{why}\n"))
-    }
-
-    fn with(&self, status: StatusCode, text: String) -> Response<Body> {
-        let length = text.len();
-        let mut response = Response::new(Body::Full(Bytes::from(text)));
-        *response.status_mut() = status;
-        let content_type = if self.json { "application/json" } else { "text/plain; charset=utf-8" };
-        let fields = response.headers_mut();
-        fields.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-        fields.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
-        fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        fields.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-        response
-    }
-}
-
-impl fmt::Debug for Purging {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Purging").field("allowed", &self.allowed).field("has_token", &self.token.get().is_some()).finish_non_exhaustive()
+    /// Returns when something was purged last that announces pages; the epoch if never.
+    pub(crate) fn purged_at(&self) -> Timestamp {
+        Timestamp::from_millis(self.purging.last.load(Relaxed))
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use http::HeaderName;
-    use semantics::FieldLines;
-
-    use super::*;
-
-    type Fields<'a> = &'a [(&'static str, &'a str)];
-
-    fn headers(fields: Fields<'_>) -> HeaderMap {
-        fields.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().expect("a value"))).collect()
-    }
-
-    #[test]
-    fn an_address_counts_only_if_nobody_is_behind_it() {
-        let proxies: [IpNet; 2] = ["10.0.0.0/8".parse().expect("a net"), "127.0.0.2/32".parse().expect("a net")];
-        let local = Some("127.0.0.1");
-        let cases: &[(Option<&str>, Fields<'_>, Option<&str>)] = &[
-            (local, &[], local),
-            (Some("::ffff:127.0.0.1"), &[], local),
-            (Some("203.0.113.7"), &[], Some("203.0.113.7")),
-            // A proxy of this machine that was not made known: every visitor comes through it.
-            (local, &[("x-forwarded-for", "203.0.113.7")], None),
-            (local, &[("x-forwarded-for", "127.0.0.1")], None),
-            (local, &[("forwarded", "for=203.0.113.7")], None),
-            (local, &[("x-real-ip", "127.0.0.1")], None),
-            (local, &[("x-forwarded-proto", "https")], None),
-            (local, &[("via", "1.1 proxy")], None),
-            // Forged by a stranger who has no proxy before him.
-            (Some("203.0.113.7"), &[("x-forwarded-for", "127.0.0.1")], None),
-            // A proxy that was made known says who it is, rightmost first.
-            (Some("10.0.0.1"), &[("x-forwarded-for", "203.0.113.7")], Some("203.0.113.7")),
-            (Some("10.0.0.1"), &[("x-forwarded-for", "127.0.0.1, 203.0.113.7")], Some("203.0.113.7")),
-            // A tunnel on the proxy's own machine: a stranger came through it.
-            (Some("10.0.0.1"), &[("x-forwarded-for", "127.0.0.1, 10.0.0.9")], None),
-            (Some("10.0.0.1"), &[("x-forwarded-for", "127.0.0.1")], None),
-            (None, &[("x-forwarded-for", "203.0.113.7, 127.0.0.1")], None),
-            // It speaks for somebody, and does not say for whom.
-            (Some("127.0.0.2"), &[("x-forwarded-proto", "https")], None),
-            (Some("127.0.0.2"), &[("via", "1.1 proxy")], None),
-            (Some("127.0.0.2"), &[("x-forwarded-for", "127.0.0.1")], local),
-            // It named somebody, but not so that it can be read: it is not the proxy itself.
-            (Some("127.0.0.2"), &[("x-forwarded-for", "unknown")], None),
-            (Some("127.0.0.2"), &[("x-forwarded-for", "127.0.0.1, unknown")], None),
-            (Some("127.0.0.2"), &[("x-forwarded-for", "")], None),
-            (Some("127.0.0.2"), &[("forwarded", "for=203.0.113.7")], None),
-            (Some("127.0.0.2"), &[], Some("127.0.0.2")),
-            // RFC 7239: of two clients neither is believed.
-            (Some("127.0.0.2"), &[("x-forwarded-for", "127.0.0.1"), ("forwarded", "for=203.0.113.7")], None),
-            (Some("127.0.0.2"), &[("x-forwarded-for", "127.0.0.1"), ("forwarded", "for=unknown")], None),
-            (Some("127.0.0.2"), &[("x-forwarded-for", "127.0.0.1"), ("forwarded", "proto=http")], None),
-            (Some("127.0.0.2"), &[("x-forwarded-for", "127.0.0.1"), ("forwarded", "for=127.0.0.1, for=203.0.113.7")], None),
-            (Some("127.0.0.2"), &[("x-forwarded-for", "127.0.0.1"), ("forwarded", "For=\"127.0.0.1:4711\";proto=http")], local),
-            (
-                Some("10.0.0.1"),
-                &[("x-forwarded-for", "2001:db8::1"), ("forwarded", "for=6.6.6.6, for=\"[2001:db8::1]:80\"")],
-                Some("2001:db8::1"),
-            ),
-            // A Unix socket is trusted to name a client, and none by itself.
-            (None, &[], None),
-            (None, &[("x-forwarded-for", "127.0.0.1")], local),
-        ];
-        for (peer, fields, expected) in cases {
-            let headers = headers(fields);
-            let peer = peer.map(|peer| peer.parse().expect("an address"));
-            let client = Client::of(peer, Scheme::Http, FieldLines::Map(&headers), &proxies);
-            let expected = expected.map(|address| address.parse::<IpAddr>().expect("an address"));
-            assert_eq!(vouched_address(&client, &headers, &proxies), expected, "{peer:?} {fields:?}");
-        }
-    }
-
-    #[test]
-    fn a_request_is_admitted_by_its_address_or_its_token() {
-        let purging = Purging::default();
-        purging.allow(vec!["127.0.0.0/8".parse().expect("a net")]);
-        purging.accept_token(Box::new(|given| given == b"secret"));
-        let local = Some("127.0.0.1");
-        let stranger = Some("203.0.113.7");
-        let cases: &[(Option<&str>, Fields<'_>, bool)] = &[
-            (local, &[], true),
-            (stranger, &[], false),
-            (None, &[], false),
-            (stranger, &[("authorization", "Bearer secret")], true),
-            (stranger, &[("authorization", "bearer secret")], true),
-            (stranger, &[("x-purge-token", "secret")], true),
-            (None, &[("fastly-key", "secret")], true),
-            (stranger, &[("authorization", "Bearer secre")], false),
-            (stranger, &[("authorization", "Basic secret")], false),
-            (stranger, &[("x-purge-token", "")], false),
-            // An allowed address needs none, and Fastly's plugins always send one.
-            (local, &[("fastly-key", "of Fastly")], true),
-            // A page in a browser on this machine.
-            (local, &[("origin", "https://evil.example")], false),
-            (local, &[("sec-fetch-site", "cross-site")], false),
-            (local, &[("origin", "https://evil.example"), ("x-purge-token", "secret")], true),
-        ];
-        for (address, fields, admitted) in cases {
-            let address = address.map(|address| address.parse().expect("an address"));
-            assert_eq!(purging.admit(&headers(fields), address).is_ok(), *admitted, "{address:?} {fields:?}");
-        }
-        assert_eq!(purging.refused(), cases.iter().filter(|(.., admitted)| !admitted).count() as u64);
-        let why = purging.admit(&HeaderMap::new(), None).expect_err("a stranger");
-        assert!(why.contains("[purge] allow") && why.contains("Bearer"), "{why}");
-    }
-}
+mod tests;

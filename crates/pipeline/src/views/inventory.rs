@@ -4,17 +4,17 @@ use admin_api::{Inventory, StoredPage};
 use http::header;
 use policy::{Holds, Key};
 use semantics::{Timestamp, vary::Vary};
-use store::{Purged, Target};
+use store::{PurgeTarget, Purged};
 
 use crate::{Record, Shared};
 
 /// The result of counting what a purge would cover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Covered {
+pub(crate) struct Counted {
     /// Stored responses in memory.
-    pub responses: usize,
+    pub(crate) responses: usize,
     /// Whether the disk has nothing that is not in memory, too.
-    pub complete: bool,
+    pub(crate) complete: bool,
 }
 
 impl Shared {
@@ -40,10 +40,9 @@ impl Shared {
         inventory
     }
 
-    /// Counts what a purge of these targets would cover of what is in memory, without what is purged already. `None`: more than `max`
-    /// target URIs are stored, too many to be looked at.
-    #[must_use]
-    pub fn covered(&self, targets: &[Target], max: usize) -> Option<Covered> {
+    /// Counts what a purge of these targets would cover of what is in memory, without what is purged already. `None`: more than `max` target URIs
+    /// are stored, too many to be looked at.
+    pub(crate) fn covered(&self, targets: &[PurgeTarget], max: usize) -> Option<Counted> {
         let usage = self.store.usage();
         if usage.resources > max {
             return None;
@@ -58,7 +57,7 @@ impl Shared {
             on_disk += u64::from(usage.disk_objects > 0 && self.store.tiers(self.store.hash(resource.key()), resource.key()).disk);
         }
         // Each of them has at least one file: if there are no further files, memory knows them all.
-        Some(Covered { responses: covered, complete: on_disk >= usage.disk_objects && !usage.disk_is_loading })
+        Some(Counted { responses: covered, complete: on_disk >= usage.disk_objects && !usage.disk_is_loading })
     }
 
     fn state(&self, stored: &crate::Stored, now: Timestamp) -> Option<&'static str> {

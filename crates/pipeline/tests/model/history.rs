@@ -13,10 +13,13 @@ use std::{
 
 use http::Method;
 use pipeline::{Clock, Collapse, Down, Https, Parts, Pipeline, Refill, ResponseFields, Router, Shared, Site};
-use policy::{Compress, Kind, Policy, Settings, Verdict};
+use policy::{
+    Compress, Kind, Policy, Settings, Verdict,
+    purge::{Address, Maker, Order, What},
+};
 use proptest::prelude::*;
 use semantics::{RequestFields, RequestHead, Scheme};
-use store::{DiskOptions, DiskState, Hardness, StoreOptions, Target};
+use store::{DiskOptions, DiskState, StoreOptions};
 use tokio::task::{JoinHandle, LocalSet};
 
 use crate::{
@@ -216,8 +219,9 @@ impl<'a> World<'a> {
                     state.order += 1;
                     state.order
                 };
-                let target = page.map_or(Target::Site(0), |page| Target::Url { site: 0, url: format!("site.example/{page}").into_bytes() });
-                self.shared.purge(&target, if *hard { Hardness::Hard } else { Hardness::Soft });
+                let url = |page| What::Url(Address::over(Scheme::Http, "site.example", &format!("/{page}")));
+                let what = page.map_or(What::Everything, url);
+                self.shared.purge(&Order::for_site("site", vec![what], *hard, Maker::Operator)).expect("the site's own");
                 self.purges.push(Purge { page: *page, hard: *hard, order });
             }
             Step::End => {}

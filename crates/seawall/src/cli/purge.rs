@@ -2,16 +2,11 @@
 
 use std::process::ExitCode;
 
-use admin::{PurgeCommand, PurgeTarget};
 use clap::{ArgGroup, Args};
 use operator::purge;
+use policy::purge::What;
 
-use super::{
-    Run,
-    access::{Access, page},
-    output::confirm,
-    serve::Taken,
-};
+use super::{Run, access::Access, output::confirm, serve::Taken};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,20 +24,20 @@ A purge is hard unless --soft is given: the next visitor gets the page that the 
 #[command(group = ArgGroup::new("target").required(true).multiple(false).args(["url", "prefix", "host", "tag", "all"]))]
 pub(crate) struct Purge {
     /// The page at this address
-    #[arg(long, value_name = "URL", value_parser = page)]
-    url: Option<String>,
+    #[arg(long, value_name = "URL", value_parser = What::url)]
+    url: Option<What>,
 
     /// All pages whose address begins like this
-    #[arg(long, value_name = "URL", value_parser = page)]
-    prefix: Option<String>,
+    #[arg(long, value_name = "URL", value_parser = What::prefix)]
+    prefix: Option<What>,
 
     /// All pages of this host
-    #[arg(long, value_name = "NAME")]
-    host: Option<String>,
+    #[arg(long, value_name = "NAME", value_parser = What::host)]
+    host: Option<What>,
 
     /// All pages that carry this tag
-    #[arg(long, value_name = "TAG")]
-    tag: Option<String>,
+    #[arg(long, value_name = "TAG", value_parser = What::tag)]
+    tag: Option<What>,
 
     /// All pages
     #[arg(long)]
@@ -62,18 +57,17 @@ pub(crate) struct Purge {
 }
 
 impl Purge {
-    /// Makes a command of what was typed. It is hard unless `--soft` was given: what is published is live, and an old page after a purge would look
-    /// like a purge that failed. `--hard` says the same aloud.
-    fn command(self) -> PurgeCommand {
-        let target = match (self.url, self.prefix, self.host, self.tag) {
-            (Some(url), ..) => PurgeTarget::Url(url),
-            (_, Some(prefix), ..) => PurgeTarget::Prefix(prefix),
-            (_, _, Some(host), _) => PurgeTarget::Host(host),
-            (.., Some(tag)) => PurgeTarget::Tag(tag),
-            // The argument group lets nothing through without exactly one of the five.
-            (None, None, None, None) => PurgeTarget::All,
-        };
-        PurgeCommand { target, hard: !self.soft }
+    /// Returns the one target that was named.
+    fn what(&self) -> What {
+        let named = self.url.as_ref().or(self.prefix.as_ref()).or(self.host.as_ref()).or(self.tag.as_ref());
+        // The argument group lets nothing through without exactly one of the five.
+        named.cloned().unwrap_or(What::Everything)
+    }
+
+    /// Tells whether old copies are never shown again. They are not, unless `--soft` was given: what is published is live, and an old page after a
+    /// purge would look like a purge that failed. `--hard` says the same aloud.
+    const fn is_hard(&self) -> bool {
+        !self.soft
     }
 }
 
@@ -82,7 +76,7 @@ impl Run for Purge {
 
     fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
         let (address, token) = self.access.address_and_token()?;
-        let said = purge::run(address, token.as_str(), &self.command())?;
+        let said = purge::run(address, token.as_str(), &self.what(), self.is_hard())?;
         confirm(&format!("{said}\n"));
         Ok(ExitCode::SUCCESS)
     }
@@ -97,23 +91,23 @@ mod tests {
 
     #[test]
     fn purge_takes_exactly_one_target() {
-        let of = |text: &str| text.to_owned();
         let cases = [
-            ("--url https://a/b", Ok((PurgeTarget::Url(of("https://a/b")), true))),
-            ("--prefix https://a/ --soft", Ok((PurgeTarget::Prefix(of("https://a/")), false))),
-            ("--host a.example", Ok((PurgeTarget::Host(of("a.example")), true))),
+            ("--url https://a/b", Ok((What::url("https://a/b"), true))),
+            ("--prefix https://a/ --soft", Ok((What::prefix("https://a/"), false))),
+            ("--host a.example", Ok((What::host("a.example"), true))),
             ("--host a --all", Err(ErrorKind::ArgumentConflict)),
-            ("--tag t --hard", Ok((PurgeTarget::Tag(of("t")), true))),
-            ("--all", Ok((PurgeTarget::All, true))),
+            ("--tag t --hard", Ok((What::tag("t"), true))),
+            ("--all", Ok((Ok(What::Everything), true))),
             ("", Err(ErrorKind::MissingRequiredArgument)),
             ("--soft", Err(ErrorKind::MissingRequiredArgument)),
             ("--all --tag t", Err(ErrorKind::ArgumentConflict)),
-            ("--url https://a/ --prefix https://b/", Err(ErrorKind::ArgumentConflict)),
+            ("--url http://a --prefix http://b", Err(ErrorKind::ArgumentConflict)),
+            ("--url a", Err(ErrorKind::ValueValidation)),
             ("--all --soft --hard", Err(ErrorKind::ArgumentConflict)),
         ];
         for (arguments, expected) in cases {
             match (typed::<Purge>(&format!("seawall purge {arguments}")), expected) {
-                (Ok(purge), Ok((target, hard))) => assert_eq!(purge.command(), PurgeCommand { target, hard }, "{arguments}"),
+                (Ok(purge), Ok(expected)) => assert_eq!((Ok(purge.what()), purge.is_hard()), expected, "{arguments}"),
                 (Err(error), Err(expected)) => assert_eq!(error.kind(), expected, "{arguments}"),
                 (outcome, _) => panic!("{arguments}: {outcome:?}"),
             }

@@ -2,7 +2,7 @@
 //! very next request, on every connection and every worker.
 
 use semantics::request::INCIDENTAL_FIELDS;
-use store::{Hardness, Target};
+use store::{Hardness, PurgeTarget};
 use testkit::{Client, Gate, Req, get, head, not_modified, ok, post, secs};
 
 use crate::site::{HOST, Site, site, site_with};
@@ -31,13 +31,13 @@ async fn well_known() -> (testkit::Origin, Site, Client) {
     (origin, site, client)
 }
 
-fn url() -> Target {
-    Target::Url { site: 0, url: format!("{HOST}/post").into_bytes() }
+fn url() -> PurgeTarget {
+    PurgeTarget::Url { site: 0, url: format!("{HOST}/post").into_bytes() }
 }
 
 #[tokio::test]
 async fn a_purge_counts_for_the_next_request() {
-    for target in [url(), Target::Prefix { site: 0, url: HOST.into() }, Target::Site(0), Target::All] {
+    for target in [url(), PurgeTarget::Prefix { site: 0, url: HOST.into() }, PurgeTarget::Site(0), PurgeTarget::All] {
         let (_origin, site, mut client) = well_known().await;
         site.purge(&target, Hardness::Hard);
         client.get("/post").await.body("v2").cache_status("fwd=uri-miss; stored");
@@ -51,7 +51,7 @@ async fn a_soft_purge_counts_for_the_next_request() {
     let (origin, site, mut client) = well_known().await;
     let gate = Gate::new();
     origin.on(get("/post").field("if-none-match", "\"v1\"")).reply(not_modified().gate(&gate));
-    site.purge(&Target::All, Hardness::Soft);
+    site.purge(&PurgeTarget::All, Hardness::Soft);
     for _ in 0..OFTEN {
         client.get("/post").await.body("v1").x_cache("UPDATING");
     }

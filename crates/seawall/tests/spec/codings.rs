@@ -201,7 +201,7 @@ async fn a_purge_takes_all_forms() {
     origin.on(get("/post")).reply(page("one"));
     with_all_forms(&site).await;
     origin.on(get("/post")).reply(page("two"));
-    site.purge(&store::Target::All, store::Hardness::Hard);
+    site.purge(&store::PurgeTarget::All, store::Hardness::Hard);
     for codings in ["br", "gzip", "zstd", "identity"] {
         assert_eq!(decoded(&site.request(taking(codings)).await), text("two"), "{codings}");
     }
@@ -397,7 +397,7 @@ async fn the_version_before_is_a_dictionary() {
     let answer = site.get("/post").await.body(version("old")).field("use-as-dictionary", "match=\"/post\"");
     answer.field("vary", "accept-encoding, available-dictionary");
     origin.on(get("/post")).reply(page("new"));
-    site.purge(&store::Target::All, store::Hardness::Hard);
+    site.purge(&store::PurgeTarget::All, store::Hardness::Hard);
     site.get("/post").await.body(version("new"));
     site.server.settle_codings();
 

@@ -6,7 +6,7 @@ use std::{
     thread,
 };
 
-use store::{DiskState, Hardness, Target};
+use store::{DiskState, Hardness, PurgeTarget};
 use tempfile::TempDir;
 use testkit::{Gate, Origin, Req, get, not_modified, ok, secs};
 
@@ -94,7 +94,9 @@ async fn a_stale_page_from_the_disk_is_validated_and_written_anew() {
 #[tokio::test]
 async fn a_purge_survives_a_restart() {
     let url = || format!("{HOST}/post").into_bytes();
-    for target in [Target::Url { site: 0, url: url() }, Target::Prefix { site: 0, url: url() }, Target::Site(0), Target::All] {
+    for target in
+        [PurgeTarget::Url { site: 0, url: url() }, PurgeTarget::Prefix { site: 0, url: url() }, PurgeTarget::Site(0), PurgeTarget::All]
+    {
         let (origin, place) = (Origin::start(), place());
         origin.on(get("/post")).reply(ok("old").field("cache-control", "max-age=600"));
         let site = start(&origin, &place);
@@ -118,7 +120,7 @@ async fn a_soft_purge_survives_a_restart() {
     origin.on(get("/post")).reply(ok("old").field("cache-control", "max-age=600"));
     let site = start(&origin, &place);
     site.get("/post").await.body("old");
-    site.purge(&Target::All, Hardness::Soft);
+    site.purge(&PurgeTarget::All, Hardness::Soft);
     stop(site);
     origin.on(get("/post")).reply(ok("new").field("cache-control", "max-age=600"));
     let site = start(&origin, &place);

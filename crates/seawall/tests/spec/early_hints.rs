@@ -4,7 +4,7 @@ use std::future::poll_fn;
 
 use http::Request;
 use rustls::version::TLS13;
-use store::{Hardness, Target};
+use store::{Hardness, PurgeTarget};
 use testkit::{Answer, Gate, Req, get, ok, patiently, secs};
 
 use crate::{
@@ -182,12 +182,12 @@ async fn a_purge_takes_hints_with_it() {
         origin.on(get(path)).reply(page(&["/a.css", if path == "/one" { "/b.css" } else { "/c.css" }]));
         site.get(path).await.status(200);
     }
-    let url = |path: &str| Target::Url { site: 0, url: format!("{HOST}{path}").into_bytes() };
+    let url = |path: &str| PurgeTarget::Url { site: 0, url: format!("{HOST}{path}").into_bytes() };
     site.purge(&url("/one"), Hardness::Hard);
     assert_eq!(hints_of(&site, "/one").await, [A]);
     site.clock.advance(secs(61));
     assert_eq!(hints_of(&site, "/one").await, [format!("{A}, {B}")]);
-    for target in [Target::All, Target::Site(0), Target::Prefix { site: 0, url: format!("{HOST}/").into_bytes() }] {
+    for target in [PurgeTarget::All, PurgeTarget::Site(0), PurgeTarget::Prefix { site: 0, url: format!("{HOST}/").into_bytes() }] {
         for hardness in [Hardness::Hard, Hardness::Soft] {
             site.purge(&target, hardness);
             for path in ["/one", "/new"] {

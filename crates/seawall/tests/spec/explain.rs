@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ::operator::{AdminClient, explain};
 use admin::Explanation;
-use store::{Hardness, Target, Usage};
+use store::{Hardness, PurgeTarget, Usage};
 use testkit::{Gate, Origin, Req, get, ok, post, secs};
 
 use crate::{
@@ -74,7 +74,7 @@ fn table() -> Vec<Case> {
                 Box::pin(async {
                     site.get("/short").await.status(200);
                     site.clock.advance(secs(70));
-                    site.purge(&Target::All, Hardness::Soft);
+                    site.purge(&PurgeTarget::All, Hardness::Soft);
                 })
             },
             "/short",
@@ -85,7 +85,7 @@ fn table() -> Vec<Case> {
             |_, site| {
                 Box::pin(async {
                     site.get("/post").await.status(200);
-                    site.purge(&Target::All, Hardness::Hard);
+                    site.purge(&PurgeTarget::All, Hardness::Hard);
                 })
             },
             "/post",
@@ -211,7 +211,7 @@ async fn what_is_stored_is_shown() {
     site.clock.advance(secs(100));
     site.request(Req::get("/post").field("x-tier", "gold")).await.status(200);
     site.clock.advance(secs(20));
-    site.purge(&Target::Tag { site: 0, tag: "post-7".to_owned() }, Hardness::Soft);
+    site.purge(&PurgeTarget::Tag { site: 0, tag: "post-7".to_owned() }, Hardness::Soft);
 
     let explained = ask(&operator, "GET", "/post", &[]);
     let [gold, plain] = explained.stored.as_slice() else { panic!("{explained:?}") };

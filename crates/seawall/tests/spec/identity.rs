@@ -3,9 +3,9 @@
 
 use std::fs;
 
-use admin::{PurgeCommand, PurgeTarget};
 use http::HeaderValue;
-use store::{Hardness, Target};
+use policy::purge::{Order, What};
+use store::{Hardness, PurgeTarget};
 use testkit::{Origin, Req, Seen, get, ok, post, raw, secs, status};
 
 use crate::{
@@ -256,8 +256,8 @@ async fn a_trusted_field_is_part_of_the_key() {
     let unsaid = Req::get("/unsaid").field("x-forwarded-prefix", "/a").field("connection", "x-forwarded-prefix");
     site.request(unsaid).await.status(200).body_contains("x-forwarded-prefix: /a");
     // One address is purged in all its forms.
-    let command = PurgeCommand { target: PurgeTarget::Url(format!("http://{HOST}/post")), hard: true };
-    site.server.console().purge(&command).expect("a URL");
+    let order = Order::by_operator(What::url(&format!("http://{HOST}/post")).expect("an address"), true);
+    site.server.console().purge(&order).expect("a URL");
     site.request(Req::get("/post").field("x-forwarded-prefix", "/b")).await.status(200).no_cache_status("hit");
     let stranger = "[server]\ntrusted_proxies = [\"192.0.2.0/24\"]\ntrusted_fields = [\"x-forwarded-prefix\", \"cf-ipcountry\"]";
     site.reload(&format!("source = \"{}\"\n{stranger}", origin.url())).expect("reloaded");
@@ -276,7 +276,7 @@ async fn a_page_of_a_trusted_field_is_refilled_with_it() {
         site.request(request).await.status(200);
     }
     let before = origin.count("/home");
-    site.purge(&Target::All, Hardness::Soft);
+    site.purge(&PurgeTarget::All, Hardness::Soft);
     site.clock.advance(secs(1));
     origin.until_count("/home", before + 1).await;
     assert_eq!(origin.last("/home").field("x-forwarded-prefix").as_deref(), Some("/a"));
@@ -547,8 +547,8 @@ async fn a_purge_by_host_covers_every_spelling() {
         for purged in [HOST, "Blog.Example.", "blog.example:80", "blog.example.:0080"] {
             let (_origin, site) = mirroring("").await;
             site.client().await.with_host(spelling).get("/post").await.cache_status("stored");
-            let command = PurgeCommand { target: PurgeTarget::Host(purged.to_owned()), hard: true };
-            site.server.console().purge(&command).expect("a host");
+            let order = Order::by_operator(What::host(purged).expect("a host"), true);
+            site.server.console().purge(&order).expect("a host");
             site.client().await.with_host(spelling).get("/post").await.no_cache_status("hit");
         }
     }

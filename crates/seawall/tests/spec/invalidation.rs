@@ -1,6 +1,6 @@
 //! Invalidation by unsafe methods: RFC 9111 §4.4; RFC 9110 §9.2.1.
 
-use store::{Hardness, Target};
+use store::{Hardness, PurgeTarget};
 use testkit::{Req, get, method, ok, post, status};
 
 use crate::site::{HOST, Site, site};
@@ -101,7 +101,7 @@ async fn a_purge_during_a_post_covers_its_answer() {
         let mut client = site.client().await;
         client.send(Req::post("/post").body("text")).await;
         gate.arrived().await;
-        site.purge(&Target::Url { site: 0, url: format!("{HOST}{path}").into_bytes() }, Hardness::Hard);
+        site.purge(&PurgeTarget::Url { site: 0, url: format!("{HOST}{path}").into_bytes() }, Hardness::Hard);
         gate.open();
         client.read_answer().await.body("new");
         site.get("/post").await.cache_status(outcome);

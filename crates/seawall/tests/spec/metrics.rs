@@ -2,10 +2,11 @@
 
 use std::{collections::BTreeSet, fs};
 
+use policy::purge::{Order, What};
 use testkit::{
     Req,
     exposition::{self, Family},
-    get, ok, secs,
+    get, ok, post, secs,
 };
 
 use crate::{
@@ -55,6 +56,30 @@ async fn the_metrics_are_what_prometheus_reads() {
     assert_eq!((build.value, build.labels["version"].as_str()), (1.0, env!("CARGO_PKG_VERSION")));
     // The simulated clock begins on 1 January 2026.
     assert_eq!(family(&families, "process_start_time_seconds").value(&[]), 1_767_225_600.0);
+}
+
+/// Every purge is counted with who ordered it; what is refused is not.
+#[tokio::test]
+async fn every_purge_is_counted_by_who_ordered_it() {
+    let (origin, mut site) = site_with("").await;
+    origin.on(post("/form")).reply(ok("thanks"));
+    let by_operator = |what: What| Order::by_operator(what, true);
+    site.server.console().purge(&by_operator(What::Everything)).expect("everything");
+    site.server.console().purge(&by_operator(What::url("http://blog.example/a").expect("an address"))).expect("an address");
+    site.request(Req::new("PURGE", "/a")).await.status(200);
+    site.request(Req::new("PURGE", "/a(b)/.*").field("x-purge-method", "regex")).await.status(400);
+    site.request(Req::new("PURGE", "/a").field("origin", "http://evil.example")).await.status(403);
+    for _ in 0..3 {
+        site.request(Req::post("/form").body("a=b")).await.status(200);
+    }
+    let redirecting = "[server]\ntrusted_proxies = [\"192.0.2.0/24\"]\n[https]\nredirect = true";
+    site.reload(&format!("source = \"{}\"\n{redirecting}", origin.url())).expect("reloaded");
+    let families = scrape(&site).await;
+    let purges = family(&families, "seawall_purges_total");
+    for (by, count) in [("operator", 2.0), ("plugin", 1.0), ("origin", 0.0), ("writer", 3.0), ("folder", 0.0), ("reload", 1.0)] {
+        assert_eq!(purges.value(&[("by", by)]), count, "{by}: {purges:?}");
+    }
+    assert_eq!(family(&families, "seawall_purge_requests_total").value(&[("dialect", "varnish")]), 1.0);
 }
 
 /// Each site has its own numbers, and a host that no site has makes no series of its own.

@@ -1,6 +1,6 @@
 //! Stored parts: RFC 9111 §3.3 (storing incomplete responses), §3.4 (combining); RFC 9110 §15.3.7.3.
 
-use store::{Hardness, Target};
+use store::{Hardness, PurgeTarget};
 use testkit::{Req, get, ok, secs, status};
 
 use crate::site::{HOST, Site, site};
@@ -41,7 +41,7 @@ async fn the_same_range_is_a_hit() {
 #[tokio::test]
 async fn a_purge_covers_the_parts() {
     let (origin, site) = with_a_beginning(None).await;
-    site.purge(&Target::Url { site: 0, url: format!("{HOST}/file").into_bytes() }, Hardness::Hard);
+    site.purge(&PurgeTarget::Url { site: 0, url: format!("{HOST}/file").into_bytes() }, Hardness::Hard);
     site.request(range("bytes=0-4")).await.status(206).cache_status("fwd=uri-miss");
     assert_eq!(origin.count("/file"), 2);
 }

@@ -1,6 +1,7 @@
 //! Purges by the operator: by URL, prefix, tag, site and everything; soft and hard.
 
-use store::{Hardness, Target};
+use policy::purge::What;
+use store::{Hardness, PurgeTarget};
 use testkit::{Gate, Req, get, not_modified, ok};
 
 use crate::{
@@ -8,16 +9,16 @@ use crate::{
     site::{HOST, Site, site, site_with},
 };
 
-fn url(path: &str) -> Target {
-    Target::Url { site: 0, url: format!("{HOST}{path}").into_bytes() }
+fn url(path: &str) -> PurgeTarget {
+    PurgeTarget::Url { site: 0, url: format!("{HOST}{path}").into_bytes() }
 }
 
-fn prefix(path: &str) -> Target {
-    Target::Prefix { site: 0, url: format!("{HOST}{path}").into_bytes() }
+fn prefix(path: &str) -> PurgeTarget {
+    PurgeTarget::Prefix { site: 0, url: format!("{HOST}{path}").into_bytes() }
 }
 
-fn tag(tag: &str) -> Target {
-    Target::Tag { site: 0, tag: tag.to_owned() }
+fn tag(tag: &str) -> PurgeTarget {
+    PurgeTarget::Tag { site: 0, tag: tag.to_owned() }
 }
 
 const ALL: [&str; 5] = ["/", "/post", "/post?page=2", "/tag/rust", "/tag/rust/2"];
@@ -44,9 +45,9 @@ async fn a_purge_covers_what_it_names_and_nothing_else() {
         (tag("post-7"), &["/post", "/post?page=2"]),
         (tag("list"), &["/", "/tag/rust", "/tag/rust/2"]),
         (tag("all"), &ALL),
-        (Target::Site(0), &ALL),
-        (Target::Site(1), &[]),
-        (Target::All, &ALL),
+        (PurgeTarget::Site(0), &ALL),
+        (PurgeTarget::Site(1), &[]),
+        (PurgeTarget::All, &ALL),
     ] {
         let (origin, site) = stored_site().await;
         site.purge(&target, Hardness::Hard);
@@ -129,7 +130,7 @@ async fn a_purge_in_the_middle_of_a_body_keeps_it_from_later_requests() {
     before.send(Req::get("/post")).await;
     gate.arrived().await;
     before.read_head().await.status(200);
-    site.purge(&Target::All, Hardness::Hard);
+    site.purge(&PurgeTarget::All, Hardness::Hard);
     site.get("/post").await.body("new");
     gate.open();
     assert_eq!(before.read_body_bytes(8).await, "old page");
@@ -141,7 +142,7 @@ async fn a_purge_in_the_middle_of_a_body_keeps_it_from_later_requests() {
 async fn not_found_just_after_a_purge_is_not_stored() {
     let (origin, site) = site().await;
     origin.on(get("/new")).reply(testkit::status(404).field("cache-control", "max-age=60"));
-    site.purge(&Target::All, Hardness::Soft);
+    site.purge(&PurgeTarget::All, Hardness::Soft);
     site.get("/new").await.status(404).no_cache_status("stored");
     site.clock.advance(testkit::secs(6));
     site.get("/new").await.status(404).no_cache_status("hit");
@@ -155,25 +156,23 @@ async fn not_found_just_after_a_purge_is_not_stored() {
 async fn the_operator_is_told_what_a_purge_found() {
     let (_origin, site) = stored_site().await;
     let operator = Operator::of(&site);
-    let run = |target: admin::PurgeTarget, hard: bool| {
-        ::operator::purge::run(operator.address, TOKEN, &admin::PurgeCommand { target, hard }).expect("a purge")
-    };
+    let run = |what: &What, hard: bool| ::operator::purge::run(operator.address, TOKEN, what, hard).expect("a purge");
     let url = |path: &str| format!("http://{HOST}{path}");
-    use admin::PurgeTarget::{All, Host, Prefix, Tag, Url};
-    for (target, hard, expected) in [
-        (Tag("nosuch".to_owned()), true, "Nothing was to be purged: nothing stored carries the tag nosuch.".to_owned()),
-        (Url(url("/nosuch")), true, format!("Nothing was to be purged: nothing is stored for http://{HOST}/nosuch.")),
-        (Prefix(url("/nosuch/")), true, format!("Nothing was to be purged: nothing is stored below http://{HOST}/nosuch/.")),
-        (Host("other.example".to_owned()), true, "Nothing was to be purged: nothing is stored for the host other.example.".to_owned()),
-        (Tag("list".to_owned()), false, "Marked stale: every page with the tag list (3 stored responses).".to_owned()),
+    for (what, hard, expected) in [
+        (What::tag("nosuch"), true, "Nothing to purge: nothing stored carries the tag nosuch.".to_owned()),
+        (What::url(&url("/nosuch")), true, format!("Nothing to purge: nothing is stored for http://{HOST}/nosuch.")),
+        (What::prefix(&url("/nosuch/")), true, format!("Nothing to purge: nothing is stored below http://{HOST}/nosuch/.")),
+        (What::host("other.example"), true, "Nothing to purge: nothing is stored for the host other.example.".to_owned()),
+        (What::tag("list"), false, "Marked stale: every page with the tag list (3 stored responses).".to_owned()),
         // Softly purged is still there; purged hard is not.
-        (Url(url("/")), true, format!("Purged: {HOST}/ in all its forms (1 stored response).")),
-        (Url(url("/")), true, format!("Nothing was to be purged: nothing is stored for http://{HOST}/.")),
-        (Url(url("/post")), true, format!("Purged: {HOST}/post in all its forms (2 stored responses).")),
-        (Prefix(url("/tag/")), true, format!("Purged: every page below {HOST}/tag/ (2 stored responses).")),
-        (All, true, "Nothing was to be purged: nothing is stored.".to_owned()),
+        (What::url(&url("/")), true, format!("Purged: {HOST}/ in all its forms (1 stored response).")),
+        (What::url(&url("/")), true, format!("Nothing to purge: nothing is stored for http://{HOST}/.")),
+        (What::url(&url("/post")), true, format!("Purged: {HOST}/post in all its forms (2 stored responses).")),
+        (What::prefix(&url("/tag/")), true, format!("Purged: every page below {HOST}/tag/ (2 stored responses).")),
+        (Ok(What::Everything), true, "Nothing to purge: nothing is stored.".to_owned()),
     ] {
-        assert_eq!(run(target.clone(), hard), expected, "{target:?}");
+        let what = what.expect("a target");
+        assert_eq!(run(&what, hard), expected, "{what:?}");
     }
 }
 
@@ -185,12 +184,12 @@ async fn what_only_the_disk_may_have_is_told_apart() {
     origin.on(get("/")).reply(page());
     site.get("/").await.status(200);
     let purge = |operator: &Operator, tag: &str| {
-        let command = admin::PurgeCommand { target: admin::PurgeTarget::Tag(tag.to_owned()), hard: false };
-        ::operator::purge::run(operator.address, TOKEN, &command).expect("a purge")
+        let what = What::tag(tag).expect("a tag");
+        ::operator::purge::run(operator.address, TOKEN, &what, false).expect("a purge")
     };
     {
         let operator = Operator::of(&site);
-        assert_eq!(purge(&operator, "nosuch"), "Nothing was to be purged: nothing stored carries the tag nosuch.");
+        assert_eq!(purge(&operator, "nosuch"), "Nothing to purge: nothing stored carries the tag nosuch.");
     }
     // After a restart, what the disk has is not in memory yet.
     let folder = site.stop(std::time::Duration::from_secs(30));

@@ -1,5 +1,6 @@
 //! Purge requests on a site's own address, as plugins send them: what each covers, and who may send them.
 
+use policy::purge::{Order, What};
 use testkit::{Gate, Origin, Req, get, ok, post};
 
 use crate::site::{HOST, Site, site, site_with};
@@ -185,6 +186,32 @@ async fn a_purge_stays_on_its_host() {
     site.request(purge("/hello/").field("host", "three.example")).await.status(421);
 }
 
+/// A site that came with a reload is purged like any other: by its plugin, by the operator, and by what its writers change.
+#[tokio::test]
+async fn a_site_that_came_with_a_reload_is_purged() {
+    let (one, two) = (Origin::start(), Origin::start());
+    let section = |host: &str, origin: &Origin| format!("[[site]]\nhosts = [\"{host}\"]\nsource = \"{}\"\n", origin.url());
+    let mut site = Site::start(&section(HOST, &one));
+    let there = |request: Req| request.field("host", "two.example");
+    site.request(there(Req::get("/hello/"))).await.status(421);
+    site.reload(&(section(HOST, &one) + &section("two.example", &two))).expect("reloaded");
+    two.on(get("/hello/")).reply(ok("two").field("cache-control", "max-age=600").field("surrogate-key", "all"));
+    two.on(post("/hello/")).reply(ok("thanks"));
+    let url = What::url("http://two.example/hello/").expect("an address");
+    let purge_by_operator = || drop(site.server.console().purge(&Order::by_operator(url.clone(), true)).expect("it is served"));
+    for way in ["plugin", "tag", "operator", "writer"] {
+        site.request(there(Req::get("/hello/"))).await.x_cache("MISS");
+        site.request(there(Req::get("/hello/"))).await.x_cache("HIT");
+        match way {
+            "plugin" => drop(site.request(there(purge("/hello/"))).await.status(200)),
+            "tag" => drop(site.request(there(purge("/").field("surrogate-key", "all"))).await.status(200)),
+            "operator" => purge_by_operator(),
+            _ => drop(site.request(there(Req::post("/hello/").body("a"))).await.status(200)),
+        }
+    }
+    site.request(there(Req::get("/hello/"))).await.x_cache("MISS");
+}
+
 /// Http and https are one address to a plugin.
 #[tokio::test]
 async fn a_purge_covers_http_and_https() {
@@ -199,6 +226,13 @@ async fn a_purge_covers_http_and_https() {
         site.request(purge("/hello/").field("host", host)).await.status(200);
     }
     site.request(over("https")).await.x_cache("MISS");
+    // Https on the port of http is an address of its own, and a purge that is sent there covers it.
+    let odd = || over("https").field("host", "blog.example:80");
+    site.request(odd()).await.x_cache("MISS");
+    site.request(odd()).await.x_cache("HIT");
+    let local = purge("/hello/").field("x-forwarded-proto", "https").field("x-forwarded-for", "127.0.0.1");
+    site.request(local.field("host", "blog.example:80")).await.status(200);
+    site.request(odd()).await.x_cache("MISS");
 }
 
 /// A blog may have a post about purging.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use store::{Hardness, Target};
+use store::{Hardness, PurgeTarget};
 use testkit::{Gate, Origin, PATIENCE, Reply, Req, get, ok, secs, status};
 
 use crate::site::{HOST, Site, site_with};
@@ -46,7 +46,7 @@ async fn the_most_read_come_back_first_a_second_after_the_purge() {
         origin.on(get(target).any_query()).reply(page("new"));
     }
     origin.on(get("/rare")).reply(page("new").gate(&last));
-    site.purge(&Target::All, Hardness::Soft);
+    site.purge(&PurgeTarget::All, Hardness::Soft);
     site.clock.advance(Duration::from_millis(999));
     site.has_read_all().await;
     assert_eq!(origin.requests().len(), before, "the origin may not know its new page yet");
@@ -82,8 +82,8 @@ async fn every_variant_comes_back() {
         origin.on(asked).reply(confirmed);
     }
     // The newest variant is asked for first: German. Behind its gate nothing else moves.
-    site.purge(&Target::Tag { site: 0, tag: "none".to_owned() }, Hardness::Hard);
-    site.purge(&Target::Site(0), Hardness::Soft);
+    site.purge(&PurgeTarget::Tag { site: 0, tag: "none".to_owned() }, Hardness::Hard);
+    site.purge(&PurgeTarget::Site(0), Hardness::Soft);
     site.clock.advance(secs(1));
     german.arrived().await;
     assert_eq!(origin.requests().len(), 3);
@@ -107,7 +107,7 @@ async fn only_what_was_purged_softly_comes_back() {
         read(&site, target, times).await;
     }
     origin.on(get("/soft")).reply(page("text").gate(&gate));
-    let url = |path: &str| Target::Url { site: 0, url: format!("{HOST}{path}").into_bytes() };
+    let url = |path: &str| PurgeTarget::Url { site: 0, url: format!("{HOST}{path}").into_bytes() };
     site.purge(&url("/soft"), Hardness::Soft);
     site.purge(&url("/hard"), Hardness::Hard);
     site.clock.advance(secs(1));
@@ -127,7 +127,7 @@ async fn a_refill_keeps_within_its_part_of_the_origin() {
         read(&site, &target, 1).await;
         origin.on(get(&target)).reply(page("text").gate(&gate));
     }
-    site.purge(&Target::All, Hardness::Soft);
+    site.purge(&PurgeTarget::All, Hardness::Soft);
     site.clock.advance(secs(1));
     gate.arrived_count(2).await;
     site.has_read_all().await;
@@ -152,7 +152,7 @@ async fn a_refill_pauses_while_the_origin_is_down() {
     origin.on(get("/post")).reply(page("new").gate(&back));
     origin.on(get("/home")).reply(page("new"));
     origin.on(get("/home")).once().reply(status(503).gate(&failing));
-    site.purge(&Target::All, Hardness::Soft);
+    site.purge(&PurgeTarget::All, Hardness::Soft);
     site.clock.advance(secs(1));
     failing.arrived().await;
     failing.open();
@@ -179,7 +179,7 @@ async fn a_refill_pauses_while_the_origin_is_slow() {
     }
     origin.on(get("/home")).reply(page("new").gate(&slow));
     origin.on(get("/post")).reply(page("new").gate(&back));
-    site.purge(&Target::All, Hardness::Soft);
+    site.purge(&PurgeTarget::All, Hardness::Soft);
     site.clock.advance(secs(1));
     slow.arrived().await;
     site.clock.advance(secs(5));
@@ -206,10 +206,10 @@ async fn another_purge_begins_the_refill_anew() {
     origin.on(get("/home")).reply(page("new"));
     origin.on(get("/home")).once().reply(page("between").gate(&first));
     origin.on(get("/post")).reply(page("new").gate(&second));
-    site.purge(&Target::All, Hardness::Soft);
+    site.purge(&PurgeTarget::All, Hardness::Soft);
     site.clock.advance(secs(1));
     first.arrived().await;
-    site.purge(&Target::All, Hardness::Soft);
+    site.purge(&PurgeTarget::All, Hardness::Soft);
     first.open();
     site.has_read_all().await;
     assert_eq!(second.arrivals(), 0, "again it waits for a second");

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use store::{Hardness, Target};
+use policy::purge::What;
+use store::{Hardness, PurgeTarget};
 use testkit::{Gate, Origin, Req, get, ok, post, secs, status};
 
 use crate::{
@@ -143,8 +144,8 @@ async fn what_a_route_answers_is_purged_and_explained_as_any_page() {
     let command = ::operator::explain::command(&format!("http://{HOST}/%61pi/x"), "GET", &[]).expect("a command");
     let explained = ::operator::explain::run(&operator.client(), &command).expect("an explanation");
     assert_eq!((explained.site.route.as_deref(), explained.now.x_cache.as_str()), (Some("/api"), "HIT"));
-    let command = admin::PurgeCommand { target: admin::PurgeTarget::Url(format!("http://{HOST}/api/x")), hard: true };
-    let said = ::operator::purge::run(operator.address, crate::operator::TOKEN, &command).expect("a purge");
+    let what = What::url(&format!("http://{HOST}/api/x")).expect("an address");
+    let said = ::operator::purge::run(operator.address, crate::operator::TOKEN, &what, true).expect("a purge");
     assert!(said.contains("1 stored response"), "{said}");
     site.get("/api/x").await.x_cache("MISS");
 }
@@ -201,7 +202,7 @@ async fn a_page_of_a_route_is_refilled_from_its_own_server() {
         origin.on(get(target)).once().reply(long("old"));
         site.request(Req::get(target).field("cache-control", "max-age=86400")).await.body("old");
     }
-    site.purge(&Target::All, Hardness::Soft);
+    site.purge(&PurgeTarget::All, Hardness::Soft);
     site.clock.advance(Duration::from_secs(1));
     for gate in &gates {
         gate.arrived().await;

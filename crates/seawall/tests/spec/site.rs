@@ -4,11 +4,12 @@ use std::{fs, net::SocketAddr, path::Path, time::Duration};
 
 use edge::Socket;
 use pipeline::Clock;
+use policy::purge::{Maker, Order, Sites, What};
 use seawall::{
     config::{self, ConfigErrors, Settings},
     server::Server,
 };
-use store::{Hardness, PurgeReceipt, Target};
+use store::{Hardness, PurgeTarget};
 use tempfile::TempDir;
 use testkit::{Answer, Client, Origin, Req, TestClock};
 use toml::{Table, Value};
@@ -79,9 +80,22 @@ impl Site {
         self.client().await.request(request).await
     }
 
-    /// Purges.
-    pub(crate) fn purge(&self, target: &Target, hardness: Hardness) -> PurgeReceipt {
-        self.server.purge(target, hardness)
+    /// Purges, by an order of the operator that comes to this target.
+    pub(crate) fn purge(&self, target: &PurgeTarget, hardness: Hardness) {
+        let address = |url: &[u8]| format!("http://{}", String::from_utf8_lossy(url));
+        let (sites, what) = match target {
+            PurgeTarget::Url { url, .. } => (Sites::All, What::url(&address(url)).expect("an address")),
+            PurgeTarget::Prefix { url, .. } => (Sites::All, What::prefix(&address(url)).expect("an address")),
+            PurgeTarget::Tag { tag, .. } => (Sites::All, What::Tag(tag.clone())),
+            PurgeTarget::All => (Sites::All, What::Everything),
+            PurgeTarget::Site(number) => {
+                let sites = self.server.console().health().sites;
+                let Some(site) = sites.get(usize::from(*number)) else { return };
+                (Sites::Named(site.name.clone()), What::Everything)
+            }
+        };
+        let order = Order { sites, what: vec![what], hard: hardness == Hardness::Hard, by: Maker::Operator };
+        self.server.purge(&order).expect("the site is served");
     }
 
     /// Returns when a single worker has read everything that was sent before. It takes what is ready in the order in which that became

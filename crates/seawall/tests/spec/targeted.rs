@@ -1,6 +1,6 @@
 //! Fields for caches of one kind: RFC 9213 (targeted fields), Surrogate-Control, and the dialects of purge plugins.
 
-use store::{Hardness, Target};
+use store::{Hardness, PurgeTarget};
 use testkit::{Reply, Req, get, not_modified, ok, post, secs, status};
 
 use crate::site::{site, site_with};
@@ -91,7 +91,7 @@ async fn what_is_not_shown_survives_a_304() {
     site.get("/post").await.x_cache("REVALIDATED").no_field("surrogate-key");
     site.clock.advance(secs(59));
     site.get("/post").await.cache_status("hit; ttl=1");
-    site.purge(&Target::Tag { site: 0, tag: "post-1".to_owned() }, Hardness::Hard);
+    site.purge(&PurgeTarget::Tag { site: 0, tag: "post-1".to_owned() }, Hardness::Hard);
     site.get("/post").await.cache_status("fwd=uri-miss");
 }
 

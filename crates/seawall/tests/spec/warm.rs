@@ -4,7 +4,7 @@ use std::{future::pending, io::Write as _};
 
 use ::operator::warm::{Options, Outcome, Progress, Summary, warm};
 use flate2::{Compression, write::GzEncoder};
-use store::{Hardness, Target};
+use store::{Hardness, PurgeTarget};
 use testkit::{Gate, Origin, Req, get, not_modified, ok, secs, status};
 
 use crate::{
@@ -143,7 +143,7 @@ async fn what_is_stored_and_stale_is_refreshed() {
     site.get("/long").await.status(200);
     site.clock.advance(secs(20));
     let url = format!("{HOST}/feed").into_bytes();
-    site.purge(&Target::Url { site: 0, url }, Hardness::Soft);
+    site.purge(&PurgeTarget::Url { site: 0, url }, Hardness::Soft);
 
     let stored = Options { stored: true, ..NOTHING };
     let (summary, heard) = run(&operator, stored.clone()).await;

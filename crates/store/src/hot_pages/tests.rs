@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::StoreOptions;
-use crate::purge::{Generation, Hardness, Purged, Target};
+use crate::purge::{Generation, Hardness, PurgeTarget, Purged};
 use crate::resource::{Scope, Stored};
 
 /// The version of a page.
@@ -72,7 +72,7 @@ fn what_is_asked_for_twice_takes_a_place() {
 #[test]
 fn every_change_is_seen_at_once() {
     let (store, mut hot) = (store(1 << 20), HotPages::new(1 << 20));
-    let url = || Target::Url { site: 1, url: b"h/a".as_slice().into() };
+    let url = || PurgeTarget::Url { site: 1, url: b"h/a".as_slice().into() };
     type Change<'a> = (&'a str, &'a dyn Fn(), Option<u32>);
     let changes: [Change<'_>; 7] = [
         ("another version", &|| put(&store, "h/a", 2, 100), Some(2)),
@@ -94,21 +94,21 @@ fn every_change_is_seen_at_once() {
         (
             "a purge of its prefix",
             &|| {
-                store.purge(&Target::Prefix { site: 1, url: b"h/".as_slice().into() }, Hardness::Hard);
+                store.purge(&PurgeTarget::Prefix { site: 1, url: b"h/".as_slice().into() }, Hardness::Hard);
             },
             None,
         ),
         (
             "a purge of its site",
             &|| {
-                store.purge(&Target::Site(1), Hardness::Soft);
+                store.purge(&PurgeTarget::Site(1), Hardness::Soft);
             },
             None,
         ),
         (
             "a purge of everything",
             &|| {
-                store.purge(&Target::All, Hardness::Hard);
+                store.purge(&PurgeTarget::All, Hardness::Hard);
             },
             None,
         ),
@@ -125,7 +125,7 @@ fn every_change_is_seen_at_once() {
 fn a_fetch_begun_before_a_purge_is_not_served_from_the_hot_pages_either() {
     let (store, mut hot) = (store(1 << 20), HotPages::new(1 << 20));
     let before = store.generation();
-    store.purge(&Target::All, Hardness::Hard);
+    store.purge(&PurgeTarget::All, Hardness::Hard);
     put_begun(&store, before, "h/a", 1, 100);
     for _ in 0..4 {
         assert_eq!(served(&mut hot, &store, "h/a"), None);
@@ -203,7 +203,7 @@ fn what_was_evicted_or_replaced_is_let_go_by_the_next_sweep() {
         bodies.push(Arc::downgrade(&found.resource().variants()[0]));
     }
     put(&store, "h/0", 2, 10);
-    store.purge(&Target::Url { site: 1, url: b"h/1".as_slice().into() }, Hardness::Hard);
+    store.purge(&PurgeTarget::Url { site: 1, url: b"h/1".as_slice().into() }, Hardness::Hard);
     for page in 0..200 {
         let url = format!("other/{page}");
         put(&store, &url, 1, 16 << 10);
@@ -301,10 +301,10 @@ proptest! {
                 Step::Remove(page) => store.remove(store.hash(format!("h/{page}").as_bytes()), format!("h/{page}").as_bytes()),
                 Step::Purge(page, hard) => {
                     let url = format!("h/{page}").into_bytes();
-                    store.purge(&Target::Url { site: 1, url }, hardness(hard));
+                    store.purge(&PurgeTarget::Url { site: 1, url }, hardness(hard));
                 }
                 Step::PurgeAll(hard) => {
-                    store.purge(&Target::All, hardness(hard));
+                    store.purge(&PurgeTarget::All, hardness(hard));
                 }
                 Step::Sweep(hot) => tables[hot].sweep(&store),
                 Step::Get(hot, page) => {

@@ -26,16 +26,16 @@ fn stored(begun: Generation, site: u16, url: &str, tags: &[&str]) -> Stored<Noth
     Stored::new(Nothing, Bytes::new(), begun, scope)
 }
 
-fn url(site: u16, url: &str) -> Target {
-    Target::Url { site, url: url.into() }
+fn url(site: u16, url: &str) -> PurgeTarget {
+    PurgeTarget::Url { site, url: url.into() }
 }
 
-fn prefix(site: u16, url: &str) -> Target {
-    Target::Prefix { site, url: url.into() }
+fn prefix(site: u16, url: &str) -> PurgeTarget {
+    PurgeTarget::Prefix { site, url: url.into() }
 }
 
-fn tag(site: u16, tag: &str) -> Target {
-    Target::Tag { site, tag: tag.into() }
+fn tag(site: u16, tag: &str) -> PurgeTarget {
+    PurgeTarget::Tag { site, tag: tag.into() }
 }
 
 #[test]
@@ -59,9 +59,9 @@ fn a_target_covers_what_it_names_and_nothing_else() {
         (tag(1, "xy"), false),
         (tag(1, "h/a/b"), false),
         (tag(2, "x"), false),
-        (Target::Site(1), true),
-        (Target::Site(2), false),
-        (Target::All, true),
+        (PurgeTarget::Site(1), true),
+        (PurgeTarget::Site(2), false),
+        (PurgeTarget::All, true),
     ];
     for (target, covered) in cases {
         for (hardness, purged) in [(Hardness::Soft, Purged::Soft), (Hardness::Hard, Purged::Hard)] {
@@ -79,7 +79,7 @@ fn a_target_covers_what_it_names_and_nothing_else() {
 
 #[test]
 fn a_fetch_that_began_before_the_purge_is_covered_whenever_it_ends() {
-    for target in [url(1, "h/a"), prefix(1, "h/"), tag(1, "t"), Target::Site(1), Target::All] {
+    for target in [url(1, "h/a"), prefix(1, "h/"), tag(1, "t"), PurgeTarget::Site(1), PurgeTarget::All] {
         let table = table(8);
         let (before, during) = (table.generation(), stored(table.generation(), 1, "h/a", &["t"]));
         let made_early = stored(before, 1, "h/a", &["t"]);
@@ -109,7 +109,7 @@ fn a_soft_purge_does_not_soften_a_hard_one() {
         (Soft, Soft, [Purged::Soft, Purged::Soft, Purged::No]),
         (Hard, Hard, [Purged::Hard, Purged::Hard, Purged::No]),
     ];
-    let targets = [url(1, "h/a"), prefix(1, "h/"), tag(1, "t"), Target::Site(1), Target::All];
+    let targets = [url(1, "h/a"), prefix(1, "h/"), tag(1, "t"), PurgeTarget::Site(1), PurgeTarget::All];
     for first_target in &targets {
         for second_target in &targets {
             for (first, second, expected) in cases {
@@ -204,7 +204,7 @@ fn a_prefix_too_long_to_keep_covers_more_not_less() {
 #[test]
 fn the_same_target_again_takes_no_further_line() {
     let table = table(8);
-    for target in [url(1, "h/a"), tag(1, "t"), prefix(1, "h/"), Target::Site(1)] {
+    for target in [url(1, "h/a"), tag(1, "t"), prefix(1, "h/"), PurgeTarget::Site(1)] {
         let before = table.len();
         for _ in 0..5 {
             table.purge(&target, Hardness::Soft);
@@ -212,9 +212,9 @@ fn the_same_target_again_takes_no_further_line() {
         assert_eq!(table.len(), before + 1, "{target:?}");
     }
     table.purge(&url(1, "h/hard"), Hardness::Hard);
-    table.purge(&Target::All, Hardness::Soft);
+    table.purge(&PurgeTarget::All, Hardness::Soft);
     assert_eq!(table.len(), 1, "a soft purge of everything leaves the hard one standing");
-    table.purge(&Target::All, Hardness::Hard);
+    table.purge(&PurgeTarget::All, Hardness::Hard);
     assert_eq!(table.len(), 0);
 }
 
@@ -225,9 +225,9 @@ fn what_purged_a_response_can_be_told() {
     let page = stored(table.generation(), 1, "h/a/b", &["t"]);
     assert_eq!(table.covering(&page), []);
     table.purge(&url(1, "h/a/b"), Hardness::Soft);
-    table.purge(&Target::Tag { site: 1, tag: "t".to_owned() }, Hardness::Hard);
-    table.purge(&Target::Prefix { site: 1, url: b"h/a".to_vec() }, Hardness::Soft);
-    table.purge(&Target::Prefix { site: 2, url: b"h/a".to_vec() }, Hardness::Hard);
+    table.purge(&PurgeTarget::Tag { site: 1, tag: "t".to_owned() }, Hardness::Hard);
+    table.purge(&PurgeTarget::Prefix { site: 1, url: b"h/a".to_vec() }, Hardness::Soft);
+    table.purge(&PurgeTarget::Prefix { site: 2, url: b"h/a".to_vec() }, Hardness::Hard);
     let covering = table.covering(&page);
     assert_eq!(covering, [("url", Hardness::Soft), ("tag", Hardness::Hard), ("prefix", Hardness::Soft)]);
     assert_eq!(table.verdict(&page), Purged::Hard);

@@ -61,8 +61,8 @@ fn held(store: &TestStore, url: &str) -> Vec<u8> {
     resource.map_or_else(Vec::new, |resource| resource.variants().iter().map(|stored| stored.record.variant).collect())
 }
 
-fn url(url: &str) -> Target {
-    Target::Url { site: SITE, url: url.into() }
+fn url(url: &str) -> PurgeTarget {
+    PurgeTarget::Url { site: SITE, url: url.into() }
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn looking_finds_what_asking_finds() {
     let Joined::Follow(follow) = store.join(key, b"/a") else { panic!("somebody fetches") };
     assert_eq!(store.flight(key, b"/a", (SITE, b"h/a")), Some(FlightView { followers: 1, arriving: false }));
     assert_eq!(store.flight(key, b"/b", (SITE, b"h/b")), None);
-    store.purge(&Target::All, Hardness::Soft);
+    store.purge(&PurgeTarget::All, Hardness::Soft);
     assert_eq!(store.flight(key, b"/a", (SITE, b"h/a")), None, "nobody follows a fetch that began before a purge");
     drop((lead, follow));
 }
@@ -179,7 +179,7 @@ fn a_url_purge_counts_all_query_forms_and_a_hard_one_frees_them() {
     put(&store, "h/other", 1);
     assert_eq!(store.purge(&url("h/a"), Hardness::Soft).variants, Some(6));
     assert_eq!(held(&store, "h/a?page=2"), [2, 1], "still there, as stale");
-    assert_eq!(store.purge(&Target::All, Hardness::Soft).variants, None);
+    assert_eq!(store.purge(&PurgeTarget::All, Hardness::Soft).variants, None);
 
     let begun = put(&store, "h/a", 3).begun();
     assert_eq!(store.purge(&url("h/a"), Hardness::Hard).variants, Some(7));
@@ -301,17 +301,17 @@ enum Operation {
     Insert { key: u8, variant: u8, length: usize, heap: usize, late: bool },
     Get { key: u8 },
     Remove { key: u8 },
-    Purge { target: Target, hard: bool },
+    Purge { target: PurgeTarget, hard: bool },
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
     let path = |key: u8| format!("h/{key}").into_bytes();
     let target = prop_oneof![
-        (0..30_u8).prop_map(move |key| Target::Url { site: SITE, url: path(key) }),
-        (0..4_u8).prop_map(move |key| Target::Prefix { site: SITE, url: path(key) }),
-        (0..4_u8).prop_map(|tag| Target::Tag { site: SITE, tag: tag.to_string() }),
-        (0..3_u16).prop_map(Target::Site),
-        Just(Target::All),
+        (0..30_u8).prop_map(move |key| PurgeTarget::Url { site: SITE, url: path(key) }),
+        (0..4_u8).prop_map(move |key| PurgeTarget::Prefix { site: SITE, url: path(key) }),
+        (0..4_u8).prop_map(|tag| PurgeTarget::Tag { site: SITE, tag: tag.to_string() }),
+        (0..3_u16).prop_map(PurgeTarget::Site),
+        Just(PurgeTarget::All),
     ];
     prop_oneof![
         6 => (0..30_u8, 0..12_u8, 0..40_000_usize, 0..4_000_usize, any::<bool>())
@@ -323,13 +323,13 @@ fn operation() -> impl Strategy<Value = Operation> {
 }
 
 /// Returns whether a purge must cover a page, written once more without hashes, tables or folding.
-fn covers(target: &Target, scope: &Scope) -> bool {
+fn covers(target: &PurgeTarget, scope: &Scope) -> bool {
     match target {
-        Target::Url { site, url } => *site == scope.site && **url == *scope.url,
-        Target::Prefix { site, url } => *site == scope.site && scope.url.starts_with(url),
-        Target::Tag { site, tag } => *site == scope.site && scope.tags.iter().any(|held| **held == **tag),
-        Target::Site(site) => *site == scope.site,
-        Target::All => true,
+        PurgeTarget::Url { site, url } => *site == scope.site && **url == *scope.url,
+        PurgeTarget::Prefix { site, url } => *site == scope.site && scope.url.starts_with(url),
+        PurgeTarget::Tag { site, tag } => *site == scope.site && scope.tags.iter().any(|held| **held == **tag),
+        PurgeTarget::Site(site) => *site == scope.site,
+        PurgeTarget::All => true,
     }
 }
 
@@ -343,7 +343,7 @@ proptest! {
         const MEMORY: u64 = 512 << 10;
         let options = StoreOptions { purge_targets_max: if folds { 3 } else { 1_000 }, ..StoreOptions::with_memory(MEMORY) };
         let store: TestStore = Store::new(options);
-        let mut purges: Vec<(Generation, Target, Hardness)> = Vec::new();
+        let mut purges: Vec<(Generation, PurgeTarget, Hardness)> = Vec::new();
         let mut newest: BTreeMap<u8, u8> = BTreeMap::new();
         let first = store.generation();
         for operation in operations {
@@ -425,7 +425,7 @@ mod invalidation {
         assert!(matches!(join(PATH), Joined::Lead(_)), "its own page may have changed");
         drop((other, own));
         let Joined::Lead(lead) = join("h/other") else { panic!("nobody else leads") };
-        store.purge(&Target::Tag { site: SITE, tag: "t".to_owned() }, Hardness::Hard);
+        store.purge(&PurgeTarget::Tag { site: SITE, tag: "t".to_owned() }, Hardness::Hard);
         assert!(matches!(join("h/other"), Joined::Lead(_)), "a purge may cover it: its tags are not known yet");
         drop(lead);
     }
@@ -436,7 +436,7 @@ mod invalidation {
         let store = store(1 << 20);
         let numbers = |act: &(dyn Fn() -> PurgeReceipt + Sync)| (0..20_000).map(|_| act().generation.number()).collect::<Vec<_>>();
         let (mut purges, invalidations) = std::thread::scope(|scope| {
-            let purging = scope.spawn(|| numbers(&|| store.purge(&Target::Site(9), Hardness::Soft)));
+            let purging = scope.spawn(|| numbers(&|| store.purge(&PurgeTarget::Site(9), Hardness::Soft)));
             let invalidating = scope.spawn(|| {
                 numbers(&|| {
                     let _open = store.begin();

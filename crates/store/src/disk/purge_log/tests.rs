@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::hash::Secret;
-use crate::purge::{Generation, PurgeTable, Purged, Target};
+use crate::purge::{Generation, PurgeTable, PurgeTarget, Purged};
 use crate::resource::{Scope, Stored};
 
 /// A folder that is removed at the end of the test.
@@ -47,16 +47,16 @@ fn stored(begun: Generation) -> Stored<Nothing> {
     Stored::new(Nothing, bytes::Bytes::new(), begun, scope)
 }
 
-fn url(site: u16, url: &str) -> Target {
-    Target::Url { site, url: url.into() }
+fn url(site: u16, url: &str) -> PurgeTarget {
+    PurgeTarget::Url { site, url: url.into() }
 }
 
-fn prefix(site: u16, url: &str) -> Target {
-    Target::Prefix { site, url: url.into() }
+fn prefix(site: u16, url: &str) -> PurgeTarget {
+    PurgeTarget::Prefix { site, url: url.into() }
 }
 
-fn tag(site: u16, tag: &str) -> Target {
-    Target::Tag { site, tag: tag.into() }
+fn tag(site: u16, tag: &str) -> PurgeTarget {
+    PurgeTarget::Tag { site, tag: tag.into() }
 }
 
 #[test]
@@ -73,9 +73,9 @@ fn a_purge_holds_after_a_restart_and_covers_what_it_covered() {
         (tag(1, "x"), true),
         (tag(1, "z"), false),
         (tag(2, "x"), false),
-        (Target::Site(1), true),
-        (Target::Site(2), false),
-        (Target::All, true),
+        (PurgeTarget::Site(1), true),
+        (PurgeTarget::Site(2), false),
+        (PurgeTarget::All, true),
     ];
     for (target, covered) in cases {
         for (hardness, purged) in [(Hardness::Soft, Purged::Soft), (Hardness::Hard, Purged::Hard)] {
@@ -122,7 +122,7 @@ fn generations_rise_from_start_to_start() {
 #[test]
 fn a_soft_and_a_hard_purge_of_one_target_are_both_kept() {
     let (folder, secret) = (Folder::new(), Secret::new());
-    for target in [url(1, "h/a/b"), prefix(1, "h"), tag(1, "x"), Target::Site(1), Target::All] {
+    for target in [url(1, "h/a/b"), prefix(1, "h"), tag(1, "x"), PurgeTarget::Site(1), PurgeTarget::All] {
         let (table, _) = folder.start(secret);
         let oldest = table.generation();
         let hard = table.purge(&target, Hardness::Hard);

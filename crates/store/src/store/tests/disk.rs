@@ -116,10 +116,10 @@ fn a_purge_survives_a_restart() {
     for (hardness, expected) in [(Hardness::Hard, None), (Hardness::Soft, Some(Purged::Soft))] {
         let targets = [
             url("h/a"),
-            Target::Prefix { site: SITE, url: b"h/".to_vec() },
-            Target::Tag { site: SITE, tag: "all".into() },
-            Target::Site(SITE),
-            Target::All,
+            PurgeTarget::Prefix { site: SITE, url: b"h/".to_vec() },
+            PurgeTarget::Tag { site: SITE, tag: "all".into() },
+            PurgeTarget::Site(SITE),
+            PurgeTarget::All,
         ];
         for target in targets {
             let place = Place::new();
@@ -507,7 +507,7 @@ proptest! {
                     purge(model.entry(url).or_default(), hardness);
                 }
                 Step::PurgeAll(hardness) => {
-                    store.purge(&Target::All, hardness);
+                    store.purge(&PurgeTarget::All, hardness);
                     model.values_mut().for_each(|variants| purge(variants, hardness));
                 }
                 Step::Remove(url) => {

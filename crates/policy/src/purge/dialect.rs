@@ -2,7 +2,8 @@
 //!
 //! Plugins were written for Varnish, nginx, Fastly or Souin, and send what those take. Each dialect is understood where its meaning is
 //! plain; where it is not (a pattern that is no prefix), the request is refused with the reason, since a purge that understood half would
-//! leave pages in place that its sender believes gone. Who may ask is not decided here.
+//! leave pages in place that its sender believes gone. What comes out is an [`Order`] for the site that was asked. Who may ask is not
+//! decided here.
 //!
 //! | dialect | request |
 //! |---|---|
@@ -15,14 +16,17 @@
 
 use http::Method;
 use semantics::request::RequestHead;
+use serde::{Deserialize, Serialize};
 
+use super::{Address, Maker, Order, What};
 use crate::Policy;
 
 /// The most keys one purge request may name, as Fastly has it.
 pub const KEYS_MAX: usize = 256;
 
 /// A way of asking for a purge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Dialect {
     /// `PURGE` and a URL.
     Varnish,
@@ -39,10 +43,10 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// All of them, in the order of their numbers.
+    /// All dialects, in the order of their numbers.
     pub const ALL: [Self; 6] = [Self::Varnish, Self::ProxyCachePurge, Self::NginxHelper, Self::Fastly, Self::Souin, Self::Xkey];
 
-    /// Its name in metrics and logs.
+    /// Returns the name of this dialect in metrics and logs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -56,31 +60,7 @@ impl Dialect {
     }
 }
 
-/// What is to be purged, as far as the request says: hosts and paths as they were written.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PurgeRequest {
-    /// How it was asked for.
-    pub dialect: Dialect,
-    /// What it covers; never nothing.
-    pub what: Vec<PurgeWhat>,
-    /// Mark stale, instead of never to be served again.
-    pub soft: bool,
-}
-
-/// One thing to be purged.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PurgeWhat {
-    /// A path in all its forms, of this host or else of the request's.
-    Url(Option<String>, String),
-    /// All paths that begin so, likewise.
-    Prefix(Option<String>, String),
-    /// Whatever carries a tag.
-    Tag(String),
-    /// The whole site.
-    Site,
-}
-
-/// Why a purge request is not understood, in words for its sender.
+/// The reason why a purge request is not understood, in words for its sender.
 pub type Misunderstood = &'static str;
 
 const NOT_A_PREFIX: Misunderstood = "of the patterns only a path with .* at its end is understood, such as /tag/rust/.*";
@@ -89,11 +69,11 @@ const TOO_MANY_KEYS: Misunderstood = "too many keys: at most 256 in one request"
 const METHODS: Misunderstood = "X-Purge-Method is one of default, exact, regex and tags";
 const TAG_PATTERN: Misunderstood = "X-Cache-Tags-Pattern is understood as tags with | between them, such as post-1|term-2";
 
-/// Where Souin's API is.
+/// The path of Souin's API.
 const SOUIN: &str = "/souin-api/souin";
 
-/// Whether a request whose method is neither GET nor HEAD asks for a purge. Only what no origin of a blog would take for its own: `PURGE` and
-/// `BAN` are in no RFC, and Fastly's API is known by the field that carries its key.
+/// Tells whether a request whose method is neither GET nor HEAD asks for a purge. It takes only what no origin of a blog would take for its
+/// own: `PURGE` and `BAN` are in no RFC, and Fastly's API is known by the field that carries its key.
 pub(crate) fn is_purge(head: &RequestHead<'_>) -> bool {
     is_purge_method(head.method) || (*head.method == Method::POST && service(head.path).is_some() && value(head, "fastly-key").is_some())
 }
@@ -102,26 +82,32 @@ fn is_purge_method(method: &Method) -> bool {
     matches!(method.as_str(), "PURGE" | "BAN")
 }
 
-/// The path behind `prefix`, from its slash on.
+/// Returns the path behind `prefix`, from its slash on.
 pub(crate) fn below<'a>(path: &'a str, prefix: &str) -> Option<&'a str> {
     path.strip_prefix(prefix).filter(|rest| rest.starts_with('/'))
 }
 
 impl Policy {
-    /// What a request asks to be purged, for which the verdict was [`Verdict::Purge`](crate::Verdict::Purge).
+    /// Reads the order in a request for which the verdict was [`Verdict::Purge`](crate::Verdict::Purge). It is an order for the site named
+    /// `site`, to which the request was sent; hosts and paths in it are as they were written.
     ///
     /// # Errors
     /// When it cannot be told what is meant.
-    pub fn purge_request(&self, head: &RequestHead<'_>) -> Result<PurgeRequest, Misunderstood> {
+    pub fn purge_order(&self, site: &str, head: &RequestHead<'_>) -> Result<Order, Misunderstood> {
         let soft = is_set(head, "x-purge-soft") || is_set(head, "fastly-soft-purge");
+        let Asked { dialect, what, soft } = self.asked(head, soft)?;
+        Ok(Order::for_site(site, what, !soft, Maker::Plugin(dialect)))
+    }
+
+    fn asked(&self, head: &RequestHead<'_>, soft: bool) -> Result<Asked, Misunderstood> {
         let (dialect, what) = match (head.method, self.settings().purge_path.as_deref()) {
-            (&Method::GET, Some(prefix)) => (Dialect::NginxHelper, vec![by_path(below(head.path, prefix).unwrap_or_default())]),
+            (&Method::GET, Some(prefix)) => (Dialect::NginxHelper, vec![by_path(head, below(head.path, prefix).unwrap_or_default())]),
             (&Method::POST, _) => return by_service(head, soft),
             _ => {
                 if let Some(rest) = head.path.strip_prefix(SOUIN) {
                     (Dialect::Souin, by_souin(head, rest)?)
                 } else if head.path == "/purgeall" {
-                    (Dialect::NginxHelper, vec![PurgeWhat::Site])
+                    (Dialect::NginxHelper, vec![What::Everything])
                 } else if service(head.path).is_some() && value(head, "fastly-key").is_some() {
                     return by_service(head, soft);
                 } else if let Some(by_xkey) = by_xkey(head, soft)? {
@@ -133,21 +119,33 @@ impl Policy {
                 }
             }
         };
-        Ok(PurgeRequest { dialect, what, soft })
+        Ok(Asked { dialect, what, soft })
     }
 }
 
-/// `ngx_cache_purge` takes a `*` at the end for whatever may follow.
-fn by_path(path: &str) -> PurgeWhat {
+/// A request as its dialect has it.
+struct Asked {
+    dialect: Dialect,
+    what: Vec<What>,
+    soft: bool,
+}
+
+/// Names a path of the host that was asked. A plugin purges over http or https, whichever it likes, and means both.
+fn here(head: &RequestHead<'_>, path: &str) -> Address {
+    Address::over_either(head.authority, path)
+}
+
+/// Reads a path as `ngx_cache_purge` does, which takes a `*` at the end for whatever may follow.
+fn by_path(head: &RequestHead<'_>, path: &str) -> What {
     match path.strip_suffix('*') {
-        Some(prefix) => PurgeWhat::Prefix(None, prefix.to_owned()),
-        None => PurgeWhat::Url(None, path.to_owned()),
+        Some(prefix) => What::Prefix(here(head, prefix)),
+        None => What::Url(here(head, path)),
     }
 }
 
-/// Plain `PURGE`, or what `X-Purge-Method` makes of it.
-fn by_method(head: &RequestHead<'_>) -> Result<(Dialect, Vec<PurgeWhat>), Misunderstood> {
-    let url = || vec![PurgeWhat::Url(None, head.path.to_owned())];
+/// Reads a plain `PURGE`, or what `X-Purge-Method` makes of it.
+fn by_method(head: &RequestHead<'_>) -> Result<(Dialect, Vec<What>), Misunderstood> {
+    let url = || vec![What::Url(here(head, head.path))];
     let method = value(head, "x-purge-method").map(str::to_ascii_lowercase);
     let is_ban = head.method.as_str() == "BAN";
     let what = match method.as_deref() {
@@ -163,9 +161,9 @@ fn by_method(head: &RequestHead<'_>) -> Result<(Dialect, Vec<PurgeWhat>), Misund
     Ok((Dialect::ProxyCachePurge, what))
 }
 
-/// A pattern of paths as plugins write them: `/a/.*`, perhaps with `^` before it and `$` behind it; or `^/a$`, which is one path. What a dot
+/// Reads a pattern of paths as plugins write them: `/a/.*`, perhaps with `^` before it and `$` behind it; or `^/a$`, which is one path. What a dot
 /// within the path may stand for is not looked at: plugins write paths there as they are.
-fn by_pattern(head: &RequestHead<'_>) -> Result<PurgeWhat, Misunderstood> {
+fn by_pattern(head: &RequestHead<'_>) -> Result<What, Misunderstood> {
     let pattern = head.path;
     if head.query.is_some() {
         return Err(NOT_A_PREFIX);
@@ -180,13 +178,13 @@ fn by_pattern(head: &RequestHead<'_>) -> Result<PurgeWhat, Misunderstood> {
     };
     let open = pattern.strip_suffix('$').unwrap_or(pattern).strip_suffix(".*");
     if let Some(prefix) = open {
-        return Ok(PurgeWhat::Prefix(None, literal(prefix.strip_prefix('^').unwrap_or(prefix))?));
+        return Ok(What::Prefix(here(head, &literal(prefix.strip_prefix('^').unwrap_or(prefix))?)));
     }
     let exact = pattern.strip_prefix('^').and_then(|rest| rest.strip_suffix('$')).ok_or(NOT_A_PREFIX)?;
-    Ok(PurgeWhat::Url(None, literal(exact)?))
+    Ok(What::Url(here(head, &literal(exact)?)))
 }
 
-fn by_tag_pattern(pattern: &str) -> Result<Vec<PurgeWhat>, Misunderstood> {
+fn by_tag_pattern(pattern: &str) -> Result<Vec<What>, Misunderstood> {
     let is_plain = |tag: &str| !tag.is_empty() && tag.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.:/".contains(&b));
     let tags: Vec<&str> = pattern.split('|').map(str::trim).collect();
     if tags.len() > KEYS_MAX {
@@ -195,10 +193,10 @@ fn by_tag_pattern(pattern: &str) -> Result<Vec<PurgeWhat>, Misunderstood> {
     if !tags.iter().copied().all(is_plain) {
         return Err(TAG_PATTERN);
     }
-    Ok(tags.into_iter().map(|tag| PurgeWhat::Tag(tag.to_owned())).collect())
+    Ok(tags.into_iter().map(|tag| What::Tag(tag.to_owned())).collect())
 }
 
-/// What follows Fastly's `/service/ID`.
+/// Returns what follows Fastly's `/service/ID`.
 fn service(path: &str) -> Option<&str> {
     let (id, _) = path.strip_prefix("/service/")?.split_once('/')?;
     let rest = path.get("/service/".len() + id.len()..)?;
@@ -206,45 +204,46 @@ fn service(path: &str) -> Option<&str> {
     (known && !id.is_empty()).then_some(rest)
 }
 
-fn by_service(head: &RequestHead<'_>, soft: bool) -> Result<PurgeRequest, Misunderstood> {
+fn by_service(head: &RequestHead<'_>, soft: bool) -> Result<Asked, Misunderstood> {
     let dialect = Dialect::Fastly;
     match service(head.path).unwrap_or_default() {
         // There, too, a purge of everything cannot be soft.
-        "/purge_all" => Ok(PurgeRequest { dialect, what: vec![PurgeWhat::Site], soft: false }),
-        "/purge" => Ok(PurgeRequest { dialect, what: keys(head, &["surrogate-key"])?, soft }),
+        "/purge_all" => Ok(Asked { dialect, what: vec![What::Everything], soft: false }),
+        "/purge" => Ok(Asked { dialect, what: keys(head, &["surrogate-key"])?, soft }),
         rest => {
             let key = decoded(rest.strip_prefix("/purge/").unwrap_or_default()).ok_or(NO_KEYS)?;
-            Ok(PurgeRequest { dialect, what: vec![PurgeWhat::Tag(key)], soft })
+            Ok(Asked { dialect, what: vec![What::Tag(key)], soft })
         }
     }
 }
 
-fn by_souin(head: &RequestHead<'_>, rest: &str) -> Result<Vec<PurgeWhat>, Misunderstood> {
+fn by_souin(head: &RequestHead<'_>, rest: &str) -> Result<Vec<What>, Misunderstood> {
     const UNKNOWN: Misunderstood = "Souin's API takes Surrogate-Key, /flush, or an ID such as GET-http-blog.example.org-/hello/";
     let id = match rest {
         "" | "/" => return keys(head, &["surrogate-key"]),
-        "/flush" => return Ok(vec![PurgeWhat::Site]),
+        "/flush" => return Ok(vec![What::Everything]),
         rest => decoded(rest.strip_prefix('/').ok_or(UNKNOWN)?).ok_or(UNKNOWN)?,
     };
     if matches!(id.as_str(), ".*" | ".+") {
-        return Ok(vec![PurgeWhat::Site]);
+        return Ok(vec![What::Everything]);
     }
     let id = id.strip_prefix('^').unwrap_or(&id);
     let id = id.strip_suffix('$').unwrap_or(id);
     let url = ["GET-http-", "GET-https-", "HEAD-http-", "HEAD-https-"].iter().find_map(|start| id.strip_prefix(start)).ok_or(UNKNOWN)?;
     // A host may have hyphens of its own; a path has its slash.
     let at = url.find("-/").ok_or(UNKNOWN)?;
-    let (host, path) = (url[..at].to_owned(), &url[at + 1..]);
+    let (host, path) = (&url[..at], &url[at + 1..]);
     let prefix = path.strip_suffix(".*").or_else(|| path.strip_suffix(".+"));
     let path = prefix.unwrap_or(path).split('?').next().unwrap_or_default().to_owned();
     if host.is_empty() || path.contains(['*', '+', '(', '[', '|', '\\']) {
         return Err(UNKNOWN);
     }
-    Ok(vec![if prefix.is_some() { PurgeWhat::Prefix(Some(host), path) } else { PurgeWhat::Url(Some(host), path) }])
+    let address = Address::over_either(host, &path);
+    Ok(vec![if prefix.is_some() { What::Prefix(address) } else { What::Url(address) }])
 }
 
-/// `None` if the request has none of xkey's fields. With both kinds in one request, everything goes hard: never less than was asked.
-fn by_xkey(head: &RequestHead<'_>, soft: bool) -> Result<Option<PurgeRequest>, Misunderstood> {
+/// Reads the fields of xkey; `None` if the request has none of them. With both kinds in one request, everything goes hard: never less than was asked.
+fn by_xkey(head: &RequestHead<'_>, soft: bool) -> Result<Option<Asked>, Misunderstood> {
     let hard_fields = ["xkey-purge", "xkey"];
     let is_hard = hard_fields.iter().any(|name| value(head, name).is_some());
     let is_soft = value(head, "xkey-softpurge").is_some();
@@ -252,11 +251,11 @@ fn by_xkey(head: &RequestHead<'_>, soft: bool) -> Result<Option<PurgeRequest>, M
         return Ok(None);
     }
     let what = keys(head, &["xkey-purge", "xkey", "xkey-softpurge"])?;
-    Ok(Some(PurgeRequest { dialect: Dialect::Xkey, what, soft: soft || !is_hard }))
+    Ok(Some(Asked { dialect: Dialect::Xkey, what, soft: soft || !is_hard }))
 }
 
-/// The keys in these fields, each once, with spaces or commas between them.
-fn keys(head: &RequestHead<'_>, names: &[&str]) -> Result<Vec<PurgeWhat>, Misunderstood> {
+/// Returns the keys in these fields, each once, with spaces or commas between them.
+fn keys(head: &RequestHead<'_>, names: &[&str]) -> Result<Vec<What>, Misunderstood> {
     let mut keys: Vec<&str> = Vec::new();
     for name in names {
         head.fields.lines.for_each(name, |line| {
@@ -271,24 +270,24 @@ fn keys(head: &RequestHead<'_>, names: &[&str]) -> Result<Vec<PurgeWhat>, Misund
     match keys.len() {
         0 => Err(NO_KEYS),
         n if n > KEYS_MAX => Err(TOO_MANY_KEYS),
-        _ => Ok(keys.into_iter().map(|key| PurgeWhat::Tag(key.to_owned())).collect()),
+        _ => Ok(keys.into_iter().map(|key| What::Tag(key.to_owned())).collect()),
     }
 }
 
-/// The last line of a field.
+/// Returns the last line of a field.
 fn value<'a>(head: &RequestHead<'a>, name: &str) -> Option<&'a str> {
     let mut value = None;
     head.fields.lines.for_each(name, |line| value = std::str::from_utf8(line).ok().map(str::trim));
     value
 }
 
-/// Whether a field says yes: it is there, and not empty, `0`, `false`, `no` or `off`.
+/// Tells whether a field says yes: it is there, and not empty, `0`, `false`, `no` or `off`.
 fn is_set(head: &RequestHead<'_>, name: &str) -> bool {
     let no = ["", "0", "false", "no", "off"];
     value(head, name).is_some_and(|value| !no.iter().any(|no| value.eq_ignore_ascii_case(no)))
 }
 
-/// Percent-decoded, if what comes out is visible ASCII: all that a tag or an address has.
+/// Decodes percent-encoded text, if what comes out is visible ASCII: tags and addresses have nothing else.
 fn decoded(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut bytes = text.bytes();

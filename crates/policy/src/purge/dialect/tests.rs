@@ -7,7 +7,7 @@ use crate::{Kind, PassRule, Settings, Verdict};
 
 type Fields<'a> = &'a [(&'static str, &'a str)];
 
-fn asked(policy: &Policy, line: &str, fields: Fields<'_>) -> (Verdict, Option<Result<PurgeRequest, Misunderstood>>) {
+fn asked(policy: &Policy, line: &str, fields: Fields<'_>) -> (Verdict, Option<Result<Order, Misunderstood>>) {
     let (method, target) = line.split_once(' ').expect("a method and a target");
     let mut map = HeaderMap::new();
     for (name, value) in fields {
@@ -18,28 +18,28 @@ fn asked(policy: &Policy, line: &str, fields: Fields<'_>) -> (Verdict, Option<Re
     let fields = RequestFields::from_map(&map);
     let head = RequestHead { method: &method, scheme: Scheme::Http, authority: "blog.example", path, query, fields: &fields };
     let verdict = policy.verdict(0, &head, &mut Vec::new());
-    let request = (verdict == Verdict::Purge).then(|| policy.purge_request(&head));
+    let request = (verdict == Verdict::Purge).then(|| policy.purge_order("blog", &head));
     (verdict, request)
 }
 
-fn url(path: &str) -> PurgeWhat {
-    PurgeWhat::Url(None, path.to_owned())
+fn url(path: &str) -> What {
+    What::Url(Address::over_either("blog.example", path))
 }
 
-fn prefix(path: &str) -> PurgeWhat {
-    PurgeWhat::Prefix(None, path.to_owned())
+fn prefix(path: &str) -> What {
+    What::Prefix(Address::over_either("blog.example", path))
 }
 
-fn tags(tags: &[&str]) -> Vec<PurgeWhat> {
-    tags.iter().map(|tag| PurgeWhat::Tag((*tag).to_owned())).collect()
+fn tags(tags: &[&str]) -> Vec<What> {
+    tags.iter().map(|tag| What::Tag((*tag).to_owned())).collect()
 }
 
 #[test]
 fn every_dialect_is_understood() {
     use Dialect::{Fastly, NginxHelper, ProxyCachePurge, Souin, Varnish, Xkey};
     const KEY: (&str, &str) = ("fastly-key", "secret");
-    let other_host = |path: &str| PurgeWhat::Url(Some("my-blog.example".to_owned()), path.to_owned());
-    let cases: &[(&str, Fields<'_>, Dialect, Vec<PurgeWhat>, bool)] = &[
+    let other_host = |path: &str| What::Url(Address::over_either("my-blog.example", path));
+    let cases: &[(&str, Fields<'_>, Dialect, Vec<What>, bool)] = &[
         ("PURGE /hello/?page=2", &[], Varnish, vec![url("/hello/")], false),
         ("PURGE /hello/", &[("x-purge-soft", "1")], Varnish, vec![url("/hello/")], true),
         ("PURGE /hello/", &[("x-purge-soft", "0")], Varnish, vec![url("/hello/")], false),
@@ -55,21 +55,21 @@ fn every_dialect_is_understood() {
         ("GET /purge/hello/", &[], NginxHelper, vec![url("/hello/")], false),
         ("GET /purge/", &[], NginxHelper, vec![url("/")], false),
         ("GET /purge/2026/*", &[], NginxHelper, vec![prefix("/2026/")], false),
-        ("PURGE /purgeall", &[], NginxHelper, vec![PurgeWhat::Site], false),
+        ("PURGE /purgeall", &[], NginxHelper, vec![What::Everything], false),
         ("PURGE /", &[("surrogate-key", "front post-43")], Fastly, tags(&["front", "post-43"]), false),
         ("PURGE /hello/", &[("fastly-soft-purge", "1")], Fastly, vec![url("/hello/")], true),
         ("POST /service/abc/purge", &[KEY, ("surrogate-key", "a b"), ("fastly-soft-purge", "1")], Fastly, tags(&["a", "b"]), true),
         ("POST /service/abc/purge/post%2D43", &[KEY], Fastly, tags(&["post-43"]), false),
-        ("PURGE /service/abc/purge_all", &[KEY, ("fastly-soft-purge", "1")], Fastly, vec![PurgeWhat::Site], false),
+        ("PURGE /service/abc/purge_all", &[KEY, ("fastly-soft-purge", "1")], Fastly, vec![What::Everything], false),
         ("PURGE /souin-api/souin", &[("surrogate-key", "a, b")], Souin, tags(&["a", "b"]), false),
-        ("PURGE /souin-api/souin/flush", &[], Souin, vec![PurgeWhat::Site], false),
+        ("PURGE /souin-api/souin/flush", &[], Souin, vec![What::Everything], false),
         ("PURGE /souin-api/souin/GET-https-my-blog.example-%2Fa", &[], Souin, vec![other_host("/a")], false),
         ("PURGE /souin-api/souin/GET-http-my-blog.example-/a%3Fb=1", &[], Souin, vec![other_host("/a")], false),
         (
             "PURGE /souin-api/souin/GET-http-my-blog.example-/a/.+",
             &[],
             Souin,
-            vec![PurgeWhat::Prefix(Some("my-blog.example".to_owned()), "/a/".to_owned())],
+            vec![What::Prefix(Address::over_either("my-blog.example", "/a/"))],
             false,
         ),
         ("PURGE /", &[("xkey-purge", "a b")], Xkey, tags(&["a", "b"]), false),
@@ -78,7 +78,7 @@ fn every_dialect_is_understood() {
     ];
     let policy = Policy::new(Settings { purge_path: Some("/purge".to_owned()), ..Settings::preset(Kind::Generic) });
     for (line, fields, dialect, what, soft) in cases {
-        let expected = PurgeRequest { dialect: *dialect, what: what.clone(), soft: *soft };
+        let expected = Order::for_site("blog", what.clone(), !soft, Maker::Plugin(*dialect));
         assert_eq!(asked(&policy, line, fields).1, Some(Ok(expected)), "{line} {fields:?}");
     }
 }
@@ -144,13 +144,16 @@ proptest! {
             prop_assert!(!request.what.is_empty());
             for what in request.what {
                 match what {
-                    PurgeWhat::Url(None, named) | PurgeWhat::Prefix(None, named) => {
+                    What::Url(named) | What::Prefix(named) => {
+                        prop_assert!(named.path().starts_with('/'));
                         let plain = path.replace('\\', "");
-                        prop_assert!(named.starts_with('/') && plain.contains(&named), "{} of {}", named, path);
+                        let elsewhere = path.starts_with("/souin-api/");
+                        prop_assert!(elsewhere || named.authority() == "blog.example");
+                        prop_assert!(elsewhere || plain.contains(named.path()), "{named} of {path}");
                     }
-                    PurgeWhat::Url(Some(_), named) | PurgeWhat::Prefix(Some(_), named) => prop_assert!(named.starts_with('/')),
-                    PurgeWhat::Tag(tag) => prop_assert!(!tag.is_empty()),
-                    PurgeWhat::Site => prop_assert!(path.ends_with("all") || path.contains("/souin-api/souin/")),
+                    What::Host(host) => prop_assert!(false, "no dialect names a host alone: {host}"),
+                    What::Tag(tag) => prop_assert!(!tag.is_empty()),
+                    What::Everything => prop_assert!(path.ends_with("all") || path.contains("/souin-api/souin/")),
                 }
             }
         }

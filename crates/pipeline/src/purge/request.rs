@@ -1,0 +1,101 @@
+//! Purge requests on a site's own address, as plugins send them: taken or refused, and answered.
+//!
+//! What is refused never reaches the origin.
+
+use std::rc::Rc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Response, StatusCode, header, request::Parts};
+use policy::purge::{Dialect, Maker, Order};
+use semantics::RequestFields;
+
+use super::{Receipt, authority::vouched_address};
+use crate::{Body, Client, Pipeline, Site, pipeline::Config, question};
+
+impl Pipeline {
+    /// Answers a purge request: carries it out, if its sender may purge.
+    pub(crate) fn purge_request(
+        &self,
+        config: &Config,
+        site: &Rc<Site>,
+        client: &Client,
+        parts: &Parts,
+        authority: &str,
+    ) -> Response<Body> {
+        let reply = Reply::to(&parts.headers);
+        let address = vouched_address(client, &parts.headers, &config.trusted_proxies);
+        if let Err(why) = self.shared.purging.admit(&parts.headers, address) {
+            // Counted, and no line at the usual level: strangers would write the log.
+            tracing::debug!(site = %site.name, ?address, target = %parts.uri.path(), "refused to purge");
+            return reply.failed(StatusCode::FORBIDDEN, &why);
+        }
+        let fields = RequestFields::from_map(&parts.headers);
+        let head = question::head(parts, &fields, authority, client.scheme);
+        let order = match site.policy.purge_order(&site.name, &head) {
+            Ok(order) => order,
+            Err(why) => return reply.failed(StatusCode::BAD_REQUEST, &format!("nothing was purged: {why}")),
+        };
+        match self.shared.purge(&order) {
+            Ok(receipt) => reply.done(&order, &receipt),
+            Err(why) => reply.failed(StatusCode::BAD_REQUEST, &format!("nothing was purged: {why}")),
+        }
+    }
+}
+
+/// The form of a reply: JSON for who asks for it, a line of text for everybody else. Most plugins only look at the status.
+struct Reply {
+    json: bool,
+}
+
+impl Reply {
+    fn to(headers: &HeaderMap) -> Self {
+        let wants_json =
+            |value: &HeaderValue| value.as_bytes().to_ascii_lowercase().windows(16).any(|window| window == b"application/json");
+        // Fastly's clients read the reply, whatever they say they accept.
+        Self { json: headers.contains_key("fastly-key") || headers.get_all(header::ACCEPT).iter().any(wants_json) }
+    }
+
+    fn done(&self, order: &Order, receipt: &Receipt) -> Response<Body> {
+        // The plugin, and `ngx_cache_purge` before it, tell a page that was not cached from one that was.
+        let missed = order.by == Maker::Plugin(Dialect::NginxHelper) && receipt.variants == Some(0);
+        let covered: Vec<String> = receipt.covered.iter().map(ToString::to_string).collect();
+        let generation = receipt.generation.number();
+        let status = if missed { StatusCode::NOT_FOUND } else { StatusCode::OK };
+        if self.json {
+            return self.with(
+                status,
+                serde_json::json!({
+                    "status": "ok",
+                    "generation": generation,
+                    "covered": covered,
+                    "variants": receipt.variants,
+                    "hard": order.hard,
+                })
+                .to_string(),
+            );
+        }
+        let how = if order.hard { "purged" } else { "marked stale" };
+        let count = receipt.variants.map(|variants| format!("; {variants} stored")).unwrap_or_default();
+        self.with(status, format!("{how}: {} (generation {generation}{count})\n", covered.join(", ")))
+    }
+
+    fn failed(&self, status: StatusCode, why: &str) -> Response<Body> {
+        if self.json {
+            return self.with(status, serde_json::json!({ "status": "error", "error": why }).to_string());
+        }
+        self.with(status, format!("{why}\n"))
+    }
+
+    fn with(&self, status: StatusCode, text: String) -> Response<Body> {
+        let length = text.len();
+        let mut response = Response::new(Body::Full(Bytes::from(text)));
+        *response.status_mut() = status;
+        let content_type = if self.json { "application/json" } else { "text/plain; charset=utf-8" };
+        let fields = response.headers_mut();
+        fields.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+        fields.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+        fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        fields.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        response
+    }
+}

@@ -1,0 +1,13 @@
+//! Purges, as values: the [order](Order) that everybody makes who wants something purged, and the [dialects](Dialect) in which plugins ask
+//! for one.
+//!
+//! Carrying an order out is not done here, and neither is the question of who may give one.
+
+mod address;
+mod dialect;
+mod order;
+
+pub use address::{Address, HostName};
+pub use dialect::{Dialect, KEYS_MAX, Misunderstood};
+pub(crate) use dialect::{below, is_purge};
+pub use order::{BadWhat, Maker, Order, Sites, What};
