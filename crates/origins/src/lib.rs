@@ -5,6 +5,7 @@
 
 pub mod files;
 pub mod http;
+pub mod server;
 
 mod body;
 mod error;

@@ -16,7 +16,8 @@ use blog::{Blog, BlogOptions, Change, Watcher};
 use origins::{
     Origin,
     files::{self, Files, FilesOptions},
-    http::{Address, Budget, HttpOptions, HttpOrigin, tls_config},
+    http::{HttpOptions, HttpOrigin},
+    server::{Address, Budget, tls_config},
 };
 use pipeline::{Auth, Collapse, Down, Https, Parts, Refill, ResponseFields, Route, Router, Shared};
 use policy::{EarlyHints, Policy};

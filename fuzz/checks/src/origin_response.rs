@@ -6,7 +6,8 @@ use http::{Method, Request, StatusCode, header::CONTENT_LENGTH};
 use http_body_util::BodyExt;
 use origins::{
     Body, Origin,
-    http::{Address, HttpOptions, HttpOrigin},
+    http::{HttpOptions, HttpOrigin},
+    server::Address,
 };
 use rustls::{ClientConfig, RootCertStore, crypto::aws_lc_rs};
 use tempfile::TempDir;

@@ -2,8 +2,7 @@
 
 use std::{error::Error, io};
 
-use super::Address;
-use crate::{Fault, OriginError};
+use crate::{Fault, OriginError, server::Address};
 
 /// Why no response head came.
 pub(super) fn of_head(error: hyper::Error, address: &Address) -> OriginError {

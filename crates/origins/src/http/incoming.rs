@@ -14,10 +14,9 @@ use tokio::time::{Instant, Sleep};
 
 use super::{
     fault,
-    limit::Permit,
     pool::{Connection, Pool},
 };
-use crate::{Fault, OriginError};
+use crate::{Fault, OriginError, server::Permit};
 
 /// What a response holds on to until its body has ended: the connection, and a place in the budget.
 ///

@@ -5,20 +5,15 @@
 //! so that its death says nothing about this one. Not here: what the request should say ([`rebuild`] is called before), caching, and
 //! any opinion on status codes.
 
-mod address;
-mod connect;
 mod content;
 mod fault;
 mod head;
-mod health;
 mod incoming;
-mod limit;
 mod outgoing;
 mod pool;
 mod probe;
 mod request;
 mod response;
-mod tls;
 mod upload;
 mod wire;
 
@@ -30,17 +25,15 @@ use std::{cell::Cell, fmt, sync::Arc, time::Duration};
 use ::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use tokio::time::Instant;
 
-pub use address::{Address, AddressError};
-pub use health::{BACKOFF_MAX, HealthOptions};
-pub use limit::{Budget, Permit};
 pub use probe::{Kind, Probe, probe};
 pub use request::{Forwarding, Peer, is_for_proxies_only, keep_upgrade, rebuild};
-pub use tls::tls_config;
 
-use crate::{Body, Fault, LocalFuture, OnInterim, Origin, OriginError};
+use crate::{
+    Body, Fault, LocalFuture, OnInterim, Origin, OriginError,
+    server::{Address, Budget, HealthOptions, Permit, health::Health},
+};
 use content::Content;
 use head::Head;
-use health::Health;
 use pool::Pool;
 use wire::{Wire, WireBody, WireLease};
 
@@ -50,7 +43,7 @@ pub struct HttpOptions {
     addresses: Vec<Address>,
     /// What is known of each of them, by all workers together.
     known: Arc<[Health]>,
-    /// For https addresses: see [`tls_config`].
+    /// For https addresses: see [`crate::server::tls_config`].
     pub tls: Arc<rustls::ClientConfig>,
     /// For the name, the connection and TLS together: 5 s.
     pub connect_timeout: Duration,

@@ -25,14 +25,15 @@ use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use tokio::{task::AbortHandle, time::Instant};
 
-use super::{
-    Address, HttpOptions,
-    connect::{self, Stream},
-    health::{Health, Way},
-    outgoing::Outgoing,
-    wire::Wire,
+use super::{HttpOptions, outgoing::Outgoing, wire::Wire};
+use crate::{
+    Fault, OriginError,
+    server::{
+        Address,
+        connect::{self, Stream},
+        health::{Health, Way},
+    },
 };
-use crate::{Fault, OriginError};
 
 /// An open connection that hyper serves: for content that is still coming from its client, and for upgrades. Dropping it closes it, whatever is still on its way.
 #[derive(Debug)]

@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
 
-use super::{Address, HttpOptions, HttpOrigin};
-use crate::{Body, Fault, Origin, OriginError};
+use super::{HttpOptions, HttpOrigin};
+use crate::{Body, Fault, Origin, OriginError, server::Address};
 
 /// How long the whole look may take: the answer is wanted at start, and a CMS that sleeps may need a moment to wake.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);

@@ -16,12 +16,11 @@ use tokio::time::Instant;
 use super::{
     Failed, HttpOrigin, Nature, challenges_connection, fault,
     incoming::{Lease, ResponseBody},
-    limit::Permit,
     outgoing::{Outgoing, Progress},
     pool::Connection,
     response, unasked,
 };
-use crate::{Body, Fault, OriginError};
+use crate::{Body, Fault, OriginError, server::Permit};
 
 impl HttpOrigin {
     pub(super) async fn exchange_both_ways(

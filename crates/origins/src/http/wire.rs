@@ -23,15 +23,16 @@ use tokio::{
 };
 
 use super::{
-    Address, HttpOptions,
-    connect::Stream,
+    HttpOptions,
     content::{Content, Taken},
     head::{self, Head},
-    limit::Permit,
     pool::Pool,
     response::is_misleading,
 };
-use crate::{Body, Fault, OnInterim, OriginError};
+use crate::{
+    Body, Fault, OnInterim, OriginError,
+    server::{Address, Permit, connect::Stream},
+};
 
 /// Room for a response head and a page in one read. A connection keeps it while it is idle.
 const READ_MIN: usize = 16 * 1024;

@@ -23,7 +23,7 @@ fn on_a_worker<T>(test: impl Future<Output = T>) -> T {
 }
 
 fn no_tls() -> Arc<rustls::ClientConfig> {
-    tls::with_roots(rustls::RootCertStore::empty()).expect("a configuration")
+    crate::server::with_roots(rustls::RootCertStore::empty()).expect("a configuration")
 }
 
 /// A listener on a free port.

@@ -19,7 +19,7 @@ fn certified(names: &[&str]) -> (TlsAcceptor, Arc<rustls::ClientConfig>) {
         .with_no_client_auth()
         .with_single_cert(vec![made.cert.der().clone()], key)
         .expect("a certificate and its key");
-    (TlsAcceptor::from(Arc::new(server)), tls::with_roots(roots).expect("a configuration"))
+    (TlsAcceptor::from(Arc::new(server)), crate::server::with_roots(roots).expect("a configuration"))
 }
 
 #[test]

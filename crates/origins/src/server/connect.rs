@@ -19,11 +19,11 @@ use tokio::{
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use super::{Address, HttpOptions};
-use crate::{Fault, OriginError};
+use super::Address;
+use crate::{Fault, OriginError, http::HttpOptions};
 
 /// Connects within `connect_timeout`, which covers the name, every address behind it, and TLS.
-pub(super) async fn connect(address: &Address, options: &HttpOptions) -> Result<Stream, OriginError> {
+pub(crate) async fn connect(address: &Address, options: &HttpOptions) -> Result<Stream, OriginError> {
     let deadline = Instant::now() + options.connect_timeout;
     match address {
         Address::Unix(path) => {
@@ -85,7 +85,7 @@ fn refused(address: &Address, error: io::Error) -> OriginError {
 
 /// A connected socket of one of the three sorts. An enum, so that a read is a branch and not a virtual call.
 #[derive(Debug)]
-pub(super) enum Stream {
+pub(crate) enum Stream {
     Tcp(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
     Unix(UnixStream),
@@ -102,7 +102,7 @@ macro_rules! each {
 }
 
 impl Stream {
-    pub(super) const fn is_tls(&self) -> bool {
+    pub(crate) const fn is_tls(&self) -> bool {
         matches!(self, Self::Tls(_))
     }
 }
@@ -137,13 +137,13 @@ impl AsyncWrite for Stream {
 
 /// A stream that remembers whether anything came from the origin since it was last asked: a request may be sent again only if not.
 #[derive(Debug)]
-pub(super) struct Watched {
+pub(crate) struct Watched {
     stream: Stream,
     heard: Arc<AtomicBool>,
 }
 
 impl Watched {
-    pub(super) fn new(stream: Stream) -> (Self, Arc<AtomicBool>) {
+    pub(crate) fn new(stream: Stream) -> (Self, Arc<AtomicBool>) {
         let heard = Arc::new(AtomicBool::new(false));
         (Self { stream, heard: Arc::clone(&heard) }, heard)
     }

@@ -41,7 +41,7 @@ fn add_file(roots: &mut RootCertStore, path: &Path) -> Result<(), OriginError> {
 }
 
 /// TLS 1.2 and 1.3, HTTP/1.1 alone.
-pub(super) fn with_roots(roots: RootCertStore) -> Result<Arc<ClientConfig>, OriginError> {
+pub(crate) fn with_roots(roots: RootCertStore) -> Result<Arc<ClientConfig>, OriginError> {
     let mut config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|e| OriginError::new(Fault::Internal, "the crypto provider lacks TLS 1.2 or 1.3").because(e))?
