@@ -6,8 +6,8 @@ use http::{Method, Request, StatusCode, header::CONTENT_LENGTH};
 use http_body_util::BodyExt;
 use origins::{
     Body, Origin,
-    http::{HttpOptions, HttpOrigin},
-    server::Address,
+    http::HttpOrigin,
+    server::{Address, ServerOptions},
 };
 use rustls::{ClientConfig, RootCertStore, crypto::aws_lc_rs};
 use tempfile::TempDir;
@@ -63,7 +63,7 @@ async fn exchange(stage: &Stage, method: &Method, data: &[u8]) {
             let _ = stream.shutdown().await;
         }
     });
-    let mut options = HttpOptions::new(vec![Address::Unix(socket)], Arc::clone(&stage.tls));
+    let mut options = ServerOptions::new(vec![Address::Unix(socket)], Arc::clone(&stage.tls));
     options.first_byte_timeout = Duration::from_secs(5);
     options.between_bytes_timeout = Duration::from_secs(5);
     let origin = HttpOrigin::new(Arc::new(options), None).expect("an address");

@@ -13,8 +13,7 @@ use http::{
 use semantics::decimal;
 use smallvec::SmallVec;
 
-use super::HttpOptions;
-use crate::{Body, Fault};
+use crate::{Body, Fault, server::ServerOptions};
 
 /// Field lines that are read on the stack; a higher limit costs an allocation per response.
 const LINES_ON_STACK: usize = 100;
@@ -76,7 +75,7 @@ struct Parsed {
 ///
 /// # Errors
 /// When it is not the head of an HTTP/1 response, or larger than allowed.
-pub(super) fn read(buffer: &mut BytesMut, options: &HttpOptions) -> Result<Option<Head>, Refused> {
+pub(super) fn read(buffer: &mut BytesMut, options: &ServerOptions) -> Result<Option<Head>, Refused> {
     let parsed = if options.response_fields_max <= LINES_ON_STACK {
         parse(buffer, &mut [const { MaybeUninit::uninit() }; LINES_ON_STACK][..options.response_fields_max])
     } else {

@@ -5,8 +5,11 @@ use std::{sync::Arc, time::Duration};
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
 
-use super::{HttpOptions, HttpOrigin};
-use crate::{Body, Fault, Origin, OriginError, server::Address};
+use super::HttpOrigin;
+use crate::{
+    Body, Fault, Origin, OriginError,
+    server::{Address, ServerOptions},
+};
 
 /// How long the whole look may take: the answer is wanted at start, and a CMS that sleeps may need a moment to wake.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -46,7 +49,7 @@ pub struct Probe {
 /// # Errors
 /// When it did not answer in time, or not in HTTP. Any status is an answer.
 pub async fn probe(address: &Address, host: Option<&str>, tls: &Arc<rustls::ClientConfig>) -> Result<Probe, OriginError> {
-    let mut options = HttpOptions::new(vec![address.clone()], Arc::clone(tls));
+    let mut options = ServerOptions::new(vec![address.clone()], Arc::clone(tls));
     options.pool_idle_max = 1;
     let origin = HttpOrigin::new(Arc::new(options), None)?;
     let look = async {

@@ -48,7 +48,7 @@ impl Default for HealthOptions {
 
 /// What is known of one address.
 #[derive(Debug, Default)]
-pub(crate) struct Health {
+pub(super) struct Health {
     /// Where nothing is wrong, which is nearly always, this is all that is read.
     suspect: AtomicBool,
     state: Mutex<State>,
@@ -77,7 +77,7 @@ type Refused = (Fault, String);
 
 /// How a connection may be opened.
 #[derive(Debug)]
-pub(crate) enum Way {
+pub(super) enum Way {
     /// As the address is up.
     Open,
     /// The address is down: this request finds out whether it still is.
@@ -88,18 +88,18 @@ pub(crate) enum Way {
 
 /// An attempt to connect that others may wait for. Dropping it lets one of them try.
 #[derive(Debug)]
-pub(crate) struct Trial(watch::Sender<Option<Refused>>);
+pub(super) struct Trial(watch::Sender<Option<Refused>>);
 
 /// A wait for another request's attempt to connect.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub(super) struct Waiting {
     trial: watch::Receiver<Option<Refused>>,
     back: watch::Receiver<u64>,
 }
 
 impl Waiting {
     /// Waits for the end of that attempt. `Ok`: look again, the address may be up now, or that request's client has left.
-    pub(crate) async fn end(mut self) -> Result<(), OriginError> {
+    pub(super) async fn end(mut self) -> Result<(), OriginError> {
         let (refused, back) = (pin!(self.trial.wait_for(Option::is_some)), pin!(self.back.changed()));
         match select(refused, back).await {
             Either::Left((Ok(refused), _)) => match refused.as_ref() {
@@ -112,16 +112,16 @@ impl Waiting {
 }
 
 impl Health {
-    pub(crate) fn is_up(&self) -> bool {
+    pub(super) fn is_up(&self) -> bool {
         !self.suspect.load(Relaxed) || self.state.lock().down.is_none()
     }
 
     /// Whether it has its turn although others are up: it is up itself, or it is time to see whether it is.
-    pub(crate) fn has_its_turn(&self, now: Instant) -> bool {
+    pub(super) fn has_its_turn(&self, now: Instant) -> bool {
         !self.suspect.load(Relaxed) || self.state.lock().down.as_ref().is_none_or(|down| down.until <= now)
     }
 
-    pub(crate) fn way(&self, now: Instant) -> Way {
+    pub(super) fn way(&self, now: Instant) -> Way {
         if !self.suspect.load(Relaxed) {
             return Way::Open;
         }
@@ -142,7 +142,7 @@ impl Health {
     }
 
     /// A connection came about.
-    pub(crate) fn connected(&self, address: &Address, trial: Option<Trial>) {
+    pub(super) fn connected(&self, address: &Address, trial: Option<Trial>) {
         if self.suspect.load(Relaxed) {
             let mut state = self.state.lock();
             let was_down = std::mem::take(&mut *state).down.is_some();
@@ -157,7 +157,7 @@ impl Health {
     }
 
     /// None came about.
-    pub(crate) fn failed(&self, address: &Address, trial: Option<Trial>, error: &OriginError, now: Instant, options: HealthOptions) {
+    pub(super) fn failed(&self, address: &Address, trial: Option<Trial>, error: &OriginError, now: Instant, options: HealthOptions) {
         // It is we who have no socket left: nothing was learnt of the address.
         if error.fault == Fault::Overloaded {
             return;

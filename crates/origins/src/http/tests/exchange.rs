@@ -292,7 +292,7 @@ fn when_every_address_is_down_all_are_asked_and_a_recovery_is_seen_at_once() {
 #[test]
 fn workers_share_what_is_known_of_an_address() {
     on_a_worker(async {
-        let options = Arc::new(HttpOptions::new(vec!["unix:/nonexistent/site.sock".parse().expect("an address")], no_tls()));
+        let options = Arc::new(ServerOptions::new(vec!["unix:/nonexistent/site.sock".parse().expect("an address")], no_tls()));
         let [one, other] = [(); 2].map(|()| HttpOrigin::new(Arc::clone(&options), None).expect("an address"));
         for _ in 0..3 {
             assert_eq!(one.fetch(get("/")).await.expect_err("down").fault, Fault::ConnectionRefused);
@@ -480,5 +480,27 @@ fn an_exchange_is_small_enough_to_be_allocated_without_a_search() {
         let origin = origin(&[script.address()]);
         let bytes = size_of_val(&origin.exchange(get("/"), None));
         assert!(bytes <= 1032, "{bytes}");
+    });
+}
+
+/// The bound is on what the origin has to keep open, and does not ask which of our two clients opened it.
+#[test]
+fn connections_of_both_sorts_count_towards_one_bound_and_none_is_used_for_the_other() {
+    on_a_worker(async {
+        let script = Script::new().await;
+        let origin = with(&[script.address()], None, |o| o.pool_idle_max = 1);
+        let asked = ask(&origin, get("/"));
+        let mut of_get = script.accept().await;
+        of_get.answer(OK).await;
+        content(asked.await.expect("no panic").expect("a response")).await.expect("content");
+        let asked = ask(&origin, short_upload());
+        let mut of_upload = script.accept().await;
+        of_upload.answer(OK).await;
+        content(asked.await.expect("no panic").expect("a response")).await.expect("content");
+        assert_eq!(idle(&origin), 1, "the first one stays");
+        of_upload.closed().await;
+        let asked = ask(&origin, get("/"));
+        of_get.answer(OK).await;
+        content(asked.await.expect("no panic").expect("a response")).await.expect("content");
     });
 }

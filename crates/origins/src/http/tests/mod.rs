@@ -5,7 +5,7 @@ mod faults;
 mod secure;
 mod timeouts;
 
-use std::{cell::RefCell, pin::pin, rc::Rc};
+use std::{cell::RefCell, pin::pin, rc::Rc, time::Duration};
 
 use ::http::Version;
 use http_body_util::BodyExt;
@@ -16,6 +16,7 @@ use tokio::{
 };
 
 use super::*;
+use crate::server::Address;
 
 /// Runs a test as a worker runs: one thread, tasks that stay on it.
 fn on_a_worker<T>(test: impl Future<Output = T>) -> T {
@@ -94,8 +95,8 @@ fn origin(addresses: &[Address]) -> Rc<HttpOrigin> {
     with(addresses, None, |_| {})
 }
 
-fn with(addresses: &[Address], budget: Option<Arc<Budget>>, change: impl FnOnce(&mut HttpOptions)) -> Rc<HttpOrigin> {
-    let mut options = HttpOptions::new(addresses.to_vec(), no_tls());
+fn with(addresses: &[Address], budget: Option<Arc<Budget>>, change: impl FnOnce(&mut ServerOptions)) -> Rc<HttpOrigin> {
+    let mut options = ServerOptions::new(addresses.to_vec(), no_tls());
     change(&mut options);
     Rc::new(HttpOrigin::new(Arc::new(options), budget).expect("an address"))
 }
