@@ -10,6 +10,7 @@ use semantics::{Timestamp, coding::vary_on_accept_encoding, date::format_http_da
 use crate::{
     Failure, Interim, Pipeline, Record,
     coded::may_have_forms,
+    forward,
     learnt::dictionaries::{AVAILABLE_DICTIONARY, offer},
     learnt::refusals::Refusal,
     learnt::trouble::Trouble,
@@ -40,6 +41,7 @@ impl Pipeline {
         let began = Instant::now();
         let request_time = self.shared.clock.at(began);
         question.site.down.tried(request_time);
+        let arrival = forward::arrival(question);
         let answered = match interim {
             Some(interim) => {
                 let tell = |status: StatusCode, fields: &HeaderMap| {
@@ -48,9 +50,9 @@ impl Pipeline {
                     }
                     (interim.tell())(status, fields);
                 };
-                question.site.origin.fetch_with_interim(request, &tell).await
+                question.site.origin.fetch(request, &arrival, Some(&tell)).await
             }
-            None => question.site.origin.fetch(request).await,
+            None => question.site.origin.fetch(request, &arrival, None).await,
         };
         let ended = Instant::now();
         let took = ended.saturating_duration_since(began);

@@ -5,11 +5,12 @@ use std::{sync::Arc, time::Duration};
 use http::{Method, Request, StatusCode, header::CONTENT_LENGTH};
 use http_body_util::BodyExt;
 use origins::{
-    Body, Origin,
+    Arrival, Body, Origin,
     http::HttpOrigin,
     server::{Address, ServerOptions},
 };
 use rustls::{ClientConfig, RootCertStore, crypto::aws_lc_rs};
+use semantics::Scheme;
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -69,7 +70,7 @@ async fn exchange(stage: &Stage, method: &Method, data: &[u8]) {
     let origin = HttpOrigin::new(Arc::new(options), None).expect("an address");
     let mut request = Request::new(Body::Empty);
     *request.method_mut() = method.clone();
-    if let Ok(response) = origin.fetch(request).await {
+    if let Ok(response) = origin.fetch(request, &Arrival::of_our_own(Scheme::Http, ""), None).await {
         answered(method, response, data).await;
     }
     origin_side.abort();

@@ -3,7 +3,7 @@
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method, StatusCode, Version, header::CONTENT_LENGTH, header::TRANSFER_ENCODING};
 
-use super::request::elements;
+use crate::request::elements;
 
 /// The longest line with a chunk's size and its extensions.
 const SIZE_LINE_MAX: usize = 4096;

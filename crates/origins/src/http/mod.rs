@@ -2,7 +2,7 @@
 //!
 //! The one idea: a request goes out once. It is sent again only where nothing of it can have been acted upon (it was never written,
 //! or no connection came about), or where acting twice does no harm (RFC 9110 §9.2.2) and the connection had carried a request before,
-//! so that its death says nothing about this one. Not here: what the request should say ([`rebuild`] is called before), caching, and
+//! so that its death says nothing about this one. Not here: what the request should say (the pipeline says it), caching, and
 //! any opinion on status codes.
 
 mod content;
@@ -15,6 +15,7 @@ mod outgoing;
 mod probe;
 mod request;
 mod response;
+mod told;
 mod upload;
 mod wire;
 
@@ -27,15 +28,17 @@ use ::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, head
 use tokio::time::Instant;
 
 pub use probe::{Kind, Probe, probe};
-pub use request::{Forwarding, Peer, is_for_proxies_only, keep_upgrade, rebuild};
+pub use told::tell;
 
 use crate::{
-    Body, Fault, LocalFuture, OnInterim, Origin, OriginError,
+    Arrival, Body, Fault, LocalFuture, OnInterim, Origin, OriginError,
+    request::spare,
     server::{AddressStatus, Budget, Failed, Lease, Permit, Pool, ServerOptions},
 };
 use content::Content;
 use head::Head;
 use idle::Idle;
+use request::Nature;
 use wire::{Wire, WireBody};
 
 /// Larger than the head, so that it is the head's limit that is met first; and large enough for few reads of a long body.
@@ -49,8 +52,8 @@ fn read_buffer_bytes_max(options: &ServerOptions) -> usize {
 ///
 /// Responses come without the fields that concern the connection (`Connection` and what it names, `Keep-Alive`, `Transfer-Encoding`,
 /// `Upgrade`); only a 101 keeps them, with [`hyper::upgrade::OnUpgrade`] in its extensions. To ask for an upgrade, the caller sets
-/// `Connection: upgrade` and `Upgrade` ([`keep_upgrade`]); they are sent as they are. Of interim responses [`Origin::fetch_with_interim`] tells,
-/// unless the request's content comes as a stream.
+/// `Connection: upgrade` and `Upgrade` ([`crate::keep_upgrade`]); they are sent as they are. It tells of interim
+/// responses, unless the request's content comes as a stream.
 #[derive(Debug)]
 pub struct HttpOrigin {
     pool: Arc<Pool<Idle>>,
@@ -85,6 +88,7 @@ impl HttpOrigin {
     fn exchange<'a>(
         &'a self,
         mut request: Request<Body>,
+        arrival: &'a Arrival<'a>,
         interim: Option<&'a OnInterim<'a>>,
     ) -> impl Future<Output = Result<Response<Body>, OriginError>> + 'a {
         async move {
@@ -105,13 +109,13 @@ impl HttpOrigin {
                 None => None,
             };
             if nature.upgrade || matches!(request.body(), Body::Stream(_)) {
-                return Box::pin(self.exchange_both_ways(request, nature, permit)).await;
+                return Box::pin(self.exchange_both_ways((request, arrival), nature, permit)).await;
             }
             let (mut last, now) = (None, Instant::now());
             for slot in self.pool.turns(now) {
-                match self.ask(slot, (&request, nature, now), interim).await {
+                match self.ask(slot, (&request, arrival), (nature, now), interim).await {
                     Ok((head, wire)) => {
-                        request::spare::give(std::mem::take(request.headers_mut()));
+                        spare::give(std::mem::take(request.headers_mut()));
                         return self.deliver(slot, (request.method(), nature), head, wire, permit);
                     }
                     Err(failed) => last = Some(failed.or_next()?),
@@ -126,11 +130,12 @@ impl HttpOrigin {
     async fn ask(
         &self,
         slot: usize,
-        (request, nature, now): (&Request<Body>, Nature, Instant),
+        asked: Asked<'_>,
+        (nature, now): (Nature, Instant),
         interim: Option<&OnInterim<'_>>,
     ) -> Result<(Head, Box<Wire>), Failed> {
         let options = self.pool.options();
-        let (mut fresh, mut asked) = (false, now);
+        let (mut fresh, mut began) = (false, now);
         loop {
             let is_wire = |idle: &Idle| matches!(idle, Idle::Wire(_));
             let idle = if fresh { None } else { self.pool.checkout(slot, is_wire, !nature.idempotent, now).await };
@@ -140,12 +145,12 @@ impl HttpOrigin {
             } else {
                 // Nothing was sent: another address may serve any method.
                 let stream = Box::pin(self.pool.connect(slot)).await.map_err(|error| Failed { error, next: true })?;
-                asked = Instant::now();
+                began = Instant::now();
                 Box::new(Wire::new(stream))
             };
-            wire.begin(request);
+            wire.begin(asked);
             let address = self.pool.address(slot);
-            let broken = match wire.final_head(options, asked + options.first_byte_timeout, interim).await {
+            let broken = match wire.final_head(options, began + options.first_byte_timeout, interim).await {
                 Some(Ok(head)) => return Ok((head, wire)),
                 Some(Err(broken)) => broken,
                 None => {
@@ -197,38 +202,18 @@ impl HttpOrigin {
 }
 
 impl Origin for HttpOrigin {
-    fn fetch(&self, request: Request<Body>) -> LocalFuture<'_, Result<Response<Body>, OriginError>> {
-        Box::pin(self.exchange(request, None))
-    }
-
-    fn fetch_with_interim<'a>(
+    fn fetch<'a>(
         &'a self,
         request: Request<Body>,
-        interim: &'a OnInterim<'a>,
+        arrival: &'a Arrival<'a>,
+        interim: Option<&'a OnInterim<'a>>,
     ) -> LocalFuture<'a, Result<Response<Body>, OriginError>> {
-        Box::pin(self.exchange(request, Some(interim)))
+        Box::pin(self.exchange(request, arrival, interim))
     }
 }
 
-/// What of a request decides over its connection and whether it may be sent twice.
-#[derive(Debug, Clone, Copy)]
-struct Nature {
-    idempotent: bool,
-    upgrade: bool,
-    /// Its credentials are for the connection, not for the request.
-    bound: bool,
-}
-
-impl Nature {
-    fn of(request: &Request<Body>) -> Self {
-        let mut nature = Self { idempotent: request::is_idempotent(request.method()), upgrade: false, bound: false };
-        for (name, value) in request.headers() {
-            nature.upgrade |= *name == header::UPGRADE;
-            nature.bound |= *name == header::AUTHORIZATION && request::binds_connection(value);
-        }
-        nature
-    }
-}
+/// A request, and what its origin is told about where it came from.
+type Asked<'a> = (&'a Request<Body>, &'a Arrival<'a>);
 
 /// A login that is bound to its connection (NTLM, Negotiate) must not be the next client's.
 fn challenges_connection(fields: &HeaderMap) -> bool {

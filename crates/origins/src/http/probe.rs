@@ -4,10 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
+use semantics::Scheme;
 
 use super::HttpOrigin;
 use crate::{
-    Body, Fault, Origin, OriginError,
+    Arrival, Body, Fault, Origin, OriginError,
     server::{Address, ServerOptions},
 };
 
@@ -53,9 +54,9 @@ pub async fn probe(address: &Address, host: Option<&str>, tls: &Arc<rustls::Clie
     options.pool_idle_max = 1;
     let origin = HttpOrigin::new(Arc::new(options), None)?;
     let look = async {
-        let first = ask(&origin, host, "http").await?;
+        let first = ask(&origin, host, Scheme::Http).await?;
         if first.kind == Kind::Unknown && first.location.as_deref().is_some_and(|to| to.starts_with("https://")) {
-            return ask(&origin, host, "https").await;
+            return ask(&origin, host, Scheme::Https).await;
         }
         Ok(first)
     };
@@ -65,19 +66,19 @@ pub async fn probe(address: &Address, host: Option<&str>, tls: &Arc<rustls::Clie
     }
 }
 
-async fn ask(origin: &HttpOrigin, host: Option<&str>, scheme: &'static str) -> Result<Probe, OriginError> {
+async fn ask(origin: &HttpOrigin, host: Option<&str>, scheme: Scheme) -> Result<Probe, OriginError> {
     let mut request = Request::new(Body::Empty);
     let fields = request.headers_mut();
     fields.insert(header::ACCEPT, HeaderValue::from_static("text/html,*/*;q=0.1"));
     fields.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     fields.insert(header::USER_AGENT, HeaderValue::from_static(concat!("seawall/", env!("CARGO_PKG_VERSION"))));
-    fields.insert("x-forwarded-proto", HeaderValue::from_static(scheme));
     if let Some(host) = host {
         let host =
             HeaderValue::from_str(host).map_err(|e| OriginError::new(Fault::Internal, "a host that no field can hold").because(e))?;
         fields.insert(header::HOST, host);
     }
-    let (head, body) = origin.fetch(request).await?.into_parts();
+    let arrival = Arrival::of_our_own(scheme, host.unwrap_or_default());
+    let (head, body) = origin.fetch(request, &arrival, None).await?.into_parts();
     let page = read_some(body).await;
     Ok(describe(&Response::from_parts(head, page)))
 }

@@ -8,10 +8,8 @@ use http::{
 };
 use semantics::hop_by_hop::{is_hop_by_hop, strip_hop_by_hop};
 
-use super::{
-    content::{Coding, settle_length, transfer_coding},
-    request::elements,
-};
+use super::content::{Coding, settle_length, transfer_coding};
+use crate::request::elements;
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 

@@ -19,20 +19,23 @@ use super::{
     idle::Idle,
     incoming::{ResponseBody, UploadLease},
     outgoing::{Outgoing, Progress},
-    response, unasked,
+    response,
+    told::tell,
+    unasked,
 };
 use crate::{
-    Body, Fault, OriginError,
+    Arrival, Body, Fault, OriginError,
     server::{Failed, Lease, Permit},
 };
 
 impl HttpOrigin {
     pub(super) async fn exchange_both_ways(
         &self,
-        request: Request<Body>,
+        (mut request, arrival): (Request<Body>, &Arrival<'_>),
         nature: Nature,
         mut permit: Option<Permit>,
     ) -> Result<Response<Body>, OriginError> {
+        tell(arrival, request.headers_mut());
         let mut attempt = Attempt::new(request, nature);
         let mut last = None;
         for slot in self.pool.turns(Instant::now()) {

@@ -12,7 +12,7 @@ use std::{
 };
 
 use bytes::{Buf, Bytes, BytesMut};
-use http::{Request, StatusCode, header::CONTENT_LENGTH};
+use http::{StatusCode, header::CONTENT_LENGTH};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use semantics::hop_by_hop::strip_hop_by_hop;
 use tokio::{
@@ -21,6 +21,7 @@ use tokio::{
 };
 
 use super::{
+    Asked,
     content::{Content, Taken},
     head::{self, Head},
     idle::Idle,
@@ -124,10 +125,10 @@ impl Wire {
     }
 
     /// Makes a request ready to be sent; [`Wire::poll_head`] sends it.
-    pub(super) fn begin(&mut self, request: &Request<Body>) {
-        self.content = if let Body::Full(content) = request.body() { content.clone() } else { Bytes::new() };
+    pub(super) fn begin(&mut self, asked: Asked<'_>) {
+        self.content = if let Body::Full(content) = asked.0.body() { content.clone() } else { Bytes::new() };
         self.head.clear();
-        head::write(request, &self.content, &mut self.head);
+        head::write(asked, &self.content, &mut self.head);
         self.written = 0;
         self.sending = Sending::Begun;
         self.heard = false;

@@ -9,6 +9,7 @@ use std::{cell::RefCell, pin::pin, rc::Rc, time::Duration};
 
 use ::http::Version;
 use http_body_util::BodyExt;
+use semantics::Scheme;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -109,10 +110,17 @@ fn request(method: Method, path: &str, body: Body) -> Request<Body> {
     Request::builder().method(method).uri(path).header("host", "blog.example").body(body).expect("a request")
 }
 
+/// Asks for nobody's sake.
+async fn fetch(origin: &HttpOrigin, request: Request<Body>) -> Result<Response<Body>, OriginError> {
+    origin.fetch(request, &ARRIVAL, None).await
+}
+
+const ARRIVAL: Arrival<'static> = Arrival::of_our_own(Scheme::Http, "blog.example");
+
 /// Asks from a task of its own, so that the script can be written in the order of events.
 fn ask(origin: &Rc<HttpOrigin>, request: Request<Body>) -> tokio::task::JoinHandle<Result<Response<Body>, OriginError>> {
     let origin = Rc::clone(origin);
-    tokio::task::spawn_local(async move { origin.fetch(request).await })
+    tokio::task::spawn_local(async move { fetch(&origin, request).await })
 }
 
 async fn content(response: Response<Body>) -> Result<String, OriginError> {
