@@ -5,6 +5,7 @@
 
 pub mod files;
 pub mod http;
+pub mod media_type;
 pub mod server;
 
 mod arrival;

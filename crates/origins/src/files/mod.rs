@@ -12,7 +12,6 @@ mod headers;
 mod lifetime;
 mod listing;
 mod lookup;
-mod mime;
 mod opened;
 mod path;
 mod pattern;
