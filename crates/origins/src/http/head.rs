@@ -22,7 +22,7 @@ use crate::{Fault, server::ServerOptions};
 /// Field lines that are read on the stack; a higher limit costs an allocation per response.
 const LINES_ON_STACK: usize = 100;
 
-/// Why a head is refused.
+/// The reason why a head is refused.
 pub(super) type Refused = (Fault, &'static str);
 
 /// Writes the head of a request as it goes to an origin. Its length is that of the content at hand, whatever the fields say.
@@ -62,13 +62,13 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// Whether another head follows (RFC 9110 §15.2). A 101 is the last of its connection.
+    /// Returns whether another head follows (RFC 9110 §15.2). A 101 is the last of its connection.
     pub(super) fn is_interim(&self) -> bool {
         self.status.is_informational() && self.status != StatusCode::SWITCHING_PROTOCOLS
     }
 }
 
-/// A head whose end has come, as places in the buffer.
+/// A parsed head, as places in the buffer.
 struct Parsed {
     length: usize,
     code: u16,

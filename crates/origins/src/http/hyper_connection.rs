@@ -61,7 +61,7 @@ impl HyperConnection {
         Ok(Self { sender, heard, task: Some(task.abort_handle()), reused: false })
     }
 
-    /// Sends. The error carries the request when nothing of it was written.
+    /// Sends a request. The error carries it when nothing of it was written.
     pub(super) fn send(
         &mut self,
         request: Request<Outgoing>,
@@ -70,7 +70,7 @@ impl HyperConnection {
         self.sender.try_send_request(request)
     }
 
-    /// Whether any byte came since the request was sent.
+    /// Returns whether any byte came since the request was sent.
     pub(super) fn heard(&self) -> bool {
         self.heard.load(Ordering::Relaxed)
     }
@@ -89,7 +89,7 @@ impl HyperConnection {
     }
 }
 
-/// What hyper reads without allocating for it.
+/// The number of field lines that hyper reads without allocating for it.
 const HYPER_FIELDS_MAX: usize = 100;
 
 impl Drop for HyperConnection {

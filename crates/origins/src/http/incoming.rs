@@ -14,7 +14,7 @@ use tokio::time::{Instant, Sleep};
 use super::{fault, hyper_connection::HyperConnection, idle::Idle};
 use crate::{Fault, OriginError, server::Lease};
 
-/// What a response holds on to while its content comes.
+/// The hold of a response on its connection while the content comes.
 pub(super) struct UploadLease {
     pub(super) lease: Lease<HyperConnection, Idle>,
     /// Whether the request's body came from a client that may still be sending it.

@@ -41,7 +41,8 @@ use idle::Idle;
 use request::Nature;
 use wire::{Wire, WireBody};
 
-/// Larger than the head, so that it is the head's limit that is met first; and large enough for few reads of a long body.
+/// Returns the size of hyper's read buffer. It is larger than the head, so that it is the head's limit that is met first; and large enough for
+/// few reads of a long body.
 fn read_buffer_bytes_max(options: &ServerOptions) -> usize {
     (options.response_header_bytes_max * 2).max(128 * 1024)
 }
@@ -62,10 +63,10 @@ pub struct HttpOrigin {
 }
 
 impl HttpOrigin {
-    /// An origin for one worker. The budget, if any, is shared by all of them.
+    /// Makes an origin for one worker. The budget, if any, is shared by all of them.
     ///
     /// # Errors
-    /// When there is no address.
+    /// Fails when there is no address.
     pub fn new(options: Arc<ServerOptions>, budget: Option<Arc<Budget>>) -> Result<Self, OriginError> {
         let first = options.addresses().first().ok_or_else(|| OriginError::new(Fault::Internal, "an origin without an address"))?;
         let authority = HeaderValue::try_from(first.authority())
@@ -73,12 +74,12 @@ impl HttpOrigin {
         Ok(Self { pool: Arc::new(Pool::new(options)), budget, authority })
     }
 
-    /// What this worker knows of each address.
+    /// Returns what this worker knows of each address.
     pub fn addresses(&self) -> impl Iterator<Item = AddressStatus<'_>> {
         self.pool.addresses()
     }
 
-    /// The budget, for metrics.
+    /// Returns the budget, for metrics.
     #[must_use]
     pub fn budget(&self) -> Option<&Arc<Budget>> {
         self.budget.as_ref()
@@ -169,7 +170,7 @@ impl HttpOrigin {
         }
     }
 
-    /// The response as the pipeline gets it.
+    /// Makes the response that the pipeline gets.
     fn deliver(
         &self,
         slot: usize,
@@ -215,12 +216,12 @@ impl Origin for HttpOrigin {
 /// A request, and what its origin is told about where it came from.
 type Asked<'a> = (&'a Request<Body>, &'a Arrival<'a>);
 
-/// A login that is bound to its connection (NTLM, Negotiate) must not be the next client's.
+/// Returns whether a response asks for a login that is bound to its connection (NTLM, Negotiate): that must not be the next client's.
 fn challenges_connection(fields: &HeaderMap) -> bool {
     fields.get_all(header::WWW_AUTHENTICATE).iter().any(request::binds_connection)
 }
 
-/// What is said when there was no address to ask, which [`HttpOrigin::new`] excludes.
+/// Makes the error for an origin without an address, which [`HttpOrigin::new`] excludes.
 fn unasked() -> OriginError {
     OriginError::new(Fault::Internal, "an origin without an address")
 }

@@ -17,7 +17,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How much of the page is read. Generators name themselves in its head.
 const PAGE_BYTES_MAX: usize = 64 * 1024;
 
-/// What an origin seems to be.
+/// The software that an origin seems to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Ghost.
@@ -28,7 +28,7 @@ pub enum Kind {
     Unknown,
 }
 
-/// What an origin answered.
+/// The answer of an origin to one look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
     /// To `GET /`.
@@ -48,7 +48,7 @@ pub struct Probe {
 /// Blogs whose own address is https send everybody there who does not seem to come by it; then it is asked once more as if.
 ///
 /// # Errors
-/// When it did not answer in time, or not in HTTP. Any status is an answer.
+/// Fails when it did not answer in time, or not in HTTP. Any status is an answer.
 pub async fn probe(address: &Address, host: Option<&str>, tls: &Arc<rustls::ClientConfig>) -> Result<Probe, OriginError> {
     let mut options = ServerOptions::new(vec![address.clone()], Arc::clone(tls));
     options.pool_idle_max = 1;
@@ -83,7 +83,7 @@ async fn ask(origin: &HttpOrigin, host: Option<&str>, scheme: Scheme) -> Result<
     Ok(describe(&Response::from_parts(head, page)))
 }
 
-/// The first bytes of a body. That the rest is missing or broken is no reason not to look at them.
+/// Reads the first bytes of a body. That the rest is missing or broken is no reason not to look at them.
 async fn read_some(mut body: Body) -> Vec<u8> {
     let mut page = Vec::new();
     while page.len() < PAGE_BYTES_MAX
@@ -113,7 +113,7 @@ fn text(fields: &HeaderMap, name: &str) -> Option<String> {
     Some(fields.get(name)?.to_str().ok()?.to_owned())
 }
 
-/// The page's own word first; plugins and themes remove it, so then the fields that only one system sends.
+/// Guesses what answered: by the page's own word first; plugins and themes remove it, so then the fields that only one system sends.
 fn guess(fields: &HeaderMap, generator: Option<&str>) -> Kind {
     match generator.and_then(|name| name.split_whitespace().next()) {
         Some("Ghost") => return Kind::Ghost,
@@ -130,7 +130,7 @@ fn guess(fields: &HeaderMap, generator: Option<&str>) -> Kind {
     }
 }
 
-/// The content of the first `<meta name="generator" content="…">`, in either order of the attributes.
+/// Returns the content of the first `<meta name="generator" content="…">`, in either order of the attributes.
 fn generator(page: &str) -> Option<String> {
     // ASCII lower case keeps every byte's place.
     let lower = page.to_ascii_lowercase();
@@ -145,7 +145,7 @@ fn generator(page: &str) -> Option<String> {
     None
 }
 
-/// Where the value of a quoted attribute stands within its tag.
+/// Finds the value of a quoted attribute within its tag.
 fn attribute(tag: &str, name: &str) -> Option<std::ops::Range<usize>> {
     for quote in ['"', '\''] {
         if let Some(at) = tag.find(&format!(" {name}={quote}")) {

@@ -4,7 +4,7 @@ use http::{HeaderValue, Method, Request, header};
 
 use crate::Body;
 
-/// What decides over a request's connection, and whether it may be sent twice.
+/// The nature of a request: which connection it needs, and whether it may be sent twice.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Nature {
     pub(super) idempotent: bool,

@@ -218,7 +218,7 @@ mod tests {
         Some(text.parse().expect("an address"))
     }
 
-    /// What is written to an origin for a request with these fields.
+    /// Returns what is written to an origin for a request with these fields.
     fn told(arrival: &Arrival<'_>, fields: &[(&'static str, &'static str)]) -> String {
         let mut map = HeaderMap::new();
         for (name, value) in fields {

@@ -103,7 +103,7 @@ impl HttpOrigin {
         HyperConnection::open(stream, self.pool.address(slot), self.pool.options()).await
     }
 
-    /// The response as the pipeline gets it.
+    /// Makes the response that the pipeline gets.
     fn deliver_both_ways(
         &self,
         slot: usize,
@@ -156,7 +156,7 @@ impl Attempt {
         Self { request: Some(Request::from_parts(head, body)), progress, nature }
     }
 
-    /// The request, to be sent. Another one is kept back if it may come to be needed: on a new connection it may not, which saves the copy.
+    /// Takes the request, to be sent. Another one is kept back if it may come to be needed: on a new connection it may not, which saves the copy.
     fn take(&mut self, reused: bool) -> Option<Request<Outgoing>> {
         let request = self.request.take()?;
         if reused

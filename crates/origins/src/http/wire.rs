@@ -60,7 +60,7 @@ pub(super) struct Wire {
     misled: bool,
 }
 
-/// How far a request has come.
+/// The progress of sending a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sending {
     /// It is being written.
@@ -71,7 +71,7 @@ enum Sending {
     Torn,
 }
 
-/// Why there is no response, or no more of it.
+/// The reason why there is no response, or no more of it.
 #[derive(Debug)]
 pub(super) struct Broken {
     pub(super) fault: Fault,
@@ -91,7 +91,7 @@ impl Broken {
 }
 
 impl Broken {
-    /// The error of an exchange with `address`; `what` was being done.
+    /// Makes the error of an exchange with `address`; `what` was being done.
     pub(super) fn into_error(self, what: &str, address: &Address) -> OriginError {
         let error = OriginError::new(self.fault, format!("{what} {address}: {}", self.what));
         match self.source {
@@ -134,18 +134,18 @@ impl Wire {
         self.heard = false;
     }
 
-    /// Whether nothing of the request has left.
+    /// Returns whether nothing of the request has left.
     pub(super) const fn nothing_sent(&self) -> bool {
         // What TLS refuses may have left in part.
         self.written == 0 && !self.stream.is_tls()
     }
 
-    /// Whether an idle connection is as it was left. Bytes that nobody asked for end it, as its closing does.
+    /// Returns whether an idle connection is as it was left. Bytes that nobody asked for end it, as its closing does.
     pub(super) fn poll_is_good(&mut self, cx: &mut Context<'_>) -> bool {
         self.read.is_empty() && self.poll_read(cx).is_pending()
     }
 
-    /// Whether another request may follow: this one was sent whole, and its response ended where it said.
+    /// Returns whether another request may follow: this one was sent whole, and its response ended where it said.
     pub(super) fn is_clean(&self) -> bool {
         self.read.is_empty() && self.sending == Sending::Done && !self.misled
     }
@@ -201,7 +201,7 @@ impl Wire {
         .await
     }
 
-    /// The next piece of a response's content; `None` at its end.
+    /// Reads the next piece of a response's content; `None` at its end.
     pub(super) fn poll_content(&mut self, cx: &mut Context<'_>, content: &mut Content) -> Poll<Result<Option<Bytes>, Broken>> {
         loop {
             match content.take(&mut self.read).map_err(|what| Broken::new(Fault::ProtocolError, what))? {
@@ -221,7 +221,7 @@ impl Wire {
         }
     }
 
-    /// Ready when `deadline` has passed.
+    /// Becomes ready when `deadline` has passed.
     pub(super) fn poll_alarm(&mut self, cx: &mut Context<'_>, deadline: Instant) -> Poll<()> {
         let alarm = self.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
         // One set for a shorter wait than this one rings early, one for a longer wait would ring late.
@@ -286,7 +286,7 @@ impl Wire {
     }
 }
 
-/// What a response holds on to while its content comes.
+/// The hold of a response on its connection while the content comes.
 pub(super) type WireLease = Lease<Box<Wire>, Idle>;
 
 /// A streaming response body with a limit on its pauses.

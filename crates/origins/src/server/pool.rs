@@ -27,10 +27,10 @@ use crate::OriginError;
 
 /// A connection that may wait for its next request.
 pub(crate) trait Connection: Send + 'static {
-    /// Whether a request may be sent on it now. Bytes that came while nobody asked for any end it, as its closing does.
+    /// Returns whether a request may be sent on it now. Bytes that came while nobody asked for any end it, as its closing does.
     fn is_ready(&mut self, cx: &mut Context<'_>) -> bool;
 
-    /// Whether it can be closed while it waits, because the other end has closed it.
+    /// Returns whether it can be closed while it waits, because the other end has closed it.
     fn has_ended(&mut self, cx: &mut Context<'_>) -> bool;
 }
 
@@ -172,7 +172,7 @@ impl<C: Connection> Pool<C> {
         }
     }
 
-    /// Nobody waits for what an idle connection brings, so nobody has noticed its end.
+    /// Closes the idle connections that have expired or ended: nobody waits for what they bring, so nobody has noticed their end.
     fn close_expired(&self, now: Instant) {
         let mut cx = Context::from_waker(Waker::noop());
         for idle in &self.idle {
@@ -186,7 +186,7 @@ async fn is_ready(connection: &mut impl Connection) -> bool {
     tokio::task::unconstrained(poll_fn(|cx| Poll::Ready(connection.is_ready(cx)))).await
 }
 
-/// What a response holds on to until its content has ended: a connection, and a place in the budget.
+/// The hold of a response on a connection, and on a place in the budget, until its content has ended.
 ///
 /// Read to its end, the connection goes back to the pool. Dropped before that it is closed: the rest of an abandoned response may be
 /// long, and reading it only to throw it away would cost the server as much as sending it to somebody.
@@ -207,13 +207,13 @@ impl<C: Into<I>, I: Connection> Lease<C, I> {
         }
     }
 
-    /// The address that answers.
+    /// Returns the address that answers.
     pub(crate) fn origin(&self) -> &Address {
         self.pool.address(self.address)
     }
 }
 
-/// An address did not answer.
+/// The error of an address that did not answer.
 pub(crate) struct Failed {
     pub(crate) error: OriginError,
     /// Whether another one may be asked.
