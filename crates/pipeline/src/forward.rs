@@ -76,7 +76,8 @@ fn request(question: &Question, body: Body) -> Request<Body> {
     let mut request = Request::new(body);
     *request.method_mut() = question.method.clone();
     *request.uri_mut() = question.uri.clone();
-    if let Some((uri, _)) = behind_prefix(question) {
+    let behind_prefix = question.site.route.as_ref().and_then(|route| route.stripped(&question.target)?.parse::<Uri>().ok());
+    if let Some(uri) = behind_prefix {
         *request.uri_mut() = uri;
         // It is said anew, so that no proxy in front of us says another one.
         fields.remove("x-forwarded-prefix");
@@ -93,14 +94,13 @@ pub(crate) fn arrival(question: &Question) -> Arrival<'_> {
         scheme: client.scheme,
         authority: &question.authority,
         // So that the origin can write links that lead back here.
-        prefix: behind_prefix(question).map(|(_, prefix)| prefix),
+        prefix: stripped_prefix(question),
         version: question.version,
     }
 }
 
-/// Returns the target without the prefix of its route, and that prefix, where the origin is not asked for it.
-fn behind_prefix(question: &Question) -> Option<(Uri, &str)> {
-    let route = question.site.route.as_ref()?;
-    let target = route.stripped(&question.target)?;
-    Some((target.parse().ok()?, &route.path))
+/// Returns the prefix of the question's route, where the origin is asked for what follows it. That is a target, as the whole is one.
+fn stripped_prefix(question: &Question) -> Option<&str> {
+    let route = question.site.route.as_ref().filter(|route| route.strip_prefix)?;
+    question.target.starts_with(route.path.as_str()).then_some(route.path.as_str())
 }

@@ -110,7 +110,7 @@ fn request(method: Method, path: &str, body: Body) -> Request<Body> {
     Request::builder().method(method).uri(path).header("host", "blog.example").body(body).expect("a request")
 }
 
-/// Asks for nobody's sake.
+/// Sends a request of our own, which comes from no client.
 async fn fetch(origin: &HttpOrigin, request: Request<Body>) -> Result<Response<Body>, OriginError> {
     origin.fetch(request, &ARRIVAL, None).await
 }
