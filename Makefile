@@ -34,10 +34,11 @@ run: tools ## serve the example blog on http://127.0.0.1:8080; SOURCE=... LISTEN
 	@echo '  End       Ctrl-C'
 	@exec '$(TRY_BINARY)' serve '$(SOURCE)' --listen '$(LISTEN)'
 
-test: check hugo pebble ## everything that must hold: formatting, lints, licences, all tests; installs what it needs
+test: check hugo pebble ## everything that must hold: formatting, lints, licences, dependencies, all tests; installs what it needs
 	$(CARGO) test --locked --workspace
 
-check: tools deny check-bench ## formatting, lints and licences, without the tests
+check: tools deny check-bench ## formatting, lints, licences and unused dependencies, without the tests
+	.ci/unused-dependencies
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) deny --log-level error check licenses bans sources

@@ -10,10 +10,10 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, Method, Request, Response, StatusCode,
+    header::X_CONTENT_TYPE_OPTIONS,
     header::{ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HOST, LAST_MODIFIED, LOCATION},
-    header::{HeaderName, X_CONTENT_TYPE_OPTIONS},
 };
-use origins::{Body, LocalFuture, Origin, OriginError};
+use origins::{Arrival, Body, LocalFuture, OnInterim, Origin, OriginError};
 use semantics::{
     RequestFields, Timestamp,
     conditional::{self, Precondition},
@@ -27,7 +27,6 @@ use crate::{
     slug, theme,
 };
 
-const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 const IMMUTABLE: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 const HTML: &str = "text/html; charset=utf-8";
 
@@ -85,12 +84,17 @@ impl Blog {
 }
 
 impl Origin for Blog {
-    fn fetch(&self, request: Request<Body>) -> LocalFuture<'_, Result<Response<Body>, OriginError>> {
+    fn fetch<'a>(
+        &'a self,
+        request: Request<Body>,
+        arrival: &'a Arrival<'a>,
+        _: Option<&'a OnInterim<'a>>,
+    ) -> LocalFuture<'a, Result<Response<Body>, OriginError>> {
         let site = self.site();
         Box::pin(async move {
             let (head, _) = request.into_parts();
             let is_head = head.method == Method::HEAD;
-            let mut response = answer(&site, &head).await?;
+            let mut response = answer(&site, &head, arrival).await?;
             if is_head {
                 *response.body_mut() = Body::Empty;
             }
@@ -99,7 +103,7 @@ impl Origin for Blog {
     }
 }
 
-async fn answer(site: &Site, head: &http::request::Parts) -> Result<Response<Body>, OriginError> {
+async fn answer(site: &Site, head: &http::request::Parts, arrival: &Arrival<'_>) -> Result<Response<Body>, OriginError> {
     if head.method != Method::GET && head.method != Method::HEAD {
         let mut response = short(StatusCode::METHOD_NOT_ALLOWED, "A blog is only read: GET and HEAD.\n");
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
@@ -108,7 +112,7 @@ async fn answer(site: &Site, head: &http::request::Parts) -> Result<Response<Bod
     let Some(path) = slug::decode_path(head.uri.path()) else { return Ok(whole(&site.not_found)) };
     if let Some(page) = site.pages.get(&path) {
         if page.per_authority {
-            return Ok(completed(page, head));
+            return Ok(completed(page, head, arrival));
         }
         return Ok(precondition(head, &page.etag, page.last_modified, page.kind).unwrap_or_else(|| whole(page)));
     }
@@ -150,14 +154,13 @@ fn whole(page: &Page) -> Response<Body> {
     response
 }
 
-/// A page with the request's scheme and host filled in.
-fn completed(page: &Page, request: &http::request::Parts) -> Response<Body> {
+/// Answers with a page in which the scheme and the host of the request are filled in.
+fn completed(page: &Page, request: &http::request::Parts, arrival: &Arrival<'_>) -> Response<Body> {
     let host = request.headers.get(HOST).and_then(|host| host.to_str().ok()).filter(|host| slug::is_authority(host));
     let Some(host) = host else {
         return short(StatusCode::BAD_REQUEST, "This address needs a valid Host field.\n");
     };
-    let is_https = request.headers.get(X_FORWARDED_PROTO).is_some_and(|proto| proto.as_bytes().eq_ignore_ascii_case(b"https"));
-    let base = format!("{}://{host}", if is_https { "https" } else { "http" });
+    let base = format!("{}://{host}", arrival.scheme.as_str());
     let text = String::from_utf8_lossy(&page.body).replace(BASE, &base);
     let etag = format!("\"{}\"", theme::digest(text.as_bytes()));
     if let Some(response) = precondition(request, &etag, page.last_modified, page.kind) {
@@ -211,6 +214,7 @@ mod tests {
 
     use futures_util::FutureExt as _;
     use http_body_util::BodyExt as _;
+    use semantics::Scheme;
 
     use super::*;
     use crate::HELD_FILE_BYTES_MAX;
@@ -232,6 +236,10 @@ mod tests {
     }
 
     fn ask(blog: &Blog, method: &str, path: &str, fields: &[(&str, &str)]) -> (StatusCode, HeaderMap, Vec<u8>) {
+        ask_by(Scheme::Http, blog, method, path, fields)
+    }
+
+    fn ask_by(scheme: Scheme, blog: &Blog, method: &str, path: &str, fields: &[(&str, &str)]) -> (StatusCode, HeaderMap, Vec<u8>) {
         let mut request = Request::builder().method(method).uri(path);
         for (name, value) in fields {
             request = request.header(*name, *value);
@@ -239,7 +247,7 @@ mod tests {
         let request = request.body(Body::Empty).expect("a request");
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
         runtime.block_on(async {
-            let (head, body) = blog.fetch(request).await.expect("answers").into_parts();
+            let (head, body) = blog.fetch(request, &Arrival::of_our_own(scheme, ""), None).await.expect("answers").into_parts();
             let body = body.collect().await.expect("a whole body").to_bytes();
             (head.status, head.headers, body.to_vec())
         })
@@ -361,7 +369,7 @@ mod tests {
         let (_, http, body) = ask(&blog, "GET", "/feed.xml", &[("host", "a.test:8080")]);
         let text = String::from_utf8(body).expect("text");
         assert!(text.contains("<id>http://a.test:8080/</id>") && !text.contains(BASE), "{text}");
-        let (_, https, body) = ask(&blog, "GET", "/feed.xml", &[("host", "a.test:8080"), ("x-forwarded-proto", "https")]);
+        let (_, https, body) = ask_by(Scheme::Https, &blog, "GET", "/feed.xml", &[("host", "a.test:8080")]);
         assert!(String::from_utf8(body).expect("text").contains("<id>https://a.test:8080/</id>"));
         assert_ne!(http[ETAG], https[ETAG]);
         for host in ["", "a b", "a\"><x", "a/b"] {
@@ -400,7 +408,8 @@ mod tests {
         let changed = blog.rebuild().expect("builds");
         assert!(changed.contains(&"/bad/".to_owned()) && changed.contains(&"/".to_owned()), "{changed:?}");
         let request = Request::get("/bad/").body(Body::Empty).expect("a request");
-        let response = blog.fetch(request).now_or_never().expect("held pages need no wait").expect("answers");
+        let arrival = Arrival::of_our_own(Scheme::Http, "");
+        let response = blog.fetch(request, &arrival, None).now_or_never().expect("held pages need no wait").expect("answers");
         assert_eq!(response.status(), StatusCode::OK);
     }
 }

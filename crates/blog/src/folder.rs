@@ -1,6 +1,6 @@
 //! What lies in the blog's folder.
 //!
-//! Published are Markdown files and files of the types in [`content_type`]; everything else stays private: names that begin with a dot
+//! Markdown files and files with the extensions in [`PUBLISHED`] are published; everything else stays private: names that begin with a dot
 //! (except `.well-known`), `blog.toml`, `seawall.toml`, a `README.md` at the top, and any type not in the list. Symbolic links to
 //! files are followed as long as they stay inside the folder; those to folders are not.
 
@@ -11,6 +11,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use origins::media_type;
 use semantics::Timestamp;
 
 use crate::{HELD_BYTES_MAX, HELD_FILE_BYTES_MAX, config, error::Problem, markdown::is_markdown};
@@ -179,54 +180,78 @@ fn unreadable(path: &Path, error: &io::Error) -> Problem {
     Problem::new(path, None, format!("cannot be read ({error}); check that it exists and that its permissions let the server in"))
 }
 
-/// Returns the media type of a file that belongs on a blog. A file whose name has no type here is not published.
+/// Lists the extensions of files that belong on a blog. A file with another one is not published.
+const PUBLISHED: [&str; 46] = [
+    "avif",
+    "bmp",
+    "css",
+    "csv",
+    "epub",
+    "flac",
+    "gif",
+    "gz",
+    "htm",
+    "html",
+    "ico",
+    "ics",
+    "jpeg",
+    "jpg",
+    "js",
+    "json",
+    "jxl",
+    "m4a",
+    "m4v",
+    "map",
+    "mjs",
+    "mov",
+    "mp3",
+    "mp4",
+    "oga",
+    "ogg",
+    "ogv",
+    "opus",
+    "otf",
+    "pdf",
+    "png",
+    "svg",
+    "tgz",
+    "ttf",
+    "txt",
+    "vtt",
+    "wasm",
+    "wav",
+    "webm",
+    "webmanifest",
+    "webp",
+    "woff",
+    "woff2",
+    "xml",
+    "xsl",
+    "zip",
+];
+
+/// Returns the media type of a file that belongs on a blog.
 pub(crate) fn content_type(name: &str) -> Option<&'static str> {
     let (_, extension) = name.rsplit_once('.')?;
-    Some(match extension.to_ascii_lowercase().as_str() {
-        "avif" => "image/avif",
-        "bmp" => "image/bmp",
-        "css" => "text/css; charset=utf-8",
-        "csv" => "text/csv; charset=utf-8",
-        "epub" => "application/epub+zip",
-        "flac" => "audio/flac",
-        "gif" => "image/gif",
-        "gz" | "tgz" => "application/gzip",
-        "htm" | "html" => "text/html; charset=utf-8",
-        "ico" => "image/vnd.microsoft.icon",
-        "ics" => "text/calendar; charset=utf-8",
-        "jpeg" | "jpg" => "image/jpeg",
-        "js" | "mjs" => "text/javascript; charset=utf-8",
-        "json" | "map" => "application/json",
-        "jxl" => "image/jxl",
-        "m4a" => "audio/mp4",
-        "mov" => "video/quicktime",
-        "mp3" => "audio/mpeg",
-        "mp4" | "m4v" => "video/mp4",
-        "oga" | "ogg" | "opus" => "audio/ogg",
-        "ogv" => "video/ogg",
-        "otf" => "font/otf",
-        "pdf" => "application/pdf",
-        "png" => "image/png",
-        "svg" => "image/svg+xml",
-        "ttf" => "font/ttf",
-        "txt" => "text/plain; charset=utf-8",
-        "vtt" => "text/vtt; charset=utf-8",
-        "wasm" => "application/wasm",
-        "wav" => "audio/wav",
-        "webm" => "video/webm",
-        "webmanifest" => "application/manifest+json",
-        "webp" => "image/webp",
-        "woff" => "font/woff",
-        "woff2" => "font/woff2",
-        "xml" | "xsl" => "application/xml",
-        "zip" => "application/zip",
-        _ => return None,
-    })
+    let is_published = PUBLISHED.iter().any(|published| extension.eq_ignore_ascii_case(published));
+    media_type::of_extension(extension).filter(|_| is_published)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What the table of media types has beside these is for folders of finished files: drafts and settings are not published.
+    #[test]
+    fn every_published_file_has_a_type_and_sources_are_not_published() {
+        for extension in PUBLISHED {
+            assert!(content_type(&format!("a.{extension}")).is_some(), "{extension}");
+        }
+        assert_eq!(content_type("A.PNG"), Some("image/png"));
+        for name in ["post.md", "post.markdown", "blog.toml", "a.yaml", "a.log", "a", "png", "a.unheard-of"] {
+            assert_eq!(content_type(name), None, "{name}");
+        }
+    }
 
     #[test]
     fn private_files_stay_private() {

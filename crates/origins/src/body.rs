@@ -26,7 +26,7 @@ pub enum Body {
 }
 
 impl Body {
-    /// A body that streams.
+    /// Makes a body that streams.
     pub fn stream(body: impl HttpBody<Data = Bytes, Error = OriginError> + Send + 'static) -> Self {
         Self::Stream(body.boxed_unsync())
     }

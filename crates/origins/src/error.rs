@@ -4,7 +4,7 @@ use std::error::Error;
 
 use http::StatusCode;
 
-/// Why there is no response. The names are proxy error types (RFC 9209 §2.3).
+/// The reason why there is no response. Its names are proxy error types (RFC 9209 §2.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fault {
     /// The origin's name has no address.
@@ -38,7 +38,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The name in `Proxy-Status`, logs and metrics.
+    /// Returns the name in `Proxy-Status`, logs and metrics.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -59,7 +59,7 @@ impl Fault {
         }
     }
 
-    /// The status a client gets when nothing better is stored.
+    /// Returns the status that a client gets when nothing better is stored.
     #[must_use]
     pub const fn status(self) -> StatusCode {
         match self {
@@ -79,7 +79,7 @@ impl Fault {
     }
 }
 
-/// An origin did not answer.
+/// The error of an origin that did not answer.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {detail}", fault.name())]
 pub struct OriginError {
@@ -93,12 +93,12 @@ pub struct OriginError {
 }
 
 impl OriginError {
-    /// A fault with its circumstances.
+    /// Makes an error of a fault and what was being done.
     pub fn new(fault: Fault, detail: impl Into<String>) -> Self {
         Self { fault, detail: detail.into(), source: None }
     }
 
-    /// With what lay beneath.
+    /// Adds the error that lay beneath.
     #[must_use]
     pub fn because(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());

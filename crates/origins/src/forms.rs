@@ -12,6 +12,6 @@ use crate::FileRegion;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Forms(pub Vec<(Coding, Bytes)>);
 
-/// The same beside a response whose content is a [`Body::File`](crate::Body::File): whoever sends it chooses.
+/// Other forms of a response whose content is a [`Body::File`](crate::Body::File), as files too: whoever sends the response chooses one.
 #[derive(Debug, Clone)]
 pub struct FileForms(pub Vec<(Coding, FileRegion)>);

@@ -7,7 +7,7 @@ use origins::Fault;
 use semantics::{Timestamp, date::format_http_date};
 
 use crate::{
-    Failure, Interim, Pipeline,
+    Failure, Interim, Pipeline, forward,
     keep::ResponseHead,
     learnt::{early_hints, refusals, trouble::Trouble},
     question::Question,
@@ -48,6 +48,7 @@ impl Pipeline {
         let began = Instant::now();
         let request_time = self.shared.clock.at(began);
         question.site.down.tried(request_time);
+        let arrival = forward::arrival(question);
         let answered = match interim {
             Some(interim) => {
                 let tell = |status: StatusCode, fields: &HeaderMap| {
@@ -56,9 +57,9 @@ impl Pipeline {
                     }
                     (interim.tell())(status, fields);
                 };
-                question.site.origin.fetch_with_interim(request, &tell).await
+                question.site.origin.fetch(request, &arrival, Some(&tell)).await
             }
-            None => question.site.origin.fetch(request).await,
+            None => question.site.origin.fetch(request, &arrival, None).await,
         };
         let ended = Instant::now();
         let took = ended.saturating_duration_since(began);

@@ -17,7 +17,7 @@ use std::{
 
 use futures_util::future::{Either, select};
 use http::{HeaderName, Request, header};
-use origins::{LocalFuture, http::Budget};
+use origins::{LocalFuture, server::Budget};
 use store::{Follow, Joined};
 use tokio::{sync::oneshot, time::timeout};
 

@@ -1,10 +1,7 @@
 //! The request that goes to the origin.
 
-use http::{HeaderMap, HeaderValue, Request, header};
-use origins::{
-    Body,
-    http::{Forwarding, Peer, keep_upgrade, rebuild},
-};
+use http::{HeaderMap, HeaderValue, Request, Uri, header};
+use origins::{Arrival, Body, Caller, end_to_end, keep_upgrade};
 use semantics::validation::add_validators;
 
 use crate::{Stored, question::Question};
@@ -61,21 +58,10 @@ pub(crate) fn passed(question: &Question, body: Body) -> Request<Body> {
     request
 }
 
+/// Makes the request with the fields that go to any origin. What is told about its client is beside it: see [`arrival`].
 fn request(question: &Question, body: Body) -> Request<Body> {
-    let client = &question.client;
-    let peer = |address: Option<std::net::IpAddr>| address.map_or(Peer::Unix, Peer::Ip);
-    let mut fields = rebuild(
-        &question.headers,
-        &Forwarding {
-            peer: peer(client.peer),
-            client: peer(client.address),
-            way: &question.way,
-            trusted_fields: if client.trusted { &question.site.policy.settings().trusted_fields } else { &[] },
-            scheme: client.scheme,
-            authority: &question.authority,
-            version: question.version,
-        },
-    );
+    let trusted_fields: &[String] = if question.client.trusted { &question.site.policy.settings().trusted_fields } else { &[] };
+    let mut fields = end_to_end(&question.headers, trusted_fields);
     if question.authority.is_empty() {
         // An HTTP/1.0 client named no host: the origin is asked by its own name.
         fields.remove(header::HOST);
@@ -90,14 +76,31 @@ fn request(question: &Question, body: Body) -> Request<Body> {
     let mut request = Request::new(body);
     *request.method_mut() = question.method.clone();
     *request.uri_mut() = question.uri.clone();
-    let route = question.site.route.as_ref();
-    if let Some((route, target)) = route.and_then(|route| Some((route, route.stripped(&question.target)?)))
-        && let (Ok(uri), Ok(prefix)) = (target.parse(), HeaderValue::from_str(&route.path))
-    {
+    let behind_prefix = question.site.route.as_ref().and_then(|route| route.stripped(&question.target)?.parse::<Uri>().ok());
+    if let Some(uri) = behind_prefix {
         *request.uri_mut() = uri;
-        // So that the origin can write links that lead back here.
-        fields.insert("x-forwarded-prefix", prefix);
+        // It is said anew, so that no proxy in front of us says another one.
+        fields.remove("x-forwarded-prefix");
     }
     *request.headers_mut() = fields;
     request
+}
+
+/// Returns what the origin is told about the client, whatever the request for it says.
+pub(crate) fn arrival(question: &Question) -> Arrival<'_> {
+    let client = &question.client;
+    Arrival {
+        caller: Some(Caller { peer: client.peer, client: client.address, way: &question.way }),
+        scheme: client.scheme,
+        authority: &question.authority,
+        // So that the origin can write links that lead back here.
+        prefix: stripped_prefix(question),
+        version: question.version,
+    }
+}
+
+/// Returns the prefix of the question's route, where the origin is asked for what follows it. That is a target, as the whole is one.
+fn stripped_prefix(question: &Question) -> Option<&str> {
+    let route = question.site.route.as_ref().filter(|route| route.strip_prefix)?;
+    question.target.starts_with(route.path.as_str()).then_some(route.path.as_str())
 }

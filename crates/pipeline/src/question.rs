@@ -4,7 +4,7 @@ use std::{net::IpAddr, rc::Rc};
 
 use http::{HeaderMap, HeaderValue, Method, Uri, header, request::Parts};
 use ipnet::IpNet;
-use origins::http::is_for_proxies_only;
+use origins::is_for_proxies_only;
 use policy::{Asked, Trace, Verdict, settle_forms_for_scripts};
 use semantics::{
     FieldLines, RequestFields, RequestHead, Scheme, cache_control::RequestDirectives, target::canonical_authority,

@@ -6,7 +6,7 @@
 //! goes with: fields by which some frameworks take another method, path or host than the request has, fields about a content that a GET does
 //! not have, and what says that a request is not meant as one. A stricter kind can keep a list of what is sent instead.
 //!
-//! Not here: what only proxies may say (`origins::http::is_for_proxies_only`) and what concerns a connection alone are removed from every request;
+//! Not here: what only proxies may say (`origins::is_for_proxies_only`) and what concerns a connection alone are removed from every request;
 //! conditions and ranges are the pipeline's.
 
 use http::{HeaderMap, HeaderValue};

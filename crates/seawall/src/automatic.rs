@@ -79,7 +79,7 @@ fn wall(clock: &Clock) -> Timestamp {
 }
 
 fn transport(acme: &Acme) -> anyhow::Result<Arc<Https>> {
-    let tls = origins::http::tls_config(acme.ca_file.as_deref()).context("whom to trust as a certificate authority")?;
+    let tls = origins::server::tls_config(acme.ca_file.as_deref()).context("whom to trust as a certificate authority")?;
     Ok(Arc::new(Https::new(&tls)))
 }
 

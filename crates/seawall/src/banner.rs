@@ -4,7 +4,10 @@ use std::{fmt::Write, net::SocketAddr, time::Duration};
 
 use edge::Socket;
 use futures_util::future::join_all;
-use origins::http::{Address, probe, tls_config};
+use origins::{
+    http::probe,
+    server::{Address, tls_config},
+};
 use store::DiskState;
 use tracing::Level;
 

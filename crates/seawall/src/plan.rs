@@ -16,7 +16,8 @@ use blog::{Blog, BlogOptions, Change, Watcher};
 use origins::{
     Origin,
     files::{self, Files, FilesOptions},
-    http::{Address, Budget, HttpOptions, HttpOrigin, tls_config},
+    http::HttpOrigin,
+    server::{Address, Budget, ServerOptions, tls_config},
 };
 use pipeline::{Auth, Collapse, Down, Https, Parts, Refill, ResponseFields, Route, Router, Shared};
 use policy::{
@@ -78,7 +79,7 @@ pub(crate) struct ServerState {
 
 #[derive(Debug)]
 enum SharedSource {
-    Http { options: Arc<HttpOptions>, budget: Arc<Budget> },
+    Http { options: Arc<ServerOptions>, budget: Arc<Budget> },
     Files { files: Files, watcher: Arc<files::Watcher> },
     Blog { blog: Blog, _watcher: Option<Watcher> },
 }
@@ -271,7 +272,7 @@ impl SharedSource {
             .iter()
             .map(|address| address.to_string().parse::<Address>().with_context(|| address.to_string()))
             .collect::<anyhow::Result<Vec<_>>>()?;
-        Ok(Self::Http { options: Arc::new(http_options(addresses, origin)?), budget: Arc::new(budget(origin)) })
+        Ok(Self::Http { options: Arc::new(server_options(addresses, origin)?), budget: Arc::new(budget(origin)) })
     }
 
     /// Returns the host for requests to the origin, if it is not the client's.
@@ -295,8 +296,8 @@ fn response_fields(headers: &Headers) -> ResponseFields {
     ResponseFields { remove, set, set_on_documents, hsts }
 }
 
-fn http_options(addresses: Vec<Address>, origin: &OriginSettings) -> anyhow::Result<HttpOptions> {
-    let mut options = HttpOptions::new(addresses, tls_config(origin.ca_file.as_deref())?);
+fn server_options(addresses: Vec<Address>, origin: &OriginSettings) -> anyhow::Result<ServerOptions> {
+    let mut options = ServerOptions::new(addresses, tls_config(origin.ca_file.as_deref())?);
     options.connect_timeout = origin.connect_timeout;
     options.first_byte_timeout = origin.first_byte_timeout;
     options.between_bytes_timeout = origin.between_bytes_timeout;

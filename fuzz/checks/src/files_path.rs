@@ -4,7 +4,8 @@ use std::{fs, path::Path};
 
 use http::{Request, StatusCode};
 use http_body_util::BodyExt;
-use origins::{Body, Origin, files::Files};
+use origins::{Arrival, Body, Origin, files::Files};
+use semantics::Scheme;
 use semantics::target::{Target, parse_target};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -68,7 +69,8 @@ pub fn files_path(data: &[u8]) {
         runtime.block_on(async {
             let mut request = Request::new(Body::Empty);
             *request.uri_mut() = uri.clone();
-            let response = files.fetch(request).await.expect("nothing here fails for a reason of ours");
+            let response =
+                files.fetch(request, &Arrival::of_our_own(Scheme::Http, ""), None).await.expect("nothing here fails for a reason of ours");
             let (head, body) = response.into_parts();
             let body = body.collect().await.expect("a file that can be read").to_bytes();
             match head.status {

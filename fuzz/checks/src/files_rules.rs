@@ -4,7 +4,8 @@ use std::{cell::RefCell, fs};
 
 use http::{HeaderMap, Request};
 use http_body_util::BodyExt;
-use origins::{Body, Origin, files::Files};
+use origins::{Arrival, Body, Origin, files::Files};
+use semantics::Scheme;
 use semantics::target::{Target, parse_target};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -68,7 +69,10 @@ pub fn files_rules(data: &[u8]) {
             let Ok(uri) = target.parse::<http::Uri>() else { continue };
             let mut request = Request::new(Body::Empty);
             *request.uri_mut() = uri;
-            let (head, body) = runtime.block_on(files.fetch(request)).expect("nothing here fails for a reason of ours").into_parts();
+            let (head, body) = runtime
+                .block_on(files.fetch(request, &Arrival::of_our_own(Scheme::Http, ""), None))
+                .expect("nothing here fails for a reason of ours")
+                .into_parts();
             let body = runtime.block_on(body.collect()).expect("a file that can be read").to_bytes();
             assert!(!body.starts_with(b"secret"), "{target}");
             match head.status.as_u16() {

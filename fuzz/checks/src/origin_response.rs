@@ -5,10 +5,12 @@ use std::{sync::Arc, time::Duration};
 use http::{Method, Request, StatusCode, header::CONTENT_LENGTH};
 use http_body_util::BodyExt;
 use origins::{
-    Body, Origin,
-    http::{Address, HttpOptions, HttpOrigin},
+    Arrival, Body, Origin,
+    http::HttpOrigin,
+    server::{Address, ServerOptions},
 };
 use rustls::{ClientConfig, RootCertStore, crypto::aws_lc_rs};
+use semantics::Scheme;
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -62,13 +64,13 @@ async fn exchange(stage: &Stage, method: &Method, data: &[u8]) {
             let _ = stream.shutdown().await;
         }
     });
-    let mut options = HttpOptions::new(vec![Address::Unix(socket)], Arc::clone(&stage.tls));
+    let mut options = ServerOptions::new(vec![Address::Unix(socket)], Arc::clone(&stage.tls));
     options.first_byte_timeout = Duration::from_secs(5);
     options.between_bytes_timeout = Duration::from_secs(5);
     let origin = HttpOrigin::new(Arc::new(options), None).expect("an address");
     let mut request = Request::new(Body::Empty);
     *request.method_mut() = method.clone();
-    if let Ok(response) = origin.fetch(request).await {
+    if let Ok(response) = origin.fetch(request, &Arrival::of_our_own(Scheme::Http, ""), None).await {
         answered(method, response, data).await;
     }
     origin_side.abort();

@@ -26,14 +26,16 @@ use super::{
     lifetime::{REVALIDATED, cache_control},
     listing,
     lookup::{Found, find, nearest},
-    mime::{is_compressible, media_type},
     path::{Target, target},
     pattern::canonical,
     redirects::Leads,
     root::{Entry, Root},
     stem,
 };
-use crate::{Body, FileBody, FileForms, FileRegion, Forms};
+use crate::{
+    Body, FileBody, FileForms, FileRegion, Forms,
+    media_type::{self, is_compressible},
+};
 
 /// The largest file that is stored whole although no coding makes it smaller. Beyond that the kernel's own cache serves it as well, without
 /// a second copy in ours.
@@ -203,7 +205,7 @@ impl Answer<'_> {
     fn file(&mut self, status: StatusCode, entry: Entry) -> io::Result<Response<Body>> {
         self.depends_on(&entry.name);
         self.depends_on(&entry.real);
-        let media_type = media_type(&entry.name);
+        let media_type = media_type::of_file(&entry.name);
         let whole_max = self.shared.options.whole_max.min(if is_compressible(media_type) { WHOLE_TEXT_MAX } else { WHOLE_MAX });
         let lifetime = if status == StatusCode::OK { cache_control(&entry.name) } else { REVALIDATED };
         let modified = entry.metadata.modified().ok().filter(|_| status == StatusCode::OK);

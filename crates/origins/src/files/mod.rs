@@ -12,7 +12,6 @@ mod headers;
 mod lifetime;
 mod listing;
 mod lookup;
-mod mime;
 mod opened;
 mod path;
 mod pattern;
@@ -34,7 +33,7 @@ use std::{
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use parking_lot::{Mutex, RwLock};
 
-use crate::{Body, Fault, LocalFuture, Origin, OriginError};
+use crate::{Arrival, Body, Fault, LocalFuture, OnInterim, Origin, OriginError};
 pub use rules::Mistake;
 pub use watch::{Change, Watcher};
 
@@ -173,7 +172,12 @@ impl Files {
 }
 
 impl Origin for Files {
-    fn fetch(&self, request: Request<Body>) -> LocalFuture<'_, Result<Response<Body>, OriginError>> {
+    fn fetch<'a>(
+        &'a self,
+        request: Request<Body>,
+        _: &'a Arrival<'a>,
+        _: Option<&'a OnInterim<'a>>,
+    ) -> LocalFuture<'a, Result<Response<Body>, OriginError>> {
         Box::pin(self.serve(request))
     }
 }

@@ -3,7 +3,7 @@ use std::{fs, fs::File, os::unix::fs::symlink};
 use bytes::Bytes;
 use http::HeaderMap;
 use http_body_util::BodyExt;
-use semantics::coding::Coding;
+use semantics::{Scheme, coding::Coding};
 use tempfile::TempDir;
 
 use super::*;
@@ -58,7 +58,7 @@ async fn send(files: &Files, method: Method, uri: &str, fields: &[(&'static str,
     for (name, value) in fields {
         request = request.header(*name, *value);
     }
-    files.fetch(request.body(Body::Empty).expect("a request")).await.expect("an answer")
+    files.fetch(request.body(Body::Empty).expect("a request"), &Arrival::of_our_own(Scheme::Http, ""), None).await.expect("an answer")
 }
 
 async fn ask(files: &Files, method: Method, uri: &str) -> (Response<()>, Bytes) {

@@ -3,7 +3,7 @@
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method, StatusCode, Version, header::CONTENT_LENGTH, header::TRANSFER_ENCODING};
 
-use super::request::elements;
+use crate::request::elements;
 
 /// The longest line with a chunk's size and its extensions.
 const SIZE_LINE_MAX: usize = 4096;
@@ -11,7 +11,7 @@ const SIZE_LINE_MAX: usize = 4096;
 const TRAILER_BYTES_MAX: usize = 16 * 1024;
 const TRAILER_LINES_MAX: usize = 100;
 
-/// What of a response's content is still to come.
+/// The part of a response's content that is still to come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
     /// So many bytes.
@@ -22,7 +22,7 @@ pub(super) enum Content {
     Close,
 }
 
-/// What comes next in chunked content.
+/// The part of chunked content that comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Chunk {
     /// A line with a size.
@@ -37,7 +37,7 @@ pub(super) enum Chunk {
     End,
 }
 
-/// What could be taken off a buffer.
+/// The result of taking content off a buffer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Taken {
     /// Content.
@@ -49,7 +49,7 @@ pub(super) enum Taken {
 }
 
 impl Content {
-    /// RFC 9112 §6.3, for responses. That both a coding and a length are given is refused elsewhere, whatever the status.
+    /// Finds how long a response's content is (RFC 9112 §6.3). That both a coding and a length are given is refused elsewhere, whatever the status.
     ///
     /// # Errors
     /// When it is not certain where the content ends.
@@ -66,7 +66,7 @@ impl Content {
         Ok(length_of(fields)?.map_or(Self::Close, Self::Length))
     }
 
-    /// Whether nothing more is to come.
+    /// Returns whether nothing more is to come.
     pub(super) const fn is_over(self) -> bool {
         matches!(self, Self::Length(0) | Self::Chunked(Chunk::End))
     }
@@ -147,7 +147,7 @@ pub(super) fn settle_length(fields: &mut HeaderMap) -> Result<(), &'static str> 
     Ok(())
 }
 
-/// What `Content-Length` says; none if it is not there.
+/// Returns what `Content-Length` says; `None` if it is not there.
 fn length_of(fields: &HeaderMap) -> Result<Option<u64>, &'static str> {
     let mut lengths = fields.get_all(CONTENT_LENGTH).iter();
     let Some(first) = lengths.next() else { return Ok(None) };
@@ -161,7 +161,7 @@ fn length_of(fields: &HeaderMap) -> Result<Option<u64>, &'static str> {
     Ok(Some(first))
 }
 
-/// What `Transfer-Encoding` says.
+/// The transfer coding of a response, as `Transfer-Encoding` names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Coding {
     /// Chunks.
@@ -173,7 +173,7 @@ pub(super) enum Coding {
 /// The registered codings but chunked, and their old names (RFC 9112 §7.2, §7.3).
 const REGISTERED: [&str; 6] = ["compress", "deflate", "gzip", "trailers", "x-compress", "x-gzip"];
 
-/// The transfer coding of a response.
+/// Returns the transfer coding of a response.
 ///
 /// We send no `TE`, so no coding but chunked may come (RFC 9112 §7.4). Content under another registered one is refused, chunked or not:
 /// its bytes are not the representation's, and whoever gets them without the field takes them for it. A name that the registry does not
@@ -223,7 +223,7 @@ fn take_up_to(left: &mut u64, buffer: &mut BytesMut) -> Taken {
     Taken::Data(buffer.split_to(length).freeze())
 }
 
-/// The length of a chunk's first line with its end, and the size in it. Extensions mean nothing to us (RFC 9112 §7.1.1).
+/// Returns the length of a chunk's first line with its end, and the size in it. Extensions mean nothing to us (RFC 9112 §7.1.1).
 fn size_line(bytes: &[u8]) -> Result<Option<(usize, u64)>, &'static str> {
     let Some(end) = bytes.iter().take(SIZE_LINE_MAX).position(|&b| b == b'\n') else {
         // What cannot become a size need not be waited for.
@@ -244,7 +244,7 @@ fn size_line(bytes: &[u8]) -> Result<Option<(usize, u64)>, &'static str> {
     Ok(Some((end + 1, size)))
 }
 
-/// The length of the trailer section with its empty line.
+/// Returns the length of the trailer section with its empty line.
 fn trailers(bytes: &[u8]) -> Result<Option<usize>, &'static str> {
     if bytes.starts_with(b"\r\n") {
         return Ok(Some(2));
@@ -257,7 +257,7 @@ fn trailers(bytes: &[u8]) -> Result<Option<usize>, &'static str> {
     }
 }
 
-/// One line of `Content-Length`: digits, or the same digits several times over (RFC 9110 §8.6).
+/// Reads one line of `Content-Length`: digits, or the same digits several times over (RFC 9110 §8.6).
 fn length(value: &[u8]) -> Result<u64, &'static str> {
     let mut length = None;
     for member in value.split(|&b| b == b',') {
@@ -278,7 +278,7 @@ mod tests {
 
     use super::*;
 
-    /// All that `content` yields from `bytes`, read in pieces of `step`, and how it ended: `None` if more is needed.
+    /// Returns all that `content` yields from `bytes`, read in pieces of `step`, and how it ended: `None` if more is needed.
     fn read(mut content: Content, bytes: &[u8], step: usize) -> (Vec<u8>, Option<Result<usize, &'static str>>) {
         let (mut buffer, mut data) = (BytesMut::new(), Vec::new());
         let mut pieces = bytes.chunks(step);

@@ -2,10 +2,9 @@
 
 use std::{error::Error, io};
 
-use super::Address;
-use crate::{Fault, OriginError};
+use crate::{Fault, OriginError, server::Address};
 
-/// Why no response head came.
+/// Makes an error of what hyper says when no response head came.
 pub(super) fn of_head(error: hyper::Error, address: &Address) -> OriginError {
     if let Some(own) = request_body(&error) {
         return own;
@@ -22,7 +21,7 @@ pub(super) fn of_head(error: hyper::Error, address: &Address) -> OriginError {
     OriginError::new(fault, format!("response head from {address}")).because(error)
 }
 
-/// Why a response body broke off.
+/// Makes an error of what hyper says when a response's content broke off.
 pub(super) fn of_body(error: hyper::Error, address: &Address) -> OriginError {
     if let Some(own) = request_body(&error) {
         return own;
@@ -35,7 +34,7 @@ pub(super) fn of_body(error: hyper::Error, address: &Address) -> OriginError {
     OriginError::new(fault, format!("response body from {address}")).because(error)
 }
 
-/// The error of the request's own body, if that is what ended the exchange.
+/// Returns the error of the request's own content, if that is what ended the exchange.
 fn request_body(error: &hyper::Error) -> Option<OriginError> {
     let own = causes(error).find_map(|cause| cause.downcast_ref::<OriginError>())?;
     Some(OriginError::new(own.fault, own.detail.clone()))

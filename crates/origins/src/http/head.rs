@@ -7,39 +7,44 @@ use std::mem::MaybeUninit;
 
 use bytes::{Bytes, BytesMut};
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Request, StatusCode, Version,
-    header::{CONTENT_LENGTH, TRANSFER_ENCODING},
+    HeaderMap, HeaderName, HeaderValue, StatusCode, Version,
+    header::{CONTENT_LENGTH, TRANSFER_ENCODING, VIA},
 };
 use semantics::decimal;
 use smallvec::SmallVec;
 
-use super::HttpOptions;
-use crate::{Body, Fault};
+use super::{
+    Asked,
+    told::{self, X_FORWARDED_HOST},
+};
+use crate::{Fault, server::ServerOptions};
 
 /// Field lines that are read on the stack; a higher limit costs an allocation per response.
 const LINES_ON_STACK: usize = 100;
 
-/// Why a head is refused.
+/// The reason why a head is refused.
 pub(super) type Refused = (Fault, &'static str);
 
-/// Writes the head of `request` as it goes to an origin. Its length is that of the content at hand, whatever the fields say.
-pub(super) fn write(request: &Request<Body>, content: &Bytes, out: &mut Vec<u8>) {
+/// Writes the head of a request as it goes to an origin. Its length is that of the content at hand, whatever the fields say.
+pub(super) fn write((request, arrival): Asked<'_>, content: &Bytes, out: &mut Vec<u8>) {
     let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
-    out.reserve(512);
+    out.reserve(1024);
     for piece in [request.method().as_str(), " ", target, " HTTP/1.1\r\n"] {
         out.extend_from_slice(piece.as_bytes());
     }
-    let mut measured = !content.is_empty();
+    let (mut measured, mut says_host) = (!content.is_empty(), false);
     for (name, value) in request.headers() {
         if *name == CONTENT_LENGTH {
             measured = true;
-        } else if *name != TRANSFER_ENCODING {
+        } else if *name != TRANSFER_ENCODING && *name != VIA {
+            says_host |= name.as_str() == X_FORWARDED_HOST;
             out.extend_from_slice(name.as_str().as_bytes());
             out.extend_from_slice(b": ");
             out.extend_from_slice(value.as_bytes());
             out.extend_from_slice(b"\r\n");
         }
     }
+    told::write(arrival, request.headers(), says_host, out);
     if measured {
         out.extend_from_slice(b"content-length: ");
         decimal::write(content.len() as u64, out);
@@ -57,13 +62,13 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// Whether another head follows (RFC 9110 §15.2). A 101 is the last of its connection.
+    /// Returns whether another head follows (RFC 9110 §15.2). A 101 is the last of its connection.
     pub(super) fn is_interim(&self) -> bool {
         self.status.is_informational() && self.status != StatusCode::SWITCHING_PROTOCOLS
     }
 }
 
-/// A head whose end has come, as places in the buffer.
+/// A parsed head, as places in the buffer.
 struct Parsed {
     length: usize,
     code: u16,
@@ -76,7 +81,7 @@ struct Parsed {
 ///
 /// # Errors
 /// When it is not the head of an HTTP/1 response, or larger than allowed.
-pub(super) fn read(buffer: &mut BytesMut, options: &HttpOptions) -> Result<Option<Head>, Refused> {
+pub(super) fn read(buffer: &mut BytesMut, options: &ServerOptions) -> Result<Option<Head>, Refused> {
     let parsed = if options.response_fields_max <= LINES_ON_STACK {
         parse(buffer, &mut [const { MaybeUninit::uninit() }; LINES_ON_STACK][..options.response_fields_max])
     } else {

@@ -2,7 +2,6 @@
 
 use std::{
     pin::Pin,
-    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -12,44 +11,30 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep};
 
-use super::{
-    fault,
-    limit::Permit,
-    pool::{Connection, Pool},
-};
-use crate::{Fault, OriginError};
+use super::{fault, hyper_connection::HyperConnection, idle::Idle};
+use crate::{Fault, OriginError, server::Lease};
 
-/// What a response holds on to until its body has ended: the connection, and a place in the budget.
-///
-/// Read to its end, the connection goes back to the pool. Dropped before that it is closed: the rest of an abandoned response may be
-/// long, and reading it only to throw it away would cost the origin as much as sending it to somebody.
-pub(super) struct Lease {
-    pub(super) connection: Connection,
-    pub(super) pool: Arc<Pool>,
-    pub(super) slot: usize,
-    pub(super) _permit: Option<Permit>,
-    /// How long the connection may be kept; none if the origin closes it.
-    pub(super) keep: Option<Duration>,
+/// The hold of a response on its connection while the content comes.
+pub(super) struct UploadLease {
+    pub(super) lease: Lease<HyperConnection, Idle>,
     /// Whether the request's body came from a client that may still be sending it.
     pub(super) uploading: bool,
 }
 
-impl Lease {
-    /// The response has ended.
+impl UploadLease {
+    /// Ends the lease, as the response has ended.
     pub(super) fn end(self) {
         // A response that overtook its request leaves a connection on which the rest of the request is still to come.
-        if let Some(keep) = self.keep
-            && (!self.uploading || self.connection.is_ready())
-        {
-            self.pool.put(self.slot, self.connection, keep);
-        }
+        let connection = &self.lease.connection;
+        let is_clean = (!self.uploading || connection.is_ready()) && !connection.is_closed();
+        self.lease.end(is_clean);
     }
 }
 
 /// A streaming response body with a limit on its pauses.
 pub(super) struct ResponseBody {
     incoming: Incoming,
-    lease: Option<Lease>,
+    lease: Option<UploadLease>,
     /// Since when a read has been pending. Time in which nobody asks for the next frame is not the origin's.
     pending_since: Option<Instant>,
     /// Made at the first pause, so that a body which is there at once costs no timer; when it rings early it is set anew, so that a
@@ -58,7 +43,7 @@ pub(super) struct ResponseBody {
 }
 
 impl ResponseBody {
-    pub(super) fn new(incoming: Incoming, lease: Lease) -> Self {
+    pub(super) fn new(incoming: Incoming, lease: UploadLease) -> Self {
         Self { incoming, lease: Some(lease), pending_since: None, alarm: None }
     }
 
@@ -100,16 +85,16 @@ impl HttpBody for ResponseBody {
                 Poll::Ready(None)
             }
             Poll::Ready(Some(Err(error))) => {
-                let error = fault::of_body(error, &lease.pool.slots[lease.slot].address);
+                let error = fault::of_body(error, lease.lease.origin());
                 this.lease = None;
                 Poll::Ready(Some(Err(error)))
             }
             Poll::Pending => {
-                let timeout = lease.pool.options.between_bytes_timeout;
+                let timeout = lease.lease.pool.options().between_bytes_timeout;
                 if this.poll_alarm(cx, timeout).is_pending() {
                     return Poll::Pending;
                 }
-                let detail = this.lease.take().map(|lease| format!("{} paused for {timeout:?}", lease.pool.slots[lease.slot].address));
+                let detail = this.lease.take().map(|lease| format!("{} paused for {timeout:?}", lease.lease.origin()));
                 Poll::Ready(Some(Err(OriginError::new(Fault::BodyTimeout, detail.unwrap_or_default()))))
             }
         }

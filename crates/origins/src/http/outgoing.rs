@@ -24,7 +24,7 @@ pub(super) enum Outgoing {
     Upload { body: UnsyncBoxBody<Bytes, OriginError>, progress: Arc<Progress> },
 }
 
-/// Where an upload stands, shared with whoever waits for the response to it.
+/// The progress of an upload, shared with whoever waits for the response to it.
 #[derive(Debug)]
 pub(super) struct Progress(Mutex<State>);
 
@@ -37,7 +37,7 @@ struct State {
 }
 
 impl Progress {
-    /// Until when the origin may still stay silent: its time counts from the last frame it took, and stands still while the client
+    /// Returns until when the origin may still stay silent: its time counts from the last frame it took, and stands still while the client
     /// pauses.
     pub(super) fn deadline(&self, timeout: Duration) -> Instant {
         let state = self.0.lock();
@@ -46,7 +46,7 @@ impl Progress {
 }
 
 impl Outgoing {
-    /// The body, and its progress if it is an upload.
+    /// Makes a body for hyper; and its progress, if it is an upload.
     pub(super) fn new(body: Body) -> (Self, Option<Arc<Progress>>) {
         match body {
             Body::Empty => (Self::Whole(Bytes::new()), None),
@@ -59,7 +59,7 @@ impl Outgoing {
         }
     }
 
-    /// The same body once more, if it can be had.
+    /// Returns the same body once more, if it can be had.
     pub(super) fn again(&self) -> Option<Self> {
         match self {
             Self::Whole(bytes) => Some(Self::Whole(bytes.clone())),

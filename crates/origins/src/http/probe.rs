@@ -4,9 +4,13 @@ use std::{sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderValue, Request, Response, StatusCode, header};
 use http_body_util::BodyExt;
+use semantics::Scheme;
 
-use super::{Address, HttpOptions, HttpOrigin};
-use crate::{Body, Fault, Origin, OriginError};
+use super::HttpOrigin;
+use crate::{
+    Arrival, Body, Fault, Origin, OriginError,
+    server::{Address, ServerOptions},
+};
 
 /// How long the whole look may take: the answer is wanted at start, and a CMS that sleeps may need a moment to wake.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -24,7 +28,7 @@ pub enum Software {
     Unknown,
 }
 
-/// What an origin answered.
+/// The answer of an origin to one look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
     /// To `GET /`.
@@ -44,15 +48,15 @@ pub struct Probe {
 /// Blogs whose own address is https send everybody there who does not seem to come by it; then it is asked once more as if.
 ///
 /// # Errors
-/// When it did not answer in time, or not in HTTP. Any status is an answer.
+/// Fails when it did not answer in time, or not in HTTP. Any status is an answer.
 pub async fn probe(address: &Address, host: Option<&str>, tls: &Arc<rustls::ClientConfig>) -> Result<Probe, OriginError> {
-    let mut options = HttpOptions::new(vec![address.clone()], Arc::clone(tls));
+    let mut options = ServerOptions::new(vec![address.clone()], Arc::clone(tls));
     options.pool_idle_max = 1;
     let origin = HttpOrigin::new(Arc::new(options), None)?;
     let look = async {
-        let first = ask(&origin, host, "http").await?;
+        let first = ask(&origin, host, Scheme::Http).await?;
         if first.software == Software::Unknown && first.location.as_deref().is_some_and(|to| to.starts_with("https://")) {
-            return ask(&origin, host, "https").await;
+            return ask(&origin, host, Scheme::Https).await;
         }
         Ok(first)
     };
@@ -62,24 +66,24 @@ pub async fn probe(address: &Address, host: Option<&str>, tls: &Arc<rustls::Clie
     }
 }
 
-async fn ask(origin: &HttpOrigin, host: Option<&str>, scheme: &'static str) -> Result<Probe, OriginError> {
+async fn ask(origin: &HttpOrigin, host: Option<&str>, scheme: Scheme) -> Result<Probe, OriginError> {
     let mut request = Request::new(Body::Empty);
     let fields = request.headers_mut();
     fields.insert(header::ACCEPT, HeaderValue::from_static("text/html,*/*;q=0.1"));
     fields.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     fields.insert(header::USER_AGENT, HeaderValue::from_static(concat!("seawall/", env!("CARGO_PKG_VERSION"))));
-    fields.insert("x-forwarded-proto", HeaderValue::from_static(scheme));
     if let Some(host) = host {
         let host =
             HeaderValue::from_str(host).map_err(|e| OriginError::new(Fault::Internal, "a host that no field can hold").because(e))?;
         fields.insert(header::HOST, host);
     }
-    let (head, body) = origin.fetch(request).await?.into_parts();
+    let arrival = Arrival::of_our_own(scheme, host.unwrap_or_default());
+    let (head, body) = origin.fetch(request, &arrival, None).await?.into_parts();
     let page = read_some(body).await;
     Ok(describe(&Response::from_parts(head, page)))
 }
 
-/// The first bytes of a body. That the rest is missing or broken is no reason not to look at them.
+/// Reads the first bytes of a body. That the rest is missing or broken is no reason not to look at them.
 async fn read_some(mut body: Body) -> Vec<u8> {
     let mut page = Vec::new();
     while page.len() < PAGE_BYTES_MAX
@@ -109,7 +113,7 @@ fn text(fields: &HeaderMap, name: &str) -> Option<String> {
     Some(fields.get(name)?.to_str().ok()?.to_owned())
 }
 
-/// The page's own word first; plugins and themes remove it, so then the fields that only one system sends.
+/// Guesses what answered: by the page's own word first; plugins and themes remove it, so then the fields that only one system sends.
 fn guess(fields: &HeaderMap, generator: Option<&str>) -> Software {
     match generator.and_then(|name| name.split_whitespace().next()) {
         Some("Ghost") => return Software::Ghost,
@@ -126,7 +130,7 @@ fn guess(fields: &HeaderMap, generator: Option<&str>) -> Software {
     }
 }
 
-/// The content of the first `<meta name="generator" content="…">`, in either order of the attributes.
+/// Returns the content of the first `<meta name="generator" content="…">`, in either order of the attributes.
 fn generator(page: &str) -> Option<String> {
     // ASCII lower case keeps every byte's place.
     let lower = page.to_ascii_lowercase();
@@ -141,7 +145,7 @@ fn generator(page: &str) -> Option<String> {
     None
 }
 
-/// Where the value of a quoted attribute stands within its tag.
+/// Finds the value of a quoted attribute within its tag.
 fn attribute(tag: &str, name: &str) -> Option<std::ops::Range<usize>> {
     for quote in ['"', '\''] {
         if let Some(at) = tag.find(&format!(" {name}={quote}")) {

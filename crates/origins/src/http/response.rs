@@ -8,10 +8,8 @@ use http::{
 };
 use semantics::hop_by_hop::{is_hop_by_hop, strip_hop_by_hop};
 
-use super::{
-    content::{Coding, settle_length, transfer_coding},
-    request::elements,
-};
+use super::content::{Coding, settle_length, transfer_coding};
+use crate::request::elements;
 
 const KEEP_ALIVE: HeaderName = HeaderName::from_static("keep-alive");
 
@@ -59,7 +57,7 @@ pub(super) fn settle(
     Ok((!close && !keep.is_zero() && !misleads && coding != Some(Coding::Unknown)).then_some(keep))
 }
 
-/// Whether a head that ends its message (RFC 9112 §6.3, rule 1) says that content follows. If the origin does send it, it may come at any
+/// Returns whether a head that ends its message (RFC 9112 §6.3, rule 1) says that content follows. If the origin does send it, it may come at any
 /// time, and the next request on the connection would take it for its answer.
 ///
 /// A length in a 304 is that of the 200 it stands for (RFC 9110 §8.6). A coding may stand there too, but nobody needs it.
@@ -74,7 +72,7 @@ pub(super) fn is_misleading(status: StatusCode, fields: &HeaderMap) -> bool {
     }
 }
 
-/// The `timeout` of `Keep-Alive`, less a margin: a request sent in the moment in which the origin closes is lost, and only some may be
+/// Returns the `timeout` of `Keep-Alive`, less a margin: a request sent in the moment in which the origin closes is lost, and only some may be
 /// sent again. Node says five seconds.
 fn keep_alive_timeout(fields: &HeaderMap) -> Option<Duration> {
     let value = fields.get(KEEP_ALIVE)?;

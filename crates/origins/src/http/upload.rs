@@ -14,25 +14,31 @@ use hyper::body::Incoming;
 use tokio::time::Instant;
 
 use super::{
-    Failed, HttpOrigin, Nature, challenges_connection, fault,
-    incoming::{Lease, ResponseBody},
-    limit::Permit,
+    HttpOrigin, Nature, challenges_connection, fault,
+    hyper_connection::HyperConnection,
+    idle::Idle,
+    incoming::{ResponseBody, UploadLease},
     outgoing::{Outgoing, Progress},
-    pool::Connection,
-    response, unasked,
+    response,
+    told::tell,
+    unasked,
 };
-use crate::{Body, Fault, OriginError};
+use crate::{
+    Arrival, Body, Fault, OriginError,
+    server::{Failed, Lease, Permit},
+};
 
 impl HttpOrigin {
     pub(super) async fn exchange_both_ways(
         &self,
-        request: Request<Body>,
+        (mut request, arrival): (Request<Body>, &Arrival<'_>),
         nature: Nature,
         mut permit: Option<Permit>,
     ) -> Result<Response<Body>, OriginError> {
+        tell(arrival, request.headers_mut());
         let mut attempt = Attempt::new(request, nature);
         let mut last = None;
-        for slot in self.turns(Instant::now()) {
+        for slot in self.pool.turns(Instant::now()) {
             match self.ask_both_ways(slot, &mut attempt).await {
                 Ok((response, connection)) => {
                     return self.deliver_both_ways(slot, &attempt, response, connection, permit.take());
@@ -45,17 +51,24 @@ impl HttpOrigin {
 
     /// Asks one address: over an idle connection if there is one, else over a new one; over a new one again if the idle one had died
     /// without anything being lost by it.
-    async fn ask_both_ways(&self, slot: usize, attempt: &mut Attempt) -> Result<(Response<Incoming>, Connection), Failed> {
-        let options = &*self.pool.options;
+    async fn ask_both_ways(&self, slot: usize, attempt: &mut Attempt) -> Result<(Response<Incoming>, HyperConnection), Failed> {
+        let options = self.pool.options();
         let mut fresh = false;
         loop {
-            let idle = if fresh { None } else { self.pool.checkout(slot, !attempt.nature.idempotent).await };
-            let mut connection = match idle {
-                Some(connection) => connection,
-                // Nothing was sent: another address may serve any method.
-                None => self.pool.open(slot).await.map_err(|error| Failed { error, next: true })?,
+            let idle = if fresh {
+                None
+            } else {
+                let is_hyper = |idle: &Idle| matches!(idle, Idle::Hyper(_));
+                self.pool.checkout(slot, is_hyper, !attempt.nature.idempotent, Instant::now()).await
             };
-            let address = &self.pool.slots[slot].address;
+            let mut connection = if let Some(Idle::Hyper(mut connection)) = idle {
+                connection.reused = true;
+                connection
+            } else {
+                // Nothing was sent: another address may serve any method.
+                self.open(slot).await.map_err(|error| Failed { error, next: true })?
+            };
+            let address = self.pool.address(slot);
             let Some(request) = attempt.take(connection.reused) else {
                 let error = OriginError::new(Fault::Internal, "a request that was already sent");
                 return Err(Failed { error, next: false });
@@ -76,7 +89,7 @@ impl HttpOrigin {
             }
             // Bytes that came before anything was sent were not about this request: a 408 to an idle connection, say.
             if connection.reused && (nothing_sent || (attempt.request.is_some() && !connection.heard())) {
-                self.pool.slots[slot].forget_idle();
+                self.pool.forget_idle(slot);
                 fresh = true;
                 continue;
             }
@@ -85,17 +98,22 @@ impl HttpOrigin {
         }
     }
 
-    /// The response as the pipeline gets it.
+    async fn open(&self, slot: usize) -> Result<HyperConnection, OriginError> {
+        let stream = self.pool.connect(slot).await?;
+        HyperConnection::open(stream, self.pool.address(slot), self.pool.options()).await
+    }
+
+    /// Makes the response that the pipeline gets.
     fn deliver_both_ways(
         &self,
         slot: usize,
         attempt: &Attempt,
         response: Response<Incoming>,
-        connection: Connection,
+        connection: HyperConnection,
         permit: Option<Permit>,
     ) -> Result<Response<Body>, OriginError> {
         let (mut head, incoming) = response.into_parts();
-        let protocol = |what: &str| OriginError::new(Fault::ProtocolError, format!("{}: {what}", self.pool.slots[slot].address));
+        let protocol = |what: &str| OriginError::new(Fault::ProtocolError, format!("{}: {what}", self.pool.address(slot)));
         if head.status == StatusCode::SWITCHING_PROTOCOLS {
             if !attempt.nature.upgrade {
                 return Err(protocol("a 101 that nobody asked for"));
@@ -104,10 +122,11 @@ impl HttpOrigin {
             return Ok(Response::from_parts(head, Body::Empty));
         }
         let keep =
-            response::settle((head.status, head.version), &mut head.headers, self.pool.options.pool_idle_timeout).map_err(protocol)?;
+            response::settle((head.status, head.version), &mut head.headers, self.pool.options().pool_idle_timeout).map_err(protocol)?;
         let keep = keep.filter(|_| !attempt.nature.bound && !challenges_connection(&head.headers));
         let uploading = attempt.progress.is_some();
-        let lease = Lease { connection, pool: Arc::clone(&self.pool), slot, _permit: permit, keep, uploading };
+        let lease = Lease { connection, pool: Arc::clone(&self.pool), address: slot, _permit: permit, keep };
+        let lease = UploadLease { lease, uploading };
         let body = if incoming.is_end_stream() {
             lease.end();
             Body::Empty
@@ -137,7 +156,7 @@ impl Attempt {
         Self { request: Some(Request::from_parts(head, body)), progress, nature }
     }
 
-    /// The request, to be sent. Another one is kept back if it may come to be needed: on a new connection it may not, which saves the copy.
+    /// Takes the request, to be sent. Another one is kept back if it may come to be needed: on a new connection it may not, which saves the copy.
     fn take(&mut self, reused: bool) -> Option<Request<Outgoing>> {
         let request = self.request.take()?;
         if reused

@@ -2,19 +2,17 @@
 //!
 //! Request and response are driven by whoever waits for them. hyper's client hands both through channels to a task per connection, which
 //! is needed where content is still coming from the client while the response comes from the origin, and for upgrades: those take that
-//! way ([`super::pool::Connection`]). Everything else need not pay for it.
+//! way ([`super::hyper_connection`]). Everything else need not pay for it.
 
 use std::{
     future::{Future, poll_fn},
     io::{self, IoSlice},
     pin::{Pin, pin},
-    sync::Arc,
     task::{Context, Poll, ready},
-    time::Duration,
 };
 
 use bytes::{Buf, Bytes, BytesMut};
-use http::{Request, StatusCode, header::CONTENT_LENGTH};
+use http::{StatusCode, header::CONTENT_LENGTH};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use semantics::hop_by_hop::strip_hop_by_hop;
 use tokio::{
@@ -23,15 +21,16 @@ use tokio::{
 };
 
 use super::{
-    Address, HttpOptions,
-    connect::Stream,
+    Asked,
     content::{Content, Taken},
     head::{self, Head},
-    limit::Permit,
-    pool::Pool,
+    idle::Idle,
     response::is_misleading,
 };
-use crate::{Body, Fault, OnInterim, OriginError};
+use crate::{
+    Body, Fault, OnInterim, OriginError,
+    server::{Address, Lease, ServerOptions, Stream},
+};
 
 /// Room for a response head and a page in one read. A connection keeps it while it is idle.
 const READ_MIN: usize = 16 * 1024;
@@ -61,7 +60,7 @@ pub(super) struct Wire {
     misled: bool,
 }
 
-/// How far a request has come.
+/// The progress of sending a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sending {
     /// It is being written.
@@ -72,7 +71,7 @@ enum Sending {
     Torn,
 }
 
-/// Why there is no response, or no more of it.
+/// The reason why there is no response, or no more of it.
 #[derive(Debug)]
 pub(super) struct Broken {
     pub(super) fault: Fault,
@@ -92,7 +91,7 @@ impl Broken {
 }
 
 impl Broken {
-    /// The error of an exchange with `address`; `what` was being done.
+    /// Makes the error of an exchange with `address`; `what` was being done.
     pub(super) fn into_error(self, what: &str, address: &Address) -> OriginError {
         let error = OriginError::new(self.fault, format!("{what} {address}: {}", self.what));
         match self.source {
@@ -126,33 +125,33 @@ impl Wire {
     }
 
     /// Makes a request ready to be sent; [`Wire::poll_head`] sends it.
-    pub(super) fn begin(&mut self, request: &Request<Body>) {
-        self.content = if let Body::Full(content) = request.body() { content.clone() } else { Bytes::new() };
+    pub(super) fn begin(&mut self, asked: Asked<'_>) {
+        self.content = if let Body::Full(content) = asked.0.body() { content.clone() } else { Bytes::new() };
         self.head.clear();
-        head::write(request, &self.content, &mut self.head);
+        head::write(asked, &self.content, &mut self.head);
         self.written = 0;
         self.sending = Sending::Begun;
         self.heard = false;
     }
 
-    /// Whether nothing of the request has left.
+    /// Returns whether nothing of the request has left.
     pub(super) const fn nothing_sent(&self) -> bool {
         // What TLS refuses may have left in part.
         self.written == 0 && !self.stream.is_tls()
     }
 
-    /// Whether an idle connection is as it was left. Bytes that nobody asked for end it, as its closing does.
+    /// Returns whether an idle connection is as it was left. Bytes that nobody asked for end it, as its closing does.
     pub(super) fn poll_is_good(&mut self, cx: &mut Context<'_>) -> bool {
-        self.poll_read(cx).is_pending()
+        self.read.is_empty() && self.poll_read(cx).is_pending()
     }
 
-    /// Whether another request may follow: this one was sent whole, and its response ended where it said.
+    /// Returns whether another request may follow: this one was sent whole, and its response ended where it said.
     pub(super) fn is_clean(&self) -> bool {
         self.read.is_empty() && self.sending == Sending::Done && !self.misled
     }
 
     /// Sends the request and reads the next head: an interim response's or the final one's.
-    pub(super) fn poll_head(&mut self, cx: &mut Context<'_>, options: &HttpOptions) -> Poll<Result<Head, Broken>> {
+    pub(super) fn poll_head(&mut self, cx: &mut Context<'_>, options: &ServerOptions) -> Poll<Result<Head, Broken>> {
         if self.sending == Sending::Begun {
             self.poll_send(cx)?;
         }
@@ -173,7 +172,7 @@ impl Wire {
     /// Sends the request and waits for the final response's head; none if it has not come by `deadline`. Interim responses are told, save for a 100.
     pub(super) async fn final_head(
         &mut self,
-        options: &HttpOptions,
+        options: &ServerOptions,
         deadline: Instant,
         interim: Option<&OnInterim<'_>>,
     ) -> Option<Result<Head, Broken>> {
@@ -202,7 +201,7 @@ impl Wire {
         .await
     }
 
-    /// The next piece of a response's content; `None` at its end.
+    /// Reads the next piece of a response's content; `None` at its end.
     pub(super) fn poll_content(&mut self, cx: &mut Context<'_>, content: &mut Content) -> Poll<Result<Option<Bytes>, Broken>> {
         loop {
             match content.take(&mut self.read).map_err(|what| Broken::new(Fault::ProtocolError, what))? {
@@ -222,7 +221,7 @@ impl Wire {
         }
     }
 
-    /// Ready when `deadline` has passed.
+    /// Becomes ready when `deadline` has passed.
     pub(super) fn poll_alarm(&mut self, cx: &mut Context<'_>, deadline: Instant) -> Poll<()> {
         let alarm = self.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
         // One set for a shorter wait than this one rings early, one for a longer wait would ring late.
@@ -287,6 +286,9 @@ impl Wire {
     }
 }
 
+/// The hold of a response on its connection while the content comes.
+pub(super) type WireLease = Lease<Box<Wire>, Idle>;
+
 /// A streaming response body with a limit on its pauses.
 pub(super) struct WireBody {
     content: Content,
@@ -295,29 +297,10 @@ pub(super) struct WireBody {
     pending_since: Option<Instant>,
 }
 
-/// What a response holds on to until its content has ended: the connection, and a place in the budget. See [`super::incoming::Lease`].
-pub(super) struct WireLease {
-    pub(super) wire: Box<Wire>,
-    pub(super) pool: Arc<Pool>,
-    pub(super) slot: usize,
-    pub(super) _permit: Option<Permit>,
-    /// How long the connection may be kept; none if the origin closes it.
-    pub(super) keep: Option<Duration>,
-}
-
-impl WireLease {
-    /// The response has ended.
-    pub(super) fn end(self) {
-        if let Some(keep) = self.keep
-            && self.wire.is_clean()
-        {
-            self.pool.put_wire(self.slot, self.wire, keep);
-        }
-    }
-
-    fn failed(&self, broken: Broken) -> OriginError {
-        broken.into_error("response body from", &self.pool.slots[self.slot].address)
-    }
+/// Ends the lease of a connection whose response has ended.
+pub(super) fn end(lease: WireLease) {
+    let is_clean = lease.connection.is_clean();
+    lease.end(is_clean);
 }
 
 impl WireBody {
@@ -333,27 +316,27 @@ impl HttpBody for WireBody {
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, OriginError>>> {
         let this = &mut *self;
         let Some(lease) = &mut this.lease else { return Poll::Ready(None) };
-        match lease.wire.poll_content(cx, &mut this.content) {
+        match lease.connection.poll_content(cx, &mut this.content) {
             Poll::Ready(Ok(data)) => {
                 this.pending_since = None;
                 // The end is known with the last byte of counted content: who read that may never ask again.
                 if (data.is_none() || this.content.is_over())
                     && let Some(lease) = this.lease.take()
                 {
-                    lease.end();
+                    end(lease);
                 }
                 Poll::Ready(data.map(|data| Ok(Frame::data(data))))
             }
             Poll::Ready(Err(broken)) => {
-                let error = lease.failed(broken);
+                let error = broken.into_error("response body from", lease.origin());
                 this.lease = None;
                 Poll::Ready(Some(Err(error)))
             }
             Poll::Pending => {
-                let timeout = lease.pool.options.between_bytes_timeout;
+                let timeout = lease.pool.options().between_bytes_timeout;
                 let deadline = *this.pending_since.get_or_insert_with(Instant::now) + timeout;
-                ready!(lease.wire.poll_alarm(cx, deadline));
-                let detail = format!("{} paused for {timeout:?}", lease.pool.slots[lease.slot].address);
+                ready!(lease.connection.poll_alarm(cx, deadline));
+                let detail = format!("{} paused for {timeout:?}", lease.origin());
                 this.lease = None;
                 Poll::Ready(Some(Err(OriginError::new(Fault::BodyTimeout, detail))))
             }

@@ -20,7 +20,7 @@ use std::{
 
 use futures_util::future::join_all;
 use http::{HeaderMap, HeaderValue, Method, header};
-use origins::http::Budget;
+use origins::server::Budget;
 use policy::{Asked, Holds, Key, Silent, Verdict};
 use semantics::{RequestFields, RequestHead, Timestamp, target::canonical_authority, vary::Vary};
 use store::{Hardness, Joined, KeyHash, Purged};

@@ -5,6 +5,7 @@
 
 use std::{ops::Range, time::Duration};
 
+use bytes::Buf;
 use http::{HeaderName, StatusCode};
 use semantics::{
     Timestamp,
@@ -56,14 +57,14 @@ pub(super) fn encode(record: &Record, out: &mut Vec<u8>) {
 }
 
 pub(super) fn decode(bytes: &[u8]) -> Option<Record> {
-    let mut bytes = Bytes(bytes);
+    let mut bytes = Unread(bytes);
     if bytes.byte()? != VERSION {
         return None;
     }
-    let status = StatusCode::from_u16(u16::from_le_bytes(bytes.array()?)).ok()?;
+    let status = StatusCode::from_u16(bytes.0.try_get_u16_le().ok()?).ok()?;
     let freshness = bytes.freshness()?;
     let vary = bytes.vary()?;
-    let last_modified = bytes.option(Bytes::timestamp)?;
+    let last_modified = bytes.option(Unread::timestamp)?;
     let (for_cookies, for_authorization, codable) = (bytes.flag()?, bytes.flag()?, bytes.flag()?);
     let (confirming, etag) = (bytes.range()?, bytes.range()?);
     let (shown, length) = (bytes.number()?, bytes.number()?);
@@ -149,22 +150,12 @@ fn put_length(length: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
 }
 
-/// The bytes that are still to be read. Everything asked of it may not be there.
-struct Bytes<'a>(&'a [u8]);
+/// The bytes of a record that are still to be read. Everything asked of them may not be there.
+struct Unread<'a>(&'a [u8]);
 
-impl<'a> Bytes<'a> {
-    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        self.take(N)?.try_into().ok()
-    }
-
+impl<'a> Unread<'a> {
     fn byte(&mut self) -> Option<u8> {
-        self.array().map(|[byte]: [u8; 1]| byte)
+        self.0.try_get_u8().ok()
     }
 
     fn flag(&mut self) -> Option<bool> {
@@ -180,12 +171,12 @@ impl<'a> Bytes<'a> {
     }
 
     fn number(&mut self) -> Option<u32> {
-        self.array().map(u32::from_le_bytes)
+        self.0.try_get_u32_le().ok()
     }
 
     fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = self.number()?;
-        self.take(length as usize)
+        self.0.split_off(..length as usize)
     }
 
     fn range(&mut self) -> Option<Range<u32>> {
@@ -193,11 +184,11 @@ impl<'a> Bytes<'a> {
     }
 
     fn timestamp(&mut self) -> Option<Timestamp> {
-        self.array().map(u64::from_le_bytes).map(Timestamp::from_millis)
+        self.0.try_get_u64_le().ok().map(Timestamp::from_millis)
     }
 
     fn duration(&mut self) -> Option<Duration> {
-        let secs = u64::from_le_bytes(self.array()?);
+        let secs = self.0.try_get_u64_le().ok()?;
         let nanos = self.number()?;
         (secs < SECS_MAX && nanos < 1_000_000_000).then(|| Duration::new(secs, nanos))
     }

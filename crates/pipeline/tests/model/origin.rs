@@ -11,7 +11,7 @@ use std::{
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, StatusCode, header};
 use http_body::{Frame, SizeHint};
-use origins::{Body, Fault, LocalFuture, Origin, OriginError};
+use origins::{Arrival, Body, Fault, LocalFuture, OnInterim, Origin, OriginError};
 use tokio::sync::oneshot;
 
 /// Pages of the site: few, so that histories meet themselves.
@@ -242,7 +242,12 @@ impl Word {
 }
 
 impl Origin for Server {
-    fn fetch(&self, request: Request<Body>) -> LocalFuture<'_, Result<Response<Body>, OriginError>> {
+    fn fetch<'a>(
+        &'a self,
+        request: Request<Body>,
+        _: &'a Arrival<'a>,
+        _: Option<&'a OnInterim<'a>>,
+    ) -> LocalFuture<'a, Result<Response<Body>, OriginError>> {
         let (reply, answer) = oneshot::channel();
         let mut state = self.0.borrow_mut();
         let page = request.uri().path().trim_start_matches('/').parse::<usize>().unwrap_or_default() % PAGES;

@@ -15,6 +15,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use bytes::Buf;
+
 use crate::purge::Generation;
 use crate::resource::Scope;
 
@@ -159,14 +161,19 @@ struct Footer {
 
 impl Footer {
     fn parse(bytes: &[u8; FOOTER], file_len: u64) -> Option<Self> {
-        let (covered, sum) = bytes.split_at(FOOTER - 4);
-        let mut bytes = Cursor(covered);
-        if crc32fast::hash(covered).to_le_bytes() != *sum || bytes.take(8)? != MAGIC || bytes.u16()? != VERSION {
+        let (mut bytes, sum) = bytes.split_at(FOOTER - 4);
+        if crc32fast::hash(bytes).to_le_bytes() != *sum || bytes.split_off(..MAGIC.len())? != MAGIC {
             return None;
         }
-        let site = bytes.u16()?;
-        let [key, url, tags, record] = [bytes.u32()? as usize, bytes.u32()? as usize, bytes.u32()? as usize, bytes.u32()? as usize];
-        let (head_sum, body_len, begun, sequence) = (bytes.u32()?, bytes.u64()?, bytes.u64()?, bytes.u64()?);
+        if bytes.try_get_u16_le().ok()? != VERSION {
+            return None;
+        }
+        let site = bytes.try_get_u16_le().ok()?;
+        let mut size = || bytes.try_get_u32_le().ok().map(|size| size as usize);
+        let [key, url, tags, record] = [size()?, size()?, size()?, size()?];
+        let head_sum = bytes.try_get_u32_le().ok()?;
+        let mut number = || bytes.try_get_u64_le().ok();
+        let [body_len, begun, sequence] = [number()?, number()?, number()?];
         let parts = key.checked_add(url)?.checked_add(tags)?.checked_add(record)?;
         let pieces = usize::try_from(body_len.div_ceil(PIECE as u64)).ok()?.checked_mul(4)?;
         let head_len = parts.checked_add(pieces)?;
@@ -185,49 +192,21 @@ impl Footer {
         })
     }
 
-    fn head(&self, bytes: &[u8]) -> Option<Head> {
+    fn head(&self, mut bytes: &[u8]) -> Option<Head> {
         if crc32fast::hash(bytes) != self.head_sum {
             return None;
         }
-        let mut bytes = Cursor(bytes);
-        let (key, url) = (bytes.take(self.key)?.into(), bytes.take(self.url)?.into());
-        let mut lines = Cursor(bytes.take(self.tags)?);
+        let (key, url) = (bytes.split_off(..self.key)?.into(), bytes.split_off(..self.url)?.into());
+        let mut lines = bytes.split_off(..self.tags)?;
         let mut tags = Vec::new();
-        while !lines.0.is_empty() {
-            let length = lines.u32()? as usize;
-            tags.push(std::str::from_utf8(lines.take(length)?).ok()?.into());
+        while !lines.is_empty() {
+            let length = lines.try_get_u32_le().ok()? as usize;
+            tags.push(std::str::from_utf8(lines.split_off(..length)?).ok()?.into());
         }
-        let record = bytes.take(self.record)?.to_vec();
-        let pieces = bytes.0.chunks_exact(4).map(|sum| u32::from_le_bytes([sum[0], sum[1], sum[2], sum[3]])).collect();
+        let record = bytes.split_off(..self.record)?.to_vec();
+        let pieces = bytes.chunks_exact(4).map(|sum| u32::from_le_bytes([sum[0], sum[1], sum[2], sum[3]])).collect();
         let scope = Scope { site: self.site, url, tags: tags.into() };
         Some(Head { key, scope, begun: Generation(self.begun), sequence: self.sequence, record, body_len: self.body_len, pieces })
-    }
-}
-
-/// Takes numbers and bytes from the front, as long as there are enough.
-struct Cursor<'a>(&'a [u8]);
-
-impl<'a> Cursor<'a> {
-    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        self.take(N)?.try_into().ok()
-    }
-
-    fn u16(&mut self) -> Option<u16> {
-        self.array().map(u16::from_le_bytes)
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        self.array().map(u32::from_le_bytes)
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        self.array().map(u64::from_le_bytes)
     }
 }
 

@@ -272,7 +272,7 @@ fn when_every_address_is_down_all_are_asked_and_a_recovery_is_seen_at_once() {
             let addresses: Vec<_> = addresses.iter().cloned().map(Address::Unix).collect();
             let origin = origin(&addresses);
             for _ in 0..20 {
-                assert_eq!(origin.fetch(get("/")).await.expect_err("down").fault, Fault::ConnectionRefused);
+                assert_eq!(fetch(&origin, get("/")).await.expect_err("down").fault, Fault::ConnectionRefused);
             }
             assert!(origin.addresses().all(|status| !status.up));
             let listener = tokio::net::UnixListener::bind(&paths[0]).expect("bound");
@@ -292,10 +292,10 @@ fn when_every_address_is_down_all_are_asked_and_a_recovery_is_seen_at_once() {
 #[test]
 fn workers_share_what_is_known_of_an_address() {
     on_a_worker(async {
-        let options = Arc::new(HttpOptions::new(vec!["unix:/nonexistent/site.sock".parse().expect("an address")], no_tls()));
+        let options = Arc::new(ServerOptions::new(vec!["unix:/nonexistent/site.sock".parse().expect("an address")], no_tls()));
         let [one, other] = [(); 2].map(|()| HttpOrigin::new(Arc::clone(&options), None).expect("an address"));
         for _ in 0..3 {
-            assert_eq!(one.fetch(get("/")).await.expect_err("down").fault, Fault::ConnectionRefused);
+            assert_eq!(fetch(&one, get("/")).await.expect_err("down").fault, Fault::ConnectionRefused);
         }
         assert!(other.addresses().all(|status| !status.up));
     });
@@ -314,7 +314,7 @@ fn a_response_that_is_dropped_closes_its_connection() {
         let frame = response.body_mut().frame().await.expect("a frame").expect("bytes");
         assert_eq!(frame.into_data().expect("data"), "begin");
         assert_eq!(budget.in_flight(), 1, "held while the body comes");
-        assert_eq!(origin.fetch(get("/")).await.expect_err("no place").fault, Fault::Overloaded);
+        assert_eq!(fetch(&origin, get("/")).await.expect_err("no place").fault, Fault::Overloaded);
         drop(response);
         assert_eq!((budget.in_flight(), idle(&origin)), (0, 0));
         wire.closed().await;
@@ -423,7 +423,7 @@ fn interim_responses_are_told_as_they_come_without_what_concerns_the_connection(
             let (origin, told) = (Rc::clone(&origin), Rc::clone(&told));
             async move {
                 let tell = move |status: StatusCode, fields: &HeaderMap| told.borrow_mut().push(format!("{status} {fields:?}"));
-                origin.fetch_with_interim(get("/"), &tell).await
+                origin.fetch(get("/"), &ARRIVAL, Some(&tell)).await
             }
         });
         let mut wire = script.accept().await;
@@ -454,7 +454,7 @@ fn content_at_hand_is_measured_whatever_the_fields_say() {
             (Body::Full("abc".into()), Some("3"), "content-length: 3\r\n\r\nabc"),
             (Body::Full("abc".into()), Some("7"), "content-length: 3\r\n\r\nabc"),
             (Body::Empty, Some("7"), "content-length: 0\r\n\r\n"),
-            (Body::Empty, None, "host: blog.example\r\n\r\n"),
+            (Body::Empty, None, "host: blog.example\r\nx-forwarded-proto: http\r\n\r\n"),
         ] {
             let mut post = request(Method::POST, "/", body);
             if let Some(said) = said {
@@ -478,7 +478,29 @@ fn an_exchange_is_small_enough_to_be_allocated_without_a_search() {
     on_a_worker(async {
         let script = Script::new().await;
         let origin = origin(&[script.address()]);
-        let bytes = size_of_val(&origin.exchange(get("/"), None));
+        let bytes = size_of_val(&origin.exchange(get("/"), &ARRIVAL, None));
         assert!(bytes <= 1032, "{bytes}");
+    });
+}
+
+/// The bound is on what the origin has to keep open, and does not ask which of our two clients opened it.
+#[test]
+fn connections_of_both_sorts_count_towards_one_bound_and_none_is_used_for_the_other() {
+    on_a_worker(async {
+        let script = Script::new().await;
+        let origin = with(&[script.address()], None, |o| o.pool_idle_max = 1);
+        let asked = ask(&origin, get("/"));
+        let mut of_get = script.accept().await;
+        of_get.answer(OK).await;
+        content(asked.await.expect("no panic").expect("a response")).await.expect("content");
+        let asked = ask(&origin, short_upload());
+        let mut of_upload = script.accept().await;
+        of_upload.answer(OK).await;
+        content(asked.await.expect("no panic").expect("a response")).await.expect("content");
+        assert_eq!(idle(&origin), 1, "the first one stays");
+        of_upload.closed().await;
+        let asked = ask(&origin, get("/"));
+        of_get.answer(OK).await;
+        content(asked.await.expect("no panic").expect("a response")).await.expect("content");
     });
 }

@@ -178,9 +178,9 @@ fn a_request_without_a_host_gets_the_addresss_own_and_connect_is_refused() {
         *bare.version_mut() = Version::HTTP_2;
         let asked = ask(&origin, bare);
         let heard = script.accept().await.answer(OK).await;
-        assert_eq!(heard, format!("GET / HTTP/1.1\r\nhost: {}\r\n\r\n", script.address().authority()));
+        assert_eq!(heard, format!("GET / HTTP/1.1\r\nhost: {}\r\nx-forwarded-proto: http\r\n\r\n", script.address().authority()));
         assert!(asked.await.expect("no panic").is_ok());
         let tunnel = request(Method::CONNECT, "blog.example:443", Body::Empty);
-        assert_eq!(origin.fetch(tunnel).await.expect_err("not for origins").fault, Fault::Internal);
+        assert_eq!(fetch(&origin, tunnel).await.expect_err("not for origins").fault, Fault::Internal);
     });
 }

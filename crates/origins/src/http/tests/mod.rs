@@ -5,10 +5,11 @@ mod faults;
 mod secure;
 mod timeouts;
 
-use std::{cell::RefCell, pin::pin, rc::Rc};
+use std::{cell::RefCell, pin::pin, rc::Rc, time::Duration};
 
 use ::http::Version;
 use http_body_util::BodyExt;
+use semantics::Scheme;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -16,6 +17,7 @@ use tokio::{
 };
 
 use super::*;
+use crate::server::Address;
 
 /// Runs a test as a worker runs: one thread, tasks that stay on it.
 fn on_a_worker<T>(test: impl Future<Output = T>) -> T {
@@ -23,7 +25,7 @@ fn on_a_worker<T>(test: impl Future<Output = T>) -> T {
 }
 
 fn no_tls() -> Arc<rustls::ClientConfig> {
-    tls::with_roots(rustls::RootCertStore::empty()).expect("a configuration")
+    crate::server::with_roots(rustls::RootCertStore::empty()).expect("a configuration")
 }
 
 /// A listener on a free port.
@@ -94,8 +96,8 @@ fn origin(addresses: &[Address]) -> Rc<HttpOrigin> {
     with(addresses, None, |_| {})
 }
 
-fn with(addresses: &[Address], budget: Option<Arc<Budget>>, change: impl FnOnce(&mut HttpOptions)) -> Rc<HttpOrigin> {
-    let mut options = HttpOptions::new(addresses.to_vec(), no_tls());
+fn with(addresses: &[Address], budget: Option<Arc<Budget>>, change: impl FnOnce(&mut ServerOptions)) -> Rc<HttpOrigin> {
+    let mut options = ServerOptions::new(addresses.to_vec(), no_tls());
     change(&mut options);
     Rc::new(HttpOrigin::new(Arc::new(options), budget).expect("an address"))
 }
@@ -108,10 +110,17 @@ fn request(method: Method, path: &str, body: Body) -> Request<Body> {
     Request::builder().method(method).uri(path).header("host", "blog.example").body(body).expect("a request")
 }
 
+/// Sends a request of our own, which comes from no client.
+async fn fetch(origin: &HttpOrigin, request: Request<Body>) -> Result<Response<Body>, OriginError> {
+    origin.fetch(request, &ARRIVAL, None).await
+}
+
+const ARRIVAL: Arrival<'static> = Arrival::of_our_own(Scheme::Http, "blog.example");
+
 /// Asks from a task of its own, so that the script can be written in the order of events.
 fn ask(origin: &Rc<HttpOrigin>, request: Request<Body>) -> tokio::task::JoinHandle<Result<Response<Body>, OriginError>> {
     let origin = Rc::clone(origin);
-    tokio::task::spawn_local(async move { origin.fetch(request).await })
+    tokio::task::spawn_local(async move { fetch(&origin, request).await })
 }
 
 async fn content(response: Response<Body>) -> Result<String, OriginError> {

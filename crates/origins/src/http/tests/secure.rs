@@ -19,7 +19,7 @@ fn certified(names: &[&str]) -> (TlsAcceptor, Arc<rustls::ClientConfig>) {
         .with_no_client_auth()
         .with_single_cert(vec![made.cert.der().clone()], key)
         .expect("a certificate and its key");
-    (TlsAcceptor::from(Arc::new(server)), tls::with_roots(roots).expect("a configuration"))
+    (TlsAcceptor::from(Arc::new(server)), crate::server::with_roots(roots).expect("a configuration"))
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_unix_socket_is_an_address_like_any_other() {
         let path = folder.path().join("site.sock");
         let address: Address = format!("unix:{}", path.display()).parse().expect("an address");
         let origin = origin(&[address]);
-        assert_eq!(origin.fetch(get("/")).await.expect_err("nobody there").fault, Fault::ConnectionRefused);
+        assert_eq!(fetch(&origin, get("/")).await.expect_err("nobody there").fault, Fault::ConnectionRefused);
         let listener = UnixListener::bind(&path).expect("bound");
         let asked = ask(&origin, get("/"));
         let mut wire = Wire(listener.accept().await.expect("a connection").0);
@@ -98,7 +98,7 @@ fn a_name_without_an_address_is_a_dns_error() {
     on_a_worker(async {
         // RFC 6761 §6.4: never resolves.
         let origin = origin(&["http://blog.invalid".parse().expect("an address")]);
-        assert_eq!(origin.fetch(get("/")).await.expect_err("no such name").fault, Fault::DnsError);
+        assert_eq!(fetch(&origin, get("/")).await.expect_err("no such name").fault, Fault::DnsError);
     });
 }
 

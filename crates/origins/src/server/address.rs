@@ -1,11 +1,12 @@
-//! Where an origin listens.
+//! Where a server listens.
 
 use std::{fmt, path::PathBuf, str::FromStr};
 
-/// `http://host[:port]`, `https://host[:port]` or `unix:/path/to/socket`. [`fmt::Display`] gives back what parses to the same address.
+/// The address of a server: `http://host[:port]`, `https://host[:port]` or `unix:/path/to/socket`. [`fmt::Display`] gives back what parses to
+/// the same address.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Address {
-    /// HTTP over TCP, with or without TLS.
+    /// TCP, with or without TLS.
     Tcp {
         /// Whether to speak TLS and verify the certificate against `host`.
         tls: bool,
@@ -14,11 +15,11 @@ pub enum Address {
         /// The port, filled in from the scheme when the text has none.
         port: u16,
     },
-    /// HTTP over a Unix socket.
+    /// A Unix socket.
     Unix(PathBuf),
 }
 
-/// Why a text is not an [`Address`].
+/// The reason why a text is not an [`Address`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// Another scheme, or none.
@@ -42,7 +43,7 @@ pub enum AddressError {
 }
 
 impl Address {
-    /// Host and port as they stand in a `Host` field (RFC 9110 §7.2); `localhost` for a Unix socket.
+    /// Returns host and port as they stand in a `Host` field (RFC 9110 §7.2); `localhost` for a Unix socket.
     #[must_use]
     pub fn authority(&self) -> String {
         match self {

@@ -7,10 +7,11 @@ use rustls_pki_types::{CertificateDer, pem::PemObject};
 
 use crate::{Fault, OriginError};
 
-/// The client side of TLS: the system's roots, and those in the PEM file `extra_ca` if given. Build it once; it is shared by all workers.
+/// Makes the client side of TLS, which trusts the system's roots, and those in the PEM file `extra_ca` if given. Build it once; it is shared
+/// by all workers.
 ///
 /// # Errors
-/// When `extra_ca` cannot be read or holds no certificate. A system without roots is only warned about: `extra_ca` may be all one needs.
+/// Fails when `extra_ca` cannot be read or holds no certificate. A system without roots is only warned about: `extra_ca` may be all one needs.
 pub fn tls_config(extra_ca: Option<&Path>) -> Result<Arc<ClientConfig>, OriginError> {
     let mut roots = RootCertStore::empty();
     let native = rustls_native_certs::load_native_certs();
@@ -40,8 +41,8 @@ fn add_file(roots: &mut RootCertStore, path: &Path) -> Result<(), OriginError> {
     if added == 0 { Err(bad("holds no certificate")) } else { Ok(()) }
 }
 
-/// TLS 1.2 and 1.3, HTTP/1.1 alone.
-pub(super) fn with_roots(roots: RootCertStore) -> Result<Arc<ClientConfig>, OriginError> {
+/// Makes the client side of TLS 1.2 and 1.3, for HTTP/1.1 alone, with these roots.
+pub(crate) fn with_roots(roots: RootCertStore) -> Result<Arc<ClientConfig>, OriginError> {
     let mut config = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|e| OriginError::new(Fault::Internal, "the crypto provider lacks TLS 1.2 or 1.3").because(e))?

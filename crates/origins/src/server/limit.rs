@@ -35,7 +35,7 @@ pub struct Permit {
 }
 
 impl Budget {
-    /// At most `concurrency` (at least 1) requests at once, at most `queue_max` waiting for a place, each at most `queue_timeout`.
+    /// Makes a cap of `concurrency` (at least 1) requests at once, with at most `queue_max` waiting for a place, each at most `queue_timeout`.
     #[must_use]
     pub fn new(concurrency: usize, queue_max: usize, queue_timeout: Duration) -> Self {
         let concurrency = concurrency.clamp(1, Semaphore::MAX_PERMITS);
@@ -49,13 +49,13 @@ impl Budget {
         }
     }
 
-    /// Requests that hold a place.
+    /// Returns how many requests hold a place.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.concurrency.saturating_sub(self.places.available_permits())
     }
 
-    /// Requests that wait for one.
+    /// Returns how many requests wait for a place.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
@@ -70,7 +70,7 @@ impl Budget {
         }
     }
 
-    /// The cap.
+    /// Returns the cap.
     #[must_use]
     pub const fn concurrency(&self) -> usize {
         self.concurrency

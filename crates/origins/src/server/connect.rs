@@ -4,11 +4,8 @@ use std::{
     io::{self, IoSlice},
     net::SocketAddr,
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    task::{Context, Poll, ready},
+    sync::Arc,
+    task::{Context, Poll},
 };
 
 use rustls_pki_types::ServerName;
@@ -19,11 +16,11 @@ use tokio::{
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use super::{Address, HttpOptions};
+use super::{Address, ServerOptions};
 use crate::{Fault, OriginError};
 
 /// Connects within `connect_timeout`, which covers the name, every address behind it, and TLS.
-pub(super) async fn connect(address: &Address, options: &HttpOptions) -> Result<Stream, OriginError> {
+pub(super) async fn connect(address: &Address, options: &ServerOptions) -> Result<Stream, OriginError> {
     let deadline = Instant::now() + options.connect_timeout;
     match address {
         Address::Unix(path) => {
@@ -85,7 +82,7 @@ fn refused(address: &Address, error: io::Error) -> OriginError {
 
 /// A connected socket of one of the three sorts. An enum, so that a read is a branch and not a virtual call.
 #[derive(Debug)]
-pub(super) enum Stream {
+pub(crate) enum Stream {
     Tcp(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
     Unix(UnixStream),
@@ -102,7 +99,7 @@ macro_rules! each {
 }
 
 impl Stream {
-    pub(super) const fn is_tls(&self) -> bool {
+    pub(crate) const fn is_tls(&self) -> bool {
         matches!(self, Self::Tls(_))
     }
 }
@@ -132,52 +129,5 @@ impl AsyncWrite for Stream {
 
     fn is_write_vectored(&self) -> bool {
         each!(self, s => s.is_write_vectored())
-    }
-}
-
-/// A stream that remembers whether anything came from the origin since it was last asked: a request may be sent again only if not.
-#[derive(Debug)]
-pub(super) struct Watched {
-    stream: Stream,
-    heard: Arc<AtomicBool>,
-}
-
-impl Watched {
-    pub(super) fn new(stream: Stream) -> (Self, Arc<AtomicBool>) {
-        let heard = Arc::new(AtomicBool::new(false));
-        (Self { stream, heard: Arc::clone(&heard) }, heard)
-    }
-}
-
-impl AsyncRead for Watched {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let before = buf.filled().len();
-        let result = ready!(Pin::new(&mut self.stream).poll_read(cx, buf));
-        if buf.filled().len() > before {
-            self.heard.store(true, Ordering::Relaxed);
-        }
-        Poll::Ready(result)
-    }
-}
-
-impl AsyncWrite for Watched {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-
-    fn poll_write_vectored(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bufs: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
     }
 }

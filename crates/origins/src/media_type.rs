@@ -1,11 +1,22 @@
-//! The media type of a file, by its name.
+//! The one table of media types by file name, for every source that lies in a folder.
+//!
+//! Not here: which files are published at all, which each source decides, and which responses are compressed, which the policy decides.
 
 use std::path::Path;
 
-/// Returns the `Content-Type` of a file. An unknown type is bytes, which a browser saves rather than guesses at.
-pub(super) fn media_type(path: &Path) -> &'static str {
-    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
-    match extension.as_str() {
+/// The `Content-Type` of a file whose type is unknown: bytes, which a browser saves rather than guesses at.
+pub const UNKNOWN: &str = "application/octet-stream";
+
+/// Returns the `Content-Type` of a file by its name; [`UNKNOWN`] if nothing is known of such names.
+#[must_use]
+pub fn of_file(path: &Path) -> &'static str {
+    path.extension().and_then(|extension| extension.to_str()).and_then(of_extension).unwrap_or(UNKNOWN)
+}
+
+/// Returns the `Content-Type` of files with this extension, which stands without its dot and in either case.
+#[must_use]
+pub fn of_extension(extension: &str) -> Option<&'static str> {
+    Some(match extension.to_ascii_lowercase().as_str() {
         "html" | "htm" => "text/html; charset=utf-8",
         "css" => "text/css; charset=utf-8",
         "js" | "mjs" => "text/javascript; charset=utf-8",
@@ -86,12 +97,12 @@ pub(super) fn media_type(path: &Path) -> &'static str {
         "7z" => "application/x-7z-compressed",
         "tar" => "application/x-tar",
         "asc" | "sig" => "application/pgp-signature",
-        _ => "application/octet-stream",
-    }
+        _ => return None,
+    })
 }
 
 /// Returns whether content of this type usually becomes smaller by compression.
-pub(super) fn is_compressible(media_type: &str) -> bool {
+pub(crate) fn is_compressible(media_type: &str) -> bool {
     const OTHERS: [&str; 7] = [
         "application/wasm",
         "application/rtf",
@@ -123,7 +134,7 @@ mod tests {
             ("a.gz", false),
             ("a", false),
         ] {
-            assert_eq!(is_compressible(media_type(Path::new(name))), expected, "{name}");
+            assert_eq!(is_compressible(of_file(Path::new(name))), expected, "{name}");
         }
     }
 
@@ -137,7 +148,7 @@ mod tests {
             ("LICENSE", "application/octet-stream"),
             ("x.unheard-of", "application/octet-stream"),
         ] {
-            assert_eq!(media_type(Path::new(name)), expected, "{name}");
+            assert_eq!(of_file(Path::new(name)), expected, "{name}");
         }
     }
 }

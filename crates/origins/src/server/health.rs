@@ -31,7 +31,7 @@ pub const BACKOFF_MAX: Duration = Duration::from_secs(10);
 /// How old an attempt to connect may be that another request waits for. So at most `connect_timeout` divided by this are under way at once.
 const TRIAL_SHARED: Duration = Duration::from_secs(1);
 
-/// When an address counts as down.
+/// The rules by which an address counts as down.
 #[derive(Debug, Clone, Copy)]
 pub struct HealthOptions {
     /// Connections in a row that did not come about.
@@ -46,7 +46,7 @@ impl Default for HealthOptions {
     }
 }
 
-/// What is known of one address.
+/// The health of one address, as all workers know it.
 #[derive(Debug, Default)]
 pub(super) struct Health {
     /// Where nothing is wrong, which is nearly always, this is all that is read.
@@ -72,10 +72,10 @@ struct Down {
     trial: Option<(Instant, watch::Receiver<Option<Refused>>)>,
 }
 
-/// Why an attempt to connect failed.
+/// The reason why an attempt to connect failed.
 type Refused = (Fault, String);
 
-/// How a connection may be opened.
+/// The way in which a connection may be opened.
 #[derive(Debug)]
 pub(super) enum Way {
     /// As the address is up.
@@ -116,7 +116,7 @@ impl Health {
         !self.suspect.load(Relaxed) || self.state.lock().down.is_none()
     }
 
-    /// Whether it has its turn although others are up: it is up itself, or it is time to see whether it is.
+    /// Returns whether it has its turn although others are up: it is up itself, or it is time to see whether it is.
     pub(super) fn has_its_turn(&self, now: Instant) -> bool {
         !self.suspect.load(Relaxed) || self.state.lock().down.as_ref().is_none_or(|down| down.until <= now)
     }
@@ -141,7 +141,7 @@ impl Health {
         Way::Try(Trial(tell))
     }
 
-    /// A connection came about.
+    /// Notes that a connection came about.
     pub(super) fn connected(&self, address: &Address, trial: Option<Trial>) {
         if self.suspect.load(Relaxed) {
             let mut state = self.state.lock();
@@ -156,7 +156,7 @@ impl Health {
         drop(trial);
     }
 
-    /// None came about.
+    /// Notes that no connection came about.
     pub(super) fn failed(&self, address: &Address, trial: Option<Trial>, error: &OriginError, now: Instant, options: HealthOptions) {
         // It is we who have no socket left: nothing was learnt of the address.
         if error.fault == Fault::Overloaded {
