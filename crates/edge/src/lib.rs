@@ -24,7 +24,7 @@ mod worker;
 pub use accept::Gauges;
 pub use h2::{InspectedEvent, InspectedHttp2};
 pub use h3::{
-    endpoint::Quic,
+    endpoint::{Quic, quic_settings, quic_socket},
     inspect::{InspectedStream, inspect_section, write_section},
 };
 pub use hpack::InspectedHpack;
