@@ -1,4 +1,4 @@
-"""The clients of HTTP/3: quic-go's in bench/go, aioquic in a virtual environment. Both are made once, into bench/out."""
+"""The clients of HTTP/3, quic-go's in bench/go and aioquic in a virtual environment; what Seawall is measured beside, its floor and Caddy. All are made once."""
 
 import os
 import pathlib
@@ -22,6 +22,17 @@ def quic_go():
     """The path of the client of bench/go."""
     built = machine.OUT / "bin" / "h3"
     run(["go", "build", "-o", built, "."], machine.BENCH / "go")
+    return built
+
+
+def floor():
+    """The path of the floor of HTTP/3, built as Seawall is; HTTP3_FLOOR=FILE is another build."""
+    if given := os.environ.get("HTTP3_FLOOR"):
+        return pathlib.Path(given)
+    built = machine.ROOT / "target/release/examples/http3_floor"
+    if not built.exists():
+        machine.say("building the floor of HTTP/3 (minutes)")
+    run(["cargo", "build", "--release", "--locked", "--package", "edge", "--example", "http3_floor"], machine.ROOT)
     return built
 
 

@@ -38,7 +38,7 @@ ROWS = [
     Row("Hit over TLS, HTTP/1.1", "tls", "h1-64", others=("h2o",)),
     Row("Hit over TLS, HTTP/2", "tls", "h2", others=("h2o",)),
     Row("Full TLS handshake, ECDSA P-256", "tls", "full-p256", others=("h2o",), digits=0),
-    Row("Hit over HTTP/3 ¹", "http3", "8k", nginx="nginx", others=("caddy",)),
+    Row("Hit over HTTP/3 ¹", "http3", "8k", nginx="nginx", others=("caddy",), floor="floor"),
     Row("Static file of 8 KB", "static", "8k", nginx="nginx", others=("h2o",), floor="floor"),
     Row("Static file of 100 KB", "static", "100k", nginx="nginx", others=("h2o",), floor="floor"),
     Row("Range of 64 KB", "static", "range", nginx="nginx", others=("h2o",), floor="floor"),

@@ -19,7 +19,7 @@ pub mod tls;
 mod worker;
 
 pub use accept::Gauges;
-pub use h3::endpoint::Quic;
+pub use h3::endpoint::{Quic, quic_settings, quic_socket};
 pub use limits::Limits;
 pub use listen::{BindError, Listener, PassedSocket, Socket, bind};
 pub use request::content::{RequestBody, RequestBodyError};

@@ -17,6 +17,25 @@ pub struct FileRegion {
 /// Bytes after which other connections have their turn: a millisecond's work.
 pub(crate) const STEP_BYTES: u64 = 2 << 20;
 
+/// The smallest page of memory that a kernel keeps files in.
+#[cfg(target_os = "linux")]
+const PAGE_BYTES: u64 = 4096;
+
+/// The longest region that is copied whole behind its head: one read and one write cost less than what `sendfile` needs besides.
+#[cfg(target_os = "linux")]
+const COPIED_MAX: u64 = 8 << 10;
+
+/// Returns the beginning of a region that is copied behind its head: all of a short one, and of a longer one what lies in its first page.
+///
+/// The rest then begins where a page begins. The kernel sends a file by its pages, sixteen at a time, and a segment holds seventeen pieces: 64 KB
+/// from the middle of a page would be seventeen pages and the head, which is a second round and a further segment, and costs half as much again.
+#[cfg(target_os = "linux")]
+pub(crate) const fn copied(region: &Range<u64>) -> Range<u64> {
+    let length = region.end - region.start;
+    let in_first_page = PAGE_BYTES - region.start % PAGE_BYTES;
+    region.start..region.start + if length <= COPIED_MAX { length } else { in_first_page }
+}
+
 #[cfg(target_os = "linux")]
 mod linux {
     use std::{
@@ -34,14 +53,24 @@ mod linux {
     };
     use tokio::{io::Interest, net::TcpStream};
 
-    /// Whether a file's bytes can be sent without waiting for a disk: the first and the last of `range` are looked at. Where the file system
-    /// does not say, it is taken for one in memory.
-    pub(crate) fn is_at_hand(file: &File, range: &Range<u64>) -> bool {
-        let has = |at| {
-            let mut byte = [0];
-            !matches!(preadv2(file, &mut [IoSliceMut::new(&mut byte)], at, ReadWriteFlags::NOWAIT), Err(Errno::AGAIN))
-        };
-        has(range.start) && has(range.end - 1)
+    /// Returns whether the byte of a file at `offset` can be sent without waiting for a disk. A file system that does not say is taken for
+    /// one in memory.
+    pub(crate) fn is_at_hand(file: &File, offset: u64) -> bool {
+        let mut byte = [0];
+        !matches!(preadv2(file, &mut [IoSliceMut::new(&mut byte)], offset, ReadWriteFlags::NOWAIT), Err(Errno::AGAIN))
+    }
+
+    /// Appends `range` of a file to `out`, if that needs no waiting for a disk. Otherwise it appends nothing and returns `false`.
+    pub(crate) fn read_at_hand(file: &File, range: &Range<u64>, out: &mut Vec<u8>) -> bool {
+        let Ok(length) = usize::try_from(range.end - range.start) else { return false };
+        let before = out.len();
+        out.resize(before + length, 0);
+        let read = preadv2(file, &mut [IoSliceMut::new(&mut out[before..])], range.start, ReadWriteFlags::NOWAIT);
+        let is_whole = read == Ok(length);
+        if !is_whole {
+            out.truncate(before);
+        }
+        is_whole
     }
 
     /// Has the system read `range` into its memory, on a thread that may wait for it.
@@ -82,4 +111,34 @@ mod linux {
 }
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{fetch, is_at_hand, poll_send, try_write_before_more};
+pub(crate) use linux::{fetch, is_at_hand, poll_send, read_at_hand, try_write_before_more};
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn what_is_not_copied_begins_with_a_page() {
+        assert_eq!(copied(&(0..COPIED_MAX)), 0..COPIED_MAX);
+        assert_eq!(copied(&(5..6)), 5..6);
+        assert_eq!(copied(&(4095..4095 + COPIED_MAX)), 4095..4095 + COPIED_MAX);
+        for start in [0, 1, 4095, 4096, 4097, 7_919_000] {
+            let beginning = copied(&(start..start + COPIED_MAX + 1));
+            assert_eq!((beginning.start, beginning.end % PAGE_BYTES), (start, 0));
+            assert!((1..=PAGE_BYTES).contains(&(beginning.end - beginning.start)));
+        }
+    }
+
+    #[test]
+    fn a_range_is_read_whole_or_not_at_all() {
+        let mut file = tempfile::tempfile().expect("a file");
+        file.write_all(b"0123456789").expect("written");
+        let mut out = b"head ".to_vec();
+        assert!(read_at_hand(&file, &(2..5), &mut out));
+        assert_eq!(out, b"head 234");
+        assert!(!read_at_hand(&file, &(8..11), &mut out), "the file has ended");
+        assert_eq!(out, b"head 234");
+    }
+}

@@ -14,7 +14,7 @@ use http_body::Body;
 
 use super::{Call, Connection, connection_fields, interim::Interims};
 #[cfg(target_os = "linux")]
-use crate::send_file::{STEP_BYTES, fetch, is_at_hand, poll_send, try_write_before_more};
+use crate::send_file::{STEP_BYTES, copied, fetch, is_at_hand, poll_send, read_at_hand, try_write_before_more};
 use crate::{
     connection::Phase,
     request::{content::RequestBody, log_line::KeptLogLine},
@@ -144,7 +144,7 @@ impl<S: Service> Connection<S> {
                     *body_bytes += data.len() as u64;
                 }
                 Piece::File(region) => {
-                    self.send_file(&head, region, body_bytes).await?;
+                    self.send_file(&mut head, region, body_bytes).await?;
                     head.clear();
                 }
             }
@@ -176,20 +176,33 @@ impl<S: Service> Connection<S> {
     }
 
     /// Writes `head`, and then what lies in a file. A file that has become shorter than was promised ends the connection.
+    ///
+    /// The beginning of the file's bytes leaves with the head (see [`copied`]); the kernel takes the rest from the file itself.
     #[cfg(target_os = "linux")]
-    async fn send_file(&mut self, head: &[u8], FileRegion { file, mut range }: FileRegion, body_bytes: &mut u64) -> io::Result<()> {
+    async fn send_file(&mut self, head: &mut Vec<u8>, FileRegion { file, mut range }: FileRegion, body_bytes: &mut u64) -> io::Result<()> {
+        let beginning = copied(&range);
+        let is_copied = read_at_hand(&file, &beginning, head);
+        if is_copied {
+            range.start = beginning.end;
+        }
         if !head.is_empty() {
-            let written = self.stream.as_plain_tcp().and_then(|socket| try_write_before_more(socket, head).ok()).unwrap_or(0);
+            let followed = self.stream.as_plain_tcp().filter(|_| range.start < range.end);
+            let written = followed.and_then(|socket| try_write_before_more(socket, head).ok()).unwrap_or(0);
             self.write_all(&mut [IoSlice::new(head.get(written..).unwrap_or_default())]).await?;
         }
+        if is_copied {
+            *body_bytes += beginning.end - beginning.start;
+        }
+        let mut first_is_at_hand = is_copied;
         let mut step = range.start..range.start;
         while range.start < range.end {
             if step.is_empty() {
                 step.end = range.end.min(range.start + STEP_BYTES);
-                if !is_at_hand(&file, &step) {
+                if !(first_is_at_hand || is_at_hand(&file, step.start)) || !is_at_hand(&file, step.end - 1) {
                     self.seat.in_service();
                     fetch(&file, step.clone()).await?;
                 }
+                first_is_at_hand = false;
             }
             self.seat.until(Phase::Write, self.terms.allowances.write);
             let sent = std::future::poll_fn(|cx| match self.stream.as_plain_tcp() {
@@ -212,7 +225,7 @@ impl<S: Service> Connection<S> {
     }
 
     #[cfg(not(target_os = "linux"))]
-    async fn send_file(&mut self, _: &[u8], _: FileRegion, _: &mut u64) -> io::Result<()> {
+    async fn send_file(&mut self, _: &mut Vec<u8>, _: FileRegion, _: &mut u64) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 

@@ -28,7 +28,7 @@ use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
 use super::{CONNECTION_WINDOW, SEND_WINDOW, STREAM_WINDOW, STREAMS_MAX, UNIDIRECTIONAL_MAX};
-use crate::limits::Limits;
+use crate::{limits::Limits, tls::Tls};
 
 /// Connections that may wait for each worker to take them up.
 const ARRIVALS: usize = 256;
@@ -92,6 +92,14 @@ impl Quic {
 /// # Errors
 /// When the address is taken, not ours, or not permitted.
 pub(crate) fn bind(address: SocketAddr, workers: usize) -> io::Result<Vec<Quic>> {
+    share(quic_socket(address)?, workers)
+}
+
+/// Binds a socket where QUIC is to be spoken. It is public for `examples/http3_floor.rs`, which measures QUIC alone on such a socket.
+///
+/// # Errors
+/// Fails when the address is taken, not ours, or not permitted.
+pub fn quic_socket(address: SocketAddr) -> io::Result<UdpSocket> {
     let socket = socket2::Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     if address.is_ipv6() {
         socket.set_only_v6(true)?;
@@ -100,7 +108,7 @@ pub(crate) fn bind(address: SocketAddr, workers: usize) -> io::Result<Vec<Quic>>
     let _ = socket.set_recv_buffer_size(SOCKET_BUFFER);
     let _ = socket.set_send_buffer_size(SOCKET_BUFFER);
     socket.bind(&address.into())?;
-    share(socket.into(), workers)
+    Ok(socket.into())
 }
 
 /// Shares a socket that is bound among so many workers; one of them gets it with its part.
@@ -195,6 +203,13 @@ impl Drop for Opened {
     fn drop(&mut self) {
         self.0.set_server_config(None);
     }
+}
+
+/// Returns the settings with which QUIC is spoken under these limits. It is public for `examples/http3_floor.rs`, which measures QUIC alone with
+/// the same settings.
+#[must_use]
+pub fn quic_settings(tls: &Tls, limits: &Limits) -> ServerConfig {
+    config(tls.quic(), limits)
 }
 
 /// How QUIC is spoken under these limits.

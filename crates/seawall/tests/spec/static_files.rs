@@ -174,6 +174,25 @@ async fn a_large_file_is_sent_whole_and_in_parts() {
     }
 }
 
+/// RFC 9110 §14.2: a part of a large file is whole wherever in a page of memory it begins and ends, alone and among others, and the connection goes on.
+#[tokio::test]
+async fn a_part_of_a_large_file_begins_and_ends_anywhere() {
+    let text: String = (0..30_000).map(|number| format!("{number:09}\n")).collect();
+    let (_folder, site) = site_of(&[("index.html", ""), ("film.bin", &text)], "[cache]\nobject_max = \"1KiB\"");
+    let mut client = site.client().await;
+    let part = |start: usize, length: usize| format!("{start}-{}", start + length - 1);
+    for start in [0, 1, 4095, 4096, 4097, 70_000] {
+        for length in [1, 4095, 4096, 8191, 8192, 8193, 65_535, 65_536, 65_537, 200_000] {
+            let asked = Req::get("/film.bin").field("range", format!("bytes={}", part(start, length)));
+            client.request(asked).await.status(206).body(&text[start..start + length]);
+        }
+    }
+    let two = Req::get("/film.bin").field("range", format!("bytes={},{}", part(4095, 65_536), part(100_001, 10)));
+    let answer = client.request(two).await.status(206);
+    answer.body_contains(&text[4095..4095 + 65_536]).body_contains(&text[100_001..100_011]);
+    client.request(Req::get("/nothing")).await.status(404);
+}
+
 /// What lies coded beside a large file is sent to those who accept it (RFC 9110 §8.8.3.3: with a tag of its own).
 #[tokio::test]
 async fn a_large_file_is_sent_in_the_coding_that_lies_beside_it() {
