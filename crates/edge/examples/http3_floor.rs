@@ -7,6 +7,8 @@
 //!
 //!     http3_floor PORT CERTIFICATE KEY FILE
 
+#![expect(clippy::disallowed_methods, reason = "it runs until it is ended from outside, and nobody waits for its tasks")]
+
 use std::{
     env, fs,
     future::{Future, poll_fn},

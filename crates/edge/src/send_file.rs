@@ -65,8 +65,14 @@ mod linux {
         let Ok(length) = usize::try_from(range.end - range.start) else { return false };
         let before = out.len();
         out.resize(before + length, 0);
-        let read = preadv2(file, &mut [IoSliceMut::new(&mut out[before..])], range.start, ReadWriteFlags::NOWAIT);
-        let is_whole = read == Ok(length);
+        let read = match preadv2(file, &mut [IoSliceMut::new(&mut out[before..])], range.start, ReadWriteFlags::NOWAIT) {
+            // The system also says so of memory that is there, but reading which has it read ahead; that is not waited for.
+            Err(Errno::AGAIN) if is_at_hand(file, range.start) && is_at_hand(file, range.end - 1) => {
+                file.read_at(&mut out[before..], range.start).ok()
+            }
+            read => read.ok(),
+        };
+        let is_whole = read == Some(length);
         if !is_whole {
             out.truncate(before);
         }
