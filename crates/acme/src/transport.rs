@@ -95,10 +95,10 @@ impl Transport for Https {
 
 /// The fields of the responses to one order that the ACME library does not pass on.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Heard(Arc<Mutex<Said>>);
+pub(crate) struct Heard(Arc<Mutex<RetryFields>>);
 
 #[derive(Debug, Default)]
-struct Said {
+struct RetryFields {
     wait: Option<Duration>,
     date: Option<Timestamp>,
 }

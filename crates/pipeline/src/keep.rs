@@ -51,7 +51,7 @@ pub(crate) fn judge(shared: &Shared, question: &Question, head: ResponseHead<'_>
         method: &question.method,
         authority: &question.authority,
         target: &question.target,
-        asked: question.carries,
+        carries: question.carries,
         request: &question.wants.directives,
         status: head.status,
         headers: head.headers,

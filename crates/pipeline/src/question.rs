@@ -5,7 +5,7 @@ use std::{net::IpAddr, rc::Rc};
 use http::{HeaderMap, HeaderValue, Method, Uri, header, request::Parts};
 use ipnet::IpNet;
 use origins::is_for_proxies_only;
-use policy::{Asked, Trace, Verdict, settle_forms_for_scripts};
+use policy::{Carries, Trace, Verdict, settle_forms_for_scripts};
 use semantics::{
     FieldLines, RequestFields, RequestHead, Scheme, cache_control::RequestDirectives, target::canonical_authority,
     vary::canonical_accept_encoding,
@@ -118,7 +118,7 @@ pub(crate) fn verdict(site: &Site, is_trusted: bool, head: &RequestHead<'_>, key
 /// Nobody invents what only proxies may say; a field that the settings name is a trusted proxy's alone, in every spelling that CGI takes for
 /// it. And where the cache is asked, the origin is told no more than what is in the key, decides that the answer may be shared, or
 /// may be nominated by `Vary`: cookies that do not change the page are neither.
-pub(crate) fn reduce(headers: &mut HeaderMap, site: &Site, is_trusted: bool, carries: Option<Asked>) {
+pub(crate) fn reduce(headers: &mut HeaderMap, site: &Site, is_trusted: bool, carries: Option<Carries>) {
     let policy = &site.policy;
     let goes = |name: &str| {
         (is_trusted && policy.is_trusted_field(name))
@@ -171,7 +171,7 @@ pub(crate) struct Question {
     /// Path and query as a URI.
     pub(crate) uri: Uri,
     /// The cookies and credentials that may make its answer somebody's.
-    pub(crate) carries: Asked,
+    pub(crate) carries: Carries,
     pub(crate) wants: Wants,
     pub(crate) key: Vec<u8>,
     pub(crate) hash: KeyHash,

@@ -13,7 +13,7 @@ use semantics::{
     targeted::{TARGETS, directives},
 };
 
-use crate::{Asked, Policy, tags};
+use crate::{Carries, Policy, tags};
 
 /// The longest lifetime of a permanent redirect. Ghost calls its redirects good for a year; a wrong one should not outlive the day, purged or
 /// not.
@@ -28,8 +28,8 @@ pub struct Seen<'a> {
     pub authority: &'a str,
     /// The path and query that the origin was asked for.
     pub target: &'a str,
-    /// The signs of who asked.
-    pub asked: Asked,
+    /// What the request carries that may be somebody's.
+    pub carries: Carries,
     /// The directives of the request.
     pub request: &'a RequestDirectives,
     /// The response's status.
@@ -117,24 +117,25 @@ impl Policy {
             return Err(NotKept::RedirectLoop);
         }
         let freshness = self.freshness(seen, &directives);
-        storable(seen.method, seen.request, seen.asked.authorization, seen.status, seen.headers, &directives, &freshness).map_err(
+        storable(seen.method, seen.request, seen.carries.authorization, seen.status, seen.headers, &directives, &freshness).map_err(
             |why| {
                 // Without the cookie the site's hold would have kept it.
-                let is_held_for_others = why == NotStorable::Unfresh && seen.asked.cookie && self.hold(seen, &directives, false).is_some();
+                let is_held_for_others =
+                    why == NotStorable::Unfresh && seen.carries.cookie && self.hold(seen, &directives, false).is_some();
                 if is_held_for_others { NotKept::Cookie } else { NotKept::NotStorable(why) }
             },
         )?;
         // A lifetime of nothing is no word that an answer is for all: it would come out again when the origin is down.
         let by_origin = freshness.source == LifetimeSource::Explicit && freshness.lifetime > freshness.initial_age;
-        if seen.asked.cookie && !by_origin {
+        if seen.carries.cookie && !by_origin {
             return Err(NotKept::Cookie);
         }
         // RFC 9213 lets a field for caches overrule this one. But a server that writes such a field into everything does not know of the
         // reader whose cookie the page was made for; the page's own maker does.
-        if seen.asked.is_personal() && directives.targeted {
+        if seen.carries.is_personal() && directives.targeted {
             let own = ResponseDirectives::of(seen.headers);
             if own.no_store || own.private.is_present() {
-                return Err(if seen.asked.cookie { NotKept::Cookie } else { NotKept::NotStorable(NotStorable::Authorization) });
+                return Err(if seen.carries.cookie { NotKept::Cookie } else { NotKept::NotStorable(NotStorable::Authorization) });
             }
         }
         // A folder or a blog has just said what it has.
@@ -154,7 +155,7 @@ impl Policy {
     /// Returns the lifetime that the origin gave, or the site's hold if that is longer.
     fn freshness(&self, seen: &Seen<'_>, directives: &ResponseDirectives) -> Freshness {
         let mut freshness = Freshness::of(seen.status, seen.headers, directives, seen.request_time, seen.response_time);
-        if let Some(hold) = self.hold(seen, directives, seen.asked.is_personal())
+        if let Some(hold) = self.hold(seen, directives, seen.carries.is_personal())
             && freshness.lifetime.saturating_sub(freshness.initial_age) < hold
         {
             freshness = freshness.with_hold(hold);
@@ -215,12 +216,12 @@ mod tests {
     struct Case {
         status: u16,
         fields: &'static [(&'static str, &'static str)],
-        asked: Asked,
+        carries: Carries,
         just_purged: bool,
     }
 
     fn case(status: u16, fields: &'static [(&'static str, &'static str)]) -> Case {
-        Case { status, fields, asked: Asked::default(), just_purged: false }
+        Case { status, fields, carries: Carries::default(), just_purged: false }
     }
 
     impl Case {
@@ -233,7 +234,7 @@ mod tests {
                 method: &Method::GET,
                 authority: "blog.example",
                 target: "/post?page=2",
-                asked: self.asked,
+                carries: self.carries,
                 request: &RequestDirectives::NONE,
                 status: StatusCode::from_u16(self.status).expect("a status"),
                 headers: &headers,
@@ -256,7 +257,7 @@ mod tests {
         Settings { hold: Some(Duration::from_secs(secs)), ..generic() }
     }
 
-    const COOKIE: Asked = Asked { cookie: true, authorization: false };
+    const COOKIE: Carries = Carries { cookie: true, authorization: false };
 
     #[test]
     fn the_origins_word_is_taken_for_any_status() {
@@ -293,11 +294,11 @@ mod tests {
             for field in ["cdn-cache-control", "seawall-cache-control"] {
                 let fields: &'static [(&str, &str)] = Box::leak(Box::new([("cache-control", own), (field, "public, max-age=600")]));
                 assert!(case(200, fields).keep(generic()).is_ok(), "{own} {field}");
-                assert!(Case { asked: COOKIE, ..case(200, fields) }.keep(generic()).is_err(), "{own} {field}");
+                assert!(Case { carries: COOKIE, ..case(200, fields) }.keep(generic()).is_err(), "{own} {field}");
             }
         }
         let fields: &[_] = &[("cache-control", "max-age=0"), ("cdn-cache-control", "max-age=600")];
-        assert!(Case { asked: COOKIE, ..case(200, fields) }.keep(generic()).is_ok_and(|kept| kept.for_cookies));
+        assert!(Case { carries: COOKIE, ..case(200, fields) }.keep(generic()).is_ok_and(|kept| kept.for_cookies));
     }
 
     #[test]
@@ -310,11 +311,11 @@ mod tests {
 
     #[test]
     fn an_answer_to_a_cookie_is_kept_only_on_the_origins_word() {
-        let guess = Case { asked: COOKIE, ..case(200, &[("last-modified", "Mon, 01 Jan 2024 00:00:00 GMT")]) };
+        let guess = Case { carries: COOKIE, ..case(200, &[("last-modified", "Mon, 01 Jan 2024 00:00:00 GMT")]) };
         assert_eq!(guess.keep(generic()).expect_err("not kept"), NotKept::Cookie);
-        let word = Case { asked: COOKIE, ..case(200, &[("cache-control", "max-age=60")]) };
+        let word = Case { carries: COOKIE, ..case(200, &[("cache-control", "max-age=60")]) };
         assert!(word.keep(generic()).is_ok_and(|kept| kept.for_cookies));
-        let hold = Case { asked: COOKIE, ..case(200, &[("cache-control", "public, max-age=0"), ("etag", "\"a\"")]) };
+        let hold = Case { carries: COOKIE, ..case(200, &[("cache-control", "public, max-age=0"), ("etag", "\"a\"")]) };
         assert_ne!(hold.lifetime(held(60)), Some(60));
     }
 
@@ -323,11 +324,11 @@ mod tests {
     fn an_answer_to_a_cookie_without_a_lifetime_is_not_kept_even_to_be_validated() {
         for cache_control in ["max-age=0", "public, max-age=0", "no-cache", "max-age=60, s-maxage=0"] {
             let fields: &'static [(&str, &str)] = Box::leak(Box::new([("cache-control", cache_control), ("etag", "\"a\"")]));
-            let answer = Case { asked: COOKIE, ..case(200, fields) };
+            let answer = Case { carries: COOKIE, ..case(200, fields) };
             assert_eq!(answer.keep(generic()).err(), Some(NotKept::Cookie), "{cache_control}");
             assert_eq!(answer.keep(held(60)).err(), Some(NotKept::Cookie), "{cache_control}");
         }
-        let old = Case { asked: COOKIE, ..case(200, &[("cache-control", "max-age=60"), ("age", "60"), ("etag", "\"a\"")]) };
+        let old = Case { carries: COOKIE, ..case(200, &[("cache-control", "max-age=60"), ("age", "60"), ("etag", "\"a\"")]) };
         assert_eq!(old.keep(generic()).err(), Some(NotKept::Cookie));
     }
 
@@ -348,10 +349,10 @@ mod tests {
     /// Somebody else's answer would have been held: it is the cookie that keeps this one from being stored, and not the answer.
     #[test]
     fn an_answer_that_only_the_hold_would_keep_is_refused_for_its_cookie() {
-        let with_cookie = |settings| Case { asked: COOKIE, ..case(200, &[]) }.keep(settings).err();
+        let with_cookie = |settings| Case { carries: COOKIE, ..case(200, &[]) }.keep(settings).err();
         assert_eq!(with_cookie(held(60)), Some(NotKept::Cookie));
         assert_eq!(with_cookie(generic()), Some(NotKept::NotStorable(NotStorable::Unfresh)));
-        assert_eq!(Case { asked: COOKIE, ..case(302, &[]) }.keep(held(60)).err(), Some(NotKept::NotStorable(NotStorable::Unfresh)));
+        assert_eq!(Case { carries: COOKIE, ..case(302, &[]) }.keep(held(60)).err(), Some(NotKept::NotStorable(NotStorable::Unfresh)));
     }
 
     #[test]

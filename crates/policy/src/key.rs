@@ -175,7 +175,7 @@ mod tests {
 
     /// A request that asks the cache, and what of it is in the key.
     #[derive(Debug, Clone)]
-    struct Asked {
+    struct Sample {
         site: u16,
         scheme: Scheme,
         class: AcceptClass,
@@ -185,7 +185,7 @@ mod tests {
         trusted: Vec<(&'static str, String)>,
     }
 
-    impl Asked {
+    impl Sample {
         fn key(&self) -> Vec<u8> {
             let trusted_fields = vec!["x-country".to_owned(), "x-prefix".to_owned()];
             let policy = Policy::new(Settings { trusted_fields, ..Settings::preset(Kind::Generic) });
@@ -224,11 +224,11 @@ mod tests {
     }
 
     /// Few letters, and all that have a meaning in a key: what could collide does.
-    fn asked() -> impl Strategy<Value = Asked> {
+    fn asked() -> impl Strategy<Value = Sample> {
         let trusted = prop::collection::vec((prop::sample::select(vec!["x-country", "x-prefix"]), "[a:]([a:? ]{0,2}[a:?])?"), 0..3);
         let host = prop::sample::select(vec!["a", "A", "ab", "a:8", "a:80", "a:443"]);
         (0..2_u16, scheme(), class(), host, "/[ab/:]{0,3}", prop::option::of("[ab?:=&/]{0,3}"), trusted)
-            .prop_map(|(site, scheme, class, host, path, query, trusted)| Asked { site, scheme, class, host, path, query, trusted })
+            .prop_map(|(site, scheme, class, host, path, query, trusted)| Sample { site, scheme, class, host, path, query, trusted })
     }
 
     proptest! {

@@ -34,7 +34,7 @@ pub use names::Names;
 pub use pass::PassRule;
 pub use preset::{Cookies, IgnoredOn, Kind, Parameters, Passes, Preset, RequestFields, Rule, SourceForm};
 pub use query::QueryFilter;
-pub use request::{Asked, Verdict, whole_target};
+pub use request::{Carries, Verdict, whole_target};
 pub use tags::{DIALECT_FIELDS, TAGS_MAX, invalidated_groups, remove_dialect, tags};
 pub use trace::{Silent, Step, Steps, Trace};
 

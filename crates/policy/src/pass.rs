@@ -117,7 +117,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        Asked, EarlyHints, Key, Settings, Steps, Verdict,
+        Carries, EarlyHints, Key, Settings, Steps, Verdict,
         names::Names,
         preset::{Cookies, IgnoredOn, Kind, Parameters, Preset, RequestFields, SourceForm},
     };
@@ -172,7 +172,7 @@ mod tests {
         judged(&invented(Settings::preset(Kind::Generic)), target, fields).0
     }
 
-    const FOR_ALL: Verdict = Verdict::Lookup(Asked { cookie: false, authorization: false });
+    const FOR_ALL: Verdict = Verdict::Lookup(Carries { cookie: false, authorization: false });
 
     #[test]
     fn a_request_passes_by_the_rules_of_its_kind() {

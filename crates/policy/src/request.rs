@@ -19,7 +19,7 @@ use crate::{
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The cache is asked.
-    Lookup(Asked),
+    Lookup(Carries),
     /// The origin is asked, and nothing is stored: this rule decided so.
     Pass(PassRule),
     /// Stored responses are to be purged. Such a request is answered here, and never by the origin. See [`Policy::purge_request`].
@@ -30,14 +30,14 @@ pub enum Verdict {
 
 /// The signs of who asks, which a lookup has to know beside the key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Asked {
+pub struct Carries {
     /// Whether the request carries a cookie that may be somebody's.
     pub cookie: bool,
     /// Whether the request carries `Authorization`.
     pub authorization: bool,
 }
 
-impl Asked {
+impl Carries {
     /// Returns whether the answer may be meant for one person. If so, only the origin's explicit word makes it shareable.
     #[must_use]
     pub const fn is_personal(self) -> bool {
@@ -93,11 +93,11 @@ impl Policy {
         }
         if self.is_impersonal() {
             trace.notes("cookies", || "not looked at: the source is the same for everybody".to_owned());
-            return Verdict::Lookup(Asked::default());
+            return Verdict::Lookup(Carries::default());
         }
         trace.notes("cookies", || self.cookies.describe(head.fields, &path));
         trace.notes("authorization", || present(head.fields.authorization));
-        Verdict::Lookup(Asked {
+        Verdict::Lookup(Carries {
             cookie: self.cookies.is_personal(head.fields, &path),
             authorization: head.fields.authorization.is_present(),
         })
@@ -211,7 +211,7 @@ mod tests {
     fn a_folder_does_not_care_who_asks() {
         let policy = Policy::new(Settings::preset(Kind::Static));
         let asked = verdict(&policy, &Method::GET, "a", "/", &[("cookie", "session=1"), ("authorization", "Basic eA==")]).0;
-        assert_eq!(asked, Verdict::Lookup(Asked::default()));
+        assert_eq!(asked, Verdict::Lookup(Carries::default()));
     }
 
     /// RFC 9110 §9.2: what changes something passes; and each rule is told as it was tried, up to the one that decided.

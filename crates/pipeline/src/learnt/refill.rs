@@ -21,7 +21,7 @@ use std::{
 use futures_util::future::join_all;
 use http::{HeaderMap, HeaderValue, Method, header};
 use origins::server::Budget;
-use policy::{Asked, Holds, Key, Silent, Verdict};
+use policy::{Carries, Holds, Key, Silent, Verdict};
 use semantics::{RequestFields, RequestHead, Timestamp, target::canonical_authority, vary::Vary};
 use store::{Hardness, Joined, KeyHash, Purged};
 use tokio::sync::Notify;
@@ -342,7 +342,7 @@ pub(crate) fn question(site: &Rc<Site>, of: HashedKey<'_>, stored: &Stored) -> O
     let fields = RequestFields::from_map(&headers);
     let head = RequestHead { method: &Method::GET, scheme: read.scheme, authority: read.host, path, query, fields: &fields };
     let verdict = question::verdict(site, is_trusted, &head, &mut key, &mut Silent);
-    if verdict != Verdict::Lookup(Asked::default()) || *key != *of.key || !stored.record.vary.matches(&fields) {
+    if verdict != Verdict::Lookup(Carries::default()) || *key != *of.key || !stored.record.vary.matches(&fields) {
         return None;
     }
     let wants = Wants::of(site, path, &fields);
@@ -356,7 +356,7 @@ pub(crate) fn question(site: &Rc<Site>, of: HashedKey<'_>, stored: &Stored) -> O
         authority: read.host.to_owned(),
         target: read.target.to_owned(),
         uri: read.target.parse().ok()?,
-        carries: Asked::default(),
+        carries: Carries::default(),
         wants,
         interim: None,
         takes_hints: false,

@@ -95,11 +95,11 @@ impl Policy {
     /// When it cannot be told what is meant.
     pub fn purge_order(&self, site: &str, head: &RequestHead<'_>) -> Result<Order, Misunderstood> {
         let soft = is_set(head, "x-purge-soft") || is_set(head, "fastly-soft-purge");
-        let Asked { dialect, what, soft } = self.asked(head, soft)?;
+        let Understood { dialect, what, soft } = self.understood(head, soft)?;
         Ok(Order::for_site(site, what, !soft, Maker::Plugin(dialect)))
     }
 
-    fn asked(&self, head: &RequestHead<'_>, soft: bool) -> Result<Asked, Misunderstood> {
+    fn understood(&self, head: &RequestHead<'_>, soft: bool) -> Result<Understood, Misunderstood> {
         let (dialect, what) = match (head.method, self.settings().purge_path.as_deref()) {
             (&Method::GET, Some(prefix)) => (Dialect::NginxHelper, vec![by_path(head, below(head.path, prefix).unwrap_or_default())]),
             (&Method::POST, _) => return by_service(head, soft),
@@ -119,12 +119,12 @@ impl Policy {
                 }
             }
         };
-        Ok(Asked { dialect, what, soft })
+        Ok(Understood { dialect, what, soft })
     }
 }
 
 /// A request as its dialect has it.
-struct Asked {
+struct Understood {
     dialect: Dialect,
     what: Vec<What>,
     soft: bool,
@@ -204,15 +204,15 @@ fn service(path: &str) -> Option<&str> {
     (known && !id.is_empty()).then_some(rest)
 }
 
-fn by_service(head: &RequestHead<'_>, soft: bool) -> Result<Asked, Misunderstood> {
+fn by_service(head: &RequestHead<'_>, soft: bool) -> Result<Understood, Misunderstood> {
     let dialect = Dialect::Fastly;
     match service(head.path).unwrap_or_default() {
         // There, too, a purge of everything cannot be soft.
-        "/purge_all" => Ok(Asked { dialect, what: vec![What::Everything], soft: false }),
-        "/purge" => Ok(Asked { dialect, what: keys(head, &["surrogate-key"])?, soft }),
+        "/purge_all" => Ok(Understood { dialect, what: vec![What::Everything], soft: false }),
+        "/purge" => Ok(Understood { dialect, what: keys(head, &["surrogate-key"])?, soft }),
         rest => {
             let key = decoded(rest.strip_prefix("/purge/").unwrap_or_default()).ok_or(NO_KEYS)?;
-            Ok(Asked { dialect, what: vec![What::Tag(key)], soft })
+            Ok(Understood { dialect, what: vec![What::Tag(key)], soft })
         }
     }
 }
@@ -243,7 +243,7 @@ fn by_souin(head: &RequestHead<'_>, rest: &str) -> Result<Vec<What>, Misundersto
 }
 
 /// Reads the fields of xkey; `None` if the request has none of them. With both kinds in one request, everything goes hard: never less than was asked.
-fn by_xkey(head: &RequestHead<'_>, soft: bool) -> Result<Option<Asked>, Misunderstood> {
+fn by_xkey(head: &RequestHead<'_>, soft: bool) -> Result<Option<Understood>, Misunderstood> {
     let hard_fields = ["xkey-purge", "xkey"];
     let is_hard = hard_fields.iter().any(|name| value(head, name).is_some());
     let is_soft = value(head, "xkey-softpurge").is_some();
@@ -251,7 +251,7 @@ fn by_xkey(head: &RequestHead<'_>, soft: bool) -> Result<Option<Asked>, Misunder
         return Ok(None);
     }
     let what = keys(head, &["xkey-purge", "xkey", "xkey-softpurge"])?;
-    Ok(Some(Asked { dialect: Dialect::Xkey, what, soft: soft || !is_hard }))
+    Ok(Some(Understood { dialect: Dialect::Xkey, what, soft: soft || !is_hard }))
 }
 
 /// Returns the keys in these fields, each once, with spaces or commas between them.
