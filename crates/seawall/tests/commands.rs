@@ -190,8 +190,6 @@ fn what_is_no_address_of_a_page_is_told_before_a_server_is_asked() {
         (&["explain", "https:///hello"], "names a host"),
         (&["warm", "https://a.example/", "hello"], "such as https://blog.example.org/hello"),
         (&["warm", "--sitemap", "/sitemap.xml"], "such as https://blog.example.org/hello"),
-        (&["purge", "--url", "/hello"], "such as https://blog.example.org/hello"),
-        (&["purge", "--prefix", "/2026/"], "such as https://blog.example.org/hello"),
     ] {
         let said = run(folder.path(), arguments);
         assert!(said.code == Some(2) && said.err.contains(expected), "{arguments:?}: {:?} {}", said.code, said.err);

@@ -72,8 +72,15 @@ async fn every_purge_is_counted_by_who_ordered_it() {
     for _ in 0..3 {
         site.request(Req::post("/form").body("a=b")).await.status(200);
     }
-    let redirecting = "[server]\ntrusted_proxies = [\"192.0.2.0/24\"]\n[https]\nredirect = true";
-    site.reload(&format!("source = \"{}\"\n{redirecting}", origin.url())).expect("reloaded");
+    // A folder that is opened anew may have changed meanwhile.
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("index.html"), "a page").expect("written");
+    let with = |more: &str| {
+        let files = format!("[[site]]\nhosts = [\"files.example\"]\nsource = \"{}\"\n{more}\n", folder.path().display());
+        format!("[[site]]\nhosts = [\"blog.example\"]\nsource = \"{}\"\n{files}", origin.url())
+    };
+    site.reload(&with("")).expect("reloaded");
+    site.reload(&with("redirect_from = [\"www.files.example\"]")).expect("reloaded");
     let families = scrape(&site).await;
     let purges = family(&families, "seawall_purges_total");
     for (by, count) in [("operator", 2.0), ("plugin", 1.0), ("origin", 0.0), ("writer", 3.0), ("folder", 0.0), ("reload", 1.0)] {
