@@ -33,6 +33,8 @@ const WAYS: usize = 4;
 const SEEN: usize = 2 * WAYS;
 /// How much coming again once is worth against newcomers, each of whom halves what is there.
 const WARMTH: u8 = 4;
+/// The length of the longest head that is first looked for as a whole: a monitor's, or a load generator's.
+const SHORT: usize = 256;
 /// The length of the longest head that is remembered: longer ones have cookies that nobody else has.
 const HEAD_MAX: usize = 1024;
 /// The most bytes of all remembered heads. With the places (72 KiB) and the service's part, this is one worker's worst case.
@@ -176,14 +178,21 @@ impl<K> Recall<K> {
         if !Rc::ptr_eq(terms, &self.terms) {
             return Err(Unrecognised::default());
         }
-        if let Some(repeated) = self.find(scheme, bytes) {
-            return Ok(Recognised { repeated, incidentals: None, head_len: bytes.len() });
+        let whole = || self.find(scheme, bytes).map(|repeated| Recognised { repeated, incidentals: None, head_len: bytes.len() });
+        // A long head is a browser's, and most of those are known by their essentials.
+        let is_short = bytes.len() <= SHORT;
+        if is_short && let Some(recognised) = whole() {
+            return Ok(recognised);
         }
         let mut lines = self.essentials.borrow_mut();
-        let Some(incidentals) = essentials(bytes, &terms.head_limits, &mut lines) else { return Err(Unrecognised::default()) };
-        let repeated = self.find(scheme, &lines).ok_or(Unrecognised { has_essentials: true })?;
-        let head_len = incidentals.head_len;
-        Ok(Recognised { repeated, incidentals: Some(incidentals), head_len })
+        let incidentals = essentials(bytes, &terms.head_limits, &mut lines);
+        let unrecognised = Unrecognised { has_essentials: incidentals.is_some() };
+        if let Some(incidentals) = incidentals
+            && let Some(repeated) = self.find(scheme, &lines)
+        {
+            return Ok(Recognised { repeated, incidentals: Some(incidentals), head_len: incidentals.head_len });
+        }
+        if is_short { Err(unrecognised) } else { whole().ok_or(unrecognised) }
     }
 
     fn find(&self, scheme: Scheme, bytes: &[u8]) -> Option<&Repeated<K>> {

@@ -51,17 +51,21 @@ pub fn essentials<'h>(bytes: &'h [u8], limits: &HeadLimits, out: &mut Vec<u8>) -
                 user_agent: user_agent.unwrap_or_default(),
             });
         }
-        let incidental = if lines == 0 { None } else { incidental(line) };
-        if let Some((name, value)) = incidental {
-            out.extend_from_slice(&bytes[kept_from..at]);
+        let field = if lines == 0 { None } else { incidental(line) };
+        if let Some(field) = field {
+            if kept_from < at {
+                out.extend_from_slice(&bytes[kept_from..at]);
+            }
             kept_from = end + 1;
-            let told = match name {
-                Incidental::Referer => &mut referer,
-                Incidental::UserAgent => &mut user_agent,
-                Incidental::Other => &mut None,
+            let told = match field {
+                Incidental::Referer => Some((&mut referer, REFERER.len())),
+                Incidental::UserAgent => Some((&mut user_agent, USER_AGENT.len())),
+                Incidental::Other => None,
             };
-            // The log says nothing of a field that is there twice.
-            if told.replace(value.trim_ascii()).is_some() {
+            if let Some((told, name)) = told
+                && told.replace(line.get(name..)?.trim_ascii()).is_some()
+            {
+                // The log says nothing of a field that is there twice.
                 return None;
             }
         } else if is_logged(line) {
@@ -72,6 +76,9 @@ pub fn essentials<'h>(bytes: &'h [u8], limits: &HeadLimits, out: &mut Vec<u8>) -
     None
 }
 
+const REFERER: &[u8] = b"referer:";
+const USER_AGENT: &[u8] = b"user-agent:";
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Incidental {
     Referer,
@@ -79,27 +86,22 @@ enum Incidental {
     Other,
 }
 
-/// Tells which of the incidental fields a line has, and its value with the white space around it.
+/// Tells which of the incidental fields a line has.
 ///
 /// In the spellings in which browsers send them over HTTP/1.1 and over HTTP/2: comparing with a constant takes a few instructions.
 #[inline]
-fn incidental(line: &[u8]) -> Option<(Incidental, &[u8])> {
-    let other = |usual: &[u8], small: &[u8]| {
-        let value = line.strip_prefix(usual).or_else(|| line.strip_prefix(small));
-        value.map(|value| (Incidental::Other, value))
-    };
-    let named = |incidental, usual: &[u8], small: &[u8]| {
-        let value = line.strip_prefix(usual).or_else(|| line.strip_prefix(small));
-        value.map(|value| (incidental, value))
-    };
+fn incidental(line: &[u8]) -> Option<Incidental> {
+    let is = |usual: &[u8], small: &[u8]| line.starts_with(usual) || line.starts_with(small);
+    let other = |usual: &[u8], small: &[u8]| is(usual, small).then_some(Incidental::Other);
     match line.first()? | 0x20 {
         b'a' => other(b"Accept-Language:", b"accept-language:"),
         b'd' => other(b"DNT:", b"dnt:"),
-        b'r' => named(Incidental::Referer, b"Referer:", b"referer:"),
+        b'r' => is(b"Referer:", REFERER).then_some(Incidental::Referer),
         b's' => match line.get(4)? | 0x20 {
-            b'c' => match line.get(9)? {
-                b':' => other(b"Sec-CH-UA:", b"sec-ch-ua:"),
-                b'-' => other(b"Sec-CH-UA-Mobile:", b"sec-ch-ua-mobile:").or_else(|| other(b"Sec-CH-UA-Platform:", b"sec-ch-ua-platform:")),
+            b'c' => match (line.get(9)?, line.get(10)? | 0x20) {
+                (b':', _) => other(b"Sec-CH-UA:", b"sec-ch-ua:"),
+                (b'-', b'm') => other(b"Sec-CH-UA-Mobile:", b"sec-ch-ua-mobile:"),
+                (b'-', b'p') => other(b"Sec-CH-UA-Platform:", b"sec-ch-ua-platform:"),
                 _ => None,
             },
             b'f' => match line.get(10)? | 0x20 {
@@ -113,7 +115,7 @@ fn incidental(line: &[u8]) -> Option<(Incidental, &[u8])> {
             _ => None,
         },
         b'u' => match line.get(1)? | 0x20 {
-            b's' => named(Incidental::UserAgent, b"User-Agent:", b"user-agent:"),
+            b's' => is(b"User-Agent:", USER_AGENT).then_some(Incidental::UserAgent),
             b'p' => other(b"Upgrade-Insecure-Requests:", b"upgrade-insecure-requests:"),
             _ => None,
         },
