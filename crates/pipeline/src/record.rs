@@ -99,14 +99,13 @@ impl Record {
         let start = offset(&head);
         let mut etag = 0..0;
         let is_shown = |name: &HeaderName| !is_hidden(name) && !kept.omitted.contains(name);
-        for name in &CONFIRMING {
-            for value in headers.get_all(name) {
-                let at = offset(&head) + offset(name.as_str().as_bytes()) + 2;
-                if *name == header::ETAG && etag.is_empty() {
-                    etag = at..at + offset(value.as_bytes());
-                }
-                write_line(&mut head, name.as_str(), value.as_bytes());
+        // One pass over what is there: looking up each of the names would cost a hash and a search each.
+        for (name, value) in headers.iter().filter(|(name, _)| CONFIRMING.contains(name)) {
+            let at = offset(&head) + offset(name.as_str().as_bytes()) + 2;
+            if *name == header::ETAG && etag.is_empty() {
+                etag = at..at + offset(value.as_bytes());
             }
+            write_line(&mut head, name.as_str(), value.as_bytes());
         }
         let confirming = start..offset(&head);
         for (name, value) in headers {
@@ -200,6 +199,11 @@ impl Record {
         fields(self.slice(&(self.confirming.start..self.shown)))
     }
 
+    /// Returns the fields with these names, without making a map of the others.
+    pub(crate) fn headers_named(&self, names: &[HeaderName]) -> HeaderMap {
+        fields_if(self.slice(&(self.confirming.start..self.shown)), |name| names.iter().any(|wanted| wanted.as_str().as_bytes() == name))
+    }
+
     /// Returns the fields of a form of the content.
     pub(crate) fn headers_of(&self, form: Option<Form>) -> HeaderMap {
         let mut headers = self.headers();
@@ -245,9 +249,14 @@ impl Record {
 
 /// Reads the field lines that [`write_line`] wrote.
 fn fields(lines: &[u8]) -> HeaderMap {
-    let mut headers = HeaderMap::with_capacity(if lines.is_empty() { 0 } else { 16 });
+    fields_if(lines, |_| true)
+}
+
+/// Reads those of the field lines that [`write_line`] wrote whose names are wanted.
+fn fields_if(lines: &[u8], is_wanted: impl Fn(&[u8]) -> bool) -> HeaderMap {
+    let mut headers = HeaderMap::new();
     for line in lines.split(|&b| b == b'\n') {
-        let Some(at) = line.iter().position(|&b| b == b':') else { continue };
+        let Some(at) = line.iter().position(|&b| b == b':').filter(|at| is_wanted(&line[..*at])) else { continue };
         let value = line.get(at + 2..line.len().saturating_sub(1)).unwrap_or_default();
         if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(&line[..at]), HeaderValue::from_bytes(value)) {
             headers.append(name, value);
@@ -295,9 +304,10 @@ mod tests {
         assert_eq!(record.etag(), Some(&b"\"a\""[..]));
         let mut confirming = Vec::new();
         record.write_confirming(None, &mut confirming);
-        assert_eq!(confirming, b"date: now\r\netag: \"a\"\r\n");
+        // In the order in which the origin sent them.
+        assert_eq!(confirming, b"etag: \"a\"\r\ndate: now\r\n");
         let head = String::from_utf8_lossy(record.head()).into_owned();
-        assert_eq!(head, "HTTP/1.1 200 OK\r\ndate: now\r\netag: \"a\"\r\ncontent-type: text/html\r\ncontent-length: 5\r\n");
+        assert_eq!(head, "HTTP/1.1 200 OK\r\netag: \"a\"\r\ndate: now\r\ncontent-type: text/html\r\ncontent-length: 5\r\n");
     }
 
     #[test]
@@ -310,10 +320,10 @@ mod tests {
             (String::from_utf8(head).expect("text"), String::from_utf8(confirming).expect("text"))
         };
         let (head, confirming) = of(&record(&fields, Some(99_999)), Coding::Brotli);
-        assert_eq!(confirming, "date: now\r\netag: \"a-br\"\r\n");
+        assert_eq!(confirming, "etag: \"a-br\"\r\ndate: now\r\n");
         assert_eq!(
             head,
-            "HTTP/1.1 200 OK\r\ndate: now\r\netag: \"a-br\"\r\ncontent-type: text/html\r\ncontent-encoding: br\r\ncontent-length: 1234\r\n"
+            "HTTP/1.1 200 OK\r\netag: \"a-br\"\r\ndate: now\r\ncontent-type: text/html\r\ncontent-encoding: br\r\ncontent-length: 1234\r\n"
         );
         let weak = [("etag", "W/\"a\"")];
         assert_eq!(of(&record(&weak, Some(9)), Coding::Gzip).1, "etag: W/\"a\"\r\n");

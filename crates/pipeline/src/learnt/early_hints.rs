@@ -188,7 +188,7 @@ pub(crate) fn learn(shared: &Shared, question: &Question, stored: &Stored) {
     if !wanted || record.status != StatusCode::OK || question.is_personal() || !is_nobodys(&record.vary) || record.part().is_some() {
         return;
     }
-    let fields = record.headers();
+    let fields = record.headers_named(&[header::CONTENT_TYPE, header::CONTENT_ENCODING, header::LINK]);
     if media_type(&fields) != "text/html" {
         return;
     }
