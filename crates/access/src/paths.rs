@@ -43,8 +43,8 @@ impl fmt::Display for BadPath {
 impl std::error::Error for BadPath {}
 
 impl Protected {
-    /// Of these paths: each of them and everything below; `/` is the whole site. `/drafts` covers `/drafts.html` too, and the other way
-    /// round, as one may be served for the other; for the same reason `/drafts/index.html` stands for `/drafts`.
+    /// Selects each of these paths and everything below it; `/` is the whole site. `/drafts` covers `/drafts.html` too, and the other way round,
+    /// as one may be served for the other; for the same reason `/drafts/index.html` stands for `/drafts`.
     ///
     /// # Errors
     /// [`BadPath`], for the first that is one.
@@ -57,13 +57,13 @@ impl Protected {
         self.0.iter().map(Vec::as_slice)
     }
 
-    /// Whether there is any.
+    /// Returns whether no path is protected.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether a path is protected. It should be in the form in which the origin gets it (RFC 3986 §6.2.2).
+    /// Returns whether a path is protected. It should be in the form in which the origin gets it (RFC 3986 §6.2.2).
     #[must_use]
     pub fn covers(&self, path: &str) -> bool {
         if self.0.is_empty() {
@@ -85,9 +85,9 @@ impl Protected {
         true
     }
 
-    /// Whether nobody can say what the path means to whatever is behind: it has a `%` that begins no escape (RFC 3986 §2.1), which one server
-    /// takes for itself, another one skips, and a third one reads as the `%u0061` of IIS. Where a part of the site is protected, such a path
-    /// is to be refused; no honest client sends one.
+    /// Returns whether it is uncertain what the path means to the server behind: it has a `%` that begins no escape (RFC 3986 §2.1), which one
+    /// server takes for itself, another one skips, and a third one reads as the `%u0061` of IIS. Where a part of the site is protected, such a
+    /// path is to be refused; no honest client sends one.
     #[must_use]
     pub fn is_in_doubt(&self, path: &str) -> bool {
         let is_a_part = !self.0.is_empty() && !self.0.iter().any(Vec::is_empty);
@@ -96,7 +96,7 @@ impl Protected {
         is_a_part && path.as_bytes().iter().enumerate().any(|(at, &b)| b == b'%' && begins_none(&path.as_bytes()[at + 1..]))
     }
 
-    /// Whether a walk along the path comes through a protected one, wherever it ends: one server takes `..` for a way back, the next one
+    /// Returns whether a walk along the path passes through a protected one, wherever it ends: one server takes `..` for a way back, the next one
     /// for a name.
     fn is_on_the_way(&self, path: &str) -> bool {
         let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'-' | b'_' | b'.');
@@ -126,7 +126,8 @@ impl Protected {
     }
 }
 
-/// What a server makes of a path. Together they matter: `/a//../b` is `/b` to one that skips empty segments, and `/a/b` to one that does not.
+/// Describes how a server reads a path. Together they matter: `/a//../b` is `/b` to one that skips empty segments, and `/a/b` to one that does
+/// not.
 #[derive(Debug, Clone, Copy, Default)]
 struct Habits {
     /// They separate segments.
@@ -165,15 +166,15 @@ impl Habits {
     }
 }
 
-/// What is left for those who read the path as a reference: behind two slashes they see a host (RFC 3986 §4.2), and as browsers do, behind
-/// more of them and behind backslashes, too. `new URL(request.url, base)` is how many applications find their path.
+/// Returns the path that a server sees if it reads the whole as a reference: behind two slashes they see a host (RFC 3986 §4.2), and as browsers
+/// do, behind more of them and behind backslashes, too. `new URL(request.url, base)` is how many applications find their path.
 fn behind_host(path: &str) -> Option<&str> {
     let separates = |c| matches!(c, '/' | '\\');
     let rest = path.trim_start_matches(separates);
     (path.len() - rest.len() >= 2).then(|| rest.find(separates).map_or("/", |at| &rest[at..]))
 }
 
-/// Whether the last step came to `root`, or to a file of its name.
+/// Returns whether the last step came to `root`, or to a file of its name.
 fn leads_to(stack: &[&str], root: &[String]) -> bool {
     let (Some((last, above)), Some((root_last, root_above))) = (stack.split_last(), root.split_last()) else { return false };
     let is_same = |rest: &str| rest.is_empty() || rest.starts_with('.');
@@ -211,7 +212,7 @@ fn root(path: &str) -> Result<Vec<String>, BadPath> {
     Ok(root)
 }
 
-/// Percent-decoded once, IIS's `%u0061` included; `None` if there is nothing to decode.
+/// Decodes percent-escapes once, IIS's `%u0061` included; returns `None` if there is nothing to decode.
 fn decoded(text: &[u8]) -> Option<Vec<u8>> {
     let number = |digits: &[u8]| digits.iter().try_fold(0, |number, &digit| Some(number * 16 + char::from(digit).to_digit(16)?));
     let mut out = Vec::with_capacity(text.len());
@@ -246,21 +247,21 @@ fn decoded(text: &[u8]) -> Option<Vec<u8>> {
     (out.len() != text.len()).then_some(out)
 }
 
-/// What an escape stands for.
+/// The octet or the character that an escape stands for.
 enum Escaped {
     Octet(u8),
     Char(char),
 }
 
-/// Whether a lenient decoder of UTF-8 finds ASCII where a strict one finds none: `%C0%AF` for a slash, or `%C1%24`, from one that does not look
-/// whether a byte continues anything; and the longer forms of old, of five and six bytes.
+/// Returns whether a lenient decoder of UTF-8 finds ASCII where a strict one finds none: `%C0%AF` for a slash, or `%C1%24`, from one that does
+/// not look whether a byte continues anything; and the longer forms of old, of five and six bytes.
 fn is_overlong(text: &[u8]) -> bool {
     text.windows(2).any(|pair| {
         matches!(pair, [0xC0 | 0xC1, _] | [0xE0, 0x80..=0x9F] | [0xF0, 0x80..=0x8F] | [0xF8, 0x80..=0x87] | [0xFC, 0x80..=0x83])
     })
 }
 
-/// In one case, one form of Unicode (full-width letters and the like become plain ones), without control characters.
+/// Folds text to one case and one form of Unicode (full-width letters and the like become plain ones), and removes control characters.
 fn folded(text: &[u8]) -> Cow<'_, str> {
     let text = String::from_utf8_lossy(text);
     let is_plain = |b: u8| b.is_ascii() && !b.is_ascii_uppercase() && !b.is_ascii_control();
@@ -272,8 +273,8 @@ fn folded(text: &[u8]) -> Cow<'_, str> {
     Cow::Owned(cased.nfkc().filter(|&c| c == '\0' || !(c.is_control() || is_ignorable(c))).collect())
 }
 
-/// Whether some file systems and comparisons of text skip it (Unicode's `Default_Ignorable_Code_Point`): soft hyphens, joiners, marks of
-/// direction, variation selectors, tags.
+/// Returns whether some file systems and comparisons of text skip this character (Unicode's `Default_Ignorable_Code_Point`): soft hyphens,
+/// joiners, marks of direction, variation selectors, tags.
 const fn is_ignorable(c: char) -> bool {
     matches!(
         c,

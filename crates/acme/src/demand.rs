@@ -38,7 +38,7 @@ pub enum Refused {
     #[error("it is no name that a certificate could be ordered for")]
     NoName,
     /// No pattern matches, and nobody said yes.
-    #[error("nobody approves of it")]
+    #[error("neither a host pattern nor `ask` allows it")]
     NotApproved,
     /// The server that should be asked cannot be reached.
     #[error("{0} cannot be asked")]

@@ -28,7 +28,7 @@ impl DnsHook {
     /// Removes a record. A record that stays behind is harmless, so a failure is only logged.
     pub(crate) async fn clean_up(&self, name: &str, value: &str) {
         if let Err(failure) = self.run("cleanup", name, value).await {
-            tracing::warn!("a TXT record stays behind: {failure}");
+            tracing::warn!("the dns_hook could not remove a TXT record: {failure}");
         }
     }
 

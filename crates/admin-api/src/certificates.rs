@@ -65,13 +65,13 @@ impl BadRevocation {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RevokeRefused {
     /// Seawall gets no certificate for this name by itself.
-    #[error("there is no certificate for {0} that came by itself")]
+    #[error("Seawall has no automatic certificate for {0}")]
     Unknown(String),
     /// The authority or the way to it failed.
     #[error("{0}")]
     Failed(String),
     /// The authority has not answered yet.
-    #[error("the authority takes its time: a new certificate is still being ordered")]
+    #[error("the certificate authority is slow: a new certificate is still being ordered")]
     Slow,
 }
 

@@ -30,7 +30,7 @@ fn get() -> String {
 #[derive(Debug, thiserror::Error)]
 pub enum BadQuestion {
     /// It is not JSON, not an object, or has a key that means nothing here.
-    #[error("the body is no such command: {0}")]
+    #[error("the body is not a valid explain command: {0}")]
     Json(#[from] serde_json::Error),
     /// It has more fields than any client sends.
     #[error("the command has more than {FIELDS_MAX} fields")]

@@ -31,12 +31,12 @@ pub struct PurgeDone {
 pub struct PurgeRefused(String);
 
 impl PurgeRefused {
-    /// For the reason that is given, a sentence without a full stop.
+    /// Makes a refusal with this reason, which is a sentence without a full stop.
     pub fn new(reason: impl Into<String>) -> Self {
         Self(reason.into())
     }
 
-    /// What to do about it.
+    /// Returns what the operator can do about the refusal.
     #[must_use]
     pub fn remedy(&self) -> &'static str {
         AS_VISITORS_SEE_IT

@@ -19,7 +19,7 @@ pub enum ReloadRefused {
     #[error("the configuration stays as it was: {0}")]
     Failed(String),
     /// The server stops, or takes no such command.
-    #[error("the server takes no reload now")]
+    #[error("the server cannot reload now")]
     Busy,
 }
 

@@ -13,7 +13,7 @@ use std::{
 
 use subtle::ConstantTimeEq as _;
 
-/// Of randomness, before they become twice as many hexadecimal digits.
+/// The number of random bytes in a new token; as hexadecimal digits they are twice as many characters.
 const RANDOM_BYTES: usize = 32;
 
 /// Shorter secrets of an operator's own are refused: they could be guessed at the rate the listener answers.
@@ -63,7 +63,7 @@ pub enum TokenError {
 }
 
 impl Token {
-    /// A token with this text; none if that is too short, too long, or cannot stand in an `Authorization` field (RFC 6750 §2.1).
+    /// Makes a token of this text; returns `None` if it is too short, too long, or cannot stand in an `Authorization` field (RFC 6750 §2.1).
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let is_b68 = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~+/=".contains(&byte);
@@ -144,7 +144,7 @@ impl Token {
         &self.0
     }
 
-    /// Whether `given` is this token, in a time that does not tell how much of it is right.
+    /// Returns whether `given` is this token, in a time that does not tell how much of it is right.
     #[must_use]
     pub fn matches(&self, given: &[u8]) -> bool {
         self.0.as_bytes().ct_eq(given).into()

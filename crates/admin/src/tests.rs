@@ -303,7 +303,7 @@ fn certificates_are_listed_and_revoked() {
     let revoke = |body| server.ask("POST /certificates/revoke HTTP/1.1|HOST|Authorization: Bearer TOKEN", body);
     assert_eq!(revoke(r#"{"name": "a.example"}"#).json()["not_after"], 8);
     for (body, status, error) in [
-        (r#"{"name": "b.example"}"#, 404, "no certificate for b.example"),
+        (r#"{"name": "b.example"}"#, 404, "no automatic certificate for b.example"),
         (r#"{"name": "failed.example"}"#, 502, "the authority refuses"),
         (r#"{"name": "slow.example"}"#, 504, "still being ordered"),
         (r#"{"name": "a.example", "reason": 1}"#, 400, "unknown field `reason`"),

@@ -117,7 +117,7 @@ fn rebuild_at_marks(receiver: &Receiver<()>, blog: &Blog, on_change: &impl Fn(Ch
         }
         // A post, or somebody who is told, that breaks the program must not be the last edit that is seen.
         if catch_unwind(AssertUnwindSafe(|| rebuild(blog, &mut last_error, on_change))).is_err() {
-            tracing::error!("this change of the blog could not be taken up, by a mistake in the program; the next one will be");
+            tracing::error!("a bug in Seawall kept this change of the blog from being published; the next change will be published");
         }
     }
 }

@@ -25,7 +25,7 @@ pub fn revoke(client: AdminClient, name: &str) -> Result<String, AdminError> {
     let command = RevokeCommand { name: name.to_owned() };
     let state: CertificateState = client.within(REVOKE_TIMEOUT).post("/certificates/revoke", &command.to_json())?;
     let said = match state.authority.as_str() {
-        OWN_ROOT => "Replaced. The old one cannot be revoked: a root of one's own keeps no list of what it takes back.",
+        OWN_ROOT => "Replaced. The old one cannot be revoked: a root of this machine's own has no revocation list.",
         _ => "Replaced, and the old one is revoked.",
     };
     Ok(format!("{said}\n\n{}", table(&[state])))
@@ -33,11 +33,11 @@ pub fn revoke(client: AdminClient, name: &str) -> Result<String, AdminError> {
 
 fn table(certificates: &[CertificateState]) -> String {
     if certificates.is_empty() {
-        return "There are no certificates: nothing speaks TLS here, or nobody named a host.\n".to_owned();
+        return "There are no certificates: Seawall does not listen for HTTPS, or no site has a host name.\n".to_owned();
     }
     let rows = certificates.iter().map(|certificate| {
         let until = certificate.not_after.map_or_else(|| "none yet".to_owned(), date);
-        let next = certificate.next.map_or_else(|| "by whoever writes the file".to_owned(), date);
+        let next = certificate.next.map_or_else(|| "by you (it is a file)".to_owned(), date);
         [certificate.name.clone(), until, next, certificate.authority.clone()]
     });
     let head = ["NAME", "VALID UNTIL", "NEXT ATTEMPT", "BY"].map(str::to_owned);
@@ -81,7 +81,7 @@ NAME              VALID UNTIL                    NEXT ATTEMPT                   
 blog.example.org  Sun, 06 Nov 1994 08:49:37 GMT  Sun, 06 Nov 1994 08:36:40 GMT  https://a.example/dir
 b.example.org     none yet                       Sun, 06 Nov 1994 08:49:37 GMT  https://a.example/dir
   it does not lead here
-c.example.org     Sun, 06 Nov 1994 08:49:37 GMT  by whoever writes the file     /etc/cert.pem
+c.example.org     Sun, 06 Nov 1994 08:49:37 GMT  by you (it is a file)          /etc/cert.pem
 ";
         assert_eq!(shown, expected);
         assert!(table(&[]).contains("no certificates"));

@@ -54,8 +54,8 @@ fn run_within(timeout: Duration, address: SocketAddr, token: &str, what: &What, 
         Some(0) => "none of it is in memory",
         Some(variants) => &count(variants as u64, "stored response", "stored responses"),
     };
-    let disk = if done.complete { "" } else { " in memory, and what the disk has of it" };
-    let disk = if done.variants == Some(0) { "; what the disk has of it is purged" } else { disk };
+    let disk = if done.complete { "" } else { " in memory, and others that may be on disk only" };
+    let disk = if done.variants == Some(0) { "; copies on disk are purged, too" } else { disk };
     Ok(format!("{how}: {} ({count}{disk}).", done.covered))
 }
 
@@ -133,10 +133,10 @@ mod tests {
         let cases = [
             (done("null", true), "Purged: that."),
             (done("0", true), "Nothing to purge: nothing is stored."),
-            (done("0", false), "Purged: that (none of it is in memory; what the disk has of it is purged)."),
+            (done("0", false), "Purged: that (none of it is in memory; copies on disk are purged, too)."),
             (done("1", true), "Purged: that (1 stored response)."),
             (done("3", true), "Purged: that (3 stored responses)."),
-            (done("3", false), "Purged: that (3 stored responses in memory, and what the disk has of it)."),
+            (done("3", false), "Purged: that (3 stored responses in memory, and others that may be on disk only)."),
             (wrong("400 Bad Request"), "nothing was purged: E\n  R"),
             (wrong("413 Content Too Large"), "nothing was purged: E\n  R"),
             (wrong("401 Unauthorized"), "does not accept this token"),

@@ -37,7 +37,7 @@ fn page(status: &Status, certificates: &[CertificateState], colour: bool) -> Str
     };
     let state = match status.status {
         Readiness::Ok => styled("serves", Style::Green, colour),
-        Readiness::Draining => styled("stops: lets the last requests end", Style::Yellow, colour),
+        Readiness::Draining => styled("stopping: the last requests are still being answered", Style::Yellow, colour),
     };
     let workers = count(status.workers as u64, "worker", "workers");
     line(
@@ -58,8 +58,11 @@ fn page(status: &Status, certificates: &[CertificateState], colour: bool) -> Str
             line("", &format!("{} -> {there}", site.redirect_from.join(", ")));
         }
         for origin in status.origins.iter().filter(|origin| origin.site == site.name) {
-            let state =
-                if origin.up { styled("up", Style::Green, colour) } else { styled("down: cannot be connected to", Style::Red, colour) };
+            let state = if origin.up {
+                styled("up", Style::Green, colour)
+            } else {
+                styled("down: Seawall cannot connect to it", Style::Red, colour)
+            };
             let route = origin.route.as_ref().map(|route| format!("{route} <- ")).unwrap_or_default();
             line("", &format!("{route}{}: {state}", origin.address));
         }
@@ -76,7 +79,7 @@ fn page(status: &Status, certificates: &[CertificateState], colour: bool) -> Str
         0 => "no request yet".to_owned(),
         requests => {
             let asked = count(requests, "request", "requests");
-            format!("{:.1} % of {asked} that the cache was asked for", cache.hits as f64 * 100.0 / requests as f64)
+            format!("{:.1} % of {asked} to the cache", cache.hits as f64 * 100.0 / requests as f64)
         }
     };
     line("hits", &ratio);
@@ -126,7 +129,7 @@ mod tests {
         (json["workers"], json["cache"]["resources"], json["cache"]["disk_objects"]) = (1.into(), 1.into(), 1.into());
         (json["cache"]["requests"], json["cache"]["hits"]) = (1.into(), 1.into());
         let shown = page(&serde_json::from_value(json).expect("a status"), &[], false);
-        for expected in ["1 worker\n", "1 address\n", "1 response (full)\n", "100.0 % of 1 request that"] {
+        for expected in ["1 worker\n", "1 address\n", "1 response (full)\n", "100.0 % of 1 request to"] {
             assert!(shown.contains(expected), "{expected} in {shown}");
         }
     }
@@ -149,11 +152,11 @@ site         blog.example <- http://127.0.0.1:2368 (generic)
              www.blog.example -> blog.example
              http://127.0.0.1:2368: up
              /a <- http://127.0.0.1:3002: up
-             /api <- http://127.0.0.1:3000: down: cannot be connected to
+             /api <- http://127.0.0.1:3000: down: Seawall cannot connect to it
              /x <- http://127.0.0.1:3001: up
 memory       3.0 MiB of 256.0 MiB, 12 addresses
 disk         1.0 KiB of 4.0 GiB, 9 responses (full)
-hits         75.0 % of 8 requests that the cache was asked for
+hits         75.0 % of 8 requests to the cache
 certificate  blog.example: none yet, by https://a/dir
              no address
 ";

@@ -47,13 +47,13 @@ pub struct FileBody {
 }
 
 impl FileBody {
-    /// The first `length` bytes of `file`.
+    /// Makes a region of the first `length` bytes of `file`.
     #[must_use]
     pub fn new(file: Arc<File>, length: u64) -> Self {
         Self::of_parts(file, [Part::Slice(0..length)])
     }
 
-    /// These parts of `file`, in order.
+    /// Makes a region of these parts of `file`, in order.
     #[must_use]
     pub fn of_parts(file: Arc<File>, parts: impl IntoIterator<Item = Part>) -> Self {
         let parts: VecDeque<_> = parts.into_iter().filter(|part| bytes_in(part) > 0).collect();
@@ -61,13 +61,13 @@ impl FileBody {
         Self { file, parts, left, reading: None }
     }
 
-    /// The same file, other parts of it.
+    /// Makes a region of other parts of the same file.
     #[must_use]
     pub fn cut(&self, parts: impl IntoIterator<Item = Part>) -> Self {
         Self::of_parts(Arc::clone(&self.file), parts)
     }
 
-    /// Where its bytes are.
+    /// Returns the file that has the bytes.
     pub(crate) fn file(&self) -> &File {
         &self.file
     }

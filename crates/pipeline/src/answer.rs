@@ -103,7 +103,7 @@ impl Pipeline {
         match deliver::stored(stored, question, &ending.status, now).await {
             Ok(response) => ending.with_explained(response),
             Err(error) => {
-                tracing::warn!(site = %question.site.name, target = %question.target, %error, "the disk tier: a miss instead of a hit");
+                tracing::warn!(site = %question.site.name, target = %question.target, %error, "a stored response could not be read from the disk, so the origin is asked");
                 Box::pin(self.alone(Asking::new(question, None, Forwarded::UriMiss))).await
             }
         }

@@ -114,12 +114,12 @@ fn tidy(response: &mut Response<origins::Body>, now: Timestamp) {
     }
 }
 
-/// Whether the origin is at fault. It is not when a client broke off its upload, or a queue of ours is full.
+/// Returns whether the origin is at fault. It is not when a client broke off its upload, or a queue of ours is full.
 const fn is_the_origins(fault: Fault) -> bool {
     !matches!(fault, Fault::RequestBody | Fault::RequestTimeout | Fault::RequestTooLarge | Fault::Overloaded | Fault::Internal)
 }
 
-/// Whether other requests fail as well, as nothing was asked yet that could be the reason.
+/// Returns whether other requests fail as well, as nothing was asked yet that could be the reason.
 pub(crate) const fn is_unreachable(fault: Fault) -> bool {
     matches!(fault, Fault::DnsError | Fault::ConnectionRefused | Fault::ConnectionTimeout | Fault::TlsError)
 }

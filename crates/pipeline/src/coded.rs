@@ -95,7 +95,7 @@ fn is_short_lived(record: &Record) -> bool {
     !validator && record.fresh_until.since(record.born).as_secs() < SHORT_LIVED_SECS
 }
 
-/// Whether a stored response with this head may have forms of its content.
+/// Returns whether a stored response with this head may have forms of its content.
 pub(crate) fn may_have_forms(question: &Question, head: ResponseHead<'_>, content: ContentSize) -> bool {
     let (headers, length) = (head.headers, content.length);
     let rules = &question.site.policy.settings().compress;

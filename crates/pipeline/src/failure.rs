@@ -39,12 +39,12 @@ impl Failure {
         Self { saying: Some(saying), ..self }
     }
 
-    /// Whether the origin could not be connected to, which concerns all requests.
+    /// Returns whether the origin could not be connected to, which concerns all requests.
     pub(crate) fn is_unreachable(&self) -> bool {
         self.inner.unreachable
     }
 
-    /// Whether it may be another request's own affair: it failed over one that said something else.
+    /// Returns whether the failure may concern only the request that led the fetch: it failed over one that said something else.
     pub(crate) fn is_anothers(&self, saying: impl FnOnce() -> u64) -> bool {
         self.saying.is_some_and(|failed| failed != saying())
     }

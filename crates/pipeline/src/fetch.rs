@@ -257,7 +257,7 @@ async fn unread(collapse: &Collapse, is_unread: impl Fn() -> bool) {
     }
 }
 
-/// Ready-made forms, as the store numbers them.
+/// Numbers ready-made forms as the store does.
 fn forms(ready: origins::Forms) -> store::Forms {
     ready.0.into_iter().map(|(coding, content)| (coding as usize, content)).collect()
 }

@@ -100,7 +100,7 @@ pub(crate) fn found_in(shared: &Shared, resource: Option<&Resource>, question: &
     }
 }
 
-/// Whether a stored response answers requests that say what this one says.
+/// Returns whether a stored response fits the fields of this request.
 pub(crate) fn is_for(shared: &Shared, question: &Question, record: &Record) -> bool {
     record.vary.matches(&question.fields()) && record.only_for.is_none_or(|alike| alike == likeness(shared, question))
 }
@@ -126,7 +126,7 @@ fn allowed(record: &Record, allowed: bool, asked: bool) -> String {
             "the site's hold keeps it for longer than the origin said: that is for other requests alone"
         }
         (false, true) => "the origin did not say that it is for everybody",
-        (false, false) => "it may not, and this request has none",
+        (false, false) => "it may not answer requests with one, but this request has none",
     }
     .to_owned()
 }

@@ -10,8 +10,8 @@ use crate::{Stored, question::Question};
 const CONDITIONS: [header::HeaderName; 6] =
     [header::IF_NONE_MATCH, header::IF_MODIFIED_SINCE, header::IF_MATCH, header::IF_UNMODIFIED_SINCE, header::IF_RANGE, header::RANGE];
 
-/// For a response that all who ask the same will get: whole, unconditional, without a coding where we have our own, else in one for all
-/// browsers; with the validators of what is stored, if that may be confirmed.
+/// Makes the request for a response that everybody who asks the same will get. It asks for the whole, without the client's conditions, and
+/// without a coding where we code ourselves, else in one for all browsers. It has the validators of `candidate`, if that may be confirmed.
 pub(crate) fn shared(question: &Question, candidate: Option<&Stored>) -> Request<Body> {
     let mut request = request(question, Body::Empty);
     let fields = request.headers_mut();
@@ -25,7 +25,7 @@ pub(crate) fn shared(question: &Question, candidate: Option<&Stored>) -> Request
     request
 }
 
-/// What may be stored must be the answer to what key and `Vary` say was asked: the codings in their canonical form. Fields that are in
+/// Puts the codings into their canonical form, because a stored response must answer what key and `Vary` say was asked. Fields that are in
 /// neither went before (`question::reduce`).
 fn ask_as_keyed(question: &Question, fields: &mut HeaderMap) {
     let codings = question.codings();
@@ -36,7 +36,7 @@ fn ask_as_keyed(question: &Question, fields: &mut HeaderMap) {
     }
 }
 
-/// For this one client, with its own conditions unless what is stored is to be validated.
+/// Makes the request for this client alone, with its own conditions unless what is stored is to be validated.
 pub(crate) fn alone(question: &Question, candidate: Option<&Stored>) -> Request<Body> {
     let mut request = request(question, Body::Empty);
     ask_as_keyed(question, request.headers_mut());
@@ -46,7 +46,7 @@ pub(crate) fn alone(question: &Question, candidate: Option<&Stored>) -> Request<
     request
 }
 
-/// As it came.
+/// Makes the request that passes as it came.
 pub(crate) fn passed(question: &Question, body: Body) -> Request<Body> {
     let mut request = request(question, body);
     // h2c would switch this connection to a protocol that is only meant for the client's.

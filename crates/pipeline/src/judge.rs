@@ -90,7 +90,7 @@ fn by_route(site: &Site, verdict: Verdict, trace: &mut impl Trace) -> Verdict {
     if passes { Verdict::Pass(PassRule::Route) } else { verdict }
 }
 
-/// The target that the origin is asked for, as text and as a URI. `None`: it cannot be understood.
+/// Returns the target that the origin is asked for, as text and as a URI. `None`: it cannot be understood.
 fn origins_target(site: &Site, verdict: &Verdict, uri: Uri) -> Option<(String, Uri)> {
     if uri.path() == "*" {
         return Some(("*".to_owned(), uri));

@@ -45,7 +45,7 @@ pub(crate) struct Beginning {
     complete_length: u64,
 }
 
-/// The stored fetched to the very same range, if it is fresh.
+/// Finds the stored part that was fetched for the very same range, if it is fresh.
 pub(crate) fn part(shared: &Shared, question: &Question, now: Timestamp) -> Option<Arc<Stored>> {
     let asked = range_asked(question)?;
     stored_parts(shared, question, now, &question.wants.directives).find(|stored| stored.record.part().as_deref() == Some(asked))

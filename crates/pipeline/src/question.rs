@@ -243,7 +243,7 @@ impl Question {
         if self.wants.coded && !known && !self.site.policy.is_impersonal() { "identity" } else { self.wants.codings }
     }
 
-    /// Whether it says who asks. The policy knows which cookies mean nothing, if it was asked.
+    /// Returns whether the request says who asks. The policy knows which cookies mean nothing, if it was asked.
     pub(crate) fn is_personal(&self) -> bool {
         if self.site.policy.is_impersonal() {
             false
@@ -254,7 +254,7 @@ impl Question {
         }
     }
 
-    /// Whether others who ask the same may be answered with what comes back for this one.
+    /// Returns whether others who ask the same may be answered with what comes back for this one.
     pub(crate) fn is_shareable(&self) -> bool {
         self.unshareable().is_none()
     }

@@ -60,7 +60,7 @@ pub(crate) struct Form {
 const CONFIRMING: [HeaderName; 7] =
     [header::CACHE_CONTROL, header::CONTENT_LOCATION, header::DATE, header::ETAG, header::EXPIRES, header::VARY, header::LAST_MODIFIED];
 
-/// Whether a field is not shown: the origin says it to us alone, or it is the range that was asked for, in a part.
+/// Returns whether a field is not shown: the origin says it to us alone, or it is the range that was asked for, in a part.
 fn is_hidden(name: &HeaderName) -> bool {
     *name == header::RANGE || policy::DIALECT_FIELDS.contains(name)
 }

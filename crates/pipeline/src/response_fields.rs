@@ -50,7 +50,7 @@ fn add(headers: &mut HeaderMap, name: &HeaderName, value: &HeaderValue) {
     }
 }
 
-/// Whether it is HTML, or may hold scripts like it: SVG and other XML.
+/// Returns whether a response is HTML, or may hold scripts as HTML does: SVG and other XML.
 fn is_document(headers: &HeaderMap) -> bool {
     let media_type = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
     let end = media_type.iter().position(|&b| b == b';').unwrap_or(media_type.len());

@@ -12,9 +12,10 @@ use crate::{
 };
 use codings::Workshop;
 
-/// A worker's hot pages may hold this part of the memory tier,
+/// A worker's hot pages may hold one part in this many of the memory tier.
 const HOT_SHARE: u64 = 16;
-/// and never more than this. Nearly all of it is stored as well; what is not goes with the next [`Pipeline::sweep`].
+/// The most bytes that a worker's hot pages may hold, however large the memory tier is. Nearly all of it is stored as well; what is not goes with
+/// the next [`Pipeline::sweep`].
 const HOT_BYTES_MAX: u64 = 16 << 20;
 
 /// The part of the pipeline that all workers share.

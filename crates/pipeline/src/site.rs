@@ -79,12 +79,12 @@ impl Site {
         self.parts.0.iter().find(|part| part.route.as_ref().is_some_and(|route| route.covers(&path))).unwrap_or(self)
     }
 
-    /// The site, and each of its parts.
+    /// Returns the site, and then each of its parts.
     pub fn with_parts(self: &Rc<Self>) -> impl Iterator<Item = &Rc<Self>> {
         std::iter::once(self).chain(&self.parts.0)
     }
 
-    /// Whether no response of it is ever stored.
+    /// Returns whether no response of this site is ever stored.
     pub(crate) fn passes(&self) -> bool {
         self.route.as_ref().is_some_and(|route| !route.cache)
     }
@@ -116,7 +116,7 @@ pub struct Route {
 }
 
 impl Route {
-    /// Whether a path in normal form is this one or below it.
+    /// Returns whether a path in normal form is the path of this route, or below it.
     #[must_use]
     pub fn covers(&self, path: &str) -> bool {
         path.strip_prefix(self.path.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -130,7 +130,7 @@ impl Route {
     }
 }
 
-/// Whether the origin is known to be down: it could not be connected to. What single requests come to says nothing about the others.
+/// The knowledge of whether an origin is down: it could not be connected to. What single requests come to says nothing about the others.
 #[derive(Debug, Default)]
 pub struct Down {
     failures: Cell<Failures>,
@@ -148,7 +148,7 @@ impl Down {
         self.failures.get().at(now)
     }
 
-    /// Whether nobody is to ask who need not.
+    /// Returns whether the origin counts as down, so that only requests that must ask it do.
     pub(crate) fn is_down(&self, now: Timestamp) -> bool {
         self.at(now) == Trouble::Pause
     }
@@ -251,7 +251,7 @@ impl Router {
         self
     }
 
-    /// Whether `path` is that of health checks.
+    /// Returns whether `path` is the path of health checks.
     pub(crate) fn is_health(&self, path: &str) -> bool {
         self.health_path.as_ref().is_some_and(|health| health == path)
     }

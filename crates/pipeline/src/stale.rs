@@ -16,12 +16,12 @@ use crate::{
 /// may go on (RFC 9111 §4.2.4).
 pub(crate) const STALE_IF_ERROR: Duration = Duration::from_secs(7 * 86_400);
 
-/// Whether a stale response may be served to this request because the origin failed.
+/// Returns whether a stale response may be served to this request because the origin failed.
 pub(crate) fn may_stand_in(question: &Question, stored: &Stored, now: Timestamp) -> bool {
     allowed_on_error(&question.wants.directives, &stored.record.freshness, now, stale_if_error(question))
 }
 
-/// Whether a stale response may be served to all who follow a fetch because the origin failed, whatever their requests say.
+/// Returns whether a stale response may be served to all who follow a fetch because the origin failed, whatever their requests say.
 pub(crate) fn may_stand_in_for_all(shared: &Shared, question: &Question, stored: &Stored, now: Timestamp) -> bool {
     allowed_on_error(&RequestDirectives::NONE, &stored.record.freshness, now, stale_if_error(question))
         && shared.store.verdict(stored) != Purged::Hard

@@ -83,7 +83,7 @@ fn transport(acme: &Acme) -> anyhow::Result<Arc<Https>> {
     Ok(Arc::new(Https::new(&tls)))
 }
 
-/// The certificates that it keeps, and those that it has not got yet.
+/// Returns the certificates that the keeper has, and those that it has not got yet.
 pub(crate) fn kept(keeper: &Keeper, now: Timestamp) -> Vec<CertificateState> {
     let state = |status: acme::Status| CertificateState {
         authority: match status.issuer {

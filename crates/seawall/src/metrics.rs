@@ -430,8 +430,8 @@ pub(crate) static GROUPS: [Group; 9] = [
                 name: "seawall_purges_total",
                 kind: Counter,
                 labels: &["by"],
-                help: "Purges that were carried out, by who ordered them: `operator`, `plugin` (a purge request), `origin` (a field of its response), `writer` (a POST or the like was answered), `folder` (its files changed) or `reload`.",
-                advice: "Shows why pages go. If one of them rises without end, pages go as often, and the origin is asked for them again.",
+                help: "Purges that were carried out, by who ordered them: `operator`, `plugin` (a purge request), `origin` (a field of its response), `unsafe-method` (a POST or the like was answered), `folder` (its files changed) or `reload`.",
+                advice: "Shows why pages are purged. If one of them keeps rising, something purges all the time, and the origin is asked for the same pages again.",
                 samples: |seen| seen.state.shared.purging.by_maker().map(|(by, n)| Sample::labelled("by", by, n)).collect(),
             },
             Definition {
@@ -439,7 +439,7 @@ pub(crate) static GROUPS: [Group; 9] = [
                 kind: Counter,
                 labels: &["dialect"],
                 help: "Purge requests on the addresses of sites that were obeyed, by dialect. The admin API is not counted here.",
-                advice: "Shows that a plugin works. If it rises without end, something purges with every page view.",
+                advice: "Shows that a plugin works. If it keeps rising, something purges with every page view.",
                 samples: |seen| {
                     seen.state.shared.purging.by_dialect().map(|(dialect, n)| Sample::labelled("dialect", dialect, n)).collect()
                 },

@@ -98,7 +98,7 @@ pub(crate) struct State {
     pub(crate) log: Option<Sink>,
     /// A function that reads the configuration again, if the server was started with one.
     pub(crate) reload: OnceLock<Reloader>,
-    /// To each worker, what the admin API wants to know of it.
+    /// The channels by which the admin API asks each worker a question.
     pub(crate) questions: Vec<mpsc::Sender<WorkerQuestion>>,
 }
 
@@ -379,7 +379,7 @@ impl Server {
         // Nobody asks any more; what was stored last is written.
         self.state.shared.store.close();
         if self.log.take().is_some_and(|log| !log.close(LOG_WAIT)) {
-            tracing::warn!("the last lines of the access log are lost: nobody reads them");
+            tracing::warn!("the last lines of the access log are lost, because the reader of standard output does not take them");
         }
     }
 }
@@ -476,7 +476,9 @@ fn disk(settings: &Settings) -> Option<DiskOptions> {
     let Some((dir, size_max)) = settings.disk_tier() else {
         let has_server = settings.sites.iter().any(Site::has_server);
         if has_server && settings.cache_disk.as_ref().is_some_and(|disk| disk.dir.is_none()) {
-            tracing::warn!("a restart forgets all stored pages: this user has no home folder for them. Name a folder with cache.dir");
+            tracing::warn!(
+                "stored pages will be lost at a restart, because this user has no home folder to keep them in. Set cache.dir to a folder"
+            );
         }
         return None;
     };

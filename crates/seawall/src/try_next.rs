@@ -73,10 +73,13 @@ pub(crate) fn suggestions(
     )];
     if let Some(admin) = admin {
         let flags = reach.flags(local(admin), &settings.server.admin_token_file);
-        all.push(("Ask how that page is judged, and what is stored for it", format!("seawall explain {}{flags}", quoted(&page.url))));
+        all.push((
+            "See which rules apply to that page, and what is stored for it",
+            format!("seawall explain {}{flags}", quoted(&page.url)),
+        ));
         if site.source.is_server() {
             all.push((
-                "Forget everything that is stored, so that the next visitor gets what the server says now",
+                "Purge all stored pages, so that the next visitor gets what the server has now",
                 format!("seawall purge --all{flags}"),
             ));
         }

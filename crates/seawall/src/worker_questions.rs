@@ -27,7 +27,7 @@ pub(crate) enum WorkerQuestion {
 }
 
 impl WorkerQuestion {
-    /// Answers, on the worker's thread.
+    /// Answers the question on the worker's own thread.
     pub(crate) fn answer(self, pipeline: &Rc<Pipeline>) {
         // Whoever asked may have lost patience.
         match self {

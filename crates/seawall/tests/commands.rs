@@ -155,7 +155,7 @@ fn help_is_there_for_everything() {
     let folder = folder();
     let top = run(folder.path(), &["help"]);
     assert_eq!((top.code, top.err.as_str()), (Some(0), ""));
-    for piece in ["Look after the cache:", "seawall serve ./public", "Usage: seawall <COMMAND>\n", "`seawall help <COMMAND>`"] {
+    for piece in ["Manage the cache:", "seawall serve ./public", "Usage: seawall <COMMAND>\n", "`seawall help <COMMAND>`"] {
         assert!(top.out.contains(piece), "{piece}\n{}", top.out);
     }
     let bare = run(folder.path(), &[]);
@@ -242,8 +242,7 @@ fn what_runs_is_shown_and_reloaded() {
 
     let status = run(here, &["status", "--admin", &admin]);
     assert_eq!(status.code, Some(0), "{}", status.err);
-    for piece in [&format!("listening    {}", server.address)[..], "every host <- public (static)", "hits         0.0 % of 1 request that"]
-    {
+    for piece in [&format!("listening    {}", server.address)[..], "every host <- public (static)", "hits         0.0 % of 1 request to"] {
         assert!(status.out.contains(piece), "{piece}\n{}", status.out);
     }
     let json = run(here, &["status", "--json", "--admin", &admin]).out;

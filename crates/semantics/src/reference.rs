@@ -77,7 +77,7 @@ fn same_authority(target: &str, other: &str, schemes: &[Scheme]) -> bool {
     spelt(target, &BOTH) == spelt(other, schemes)
 }
 
-/// The one spelling of an authority, without the default port of any of these schemes.
+/// Returns the one spelling of an authority, without the default port of any of these schemes.
 fn spelt<'a>(authority: &'a str, schemes: &[Scheme]) -> Cow<'a, str> {
     schemes.iter().fold(Cow::Borrowed(authority), |authority, scheme| match authority {
         Cow::Borrowed(authority) => canonical_authority(*scheme, authority),

@@ -135,15 +135,15 @@ fn understood(status: StatusCode) -> bool {
     matches!(status.as_u16(), 200..=205 | 300..=303 | 305 | 307 | 308 | 400..=411 | 413..=415 | 421 | 422 | 426 | 451 | 500..=505)
 }
 
-/// Whether a request may have brought this status on itself by a field that is in no key and in no `Vary`: an error that is not plainly
+/// Returns whether a request may have brought this status on itself by a field that is in no key and in no `Vary`: an error that is not plainly
 /// about the target. RFC 9111 §3 lets a cache store it, if it says for how long; whom it then answers is another question (§4: "MAY").
 #[must_use]
 pub fn may_be_brought_on(status: StatusCode) -> bool {
     (status.is_client_error() || status.is_server_error()) && !matches!(status.as_u16(), 404 | 405 | 410 | 414 | 451)
 }
 
-/// `*` in any line, as any member (RFC 9110 §12.5.5); a member that is no field name counts as that, as it does in `vary`. So does one that
-/// a proxy writes anew for each client: no request, as it came, can select such a response.
+/// Returns whether any line of `Vary` has `*` as a member (RFC 9110 §12.5.5); a member that is no field name counts as that, as it does in
+/// `vary`. So does one that a proxy writes anew for each client: no request, as it came, can select such a response.
 fn varies_on_everything(headers: &HeaderMap) -> bool {
     const WRITTEN_BY_US: [&str; 4] = ["forwarded", "via", "x-forwarded-for", "x-real-ip"];
     let star = |member: &[u8]| {

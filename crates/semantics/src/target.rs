@@ -297,8 +297,8 @@ fn port(authority: &str) -> Option<&str> {
     authority[host_without_port(authority).len()..].strip_prefix(':')
 }
 
-/// The one spelling of an authority for a scheme: the host in lower case and without the root's dot, an IPv6 address as RFC 5952 writes it,
-/// and a port only if it is not the scheme's own, without zeros before it (RFC 3986 §6.2.2.1, §6.2.3, RFC 9110 §4.2.3).
+/// Returns the one spelling of an authority for a scheme: the host in lower case and without the root's dot, an IPv6 address as RFC 5952 writes
+/// it, and a port only if it is not the scheme's own, without zeros before it (RFC 3986 §6.2.2.1, §6.2.3, RFC 9110 §4.2.3).
 ///
 /// Two spellings of one origin must not become two pages, and what an origin is asked must be what stands in the key: it writes the host
 /// into links and redirects, and compares it with its own name. So this form alone is used for routing and keys, and the origin is sent
@@ -329,7 +329,7 @@ pub fn canonical_authority(scheme: Scheme, authority: &str) -> Cow<'_, str> {
     }
 }
 
-/// The port with its colon, as it is written where it says more than the scheme does; else nothing. What is no port is left as it is.
+/// Returns the port with its colon if it is not the scheme's own, else nothing. What is no port is left as it is.
 fn canonical_port(scheme: Scheme, port: &str) -> Cow<'_, str> {
     let default = match scheme {
         Scheme::Http => 80,
@@ -344,7 +344,7 @@ fn canonical_port(scheme: Scheme, port: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether this is how the address is written. Compares without an allocation, as hosts may be addresses on the way to a hit, too.
+/// Returns whether `text` is the address in its one spelling. Compares without an allocation, as hosts may be addresses on the way to a hit, too.
 fn is_written(address: Ipv6Addr, text: &str) -> bool {
     struct Rest<'a>(&'a str);
     impl fmt::Write for Rest<'_> {

@@ -176,7 +176,7 @@ fn is_sent(name: &HeaderName, request: &RequestFields<'_>) -> bool {
     is_sent
 }
 
-/// Whether the response repeats the request's `Origin` in `Access-Control-Allow-Origin` (Fetch §3.3.3).
+/// Returns whether the response repeats the request's `Origin` in `Access-Control-Allow-Origin` (Fetch §3.3.3).
 fn echoes_origin(response: &HeaderMap, request: &RequestFields<'_>) -> bool {
     let Some(allowed) = response.get(ACCESS_CONTROL_ALLOW_ORIGIN) else { return false };
     let mut echoes = false;
@@ -184,7 +184,7 @@ fn echoes_origin(response: &HeaderMap, request: &RequestFields<'_>) -> bool {
     echoes
 }
 
-/// The one of `br, gzip`, `gzip`, `br` and the empty string (identity alone) that `request` accepts (RFC 9110 §12.5.3).
+/// Returns the one of `br, gzip`, `gzip`, `br` and the empty string (identity alone) that `request` accepts (RFC 9110 §12.5.3).
 ///
 /// `q=0` refuses, `*` stands for any coding that is not named, and `x-gzip` is `gzip` (§8.4.1.3). A malformed weight refuses: identity is
 /// never wrong. A request without the field could be sent any coding, but those that send none are mostly scripts that decode none.

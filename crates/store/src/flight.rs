@@ -104,7 +104,7 @@ impl<R: Record, E: Failure> Lead<R, E> {
         self.seat.as_ref().map_or(0, |seat| seat.flight.state.lock().waiting)
     }
 
-    /// A follower for the client that began this flight; `followers_max` never refuses it. Take it before the fetch begins: the client then
+    /// Makes a follower for the client that began this flight; `followers_max` never refuses it. Take it before the fetch begins: the client then
     /// waits like any other, and the fetch outlives it.
     #[must_use]
     pub fn follow(&self) -> Follow<R, E> {
@@ -165,7 +165,7 @@ pub struct Follow<R: Record, E: Failure> {
 }
 
 impl<R: Record, E: Failure> Follow<R, E> {
-    /// What the leader was [marked](Lead::mark) with; zero, if it was not.
+    /// Returns the number that the leader was [marked](Lead::mark) with; zero if it was not.
     #[must_use]
     pub fn mark(&self) -> u64 {
         self.flight.mark.load(Ordering::Relaxed)

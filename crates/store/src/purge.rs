@@ -71,7 +71,7 @@ pub enum PurgeTarget {
 }
 
 impl PurgeTarget {
-    /// Whether a response with this scope is covered, whenever it was fetched.
+    /// Returns whether a response with this scope is covered, whenever it was fetched.
     #[must_use]
     pub fn covers(&self, scope: &Scope) -> bool {
         match self {
@@ -109,7 +109,7 @@ pub enum Purged {
 pub struct PurgeReceipt {
     /// The generation that the purge made: a fetch that begins now is not covered.
     pub generation: Generation,
-    /// For a URL, the number of variants that were stored, in all its query forms (the first 4,096 forms are counted).
+    /// The number of variants that were stored for a URL, in all its query forms (the first 4,096 forms are counted); `None` for other targets.
     pub variants: Option<usize>,
 }
 

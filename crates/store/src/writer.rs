@@ -81,7 +81,7 @@ impl<R: Record, E: Failure> Writer<R, E> {
         unread
     }
 
-    /// The body is complete: readers come to its end. Returns all of it, in an allocation of exactly its size or, once all is written, in a
+    /// Completes the body, so that readers come to its end. Returns all of it, in an allocation of exactly its size or, once all is written, in a
     /// file; and the guard of a flight that can still be joined: store the response, then drop the guard, and there is no moment in which a
     /// request finds neither.
     ///

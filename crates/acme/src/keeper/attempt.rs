@@ -170,7 +170,7 @@ fn complain(name: &str, failure: &Failure, old: Option<&Certificate>, next: Time
             tracing::error!("no certificate for {name}: {failure}. Until there is one, https://{name}/ does not work. Next attempt: {next}")
         }
         Some(old) if old.left(now) == Duration::ZERO => {
-            tracing::error!("the certificate for {name} has ended, and browsers warn about it: {failure}. Next attempt: {next}");
+            tracing::error!("the certificate for {name} has expired, and browsers warn about it: {failure}. Next attempt: {next}");
         }
         Some(old) => {
             let days = old.left(now).as_secs() / (24 * 3600);

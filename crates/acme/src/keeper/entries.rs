@@ -106,7 +106,12 @@ impl Keeper {
         let pem = match self.folder.certificate(name) {
             Ok(Some(pem)) => pem,
             Ok(None) => return,
-            Err(error) => return tracing::warn!("the certificate for {name} is ordered anew: {}", crate::failure::chain(&error)),
+            Err(error) => {
+                return tracing::warn!(
+                    "the stored certificate for {name} cannot be read; a new one is ordered: {}",
+                    crate::failure::chain(&error)
+                );
+            }
         };
         if entry.certificate.as_ref().is_some_and(|certificate| certificate.pem() == pem) {
             return;
@@ -119,8 +124,8 @@ impl Keeper {
                 self.show(name, &certificate);
                 entry.certificate = Some(certificate);
             }
-            Ok(_) => tracing::warn!("the certificate kept for {name} is for other names; it is ordered anew"),
-            Err(error) => tracing::warn!("the certificate kept for {name} is damaged, and ordered anew: {error}"),
+            Ok(_) => tracing::warn!("the stored certificate for {name} is for other names; a new one is ordered"),
+            Err(error) => tracing::warn!("the stored certificate for {name} is damaged; a new one is ordered: {error}"),
         }
     }
 

@@ -66,7 +66,7 @@ impl Keeper {
                 match &outcome {
                     Ok(()) if issuer(&name) == Issuer::Local => tracing::info!("the certificate for {name} was replaced"),
                     Ok(()) => tracing::info!("the certificate for {name} was replaced, and the one before it revoked"),
-                    Err(failure) => tracing::error!("the certificate for {name} was to be replaced and revoked: {failure}"),
+                    Err(failure) => tracing::error!("could not replace and revoke the certificate for {name}: {failure}"),
                 }
                 // The caller may have gone.
                 let _ = done.send(outcome);

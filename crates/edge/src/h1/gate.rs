@@ -92,7 +92,7 @@ enum State {
     Head,
     /// A head is there, whole or malformed, and waits until the answer before it has been written.
     Turn,
-    /// So many bytes may pass.
+    /// This number of bytes may pass.
     Pass(u64),
     /// Everything may.
     Open,

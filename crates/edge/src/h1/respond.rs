@@ -56,7 +56,7 @@ impl<S: Service> Connection<S> {
         result
     }
 
-    /// The service's answer, or `None` if the client went first.
+    /// Waits for the service's answer; returns `None` if the client leaves first.
     async fn until_gone(
         &mut self,
         request: http::Request<RequestBody>,

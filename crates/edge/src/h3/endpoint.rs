@@ -33,17 +33,17 @@ use crate::{limits::Limits, tls::Tls};
 /// Connections that may wait for each worker to take them up.
 const ARRIVALS: usize = 256;
 
-/// Handshakes under way, of all workers together, from which on a client has to show that it is where it says before anything is computed for
-/// it (RFC 9000 §8.1.2): one round trip more for those who come, and nothing to be had for those who only pretend.
+/// The number of handshakes under way, of all workers together, from which a new client must prove its address before anything is computed for it
+/// (RFC 9000 §8.1.2): one round trip more for those who come, and nothing to be had for those who only pretend.
 const RETRY_FROM: usize = 64;
 
-/// Those beyond, for each worker, are turned away.
+/// The most handshakes under way on one worker; further ones are refused.
 const HANDSHAKES_MAX: usize = 512;
 
-/// What the socket may hold in either direction while its worker does something else, if the system allows as much.
+/// The number of bytes that the socket may buffer in either direction while its worker does something else, if the system allows as much.
 const SOCKET_BUFFER: usize = 4 << 20;
 
-/// Packets of connections that have not been taken up: of one, and of all.
+/// The most bytes of packets that are kept for connections which no worker has taken up yet: for one connection, and for all.
 const EARLY_BYTES: u64 = 32 << 10;
 const EARLY_BYTES_ALL: u64 = 4 << 20;
 
@@ -75,13 +75,13 @@ pub struct Quic {
 }
 
 impl Quic {
-    /// Where.
+    /// Returns the address where QUIC is spoken.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What to wait for in the end.
+    /// Returns the tasks that drive the connections, so that a shutdown can wait for them.
     pub(super) fn drivers(&self) -> TaskTracker {
         self.drivers.0.clone()
     }
@@ -139,7 +139,7 @@ pub(super) struct Door {
     drivers: Drivers,
 }
 
-/// One worker, as seen from the door.
+/// A worker, as the endpoint sees it that gives connections to workers.
 #[derive(Debug)]
 struct Desk {
     sender: mpsc::Sender<Arrival>,
@@ -167,9 +167,9 @@ impl Drop for Counted {
 #[derive(Debug)]
 pub(super) struct Arrival {
     pub(super) incoming: Incoming,
-    /// Until hands are shaken.
+    /// Counts the handshake until it is done.
     pub(super) handshake: Counted,
-    /// For as long as the worker has it.
+    /// Counts the connection for its worker until it ends.
     pub(super) connection: Counted,
 }
 
@@ -212,7 +212,7 @@ pub fn quic_settings(tls: &Tls, limits: &Limits) -> ServerConfig {
     config(tls.quic(), limits)
 }
 
-/// How QUIC is spoken under these limits.
+/// Makes the configuration of QUIC for these limits.
 pub(super) fn config(base: &ServerConfig, limits: &Limits) -> ServerConfig {
     let mut transport = TransportConfig::default();
     transport
@@ -232,8 +232,8 @@ pub(super) fn config(base: &ServerConfig, limits: &Limits) -> ServerConfig {
     config
 }
 
-/// A client that says nothing at all for so long is gone. One that waits for an answer says nothing either: so it is longer than a connection
-/// without requests is kept.
+/// Returns how long a client may send nothing at all before it counts as gone. One that waits for an answer says nothing either: so it is longer
+/// than a connection without requests is kept.
 fn silence_max(limits: &Limits) -> Duration {
     limits.idle_timeout.max(limits.write_timeout) + limits.write_timeout
 }

@@ -95,11 +95,20 @@ impl<'r, 'h: 'r, K> Recognised<'r, 'h, K> {
     }
 }
 
-/// What there is to remember a head by that was not recognised: its bytes, and perhaps its essentials, which the [`Recall`] holds until it
-/// looks for another head.
+/// The parts of an unrecognised head by which [`Recall`] may remember it: its bytes, and perhaps its essentials, which the [`Recall`] holds until
+/// it looks for another head.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Unrecognised {
     has_essentials: bool,
+}
+
+/// What a remembered head is compared with. Essentials are never taken for a head, however much a half head looks like them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Compared {
+    /// All bytes of a head, with the empty line.
+    Head,
+    /// Its [essential lines](wire::head::essentials).
+    Essentials,
 }
 
 struct Set<K> {
@@ -113,6 +122,7 @@ struct Set<K> {
 pub(crate) struct Repeated<K> {
     hash: u64,
     scheme: Scheme,
+    compared: Compared,
     bytes: Box<[u8]>,
     method: Method,
     /// The target, and then the host. Apart from the bytes, as they are known to be text: looking again would cost a hundred instructions.
@@ -142,8 +152,8 @@ impl<K> Repeated<K> {
         }
     }
 
-    fn is(&self, hash: u64, scheme: Scheme, bytes: &[u8]) -> bool {
-        self.hash == hash && self.scheme == scheme && *self.bytes == *bytes
+    fn is(&self, hash: u64, scheme: Scheme, (compared, bytes): (Compared, &[u8])) -> bool {
+        self.hash == hash && self.scheme == scheme && self.compared == compared && *self.bytes == *bytes
     }
 
     fn cost(&self) -> usize {
@@ -178,7 +188,8 @@ impl<K> Recall<K> {
         if !Rc::ptr_eq(terms, &self.terms) {
             return Err(Unrecognised::default());
         }
-        let whole = || self.find(scheme, bytes).map(|repeated| Recognised { repeated, incidentals: None, head_len: bytes.len() });
+        let whole =
+            || self.find(scheme, Compared::Head, bytes).map(|repeated| Recognised { repeated, incidentals: None, head_len: bytes.len() });
         // A long head is a browser's, and most of those are known by their essentials.
         let is_short = bytes.len() <= SHORT;
         if is_short && let Some(recognised) = whole() {
@@ -188,19 +199,19 @@ impl<K> Recall<K> {
         let incidentals = essentials(bytes, &terms.head_limits, &mut lines);
         let unrecognised = Unrecognised { has_essentials: incidentals.is_some() };
         if let Some(incidentals) = incidentals
-            && let Some(repeated) = self.find(scheme, &lines)
+            && let Some(repeated) = self.find(scheme, Compared::Essentials, &lines)
         {
             return Ok(Recognised { repeated, incidentals: Some(incidentals), head_len: incidentals.head_len });
         }
         if is_short { Err(unrecognised) } else { whole().ok_or(unrecognised) }
     }
 
-    fn find(&self, scheme: Scheme, bytes: &[u8]) -> Option<&Repeated<K>> {
+    fn find(&self, scheme: Scheme, compared: Compared, bytes: &[u8]) -> Option<&Repeated<K>> {
         if bytes.len() > HEAD_MAX {
             return None;
         }
-        let hash = hash(bytes);
-        let repeated = self.sets[set_of(hash)].places.iter().flatten().find(|repeated| repeated.is(hash, scheme, bytes))?;
+        let hash = hash(compared, bytes);
+        let repeated = self.sets[set_of(hash)].places.iter().flatten().find(|repeated| repeated.is(hash, scheme, (compared, bytes)))?;
         repeated.warmth.set(repeated.warmth.get().saturating_add(WARMTH));
         Some(repeated)
     }
@@ -231,21 +242,21 @@ impl<K> Recall<K> {
                 let mut again = Vec::new();
                 essentials(bytes, &terms.head_limits, &mut again).is_some() && again == lines
             });
-            self.keep(scheme, &lines, line, keep_alive, known);
+            self.keep(scheme, (Compared::Essentials, &lines), line, keep_alive, known);
             self.essentials = RefCell::new(lines);
         } else {
-            self.keep(scheme, bytes, line, keep_alive, known);
+            self.keep(scheme, (Compared::Head, bytes), line, keep_alive, known);
         }
     }
 
-    fn keep(&mut self, scheme: Scheme, bytes: &[u8], line: &LogLine<'_>, keep_alive: bool, known: K) {
+    fn keep(&mut self, scheme: Scheme, (compared, bytes): (Compared, &[u8]), line: &LogLine<'_>, keep_alive: bool, known: K) {
         let (Ok(target_len), Ok(host)) = (u16::try_from(line.target.len()), std::str::from_utf8(line.host)) else { return };
         if bytes.len() > HEAD_MAX {
             return;
         }
-        let hash = hash(bytes);
+        let hash = hash(compared, bytes);
         let set = &mut self.sets[set_of(hash)];
-        if let Some(repeated) = set.places.iter_mut().flatten().find(|repeated| repeated.is(hash, scheme, bytes)) {
+        if let Some(repeated) = set.places.iter_mut().flatten().find(|repeated| repeated.is(hash, scheme, (compared, bytes))) {
             repeated.known = known;
             return;
         }
@@ -264,6 +275,7 @@ impl<K> Recall<K> {
         self.sets[set_of(hash)].places[at] = Some(Box::new(Repeated {
             hash,
             scheme,
+            compared,
             bytes: bytes.into(),
             method: line.method.clone(),
             text: [line.target, host].concat().into(),
@@ -340,14 +352,14 @@ fn set_of(hash: u64) -> usize {
 
 /// Returns a hash of the length, the beginning and the end: request line, host, and what differs between browsers. It only finds the set:
 /// heads that somebody makes to meet there push each other out, and are read as always.
-fn hash(bytes: &[u8]) -> u64 {
+fn hash(compared: Compared, bytes: &[u8]) -> u64 {
     const BEGIN: usize = 96;
     const END: usize = 64;
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mix = |hash: u64, word: &[u8; 8]| (hash.rotate_left(23) ^ u64::from_le_bytes(*word)).wrapping_mul(FACTOR);
     let begin = bytes.get(..BEGIN).unwrap_or(bytes);
     let (words, _) = begin.as_chunks::<8>();
-    let mut hash = words.iter().fold(bytes.len() as u64, mix);
+    let mut hash = words.iter().fold((bytes.len() * 2 + compared as usize) as u64, mix);
     if bytes.len() > BEGIN {
         let (words, _) = bytes[bytes.len().saturating_sub(END)..].as_chunks::<8>();
         hash = words.iter().fold(hash, mix);

@@ -27,7 +27,7 @@ pub(crate) fn complete_head(parts: &mut Parts, body: &impl Body, method: &Method
     Some(Follows::Content(Promised::by(&parts.headers)))
 }
 
-/// How much content a head has promised and has not come yet.
+/// The number of bytes of content that a head announced and that have not come yet.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Promised(Option<u64>);
 

@@ -179,7 +179,7 @@ fn verdict(explanation: &Explanation) -> &'static str {
         "pass" => "it passes: the cache is not asked",
         "purge" => "it is a purge request",
         "redirect" => "it is redirected: the cache is not asked",
-        "answered" => "it is answered before the cache is asked",
+        "answered" => "Seawall answers it before the cache is asked",
         _ => "it is malformed",
     }
 }

@@ -190,7 +190,7 @@ impl<F: Fn(Change)> Keeper<F> {
             }
             // What breaks the program once must not leave the folder without anybody who looks after it.
             if catch_unwind(AssertUnwindSafe(|| self.tell(batch))).is_err() {
-                tracing::error!("a change in a folder could not be told, by a mistake in the program; everything in it counts as changed");
+                tracing::error!("a bug in Seawall lost track of a change in a folder; everything in it now counts as changed");
                 self.alarm.lost.store(true, Relaxed);
             }
         }
@@ -258,7 +258,7 @@ impl<F: Fn(Change)> Keeper<F> {
         let version = Arc::clone(&self.shared.version.read());
         self.notify = None;
         if let Some(name) = version.root.silent_file_system() {
-            tracing::info!(folder = %self.shared.given.display(), "{name} does not tell of changes: files are looked at once a second");
+            tracing::info!(folder = %self.shared.given.display(), "the file system {name} does not report changes: Seawall checks each file at most once a second");
             return;
         }
         match self.watched(version.root.path()) {

@@ -18,7 +18,7 @@ use crate::{Body, OriginError};
 /// A request body as hyper takes it.
 #[derive(Debug)]
 pub(super) enum Outgoing {
-    /// At hand: can be sent again.
+    /// The content is in memory and can be sent again.
     Whole(Bytes),
     /// From the client, as it comes: once only.
     Upload { body: UnsyncBoxBody<Bytes, OriginError>, progress: Arc<Progress> },

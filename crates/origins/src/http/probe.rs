@@ -31,7 +31,7 @@ pub enum Software {
 /// The answer of an origin to one look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
-    /// To `GET /`.
+    /// The status of the answer to `GET /`.
     pub status: StatusCode,
     /// Its `Server`.
     pub server: Option<String>,

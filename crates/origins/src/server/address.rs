@@ -34,10 +34,10 @@ pub enum AddressError {
     /// No host, or characters that no host has.
     #[error("{0:?} is not a host name or an IP address")]
     Host(String),
-    /// Not a number from 1 to 65535.
+    /// The port is not a number from 1 to 65535.
     #[error("{0:?} is not a port")]
     Port(String),
-    /// Not absolute.
+    /// The path of the Unix socket is not absolute.
     #[error("the path of a Unix socket is absolute: unix:/run/site.sock")]
     Socket,
 }

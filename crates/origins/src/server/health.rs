@@ -65,7 +65,7 @@ struct State {
 
 #[derive(Debug)]
 struct Down {
-    /// Until then other addresses are asked first.
+    /// The time until which other addresses are asked first.
     until: Instant,
     backoff: Duration,
     /// The last attempt to connect, and when it began.
@@ -78,7 +78,7 @@ type Refused = (Fault, String);
 /// The way in which a connection may be opened.
 #[derive(Debug)]
 pub(super) enum Way {
-    /// As the address is up.
+    /// The connection may be opened at once, because the address is up.
     Open,
     /// The address is down: this request finds out whether it still is.
     Try(Trial),

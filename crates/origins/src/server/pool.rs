@@ -37,7 +37,7 @@ pub(crate) trait Connection: Send + 'static {
 /// The addresses of one server, as one worker knows them, and the connections that wait there for a request.
 #[derive(Debug)]
 pub(crate) struct Pool<C> {
-    /// For each address.
+    /// The idle connections to each address, in the order of the addresses.
     idle: Vec<Mutex<Vec<Idle<C>>>>,
     options: Arc<ServerOptions>,
     /// The address whose turn it is.

@@ -46,7 +46,7 @@ pub struct Https {
 }
 
 impl Https {
-    /// Whether a request is to be redirected, apart from its path and its fields.
+    /// Returns whether a request is to be redirected, apart from its path and its fields.
     pub(crate) fn concerns(self, client: Option<&Client>, scheme: Scheme) -> bool {
         self.redirect != Redirect::Never
             && scheme == Scheme::Http
@@ -91,8 +91,7 @@ impl Https {
     /// Tells who is redirected, in words.
     fn in_words(self) -> String {
         let once = if self.redirect == Redirect::OnceCertified { ", once there is a certificate for the host" } else { "" };
-        let who =
-            if self.own_port.is_some() { "who came here without TLS" } else { "of whom a trusted proxy says that they came over http" };
+        let who = if self.own_port.is_some() { "who came here without TLS" } else { "who came over http, as a trusted proxy says," };
         format!("visitors {who} are sent to https{once}")
     }
 }
@@ -105,7 +104,7 @@ pub(crate) fn redirect(shared: &Shared, site: &Rc<Site>, arrival: &Arrival, trac
     }
     let redirect = https.redirect(&arrival.client, &arrival.parts, arrival.authority(), |host| shared.is_certified(host));
     trace.decides(Step::Https.name(), redirect.is_some(), || {
-        let others = if redirect.is_some() { "" } else { "; what follows is for the others" };
+        let others = if redirect.is_some() { "" } else { "; the rules below are for requests that are not redirected" };
         https.in_words() + others
     });
     redirect
@@ -117,8 +116,8 @@ pub(crate) fn redirect_status(method: &Method) -> StatusCode {
     if is_read { StatusCode::MOVED_PERMANENTLY } else { StatusCode::PERMANENT_REDIRECT }
 }
 
-/// Whether the request shows that its client used https after all, whatever a proxy says: browsers send `Sec-Fetch-*` over https alone (or
-/// to their own machine). A proxy that says "http" of each request would else send them round for ever.
+/// Returns whether the request shows that its client used https after all, whatever a proxy says: browsers send `Sec-Fetch-*` over https alone
+/// (or to their own machine). A proxy that says "http" of each request would else send them round for ever.
 fn came_encrypted(headers: &HeaderMap) -> bool {
     ["sec-fetch-site", "sec-fetch-mode", "sec-fetch-dest"].iter().any(|name| headers.contains_key(*name))
 }

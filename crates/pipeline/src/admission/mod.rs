@@ -104,7 +104,7 @@ pub(crate) fn admit(shared: &Shared, router: &Router, arrival: &Arrival, trace: 
     }
 }
 
-/// Whether a step could answer a request for a stored page of this site, or change it: then [`admit`] has to be asked.
+/// Returns whether a step could answer a request for a stored page of this site, or change it: then [`admit`] has to be asked.
 ///
 /// Two steps need no look. A twin host has no site, and the answer to a challenge is never stored.
 pub(crate) fn concerns(router: &Router, site: &Site, client: Option<&Client>, head: &RequestHead<'_>) -> bool {

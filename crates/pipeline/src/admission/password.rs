@@ -50,7 +50,7 @@ pub struct Auth {
 }
 
 impl Auth {
-    /// Whether a request can be answered without a look at who sends it.
+    /// Returns whether a request can be answered without a look at who sends it.
     pub(crate) fn is_open(&self, head: &RequestHead<'_>) -> bool {
         !head.fields.authorization.is_present()
             && normal_path(head.path).is_ok_and(|path| !self.paths.is_in_doubt(&path) && !self.paths.covers(&path))
@@ -109,7 +109,7 @@ pub(crate) fn lock(site: &Rc<Site>, arrival: &Arrival, trace: &mut impl Trace) -
     }
     let is_protected = auth.paths.covers(&path) && !is_purge(site, arrival);
     trace.notes(Step::Password.name(), || {
-        if is_protected { "asked for; what follows is for those who have it" } else { "not asked for this path" }.to_owned()
+        if is_protected { "asked for; the rules below are for requests that have it" } else { "not asked for this path" }.to_owned()
     });
     let said = credentials(&arrival.parts.headers);
     // A browser sends a password along for whatever lies beside the page that asked for it (RFC 7617 §2.2).
@@ -218,7 +218,7 @@ fn credentials(headers: &HeaderMap) -> Option<Credentials> {
     Credentials::basic(only.as_bytes())
 }
 
-/// Whether this is a purge request. It shows nothing, and who may send one is judged by its own rules.
+/// Returns whether a request is a purge request. It shows nothing, and who may send one is judged by its own rules.
 fn is_purge(site: &Site, arrival: &Arrival) -> bool {
     let fields = RequestFields::from_map(&arrival.parts.headers);
     let head = question::head(&arrival.parts, &fields, arrival.authority(), arrival.client.scheme);

@@ -44,7 +44,7 @@ impl CodedBody {
         }
     }
 
-    /// Whether all of it has been read.
+    /// Returns whether all of the content has been read.
     pub(crate) const fn is_over(&self) -> bool {
         self.stream.is_none()
     }

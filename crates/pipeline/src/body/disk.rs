@@ -45,7 +45,7 @@ impl DiskStream {
         self.left
     }
 
-    /// The next bytes. An error is the end: what was stored is damaged, and no byte of it is sent.
+    /// Returns the next bytes. An error is the end: what was stored is damaged, and no byte of it is sent.
     pub(crate) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         let piece = match (&mut self.reading, self.parts.front_mut()) {
             (Some(reading), Some(Part::Slice(range))) => match ready!(Pin::new(reading).poll(cx)) {

@@ -16,7 +16,7 @@ use crate::{
     failure,
 };
 
-/// Whether the content of a response lies in a file.
+/// Returns whether the content of a response lies in a file.
 pub(crate) const fn lies_in_a_file(body: &origins::Body) -> bool {
     matches!(body, origins::Body::File(_))
 }

@@ -50,7 +50,7 @@ impl Body {
         }
     }
 
-    /// No content.
+    /// Makes a body without content.
     #[must_use]
     pub const fn empty() -> Self {
         Self::Full(Bytes::new())

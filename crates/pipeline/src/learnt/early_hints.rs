@@ -167,13 +167,13 @@ fn whole_host(site: u16, host: &[u8]) -> Scope {
     Scope { site, url: [host, b"/?"].concat().into(), tags: Box::default() }
 }
 
-/// Whether what lies under a path may be a page: it has no ending, or one that pages have.
+/// Returns whether what lies under a path may be a page: it has no ending, or one that pages have.
 fn may_be_a_page(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     name.rsplit_once('.').is_none_or(|(_, ending)| ["html", "htm", "xhtml", "php", "aspx", "asp", "jsp"].contains(&ending))
 }
 
-/// Whether a response is the same page for everybody who is nobody.
+/// Returns whether, by the fields in its `Vary`, a response is the same page for all requests that do not identify anybody.
 fn is_nobodys(vary: &Vary) -> bool {
     match vary {
         Vary::Star => false,

@@ -77,7 +77,7 @@ impl Refilling {
         }
     }
 
-    /// Stored responses that were fetched again before anybody asked for them.
+    /// Returns how many stored responses were fetched again before anybody asked for them.
     #[must_use]
     pub fn refilled(&self) -> u64 {
         self.refilled.load(Relaxed)
@@ -108,7 +108,7 @@ impl Refill {
         Self { lanes: concurrency.min(quarter), budget, pace: Pace::default(), failures: Cell::default() }
     }
 
-    /// Whether nothing is asked for a while, as the last page failed.
+    /// Returns whether refilling pauses, because the last page failed.
     fn rests(&self, now: Timestamp) -> bool {
         self.failures.get().at(now) == Trouble::Pause
     }
@@ -153,7 +153,7 @@ impl Pace {
         self.recent.get() > slow
     }
 
-    /// Whether one more may be asked of it. A slow one is tried with a single request after each pause; its answer tells.
+    /// Returns whether the origin may be asked for one more page. A slow one is tried with a single request after each pause; its answer tells.
     fn allows(&self, now: Timestamp) -> bool {
         if !self.is_slow() {
             self.pause.set(Duration::ZERO);

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use semantics::Timestamp;
 use store::KeyHash;
 
-/// The first pause that is one; each failure doubles it.
+/// The shortest pause after a failure; each further failure doubles it.
 const PAUSE_MIN: Duration = Duration::from_millis(500);
 /// The longest pause for a page.
 const PAGE_PAUSE_MAX: Duration = Duration::from_secs(5);
@@ -24,7 +24,7 @@ const REMEMBERED: Duration = Duration::from_secs(10);
 /// Pages in trouble that are remembered, of some 50 bytes each. When there are more, the readers of the others wait.
 const PAGES_MAX: usize = 4_096;
 
-/// Whether something failed lately.
+/// The state of something that may have failed a moment ago.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trouble {
     /// No, as far as is known.
@@ -110,7 +110,7 @@ impl Pages {
         pages.entry(page).or_default().failed(now);
     }
 
-    /// Whether the caller is the one that asks again.
+    /// Returns whether the caller may try the page again; for a while, nobody else may.
     pub(crate) fn tries(&self, page: KeyHash, now: Timestamp) -> bool {
         let mut pages = self.0.lock();
         let Some(failures) = pages.get_mut(&page).filter(|failures| failures.at(now) == Trouble::Due) else { return false };

@@ -63,12 +63,17 @@ impl Authority {
         let whence = match address {
             _ if allowed => "a web page in a browser".to_owned(),
             // Not which: it may be that of an inner proxy.
-            Some(_) => "an address that is not".to_owned(),
+            Some(_) => "an address that is not in [purge] allow".to_owned(),
             None => "somebody behind a proxy that is not in trusted_proxies".to_owned(),
         };
-        let token =
-            if given.is_empty() { "sends the admin token (Authorization: Bearer ...)" } else { "sends the right token; this one is not" };
-        Err(format!("purging is not allowed: this request comes from {whence}. Either its address stands in [purge] allow, or it {token}."))
+        let token = if given.is_empty() {
+            "sends the admin token (Authorization: Bearer ...)"
+        } else {
+            "sends the right token; the token of this request is wrong"
+        };
+        Err(format!(
+            "purging is not allowed: this request comes from {whence}. Add the client's address to [purge] allow, or use a client that {token}."
+        ))
     }
 }
 

@@ -52,7 +52,7 @@ impl Pipeline {
         if what.is_empty() {
             return Some(since);
         }
-        let order = Order::for_site(&question.site.name, what, true, Maker::Writer);
+        let order = Order::for_site(&question.site.name, what, true, Maker::UnsafeMethod);
         let resolved = match self.shared.purging.resolve(&order) {
             Ok(resolved) => resolved,
             Err(why) => {

@@ -115,7 +115,7 @@ impl Purging {
             Maker::Operator | Maker::Plugin(_) | Maker::Origin => {
                 tracing::info!(by, dialect, site, covered = ?covered(), hard = order.hard, "purged");
             }
-            Maker::Writer | Maker::Folder | Maker::Reload => {
+            Maker::UnsafeMethod | Maker::Folder | Maker::Reload => {
                 tracing::debug!(by, dialect, site, covered = ?covered(), hard = order.hard, "purged");
             }
         }
@@ -159,11 +159,11 @@ impl Shared {
         })
     }
 
-    /// Purges. What a writer's answer invalidates is noted in a table of its own and by no means softer than it was ordered; and it is no
-    /// word of the operator that pages are about to appear.
+    /// Purges the targets of a resolved order. What the answer to an unsafe method invalidates is noted in a table of its own, always hard, and
+    /// does not announce new pages.
     fn carry_out(&self, order: &Order, resolved: &Resolved) -> Vec<PurgeReceipt> {
         let hardness = if order.hard { Hardness::Hard } else { Hardness::Soft };
-        let by_writer = order.by == Maker::Writer;
+        let by_writer = order.by == Maker::UnsafeMethod;
         if !by_writer {
             self.purging.last.store(self.clock.now().as_millis(), Relaxed);
         }

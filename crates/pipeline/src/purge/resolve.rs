@@ -43,7 +43,7 @@ struct Known {
 pub(super) struct Resolved {
     /// What is to be purged; at least one thing.
     pub(super) targets: Vec<PurgeTarget>,
-    /// The same for people, with hosts and paths as they stand in keys.
+    /// The descriptions of these targets for people, with hosts and paths as they stand in keys.
     pub(super) covered: Vec<Covered>,
 }
 
@@ -68,8 +68,8 @@ impl fmt::Display for Unresolved {
             Self::Nothing => f.write_str("the order names nothing to purge"),
             Self::NoSuchSite(name) => write!(f, "no site is called {name}"),
             Self::NotServed(host) => write!(f, "no site is served under {host}"),
-            Self::NotOfTheSite(host) => write!(f, "{host} is not of the site that was asked"),
-            Self::NoPath(address) if address.scheme().is_none() => write!(f, "{} is no path", address.path()),
+            Self::NotOfTheSite(host) => write!(f, "{host} does not belong to the site that got the purge request"),
+            Self::NoPath(address) if address.scheme().is_none() => write!(f, "{} is not a valid path", address.path()),
             Self::NoPath(address) => write!(f, "{address} has no valid path"),
         }
     }

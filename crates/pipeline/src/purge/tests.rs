@@ -5,7 +5,8 @@ use store::StoreOptions;
 use super::*;
 use crate::Clock;
 
-const MAKERS: [Maker; 6] = [Maker::Operator, Maker::Plugin(Dialect::Fastly), Maker::Origin, Maker::Writer, Maker::Folder, Maker::Reload];
+const MAKERS: [Maker; 6] =
+    [Maker::Operator, Maker::Plugin(Dialect::Fastly), Maker::Origin, Maker::UnsafeMethod, Maker::Folder, Maker::Reload];
 
 fn whats() -> [What; 5] {
     let address = |target| Address::over(Scheme::Http, "blog.example", target);
@@ -35,7 +36,7 @@ fn every_order_raises_the_generation_and_is_counted_by_its_maker() {
             let order = Order::for_site("blog", vec![what.clone()], true, by);
             let receipt = shared.purge(&order).expect("an order");
             // An address that a writer invalidates leaves nothing behind where no fetch is open.
-            let noted = by != Maker::Writer || !matches!(what, What::Url(_));
+            let noted = by != Maker::UnsafeMethod || !matches!(what, What::Url(_));
             assert_eq!(receipt.generation > before, noted, "{order:?}");
             assert_eq!(shared.store.usage().purges > 0, noted, "{order:?}");
             assert_eq!(receipt.variants, (at == 0).then_some(0), "{order:?}");
@@ -48,7 +49,7 @@ fn every_order_raises_the_generation_and_is_counted_by_its_maker() {
                 assert_eq!(count, if by.dialect().is_some_and(|dialect| dialect.name() == name) { 2 } else { 0 }, "{name}: {order:?}");
             }
             // Only a stranger's word announces no page.
-            assert_eq!(shared.purged_at() == Timestamp::default(), by == Maker::Writer, "{order:?}");
+            assert_eq!(shared.purged_at() == Timestamp::default(), by == Maker::UnsafeMethod, "{order:?}");
         }
     }
 }

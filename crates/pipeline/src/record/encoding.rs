@@ -145,7 +145,7 @@ fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(bytes);
 }
 
-/// Nothing in a record comes near 4 GiB; if it did, the length would be wrong and the record none.
+/// Writes a length. Nothing in a record comes near 4 GiB; if it did, the length would be wrong and the record could not be read.
 fn put_length(length: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
 }

@@ -59,7 +59,8 @@ pub struct Counters {
     aborted: AtomicU64,
     coded: [AtomicU64; 3],
     hinted: AtomicU64,
-    /// By site number. A table or a site is made when its first request ends, and then stays: some 300 bytes for a site.
+    /// The counters of each site, by the site's number. A table or a site is made when its first request ends, and then stays: some 300 bytes for
+    /// a site.
     sites: Box<[OnceLock<SiteTable>; HALF]>,
     /// Requests that belong to no site.
     siteless: SiteCounters,
@@ -111,7 +112,7 @@ pub struct Snapshot {
     pub refusals: BTreeMap<&'static str, u64>,
 }
 
-/// What was counted for one site.
+/// The counters of one site, as they were read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SiteSnapshot {
     /// Responses by outcome, in the order of [`OUTCOMES`].
@@ -132,7 +133,7 @@ pub struct Durations {
 }
 
 impl Durations {
-    /// How many durations were counted.
+    /// Returns how many durations were counted.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()

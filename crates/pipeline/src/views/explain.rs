@@ -152,7 +152,7 @@ impl Pipeline {
         }
     }
 
-    /// A proxy in front that terminates TLS, and is not trusted to say so, makes everything `http`.
+    /// Returns whether the page is stored under the other scheme. A proxy in front that ends TLS and is not trusted makes everything `http`.
     fn is_stored_under_other_scheme(&self, question: &Question) -> bool {
         let scheme = match question.client.scheme {
             Scheme::Http => Scheme::Https,
@@ -216,15 +216,15 @@ impl Pipeline {
         }
     }
 
-    /// What is done next, in words.
+    /// Says in words what would be done next.
     fn outlook(&self, question: &Rc<Question>, next: &Next, flight: Option<&Flight>, now: Timestamp) -> Now {
         match next {
             Next::Deliver(stored, Outcome::Updating) => {
                 let refresh = match question.unshareable() {
-                    _ if question.site.down.is_down(now) => "It is not refreshed behind yet: the origin is down.".to_owned(),
-                    None if flight.is_some() => "It is being refreshed behind already.".to_owned(),
-                    None => "It is refreshed behind.".to_owned(),
-                    Some(why) => format!("It is not refreshed behind by this request: {why}."),
+                    _ if question.site.down.is_down(now) => "It is not refreshed in the background yet: the origin is down.".to_owned(),
+                    None if flight.is_some() => "It is already being refreshed in the background.".to_owned(),
+                    None => "It is refreshed in the background.".to_owned(),
+                    Some(why) => format!("This request does not refresh it in the background: {why}."),
                 };
                 let words = vec!["It is answered from the store, although stale.".to_owned(), refresh];
                 said(delivered(Outcome::Updating, stored, now), words)
@@ -244,17 +244,25 @@ impl Pipeline {
                     detail: Some("only-if-cached"),
                     ..CacheStatus::new(Outcome::Forwarded(semantics::cache_status::Forwarded::Miss))
                 };
-                said(status, vec!["It is answered with 504: the request wants nothing but what is stored.".to_owned()])
+                said(
+                    status,
+                    vec![
+                        "It is answered with 504: the request accepts only a stored response, and there is none that it may have."
+                            .to_owned(),
+                    ],
+                )
             }
             Next::Ask { candidate, forwarded, together } => {
                 let mut words = vec![match candidate {
-                    Some(_) => "The origin is asked whether what is stored still holds.".to_owned(),
+                    Some(_) => "The origin is asked whether the stored response is still valid.".to_owned(),
                     None => "The origin is asked for it.".to_owned(),
                 }];
                 words.push(match together {
                     Some(_) => match flight {
-                        Some(flight) => format!("This is under way already; it joins those who wait or read along ({}).", flight.followers),
-                        None => "Whoever asks the same meanwhile shares the answer.".to_owned(),
+                        Some(flight) => {
+                            format!("A fetch of it is already under way; this request joins the {} that share it.", flight.followers)
+                        }
+                        None => "Other requests for the same page share the response if they come before it is complete.".to_owned(),
                     },
                     None => match if candidate.is_some() { Rc::clone(question) } else { question.to_fetch() }.unshareable() {
                         Some(why) if question.carries.cookie => {
@@ -267,7 +275,7 @@ impl Pipeline {
                     },
                 });
                 if candidate.as_deref().is_some_and(|stored| may_stand_in(question, stored, now)) {
-                    words.push("Should the origin fail, what is stored is served.".to_owned());
+                    words.push("If the origin fails, the stored response is served.".to_owned());
                 }
                 if let Some(link) = early_hints::hints_for(&self.shared, question) {
                     let links = String::from_utf8_lossy(link.as_bytes());
@@ -288,7 +296,7 @@ fn delivered(outcome: Outcome, stored: &Stored, now: Timestamp) -> CacheStatus<'
     CacheStatus { ttl: deliver::ttl(&stored.record.freshness, outcome, now), ..CacheStatus::new(outcome) }
 }
 
-/// Whole seconds of freshness left, as `Cache-Status` counts them (RFC 9211 §2.4).
+/// Returns the whole seconds of freshness that are left, as `Cache-Status` counts them (RFC 9211 §2.4).
 fn ttl(freshness: &Freshness, now: Timestamp) -> i64 {
     freshness.lifetime.as_secs().cast_signed() - freshness.age(now).as_secs().cast_signed()
 }
@@ -346,7 +354,7 @@ fn hardness_name(hardness: Hardness) -> String {
     .to_owned()
 }
 
-/// What must agree with a request, without anybody's secrets.
+/// Returns the fields that a request must agree with, without anybody's secrets.
 fn nominated(vary: &Vary) -> Vec<(String, Option<String>)> {
     match vary {
         Vary::Star => vec![("*".to_owned(), None)],

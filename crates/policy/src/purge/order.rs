@@ -134,17 +134,17 @@ pub enum Maker {
     Plugin(Dialect),
     /// The site's origin did, by a field of a response.
     Origin,
-    /// A writer did: the answer to an unsafe method may have changed pages (RFC 9111 §4.4, RFC 9875 §3). Anybody can send such a request.
-    Writer,
+    /// The answer to an unsafe method did, as the request may have changed pages (RFC 9111 §4.4, RFC 9875 §3). Anybody can send such a request.
+    UnsafeMethod,
     /// The site's folder did, because files in it changed.
     Folder,
-    /// A new configuration did, because the site's rules or its source changed.
+    /// A reload did, because the site's folder was opened anew: what changed in it meanwhile nobody has seen.
     Reload,
 }
 
 impl Maker {
     /// The names of all makers, in the order of [`index`](Self::index).
-    pub const NAMES: [&str; 6] = ["operator", "plugin", "origin", "writer", "folder", "reload"];
+    pub const NAMES: [&str; 6] = ["operator", "plugin", "origin", "unsafe-method", "folder", "reload"];
 
     /// Returns the place of this maker in [`NAMES`](Self::NAMES).
     #[must_use]
@@ -153,7 +153,7 @@ impl Maker {
             Self::Operator => 0,
             Self::Plugin(_) => 1,
             Self::Origin => 2,
-            Self::Writer => 3,
+            Self::UnsafeMethod => 3,
             Self::Folder => 4,
             Self::Reload => 5,
         }
@@ -170,7 +170,7 @@ impl Maker {
     pub const fn dialect(self) -> Option<Dialect> {
         match self {
             Self::Plugin(dialect) => Some(dialect),
-            Self::Operator | Self::Origin | Self::Writer | Self::Folder | Self::Reload => None,
+            Self::Operator | Self::Origin | Self::UnsafeMethod | Self::Folder | Self::Reload => None,
         }
     }
 }
@@ -193,7 +193,9 @@ mod tests {
                 What::Everything,
             ]
         };
-        for by in [Maker::Operator, Maker::Plugin(Dialect::ProxyCachePurge), Maker::Origin, Maker::Writer, Maker::Folder, Maker::Reload] {
+        for by in
+            [Maker::Operator, Maker::Plugin(Dialect::ProxyCachePurge), Maker::Origin, Maker::UnsafeMethod, Maker::Folder, Maker::Reload]
+        {
             for sites in [Sites::All, Sites::Named("blog".to_owned())] {
                 let order = Order { sites, what: what(), hard: false, by };
                 let sent = serde_json::to_string(&order).expect("JSON");
@@ -220,7 +222,7 @@ mod tests {
 
     #[test]
     fn every_maker_has_a_name_of_its_own() {
-        for by in [Maker::Operator, Maker::Plugin(Dialect::Xkey), Maker::Origin, Maker::Writer, Maker::Folder, Maker::Reload] {
+        for by in [Maker::Operator, Maker::Plugin(Dialect::Xkey), Maker::Origin, Maker::UnsafeMethod, Maker::Folder, Maker::Reload] {
             assert_eq!(Maker::NAMES.iter().position(|name| *name == by.name()), Some(by.index()));
         }
         for dialect in Dialect::ALL {

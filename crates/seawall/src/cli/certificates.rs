@@ -40,7 +40,7 @@ pub(crate) struct Certificates {
 /// What can be done with a certificate.
 #[derive(Clone, Debug, PartialEq, Eq, Subcommand)]
 pub(crate) enum CertificateAction {
-    /// Get a certificate with a new key for a name, and have the old one revoked, because somebody else may have its key
+    /// Replace the certificate of a name by one with a new key, and revoke the old one, because somebody else may have its key
     Revoke {
         /// The name
         #[arg(value_name = "NAME")]

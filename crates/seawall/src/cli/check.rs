@@ -38,7 +38,7 @@ Examples:
       What `seawall serve ./posts` would do: also the front matter of its Markdown, or the lines of _redirects and _headers.
 
   seawall check --acme --domain blog.example.org
-      Whether a certificate can be had for this name.
+      Check whether Seawall can get a certificate for this name.
 
 Everything that `seawall serve` takes can be given here, too. Nothing is started, and no server is asked. Exit code 0: all is well; 1: something is wrong.";
 

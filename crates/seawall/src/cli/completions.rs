@@ -16,7 +16,7 @@ Examples:
   seawall completions zsh > ~/.zfunc/_seawall
   seawall completions fish > ~/.config/fish/completions/seawall.fish";
 
-/// Write what a shell needs to complete commands and flags
+/// Print a script with which a shell completes commands and flags
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Completions {

@@ -64,10 +64,10 @@ impl Entry {
 const GROUPS: [(&str, &[Entry]); 4] = [
     ("Begin", &[entry::<serve::Serve>(), entry::<check::Check>(), entry::<new::New>()]),
     (
-        "Look after what runs",
+        "Manage a running Seawall",
         &[entry::<status::Status>(), entry::<reload::Reload>(), entry::<certificates::Certificates>(), entry::<health::Health>()],
     ),
-    ("Look after the cache", &[entry::<explain::Explain>(), entry::<purge::Purge>(), entry::<warm::Warm>()]),
+    ("Manage the cache", &[entry::<explain::Explain>(), entry::<purge::Purge>(), entry::<warm::Warm>()]),
     ("More", &[entry::<help::Help>(), entry::<completions::Completions>(), entry::<manual::Manual>()]),
 ];
 
@@ -80,7 +80,7 @@ Examples:
   seawall serve http://127.0.0.1:2368    in front of Ghost
   seawall serve ./public                 a folder with an index.html
   seawall serve ./public --domain blog.example.org
-                                         for everybody, with a certificate that comes by itself
+                                         for everybody, with an automatic certificate
   seawall new my-blog                    write an example blog ...
   seawall serve my-blog                  ... and serve it: http://127.0.0.1:8080
 

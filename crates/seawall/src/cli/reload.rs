@@ -12,9 +12,9 @@ Examples:
   seawall reload
       After an edit of seawall.toml. No connection is dropped. Errors are shown with their lines, and everything stays as it was.
 
-It is the same as a SIGHUP, and says what came of it. Exit code 0: done; 1: refused.";
+It does the same as SIGHUP, and shows the result. Exit code 0: done; 1: refused.";
 
-/// Have a running Seawall read its configuration again
+/// Make a running Seawall read its configuration again
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Reload {

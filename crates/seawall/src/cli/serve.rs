@@ -98,7 +98,7 @@ pub struct Serve {
     #[arg(long, value_name = "SIZE")]
     pub memory: Option<String>,
 
-    /// The folder for stored pages, which survive a restart there [default: ~/.cache/seawall]
+    /// The folder in which stored pages survive a restart [default: ~/.cache/seawall]
     #[arg(long, value_name = "DIR")]
     pub cache_dir: Option<String>,
 

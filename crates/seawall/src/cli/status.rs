@@ -10,7 +10,7 @@ use super::{Run, access::Access, output::say, serve::Taken};
 const EXAMPLES: &str = "\
 Examples:
   seawall status
-      Version, sites, whether the servers behind them are up, the cache and how often it was enough, certificates.
+      Version, sites, whether the servers behind them are up, the cache and its hit ratio, certificates.
 
   seawall status --json
       The same and all metrics, for scripts.";

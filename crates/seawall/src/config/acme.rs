@@ -113,7 +113,10 @@ impl Resolver<'_> {
                 })
             }
             (Some(one), None) | (None, Some(one)) => {
-                self.wrong_at(Mistake::new("one half of an account", "eab_key_id and eab_key_file belong together"), one.span());
+                self.wrong_at(
+                    Mistake::new("an account key needs both an id and a file", "eab_key_id and eab_key_file belong together"),
+                    one.span(),
+                );
                 None
             }
             (None, None) => None,

@@ -100,7 +100,7 @@ impl FromStr for FieldName {
                 "cache-control" | "expires" | "pragma" => "let the origin say it; how long Seawall itself keeps a page is hold in [cache]",
                 _ => "leave it out: only the origin, or Seawall itself, sets this field",
             };
-            return Err(Mistake::new(format!("{text} cannot be changed here: what is stored rests on it"), remedy));
+            return Err(Mistake::new(format!("{text} cannot be changed here, because caching depends on it"), remedy));
         }
         Ok(Self(name))
     }
@@ -159,7 +159,7 @@ impl Resolver<'_> {
         let Some(period) = period else {
             for (key, span) in [("hsts_subdomains", &subdomains), ("hsts_preload", &preload)] {
                 if let Some(span) = span {
-                    self.wrong_at(Mistake::new(format!("{key} says nothing without hsts"), "write hsts = \"365d\" too"), span.clone());
+                    self.wrong_at(Mistake::new(format!("{key} has no effect without hsts"), "write hsts = \"365d\" too"), span.clone());
                 }
             }
             return None;
@@ -167,7 +167,7 @@ impl Resolver<'_> {
         let period = self.within("hsts", Some(period), seconds(0), seconds(0)..=HSTS_MAX);
         if let Some(span) = preload.clone().filter(|_| period < PRELOAD_MIN || subdomains.is_none()) {
             let remedy = "write hsts = \"365d\" or more and hsts_subdomains = true, or leave hsts_preload out";
-            self.wrong_at(Mistake::new("browser makers do not accept this site into their list as it is", remedy), span);
+            self.wrong_at(Mistake::new("browser makers do not accept a site into their list with these settings", remedy), span);
         }
         let mut value = format!("max-age={}", period.0.as_secs());
         for (said, directive) in [(subdomains, "; includeSubDomains"), (preload, "; preload")] {

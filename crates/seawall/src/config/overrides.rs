@@ -104,7 +104,7 @@ impl<E: Fn(&str) -> Option<String>> Sayings<'_, E> {
         }
     }
 
-    /// A flag that needs no value; the variable does.
+    /// Reads a flag that has no value; its variable has one.
     fn flag(&mut self, flag: &Flag, is_typed: bool) -> Option<Said<bool>> {
         let variable = flag.variable;
         if is_typed {
@@ -122,7 +122,7 @@ impl<E: Fn(&str) -> Option<String>> Sayings<'_, E> {
         }
     }
 
-    /// What may be said several times; in a variable, separated by commas.
+    /// Reads a flag that can be given several times; its variable separates the values by commas.
     fn list<T: FromStr<Err = Mistake>>(&mut self, flag: &Flag, typed: &[String]) -> Vec<Said<T>> {
         if !typed.is_empty() {
             return typed.iter().filter_map(|text| self.parse(text, Place::Flag(flag.name, text.clone()))).collect();

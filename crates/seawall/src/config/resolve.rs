@@ -179,10 +179,10 @@ impl<'a> Resolver<'a> {
         let mut listen: Vec<Listen> = Vec::with_capacity(said.len());
         for Said { value, place } in said {
             if listen.iter().any(|other| collide(other, &value)) {
-                self.wrong(Mistake::new(format!("{value} is taken by an address before it in the list"), "remove one of the two"), place);
+                self.wrong(Mistake::new(format!("{value} conflicts with an earlier address in the list"), "remove one of the two"), place);
             } else if admin.is_some_and(|admin| collide(&Listen::Tcp(admin), &value)) {
                 let remedy = "give one of them another port; visitors and the admin API cannot share one";
-                self.wrong(Mistake::new(format!("{value} is where the admin API listens"), remedy), place);
+                self.wrong(Mistake::new(format!("{value} is already used by the admin API"), remedy), place);
             }
             listen.push(value);
         }

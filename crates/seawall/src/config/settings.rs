@@ -241,7 +241,7 @@ pub struct Route {
 }
 
 impl Route {
-    /// The preset of the policy for what its server answers: nothing is known of that.
+    /// Returns the kind whose preset judges what the route's server answers: the usual kind of a server, because nothing is known of it.
     #[must_use]
     pub const fn kind(&self) -> Kind {
         SourceForm::Server.usual_kind()

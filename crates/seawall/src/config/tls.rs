@@ -83,13 +83,16 @@ impl Resolver<'_> {
                 continue;
             };
             if server.listen.iter().any(|plain| collide(plain, &value)) {
-                let problem = format!("{address} is where plain HTTP is spoken");
-                self.wrong(Mistake::new(problem, "give one of them another port: a port speaks TLS or it does not"), place);
+                let problem = format!("{address} is already used for plain HTTP");
+                self.wrong(Mistake::new(problem, "give one of them another port: one port cannot serve both HTTP and HTTPS"), place);
             } else if listen.iter().any(|&other| collide(&Listen::Tcp(other), &value)) {
-                self.wrong(Mistake::new(format!("{address} is taken by an address before it in the list"), "remove one of the two"), place);
+                self.wrong(
+                    Mistake::new(format!("{address} conflicts with an earlier address in the list"), "remove one of the two"),
+                    place,
+                );
             } else if server.admin.is_some_and(|admin| collide(&Listen::Tcp(admin), &value)) {
                 let remedy = "give one of them another port; visitors and the admin API cannot share one";
-                self.wrong(Mistake::new(format!("{address} is where the admin API listens"), remedy), place);
+                self.wrong(Mistake::new(format!("{address} is already used by the admin API"), remedy), place);
             }
             listen.push(address);
         }

@@ -241,7 +241,7 @@ impl FromStr for TrustedField {
             return Err(Mistake::new(problem, "leave it out"));
         }
         if WITH_RULES.contains(&&*as_cgi) || as_cgi.starts_with("content-") || is_hop_by_hop(&name) {
-            return Err(Mistake::new(format!("{text} has rules of its own and is nobody's word about a request"), remedy));
+            return Err(Mistake::new(format!("{text} already has a meaning in HTTP, so a trusted proxy cannot define it"), remedy));
         }
         Ok(Self(name.as_str().to_owned()))
     }

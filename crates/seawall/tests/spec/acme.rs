@@ -259,7 +259,7 @@ async fn the_first_to_connect_to_a_name_on_demand_waits_for_its_certificate() {
     };
     let (friend, ()) = tokio::join!(waits, meanwhile);
     friend.expect("a handshake at the first try");
-    connect("stranger.example.net").await.map(|_| ()).expect_err("nobody approves of it");
+    connect("stranger.example.net").await.map(|_| ()).expect_err("neither a host pattern nor `ask` allows it");
 }
 
 /// `seawall certificates`, and `seawall certificates revoke NAME`.

@@ -222,6 +222,33 @@ async fn a_known_head_may_come_in_any_piece() {
     client.read_answer().await.status(206).body("v");
 }
 
+/// RFC 9112 §2.1: a head ends with an empty line. What a page is known by is no head before that, whatever comes behind it.
+#[tokio::test]
+async fn the_lines_that_a_page_is_known_by_are_half_a_head() {
+    let (_origin, site, mut client) = well_known().await;
+    let begin = format!("GET /post HTTP/1.1\r\nHost: {HOST}\r\n");
+    for turn in 0..OFTEN {
+        client.send_raw(format!("{begin}User-Agent: {turn}\r\n\r\n").into_bytes()).await;
+        client.read_answer().await.status(200).body("v1").cache_status("hit");
+    }
+    for at in 1..begin.len() + 30 {
+        let whole = format!("{begin}User-Agent: another one\r\n\r\n").into_bytes();
+        let (first, rest) = whole.split_at(at.min(whole.len() - 1));
+        client.send_raw(first.to_vec()).await;
+        client.send_raw(rest.to_vec()).await;
+        client.read_answer().await.status(200).body("v1").cache_status("hit");
+    }
+    client.send_raw(begin.clone().into_bytes()).await;
+    client.send_raw(b"Range: bytes=0-0\r\n\r\n".to_vec()).await;
+    client.read_answer().await.status(206).body("v");
+    // Another request line in the place of a field line.
+    let mut client = site.client().await;
+    client.send_raw(begin.into_bytes()).await;
+    client.send_raw(b"POST /post HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n".to_vec()).await;
+    client.read_answer().await.status(400);
+    assert!(client.is_closed().await);
+}
+
 /// Who connects after a reload is held to its limits, though the head was allowed before; who was connected is not.
 #[tokio::test]
 async fn a_known_head_is_refused_where_it_is_no_longer_allowed() {

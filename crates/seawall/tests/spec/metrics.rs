@@ -83,7 +83,7 @@ async fn every_purge_is_counted_by_who_ordered_it() {
     site.reload(&with("redirect_from = [\"www.files.example\"]")).expect("reloaded");
     let families = scrape(&site).await;
     let purges = family(&families, "seawall_purges_total");
-    for (by, count) in [("operator", 2.0), ("plugin", 1.0), ("origin", 0.0), ("writer", 3.0), ("folder", 0.0), ("reload", 1.0)] {
+    for (by, count) in [("operator", 2.0), ("plugin", 1.0), ("origin", 0.0), ("unsafe-method", 3.0), ("folder", 0.0), ("reload", 1.0)] {
         assert_eq!(purges.value(&[("by", by)]), count, "{by}: {purges:?}");
     }
     assert_eq!(family(&families, "seawall_purge_requests_total").value(&[("dialect", "varnish")]), 1.0);

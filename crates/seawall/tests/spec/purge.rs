@@ -198,6 +198,6 @@ async fn what_only_the_disk_may_have_is_told_apart() {
     let operator = Operator::of(&site);
     assert_eq!(
         purge(&operator, "list"),
-        "Marked stale: every page with the tag list (none of it is in memory; what the disk has of it is purged)."
+        "Marked stale: every page with the tag list (none of it is in memory; copies on disk are purged, too)."
     );
 }

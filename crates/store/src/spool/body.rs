@@ -113,7 +113,7 @@ impl DiskBody {
         size_of::<Inner>() + size_of::<Name>() + 4 * self.0.pieces.len() + self.0.name.at(|path| path.as_os_str().len())
     }
 
-    /// Whether its file has got its head and its final name.
+    /// Returns whether the file of this body has its head and its final name.
     #[cfg(test)]
     pub(crate) fn is_finished(&self) -> bool {
         !self.0.name.is_temporary()

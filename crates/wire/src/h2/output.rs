@@ -31,7 +31,7 @@ pub struct Output<H> {
 
 #[derive(Debug)]
 enum Segment<H> {
-    /// This many of the bytes.
+    /// The first bytes of the piece, so many.
     Bytes(usize),
     Piece(Piece<H>),
 }

@@ -104,11 +104,11 @@ impl<R: Source> Frames<R> {
 enum Part {
     /// Between frames, before the head or after it.
     Between,
-    /// In a HEADERS frame.
+    /// The reader is inside a HEADERS frame.
     Section,
-    /// In a DATA frame.
+    /// The reader is inside a DATA frame.
     Data,
-    /// In a frame that nobody knows.
+    /// The reader is inside a frame of an unknown type.
     Unknown,
     End,
 }

@@ -200,3 +200,20 @@ fn an_answer_that_rests_on_all_is_for_the_same_bytes() {
     assert_eq!(known(&recall, &terms, CURL), Some(1));
     assert_eq!(known(&recall, &terms, &CURL.replace("curl/8", "curl/9")), None);
 }
+
+/// A half head is not a head, though it be the very lines that a whole one is remembered by: the rest of it is still to come, and may say
+/// anything.
+#[test]
+fn essentials_that_come_alone_are_half_a_head() {
+    let terms = terms();
+    let mut recall = Recall::new(&terms);
+    let begin = "GET /a HTTP/1.1\r\nHost: blog.example\r\n";
+    for version in 0..3 {
+        remember_as(&mut recall, &terms, &format!("{begin}User-Agent: {version}\r\n\r\n"), Again::SameEssentials(7));
+    }
+    assert_eq!(known(&recall, &terms, &format!("{begin}User-Agent: 9\r\n\r\n")), Some(7));
+    assert_eq!(known(&recall, &terms, begin), None);
+    for rest in ["User-Agent: 9\r\n", "POST / HTTP/1.1\r\n", "\r"] {
+        assert_eq!(known(&recall, &terms, &format!("{begin}{rest}")), None, "{rest:?}");
+    }
+}

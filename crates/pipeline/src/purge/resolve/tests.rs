@@ -2,7 +2,8 @@ use policy::purge::{Dialect, Maker};
 
 use super::*;
 
-const MAKERS: [Maker; 6] = [Maker::Operator, Maker::Plugin(Dialect::Varnish), Maker::Origin, Maker::Writer, Maker::Folder, Maker::Reload];
+const MAKERS: [Maker; 6] =
+    [Maker::Operator, Maker::Plugin(Dialect::Varnish), Maker::Origin, Maker::UnsafeMethod, Maker::Folder, Maker::Reload];
 
 /// What an order comes to.
 type Meaning = Result<Vec<PurgeTarget>, Unresolved>;
@@ -186,10 +187,10 @@ fn an_order_is_understood_whole_or_refused() {
         assert_eq!(directory.resolve(&Order::by_operator(what, true)), Err(Unresolved::NotServed(named.to_owned())));
     }
     for (error, words) in [
-        (Unresolved::NoPath(Address::over_either("a", "*")), "* is no path"),
+        (Unresolved::NoPath(Address::over_either("a", "*")), "* is not a valid path"),
         (Unresolved::NoPath(Address::over(Scheme::Http, "a", "/\u{e9}")), "http://a/\u{e9} has no valid path"),
         (Unresolved::NotServed("a".to_owned()), "no site is served under a"),
-        (Unresolved::NotOfTheSite("a".to_owned()), "a is not of the site that was asked"),
+        (Unresolved::NotOfTheSite("a".to_owned()), "a does not belong to the site that got the purge request"),
     ] {
         assert_eq!(error.to_string(), words);
     }
@@ -202,7 +203,7 @@ fn a_site_that_got_another_number_is_purged_under_both() {
     let now = known(&[("blog", 5, &["blog.example"]), ("new", 6, &["old.example"])], &[]);
     let directory = Directory { now, before };
     let meaning = |order: Order| directory.resolve(&order).map(|resolved| resolved.targets);
-    let for_site = |name: &str, what: What| Order::for_site(name, vec![what], true, Maker::Writer);
+    let for_site = |name: &str, what: What| Order::for_site(name, vec![what], true, Maker::UnsafeMethod);
     assert_eq!(meaning(for_site("blog", What::Everything)), Ok(vec![PurgeTarget::Site(1), PurgeTarget::Site(5)]));
     let page = || over(Scheme::Http, "blog.example", "/");
     assert_eq!(meaning(for_site("blog", page())), Ok(vec![url(1, "blog.example/"), url(5, "blog.example/")]));
