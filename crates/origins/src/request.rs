@@ -23,6 +23,8 @@ pub fn end_to_end(client: &HeaderMap, trusted_fields: &[String]) -> HeaderMap {
     for (name, value) in client {
         if is_hop_by_hop(name.as_str()) {
             nominates |= *name == CONNECTION;
+        } else if frames_in_another_spelling(name.as_str()) {
+            // CGI and its heirs would read it as the field that says how long this very request is.
         } else if !is_for_proxies_only(name.as_str()) || is_trusted(name.as_str()) {
             let value = if *name == CONTENT_LENGTH { without_zeros(value) } else { value.clone() };
             fields.append(name, value);
@@ -76,6 +78,11 @@ pub(crate) fn elements(value: &[u8]) -> impl Iterator<Item = &str> {
 fn is_hop_by_hop(name: &str) -> bool {
     matches!(name, "connection" | "http2-settings" | "keep-alive" | "proxy" | "te" | "trailer" | "transfer-encoding" | "upgrade")
         || name.starts_with("proxy-")
+}
+
+/// Returns whether CGI and PHP would take a field for one that concerns the connection or says where the content ends, which by its name it is not.
+fn frames_in_another_spelling(name: &str) -> bool {
+    with_hyphens(name).is_some_and(|hyphens| hyphens == "content-length" || is_hop_by_hop(&hyphens))
 }
 
 /// Maps of requests that were sent, for the next ones: one for a dozen fields is larger than what the allocator hands out without
@@ -165,6 +172,15 @@ mod tests {
         let mut all: Vec<_> = fields.iter().map(|(name, value)| (name.as_str().to_owned(), text(value))).collect();
         all.sort();
         all
+    }
+
+    /// RFC 3875 §4.1.18: CGI makes one variable of all of these.
+    #[test]
+    fn what_frames_a_message_is_said_in_one_spelling() {
+        for name in ["transfer_encoding", "transfer.encoding", "content_length", "content.length", "keep_alive", "proxy_connection"] {
+            assert_eq!(sorted(&end_to_end(&map(&[(name, "1")]), &[])), [], "{name}");
+        }
+        assert_eq!(end_to_end(&map(&[("content-length", "5"), ("content_type", "text/html")]), &[]).len(), 2);
     }
 
     #[test]
