@@ -36,7 +36,7 @@ pub(crate) fn fingerprint(settings: &Settings, site: &Site) -> Vec<u8> {
         cache_disk: _,   // where and how much is stored
         purge: _,        // who may purge, and where: a purge request is never answered with a page
         refill: _,       // how soon something comes back
-        sites: _,        // each site has its own fingerprint
+        sites,
         warnings: _,
     } = settings;
     let Server {
@@ -51,8 +51,8 @@ pub(crate) fn fingerprint(settings: &Settings, site: &Site) -> Vec<u8> {
         shutdown_timeout: _,
     } = server;
     let Site {
-        name: _,  // what the fingerprint is kept under
-        hosts: _, // the host is part of every key
+        name: _, // what the fingerprint is kept under
+        hosts,
         source,
         kind,
         cache,
@@ -68,6 +68,13 @@ pub(crate) fn fingerprint(settings: &Settings, site: &Site) -> Vec<u8> {
     } = site;
     let mut print = Fingerprint(Vec::new());
     print.number("version", VERSION);
+    // The host is part of every key. But who answers for a host is whose pages a purge of that host finds: what is stored for one that went to
+    // another site must not come back with it, however often it was purged there.
+    print.set("hosts", hosts, &[]);
+    if hosts.iter().any(|host| host.starts_with("*.")) {
+        let elsewhere: Vec<String> = sites.iter().filter(|other| other.name != site.name).flat_map(|other| other.hosts.clone()).collect();
+        print.set("hosts.elsewhere", &elsewhere, &[]);
+    }
     // Which fields from a trusted proxy the origin saw, and the key has.
     print.set("trusted_fields", trusted_fields, &[]);
     print.source(source);

@@ -1,5 +1,6 @@
 //! Reloading the settings: nothing that works is interrupted, nothing that is wrong is taken over.
 
+use policy::purge::{Order, What};
 use testkit::{Gate, Origin, Req, get, ok, secs};
 
 use crate::site::{Site, site};
@@ -77,6 +78,29 @@ async fn a_site_may_be_added_and_taken_away() {
     site.reload(&site_of("two.example", &two)).expect("reloaded");
     client.get("/").await.status(200).body("two");
     client.with_host("one.example").get("/").await.status(421);
+}
+
+/// A host that goes to another site and comes back brings nothing along: what was purged meanwhile stays purged.
+#[tokio::test]
+async fn a_host_that_comes_back_brings_no_old_pages() {
+    let (one, two) = (Origin::start(), Origin::start());
+    one.on(get("/")).reply(ok("one").field("cache-control", "max-age=600"));
+    two.on(get("/")).reply(ok("two").field("cache-control", "max-age=600"));
+    let sites = |of_one: &str, of_two: &str| {
+        let site = |hosts: &str, origin: &Origin| format!("[[site]]\nhosts = [{hosts}]\nsource = \"{}\"\n", origin.url());
+        site(of_one, &one) + &site(of_two, &two)
+    };
+    for before in ["\"one.example\", \"moves.example\"", "\"*.example\""] {
+        let after = before.replace(", \"moves.example\"", "");
+        let mut site = Site::start(&sites(before, "\"two.test\""));
+        site.client().await.with_host("moves.example").get("/").await.body("one").cache_status("stored");
+        site.reload(&sites(&after, "\"two.test\", \"moves.example\"")).expect("reloaded");
+        site.reload(&format!("{}[limits]\nbody_bytes = \"1MiB\"\n", sites(&after, "\"two.test\", \"moves.example\""))).expect("reloaded");
+        let order = Order::by_operator(What::host("moves.example").expect("a host"), true);
+        site.server.console().purge(&order).expect("purged");
+        site.reload(&sites(before, "\"two.test\"")).expect("reloaded");
+        site.client().await.with_host("moves.example").get("/").await.body("one").cache_status("fwd=uri-miss");
+    }
 }
 
 /// A mistake is told with its line; the running settings stay.
