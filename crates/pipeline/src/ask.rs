@@ -9,7 +9,7 @@ use semantics::{Timestamp, date::format_http_date};
 use crate::{
     Failure, Interim, Pipeline, forward,
     keep::ResponseHead,
-    learnt::{early_hints, refusals, trouble::Trouble},
+    learnt::{early_hints, not_kept, trouble::Trouble},
     question::Question,
 };
 
@@ -89,7 +89,7 @@ impl Pipeline {
                     tracing::warn!(site = %question.site.name, target = %question.target, %error, "the origin did not answer");
                 }
                 let failure = Failure::from(&error);
-                refusals::remember(&self.shared, question, failure.name(), None, response_time);
+                not_kept::remember(&self.shared, question, failure.name(), None, response_time);
                 Err(failure)
             }
         }

@@ -23,7 +23,7 @@ use crate::{
     collapse::{LOOK, saying},
     forward,
     keep::{self, ContentSize, ResponseHead},
-    learnt::refusals,
+    learnt::not_kept,
     parts,
     question::Question,
     stale,
@@ -128,7 +128,7 @@ impl Fetch {
         let lead = self.lead.within(question.site.object_max, question.site.disk_object_max);
         let why = match keep::judge(&shared, &question, ResponseHead { status, headers: response.headers() }, times) {
             Ok(_) if lies_in_a_file(response.body()) || length.is_some_and(|length| !lead.keeps(length)) => {
-                refusals::remember(&shared, &question, "too-large", Some(status), times.response);
+                not_kept::remember(&shared, &question, "too-large", Some(status), times.response);
                 let_all_ask(&shared, &question, lead);
                 "too-large"
             }

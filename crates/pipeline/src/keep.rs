@@ -20,7 +20,7 @@ use crate::{
     collapse::likeness,
     learnt::{
         dictionaries::{AVAILABLE_DICTIONARY, offer},
-        early_hints, refusals,
+        early_hints, not_kept,
     },
     question::Question,
 };
@@ -60,8 +60,8 @@ pub(crate) fn judge(shared: &Shared, question: &Question, head: ResponseHead<'_>
         just_purged: times.response.since(purged_at) < JUST_PURGED && purged_at != Timestamp::default(),
     });
     match &kept {
-        Ok(_) => shared.refusals.forget(question.hash),
-        Err(why) => refusals::remember(shared, question, why.name(), Some(head.status), times.response),
+        Ok(_) => shared.not_kept.forget(question.hash),
+        Err(why) => not_kept::remember(shared, question, why.name(), Some(head.status), times.response),
     }
     kept
 }

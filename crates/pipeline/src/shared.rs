@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     Clock, Refilling, Store, admission::password::Verifying, body::storing::CopyBudget, learnt::dictionaries::Dictionaries,
-    learnt::early_hints::EarlyHints, learnt::popularity::Popularity, learnt::refusals::Refusals, learnt::trouble::Pages, purge::Purging,
+    learnt::early_hints::EarlyHints, learnt::not_kept::Reasons, learnt::popularity::Popularity, learnt::trouble::Pages, purge::Purging,
 };
 use codings::Workshop;
 
@@ -33,7 +33,7 @@ pub struct Shared {
     pub(crate) dictionaries: Dictionaries,
     pub(crate) early_hints: EarlyHints,
     pub(crate) popularity: Popularity,
-    pub(crate) refusals: Refusals,
+    pub(crate) not_kept: Reasons,
     /// Pages whose refresh failed a moment ago.
     pub(crate) trouble: Pages,
     /// The secret of the numbers that stand for what requests say.
@@ -73,7 +73,7 @@ impl Shared {
             dictionaries: Dictionaries::default(),
             early_hints: EarlyHints::default(),
             popularity: Popularity::new(),
-            refusals: Refusals::default(),
+            not_kept: Reasons::default(),
             trouble: Pages::default(),
             secret: RandomState::new(),
             hot_bytes,

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 
 use super::{
     Asked,
-    told::{self, X_FORWARDED_HOST},
+    client_fields::{self, X_FORWARDED_HOST},
 };
 use crate::{Fault, server::ServerOptions};
 
@@ -44,7 +44,7 @@ pub(super) fn write((request, arrival): Asked<'_>, content: &Bytes, out: &mut Ve
             out.extend_from_slice(b"\r\n");
         }
     }
-    told::write(arrival, request.headers(), says_host, out);
+    client_fields::write(arrival, request.headers(), says_host, out);
     if measured {
         out.extend_from_slice(b"content-length: ");
         decimal::write(content.len() as u64, out);

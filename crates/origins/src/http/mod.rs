@@ -5,6 +5,7 @@
 //! so that its death says nothing about this one. Not here: what the request should say (the pipeline says it), caching, and
 //! any opinion on status codes.
 
+mod client_fields;
 mod content;
 mod fault;
 mod head;
@@ -15,7 +16,6 @@ mod outgoing;
 mod probe;
 mod request;
 mod response;
-mod told;
 mod upload;
 mod wire;
 
@@ -27,8 +27,8 @@ use std::sync::Arc;
 use ::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use tokio::time::Instant;
 
+pub use client_fields::tell;
 pub use probe::{Probe, Software, probe};
-pub use told::tell;
 
 use crate::{
     Arrival, Body, Fault, LocalFuture, OnInterim, Origin, OriginError,

@@ -14,14 +14,14 @@ use hyper::body::Incoming;
 use tokio::time::Instant;
 
 use super::{
-    HttpOrigin, Nature, challenges_connection, fault,
+    HttpOrigin, Nature, challenges_connection,
+    client_fields::tell,
+    fault,
     hyper_connection::HyperConnection,
     idle::Idle,
     incoming::{ResponseBody, UploadLease},
     outgoing::{Outgoing, Progress},
-    response,
-    told::tell,
-    unasked,
+    response, unasked,
 };
 use crate::{
     Arrival, Body, Fault, OriginError,

@@ -2,7 +2,7 @@
 
 pub(crate) mod dictionaries;
 pub(crate) mod early_hints;
+pub(crate) mod not_kept;
 pub(crate) mod popularity;
 pub(crate) mod refill;
-pub(crate) mod refusals;
 pub(crate) mod trouble;

@@ -1,14 +1,14 @@
 //! Purges: every one is an order, and comes through here.
 //!
 //! 1. Somebody makes an [`Order`], which names sites by name and hosts as people write them: the operator through the admin API, a plugin
-//!    by a request on the site's own address ([`request`]; [`authority`] says who may), the answer to an unsafe method ([`invalidation`]),
+//!    by a request on the site's own address ([`request`]; [`permission`] says who may), the answer to an unsafe method ([`invalidation`]),
 //!    a folder that changed, a new configuration.
 //! 2. [`Shared::purge`] takes it. [`resolve`] makes of it what the store understands, or refuses the whole of it.
 //! 3. The store purges. That is counted and logged with who ordered it.
 //! 4. Whoever made the order gets a [`Receipt`].
 
-mod authority;
 mod invalidation;
+mod permission;
 mod receipt;
 mod request;
 mod resolve;
@@ -29,8 +29,8 @@ use semantics::Timestamp;
 use store::{Hardness, PurgeReceipt, PurgeTarget};
 
 use crate::{Router, Shared};
-use authority::Authority;
-pub use authority::TokenCheck;
+use permission::Permission;
+pub use permission::TokenCheck;
 pub use receipt::{Covered, Receipt};
 pub use resolve::Unresolved;
 use resolve::{Directory, Resolved};
@@ -42,7 +42,7 @@ const COUNTED_MAX: usize = 200_000;
 #[derive(Debug, Default)]
 pub struct Purging {
     directory: ArcSwap<Directory>,
-    authority: Authority,
+    permission: Permission,
     by_maker: [AtomicU64; Maker::NAMES.len()],
     by_dialect: [AtomicU64; Dialect::ALL.len()],
     /// When the last purge was that announces pages, in milliseconds; 0: never.
@@ -65,12 +65,12 @@ impl Purging {
 
     /// Takes purge requests from these addresses alone, beside those with a token.
     pub fn allow(&self, addresses: Vec<IpNet>) {
-        self.authority.allow(addresses);
+        self.permission.allow(addresses);
     }
 
     /// Takes purge requests from whoever has the token. Only the first call counts.
     pub fn accept_token(&self, is_token: TokenCheck) {
-        self.authority.accept_token(is_token);
+        self.permission.accept_token(is_token);
     }
 
     /// Returns how many purges there were, by who ordered them.
@@ -86,11 +86,11 @@ impl Purging {
     /// Returns how many purge requests came from somebody who may not purge.
     #[must_use]
     pub fn refused(&self) -> u64 {
-        self.authority.refused()
+        self.permission.refused()
     }
 
     fn admit(&self, headers: &HeaderMap, address: Option<IpAddr>) -> Result<(), String> {
-        self.authority.admit(headers, address)
+        self.permission.admit(headers, address)
     }
 
     fn resolve(&self, order: &Order) -> Result<Resolved, Unresolved> {

@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, header, request::Parts}
 use policy::purge::{Dialect, Maker, Order};
 use semantics::RequestFields;
 
-use super::{Receipt, authority::vouched_address};
+use super::{Receipt, permission::vouched_address};
 use crate::{Body, Client, Pipeline, Site, pipeline::Config, question};
 
 impl Pipeline {

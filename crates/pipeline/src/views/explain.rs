@@ -25,7 +25,7 @@ use crate::{
     deliver,
     find::{found_in, purged_name},
     judge::{Judged, judge},
-    learnt::{early_hints, refusals::Refusal, trouble::Trouble},
+    learnt::{early_hints, not_kept::Reason, trouble::Trouble},
     next::{Next, next},
     pass::passed_because,
     question::{self, Question},
@@ -135,7 +135,7 @@ impl Pipeline {
             stored: stored.map(|(at, stored)| self.variant(&question, stored, (fitting(at), in_tiers.clone()), now)).collect(),
             stored_under_other_scheme: resource.is_none() && self.is_stored_under_other_scheme(&question),
             uncacheable_seconds: store.uncacheable_until(question.hash).and_then(|until| left(Timestamp::from_millis(until), now)),
-            not_kept: self.shared.refusals.get(question.hash).map(|Refusal { reason, status, at }| NotKept {
+            not_kept: self.shared.not_kept.get(question.hash).map(|Reason { rule: reason, status, at }| NotKept {
                 reason: reason.to_owned(),
                 status,
                 seconds_ago: now.since(at).as_secs(),

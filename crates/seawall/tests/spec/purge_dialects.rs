@@ -181,7 +181,10 @@ async fn a_purge_stays_on_its_host() {
         site.request(request).await.status(200);
         site.request(hello()).await.x_cache("HIT");
     }
-    site.request(purge("/souin-api/souin/GET-http-two.example-/hello/")).await.status(400).body_contains("two.example does not belong to the site");
+    site.request(purge("/souin-api/souin/GET-http-two.example-/hello/"))
+        .await
+        .status(400)
+        .body_contains("two.example does not belong to the site");
     site.request(hello()).await.x_cache("HIT");
     site.request(purge("/hello/").field("host", "three.example")).await.status(421);
 }

@@ -25,13 +25,13 @@ pub type TokenCheck = Box<dyn Fn(&[u8]) -> bool + Send + Sync>;
 
 /// Who may send purge requests, and how many came from others.
 #[derive(Default)]
-pub(super) struct Authority {
+pub(super) struct Permission {
     allowed: ArcSwap<Vec<IpNet>>,
     token: OnceLock<TokenCheck>,
     refused: AtomicU64,
 }
 
-impl Authority {
+impl Permission {
     /// Takes purge requests from these addresses alone, beside those with a token.
     pub(super) fn allow(&self, addresses: Vec<IpNet>) {
         self.allowed.store(Arc::new(addresses));
@@ -157,9 +157,9 @@ fn forwarded_for(line: &str) -> impl Iterator<Item = Option<IpAddr>> {
 const NAMING: [&str; 7] =
     ["forwarded", "x-real-ip", "client-ip", "x-client-ip", "true-client-ip", "cf-connecting-ip", "x-cluster-client-ip"];
 
-impl fmt::Debug for Authority {
+impl fmt::Debug for Permission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Authority").field("allowed", &self.allowed).field("has_token", &self.token.get().is_some()).finish_non_exhaustive()
+        f.debug_struct("Permission").field("allowed", &self.allowed).field("has_token", &self.token.get().is_some()).finish_non_exhaustive()
     }
 }
 
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_request_is_admitted_by_its_address_or_its_token() {
-        let authority = Authority::default();
+        let authority = Permission::default();
         authority.allow(vec!["127.0.0.0/8".parse().expect("a net")]);
         authority.accept_token(Box::new(|given| given == b"secret"));
         let local = Some("127.0.0.1");
