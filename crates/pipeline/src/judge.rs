@@ -9,7 +9,7 @@ use semantics::{RequestFields, hop_by_hop::nominated_by_connection};
 
 use crate::{
     Client, Site, Store,
-    admission::Arrival,
+    admission::IncomingRequest,
     question::{self, Question, Wants},
 };
 
@@ -29,10 +29,16 @@ pub(crate) enum Judged {
 }
 
 /// Judges a request that was admitted to a site, by the rules of the part of the site that its path leads to.
-pub(crate) fn judge(store: &Store, trusted_proxies: &[IpNet], site: &Rc<Site>, arrival: Arrival, trace: &mut impl Trace) -> Judged {
-    let site = Rc::clone(site.part(arrival.path()));
-    let authority = arrival.authority().to_owned();
-    let Arrival { client, parts, interim } = arrival;
+pub(crate) fn judge(
+    store: &Store,
+    trusted_proxies: &[IpNet],
+    site: &Rc<Site>,
+    incoming: IncomingRequest,
+    trace: &mut impl Trace,
+) -> Judged {
+    let site = Rc::clone(site.part(incoming.path()));
+    let authority = incoming.authority().to_owned();
+    let IncomingRequest { client, parts, interim } = incoming;
 
     let target_bytes = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
     let mut key = Vec::with_capacity(KEY_OVERHEAD + authority.len() + target_bytes);

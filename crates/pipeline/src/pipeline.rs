@@ -21,7 +21,7 @@ use tokio_util::task::TaskTracker;
 use crate::{
     Body, Client, Counters, Interim, Note, Record, Router, Shared, Site,
     admission::{
-        Admission, Arrival, admit,
+        Admission, IncomingRequest, admit,
         password::{self, Entry, make_private},
     },
     failure,
@@ -96,7 +96,7 @@ impl Pipeline {
         self.shared.clock.at(at)
     }
 
-    /// Answers a request: this is its life, from its arrival to the response that its client gets.
+    /// Answers a request: this is its life, from its incoming to the response that its client gets.
     ///
     /// Interim responses of the origin go to `interim` before this is ready, and none afterwards.
     pub async fn respond(
@@ -110,27 +110,27 @@ impl Pipeline {
         let client = Client::of(peer, scheme, FieldLines::Map(request.headers()), &config.trusted_proxies);
         question::settle_host(client.scheme, request.headers_mut());
         let (parts, body) = request.into_parts();
-        let arrival = Arrival { client, parts, interim };
-        let (response, mut note) = self.answered(&config, arrival, body).await;
+        let incoming = IncomingRequest { client, parts, interim };
+        let (response, mut note) = self.answered(&config, incoming, body).await;
         note.client = client.named();
         note.coding = response.headers().get(header::CONTENT_ENCODING).and_then(|coding| Coding::of_token(coding.as_bytes()));
         (response, note)
     }
 
-    async fn answered(self: &Rc<Self>, config: &Config, mut arrival: Arrival, body: origins::Body) -> (Response<Body>, Note) {
+    async fn answered(self: &Rc<Self>, config: &Config, mut incoming: IncomingRequest, body: origins::Body) -> (Response<Body>, Note) {
         // Admit: a few steps may answer it before its site is asked.
-        let (site, lock) = match admit(&self.shared, &config.router, &arrival, &mut Silent) {
+        let (site, lock) = match admit(&self.shared, &config.router, &incoming, &mut Silent) {
             Admission::Admitted { site, lock } => (site, lock),
             Admission::Answered { site, response, .. } => return (*response, Note::for_site(site.map(|site| site.id))),
             Admission::NoSite => return (failure::page(StatusCode::MISDIRECTED_REQUEST, "no-such-site"), Note::default()),
         };
-        let entry = match password::open(lock, &self.shared, &mut arrival).await {
+        let entry = match password::open(lock, &self.shared, &mut incoming).await {
             Ok(entry) => entry,
             Err(refusal) => return (*refusal, Note::for_site(Some(site.id))),
         };
 
         // Judge: the site's policy says who answers it, and under which key.
-        let (mut response, note) = match judge(&self.shared.store, &config.trusted_proxies, &site, arrival, &mut Silent) {
+        let (mut response, note) = match judge(&self.shared.store, &config.trusted_proxies, &site, incoming, &mut Silent) {
             Judged::Lookup(question) => self.look_up(Rc::new(question)).await,
             Judged::Pass(question, rule) => self.pass(Rc::new(question), body, rule).await,
             Judged::Purge { site, client, parts, authority } => {

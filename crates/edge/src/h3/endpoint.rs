@@ -69,7 +69,7 @@ impl Runtime for Drivers {
 #[derive(Debug)]
 pub struct Quic {
     address: SocketAddr,
-    pub(super) arrivals: mpsc::Receiver<Arrival>,
+    pub(super) arrivals: mpsc::Receiver<NewConnection>,
     pub(super) door: Option<Door>,
     drivers: Drivers,
 }
@@ -142,7 +142,7 @@ pub(super) struct Door {
 /// A worker, as the endpoint sees it that gives connections to workers.
 #[derive(Debug)]
 struct Desk {
-    sender: mpsc::Sender<Arrival>,
+    sender: mpsc::Sender<NewConnection>,
     connections: Arc<AtomicUsize>,
 }
 
@@ -165,7 +165,7 @@ impl Drop for Counted {
 
 /// A connection that a worker is to take up. Dropped, it is refused.
 #[derive(Debug)]
-pub(super) struct Arrival {
+pub(super) struct NewConnection {
     pub(super) incoming: Incoming,
     /// Counts the handshake until it is done.
     pub(super) handshake: Counted,
@@ -189,7 +189,7 @@ impl Door {
             } else if let Some(desk) = desks.iter().min_by_key(|desk| desk.connections.load(Relaxed)) {
                 let (handshake, connection) = (Counted::new(&handshakes), Counted::new(&desk.connections));
                 // A worker that has fewest and takes none up is stuck: whoever is turned away tries again.
-                drop(desk.sender.try_send(Arrival { incoming, handshake, connection }));
+                drop(desk.sender.try_send(NewConnection { incoming, handshake, connection }));
             }
         }
         Ok(())

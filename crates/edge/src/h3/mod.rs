@@ -40,7 +40,7 @@ use crate::{
     worker::{Config, Terms, Worker},
 };
 pub(crate) use content::Content;
-use endpoint::{Arrival, Quic};
+use endpoint::{NewConnection, Quic};
 use transport::{Receiving, varint};
 
 /// The most requests that a client may have under way at once.
@@ -95,7 +95,7 @@ pub(crate) async fn accept<S: Service>(worker: Rc<Worker<S>>, quic: Quic, stop: 
     }
 }
 
-fn spawn<S: Service>(worker: &Rc<Worker<S>>, arrival: Arrival) {
+fn spawn<S: Service>(worker: &Rc<Worker<S>>, arrival: NewConnection) {
     let terms = worker.terms();
     let address = arrival.incoming.remote_address();
     let peer = Peer { address: Some(address), scheme: Scheme::Https };
@@ -157,8 +157,8 @@ impl<S: Service> Connection<S> {
 }
 
 /// Performs the handshake.
-async fn shake(arrival: Arrival, terms: &Terms) -> Result<(quinn::Connection, endpoint::Counted), quinn::ConnectionError> {
-    let Arrival { incoming, handshake, connection } = arrival;
+async fn shake(arrival: NewConnection, terms: &Terms) -> Result<(quinn::Connection, endpoint::Counted), quinn::ConnectionError> {
+    let NewConnection { incoming, handshake, connection } = arrival;
     let Some(config) = terms.quic.clone() else { return Err(quinn::ConnectionError::LocallyClosed) };
     let shaken = incoming.accept_with(config)?.await?;
     drop(handshake);
@@ -166,7 +166,7 @@ async fn shake(arrival: Arrival, terms: &Terms) -> Result<(quinn::Connection, en
 }
 
 /// Serves one connection until either side has had enough. `share` is given back then.
-async fn serve<S: Service>(worker: Rc<Worker<S>>, terms: Rc<Terms>, arrival: Arrival, peer: Peer, seat: Seat, _share: Share) {
+async fn serve<S: Service>(worker: Rc<Worker<S>>, terms: Rc<Terms>, arrival: NewConnection, peer: Peer, seat: Seat, _share: Share) {
     seat.until(Phase::Head, terms.allowances.header);
     let (connection, _counted) = match shake(arrival, &terms).await {
         Ok(shaken) => shaken,

@@ -8,18 +8,18 @@ use policy::Trace;
 
 use crate::{
     Body, Shared,
-    admission::{Arrival, Step},
+    admission::{IncomingRequest, Step},
 };
 
 /// The path below which authorities look for proofs.
 pub(crate) const PATH: &str = "/.well-known/acme-challenge/";
 
 /// Answers a request for a proof that this server has. A proof that it does not have may be the origin's affair.
-pub(crate) fn answer(shared: &Shared, arrival: &Arrival, trace: &mut impl Trace) -> Option<Response<Body>> {
-    if !arrival.path().starts_with(PATH) {
+pub(crate) fn answer(shared: &Shared, incoming: &IncomingRequest, trace: &mut impl Trace) -> Option<Response<Body>> {
+    if !incoming.path().starts_with(PATH) {
         return None;
     }
-    let proof = shared.challenge(arrival.path());
+    let proof = shared.challenge(incoming.path());
     trace.decides(Step::Challenge.name(), proof.is_some(), || match proof {
         Some(_) => "a certificate authority gets the proof that this name is ours".to_owned(),
         None => "no certificate is being ordered with this token".to_owned(),

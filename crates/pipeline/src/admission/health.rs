@@ -6,12 +6,12 @@ use policy::Trace;
 
 use crate::{
     Body, Router,
-    admission::{Arrival, Step},
+    admission::{IncomingRequest, Step},
 };
 
 /// Answers a request for the path of health checks.
-pub(crate) fn answer(router: &Router, arrival: &Arrival, trace: &mut impl Trace) -> Option<Response<Body>> {
-    if !router.is_health(arrival.path()) {
+pub(crate) fn answer(router: &Router, incoming: &IncomingRequest, trace: &mut impl Trace) -> Option<Response<Body>> {
+    if !router.is_health(incoming.path()) {
         return None;
     }
     trace.decides(Step::Health.name(), true, || "this path only tells that the server is there".to_owned());

@@ -16,7 +16,7 @@ use semantics::{
 
 use crate::{
     Body, Client, Shared, Site,
-    admission::{Arrival, Step, challenge},
+    admission::{IncomingRequest, Step, challenge},
 };
 
 /// `Cache-Control` of these redirects. Private, as a cache between that knows one scheme only would answer https with it; short, as it may
@@ -97,12 +97,12 @@ impl Https {
 }
 
 /// Sends a request to https where its site wants that.
-pub(crate) fn redirect(shared: &Shared, site: &Rc<Site>, arrival: &Arrival, trace: &mut impl Trace) -> Option<Response<Body>> {
+pub(crate) fn redirect(shared: &Shared, site: &Rc<Site>, incoming: &IncomingRequest, trace: &mut impl Trace) -> Option<Response<Body>> {
     let https = site.https;
-    if https.redirect == Redirect::Never || arrival.client.scheme != Scheme::Http {
+    if https.redirect == Redirect::Never || incoming.client.scheme != Scheme::Http {
         return None;
     }
-    let redirect = https.redirect(&arrival.client, &arrival.parts, arrival.authority(), |host| shared.is_certified(host));
+    let redirect = https.redirect(&incoming.client, &incoming.parts, incoming.authority(), |host| shared.is_certified(host));
     trace.decides(Step::Https.name(), redirect.is_some(), || {
         let others = if redirect.is_some() { "" } else { "; the rules below are for requests that are not redirected" };
         https.in_words() + others

@@ -20,14 +20,14 @@ use crate::{Body, Client, Interim, Router, Shared, Site, admission::password::Lo
 
 /// A request that has arrived and that nobody has judged yet. Its `Host` has its one spelling.
 #[derive(Debug)]
-pub(crate) struct Arrival {
+pub(crate) struct IncomingRequest {
     pub(crate) client: Client,
     pub(crate) parts: Parts,
     /// Takes the interim responses of the origin.
     pub(crate) interim: Option<Interim>,
 }
 
-impl Arrival {
+impl IncomingRequest {
     pub(crate) fn authority(&self) -> &str {
         authority(&self.parts.headers)
     }
@@ -81,24 +81,24 @@ pub(crate) enum Admission {
 }
 
 /// Takes a request through the first steps. Nothing is done yet: a password is verified by whoever opens the lock that this returns.
-pub(crate) fn admit(shared: &Shared, router: &Router, arrival: &Arrival, trace: &mut impl Trace) -> Admission {
+pub(crate) fn admit(shared: &Shared, router: &Router, incoming: &IncomingRequest, trace: &mut impl Trace) -> Admission {
     let answered =
         |step, site: Option<&Rc<Site>>, response| Admission::Answered { step, site: site.cloned(), response: Box::new(response) };
 
-    if let Some(response) = challenge::answer(shared, arrival, trace) {
+    if let Some(response) = challenge::answer(shared, incoming, trace) {
         return answered(Step::Challenge, None, response);
     }
-    if let Some(response) = health::answer(router, arrival, trace) {
+    if let Some(response) = health::answer(router, incoming, trace) {
         return answered(Step::Health, None, response);
     }
-    if let Some(response) = twin_host::redirect(shared, router, arrival, trace) {
+    if let Some(response) = twin_host::redirect(shared, router, incoming, trace) {
         return answered(Step::TwinHost, None, response);
     }
-    let Some(site) = router.site(arrival.authority()) else { return Admission::NoSite };
-    if let Some(response) = https::redirect(shared, site, arrival, trace) {
+    let Some(site) = router.site(incoming.authority()) else { return Admission::NoSite };
+    if let Some(response) = https::redirect(shared, site, incoming, trace) {
         return answered(Step::Https, Some(site), response);
     }
-    match password::lock(site, arrival, trace) {
+    match password::lock(site, incoming, trace) {
         Ok(lock) => Admission::Admitted { site: Rc::clone(site), lock },
         Err(response) => answered(Step::Password, Some(site), *response),
     }

@@ -25,7 +25,7 @@ use tokio::{sync::Semaphore, time::timeout};
 
 use crate::{
     Body, Client, Shared, Site,
-    admission::{Arrival, Step},
+    admission::{IncomingRequest, Step},
     failure, question,
 };
 
@@ -99,19 +99,19 @@ enum Verified {
 }
 
 /// Finds out whether a request needs a password. Returns the lock that it has to open, or a refusal.
-pub(crate) fn lock(site: &Rc<Site>, arrival: &Arrival, trace: &mut impl Trace) -> Result<Option<Locked>, Box<Response<Body>>> {
+pub(crate) fn lock(site: &Rc<Site>, incoming: &IncomingRequest, trace: &mut impl Trace) -> Result<Option<Locked>, Box<Response<Body>>> {
     let Some(auth) = &site.auth else { return Ok(None) };
     // A path that cannot be understood is refused later on, without a look at what is behind.
-    let path = if arrival.path() == "*" { "*".into() } else { normal_path(arrival.path()).unwrap_or_default() };
+    let path = if incoming.path() == "*" { "*".into() } else { normal_path(incoming.path()).unwrap_or_default() };
     if auth.paths.is_in_doubt(&path) {
         trace.decides(Step::Password.name(), true, || "nobody can say what the broken escape in this path means behind".to_owned());
-        return Err(refusal(site, auth, &arrival.client, StatusCode::BAD_REQUEST, None));
+        return Err(refusal(site, auth, &incoming.client, StatusCode::BAD_REQUEST, None));
     }
-    let is_protected = auth.paths.covers(&path) && !is_purge(site, arrival);
+    let is_protected = auth.paths.covers(&path) && !is_purge(site, incoming);
     trace.notes(Step::Password.name(), || {
         if is_protected { "asked for; the rules below are for requests that have it" } else { "not asked for this path" }.to_owned()
     });
-    let said = credentials(&arrival.parts.headers);
+    let said = credentials(&incoming.parts.headers);
     // A browser sends a password along for whatever lies beside the page that asked for it (RFC 7617 §2.2).
     let is_ours = || said.as_ref().is_some_and(|said| !auth.forward && auth.lock.has_user(said.user()));
     let is_locked = is_protected || is_ours();
@@ -120,9 +120,9 @@ pub(crate) fn lock(site: &Rc<Site>, arrival: &Arrival, trace: &mut impl Trace) -
 
 /// Lets a request in: verifies its credentials if there is a lock, and takes ours out of it, as they are not for the origin. Returns the
 /// refusal if it must not go on.
-pub(crate) async fn open(lock: Option<Locked>, shared: &Shared, arrival: &mut Arrival) -> Result<Entry, Box<Response<Body>>> {
+pub(crate) async fn open(lock: Option<Locked>, shared: &Shared, incoming: &mut IncomingRequest) -> Result<Entry, Box<Response<Body>>> {
     match lock {
-        Some(lock) => lock.open(shared, &arrival.client, &mut arrival.parts.headers).await,
+        Some(lock) => lock.open(shared, &incoming.client, &mut incoming.parts.headers).await,
         None => Ok(Entry::Open),
     }
 }
@@ -219,9 +219,9 @@ fn credentials(headers: &HeaderMap) -> Option<Credentials> {
 }
 
 /// Returns whether a request is a purge request. It shows nothing, and who may send one is judged by its own rules.
-fn is_purge(site: &Site, arrival: &Arrival) -> bool {
-    let fields = RequestFields::from_map(&arrival.parts.headers);
-    let head = question::head(&arrival.parts, &fields, arrival.authority(), arrival.client.scheme);
+fn is_purge(site: &Site, incoming: &IncomingRequest) -> bool {
+    let fields = RequestFields::from_map(&incoming.parts.headers);
+    let head = question::head(&incoming.parts, &fields, incoming.authority(), incoming.client.scheme);
     site.policy.verdict(site.id, &head, &mut Vec::new()) == Verdict::Purge
 }
 

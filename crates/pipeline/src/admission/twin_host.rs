@@ -7,7 +7,7 @@ use semantics::target::host_without_port;
 
 use crate::{
     Body, Router, Shared,
-    admission::{Arrival, Step, https},
+    admission::{IncomingRequest, Step, https},
 };
 
 /// `Cache-Control` of these redirects. Private, as a cache between that knows one scheme only would send everybody to it; short, as the
@@ -17,20 +17,20 @@ const CACHE_CONTROL: HeaderValue = HeaderValue::from_static("private, max-age=36
 /// Redirects a request whose host only leads to another one. Path and query are kept.
 ///
 /// Where the site there sends visitors to https, this redirect does so at once: nobody is redirected twice.
-pub(crate) fn redirect(shared: &Shared, router: &Router, arrival: &Arrival, trace: &mut impl Trace) -> Option<Response<Body>> {
-    let authority = arrival.authority();
+pub(crate) fn redirect(shared: &Shared, router: &Router, incoming: &IncomingRequest, trace: &mut impl Trace) -> Option<Response<Body>> {
+    let authority = incoming.authority();
     let host = router.moved_to(authority)?;
     let port = authority.get(host_without_port(authority).len()..).unwrap_or_default();
     let there = format!("{host}{port}");
     trace.decides(Step::TwinHost.name(), true, || format!("this host only leads to {there}"));
     if let Some(site) = router.site(&there)
-        && let Some(redirect) = site.https.redirect(&arrival.client, &arrival.parts, &there, |host| shared.is_certified(host))
+        && let Some(redirect) = site.https.redirect(&incoming.client, &incoming.parts, &there, |host| shared.is_certified(host))
     {
         return Some(redirect);
     }
-    let parts = &arrival.parts;
+    let parts = &incoming.parts;
     let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
-    let location = format!("{}://{there}{}", arrival.client.scheme.as_str(), if target == "*" { "/" } else { target });
+    let location = format!("{}://{there}{}", incoming.client.scheme.as_str(), if target == "*" { "/" } else { target });
     let mut response = Response::new(Body::Full(Bytes::from_static(b"This site has another name.\n")));
     *response.status_mut() = https::redirect_status(&parts.method);
     let fields = response.headers_mut();

@@ -19,7 +19,7 @@ use store::Hardness;
 
 use crate::{
     Body, Client, Pipeline, Site, Stored,
-    admission::{Admission, Arrival, Step, admit},
+    admission::{Admission, IncomingRequest, Step, admit},
     answer::Ending,
     collapse::flight_of,
     deliver,
@@ -78,11 +78,11 @@ impl Pipeline {
         let client = Client { peer: None, trusted: false, address: None, scheme, said_http: false };
         let (mut parts, ()) = request.into_parts();
         question::settle_host(scheme, &mut parts.headers);
-        let mut arrival = Arrival { client, parts, interim: None };
-        let host = arrival.authority().to_owned();
-        let url = format!("{}://{host}{}", scheme.as_str(), arrival.parts.uri);
-        let mut told = Told { method: arrival.parts.method.to_string(), url, steps: Steps::default(), now };
-        let admission = admit(&self.shared, &config.router, &arrival, &mut told.steps);
+        let mut incoming = IncomingRequest { client, parts, interim: None };
+        let host = incoming.authority().to_owned();
+        let url = format!("{}://{host}{}", scheme.as_str(), incoming.parts.uri);
+        let mut told = Told { method: incoming.parts.method.to_string(), url, steps: Steps::default(), now };
+        let admission = admit(&self.shared, &config.router, &incoming, &mut told.steps);
         let (site, lock) = match admission {
             Admission::Admitted { site, lock } => (site, lock),
             Admission::NoSite => return None,
@@ -93,9 +93,9 @@ impl Pipeline {
             }
         };
         if let Some(lock) = lock {
-            lock.presume_right(&mut arrival.parts.headers);
+            lock.presume_right(&mut incoming.parts.headers);
         }
-        match judge(&self.shared.store, &config.trusted_proxies, &site, arrival, &mut told.steps) {
+        match judge(&self.shared.store, &config.trusted_proxies, &site, incoming, &mut told.steps) {
             Judged::Purge { site, .. } => Some(told.end(Some(&site), "purge", purging())),
             Judged::Malformed(site) => Some(told.end(Some(&site), "malformed", malformed())),
             Judged::Pass(question, rule) => Some(told.end(Some(&question.site), "pass", passed(rule))),
