@@ -16,7 +16,7 @@ use semantics::{
     vary::FORMS_FOR_SCRIPTS,
 };
 
-use crate::{Policy, key, preset::RequestFields as SentFields};
+use crate::{Policy, key, preset::SentFields};
 
 /// The fields from which some software takes a part of the request that is in the key: method, path, host.
 const OVERRIDES: &[&str] = &[

@@ -32,11 +32,11 @@ pub use keep::{Kept, NotKept, Seen};
 pub use key::{Holds, Key, parts_key, purge_url, purge_url_of};
 pub use names::Names;
 pub use pass::PassRule;
-pub use preset::{Cookies, IgnoredOn, Kind, Parameters, Passes, Preset, RequestFields, Rule, SourceForm};
+pub use preset::{Cookies, IgnoredOn, Kind, Parameters, Passes, Preset, Rule, SentFields, SourceForm};
 pub use query::QueryFilter;
 pub use request::{Carries, Verdict, whole_target};
 pub use tags::{DIALECT_FIELDS, TAGS_MAX, invalidated_groups, remove_dialect, tags};
-pub use trace::{Silent, Step, Steps, Trace};
+pub use trace::{Silent, Steps, Trace, TracedRule};
 
 /// The settings of a site, beside which stand the rules of its kind ([`Preset`]).
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -119,7 +119,7 @@ mod tests {
     use crate::{
         Carries, EarlyHints, Key, Settings, Steps, Verdict,
         names::Names,
-        preset::{Cookies, IgnoredOn, Kind, Parameters, Preset, RequestFields, SourceForm},
+        preset::{Cookies, IgnoredOn, Kind, Parameters, Preset, SentFields, SourceForm},
     };
 
     /// The rules of a publishing system that does not exist.
@@ -145,7 +145,7 @@ mod tests {
             unknown_are_personal: false,
         },
         parameters: Parameters::Only(Names { whole: &["page", "s"], beginnings: &["filter_"] }),
-        request_fields: RequestFields::Only(&["accept", "host"]),
+        request_fields: SentFields::Only(&["accept", "host"]),
         hold: Some(Duration::from_secs(60)),
         not_found_hold_max: Some(Duration::from_secs(5)),
         stale_if_error: None,

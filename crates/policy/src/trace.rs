@@ -29,7 +29,7 @@ impl Trace for Silent {
 
 /// One rule that was tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct TracedRule {
     /// The name of the rule, to show to people.
     pub rule: &'static str,
     /// Whether it ended the judgement.
@@ -40,15 +40,15 @@ pub struct Step {
 
 /// A listener that writes down every rule that was tried, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Steps(pub Vec<Step>);
+pub struct Steps(pub Vec<TracedRule>);
 
 impl Trace for Steps {
     fn decides(&mut self, rule: &'static str, applies: bool, detail: impl FnOnce() -> String) -> bool {
-        self.0.push(Step { rule, decided: applies, detail: detail() });
+        self.0.push(TracedRule { rule, decided: applies, detail: detail() });
         applies
     }
 
     fn notes(&mut self, rule: &'static str, detail: impl FnOnce() -> String) {
-        self.0.push(Step { rule, decided: false, detail: detail() });
+        self.0.push(TracedRule { rule, decided: false, detail: detail() });
     }
 }

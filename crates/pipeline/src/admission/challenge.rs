@@ -8,7 +8,7 @@ use policy::Trace;
 
 use crate::{
     Body, Shared,
-    admission::{IncomingRequest, Step},
+    admission::{FirstStep, IncomingRequest},
 };
 
 /// The path below which authorities look for proofs.
@@ -20,7 +20,7 @@ pub(crate) fn answer(shared: &Shared, incoming: &IncomingRequest, trace: &mut im
         return None;
     }
     let proof = shared.challenge(incoming.path());
-    trace.decides(Step::Challenge.name(), proof.is_some(), || match proof {
+    trace.decides(FirstStep::Challenge.name(), proof.is_some(), || match proof {
         Some(_) => "a certificate authority gets the proof that this name is ours".to_owned(),
         None => "no certificate is being ordered with this token".to_owned(),
     });

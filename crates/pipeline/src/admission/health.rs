@@ -6,7 +6,7 @@ use policy::Trace;
 
 use crate::{
     Body, Router,
-    admission::{IncomingRequest, Step},
+    admission::{FirstStep, IncomingRequest},
 };
 
 /// Answers a request for the path of health checks.
@@ -14,7 +14,7 @@ pub(crate) fn answer(router: &Router, incoming: &IncomingRequest, trace: &mut im
     if !router.is_health(incoming.path()) {
         return None;
     }
-    trace.decides(Step::Health.name(), true, || "this path only tells that the server is there".to_owned());
+    trace.decides(FirstStep::Health.name(), true, || "this path only tells that the server is there".to_owned());
     let mut response = Response::new(Body::Full(Bytes::from_static(b"ok\n")));
     let fields = response.headers_mut();
     fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));

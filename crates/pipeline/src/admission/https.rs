@@ -16,7 +16,7 @@ use semantics::{
 
 use crate::{
     Body, Client, Shared, Site,
-    admission::{IncomingRequest, Step, challenge},
+    admission::{FirstStep, IncomingRequest, challenge},
 };
 
 /// `Cache-Control` of these redirects. Private, as a cache between that knows one scheme only would answer https with it; short, as it may
@@ -103,7 +103,7 @@ pub(crate) fn redirect(shared: &Shared, site: &Rc<Site>, incoming: &IncomingRequ
         return None;
     }
     let redirect = https.redirect(&incoming.client, &incoming.parts, incoming.authority(), |host| shared.is_certified(host));
-    trace.decides(Step::Https.name(), redirect.is_some(), || {
+    trace.decides(FirstStep::Https.name(), redirect.is_some(), || {
         let others = if redirect.is_some() { "" } else { "; the rules below are for requests that are not redirected" };
         https.in_words() + others
     });

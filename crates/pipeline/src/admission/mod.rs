@@ -39,7 +39,7 @@ impl IncomingRequest {
 
 /// A step that can answer a request before its site judges it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum FirstStep {
     /// A certificate authority looks for a proof.
     Challenge,
     /// Somebody asks whether this server is there.
@@ -52,7 +52,7 @@ pub(crate) enum Step {
     Password,
 }
 
-impl Step {
+impl FirstStep {
     /// The step's name, as explanations show it.
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -69,7 +69,7 @@ impl Step {
 pub(crate) enum Admission {
     /// A step answers the request.
     Answered {
-        step: Step,
+        step: FirstStep,
         /// The site that answers, if the request got as far as one.
         site: Option<Rc<Site>>,
         response: Box<Response<Body>>,
@@ -86,21 +86,21 @@ pub(crate) fn admit(shared: &Shared, router: &Router, incoming: &IncomingRequest
         |step, site: Option<&Rc<Site>>, response| Admission::Answered { step, site: site.cloned(), response: Box::new(response) };
 
     if let Some(response) = challenge::answer(shared, incoming, trace) {
-        return answered(Step::Challenge, None, response);
+        return answered(FirstStep::Challenge, None, response);
     }
     if let Some(response) = health::answer(router, incoming, trace) {
-        return answered(Step::Health, None, response);
+        return answered(FirstStep::Health, None, response);
     }
     if let Some(response) = twin_host::redirect(shared, router, incoming, trace) {
-        return answered(Step::TwinHost, None, response);
+        return answered(FirstStep::TwinHost, None, response);
     }
     let Some(site) = router.site(incoming.authority()) else { return Admission::NoSite };
     if let Some(response) = https::redirect(shared, site, incoming, trace) {
-        return answered(Step::Https, Some(site), response);
+        return answered(FirstStep::Https, Some(site), response);
     }
     match password::lock(site, incoming, trace) {
         Ok(lock) => Admission::Admitted { site: Rc::clone(site), lock },
-        Err(response) => answered(Step::Password, Some(site), *response),
+        Err(response) => answered(FirstStep::Password, Some(site), *response),
     }
 }
 

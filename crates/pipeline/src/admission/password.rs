@@ -25,7 +25,7 @@ use tokio::{sync::Semaphore, time::timeout};
 
 use crate::{
     Body, Client, Shared, Site,
-    admission::{IncomingRequest, Step},
+    admission::{FirstStep, IncomingRequest},
     failure, question,
 };
 
@@ -104,11 +104,11 @@ pub(crate) fn lock(site: &Rc<Site>, incoming: &IncomingRequest, trace: &mut impl
     // A path that cannot be understood is refused later on, without a look at what is behind.
     let path = if incoming.path() == "*" { "*".into() } else { normal_path(incoming.path()).unwrap_or_default() };
     if auth.paths.is_in_doubt(&path) {
-        trace.decides(Step::Password.name(), true, || "nobody can say what the broken escape in this path means behind".to_owned());
+        trace.decides(FirstStep::Password.name(), true, || "nobody can say what the broken escape in this path means behind".to_owned());
         return Err(refusal(site, auth, &incoming.client, StatusCode::BAD_REQUEST, None));
     }
     let is_protected = auth.paths.covers(&path) && !is_purge(site, incoming);
-    trace.notes(Step::Password.name(), || {
+    trace.notes(FirstStep::Password.name(), || {
         if is_protected { "asked for; the rules below are for requests that have it" } else { "not asked for this path" }.to_owned()
     });
     let said = credentials(&incoming.parts.headers);

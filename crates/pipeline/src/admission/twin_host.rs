@@ -7,7 +7,7 @@ use semantics::target::host_without_port;
 
 use crate::{
     Body, Router, Shared,
-    admission::{IncomingRequest, Step, https},
+    admission::{FirstStep, IncomingRequest, https},
 };
 
 /// `Cache-Control` of these redirects. Private, as a cache between that knows one scheme only would send everybody to it; short, as the
@@ -22,7 +22,7 @@ pub(crate) fn redirect(shared: &Shared, router: &Router, incoming: &IncomingRequ
     let host = router.moved_to(authority)?;
     let port = authority.get(host_without_port(authority).len()..).unwrap_or_default();
     let there = format!("{host}{port}");
-    trace.decides(Step::TwinHost.name(), true, || format!("this host only leads to {there}"));
+    trace.decides(FirstStep::TwinHost.name(), true, || format!("this host only leads to {there}"));
     if let Some(site) = router.site(&there)
         && let Some(redirect) = site.https.redirect(&incoming.client, &incoming.parts, &there, |host| shared.is_certified(host))
     {

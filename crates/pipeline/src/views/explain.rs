@@ -19,7 +19,7 @@ use store::Hardness;
 
 use crate::{
     Body, Client, Pipeline, Site, Stored,
-    admission::{Admission, IncomingRequest, Step, admit},
+    admission::{Admission, FirstStep, IncomingRequest, admit},
     answer::Ending,
     collapse::flight_of,
     deliver,
@@ -313,13 +313,13 @@ fn malformed() -> Now {
 }
 
 /// Tells what the step that answers a request answers.
-fn answered_by(step: Step, response: &Response<Body>) -> Now {
+fn answered_by(step: FirstStep, response: &Response<Body>) -> Now {
     let by = match step {
-        Step::Challenge => "the proof for a certificate authority's challenge",
-        Step::Health => "the health check",
-        Step::TwinHost => "the redirect of a host that only leads to another one",
-        Step::Https => "the https redirect",
-        Step::Password => "the password step",
+        FirstStep::Challenge => "the proof for a certificate authority's challenge",
+        FirstStep::Health => "the health check",
+        FirstStep::TwinHost => "the redirect of a host that only leads to another one",
+        FirstStep::Https => "the https redirect",
+        FirstStep::Password => "the password step",
     };
     let location = response.headers().get(header::LOCATION).map(|location| String::from_utf8_lossy(location.as_bytes()));
     let there = location.map(|location| format!(" to {location}")).unwrap_or_default();
@@ -338,7 +338,7 @@ fn passed(rule: PassRule) -> Now {
 }
 
 fn rules(steps: Steps) -> Vec<Rule> {
-    steps.0.into_iter().map(|policy::Step { rule, decided, detail }| Rule { rule: rule.to_owned(), decided, detail }).collect()
+    steps.0.into_iter().map(|policy::TracedRule { rule, decided, detail }| Rule { rule: rule.to_owned(), decided, detail }).collect()
 }
 
 /// Seconds left, rounded up: what is not over yet has at least one.

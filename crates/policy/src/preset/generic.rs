@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Cookies, Parameters, Passes, Preset, RequestFields, SourceForm};
+use super::{Cookies, Parameters, Passes, Preset, SentFields, SourceForm};
 use crate::{EarlyHints, names::Names};
 
 pub(super) static PRESET: Preset = Preset {
@@ -12,7 +12,7 @@ pub(super) static PRESET: Preset = Preset {
     passes: Passes::NONE,
     cookies: Cookies { ignored: ANALYTICS_COOKIES, ignored_on: &[], unknown_are_personal: true },
     parameters: Parameters::AllBut(TRACKERS),
-    request_fields: RequestFields::AllButMisleading,
+    request_fields: SentFields::AllButMisleading,
     hold: None,
     // The page may be published any moment.
     not_found_hold_max: Some(Duration::from_secs(10)),

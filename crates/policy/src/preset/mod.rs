@@ -91,7 +91,7 @@ pub struct Preset {
     /// The query parameters that are in the key, and that the source sees.
     pub parameters: Parameters,
     /// The fields of a request that the source sees when others may get its answer.
-    pub request_fields: RequestFields,
+    pub request_fields: SentFields,
     /// The time for which responses are kept fresh here, whatever lifetime the browser is told. `None`: as long as the source says.
     pub hold: Option<Duration>,
     /// The longest hold of a "not found". `None`: it is held like any other page.
@@ -178,7 +178,7 @@ pub enum Parameters {
 
 /// The fields of a request that a source sees when others may get its answer.
 #[derive(Debug, Clone, Copy)]
-pub enum RequestFields {
+pub enum SentFields {
     /// The source sees all fields but those that no honest `Vary` goes with.
     AllButMisleading,
     /// The source sees these of them, in lower case, and no others.

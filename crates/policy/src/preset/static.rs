@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    Cookies, Parameters, Passes, Preset, RequestFields, SourceForm,
+    Cookies, Parameters, Passes, Preset, SentFields, SourceForm,
     generic::{ANALYTICS_COOKIES, TRACKERS},
 };
 use crate::EarlyHints;
@@ -15,7 +15,7 @@ pub(super) static PRESET: Preset = Preset {
     passes: Passes::NONE,
     cookies: Cookies { ignored: ANALYTICS_COOKIES, ignored_on: &[], unknown_are_personal: true },
     parameters: Parameters::AllBut(TRACKERS),
-    request_fields: RequestFields::AllButMisleading,
+    request_fields: SentFields::AllButMisleading,
     hold: None,
     not_found_hold_max: None,
     stale_if_error: Some(Duration::from_secs(7 * 86_400)),
