@@ -74,7 +74,11 @@ fn whatever_a_start_lacks_is_said_and_ends_it() {
     assert!(fs::read_to_string(&acme).is_ok_and(|text| text == "no folder"));
 }
 
+/// Takes a port for UDP that nobody has for TCP. Below those that the system gives to clients: one of a client that has just left is in use for a
+/// minute.
 fn free_for_tcp_alone() -> (String, UdpSocket) {
-    let udp = UdpSocket::bind("127.0.0.1:0").expect("a port");
+    let first = 20_000 + u16::try_from(std::process::id() % 10_000).expect("below 10,000");
+    let both = |port: u16| Some((UdpSocket::bind(("127.0.0.1", port)).ok()?, TcpListener::bind(("127.0.0.1", port)).ok()?));
+    let (udp, _) = (first..first + 2_000).find_map(both).expect("a port");
     (udp.local_addr().expect("an address").to_string(), udp)
 }
