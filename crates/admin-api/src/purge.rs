@@ -21,7 +21,7 @@ pub struct PurgeDone {
     pub variants: Option<usize>,
     /// Whether that is all: the disk may have more, of which only addresses are known.
     pub complete: bool,
-    /// What it covered, in words for the operator.
+    /// Describes what the purge covered, in words for the operator.
     pub covered: String,
 }
 

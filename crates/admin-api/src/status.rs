@@ -38,7 +38,7 @@ pub struct Status {
     pub listening: Vec<String>,
     /// Whether a client on this machine is believed when it says that its reader came over TLS.
     pub trusts_loopback: bool,
-    /// The same places as in `listening`, each with the protocol that is spoken there.
+    /// Lists the places of `listening` again, each with the protocol that is spoken there.
     pub listeners: Vec<ListenerHealth>,
     /// The sites, in the order of the configuration.
     pub sites: Vec<SiteHealth>,

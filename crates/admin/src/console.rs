@@ -114,7 +114,7 @@ pub struct Health {
     pub workers: usize,
     /// The places where visitors are served: addresses, or `unix:` and a path.
     pub listening: Vec<String>,
-    /// The same places as in `listening`, each with the protocol that is spoken there.
+    /// Lists the places of `listening` again, each with the protocol that is spoken there.
     pub listeners: Vec<ListenerHealth>,
     /// Whether a client on this machine is believed when it says that its reader came over TLS.
     pub trusts_loopback: bool,

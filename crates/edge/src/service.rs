@@ -45,7 +45,7 @@ pub type HitOf<S> = Hit<<S as Service>::Stored, <S as Service>::Note, <S as Serv
 /// One request and what became of it, for logs and counters.
 #[derive(Debug)]
 pub struct Exchange<'a> {
-    /// Who asked.
+    /// Names the other end of the connection.
     pub peer: Peer,
     /// The method as sent.
     pub method: &'a str,

@@ -11,7 +11,7 @@ use semantics::{Scheme, target::host_without_port};
 /// How a request arrived: from whom, and for which address of the site.
 #[derive(Debug, Clone, Copy)]
 pub struct Arrival<'a> {
-    /// Who sent it; `None`: it is a request of our own, for no client.
+    /// Says who sent the request; `None` if Seawall sends it for no client.
     pub caller: Option<Caller<'a>>,
     /// The scheme of the target URI: what the client used, whatever a proxy in between used.
     pub scheme: Scheme,
@@ -23,7 +23,7 @@ pub struct Arrival<'a> {
     pub version: Version,
 }
 
-/// Who sent a request, and over which proxies it came.
+/// Says who sent a request, and over which proxies it came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caller<'a> {
     /// The other end of the connection; `None`: a process of this machine, through a Unix socket. That has no address to be told.

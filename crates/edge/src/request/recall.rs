@@ -59,7 +59,7 @@ pub(crate) struct Recall<K> {
 /// A head that is like one that is remembered.
 pub(crate) struct Recognised<'r, 'h, K> {
     repeated: &'r Repeated<K>,
-    /// What it says beside its essentials, where it is known by those.
+    /// Holds what the head says beside its essentials; `None` if the head was recognised as a whole.
     incidentals: Option<Incidentals<'h>>,
     head_len: usize,
 }

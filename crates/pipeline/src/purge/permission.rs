@@ -23,7 +23,7 @@ use crate::Client;
 /// Tells whether the given bytes are the admin token, in a time that does not tell how much of it is right.
 pub type TokenCheck = Box<dyn Fn(&[u8]) -> bool + Send + Sync>;
 
-/// Who may send purge requests, and how many came from others.
+/// Knows who may send purge requests, and counts those that others sent.
 #[derive(Default)]
 pub(super) struct Permission {
     allowed: ArcSwap<Vec<IpNet>>,
