@@ -60,6 +60,12 @@ pub struct Settings {
     pub honour_request_directives: bool,
     /// Whether responses with `Set-Cookie` are stored, as RFC 9111 §7.3 allows. Everybody then gets the cookie.
     pub store_set_cookie: bool,
+    /// Whether a page is fetched a second time before it is stored for the first time, to see that it is the same for two visitors.
+    pub two_visitor_proof: bool,
+    /// The path below which the source's software is, without a slash at its end: `/blog`; empty if it has the whole host.
+    pub base_path: String,
+    /// The secret by which a Ghost signs a member's tier. With it, pages for members are stored, apart for each tier.
+    pub member_secret: Option<Vec<u8>>,
     /// The path below which a GET is a purge request, as the plugin nginx-helper sends it: `/purge/hello/` purges `/hello/`. It begins with a
     /// slash and ends without one. `None`: such paths are pages like any other.
     pub purge_path: Option<String>,
@@ -87,6 +93,9 @@ impl Settings {
             keep_query: Vec::new(),
             honour_request_directives: preset.honours_request_directives,
             store_set_cookie: false,
+            two_visitor_proof: preset.two_visitor_proof,
+            base_path: String::new(),
+            member_secret: None,
             purge_path: None,
             trusted_fields: Vec::new(),
             compress: Compress::default(),

@@ -151,6 +151,8 @@ mod tests {
         stale_if_error: None,
         stale_while_revalidate: None,
         honours_request_directives: false,
+        shows_what_was_purged: true,
+        two_visitor_proof: false,
         early_hints: EarlyHints::Off,
     };
 

@@ -15,7 +15,8 @@ use http::{HeaderName, HeaderValue};
 use policy::{Compress, Kind};
 
 use crate::config::settings::{
-    Auth, BlogSettings, Cache, FilesSettings, Headers, OriginAddress, OriginHost, OriginSettings, Route, Server, Settings, Site, Source,
+    Auth, BlogSettings, Cache, FilesSettings, GhostSettings, Headers, OriginAddress, OriginHost, OriginSettings, Route, Server, Settings,
+    Site, Source,
 };
 
 /// The version of what fingerprints mean.
@@ -58,6 +59,7 @@ pub(crate) fn fingerprint(settings: &Settings, site: &Site) -> Vec<u8> {
         cache,
         origin,
         blog,
+        ghost,
         files,
         https_redirect: _, // a redirect of ours is never stored
         headers,
@@ -84,6 +86,9 @@ pub(crate) fn fingerprint(settings: &Settings, site: &Site) -> Vec<u8> {
     print.headers("headers", headers);
     print.compress(compress);
     print.blog(blog);
+    if *kind == Kind::Ghost {
+        print.ghost(ghost);
+    }
     print.files(files);
     if let Some(auth) = auth {
         print.auth(auth);
@@ -138,6 +143,7 @@ impl Fingerprint {
             keep_query,
             honour_request_directives,
             store_set_cookie,
+            two_visitor_proof: _, // it can only keep something out of the store
             early_hints: _,       // a hint is not stored with a page
             early_hints_http1: _, // likewise
         } = cache;
@@ -180,6 +186,22 @@ impl Fingerprint {
         if let Some(path) = ca_file {
             self.path(&format!("{tag}.ca_file"), path);
         }
+    }
+
+    fn ghost(&mut self, ghost: &GhostSettings) {
+        let GhostSettings {
+            path,
+            activitypub: _, // what these answer is never stored
+            analytics: _,
+            webhook_secret: _, // who may purge
+            member_secret,
+        } = ghost;
+        // Which paths may be stored.
+        if let Some(path) = path {
+            self.text("ghost.path", path);
+        }
+        // Whether pages for members were.
+        self.flag("ghost.members", member_secret.is_some(), false);
     }
 
     /// Writes the fields that are added and removed before a response is stored.

@@ -23,6 +23,8 @@ pub(super) static PRESET: Preset = Preset {
     stale_while_revalidate: None,
     // It has no newer page than the one that is stored until it says so.
     honours_request_directives: false,
+    shows_what_was_purged: true,
+    two_visitor_proof: false,
     // For what lies on a disk nobody waits.
     early_hints: EarlyHints::Off,
 };

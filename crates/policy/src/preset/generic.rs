@@ -19,6 +19,8 @@ pub(super) static PRESET: Preset = Preset {
     stale_if_error: None,
     stale_while_revalidate: None,
     honours_request_directives: true,
+    shows_what_was_purged: true,
+    two_visitor_proof: false,
     early_hints: EarlyHints::On,
 };
 

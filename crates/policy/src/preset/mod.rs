@@ -8,6 +8,7 @@
 
 mod blog;
 mod generic;
+mod ghost;
 mod r#static;
 
 use std::time::Duration;
@@ -19,6 +20,8 @@ use crate::{EarlyHints, names::Names};
 pub enum Kind {
     /// Any server. Its word is taken, and the RFCs fill in.
     Generic,
+    /// A Ghost. It says in its responses when something has changed.
+    Ghost,
     /// The embedded blog. It answers everybody the same, and says when it changes.
     Blog,
     /// A folder of files. It answers everybody the same.
@@ -27,13 +30,14 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 3] = [Self::Generic, Self::Blog, Self::Static];
+    pub const ALL: [Self; 4] = [Self::Generic, Self::Ghost, Self::Blog, Self::Static];
 
     /// Returns the rules of this kind.
     #[must_use]
     pub const fn preset(self) -> &'static Preset {
         match self {
             Self::Generic => &generic::PRESET,
+            Self::Ghost => &ghost::PRESET,
             Self::Blog => &blog::PRESET,
             Self::Static => &r#static::PRESET,
         }
@@ -102,6 +106,11 @@ pub struct Preset {
     pub stale_while_revalidate: Option<Duration>,
     /// Whether `Cache-Control` in a request is obeyed (RFC 9111 §5.2.1).
     pub honours_request_directives: bool,
+    /// Whether what was purged softly may be shown while it is refreshed. Otherwise it is validated before anybody sees it, as long as the
+    /// source answers.
+    pub shows_what_was_purged: bool,
+    /// Whether a page is fetched a second time before it is stored for the first time, to see that it is the same for two visitors.
+    pub two_visitor_proof: bool,
     /// The clients that are told what a page will need while the source is asked for it (RFC 8297).
     pub early_hints: EarlyHints,
 }

@@ -22,6 +22,8 @@ pub(super) static PRESET: Preset = Preset {
     stale_while_revalidate: None,
     // A folder has no newer answer than the one that is stored until the folder changes.
     honours_request_directives: false,
+    shows_what_was_purged: true,
+    two_visitor_proof: false,
     // For what lies on a disk nobody waits.
     early_hints: EarlyHints::Off,
 };

@@ -15,7 +15,7 @@ use super::{
     routes::RoutePath,
     settings::{AccessLog, Listen, LogFormat, OriginAddress, OriginHost},
     units::{ByteSize, Count, Period},
-    words::{BaseUrl, CookiePattern, HostPattern, KindWord, NamePattern, TrustedField},
+    words::{BaseUrl, CompanionServer, CookiePattern, HostPattern, KindWord, NamePattern, TrustedField},
 };
 
 /// A value and its place in the text, if the key was written.
@@ -39,7 +39,7 @@ pub struct File {
     /// Default: none; without it there must be a `[[site]]` or a SOURCE on the command line. Environment: `SEAWALL_SOURCE`.
     pub source: Given<String>,
 
-    /// The kind of the source: `"generic"` (any server; its responses say what may be stored, RFC 9111), `"blog"` (a folder of Markdown), or
+    /// The kind of the source: `"ghost"` (a server that is a Ghost), `"generic"` (any server; its responses say what may be stored, RFC 9111), `"blog"` (a folder of Markdown), or
     /// `"static"` (a folder of finished files). `"ghost"` and `"wordpress"` come in a later version; until then, such a server is
     /// `"generic"`.
     ///
@@ -69,6 +69,8 @@ pub struct File {
     pub origin: Origin,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub blog: Blog,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub ghost: Ghost,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub r#static: Static,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
@@ -441,6 +443,12 @@ pub struct Cache {
     /// Default: `false`.
     pub store_set_cookie: Given<bool>,
 
+    /// Whether a page is fetched a second time, without any cookie, before it is stored for the first time. If the two differ, the page is not
+    /// stored: it may be made for one visitor. Some later storings are checked too, and only as many as the origin has time for.
+    ///
+    /// Default: `false`; for a Ghost `true`.
+    pub two_visitor_proof: Given<bool>,
+
     /// Whether Seawall sends early hints (103, RFC 8297): while a browser waits for the origin, it is told which style sheets, fonts,
     /// blocking scripts and hosts the page needed last time, and can fetch them meanwhile. Browsers that open a page over HTTP/2 or 3 get
     /// them, and only when the origin is asked. Hints are forgotten when their page is purged, and after a day at the latest. Until then, a
@@ -536,6 +544,43 @@ pub struct Blog {
     ///
     /// Default: none; from the folder's `blog.toml`, or the host that the client asked for.
     pub base_url: Given<BaseUrl>,
+}
+
+/// `[ghost]` and `[site.ghost]`: for a server that is a Ghost.
+///
+/// Nothing here must be set. [ghost.md](ghost.md) says what Seawall does for a Ghost. For a key that `[site.ghost]` does not set, the value in
+/// `[ghost]` counts.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Ghost {
+    /// The path at which the blog is, if its address has one: `"/blog"` for `https://example.org/blog/`.
+    ///
+    /// Default: none; Seawall asks the Ghost.
+    pub path: Given<RoutePath>,
+
+    /// The server for Ghost's social web (ActivityPub), that is for `/.ghost/activitypub`, `/.well-known/webfinger` and
+    /// `/.well-known/nodeinfo`: its address, or `"off"` if the Ghost itself answers there.
+    ///
+    /// Default: `"https://ap.ghost.org"`.
+    pub activitypub: Given<CompanionServer>,
+
+    /// The server for Ghost's own visitor statistics, that is for `/.ghost/analytics`: its address, or `"off"` if the Ghost itself answers
+    /// there. It is asked for what follows that path.
+    ///
+    /// Default: `"off"`.
+    pub analytics: Given<CompanionServer>,
+
+    /// The secret of the webhooks that this Ghost sends to `/.seawall/ghost`. With a secret, only webhooks with its signature count; without one,
+    /// those from addresses that may purge.
+    ///
+    /// Default: none.
+    pub webhook_secret: Given<String>,
+
+    /// Ghost's own `cacheMembersContent.hmacSecret`. With it, pages for members are stored too, apart for each tier. It needs
+    /// `cacheMembersContent.enabled` in the Ghost's configuration.
+    ///
+    /// Default: none; requests of members go to the Ghost.
+    pub member_secret: Given<String>,
 }
 
 /// `[static]` and `[site.static]`: for a folder of finished files.
@@ -808,6 +853,8 @@ pub struct Site {
     pub origin: Origin,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub blog: Blog,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub ghost: Ghost,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub r#static: Static,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]

@@ -6,7 +6,7 @@
 use super::{error::Mistake, suggest::closest};
 
 /// The sections in the order of the manual. The first one is the top of the file.
-pub(super) const SECTIONS: [(&str, &[&str]); 18] = [
+pub(super) const SECTIONS: [(&str, &[&str]); 19] = [
     (
         "",
         &[
@@ -21,6 +21,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 18] = [
             "cache",
             "origin",
             "blog",
+            "ghost",
             "static",
             "https",
             "headers",
@@ -99,6 +100,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 18] = [
             "keep_query",
             "honour_request_directives",
             "store_set_cookie",
+            "two_visitor_proof",
             "early_hints",
             "early_hints_http1",
         ],
@@ -119,6 +121,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 18] = [
         ],
     ),
     ("blog", &["title", "base_url"]),
+    ("ghost", &["path", "activitypub", "analytics", "webhook_secret", "member_secret"]),
     ("static", &["listing", "fallback"]),
     ("https", &["redirect", "hsts", "hsts_subdomains", "hsts_preload"]),
     ("headers", &["security", "set", "remove"]),
@@ -139,6 +142,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 18] = [
             "cache",
             "origin",
             "blog",
+            "ghost",
             "static",
             "https",
             "headers",

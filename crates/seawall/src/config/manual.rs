@@ -25,7 +25,7 @@ impl Key {
 
 /// Returns the sections of `file.rs`, in its order.
 pub(super) fn sections() -> Vec<Section> {
-    const NAMES: [(&str, &str); 18] = [
+    const NAMES: [(&str, &str); 19] = [
         ("File", ""),
         ("Server", "server"),
         ("Tls", "tls"),
@@ -35,6 +35,7 @@ pub(super) fn sections() -> Vec<Section> {
         ("Cache", "cache"),
         ("Origin", "origin"),
         ("Blog", "blog"),
+        ("Ghost", "ghost"),
         ("Static", "static"),
         ("Https", "https"),
         ("Headers", "headers"),
@@ -79,6 +80,7 @@ your file with `seawall check`: it shows every error with its line and what to d
 | decide what is stored, and for how long | [`[cache]`](#cache-and-sitecache-what-is-stored-and-for-how-long), [`[compress]`](#compress-and-sitecompress-gzip-brotli-and-zstandard) |
 | let a plugin purge | [`[purge]`](#purge-purge-requests-on-the-sites-own-addresses), [`[refill]`](#refill-fetching-pages-again-after-a-soft-purge) |
 | protect your server | [`[origin]`](#origin-and-siteorigin-how-the-server-behind-the-cache-is-treated), [`[limits]`](#limits-limits-for-one-client-and-for-all-of-them-together) |
+| serve a Ghost | [`[ghost]`](#ghost-and-siteghost-for-a-server-that-is-a-ghost) |
 | serve a folder or a blog | [`[static]`](#static-and-sitestatic-for-a-folder-of-finished-files), [`[blog]`](#blog-and-siteblog-for-a-folder-of-markdown) |
 | ask for a password, add fields | [`[auth]`](#auth-and-siteauth-a-password-for-a-site-or-for-parts-of-it-http-basic-rfc-7617), [`[headers]`](#headers-and-siteheaders-fields-to-add-to-the-origins-responses-and-to-remove-from-them) |
 | write an access log | [`[log]`](#log-the-access-log) |
@@ -134,8 +136,8 @@ fn the_manual_and_the_list_of_keys_are_complete() {
     let sections = sections();
     assert_eq!(sections.len(), SECTIONS.len());
     let subsections = [
-        "server", "tls", "acme", "limits", "log", "cache", "origin", "blog", "static", "https", "headers", "auth", "compress", "purge",
-        "refill", "route", "site",
+        "server", "tls", "acme", "limits", "log", "cache", "origin", "blog", "ghost", "static", "https", "headers", "auth", "compress",
+        "purge", "refill", "route", "site",
     ];
     for (section, (name, keys)) in sections.iter().zip(SECTIONS) {
         assert_eq!(section.name, name);

@@ -178,7 +178,7 @@ mod tests {
             ("[cache]\nmemory = true", &[(2, "true", "a size such as \"64MiB\"")]),
             ("[cache]\nhonour_request_directives = \"yes\"", &[(2, "\"yes\"", "must be true or false")]),
             ("[cache]\nignore_cookies = [\"*\"]", &[(2, "\"*\"", "personal")]),
-            ("kind = \"ghost\"", &[(1, "\"ghost\"", "later version")]),
+            ("kind = \"wordpress\"", &[(1, "\"wordpress\"", "later version")]),
             ("kind = \"blgo\"", &[(1, "\"blgo\"", "did you mean \"blog\"?")]),
             ("log = 5", &[(1, "5", "write a line [log]")]),
             ("[site]\nsource = \"x\"", &[(1, "[site]", "double brackets")]),

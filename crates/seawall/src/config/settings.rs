@@ -191,6 +191,8 @@ pub struct Site {
     pub origin: OriginSettings,
     /// Settings for a blog; only for [`Source::Blog`].
     pub blog: BlogSettings,
+    /// Settings for a Ghost; only for [`Kind::Ghost`].
+    pub ghost: GhostSettings,
     /// Settings for a folder; only for [`Source::Files`].
     pub files: FilesSettings,
     /// Whether visitors over plain http are sent to https.
@@ -359,6 +361,8 @@ pub struct Cache {
     pub honour_request_directives: bool,
     /// Whether responses with `Set-Cookie` are stored (RFC 9111 §7.3). Dangerous.
     pub store_set_cookie: bool,
+    /// Whether a page is fetched a second time before it is stored for the first time. Unless it was set: as the kind's preset says.
+    pub two_visitor_proof: bool,
     /// Whether browsers are told early what a page will need (RFC 8297). Unless it was set: as the kind's preset says.
     pub early_hints: bool,
     /// Whether they get them over HTTP/1.1 too.
@@ -379,6 +383,7 @@ impl Cache {
             keep_query: self.keep_query.clone(),
             honour_request_directives: self.honour_request_directives,
             store_set_cookie: self.store_set_cookie,
+            two_visitor_proof: self.two_visitor_proof,
             early_hints: match (self.early_hints, self.early_hints_http1) {
                 (false, _) => EarlyHints::Off,
                 (true, false) => EarlyHints::On,
@@ -439,6 +444,21 @@ pub struct BlogSettings {
     pub title: Option<String>,
     /// The address that feeds and the sitemap print, without a trailing slash. `None`: from `blog.toml`, or the request's host.
     pub base_url: Option<String>,
+}
+
+/// Settings for a Ghost.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GhostSettings {
+    /// The path at which the blog is, without a slash at its end. `None`: it was not set, and the Ghost is asked.
+    pub path: Option<String>,
+    /// The server for the paths of the social web. `None`: the Ghost itself.
+    pub activitypub: Option<OriginAddress>,
+    /// The server for the paths of visitor statistics. `None`: the Ghost itself.
+    pub analytics: Option<OriginAddress>,
+    /// The secret of webhooks. `None`: whoever may purge may send them.
+    pub webhook_secret: Option<String>,
+    /// The secret by which Ghost signs a member's tier. `None`: pages for members are not stored.
+    pub member_secret: Option<String>,
 }
 
 impl Settings {

@@ -16,7 +16,7 @@ use super::{
     overrides::{Overrides, Said},
     resolve::{Resolver, as_usize, seconds},
     routes::WrittenRoute,
-    settings::{BlogSettings, Cache, FilesSettings, Headers, Kind, OriginAddress, OriginHost, OriginSettings, Site, Source},
+    settings::{BlogSettings, Cache, FilesSettings, GhostSettings, Headers, Kind, OriginAddress, OriginHost, OriginSettings, Site, Source},
     source::{Misfit, find, fit},
     units::{ByteSize, Count, Period},
     words::{HostPattern, KindWord},
@@ -26,6 +26,8 @@ const OBJECT_MAX: u64 = 16 << 20;
 /// The largest response that is stored on the disk by default.
 const DISK_OBJECT_MAX: u64 = 1 << 30;
 const ADDRESSES_MAX: usize = 16;
+/// The server that Ghost's own set-up names for the social web.
+const ACTIVITYPUB: &str = "https://ap.ghost.org";
 const YEAR: Period = seconds(365 * 86_400);
 
 /// The sections that apply to one site, from the short form or from a `[[site]]`.
@@ -39,6 +41,7 @@ struct Written<'a> {
     cache: [&'a file::Cache; 2],
     origin: [&'a file::Origin; 2],
     blog: [&'a file::Blog; 2],
+    ghost: [&'a file::Ghost; 2],
     files: [&'a file::Static; 2],
     https: [&'a file::Https; 2],
     headers: [&'a file::Headers; 2],
@@ -58,6 +61,7 @@ impl Written<'_> {
         let said = |given: [&Given<bool>; 2]| first(given).map(|said| *said.get_ref());
         cache.honour_request_directives =
             said(self.cache.map(|cache| &cache.honour_request_directives)).unwrap_or(preset.honours_request_directives);
+        cache.two_visitor_proof = said(self.cache.map(|cache| &cache.two_visitor_proof)).unwrap_or(preset.two_visitor_proof);
         cache.early_hints = said(self.cache.map(|cache| &cache.early_hints)).unwrap_or(preset.early_hints != EarlyHints::Off);
     }
 }
@@ -103,6 +107,7 @@ impl Resolver<'_> {
             cache: [&none.cache, &file.cache],
             origin: [&none.origin, &file.origin],
             blog: [&none.blog, &file.blog],
+            ghost: [&none.ghost, &file.ghost],
             files: [&none.r#static, &file.r#static],
             https: [&none.https, &file.https],
             headers: [&none.headers, &file.headers],
@@ -214,6 +219,7 @@ impl Resolver<'_> {
                 cache: [&site.cache, &file.cache],
                 origin: [&site.origin, &file.origin],
                 blog: [&site.blog, &file.blog],
+                ghost: [&site.ghost, &file.ghost],
                 files: [&site.r#static, &file.r#static],
                 https: [&site.https, &file.https],
                 headers: [&site.headers, &file.headers],
@@ -292,6 +298,7 @@ impl Resolver<'_> {
             title: first(written.blog.map(|blog| &blog.title)).map(|title| title.get_ref().clone()),
             base_url: first(written.blog.map(|blog| &blog.base_url)).map(|url| url.get_ref().0.clone()),
         };
+        let ghost = ghost(written.ghost);
         let text = &written.source.value;
         let found = find(text, &written.base).map_err(Misfit::Source);
         let fitted = found.and_then(|found| fit(text, found, written.kind.as_ref().map(|kind| kind.value.0)));
@@ -336,7 +343,23 @@ impl Resolver<'_> {
         let auth = self.auth(written.auth);
         let compress = self.compress(written.compress);
         let (hosts, redirect_from) = (written.hosts.clone(), written.redirect_from.clone());
-        Some(Site { name, hosts, source, kind, cache, origin, blog, files, https_redirect, headers, auth, compress, redirect_from, routes })
+        Some(Site {
+            name,
+            hosts,
+            source,
+            kind,
+            cache,
+            origin,
+            blog,
+            ghost,
+            files,
+            https_redirect,
+            headers,
+            auth,
+            compress,
+            redirect_from,
+            routes,
+        })
     }
 
     /// Resolves `fallback`: the plain name of a file that exists below the folder.
@@ -395,6 +418,7 @@ impl Resolver<'_> {
             keep_query: texts(kept),
             // Both depend on the kind: see `Written::fill_in`.
             honour_request_directives: false,
+            two_visitor_proof: false,
             store_set_cookie: first(cache.map(|cache| &cache.store_set_cookie)).is_some_and(|store| *store.get_ref()),
             early_hints: false,
             early_hints_http1: first(cache.map(|cache| &cache.early_hints_http1)).is_some_and(|hints| *hints.get_ref()),
@@ -531,6 +555,18 @@ impl Resolver<'_> {
 /// Returns the site's own value, or else the common one.
 pub(super) fn first<T>([own, common]: [&Given<T>; 2]) -> Option<&Spanned<T>> {
     own.as_ref().or(common.as_ref())
+}
+
+/// Takes the settings for a Ghost as they were written; whether the source is one is another question.
+fn ghost(written: [&file::Ghost; 2]) -> GhostSettings {
+    let activitypub = first(written.map(|ghost| &ghost.activitypub));
+    GhostSettings {
+        path: first(written.map(|ghost| &ghost.path)).map(|path| path.get_ref().0.clone()),
+        activitypub: activitypub.map_or_else(|| ACTIVITYPUB.parse().ok(), |server| server.get_ref().0.clone()),
+        analytics: first(written.map(|ghost| &ghost.analytics)).and_then(|server| server.get_ref().0.clone()),
+        webhook_secret: first(written.map(|ghost| &ghost.webhook_secret)).map(|secret| secret.get_ref().clone()),
+        member_secret: first(written.map(|ghost| &ghost.member_secret)).map(|secret| secret.get_ref().clone()),
+    }
 }
 
 fn first_key_of_origin(origin: &file::Origin) -> Option<Range<usize>> {

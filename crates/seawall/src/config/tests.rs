@@ -352,7 +352,7 @@ fn flags_and_variables_are_told_their_own_mistakes() {
         (SOURCE, "", &[("SEAWALL_LISTEN", "127.0.0.1:1,:2")], "SEAWALL_LISTEN=:2", "0.0.0.0:2"),
         (SOURCE, "", &[("PORT", "http")], "PORT=http", "a number from 1 to 65535"),
         (SOURCE, "--hold 5", &[], "--hold 5", "did you mean \"5s\"?"),
-        (SOURCE, "--kind ghost", &[], "--kind ghost", "later version"),
+        (SOURCE, "--kind wordpress", &[], "--kind wordpress", "later version"),
         (SOURCE, "--config no.toml", &[], "--config no.toml", "there is no file"),
         (SOURCE, "--config posts", &[], "--config posts", "is a folder"),
         ("", "localhost:2368", &[], "| localhost:2368", "http://localhost:2368"),
@@ -520,7 +520,7 @@ fn a_mistake_is_told_in_the_words_of_where_it_was_made() {
         ("http://a --workers 5000", &[], "5000 is too much for --workers"),
         ("http://a --hold 0s", &[], "leave --hold out"),
         ("http://a --tls-key /k", &[], "--tls-cert"),
-        ("http://a --kind ghost", &[], "--kind ghost is recognised"),
+        ("http://a --kind wordpress", &[], "--kind wordpress is recognised"),
     ] {
         let shown = said(arguments, variables);
         assert!(shown.contains(expected), "{arguments}: {expected}\n{shown}");

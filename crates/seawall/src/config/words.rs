@@ -27,7 +27,7 @@ pub(super) fn choose<T: Copy>(text: &str, what: &str, choices: &[(&str, T)]) -> 
     })
 }
 
-/// The kind of a site: `generic`, `blog` or `static`.
+/// The kind of a site: `generic`, `ghost`, `blog` or `static`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KindWord(pub Kind);
 
@@ -35,13 +35,25 @@ impl FromStr for KindWord {
     type Err = Mistake;
 
     fn from_str(text: &str) -> Result<Self, Mistake> {
-        if let Some(name) = [("ghost", "Ghost"), ("wordpress", "WordPress")].iter().find(|(word, _)| *word == text).map(|(_, name)| name) {
+        if text == "wordpress" {
             return Err(Mistake::new(
-                format!("‹kind {text}› is recognised, but comes in a later version"),
-                format!("write ‹kind generic›, or leave ‹kind› out: {name} is then cached by what its own responses allow (RFC 9111)"),
+                "‹kind wordpress› is recognised, but comes in a later version",
+                "write ‹kind generic›, or leave ‹kind› out: WordPress is then cached by what its own responses allow (RFC 9111)",
             ));
         }
         choose(text, "kind", &Kind::ALL.map(|kind| (kind.name(), kind))).map(Self)
+    }
+}
+
+/// A server that answers for some paths of a Ghost: its address, or `off`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompanionServer(pub Option<OriginAddress>);
+
+impl FromStr for CompanionServer {
+    type Err = Mistake;
+
+    fn from_str(text: &str) -> Result<Self, Mistake> {
+        if text == "off" { Ok(Self(None)) } else { text.parse().map(|address| Self(Some(address))) }
     }
 }
 
@@ -312,7 +324,8 @@ macro_rules! read_by_text {
 }
 
 read_by_text! {
-    KindWord: "\"generic\", \"blog\" or \"static\"",
+    KindWord: "\"generic\", \"ghost\", \"blog\" or \"static\"",
+    CompanionServer: "an address such as \"http://127.0.0.1:8080\", or \"off\"",
     LogFormat: "\"combined\" or \"json\"",
     AccessLog: "\"stdout\", \"off\" or a file's path",
     OriginHost: "\"client\", \"origin\" or a host name",
@@ -356,7 +369,7 @@ mod tests {
         assert!(meant::<OriginHost>("clinet").contains("\"client\""));
         assert_eq!("/var/log/a.log".parse(), Ok(AccessLog::File("/var/log/a.log".into())));
         assert_eq!("ghost".parse(), Ok(OriginHost::Name("ghost".to_owned())));
-        for kind in ["ghost", "wordpress"] {
+        for kind in ["wordpress"] {
             let mistake = kind.parse::<KindWord>().expect_err(kind);
             assert!(mistake.problem.contains("later version") && mistake.remedy.contains("generic"), "{mistake:?}");
         }
