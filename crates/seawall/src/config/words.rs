@@ -369,10 +369,8 @@ mod tests {
         assert!(meant::<OriginHost>("clinet").contains("\"client\""));
         assert_eq!("/var/log/a.log".parse(), Ok(AccessLog::File("/var/log/a.log".into())));
         assert_eq!("ghost".parse(), Ok(OriginHost::Name("ghost".to_owned())));
-        for kind in ["wordpress"] {
-            let mistake = kind.parse::<KindWord>().expect_err(kind);
-            assert!(mistake.problem.contains("later version") && mistake.remedy.contains("generic"), "{mistake:?}");
-        }
+        let mistake = "wordpress".parse::<KindWord>().expect_err("not yet");
+        assert!(mistake.problem.contains("later version") && mistake.remedy.contains("generic"), "{mistake:?}");
     }
 
     #[test]
