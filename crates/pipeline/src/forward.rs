@@ -2,6 +2,7 @@
 
 use http::{HeaderMap, HeaderValue, Request, Uri, header};
 use origins::{Arrival, Body, Caller, end_to_end, keep_upgrade};
+use policy::Key;
 use semantics::validation::add_validators;
 
 use crate::{Stored, question::Question};
@@ -9,6 +10,9 @@ use crate::{Stored, question::Question};
 /// Fields by which a client asks for less than the whole, or for nothing if it has it already.
 const CONDITIONS: [header::HeaderName; 6] =
     [header::IF_NONE_MATCH, header::IF_MODIFIED_SINCE, header::IF_MATCH, header::IF_UNMODIFIED_SINCE, header::IF_RANGE, header::RANGE];
+
+/// The `User-Agent` of a request that is made in one form for all who get its response.
+const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("Seawall/", env!("CARGO_PKG_VERSION")));
 
 /// Makes the request for a response that everybody who asks the same will get. It asks for the whole, without the client's conditions, and
 /// without a coding where we code ourselves, else in one for all browsers. It has the validators of `candidate`, if that may be confirmed.
@@ -25,9 +29,14 @@ pub(crate) fn shared(question: &Question, candidate: Option<&Stored>) -> Request
     request
 }
 
-/// Puts the codings into their canonical form, because a stored response must answer what key and `Vary` say was asked. Fields that are in
+/// Puts the codings into their canonical form, and `Accept` where one of its forms stands for a class, because a stored response must answer what key and `Vary` say was asked. Fields that are in
 /// neither went before (`question::reduce`).
 fn ask_as_keyed(question: &Question, fields: &mut HeaderMap) {
+    let class = Key::read(&question.key).map(|key| key.class);
+    if let Some(accept) = class.and_then(|class| question.site.policy.canonical_accept(class)) {
+        fields.insert(header::ACCEPT, HeaderValue::from_static(accept));
+        fields.insert(header::USER_AGENT, USER_AGENT);
+    }
     let codings = question.codings();
     if codings.is_empty() {
         fields.remove(header::ACCEPT_ENCODING);

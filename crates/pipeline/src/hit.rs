@@ -138,6 +138,10 @@ impl Pipeline {
             found.resource().variants().iter().position(|stored| stored.record.only_for.is_none() && stored.record.vary.matches(fields))?;
         let stored = found.resource().variants().get(variant)?;
         let record = &stored.record;
+        // Whoever is redirected takes along what the origin is not told.
+        if record.status.is_redirection() && head.query.is_some() {
+            return None;
+        }
         let now = self.shared.clock.at(started);
         if !self.is_fresh(stored, now) || (carries.cookie && !record.for_cookies) || (carries.authorization && !record.for_authorization) {
             return None;

@@ -58,6 +58,7 @@ pub(crate) fn judge(
     let way = client.way(fields.lines, trusted_proxies);
 
     let Parts { method, version, mut headers, uri, .. } = parts;
+    let left_out = carries.and_then(|_| site.policy.left_out(uri.path(), uri.query()));
     let Some((target, uri)) = origins_target(&site, &verdict, uri) else { return Judged::Malformed(site) };
     let takes_hints = interim.is_some() && site.policy.settings().early_hints.are_for(&method, version, &headers);
     question::reduce(&mut headers, &site, client.trusted, carries);
@@ -75,6 +76,7 @@ pub(crate) fn judge(
         version,
         authority,
         target,
+        left_out,
         uri,
         wants,
         key,

@@ -33,6 +33,7 @@ mod pipeline;
 mod purge;
 mod question;
 mod record;
+mod redirect;
 mod response_fields;
 mod shared;
 mod site;

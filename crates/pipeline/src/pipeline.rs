@@ -27,7 +27,7 @@ use crate::{
     failure,
     judge::{Judged, judge},
     learnt::popularity::Sampler,
-    question,
+    question, redirect,
 };
 
 /// One worker's pipeline, which lives on its thread.
@@ -131,7 +131,12 @@ impl Pipeline {
 
         // Judge: the site's policy says who answers it, and under which key.
         let (mut response, note) = match judge(&self.shared.store, &config.trusted_proxies, &site, incoming, &mut Silent) {
-            Judged::Lookup(question) => self.look_up(Rc::new(question)).await,
+            Judged::Lookup(question) => {
+                let question = Rc::new(question);
+                let (mut response, note) = self.look_up(Rc::clone(&question)).await;
+                redirect::take_along(&question, response.status(), response.headers_mut());
+                (response, note)
+            }
             Judged::Pass(question, rule) => self.pass(Rc::new(question), body, rule).await,
             Judged::Purge { site, client, parts, authority } => {
                 (self.purge_request(config, &site, &client, &parts, &authority), Note::default())

@@ -168,6 +168,8 @@ pub(crate) struct Question {
     pub(crate) authority: String,
     /// Path and query as the origin is asked for them.
     pub(crate) target: String,
+    /// The query parameters that the origin is not told.
+    pub(crate) left_out: Option<String>,
     /// Path and query as a URI.
     pub(crate) uri: Uri,
     /// The cookies and credentials that may make its answer somebody's.

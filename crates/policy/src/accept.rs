@@ -69,16 +69,25 @@ impl AcceptClass {
     /// Returns the class of a request.
     #[must_use]
     pub fn of(fields: &RequestFields<'_>) -> Self {
+        Self::by(fields, Self::of_value)
+    }
+
+    /// Returns the class that the client of a request likes best. It is never [`Mixed`](Self::Mixed).
+    pub(crate) fn preferred_by(fields: &RequestFields<'_>) -> Self {
+        Self::by(fields, Self::preferred)
+    }
+
+    fn by(fields: &RequestFields<'_>, of_value: impl Fn(&[u8]) -> Self) -> Self {
         match fields.accept {
             Slot::Absent | Slot::One(b"*/*") => Self::Html,
-            Slot::One(value) => Self::of_value(value),
+            Slot::One(value) => of_value(value),
             Slot::Many => {
                 let mut all = Vec::new();
                 fields.lines.for_each("accept", |line| {
                     all.extend_from_slice(line);
                     all.push(b',');
                 });
-                Self::of_value(&all)
+                of_value(&all)
             }
         }
     }

@@ -18,15 +18,15 @@ impl CookieFilter {
         Self { of_kind, ignored: Pattern::all(ignored) }
     }
 
-    /// Returns whether any cookie in a request for `path`, in its normal form, may be somebody's. A name that cannot be read counts.
+    /// Returns whether any cookie in a request may be somebody's. A name that cannot be read counts.
     #[must_use]
-    pub fn is_personal(&self, fields: &RequestFields<'_>, path: &str) -> bool {
+    pub fn is_personal(&self, fields: &RequestFields<'_>) -> bool {
         // Most readers have none.
         if fields.cookie == Slot::Absent {
             return false;
         }
         let mut personal = false;
-        self.each(fields, path, |_, is_personal| personal |= is_personal);
+        self.each(fields, |_, is_personal| personal |= is_personal);
         personal
     }
 
@@ -40,20 +40,19 @@ impl CookieFilter {
     }
 
     /// Calls `found` with the name of every cookie, and with whether it may be somebody's.
-    fn each(&self, fields: &RequestFields<'_>, path: &str, mut found: impl FnMut(&[u8], bool)) {
+    fn each(&self, fields: &RequestFields<'_>, mut found: impl FnMut(&[u8], bool)) {
         let is_ignored = |name: &str| {
             !self.of_kind.unknown_are_personal
                 || self.of_kind.ignored.have(name)
                 || self.ignored.iter().any(|pattern| pattern.matches(name))
-                || self.of_kind.are_ignored_on(path, name)
         };
         each_pair(fields, |name| found(name, !std::str::from_utf8(name).is_ok_and(|name| is_ignored(name.trim()))));
     }
 
     /// Returns what [`is_personal`](Self::is_personal) goes by, in words.
-    pub(crate) fn describe(&self, fields: &RequestFields<'_>, path: &str) -> String {
+    pub(crate) fn describe(&self, fields: &RequestFields<'_>) -> String {
         let (mut personal, mut ignored) = (Vec::new(), Vec::new());
-        self.each(fields, path, |name, is_personal| {
+        self.each(fields, |name, is_personal| {
             let names = if is_personal { &mut personal } else { &mut ignored };
             names.push(String::from_utf8_lossy(name).trim().to_owned());
         });

@@ -68,6 +68,18 @@ const OVERRIDE_SUFFIX: &str = "-override";
 /// difference to a former version (RFC 3229), a confirmation before content is sent.
 const ABOUT_THE_REQUEST: &[&str] = &["a-im", "expect", "purpose", "sec-purpose", "x-moz", "x-purpose"];
 
+/// The fields by which the answer to the client is made here.
+const FOR_THE_CLIENT: &[&str] = &[
+    "accept-encoding",
+    "available-dictionary",
+    "if-match",
+    "if-modified-since",
+    "if-none-match",
+    "if-range",
+    "if-unmodified-since",
+    "range",
+];
+
 /// The values that scripts give to each of [`FORMS_FOR_SCRIPTS`]. Others are not sent, or a stranger could make variants without end, and the
 /// oldest variant goes first.
 const USUAL_VALUES: [&[&str]; 5] = [
@@ -92,6 +104,9 @@ pub fn settle_forms_for_scripts(fields: &mut HeaderMap) {
 
 impl Policy {
     /// Returns whether the field of this name, in lower case, goes to the origin with a request whose answer others may get.
+    ///
+    /// What the answer to the client itself goes by is among them: its conditions, ranges and codings do not go to the origin with such a
+    /// request.
     #[must_use]
     pub fn shares_field(&self, name: &str) -> bool {
         if let Some(name) = with_hyphens(name) {
@@ -102,7 +117,7 @@ impl Policy {
             || name.ends_with(OVERRIDE_SUFFIX);
         let is_sent = match self.preset.request_fields {
             SentFields::AllButMisleading => true,
-            SentFields::Only(names) => names.contains(&name),
+            SentFields::Only(names) => names.contains(&name) || FOR_THE_CLIENT.contains(&name),
         };
         is_sent && !overrides && !ABOUT_THE_REQUEST.contains(&name)
     }

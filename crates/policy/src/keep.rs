@@ -72,6 +72,8 @@ pub enum NotKept {
     RedirectLoop,
     /// The response is a "not found" just after a purge.
     JustPurged,
+    /// The kind stores no responses with this status here.
+    Status,
 }
 
 impl NotKept {
@@ -84,6 +86,7 @@ impl NotKept {
             Self::Cookie => "cookie",
             Self::RedirectLoop => "redirect-loop",
             Self::JustPurged => "just-purged",
+            Self::Status => "status",
         }
     }
 
@@ -106,7 +109,15 @@ impl Policy {
     /// # Errors
     /// The rule that forbids it.
     pub fn keep(&self, seen: &Seen<'_>) -> Result<Kept, NotKept> {
-        let directives = directives(seen.headers, &TARGETS);
+        let path = seen.target.split_once('?').map_or(seen.target, |(path, _)| path);
+        let keeps = &self.rules_for(path).keeps;
+        if keeps.statuses.is_some_and(|statuses| !statuses.contains(&seen.status.as_u16())) {
+            return Err(NotKept::Status);
+        }
+        // What is known to be the same for everybody who is nobody in particular, whatever the source calls it.
+        let held_anyway = keeps.held_anyway.iter().find(|(status, _)| *status == seen.status.as_u16()).map(|(_, hold)| *hold);
+        let held_anyway = held_anyway.filter(|_| !seen.carries.is_personal() && *seen.method == Method::GET);
+        let directives = if held_anyway.is_some() { ResponseDirectives::default() } else { directives(seen.headers, &TARGETS) };
         let omitted = omitted(seen.headers, &directives);
         // An origin that says `private="set-cookie"` has said itself that the rest is for all.
         let cookie_stays = seen.headers.contains_key(header::SET_COOKIE) && !omitted.contains(&header::SET_COOKIE);
@@ -116,12 +127,15 @@ impl Policy {
         if self.redirects_to_itself(seen) {
             return Err(NotKept::RedirectLoop);
         }
-        let freshness = self.freshness(seen, &directives);
+        let freshness = match held_anyway {
+            Some(hold) => self.held(seen, hold),
+            None => self.freshness(seen, &directives, keeps.hold_max),
+        };
         storable(seen.method, seen.request, seen.carries.authorization, seen.status, seen.headers, &directives, &freshness).map_err(
             |why| {
                 // Without the cookie the site's hold would have kept it.
                 let is_held_for_others =
-                    why == NotStorable::Unfresh && seen.carries.cookie && self.hold(seen, &directives, false).is_some();
+                    why == NotStorable::Unfresh && seen.carries.cookie && self.hold(seen, &directives, (false, keeps.hold_max)).is_some();
                 if is_held_for_others { NotKept::Cookie } else { NotKept::NotStorable(why) }
             },
         )?;
@@ -152,10 +166,23 @@ impl Policy {
         })
     }
 
+    /// Returns the lifetime of an answer that is held for so long whatever the source says. It is refreshed behind its readers for as long
+    /// again, but for a "not found": what is published there must be seen.
+    fn held(&self, seen: &Seen<'_>, hold: Duration) -> Freshness {
+        let hold = self.settings().hold.map_or(hold, |most| hold.min(most));
+        let freshness =
+            Freshness::of(seen.status, &HeaderMap::new(), &ResponseDirectives::default(), seen.request_time, seen.response_time);
+        Freshness {
+            stale_while_revalidate: if seen.status == StatusCode::NOT_FOUND { Duration::ZERO } else { hold },
+            stale_if_error: self.settings().stale_if_error,
+            ..freshness.with_hold(hold)
+        }
+    }
+
     /// Returns the lifetime that the origin gave, or the site's hold if that is longer.
-    fn freshness(&self, seen: &Seen<'_>, directives: &ResponseDirectives) -> Freshness {
+    fn freshness(&self, seen: &Seen<'_>, directives: &ResponseDirectives, hold_max: Option<Duration>) -> Freshness {
         let mut freshness = Freshness::of(seen.status, seen.headers, directives, seen.request_time, seen.response_time);
-        if let Some(hold) = self.hold(seen, directives, seen.carries.is_personal())
+        if let Some(hold) = self.hold(seen, directives, (seen.carries.is_personal(), hold_max))
             && freshness.lifetime.saturating_sub(freshness.initial_age) < hold
         {
             freshness = freshness.with_hold(hold);
@@ -163,7 +190,7 @@ impl Policy {
         if matches!(seen.status, StatusCode::MOVED_PERMANENTLY | StatusCode::PERMANENT_REDIRECT) {
             freshness.lifetime = freshness.lifetime.min(REDIRECT_HOLD_MAX);
         }
-        if let Some(window) = self.settings().stale_while_revalidate
+        if let Some(window) = self.settings().stale_while_revalidate.map(|window| hold_max.map_or(window, |most| window.min(most)))
             && freshness.stale_allowed
             && freshness.stale_while_revalidate.is_zero()
         {
@@ -177,8 +204,13 @@ impl Policy {
 
     /// Returns how long the site wants to keep such an answer beyond the origin's word. It never does so against `no-cache`, nor for an answer
     /// to somebody: a hold is our promise, not the origin's.
-    fn hold(&self, seen: &Seen<'_>, directives: &ResponseDirectives, is_personal: bool) -> Option<Duration> {
-        let hold = self.settings().hold?;
+    fn hold(
+        &self,
+        seen: &Seen<'_>,
+        directives: &ResponseDirectives,
+        (is_personal, hold_max): (bool, Option<Duration>),
+    ) -> Option<Duration> {
+        let hold = self.settings().hold.map(|hold| hold_max.map_or(hold, |most| hold.min(most)))?;
         if directives.no_cache.is_present() || is_personal {
             return None;
         }

@@ -32,7 +32,7 @@ pub use keep::{Kept, NotKept, Seen};
 pub use key::{Holds, Key, parts_key, purge_url, purge_url_of};
 pub use names::Names;
 pub use pass::PassRule;
-pub use preset::{Cookies, IgnoredOn, Kind, Parameters, Passes, Preset, Rule, SentFields, SourceForm};
+pub use preset::{Area, Cookies, Keeps, Kind, Parameters, Passes, Paths, Preset, Rule, Rules, SentFields, SourceForm, Way};
 pub use query::QueryFilter;
 pub use request::{Carries, Verdict, whole_target};
 pub use tags::{DIALECT_FIELDS, TAGS_MAX, invalidated_groups, remove_dialect, tags};
@@ -111,8 +111,6 @@ pub struct Policy {
     settings: Settings,
     cookies: CookieFilter,
     query: QueryFilter,
-    /// Whether the kind has rules by which requests pass. Where it has none, a hit does not look for them.
-    has_passes: bool,
 }
 
 impl Policy {
@@ -124,8 +122,8 @@ impl Policy {
 
     fn by(preset: &'static Preset, settings: Settings) -> Self {
         let cookies = CookieFilter::new(preset.cookies, &settings.ignore_cookies);
-        let query = QueryFilter::new(preset.parameters, &settings.ignore_query, &settings.keep_query);
-        Self { preset, settings, cookies, query, has_passes: !preset.passes.is_none() }
+        let query = QueryFilter::new(&settings.ignore_query, &settings.keep_query);
+        Self { preset, settings, cookies, query }
     }
 
     /// Returns the settings.

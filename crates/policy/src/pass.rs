@@ -4,7 +4,7 @@ use semantics::request::RequestHead;
 
 use crate::{
     Policy,
-    preset::{Passes, Rule},
+    preset::{Area, Passes, Rule, Rules, Way},
     trace::Trace,
 };
 
@@ -52,16 +52,53 @@ impl PassRule {
 }
 
 impl Policy {
-    /// Returns the rule of the kind by which a request passes. `path` is in its normal form.
+    /// Finds the rules for a path in its normal form, or the rule by which its requests pass.
+    ///
+    /// # Errors
+    /// When requests for the path pass.
+    pub(crate) fn rules(&self, path: &str, trace: &mut impl Trace) -> Result<&'static Rules, PassRule> {
+        if self.preset.areas.is_empty() {
+            return Ok(&self.preset.rules);
+        }
+        let area = self.area(path);
+        match area.map(|area| (area, &area.way)) {
+            None => {
+                trace.notes("area", || "none".to_owned());
+                Ok(&self.preset.rules)
+            }
+            Some((area, Way::Lookup(rules))) => {
+                trace.notes("area", || area.name.to_owned());
+                Ok(rules)
+            }
+            Some((area, Way::Pass)) => {
+                trace.decides("area", true, || area.name.to_owned());
+                Err(PassRule::Path(area.name))
+            }
+        }
+    }
+
+    /// Finds the area of the kind that a path is in.
+    #[inline(never)]
+    fn area(&self, path: &str) -> Option<&'static Area> {
+        let below = self.below_base(path);
+        self.preset.areas.iter().find(|area| area.paths.have(below))
+    }
+
+    /// Returns a path as the site's software sees it that is not at the top of its host. What is not below its place stays as it is.
+    fn below_base<'a>(&self, path: &'a str) -> &'a str {
+        let base = self.settings().base_path.as_str();
+        match path.get(..base.len()).filter(|start| start.eq_ignore_ascii_case(base)).map(|_| &path[base.len()..]) {
+            Some(rest) if rest.starts_with('/') => rest,
+            Some(_) | None => path,
+        }
+    }
+
+    /// Returns the rule of these rules by which a request passes.
     ///
     /// Most kinds have no such rule, and this is not called for them.
     #[inline(never)]
-    pub(crate) fn passes(&self, head: &RequestHead<'_>, path: &str, trace: &mut impl Trace) -> Option<PassRule> {
-        let Passes { paths, parameters, fields, cookies } = &self.preset.passes;
-        let by_path = paths.iter().find(|rule| rule.of.have(path));
-        if trace.decides("passing paths", by_path.is_some(), || seen(by_path)) {
-            return by_path.map(|rule| PassRule::Path(rule.name));
-        }
+    pub(crate) fn passes(&self, rules: &Rules, head: &RequestHead<'_>, trace: &mut impl Trace) -> Option<PassRule> {
+        let Passes { parameters, fields, cookies } = &rules.passes;
         let names = || head.query.into_iter().flat_map(|query| query.split('&')).map(parameter_name);
         let by_parameter = parameters.iter().find(|rule| names().any(|name| rule.of.have(&name)));
         if trace.decides("passing parameters", by_parameter.is_some(), || seen(by_parameter)) {
@@ -78,7 +115,7 @@ impl Policy {
         }
         let mut by_cookie = None;
         self.cookies.each_name(head.fields, |name| {
-            if by_cookie.is_none() && !self.preset.cookies.are_ignored_on(path, name) {
+            if by_cookie.is_none() {
                 by_cookie = cookies.iter().find(|rule| rule.of.have(name));
             }
         });
@@ -93,7 +130,7 @@ fn seen(rule: Option<&Rule>) -> String {
     rule.map_or("none", |rule| rule.name).to_owned()
 }
 
-/// Returns the name of a parameter as most software reads it: `g%69ft[]=1` is `gift`.
+/// Returns the name of a parameter as most software reads it: `g%69ft[]=1` is `gift`, and to some of it `[gift]=1` is, too.
 fn parameter_name(parameter: &str) -> String {
     let name = parameter.split_once('=').map_or(parameter, |(name, _)| name).as_bytes();
     let mut decoded = Vec::with_capacity(name.len());
@@ -104,8 +141,9 @@ fn parameter_name(parameter: &str) -> String {
         decoded.push(escaped.unwrap_or(*byte));
         rest = if escaped.is_some() { &after[2..] } else { after };
     }
-    let end = decoded.iter().position(|&b| b == b'[').unwrap_or(decoded.len());
-    String::from_utf8_lossy(&decoded[..end]).into_owned()
+    let bare = decoded.strip_prefix(b"[").unwrap_or(&decoded);
+    let end = bare.iter().position(|&b| b == b'[' || b == b']').unwrap_or(bare.len());
+    String::from_utf8_lossy(&bare[..end]).into_owned()
 }
 
 #[cfg(test)]
@@ -119,32 +157,45 @@ mod tests {
     use crate::{
         Carries, EarlyHints, Key, Settings, Steps, Verdict,
         names::Names,
-        preset::{Cookies, IgnoredOn, Kind, Parameters, Preset, SentFields, SourceForm},
+        preset::{Cookies, Keeps, Kind, Parameters, Paths, Preset, SentFields, SourceForm},
     };
+
+    const LOGGED_IN: Rule = Rule { name: "logged-in", of: Names { whole: &[], beginnings: &["logged_in_"] } };
 
     /// The rules of a publishing system that does not exist.
     static INVENTED: Preset = Preset {
         name: "invented",
         source: SourceForm::Server,
         is_impersonal: false,
-        passes: Passes {
-            paths: &[Rule { name: "editor", of: Names { whole: &["/login"], beginnings: &["/editor/"] } }],
-            parameters: &[
-                Rule { name: "preview", of: Names { whole: &["preview"], beginnings: &["draft_"] } },
-                Rule { name: "gift", of: Names { whole: &["gift"], beginnings: &[] } },
-            ],
-            fields: &[Rule { name: "nonce", of: Names { whole: &["x-nonce"], beginnings: &[] } }],
-            cookies: &[Rule { name: "member", of: Names { whole: &["member"], beginnings: &["logged_in_"] } }],
+        areas: &[
+            Area {
+                name: "editor",
+                paths: Paths { whole: &["/login"], beginnings: &["/editor/"], endings: &[".cgi"], also: Some(|path| path == "/x1") },
+                way: Way::Pass,
+            },
+            Area {
+                name: "assets",
+                paths: Paths { beginnings: &["/assets/"], ..Paths::NONE },
+                way: Way::Lookup(Rules {
+                    passes: Passes { cookies: &[LOGGED_IN], ..Passes::NONE },
+                    parameters: Parameters::Only(Names { whole: &["v"], beginnings: &[] }),
+                    keeps: Keeps::AS_ALLOWED,
+                }),
+            },
+        ],
+        rules: Rules {
+            passes: Passes {
+                parameters: &[
+                    Rule { name: "preview", of: Names { whole: &["preview"], beginnings: &["draft_"] } },
+                    Rule { name: "gift", of: Names { whole: &["gift"], beginnings: &[] } },
+                ],
+                fields: &[Rule { name: "nonce", of: Names { whole: &["x-nonce"], beginnings: &[] } }],
+                cookies: &[Rule { name: "member", of: Names { whole: &["member"], beginnings: &[] } }, LOGGED_IN],
+            },
+            parameters: Parameters::Only(Names { whole: &["page", "s"], beginnings: &["filter_"] }),
+            keeps: Keeps::AS_ALLOWED,
         },
-        cookies: Cookies {
-            ignored: Names { whole: &["theme"], beginnings: &[] },
-            ignored_on: &[IgnoredOn {
-                paths: Names { whole: &[], beginnings: &["/assets/"] },
-                cookies: Names { whole: &["member"], beginnings: &[] },
-            }],
-            unknown_are_personal: false,
-        },
-        parameters: Parameters::Only(Names { whole: &["page", "s"], beginnings: &["filter_"] }),
+        cookies: Cookies { ignored: Names { whole: &["theme"], beginnings: &[] }, unknown_are_personal: false },
         request_fields: SentFields::Only(&["accept", "host"]),
         hold: Some(Duration::from_secs(60)),
         not_found_hold_max: Some(Duration::from_secs(5)),
@@ -183,6 +234,11 @@ mod tests {
             ("/editor/posts", &[], Some(PassRule::Path("editor"))),
             // RFC 3986 §6.2.2: another spelling of the same path.
             ("/a/../%65ditor/posts", &[], Some(PassRule::Path("editor"))),
+            // To some software this is the same path.
+            ("/LOGIN", &[], Some(PassRule::Path("editor"))),
+            ("/Editor/posts", &[], Some(PassRule::Path("editor"))),
+            ("/a/b.cgi", &[], Some(PassRule::Path("editor"))),
+            ("/x1", &[], Some(PassRule::Path("editor"))),
             ("/editor", &[], None),
             ("/login/", &[], None),
             ("/?preview", &[], Some(PassRule::Parameter("preview"))),
@@ -190,14 +246,17 @@ mod tests {
             ("/?%67ift=1", &[], Some(PassRule::Parameter("gift"))),
             ("/?gift%5B%5D=1", &[], Some(PassRule::Parameter("gift"))),
             ("/?gift[a]=1", &[], Some(PassRule::Parameter("gift"))),
+            ("/?[gift]=1", &[], Some(PassRule::Parameter("gift"))),
+            ("/?%5Bgift%5D[]=1", &[], Some(PassRule::Parameter("gift"))),
             ("/?gifts=1&x=gift", &[], None),
             ("/?%6=1&%zz&%", &[], None),
             ("/", &[("x-nonce", "1")], Some(PassRule::Field("nonce"))),
             ("/", &[("cookie", "theme=dark; member=1")], Some(PassRule::Cookie("member"))),
-            ("/", &[("cookie", "logged_in_ab=1")], Some(PassRule::Cookie("member"))),
+            ("/", &[("cookie", "logged_in_ab=1")], Some(PassRule::Cookie("logged-in"))),
             ("/", &[("cookie", "members=1; other=2")], None),
             ("/assets/a.css", &[("cookie", "member=1")], None),
-            ("/assets/a.css", &[("cookie", "logged_in_ab=1")], Some(PassRule::Cookie("member"))),
+            ("/assets/a.css", &[("cookie", "logged_in_ab=1")], Some(PassRule::Cookie("logged-in"))),
+            ("/Assets/a.css?gift=1", &[("cookie", "member=1")], None),
         ] {
             assert_eq!(verdict(target, fields), expected.map_or(FOR_ALL, Verdict::Pass), "{target} {fields:?}");
         }
@@ -207,7 +266,7 @@ mod tests {
     fn an_operator_is_told_which_rule_lets_a_request_pass() {
         let policy = invented(Settings::preset(Kind::Generic));
         let told = |target, fields| judged(&policy, target, fields).2;
-        assert_eq!(told("/login", &[]), ["passing paths: editor"]);
+        assert_eq!(told("/login", &[]), ["area: editor"]);
         assert_eq!(told("/?gift", &[]), ["passing parameters: gift"]);
         assert_eq!(told("/", &[("x-nonce", "1")]), ["passing fields: nonce"]);
         assert_eq!(told("/", &[("cookie", "member=secret")]), ["passing cookies: member"]);
@@ -222,10 +281,29 @@ mod tests {
         assert_eq!(Key::read(&key).expect("a key").target, "/?page=2&filter_tag=b&lang=nl");
         assert_eq!(policy.forwarded_target("/", Some("x=1")).as_deref(), Some("/"));
         assert_eq!(policy.passed_target(PassRule::Path("editor"), "/login", Some("x=1&fbclid=c")).as_deref(), Some("/login?x=1&fbclid=c"));
+        // An area has parameters of its own, and what is not of the path is not in its key.
+        let (_, key, _) = judged(&policy, "/assets/a.css?v=1&page=2", &[]);
+        assert_eq!(Key::read(&key).expect("a key").target, "/assets/a.css?v=1");
+        assert_eq!(policy.forwarded_target("/assets/a.css", Some("v=1&page=2")).as_deref(), Some("/assets/a.css?v=1"));
         // Whoever posts a form says more than a page depends on.
         assert_eq!(policy.passed_target(PassRule::Method, "/", Some("x=1")).as_deref(), Some("/?x=1"));
         let generic = Policy::new(Settings::preset(Kind::Generic));
         assert_eq!(generic.passed_target(PassRule::Method, "/", Some("x=1&fbclid=c")).as_deref(), Some("/?x=1"));
+    }
+
+    #[test]
+    fn the_rules_are_for_paths_below_the_place_of_the_software() {
+        let policy = invented(Settings { base_path: "/blog".to_owned(), ..Settings::preset(Kind::Generic) });
+        for (target, expected) in [
+            ("/blog/login", Some(PassRule::Path("editor"))),
+            ("/BLOG/editor/x", Some(PassRule::Path("editor"))),
+            // Not the software's, but nothing is lost by asking.
+            ("/login", Some(PassRule::Path("editor"))),
+            ("/blogs/login", None),
+            ("/blog", None),
+        ] {
+            assert_eq!(judged(&policy, target, &[]).0, expected.map_or(FOR_ALL, Verdict::Pass), "{target}");
+        }
     }
 
     #[test]

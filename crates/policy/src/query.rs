@@ -4,29 +4,28 @@ use std::borrow::Cow;
 
 use crate::{names::Pattern, preset::Parameters};
 
-/// The parameters that the pages of a site depend on: those of its kind, and what its settings say.
+/// What the settings of a site say of the parameters that its pages depend on, beside what its kind says.
 #[derive(Debug, Clone)]
 pub struct QueryFilter {
-    of_kind: Parameters,
     ignored: Vec<Pattern>,
     kept: Vec<Pattern>,
 }
 
 impl QueryFilter {
-    /// Makes a filter of the parameters of a kind, without `ignored` and with `kept`.
+    /// Makes a filter that leaves out `ignored` and leaves in `kept`.
     #[must_use]
-    pub fn new(of_kind: Parameters, ignored: &[String], kept: &[String]) -> Self {
-        Self { of_kind, ignored: Pattern::all(ignored), kept: Pattern::all(kept) }
+    pub fn new(ignored: &[String], kept: &[String]) -> Self {
+        Self { ignored: Pattern::all(ignored), kept: Pattern::all(kept) }
     }
 
-    /// Returns what is left of a query; `None` if nothing is. The order stays: some origins mind it.
+    /// Returns what is left of a query where the kind says `of_kind`; `None` if nothing is. The order stays: some origins mind it.
     #[must_use]
-    pub fn clean<'q>(&self, query: &'q str) -> Option<Cow<'q, str>> {
-        if !query.split('&').any(|parameter| self.drops(parameter)) {
+    pub fn clean<'q>(&self, of_kind: &Parameters, query: &'q str) -> Option<Cow<'q, str>> {
+        if !query.split('&').any(|parameter| self.drops(of_kind, parameter)) {
             return Some(Cow::Borrowed(query));
         }
         let mut left = String::with_capacity(query.len());
-        for parameter in query.split('&').filter(|parameter| !self.drops(parameter)) {
+        for parameter in query.split('&').filter(|parameter| !self.drops(of_kind, parameter)) {
             if !left.is_empty() {
                 left.push('&');
             }
@@ -35,18 +34,24 @@ impl QueryFilter {
         (!left.is_empty()).then_some(Cow::Owned(left))
     }
 
+    /// Returns what [`clean`](Self::clean) takes away from a query; `None` if nothing.
+    pub(crate) fn taken(&self, of_kind: &Parameters, query: &str) -> Option<String> {
+        let taken: Vec<&str> = query.split('&').filter(|parameter| self.drops(of_kind, parameter) && !parameter.is_empty()).collect();
+        (!taken.is_empty()).then(|| taken.join("&"))
+    }
+
     /// Returns what [`clean`](Self::clean) does with a query, in words.
-    pub(crate) fn describe(&self, query: Option<&str>) -> String {
+    pub(crate) fn describe(&self, of_kind: &Parameters, query: Option<&str>) -> String {
         let Some(query) = query else { return "none".to_owned() };
-        let left = self.clean(query).unwrap_or(Cow::Borrowed("nothing left"));
+        let left = self.clean(of_kind, query).unwrap_or(Cow::Borrowed("nothing left"));
         let name = |parameter: &str| parameter.split_once('=').map_or(parameter, |(name, _)| name).to_owned();
-        let removed: Vec<String> = query.split('&').filter(|parameter| self.drops(parameter)).map(name).collect();
+        let removed: Vec<String> = query.split('&').filter(|parameter| self.drops(of_kind, parameter)).map(name).collect();
         if removed.is_empty() { left.into_owned() } else { format!("{left}; removed: {}", removed.join(", ")) }
     }
 
-    fn drops(&self, parameter: &str) -> bool {
+    fn drops(&self, of_kind: &Parameters, parameter: &str) -> bool {
         let name = parameter.split_once('=').map_or(parameter, |(name, _)| name);
-        let of_kind = match self.of_kind {
+        let of_kind = match of_kind {
             Parameters::AllBut(dropped) => dropped.have(name),
             Parameters::Only(known) => !known.have(name),
         };
@@ -61,7 +66,7 @@ mod tests {
 
     #[test]
     fn trackers_go_and_the_rest_keeps_its_order() {
-        let filter = QueryFilter::new(Kind::Generic.preset().parameters, &["session_*".into(), "src".into()], &["utm_id".into()]);
+        let filter = QueryFilter::new(&["session_*".into(), "src".into()], &["utm_id".into()]);
         let cases = [
             ("page=2", Some("page=2")),
             ("fbclid=abc", None),
@@ -75,7 +80,7 @@ mod tests {
             ("a=&b", Some("a=&b")),
         ];
         for (query, left) in cases {
-            assert_eq!(filter.clean(query).as_deref(), left, "{query}");
+            assert_eq!(filter.clean(&Kind::Generic.preset().rules.parameters, query).as_deref(), left, "{query}");
         }
     }
 }

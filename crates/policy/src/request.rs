@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use http::Method;
 use semantics::{
-    request::{RequestHead, Slot},
+    request::{RequestFields, RequestHead, Slot},
     target::normal_path,
 };
 
 use crate::{
     AcceptClass, PassRule, Policy, key,
-    preset::Parameters,
+    preset::{Parameters, Rules, SentFields},
     purge,
     trace::{Silent, Trace},
 };
@@ -79,28 +79,29 @@ impl Policy {
             return Verdict::Malformed;
         }
         let Ok(path) = path else { return Verdict::Malformed };
-        if self.has_passes
-            && let Some(rule) = self.passes(head, &path, trace)
+        let rules = match self.rules(&path, trace) {
+            Ok(rules) => rules,
+            Err(rule) => return Verdict::Pass(rule),
+        };
+        if !rules.passes.is_none()
+            && let Some(rule) = self.passes(rules, head, trace)
         {
             return Verdict::Pass(rule);
         }
-        let class = AcceptClass::of(head.fields);
+        let class = self.class(head.fields);
         trace.notes("accept", || class.name().to_owned());
         key::write_page(key, (site, head.scheme, class), head.authority, &path);
-        trace.notes("query", || self.query.describe(head.query));
-        if let Some(query) = head.query.and_then(|query| self.query.clean(query)) {
+        trace.notes("query", || self.query.describe(&rules.parameters, head.query));
+        if let Some(query) = head.query.and_then(|query| self.query.clean(&rules.parameters, query)) {
             key::write_query(key, &query);
         }
         if self.is_impersonal() {
             trace.notes("cookies", || "not looked at: the source is the same for everybody".to_owned());
             return Verdict::Lookup(Carries::default());
         }
-        trace.notes("cookies", || self.cookies.describe(head.fields, &path));
+        trace.notes("cookies", || self.cookies.describe(head.fields));
         trace.notes("authorization", || present(head.fields.authorization));
-        Verdict::Lookup(Carries {
-            cookie: self.cookies.is_personal(head.fields, &path),
-            authorization: head.fields.authorization.is_present(),
-        })
+        Verdict::Lookup(Carries { cookie: self.cookies.is_personal(head.fields), authorization: head.fields.authorization.is_present() })
     }
 
     /// Returns path and query as the origin is asked for them where the cache was asked: in the form that is in the key, so that both mean
@@ -108,19 +109,53 @@ impl Policy {
     #[must_use]
     pub fn forwarded_target<'a>(&self, path: &'a str, query: Option<&'a str>) -> Option<Cow<'a, str>> {
         let path = normal_path(path).ok()?;
-        Some(match query.and_then(|query| self.query.clean(query)) {
+        let rules = self.rules_for(&path);
+        Some(match query.and_then(|query| self.query.clean(&rules.parameters, query)) {
             None => path,
             Some(query) => Cow::Owned(format!("{path}?{query}")),
         })
+    }
+
+    /// Returns the query parameters that [`forwarded_target`](Self::forwarded_target) leaves out; `None` if it leaves out nothing. They are still
+    /// the reader's: whoever is redirected takes them along.
+    #[must_use]
+    pub fn left_out(&self, path: &str, query: Option<&str>) -> Option<String> {
+        let path = normal_path(path).ok()?;
+        self.query.taken(&self.rules_for(&path).parameters, query?)
     }
 
     /// Returns path and query as the origin is asked for them where a request passes by this rule. What only trackers read is left out, unless
     /// the rule is one of the kind or the kind keeps a list of what its pages depend on. `None`: the path has no normal form.
     #[must_use]
     pub fn passed_target<'a>(&self, rule: PassRule, path: &'a str, query: Option<&'a str>) -> Option<Cow<'a, str>> {
-        match self.preset.parameters {
+        match self.preset.rules.parameters {
             Parameters::AllBut(_) if !rule.keeps_query() => self.forwarded_target(path, query),
             Parameters::AllBut(_) | Parameters::Only(_) => whole_target(path, query),
+        }
+    }
+}
+
+impl Policy {
+    /// Returns the rules for the answer to a request for `path`, in its normal form. Where such requests pass, those of the whole kind.
+    pub(crate) fn rules_for(&self, path: &str) -> &'static Rules {
+        self.rules(path, &mut Silent).unwrap_or(&self.preset.rules)
+    }
+
+    /// Returns the class of what a client asks for. An origin that is asked in one form for each class ([`Policy::canonical_accept`]) answers
+    /// what the client likes best; any other may go by whatever stands in the field.
+    fn class(&self, fields: &RequestFields<'_>) -> AcceptClass {
+        match self.preset.request_fields {
+            SentFields::AllButMisleading => AcceptClass::of(fields),
+            SentFields::Only(_) => AcceptClass::preferred_by(fields),
+        }
+    }
+
+    /// Returns the `Accept` with which the origin is asked for what others may get, if it is asked in one form for each class.
+    #[must_use]
+    pub const fn canonical_accept(&self, class: AcceptClass) -> Option<&'static str> {
+        match self.preset.request_fields {
+            SentFields::AllButMisleading => None,
+            SentFields::Only(_) => class.plain(),
         }
     }
 }

@@ -14,7 +14,7 @@ use semantics::{
 proptest! {
     #[test]
     fn a_verdict_is_the_same_with_and_without_them(
-        kind in prop::sample::select(vec![Kind::Generic, Kind::Static, Kind::Blog]),
+        kind in prop::sample::select(Kind::ALL.to_vec()),
         method in prop::sample::select(vec![Method::GET, Method::HEAD]),
         path in prop::sample::select(vec!["/", "/a", "/wp-admin/", "/ghost/", "/feed/", "/a.css", "/purge/a"]),
         query in prop::option::of("[a-z]{1,3}=[a-z0-9]{0,3}(&utm_source=x)?"),

@@ -355,6 +355,7 @@ pub(crate) fn question(site: &Rc<Site>, of: HashedKey<'_>, stored: &Stored) -> O
         version: http::Version::HTTP_11,
         authority: read.host.to_owned(),
         target: read.target.to_owned(),
+        left_out: None,
         uri: read.target.parse().ok()?,
         carries: Carries::default(),
         wants,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    Cookies, Parameters, Passes, Preset, SentFields, SourceForm,
+    Cookies, Keeps, Parameters, Passes, Preset, Rules, SentFields, SourceForm,
     generic::{ANALYTICS_COOKIES, TRACKERS},
 };
 use crate::EarlyHints;
@@ -12,9 +12,9 @@ pub(super) static PRESET: Preset = Preset {
     name: "blog",
     source: SourceForm::Markdown,
     is_impersonal: true,
-    passes: Passes::NONE,
-    cookies: Cookies { ignored: ANALYTICS_COOKIES, ignored_on: &[], unknown_are_personal: true },
-    parameters: Parameters::AllBut(TRACKERS),
+    areas: &[],
+    rules: Rules { passes: Passes::NONE, parameters: Parameters::AllBut(TRACKERS), keeps: Keeps::AS_ALLOWED },
+    cookies: Cookies { ignored: ANALYTICS_COOKIES, unknown_are_personal: true },
     request_fields: SentFields::AllButMisleading,
     // It purges what it changes; a year stands for "until then".
     hold: Some(Duration::from_secs(365 * 86_400)),

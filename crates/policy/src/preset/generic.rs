@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use super::{Cookies, Parameters, Passes, Preset, SentFields, SourceForm};
+use super::{Cookies, Keeps, Parameters, Passes, Preset, Rules, SentFields, SourceForm};
 use crate::{EarlyHints, names::Names};
 
 pub(super) static PRESET: Preset = Preset {
     name: "generic",
     source: SourceForm::Server,
     is_impersonal: false,
-    passes: Passes::NONE,
-    cookies: Cookies { ignored: ANALYTICS_COOKIES, ignored_on: &[], unknown_are_personal: true },
-    parameters: Parameters::AllBut(TRACKERS),
+    areas: &[],
+    rules: Rules { passes: Passes::NONE, parameters: Parameters::AllBut(TRACKERS), keeps: Keeps::AS_ALLOWED },
+    cookies: Cookies { ignored: ANALYTICS_COOKIES, unknown_are_personal: true },
     request_fields: SentFields::AllButMisleading,
     hold: None,
     // The page may be published any moment.

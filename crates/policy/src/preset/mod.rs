@@ -88,12 +88,12 @@ pub struct Preset {
     pub source: SourceForm,
     /// Whether the source answers everybody the same. Then cookies and credentials are neither looked at nor sent on.
     pub is_impersonal: bool,
-    /// The requests that are never answered from the store, although the cache could be asked.
-    pub passes: Passes,
+    /// The parts of a site that have rules of their own. The first one that has a path counts there.
+    pub areas: &'static [Area],
+    /// The rules for the paths that are in no area.
+    pub rules: Rules,
     /// The cookies that do not make a request personal.
     pub cookies: Cookies,
-    /// The query parameters that are in the key, and that the source sees.
-    pub parameters: Parameters,
     /// The fields of a request that the source sees when others may get its answer.
     pub request_fields: SentFields,
     /// The time for which responses are kept fresh here, whatever lifetime the browser is told. `None`: as long as the source says.
@@ -115,28 +115,89 @@ pub struct Preset {
     pub early_hints: EarlyHints,
 }
 
-/// The requests of a kind that pass: each of these rules sends a request to the source, and its answer is not stored.
+/// A part of a site that has rules of its own.
+#[derive(Debug, Clone, Copy)]
+pub struct Area {
+    /// The name of the area in `seawall explain`; if its requests pass, that of the rule in `Cache-Status` and logs.
+    pub name: &'static str,
+    /// The paths of the area.
+    pub paths: Paths,
+    /// The way of its requests.
+    pub way: Way,
+}
+
+/// The way of a request.
+#[derive(Debug, Clone, Copy)]
+pub enum Way {
+    /// It passes: the source is asked, and its answer is not stored.
+    Pass,
+    /// The cache is asked, by these rules.
+    Lookup(Rules),
+}
+
+/// A set of paths in their normal form, below the place where the site's software is. Upper and lower case are the same here: to some
+/// software they are, and a rule that is passed over is worse than one that applies too often.
+#[derive(Debug, Clone, Copy)]
+pub struct Paths {
+    /// The paths that are in the set as they stand here.
+    pub whole: &'static [&'static str],
+    /// All paths that begin with one of these are in the set.
+    pub beginnings: &'static [&'static str],
+    /// All paths that end with one of these are in the set.
+    pub endings: &'static [&'static str],
+    /// Tells whether a path is in the set for another reason.
+    pub also: Option<fn(&str) -> bool>,
+}
+
+impl Paths {
+    /// The empty set.
+    pub const NONE: Self = Self { whole: &[], beginnings: &[], endings: &[], also: None };
+
+    /// Returns whether the set has this path.
+    #[must_use]
+    pub fn have(&self, path: &str) -> bool {
+        let bytes = path.as_bytes();
+        let begins = |text: &&str| bytes.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text.as_bytes()));
+        let ends =
+            |text: &&str| bytes.len().checked_sub(text.len()).is_some_and(|from| bytes[from..].eq_ignore_ascii_case(text.as_bytes()));
+        self.beginnings.iter().any(begins)
+            || self.whole.iter().any(|whole| path.eq_ignore_ascii_case(whole))
+            || self.endings.iter().any(ends)
+            || self.also.is_some_and(|also| also(path))
+    }
+}
+
+/// The rules for the requests that ask the cache, and for their answers.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules {
+    /// The requests that pass all the same.
+    pub passes: Passes,
+    /// The query parameters that are in the key, and that the source sees.
+    pub parameters: Parameters,
+    /// The answers that are stored, and for how long.
+    pub keeps: Keeps,
+}
+
+/// The requests that pass although the cache could be asked: each of these rules sends a request to the source, and its answer is not stored.
 ///
 /// The rules are tried in this order, the first one that applies decides. A request that one of them lets pass goes to the source with its
 /// query as it came.
 #[derive(Debug, Clone, Copy)]
 pub struct Passes {
-    /// The rules about the path in its normal form.
-    pub paths: &'static [Rule],
     /// The rules about the names of query parameters, with escapes decoded and without the brackets of PHP.
     pub parameters: &'static [Rule],
     /// The rules about fields of the request. Only whole names count here, in lower case.
     pub fields: &'static [Rule],
-    /// The rules about the names of cookies, except cookies that are ignored on the path.
+    /// The rules about the names of cookies.
     pub cookies: &'static [Rule],
 }
 
 impl Passes {
     /// No request passes by a rule of its kind.
-    pub const NONE: Self = Self { paths: &[], parameters: &[], fields: &[], cookies: &[] };
+    pub const NONE: Self = Self { parameters: &[], fields: &[], cookies: &[] };
 
     pub(crate) const fn is_none(&self) -> bool {
-        self.paths.is_empty() && self.parameters.is_empty() && self.fields.is_empty() && self.cookies.is_empty()
+        self.parameters.is_empty() && self.fields.is_empty() && self.cookies.is_empty()
     }
 }
 
@@ -149,31 +210,30 @@ pub struct Rule {
     pub of: Names,
 }
 
+/// The answers that are stored, and for how long.
+#[derive(Debug, Clone, Copy)]
+pub struct Keeps {
+    /// The statuses of the answers that may be stored. `None`: RFC 9111 says which.
+    pub statuses: Option<&'static [u16]>,
+    /// The longest hold here. `None`: the hold of the site.
+    pub hold_max: Option<Duration>,
+    /// The answers to nobody in particular that are held for so long even if the source forbids to store them: status and time. Their
+    /// readers are told what the source says.
+    pub held_anyway: &'static [(u16, Duration)],
+}
+
+impl Keeps {
+    /// What RFC 9111 allows.
+    pub const AS_ALLOWED: Self = Self { statuses: None, hold_max: None, held_anyway: &[] };
+}
+
 /// The cookies that do not make a request personal.
 #[derive(Debug, Clone, Copy)]
 pub struct Cookies {
     /// The cookies that never do.
     pub ignored: Names,
-    /// The cookies that do not on some paths, even if a rule lets requests with them pass elsewhere.
-    pub ignored_on: &'static [IgnoredOn],
     /// Whether a cookie of which nothing is known makes a request personal.
     pub unknown_are_personal: bool,
-}
-
-/// Cookies that are ignored on some paths.
-#[derive(Debug, Clone, Copy)]
-pub struct IgnoredOn {
-    /// The paths, in their normal form.
-    pub paths: Names,
-    /// The cookies.
-    pub cookies: Names,
-}
-
-impl Cookies {
-    /// Returns whether the cookie is ignored on this path alone.
-    pub(crate) fn are_ignored_on(&self, path: &str, cookie: &str) -> bool {
-        self.ignored_on.iter().any(|on| on.cookies.have(cookie) && on.paths.have(path))
-    }
 }
 
 /// The query parameters that a page depends on.
@@ -190,7 +250,7 @@ pub enum Parameters {
 pub enum SentFields {
     /// The source sees all fields but those that no honest `Vary` goes with.
     AllButMisleading,
-    /// The source sees these of them, in lower case, and no others.
+    /// The source sees these of them, in lower case, and no others. What they say is put into one form for all who get the same answer.
     Only(&'static [&'static str]),
 }
 

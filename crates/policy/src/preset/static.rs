@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    Cookies, Parameters, Passes, Preset, SentFields, SourceForm,
+    Cookies, Keeps, Parameters, Passes, Preset, Rules, SentFields, SourceForm,
     generic::{ANALYTICS_COOKIES, TRACKERS},
 };
 use crate::EarlyHints;
@@ -12,9 +12,9 @@ pub(super) static PRESET: Preset = Preset {
     name: "static",
     source: SourceForm::Files,
     is_impersonal: true,
-    passes: Passes::NONE,
-    cookies: Cookies { ignored: ANALYTICS_COOKIES, ignored_on: &[], unknown_are_personal: true },
-    parameters: Parameters::AllBut(TRACKERS),
+    areas: &[],
+    rules: Rules { passes: Passes::NONE, parameters: Parameters::AllBut(TRACKERS), keeps: Keeps::AS_ALLOWED },
+    cookies: Cookies { ignored: ANALYTICS_COOKIES, unknown_are_personal: true },
     request_fields: SentFields::AllButMisleading,
     hold: None,
     not_found_hold_max: None,
