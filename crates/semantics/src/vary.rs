@@ -49,7 +49,13 @@ impl Vary {
     /// than asking again.
     #[must_use]
     pub fn of(response: &HeaderMap, request: &RequestFields<'_>) -> Self {
-        let mut names: Vec<HeaderName> = Vec::new();
+        Self::of_with(response, request, &[])
+    }
+
+    /// Captures as [`of`](Self::of) does, and these fields as well, because the response may depend on them whatever it says.
+    #[must_use]
+    pub fn of_with(response: &HeaderMap, request: &RequestFields<'_>, also: &[HeaderName]) -> Self {
+        let mut names: Vec<HeaderName> = also.to_vec();
         for member in response.get_all(VARY).into_iter().flat_map(|line| members(line.as_bytes())) {
             if member.is_empty() {
                 continue;

@@ -10,13 +10,14 @@ pub fn query_filter(data: &[u8]) {
     let [query, ignored, kept] = blocks(data);
     let patterns = |block| lines(block).take(8).map(|line| text(line).into_owned()).filter(|line| !line.is_empty()).collect::<Vec<_>>();
     let (query, ignored, kept) = (text(query), patterns(ignored), patterns(kept));
-    let filter = QueryFilter::new(Kind::Generic.preset().parameters, &ignored, &kept);
-    let left = filter.clean(&query);
+    let filter = QueryFilter::new(&ignored, &kept);
+    let of_kind = &Kind::Generic.preset().rules.parameters;
+    let left = filter.clean(of_kind, &query);
     let left = left.as_deref();
 
     if let Some(left) = left {
         assert!(left.len() <= query.len());
-        assert_eq!(filter.clean(left).as_deref(), Some(left), "cleaned twice");
+        assert_eq!(filter.clean(of_kind, left).as_deref(), Some(left), "cleaned twice");
         let mut sent = query.split('&');
         for parameter in left.split('&') {
             assert!(sent.any(|other| other == parameter), "{parameter:?} came from nowhere or has moved");

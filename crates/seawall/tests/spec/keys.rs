@@ -103,3 +103,26 @@ async fn a_mixture_of_forms_is_a_page_of_its_own() {
     site.request(Req::get("/post").field("accept", "text/html,*/*;q=0.8")).await.status(200).body("<html>");
     site.get("/post").await.status(200).body("<html>").cache_status("hit");
 }
+
+/// RFC 9110 §12.5.1: of two mixtures an origin may answer one with this form and the other with that, and it need not say `Vary` to be believed
+/// here.
+#[tokio::test]
+async fn one_mixture_of_forms_is_not_another() {
+    let mixtures = [
+        ("text/html, application/activity+json;q=0.5", "<html>"),
+        ("application/activity+json, text/html;q=0.5", "{}"),
+        ("text/html;q=0.5, application/activity+json", "{}"),
+    ];
+    for first in 0..mixtures.len() {
+        let (origin, site) = site().await;
+        for (accept, form) in mixtures {
+            origin.on(get("/post").field("accept", accept)).reply(ok(form).field("cache-control", "max-age=60"));
+        }
+        for status in ["fwd", "hit"] {
+            for at in 0..mixtures.len() {
+                let (accept, form) = mixtures[(first + at) % mixtures.len()];
+                site.request(Req::get("/post").field("accept", accept)).await.body(form).cache_status(status);
+            }
+        }
+    }
+}

@@ -18,6 +18,7 @@ mod explain;
 mod failures;
 mod forwarding;
 mod freshness;
+mod ghost;
 mod h1;
 mod h2;
 mod http3;
