@@ -39,9 +39,9 @@ pub struct File {
     /// Default: none; without it there must be a `[[site]]` or a SOURCE on the command line. Environment: `SEAWALL_SOURCE`.
     pub source: Given<String>,
 
-    /// The kind of the source: `"ghost"` (a server that is a Ghost), `"generic"` (any server; its responses say what may be stored, RFC 9111), `"blog"` (a folder of Markdown), or
-    /// `"static"` (a folder of finished files). `"ghost"` and `"wordpress"` come in a later version; until then, such a server is
-    /// `"generic"`.
+    /// The kind of the source: `"ghost"` (a server that is a Ghost), `"generic"` (any other server; its responses say what may be stored, RFC 9111),
+    /// `"blog"` (a folder of Markdown), or `"static"` (a folder of finished files). `"wordpress"` comes in a later version; until then, such a
+    /// server is `"generic"`. A server whose kind is not set is asked whether it is a Ghost.
     ///
     /// Default: none; it follows from the source. Flag: `--kind`. Environment: `SEAWALL_KIND`.
     pub kind: Given<KindWord>,
