@@ -53,6 +53,8 @@ pub enum Outcome<R: Record, E: Failure> {
     },
     /// The origin confirmed the stored response (304).
     Stored(Arc<Stored<R>>),
+    /// The response was fetched while its followers were held back, and is stored.
+    Fetched(Arc<Stored<R>>),
     /// The answer is for one client only: each follower goes to the origin.
     Uncacheable,
     /// The leader gave up without an answer: join again.
@@ -125,6 +127,15 @@ impl<R: Record, E: Failure> Lead<R, E> {
         Writer::new(growing, seat)
     }
 
+    /// Begins the body for the leader's own client alone: followers, and those who join until the flight ends, go on waiting. Whoever holds them
+    /// back lets them in with [`Writer::let_in`] while the body grows, or tells them the outcome when it is whole, with the [`FlightGuard`].
+    #[must_use = "dropping the writer breaks the body off"]
+    pub fn serve_leader(mut self, length_hint: Option<u64>) -> Writer<R, E> {
+        let seat = self.seat.take().expect("a lead has its seat until an outcome consumes it");
+        let bounds = seat.flights.bounds(self.memory_max, self.disk_max);
+        Writer::new(Arc::new(Growing::new(length_hint, bounds, 0)), seat)
+    }
+
     /// Announces that a 304 freshened the stored response (RFC 9111 §4.3.4). Insert that before, so that latecomers find it.
     pub fn stored(self, stored: Arc<Stored<R>>) {
         self.settle(Phase::Stored(stored));
@@ -190,6 +201,7 @@ impl<R: Record, E: Failure> Follow<R, E> {
                 Outcome::Serve { record: Arc::clone(record), body: Reader::entered(Arc::clone(growing)) }
             }
             Phase::Stored(stored) => Outcome::Stored(Arc::clone(stored)),
+            Phase::Fetched(stored) => Outcome::Fetched(Arc::clone(stored)),
             Phase::Uncacheable => Outcome::Uncacheable,
             Phase::Abandoned => Outcome::Abandoned,
             Phase::Failed(error) => Outcome::Failed(error.clone()),
@@ -232,6 +244,17 @@ impl<R: Record, E: Failure> FlightGuard<R, E> {
     pub fn begun(&self) -> Generation {
         self.seat.begun()
     }
+
+    /// Gives what was stored to the followers that were [held back](Lead::serve_leader). Those who read already are not affected.
+    pub fn fetched(self, stored: Arc<Stored<R>>) {
+        self.seat.settle(Phase::Fetched(stored));
+    }
+
+    /// Tells the followers that were [held back](Lead::serve_leader) that the answer may not be shared. Mark the key as uncacheable before, so
+    /// that latecomers do not wait again.
+    pub fn uncacheable(self) {
+        self.seat.settle(Phase::Uncacheable);
+    }
 }
 
 /// A leader's seat: the flight's line in the table, and its share of `flights_max`. Dropping it gives both back.
@@ -252,12 +275,27 @@ impl<R: Record, E: Failure> Seat<R, E> {
         self.flights.close(&self.flight);
     }
 
-    /// Ends the flight with an outcome. It leaves the table first: a request that learns the outcome and joins again must not find this
-    /// flight.
+    /// Returns how many followers wait for the outcome.
+    pub(crate) fn waiting(&self) -> usize {
+        let state = self.flight.state.lock();
+        if matches!(state.phase, Phase::Waiting) { state.waiting } else { 0 }
+    }
+
+    /// Lets the followers that were held back read a body.
+    pub(crate) fn let_in(&self, record: Arc<R>, growing: &Arc<Growing<E>>) {
+        self.flight.let_in(record, growing);
+    }
+
+    /// Ends the flight with a failure for the followers that were held back.
+    pub(crate) fn fail(self, error: E) {
+        self.settle(Phase::Failed(error));
+    }
+
+    /// Ends the flight with an outcome for those who wait for one. It leaves the table first: a request that learns the outcome and joins again
+    /// must not find this flight.
     fn settle(self, phase: Phase<R, E>) {
-        let flight = Arc::clone(&self.flight);
-        drop(self);
-        flight.settle(phase);
+        self.close();
+        self.flight.settle(phase);
     }
 }
 
@@ -265,6 +303,7 @@ impl<R: Record, E: Failure> Drop for Seat<R, E> {
     fn drop(&mut self) {
         self.close();
         self.flights.open.fetch_sub(1, Ordering::Relaxed);
+        self.flight.settle(Phase::Abandoned);
     }
 }
 
@@ -357,7 +396,7 @@ impl<R: Record, E: Failure> Flights<R, E> {
         match &state.phase {
             Phase::Waiting => Some(FlightView { followers: state.waiting, arriving: false }),
             Phase::Serve { growing, .. } => Some(FlightView { followers: growing.readers(), arriving: true }),
-            Phase::Stored(_) | Phase::Uncacheable | Phase::Abandoned | Phase::Failed(_) => None,
+            Phase::Stored(_) | Phase::Fetched(_) | Phase::Uncacheable | Phase::Abandoned | Phase::Failed(_) => None,
         }
     }
 
@@ -421,6 +460,7 @@ enum Phase<R, E> {
     Waiting,
     Serve { record: Arc<R>, growing: Arc<Growing<E>> },
     Stored(Arc<Stored<R>>),
+    Fetched(Arc<Stored<R>>),
     Uncacheable,
     Abandoned,
     Failed(E),
@@ -437,7 +477,7 @@ impl<R: Record, E: Failure> Flight<R, E> {
                 Ok(())
             }
             Phase::Serve { growing, .. } => growing.enter(followers_max),
-            Phase::Stored(_) | Phase::Uncacheable | Phase::Abandoned | Phase::Failed(_) => Err(Refused::Gone),
+            Phase::Stored(_) | Phase::Fetched(_) | Phase::Uncacheable | Phase::Abandoned | Phase::Failed(_) => Err(Refused::Gone),
         }
     }
 
@@ -450,7 +490,7 @@ impl<R: Record, E: Failure> Flight<R, E> {
                 None
             }
             Phase::Serve { growing, .. } if !left => Some(Arc::clone(growing)),
-            Phase::Serve { .. } | Phase::Stored(_) | Phase::Uncacheable | Phase::Abandoned | Phase::Failed(_) => None,
+            Phase::Serve { .. } | Phase::Stored(_) | Phase::Fetched(_) | Phase::Uncacheable | Phase::Abandoned | Phase::Failed(_) => None,
         };
         drop(state);
         drop(own);
@@ -470,8 +510,26 @@ impl<R: Record, E: Failure> Flight<R, E> {
         growing
     }
 
+    /// Lets everybody who waits read a body. If its first bytes are gone, they join again.
+    fn let_in(&self, record: Arc<R>, growing: &Arc<Growing<E>>) {
+        let mut state = self.state.lock();
+        if !matches!(state.phase, Phase::Waiting) {
+            return;
+        }
+        // The body gets its bytes from the caller alone: either all of them enter or none.
+        let entered = (0..state.waiting).all(|_| growing.enter(usize::MAX).is_ok());
+        state.phase = if entered { Phase::Serve { record, growing: Arc::clone(growing) } } else { Phase::Abandoned };
+        let followers = state.followers.take();
+        drop(state);
+        wakers::wake(followers);
+    }
+
+    /// Tells an outcome to those who wait for one. Does nothing if there is one already.
     fn settle(&self, phase: Phase<R, E>) {
         let mut state = self.state.lock();
+        if !matches!(state.phase, Phase::Waiting) {
+            return;
+        }
         state.phase = phase;
         let followers = state.followers.take();
         drop(state);

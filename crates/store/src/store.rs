@@ -165,7 +165,7 @@ impl<R: Record, E: Failure> Store<R, E> {
     /// Returns the flight that [`join_for`](Self::join_for) would follow now, if there is one.
     pub fn flight(&self, hash: KeyHash, key: &[u8], (site, url): (u16, &[u8])) -> Option<FlightView> {
         let name = self.purges.url(site, url);
-        self.flights.view(hash, key, |begun| self.is_overtaken(name, begun))
+        self.flights.view(hash, key, |begun| self.overtook(name, begun))
     }
 
     /// Opens a fetch. Call it before the request is sent, and keep it until the response is stored. [`join`](Self::join) does so for its
@@ -348,10 +348,15 @@ impl<R: Record, E: Failure> Store<R, E> {
     /// one writer does not make requests for all other pages fetch again.
     pub fn join_for(&self, hash: KeyHash, key: &[u8], (site, url): (u16, &[u8])) -> Joined<R, E> {
         let name = self.purges.url(site, url);
-        self.flights.join(hash, key, |begun| self.is_overtaken(name, begun), || self.begin())
+        self.flights.join(hash, key, |begun| self.overtook(name, begun), || self.begin())
     }
 
-    fn is_overtaken(&self, name: KeyHash, begun: Generation) -> bool {
+    /// Returns whether a fetch of a URL of a site that began at `begun` may bring what was purged or invalidated since.
+    pub fn is_overtaken(&self, (site, url): (u16, &[u8]), begun: Generation) -> bool {
+        self.overtook(self.purges.url(site, url), begun)
+    }
+
+    fn overtook(&self, name: KeyHash, begun: Generation) -> bool {
         self.purges.overtook(name, begun) || self.fetches.covering(name, begun).is_some()
     }
 

@@ -42,6 +42,14 @@ impl<R: Record, E: Failure> Writer<R, E> {
         self.growing.enter(usize::MAX).ok().map(|()| Reader::entered(Arc::clone(&self.growing)))
     }
 
+    /// Lets the followers in that were [held back](crate::Lead::serve_leader), and those who join until the flight ends. Call it before the body
+    /// outgrows memory: with its first bytes gone, they have to join again.
+    pub fn let_in(&self, record: Arc<R>) {
+        if let Some(seat) = &self.seat {
+            seat.let_in(record, &self.growing);
+        }
+    }
+
     /// Adds bytes. Returns at once as long as the body is kept in memory; after that it waits for the disk. If the body cannot be stored, it
     /// waits for the slowest reader, and fails if there is none.
     ///
@@ -52,6 +60,10 @@ impl<R: Record, E: Failure> Writer<R, E> {
             Kept::Whole => Ok(()),
             Kept::Spooled => self.room().await,
             Kept::Windowed => {
+                // Followers who are still held back would wait for a body that cannot be stored: they join again.
+                if self.seat.as_ref().is_some_and(|seat| seat.waiting() > 0) {
+                    self.seat = None;
+                }
                 if let Some(seat) = &self.seat {
                     seat.close();
                 }
@@ -74,6 +86,9 @@ impl<R: Record, E: Failure> Writer<R, E> {
     /// Gives the fetch up if nobody reads it. Whoever asks meanwhile either keeps it going or begins another one, never reads half a body.
     #[must_use]
     pub fn give_up_unread(&mut self) -> bool {
+        if self.seat.as_ref().is_some_and(|seat| seat.waiting() > 0) {
+            return false;
+        }
         let unread = self.growing.break_off_unread();
         if unread {
             self.seat = None;
@@ -98,7 +113,10 @@ impl<R: Record, E: Failure> Writer<R, E> {
 
     /// Ends the body because the origin broke off: readers get the error after the bytes that arrived.
     pub fn fail(mut self, error: E) {
-        self.end(Broken::Failed(error));
+        if let Some(seat) = self.seat.take() {
+            seat.fail(error.clone());
+            self.growing.break_off(Broken::Failed(error));
+        }
     }
 
     /// Breaks the body off. It leaves the table first, so that a request that learns of the end and asks again finds no broken flight.
