@@ -149,6 +149,9 @@ pub struct NotKept {
     pub status: Option<u16>,
     /// The seconds that have passed since then.
     pub seconds_ago: u64,
+    /// The first difference between what two visitors were given, where that is the reason: its offset, and a short excerpt of each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub difference: Option<String>,
 }
 
 /// Describes a fetch that is under way.

@@ -17,8 +17,9 @@ use crate::{
     ask::Fetched,
     body::{file, storing::StoredAs},
     deliver, forward, keep,
+    learnt::not_kept,
     lookup::Asking,
-    parts,
+    parts, proof,
     question::Question,
     stale,
 };
@@ -61,12 +62,18 @@ impl Pipeline {
             let response = file::respond(&question.method, &question.fields(), fetched.response);
             return ending.stored_unless(Some("too-large")).with_origins(response);
         }
+        // Nobody else sees what it brings before another visitor was given the same: that is for a shared fetch to find out.
+        let unproven = proof::unproven(shared, &question, fetched.head());
         let stored_as = match keep::judge(shared, &question, fetched.head(), fetched.times) {
+            Ok(_) if let Some(unproven) = unproven => {
+                not_kept::remember(shared, &question, unproven, Some(status), fetched.times.response);
+                Err(unproven)
+            }
             Ok(kept) => {
                 shared.store.unmark_uncacheable(question.hash);
                 Ok(StoredAs { question: Rc::clone(&question), status, headers: fetched.response.headers().clone(), kept, begun })
             }
-            Err(why @ NotKept::NotStorable(NotStorable::Partial)) => {
+            Err(why @ NotKept::NotStorable(NotStorable::Partial)) if unproven.is_none() => {
                 parts::stored_as(shared, &question, &fetched, begun).ok_or_else(|| why.name())
             }
             Err(why) => Err(why.name()),

@@ -62,6 +62,16 @@ impl Collapse {
         self.wait
     }
 
+    /// Returns whether the origin has a place that nobody waits for.
+    pub(crate) fn has_room(&self) -> bool {
+        self.budget.as_ref().is_none_or(|budget| budget.waiting() == 0 && budget.in_flight() < budget.concurrency())
+    }
+
+    /// Returns whether requests wait for a place at the origin.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.budget.as_ref().is_some_and(|budget| budget.waiting() > 0)
+    }
+
     /// Waits until somebody waits for a place at the origin. Looks for it only after so long.
     pub(crate) async fn place_is_wanted(&self, after: Duration) {
         let Some(budget) = &self.budget else { return pending().await };
@@ -177,7 +187,9 @@ pub(crate) async fn followed(
         Beside::Follows(follow) => (Box::pin(async move { Followed::By(follow.outcome().await) }), None),
     };
     match select(outcome, own).await {
-        Either::Left((outcome @ (store::Outcome::Serve { .. } | store::Outcome::Stored(_)), _)) => Followed::By(outcome),
+        Either::Left((outcome @ (store::Outcome::Serve { .. } | store::Outcome::Stored(_) | store::Outcome::Fetched(_)), _)) => {
+            Followed::By(outcome)
+        }
         Either::Left((_, own)) => own.await,
         Either::Right((followed, _)) => followed,
     }

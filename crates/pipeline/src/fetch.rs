@@ -25,6 +25,7 @@ use crate::{
     keep::{self, ContentSize, ResponseHead},
     learnt::not_kept,
     parts,
+    proof::{self, Unproven},
     question::Question,
     stale,
 };
@@ -35,8 +36,9 @@ const UNCACHEABLE: Duration = Duration::from_secs(60);
 /// The outcome of a fetch, for the client that began it.
 #[derive(Debug)]
 pub(crate) enum Told {
-    /// The head is here and the content comes; others read it too, but without the fields that are this client's own.
-    Growing { record: Arc<Record>, body: Reader<Failure>, own: HeaderMap, took: Duration },
+    /// The head is here and the content comes; others read it too, but without the fields that are this client's own. Where it is being proven,
+    /// others wait until it is, and it may come to nothing.
+    Growing { record: Arc<Record>, body: Reader<Failure>, own: HeaderMap, took: Duration, proving: bool },
     /// The origin confirmed what is stored.
     Confirmed { stored: Arc<Stored>, took: Duration },
     /// It is for this client alone.
@@ -147,20 +149,26 @@ impl Fetch {
     /// Lets everybody read the response while it comes, and stores it when it is whole.
     async fn store(self, response: Response<origins::Body>, length: Option<u64>, kept: Kept, took: Duration) {
         let (shared, question) = (&self.pipeline.shared, &*self.question);
-        let (mut head, mut body) = response.into_parts();
+        let (mut head, mut incoming) = response.into_parts();
         let ready = head.extensions.remove::<origins::Forms>().unwrap_or_default();
         let has_forms = !ready.0.is_empty();
         let head = ResponseHead { status: head.status, headers: &head.headers };
         let (record, scope) = keep::record(shared, question, head, ContentSize { length, has_forms }, kept.clone());
         let record = Arc::new(record);
-        let mut writer = self.lead.serve(Arc::clone(&record), length);
+        let mut proof = proof::Place::of(&self.pipeline, question, head, length);
+        let mut writer = match &proof {
+            Some(_) => self.lead.serve_leader(length),
+            None => self.lead.serve(Arc::clone(&record), length),
+        };
         let begun = writer.begun();
-        if let Some(reader) = writer.reader() {
-            let _ = self.leader.send(Told::Growing { record, body: reader, own: only(head.headers, &kept.omitted), took });
+        if let Some(body) = writer.reader() {
+            let (record, own, proving) = (Arc::clone(&record), only(head.headers, &kept.omitted), proof.is_some());
+            let _ = self.leader.send(Told::Growing { record, body, own, took, proving });
         }
+        let mut arrived = 0;
         let mut wanted = pin!(question.site.collapse.place_is_wanted(Duration::ZERO));
         loop {
-            let frame = match select(poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)), wanted.as_mut()).await {
+            let frame = match select(poll_fn(|cx| Pin::new(&mut incoming).poll_frame(cx)), wanted.as_mut()).await {
                 Either::Left((Some(frame), _)) => frame,
                 Either::Left((None, _)) => break,
                 Either::Right(_) if writer.give_up_unread() => return,
@@ -171,6 +179,11 @@ impl Fetch {
             };
             match frame.map(http_body::Frame::into_data) {
                 Ok(Ok(data)) => {
+                    arrived += data.len() as u64;
+                    if let Some(place) = proof.take_if(|_| arrived > proof::page_max(question)) {
+                        place.skip(question);
+                        writer.let_in(Arc::clone(&record));
+                    }
                     if push(&mut writer, data, question.site.reader_wait_max).await.is_err() {
                         return;
                     }
@@ -179,7 +192,7 @@ impl Fetch {
                 Ok(Err(_)) => {}
                 Err(error) => {
                     tracing::warn!(site = %question.site.name, target = %question.target, %error, "the response broke off");
-                    writer.fail(Failure::from(&error));
+                    writer.fail(Failure::from(&error).of_saying(self.saying));
                     return;
                 }
             }
@@ -187,8 +200,22 @@ impl Fetch {
         if let Some((whole, flight)) = writer.complete().await {
             let content = ContentSize { length: Some(whole.len()), has_forms };
             let (record, _) = keep::record(shared, question, head, content, kept);
-            keep::insert(shared, question, Stored::new(record, whole, begun, scope).with_forms(forms(ready)));
-            drop(flight);
+            let page = whole.memory().cloned();
+            let stored = Stored::new(record, whole, begun, scope).with_forms(forms(ready));
+            match (proof, page) {
+                (Some(place), Some(body)) => {
+                    // It gives the place at the origin back, which another visitor needs.
+                    drop(incoming);
+                    proof::prove(place, question, Unproven { first: stored, body, flight }).await;
+                }
+                (place, _) => {
+                    // Bodies that grow have used up the memory that there is for them, so it lies in a file.
+                    if let Some(place) = place {
+                        place.skip(question);
+                    }
+                    flight.fetched(keep::insert(shared, question, stored));
+                }
+            }
         }
     }
 

@@ -22,6 +22,7 @@ use crate::{
         dictionaries::{AVAILABLE_DICTIONARY, offer},
         early_hints, not_kept,
     },
+    proof,
     question::Question,
 };
 
@@ -137,8 +138,12 @@ pub(crate) fn freshened(
     Some(insert(shared, question, stored))
 }
 
-/// Stores a response in place of those that answer the same requests.
+/// Stores a response in place of those that answer the same requests. What was found to differ from visitor to visitor is returned as it is, and
+/// not stored: this is the last door, by whatever way it came.
 pub(crate) fn insert(shared: &Arc<Shared>, question: &Question, stored: Stored) -> Arc<Stored> {
+    if proof::is_forbidden(shared, question) {
+        return Arc::new(stored);
+    }
     let fields = question.fields();
     let only_for = stored.record.only_for;
     let mut stored = if question.site.on_disk && only_for.is_none() { stored } else { stored.in_memory_only() };

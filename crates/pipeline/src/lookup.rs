@@ -20,6 +20,7 @@ use crate::{
     find::{Found, find, find_in_memory, is_for},
     learnt::early_hints,
     next::{Next, next},
+    proof,
     question::Question,
     stale,
 };
@@ -153,6 +154,10 @@ impl Pipeline {
             store::Outcome::Stored(stored) if is_for(shared, &question, &stored.record) => {
                 self.deliver(&question, &stored, Ending::of(Outcome::Revalidated).collapsed(true)).await
             }
+            store::Outcome::Fetched(stored) if is_for(shared, &question, &stored.record) => {
+                let ending = asking.ending(stored.record.status).stored_unless(None).collapsed(true);
+                self.deliver(&question, &stored, ending).await
+            }
             store::Outcome::Uncacheable => self.alone(asking).await,
             // An error that the leader may have brought on itself.
             store::Outcome::Serve { record, .. } if record.only_for.is_some() => {
@@ -172,7 +177,7 @@ impl Pipeline {
                 followings.of_variant = Some(variant_flight(&question, &record));
                 return ControlFlow::Continue(());
             }
-            store::Outcome::Stored(stored) => {
+            store::Outcome::Stored(stored) | store::Outcome::Fetched(stored) => {
                 followings.of_variant = Some(variant_flight(&question, &stored.record));
                 return ControlFlow::Continue(());
             }
@@ -185,8 +190,10 @@ impl Pipeline {
     async fn told(self: &Rc<Self>, asking: Asking, told: Told) -> Answer {
         let question = &asking.question;
         match told {
-            Told::Growing { record, body, own, took } => {
-                let ending = asking.ending(record.status).stored_unless(None).took(took);
+            Told::Growing { record, body, own, took, proving } => {
+                let ending = asking.ending(record.status).took(took);
+                // Whether it will be stored is not known before another visitor was answered.
+                let ending = if proving { ending.because(Some(proof::RULE)) } else { ending.stored_unless(None) };
                 let mut response = deliver::growing(&record, body, question, &ending.status);
                 if response.status() == record.status {
                     response.headers_mut().extend(own);

@@ -42,6 +42,8 @@ pub struct Pipeline {
     pub(crate) hot: RefCell<HotPages<Record>>,
     pub(crate) key: RefCell<Vec<u8>>,
     pub(crate) sampler: Sampler,
+    /// The two-visitor proofs that this worker makes now.
+    pub(crate) proving: Cell<usize>,
 }
 
 /// What a worker is configured with.
@@ -59,7 +61,17 @@ impl Pipeline {
         let config = RefCell::new(Rc::new(Config { router, trusted_proxies }));
         let hot = RefCell::new(HotPages::new(shared.hot_bytes));
         let (tasks, sampler) = (TaskTracker::new(), Sampler::default());
-        Rc::new(Self { shared, counters, tasks, config, configured: Cell::new(0), hot, key: RefCell::default(), sampler })
+        Rc::new(Self {
+            shared,
+            counters,
+            tasks,
+            config,
+            configured: Cell::new(0),
+            hot,
+            key: RefCell::default(),
+            sampler,
+            proving: Cell::new(0),
+        })
     }
 
     /// Replaces router and trusted proxies for requests that begin after this call. Requests under way end as they began.

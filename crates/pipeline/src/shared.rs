@@ -8,7 +8,8 @@ use std::{
 
 use crate::{
     Clock, Refilling, Store, admission::password::Verifying, body::storing::CopyBudget, learnt::dictionaries::Dictionaries,
-    learnt::early_hints::EarlyHints, learnt::not_kept::Reasons, learnt::popularity::Popularity, learnt::trouble::Pages, purge::Purging,
+    learnt::early_hints::EarlyHints, learnt::not_kept::Reasons, learnt::popularity::Popularity, learnt::proofs::Proofs,
+    learnt::trouble::Pages, purge::Purging,
 };
 use codings::Workshop;
 
@@ -34,6 +35,8 @@ pub struct Shared {
     pub(crate) early_hints: EarlyHints,
     pub(crate) popularity: Popularity,
     pub(crate) not_kept: Reasons,
+    /// Which pages were the same for two visitors, and which were not.
+    pub(crate) proofs: Proofs,
     /// Pages whose refresh failed a moment ago.
     pub(crate) trouble: Pages,
     /// The secret of the numbers that stand for what requests say.
@@ -74,6 +77,7 @@ impl Shared {
             early_hints: EarlyHints::default(),
             popularity: Popularity::new(),
             not_kept: Reasons::default(),
+            proofs: Proofs::default(),
             trouble: Pages::default(),
             secret: RandomState::new(),
             hot_bytes,

@@ -10,7 +10,7 @@ use admin::{
     MetricKind::{self, Counter, Gauge},
     Sample,
 };
-use pipeline::{BUCKET_MICROS, Durations, OUTCOMES, SiteSnapshot, Snapshot};
+use pipeline::{BUCKET_MICROS, Durations, OUTCOMES, PROOF_RESULTS, SiteSnapshot, Snapshot};
 use semantics::Timestamp;
 
 use crate::{
@@ -218,6 +218,23 @@ pub(crate) static GROUPS: [Group; 9] = [
                 help: "Requests to the origin that got no response.",
                 advice: "Should not rise. If it rises, the origin is down, too slow, or `queue` is full: Seawall's log names the error and the target.",
                 samples: |seen| seen.sites().map(|(site, of)| Sample::labelled("site", site.name(), of.origin_failures)).collect(),
+            },
+            Definition {
+                name: "seawall_two_visitor_proofs_total",
+                kind: Counter,
+                labels: &["site", "result"],
+                help: "Pages that were to be fetched a second time before they are stored, by site and by what came of it.",
+                advice: "`same` and `warm-up` (only the first response was different) are stored. `differs` is not: `seawall explain` shows for the address what two \
+                         visitors were given. If the difference does not matter, set `two_visitor_proof = false`. `failed` (the origin failed) and `skipped` (the \
+                         origin had no time, or the page is longer than 2 MiB) are stored without a proof; `overtaken` is not, because the page was purged \
+                         meanwhile. It stays at zero where `two_visitor_proof` is off.",
+                samples: |seen| {
+                    let of_site = |name: &str, of: &SiteSnapshot| {
+                        let counts = PROOF_RESULTS.iter().zip(of.proofs);
+                        counts.map(|(result, n)| Sample::labelled("site", name, n).and("result", *result)).collect::<Vec<_>>()
+                    };
+                    seen.sites().flat_map(|(site, of)| of_site(site.name(), &of)).collect()
+                },
             },
             Definition {
                 name: "seawall_origin_first_byte_seconds",

@@ -154,7 +154,7 @@ impl Page {
 
     /// Says why the last answer was not stored. If `is_stored`, another one is stored, and this must not be taken for it.
     fn not_kept(&mut self, not_kept: &NotKept, is_stored: bool) {
-        let NotKept { reason, status, seconds_ago } = not_kept;
+        let NotKept { reason, status, seconds_ago, difference } = not_kept;
         let ago = format!("{} ago", span(*seconds_ago));
         match status {
             Some(status) => {
@@ -165,6 +165,9 @@ impl Page {
                 }
                 if let Some(words) = in_words(reason) {
                     self.line("", words);
+                }
+                if let Some(difference) = difference {
+                    self.line("difference", difference);
                 }
             }
             None if is_stored => self.line("last answer", &format!("there was none, {ago}: {reason}")),
@@ -219,6 +222,8 @@ fn in_words(reason: &str) -> Option<&'static str> {
     Some(match reason {
         "set-cookie" => "It sets a cookie, so it is meant for one reader.",
         "cookie" => "The request carried a cookie, and the origin did not say that the answer is the same for all.",
+        "two-visitors-differ" => "A second visitor was given another page, so it may be made for one reader.",
+        "two-visitor-proof" => "It is stored once another visitor was given the same page.",
         "redirect-loop" => "It redirects to itself: stored, it would lock everybody out.",
         "just-purged" => "A \"not found\" just after a purge is not believed.",
         "too-large" => "It is longer than one stored response may be.",

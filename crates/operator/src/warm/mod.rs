@@ -85,6 +85,8 @@ struct Page {
     uri: Uri,
     fields: Vec<(String, String)>,
     attempts: u32,
+    /// Whether it was fetched a second time, to see that it is the same for two visitors.
+    proven: bool,
 }
 
 /// Fetches what `options` name. When `stop` is ready, nothing further is asked; what was done so far is in the summary.
@@ -309,7 +311,7 @@ impl<P: Progress> Run<'_, P> {
             Err(why) => return self.summary.count(Outcome::Skipped(why)),
         };
         if self.pages.len() < PAGES_MAX && self.seen.insert((uri.to_string(), fields.clone())) {
-            self.pages.push_back(Page { uri, fields, attempts: 0 });
+            self.pages.push_back(Page { uri, fields, attempts: 0, proven: false });
         }
     }
 
@@ -322,12 +324,17 @@ impl<P: Progress> Run<'_, P> {
         let mut under_way = FuturesUnordered::new();
         loop {
             while under_way.len() < options.concurrency {
-                let Some(page) = self.pages.pop_front() else { break };
+                let Some(mut page) = self.pages.pop_front() else { break };
                 let at = pace.turn(Instant::now());
                 let listeners = &listeners;
                 under_way.push(async move {
                     tokio::time::sleep_until(at.into()).await;
-                    let answer = listeners.page(&page.uri, &page.fields).await;
+                    let mut answer = listeners.page(&page.uri, &page.fields).await;
+                    if answer.as_ref().is_ok_and(is_being_proven) {
+                        // Whoever asks again waits until it is known whether it is stored.
+                        page.proven = true;
+                        answer = listeners.page(&page.uri, &page.fields).await;
+                    }
                     (page, answer)
                 });
             }
@@ -361,7 +368,10 @@ impl<P: Progress> Run<'_, P> {
             }
             Ok(answer) => {
                 pace.succeeded();
-                Outcome::of(answer.status, &text(&answer.headers, "x-cache"), &text(&answer.headers, "cache-status"))
+                match Outcome::of(answer.status, &text(&answer.headers, "x-cache"), &text(&answer.headers, "cache-status")) {
+                    Outcome::Hit if page.proven => Outcome::Stored,
+                    outcome => outcome,
+                }
             }
             Err(error) => {
                 pace.failed(None, Instant::now());
@@ -405,6 +415,11 @@ fn browser_fields() -> Vec<(String, String)> {
 }
 
 /// Joins all lines of a field to one value.
+/// Returns whether a page is being fetched a second time, as another visitor would, before it is stored.
+fn is_being_proven(answer: &Answer) -> bool {
+    text(&answer.headers, "cache-status").ends_with("detail=two-visitor-proof")
+}
+
 fn text(headers: &HeaderMap, name: &str) -> String {
     headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect::<Vec<_>>().join(", ")
 }

@@ -4,5 +4,6 @@ pub(crate) mod dictionaries;
 pub(crate) mod early_hints;
 pub(crate) mod not_kept;
 pub(crate) mod popularity;
+pub(crate) mod proofs;
 pub(crate) mod refill;
 pub(crate) mod trouble;

@@ -20,6 +20,7 @@ use crate::{
     Pipeline, Stored,
     ask::Times,
     keep::{self, ContentSize, ResponseHead},
+    proof,
     question::{self, Question, Wants},
 };
 
@@ -108,6 +109,9 @@ impl Pipeline {
         get.hash = self.shared.store.hash(&key);
         get.key = key;
         let kept = keep::judge(&self.shared, &get, head, times).ok()?;
+        if proof::unproven(&self.shared, &get, head).is_some() {
+            return None;
+        }
         let by_origin = kept.freshness.source == LifetimeSource::Explicit && kept.freshness.is_fresh(times.response);
         // To be asked before this answer invalidates what it replaces: afterwards nobody could tell whose purge covers it.
         let (record, scope) = keep::record(&self.shared, &get, head, ContentSize { length: None, has_forms: false }, kept.clone());

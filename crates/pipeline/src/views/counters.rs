@@ -16,7 +16,10 @@ use std::{
 use parking_lot::Mutex;
 use semantics::cache_status::{Forwarded, Outcome};
 
-use crate::Note;
+use crate::{
+    Note,
+    proof::{PROOF_RESULTS, ProofResult},
+};
 
 /// The outcomes, as they are named in metrics.
 pub const OUTCOMES: [&str; 9] = ["hit", "updating", "stale", "revalidated", "expired", "miss", "bypass", "refused", "none"];
@@ -76,6 +79,7 @@ struct SiteCounters {
     outcomes: [AtomicU64; OUTCOMES.len()],
     origin_failures: AtomicU64,
     origin_durations: DurationCounter,
+    proofs: [AtomicU64; PROOF_RESULTS.len()],
 }
 
 /// Durations, counted in buckets.
@@ -121,6 +125,8 @@ pub struct SiteSnapshot {
     pub origin_failures: u64,
     /// How long its origin took to the head of a response, for the requests that got one.
     pub origin_durations: Durations,
+    /// Two-visitor proofs by their result, in the order of [`PROOF_RESULTS`].
+    pub proofs: [u64; PROOF_RESULTS.len()],
 }
 
 /// A histogram of durations.
@@ -185,6 +191,9 @@ impl SiteCounters {
         }
         sum.origin_failures += self.origin_failures.load(Relaxed);
         self.origin_durations.add_to(&mut sum.origin_durations);
+        for (to, from) in sum.proofs.iter_mut().zip(&self.proofs) {
+            *to += from.load(Relaxed);
+        }
     }
 }
 
@@ -227,6 +236,11 @@ impl Counters {
         } else {
             site.origin_durations.count(took);
         }
+    }
+
+    /// Counts a two-visitor proof of a site's page.
+    pub(crate) fn proven(&self, site: u16, result: ProofResult) {
+        add(&self.site(Some(site)).proofs[result as usize], 1);
     }
 
     fn site(&self, number: Option<u16>) -> &SiteCounters {

@@ -28,6 +28,7 @@ use crate::{
     learnt::{early_hints, not_kept::Reason, trouble::Trouble},
     next::{Next, next},
     pass::passed_because,
+    proof,
     question::{self, Question},
     record::Form,
     stale::{may_stand_in, stale_if_error},
@@ -139,6 +140,11 @@ impl Pipeline {
                 reason: reason.to_owned(),
                 status,
                 seconds_ago: now.since(at).as_secs(),
+                difference: if reason == proof::DIFFER {
+                    self.shared.proofs.difference(question.hash).map(|it| it.to_string())
+                } else {
+                    None
+                },
             }),
             now: outlook,
             flight,

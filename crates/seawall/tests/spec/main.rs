@@ -49,6 +49,7 @@ mod stale;
 mod static_files;
 mod targeted;
 mod tls;
+mod two_visitors;
 mod validation;
 mod vary;
 mod warm;

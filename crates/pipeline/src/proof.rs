@@ -1,0 +1,433 @@
+//! The two-visitor proof: before a page is stored for the first time, it is fetched once more, as another visitor would.
+//!
+//! A page that was made for one visitor looks like any other one: no field tells, if its maker forgot to say so. But the same request
+//! brings another page to somebody else. So the first response goes to its own client alone, and those who ask meanwhile wait; when it is
+//! whole, it is fetched again, without a cookie and for nobody's address. If the bodies are the same, they get it, and it is stored. If not, a
+//! third request decides: some servers make a page differently the first time (a Ghost that has just started names the original of a
+//! post's picture, and later the smaller one), so if the second and the third are the same, the newest is stored. Otherwise nobody but
+//! its own client has seen it, and everybody asks alone for a while.
+//!
+//! A proof is care, and never costs a reader the page: one that cannot be made, as the origin fails or has no time, leaves the page
+//! stored as it would be without.
+
+use std::{fmt::Write as _, net::IpAddr, net::Ipv4Addr, pin::Pin, pin::pin, rc::Rc, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures_util::future::{Either, select};
+use http::{HeaderMap, Method, StatusCode, header};
+use http_body::Body as _;
+use policy::Kept;
+use store::{FlightGuard, Generation};
+use tokio::time::timeout;
+
+use crate::{
+    Client, Failure, Pipeline, Record, Shared, Stored,
+    collapse::LOOK,
+    forward,
+    keep::{self, ContentSize, ResponseHead},
+    learnt::not_kept,
+    question::Question,
+};
+
+/// The longest page that is proven, in bytes: a proof holds up to three of them. No page that people read comes near.
+pub(crate) const PAGE_MAX: u64 = 2 << 20;
+/// Proofs that a worker makes at once. So they take up to 12 MiB of a worker's memory, beside the first bodies, which count as any that grow.
+const PROOFS_MAX: usize = 2;
+/// The longest time that another visit may take.
+const VISIT_MAX: Duration = Duration::from_secs(10);
+/// The time for which a page that differs is asked for by everybody alone. Then it is proven anew.
+const DIFFERS_FOR: Duration = Duration::from_secs(600);
+/// The time for which a page is asked for by everybody alone whose first two visits differ, and whose third visit failed.
+const UNDECIDED_FOR: Duration = Duration::from_secs(60);
+/// The interval at which a site may be warned about.
+const WARN_EVERY: Duration = Duration::from_secs(60);
+
+/// The characters of each side of a difference that are shown.
+const SHOWN_MAX: usize = 60;
+/// The bytes before a difference that are shown, as they are the same for everybody.
+const BEFORE_MAX: usize = 32;
+/// The bytes in which the end of a difference is looked for.
+const SEARCHED_MAX: usize = 256;
+/// The bytes that have to be the same again for a difference to be over.
+const SAME_AGAIN: usize = 8;
+
+/// The detail in `Cache-Status` of a page of which it is not known yet whether others may have it.
+pub(crate) const RULE: &str = "two-visitor-proof";
+/// The reason why a page is not stored that is not the same for two visitors.
+pub(crate) const DIFFER: &str = "two-visitors-differ";
+
+/// The results of two-visitor proofs, as they are named in metrics.
+pub const PROOF_RESULTS: [&str; 6] = ["same", "warm-up", "differs", "failed", "skipped", "overtaken"];
+
+/// The result of a two-visitor proof, in the order of [`PROOF_RESULTS`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProofResult {
+    Same,
+    /// The first visit brought another page than the two after it.
+    WarmUp,
+    Differs,
+    /// Another visit brought no page.
+    Failed,
+    /// The origin or the worker had no time, or the page was too long.
+    Skipped,
+    /// Something was purged meanwhile, and the pages differ.
+    Overtaken,
+}
+
+/// A place among the proofs of a worker.
+pub(crate) struct Place(Rc<Pipeline>);
+
+impl Place {
+    /// Takes a place for the proof of a page that is about to be stored, if one is due. Counts a proof that is due and cannot be made.
+    pub(crate) fn of(pipeline: &Rc<Pipeline>, question: &Question, head: ResponseHead<'_>, length: Option<u64>) -> Option<Self> {
+        if !concerns(question, head) || !pipeline.shared.proofs.is_due(question.hash) {
+            return None;
+        }
+        let proving = &pipeline.proving;
+        let is_too_long = length.is_some_and(|length| length > page_max(question));
+        if is_too_long || proving.get() >= PROOFS_MAX || question.site.collapse.is_crowded() {
+            pipeline.counters.proven(question.site.id, ProofResult::Skipped);
+            return None;
+        }
+        proving.set(proving.get() + 1);
+        Some(Self(Rc::clone(pipeline)))
+    }
+
+    /// Gives the place back: the page is stored unproven.
+    pub(crate) fn skip(self, question: &Question) {
+        self.0.counters.proven(question.site.id, ProofResult::Skipped);
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let proving = &self.0.proving;
+        proving.set(proving.get() - 1);
+    }
+}
+
+/// Returns the longest body that is held back for a proof.
+pub(crate) fn page_max(question: &Question) -> u64 {
+    question.site.object_max.min(PAGE_MAX)
+}
+
+/// Returns whether a response is a page that the site wants proven.
+fn concerns(question: &Question, head: ResponseHead<'_>) -> bool {
+    let policy = &question.site.policy;
+    policy.settings().two_visitor_proof
+        && !policy.is_impersonal()
+        && matches!(head.status, StatusCode::OK | StatusCode::PARTIAL_CONTENT)
+        && is_page(head.headers)
+}
+
+fn is_page(headers: &HeaderMap) -> bool {
+    let Some(media_type) = headers.get(header::CONTENT_TYPE) else { return false };
+    let essence = media_type.as_bytes().split(|&b| b == b';').next().unwrap_or_default().trim_ascii();
+    [&b"text/html"[..], b"application/xhtml+xml"].iter().any(|page| essence.eq_ignore_ascii_case(page))
+}
+
+/// Returns why a response that did not come by a shared fetch may not be stored: it is a page that is not proven, or that differs.
+pub(crate) fn unproven(shared: &Shared, question: &Question, head: ResponseHead<'_>) -> Option<&'static str> {
+    if !concerns(question, head) {
+        None
+    } else if shared.proofs.is_differing(question.hash, shared.clock.now()) {
+        Some(DIFFER)
+    } else {
+        (!shared.proofs.is_proven(question.hash)).then_some(RULE)
+    }
+}
+
+/// Returns whether a response may not be stored as its page is known to differ from visitor to visitor.
+pub(crate) fn is_forbidden(shared: &Shared, question: &Question) -> bool {
+    question.site.policy.settings().two_visitor_proof && shared.proofs.is_differing(question.hash, shared.clock.now())
+}
+
+/// A page that is whole and not stored yet, with those who wait for it.
+pub(crate) struct Unproven {
+    /// The page as its own client got it.
+    pub(crate) first: Stored,
+    pub(crate) body: Bytes,
+    pub(crate) flight: FlightGuard<Record, Failure>,
+}
+
+/// What another visitor was given.
+struct Visit {
+    status: StatusCode,
+    headers: HeaderMap,
+    kept: Kept,
+    body: Bytes,
+}
+
+/// What another visit brought.
+enum Visited {
+    /// A page that may be stored.
+    Page(Visit),
+    /// A page that may not be stored, by the rule of this name.
+    Unshared(&'static str),
+    /// No page.
+    Failed,
+    /// Nothing: this process is about to end.
+    Stopped,
+}
+
+/// The conclusion of a proof.
+enum Conclusion {
+    Same,
+    WarmUp(Visit),
+    Differs(Difference),
+    /// Another visit failed before anything was seen to differ.
+    Failed,
+    /// The second visit differs, and the third failed.
+    Undecided,
+    Stopped,
+}
+
+/// Proves a page, stores it if it is the same for two visitors, and tells those who wait.
+pub(crate) async fn prove(place: Place, question: &Question, unproven: Unproven) {
+    let pipeline = Rc::clone(&place.0);
+    let shared = &pipeline.shared;
+    let Unproven { first, body, flight } = unproven;
+    let count = |result| pipeline.counters.proven(question.site.id, result);
+    let keep = |stored: Stored, flight: FlightGuard<Record, Failure>| flight.fetched(keep::insert(shared, question, stored));
+    // Its own place was given back with its last byte.
+    if !question.site.collapse.has_room() {
+        place.skip(question);
+        return keep(first, flight);
+    }
+    let conclusion = concluded(&pipeline, &another(question), &body).await;
+    let differs = matches!(conclusion, Conclusion::WarmUp(_) | Conclusion::Differs(_) | Conclusion::Undecided);
+    if differs && shared.store.is_overtaken(question.url(), flight.begun()) {
+        // Either side may be what was purged: whoever waits asks anew.
+        return count(ProofResult::Overtaken);
+    }
+    match conclusion {
+        Conclusion::Same => {
+            count(ProofResult::Same);
+            shared.proofs.same(question.hash);
+            keep(first, flight);
+        }
+        Conclusion::WarmUp(Visit { status, headers, kept, body }) => {
+            count(ProofResult::WarmUp);
+            shared.proofs.same(question.hash);
+            let head = ResponseHead { status, headers: &headers };
+            keep(page(shared, question, head, kept, body, flight.begun()), flight);
+        }
+        Conclusion::Failed => {
+            count(ProofResult::Failed);
+            keep(first, flight);
+            // What the other visit met is not why this page is or is not stored.
+            shared.not_kept.forget(question.hash);
+        }
+        Conclusion::Undecided => {
+            count(ProofResult::Failed);
+            let now = shared.clock.now();
+            shared.store.mark_uncacheable(question.hash, (now + UNDECIDED_FOR).as_millis());
+            not_kept::remember(shared, question, RULE, Some(first.record.status), now);
+            flight.uncacheable();
+        }
+        Conclusion::Differs(difference) => {
+            count(ProofResult::Differs);
+            refuse(shared, question, first.record.status, difference);
+            flight.uncacheable();
+        }
+        Conclusion::Stopped => {}
+    }
+}
+
+/// Makes the stored response of a page in memory.
+fn page(shared: &Shared, question: &Question, head: ResponseHead<'_>, kept: Kept, body: Bytes, begun: Generation) -> Stored {
+    let content = ContentSize { length: Some(body.len() as u64), has_forms: false };
+    let (record, scope) = keep::record(shared, question, head, content, kept);
+    Stored::new(record, body, begun, scope)
+}
+
+/// Remembers that a page is not the same for two visitors, and tells the operator.
+fn refuse(shared: &Shared, question: &Question, status: StatusCode, difference: Difference) {
+    let now = shared.clock.now();
+    if shared.proofs.may_warn(question.site.id, now, now + WARN_EVERY) {
+        tracing::warn!(
+            site = %question.site.name, target = %question.target, %difference,
+            "two visitors were given different pages, so it is not stored; if the difference does not matter, set cache.two_visitor_proof to false"
+        );
+    }
+    let until = now + DIFFERS_FOR;
+    shared.proofs.differs(question.hash, Arc::new(difference), now, until);
+    // What was stored before the page was found to differ must not come out again either.
+    shared.store.remove(question.hash, &question.key);
+    shared.store.mark_uncacheable(question.hash, until.as_millis());
+    not_kept::remember(shared, question, DIFFER, Some(status), now);
+}
+
+/// Makes the question of another visitor, from no client's address.
+fn another(question: &Question) -> Question {
+    let ourselves = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    let client = Client { peer: ourselves, address: ourselves, ..question.client };
+    Question { client, way: Vec::new(), method: Method::GET, interim: None, ..question.clone() }
+}
+
+async fn concluded(pipeline: &Pipeline, another: &Question, first: &Bytes) -> Conclusion {
+    let difference = match visit_in_time(pipeline, another).await {
+        Visited::Page(visit) => match difference(first, &visit.body) {
+            None => return Conclusion::Same,
+            Some(difference) => (difference, visit.body),
+        },
+        Visited::Unshared(rule) => return Conclusion::Differs(Difference::Unshared(rule)),
+        Visited::Failed => return Conclusion::Failed,
+        Visited::Stopped => return Conclusion::Stopped,
+    };
+    let (difference, second) = difference;
+    match visit_in_time(pipeline, another).await {
+        Visited::Page(visit) if visit.body == second => Conclusion::WarmUp(visit),
+        Visited::Page(_) | Visited::Unshared(_) => Conclusion::Differs(difference),
+        Visited::Failed => Conclusion::Undecided,
+        Visited::Stopped => Conclusion::Stopped,
+    }
+}
+
+/// Visits a page, for no longer than [`VISIT_MAX`], and no longer than this process is to go on.
+async fn visit_in_time(pipeline: &Pipeline, another: &Question) -> Visited {
+    let stopped = async {
+        while !pipeline.tasks.is_closed() {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    match select(pin!(timeout(VISIT_MAX, visit(pipeline, another))), pin!(stopped)).await {
+        Either::Left((visited, _)) => visited.unwrap_or(Visited::Failed),
+        Either::Right(_) => Visited::Stopped,
+    }
+}
+
+async fn visit(pipeline: &Pipeline, another: &Question) -> Visited {
+    let Ok(fetched) = pipeline.ask(another, forward::shared(another, None), None).await else { return Visited::Failed };
+    if fetched.response.status() != StatusCode::OK || !concerns(another, fetched.head()) {
+        return Visited::Failed;
+    }
+    let kept = match keep::judge(&pipeline.shared, another, fetched.head(), fetched.times) {
+        Ok(kept) => kept,
+        Err(why) => return Visited::Unshared(why.name()),
+    };
+    let (parts, mut incoming) = fetched.response.into_parts();
+    let mut body = Vec::new();
+    while let Some(frame) = std::future::poll_fn(|cx| Pin::new(&mut incoming).poll_frame(cx)).await {
+        let Ok(frame) = frame else { return Visited::Failed };
+        let Some(data) = frame.data_ref() else { continue };
+        if (body.len() + data.len()) as u64 > page_max(another) {
+            return Visited::Failed;
+        }
+        body.extend_from_slice(data);
+    }
+    Visited::Page(Visit { status: parts.status, headers: parts.headers, kept, body: body.into_boxed_slice().into() })
+}
+
+/// The first difference between what two visitors were given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Difference {
+    /// The bodies differ.
+    Span {
+        /// The offset of the first byte that differs.
+        offset: usize,
+        /// What stands before it, for both.
+        before: String,
+        /// What differs, for each of the two.
+        sides: [String; 2],
+    },
+    /// The second visitor was given a page that may not be stored, by the rule of this name.
+    Unshared(&'static str),
+}
+
+impl std::fmt::Display for Difference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Span { offset, before, sides: [first, second] } => {
+                write!(f, "at byte {offset}, after \"{before}\": \"{first}\" and \"{second}\"")
+            }
+            Self::Unshared(rule) => write!(f, "the second visitor was given a page that may not be stored: {rule}"),
+        }
+    }
+}
+
+/// Finds the first difference between two bodies. Shows no more of it than what differs.
+pub(crate) fn difference(first: &[u8], second: &[u8]) -> Option<Difference> {
+    let offset = first.iter().zip(second).position(|(a, b)| a != b).unwrap_or_else(|| first.len().min(second.len()));
+    if offset == first.len() && offset == second.len() {
+        return None;
+    }
+    // A character is shown whole.
+    let is_inside = |body: &[u8], at: usize| body.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
+    let begin = (offset.saturating_sub(3)..=offset).rev().find(|at| !is_inside(first, *at) && !is_inside(second, *at)).unwrap_or(offset);
+    let (rests, before) = ([&first[begin..], &second[begin..]], &first[begin.saturating_sub(BEFORE_MAX)..begin]);
+    let ends = same_again(rests).unwrap_or([rests[0].len(), rests[1].len()]);
+    let sides = [0, 1].map(|side| shown(&rests[side][..ends[side]]));
+    Some(Difference::Span { offset, before: shown(before), sides })
+}
+
+/// Finds the ends of a difference: where both sides go on with the same bytes, or end.
+fn same_again(rests: [&[u8]; 2]) -> Option<[usize; 2]> {
+    let go_on = |side: usize, from: usize| {
+        let rest = &rests[side][from..];
+        &rest[..rest.len().min(SAME_AGAIN)]
+    };
+    let searched = rests.map(|rest| rest.len().min(SEARCHED_MAX));
+    (0..=searched[0] + searched[1]).find_map(|sum| {
+        let from = sum.saturating_sub(searched[1])..=sum.min(searched[0]);
+        from.map(|at| [at, sum - at]).find(|[a, b]| go_on(0, *a) == go_on(1, *b))
+    })
+}
+
+/// Makes bytes fit to be shown in one line, up to so many characters.
+fn shown(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(4 * SHOWN_MAX)]);
+    let mut shown = String::new();
+    for (at, character) in text.chars().enumerate() {
+        if at == SHOWN_MAX {
+            shown.push('…');
+            break;
+        }
+        // Nothing that moves a cursor, ends a line or hides what stands before it.
+        let _ = write!(shown, "{}", character.escape_debug());
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(first: &str, second: &str) -> (usize, String, [String; 2]) {
+        match difference(first.as_bytes(), second.as_bytes()).expect("they differ") {
+            Difference::Span { offset, before, sides } => (offset, before, sides),
+            Difference::Unshared(rule) => panic!("{rule}"),
+        }
+    }
+
+    #[test]
+    fn equal_bodies_do_not_differ() {
+        assert_eq!(difference(b"", b""), None);
+        assert_eq!(difference(b"a page", b"a page"), None);
+    }
+
+    #[test]
+    fn no_more_is_shown_than_what_differs() {
+        let sides = |first: &str, second: &str| [first.to_owned(), second.to_owned()];
+        for (first, second, expected) in [
+            ("<p>Hello, Anna!</p>", "<p>Hello, Bert!</p>", (10, "<p>Hello, ", sides("Anna", "Bert"))),
+            ("<p>Hello!</p> and more", "<p>Hello, Bert!</p> and more", (8, "<p>Hello", sides("", ", Bert"))),
+            ("a page", "a page and more", (6, "a page", sides("", " and more"))),
+            ("", "a page", (0, "", sides("", "a page"))),
+            ("<a>1</a> in between <b>2</b>", "<a>3</a> in between <b>4</b>", (3, "<a>", sides("1", "3"))),
+            // The first byte of both is the same.
+            ("price: 1 €", "price: 1 ₤", (11, "price: 1 ", sides("€", "₤"))),
+        ] {
+            assert_eq!(span(first, second), (expected.0, expected.1.to_owned(), expected.2), "{first} {second}");
+        }
+    }
+
+    #[test]
+    fn what_is_shown_is_short_and_moves_no_cursor() {
+        let (offset, before, [first, second]) = span(&format!("{}\u{1b}[2J{}", "x".repeat(500), "a".repeat(500)), &"x".repeat(500));
+        assert_eq!((offset, before.as_str()), (500, "x".repeat(BEFORE_MAX).as_str()));
+        assert_eq!((first.as_str(), second.as_str()), (format!("\\u{{1b}}[2J{}…", "a".repeat(SHOWN_MAX - 4)).as_str(), ""));
+        let binary = difference(&[0xff; 300], &[0xfe; 300]).expect("they differ").to_string();
+        assert!(binary.chars().count() < 300, "{binary}");
+    }
+}
