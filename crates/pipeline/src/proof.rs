@@ -2,10 +2,10 @@
 //!
 //! A page that was made for one visitor looks like any other one: no field tells, if its maker forgot to say so. But the same request
 //! brings another page to somebody else. So the first response goes to its own client alone, and those who ask meanwhile wait; when it is
-//! whole, it is fetched again, without a cookie and for nobody's address. If the bodies are the same, they get it, and it is stored. If not, a
-//! third request decides: some servers make a page differently the first time (a Ghost that has just started names the original of a
-//! post's picture, and later the smaller one), so if the second and the third are the same, the newest is stored. Otherwise nobody but
-//! its own client has seen it, and everybody asks alone for a while.
+//! whole, it is fetched again, without a cookie and from nobody's address. If the bodies are the same, they get it, and it is stored. If not,
+//! the first visitor asks once more: some servers make a page differently the first time (a Ghost that has just started names the original
+//! of a post's picture, and later the smaller one), so if the second visit and the third bring the same, the newest is stored. Otherwise
+//! nobody but its own client has seen it, and everybody asks alone for a while.
 //!
 //! A proof is care, and never costs a reader the page: one that cannot be made, as the origin fails or has no time, leaves the page
 //! stored as it would be without.
@@ -194,7 +194,7 @@ pub(crate) async fn prove(place: Place, question: &Question, unproven: Unproven)
         place.skip(question);
         return keep(first, flight);
     }
-    let conclusion = concluded(&pipeline, &another(question), &body).await;
+    let conclusion = concluded(&pipeline, question, &body).await;
     let differs = matches!(conclusion, Conclusion::WarmUp(_) | Conclusion::Differs(_) | Conclusion::Undecided);
     if differs && shared.store.is_overtaken(question.url(), flight.begun()) {
         // Either side may be what was purged: whoever waits asks anew.
@@ -265,8 +265,8 @@ fn another(question: &Question) -> Question {
     Question { client, way: Vec::new(), method: Method::GET, interim: None, ..question.clone() }
 }
 
-async fn concluded(pipeline: &Pipeline, another: &Question, first: &Bytes) -> Conclusion {
-    let difference = match visit_in_time(pipeline, another).await {
+async fn concluded(pipeline: &Pipeline, question: &Question, first: &Bytes) -> Conclusion {
+    let (difference, second) = match visit_in_time(pipeline, &another(question)).await {
         Visited::Page(visit) => match difference(first, &visit.body) {
             None => return Conclusion::Same,
             Some(difference) => (difference, visit.body),
@@ -275,8 +275,8 @@ async fn concluded(pipeline: &Pipeline, another: &Question, first: &Bytes) -> Co
         Visited::Failed => return Conclusion::Failed,
         Visited::Stopped => return Conclusion::Stopped,
     };
-    let (difference, second) = difference;
-    match visit_in_time(pipeline, another).await {
+    // From the first visitor's address: a page that depends on it is not taken for one that only differs the first time.
+    match visit_in_time(pipeline, question).await {
         Visited::Page(visit) if visit.body == second => Conclusion::WarmUp(visit),
         Visited::Page(_) | Visited::Unshared(_) => Conclusion::Differs(difference),
         Visited::Failed => Conclusion::Undecided,
@@ -285,24 +285,24 @@ async fn concluded(pipeline: &Pipeline, another: &Question, first: &Bytes) -> Co
 }
 
 /// Visits a page, for no longer than [`VISIT_MAX`], and no longer than this process is to go on.
-async fn visit_in_time(pipeline: &Pipeline, another: &Question) -> Visited {
+async fn visit_in_time(pipeline: &Pipeline, question: &Question) -> Visited {
     let stopped = async {
         while !pipeline.tasks.is_closed() {
             tokio::time::sleep(LOOK).await;
         }
     };
-    match select(pin!(timeout(VISIT_MAX, visit(pipeline, another))), pin!(stopped)).await {
+    match select(pin!(timeout(VISIT_MAX, visit(pipeline, question))), pin!(stopped)).await {
         Either::Left((visited, _)) => visited.unwrap_or(Visited::Failed),
         Either::Right(_) => Visited::Stopped,
     }
 }
 
-async fn visit(pipeline: &Pipeline, another: &Question) -> Visited {
-    let Ok(fetched) = pipeline.ask(another, forward::shared(another, None), None).await else { return Visited::Failed };
-    if fetched.response.status() != StatusCode::OK || !concerns(another, fetched.head()) {
+async fn visit(pipeline: &Pipeline, question: &Question) -> Visited {
+    let Ok(fetched) = pipeline.ask(question, forward::shared(question, None), None).await else { return Visited::Failed };
+    if fetched.response.status() != StatusCode::OK || !concerns(question, fetched.head()) {
         return Visited::Failed;
     }
-    let kept = match keep::judge(&pipeline.shared, another, fetched.head(), fetched.times) {
+    let kept = match keep::judge(&pipeline.shared, question, fetched.head(), fetched.times) {
         Ok(kept) => kept,
         Err(why) => return Visited::Unshared(why.name()),
     };
@@ -311,7 +311,7 @@ async fn visit(pipeline: &Pipeline, another: &Question) -> Visited {
     while let Some(frame) = std::future::poll_fn(|cx| Pin::new(&mut incoming).poll_frame(cx)).await {
         let Ok(frame) = frame else { return Visited::Failed };
         let Some(data) = frame.data_ref() else { continue };
-        if (body.len() + data.len()) as u64 > page_max(another) {
+        if (body.len() + data.len()) as u64 > page_max(question) {
             return Visited::Failed;
         }
         body.extend_from_slice(data);

