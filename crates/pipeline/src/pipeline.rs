@@ -27,6 +27,7 @@ use crate::{
     failure,
     judge::{Judged, judge},
     learnt::popularity::Sampler,
+    proof::Proving,
     question, redirect,
 };
 
@@ -42,8 +43,8 @@ pub struct Pipeline {
     pub(crate) hot: RefCell<HotPages<Record>>,
     pub(crate) key: RefCell<Vec<u8>>,
     pub(crate) sampler: Sampler,
-    /// The two-visitor proofs that this worker makes now.
-    pub(crate) proving: Cell<usize>,
+    /// The two-visitor proofs that this worker makes.
+    pub(crate) proving: Proving,
 }
 
 /// What a worker is configured with.
@@ -70,7 +71,7 @@ impl Pipeline {
             hot,
             key: RefCell::default(),
             sampler,
-            proving: Cell::new(0),
+            proving: Proving::default(),
         })
     }
 

@@ -10,7 +10,15 @@
 //! A proof is care, and never costs a reader the page: one that cannot be made, as the origin fails or has no time, leaves the page
 //! stored as it would be without.
 
-use std::{fmt::Write as _, net::IpAddr, net::Ipv4Addr, pin::Pin, pin::pin, rc::Rc, sync::Arc, time::Duration};
+use std::{
+    cell::Cell,
+    fmt::Write as _,
+    net::{IpAddr, Ipv4Addr},
+    pin::{Pin, pin},
+    rc::Rc,
+    sync::Arc,
+    time::Duration,
+};
 
 use bytes::Bytes;
 use futures_util::future::{Either, select};
@@ -18,7 +26,7 @@ use http::{HeaderMap, Method, StatusCode, header};
 use http_body::Body as _;
 use policy::Kept;
 use store::{FlightGuard, Generation};
-use tokio::time::timeout;
+use tokio::{sync::Semaphore, time::timeout};
 
 use crate::{
     Client, Failure, Pipeline, Record, Shared, Stored,
@@ -31,8 +39,13 @@ use crate::{
 
 /// The longest page that is proven, in bytes: a proof holds up to three of them. No page that people read comes near.
 pub(crate) const PAGE_MAX: u64 = 2 << 20;
-/// Proofs that a worker makes at once. So they take up to 12 MiB of a worker's memory, beside the first bodies, which count as any that grow.
+/// Proofs that a worker makes at once. The bodies of their visits take up to 8 MiB.
 const PROOFS_MAX: usize = 2;
+/// Pages of a worker that are held back at once, while they are fetched and until it is their turn to be proven. Their bodies take up to 64 MiB;
+/// a page of 100 KiB, which is a long one, 3 MiB. Further ones are stored unproven.
+const HELD_MAX: usize = 32;
+/// The longest time that a page waits for its turn. After a restart, readers ask for many pages that were not proven yet.
+const TURN_MAX: Duration = Duration::from_secs(2);
 /// The longest time that another visit may take.
 const VISIT_MAX: Duration = Duration::from_secs(10);
 /// The time for which a page that differs is asked for by everybody alone. Then it is proven anew.
@@ -74,22 +87,36 @@ pub(crate) enum ProofResult {
     Overtaken,
 }
 
-/// A place among the proofs of a worker.
+/// The proofs of a worker.
+#[derive(Debug)]
+pub(crate) struct Proving {
+    /// The pages that are held back.
+    held: Cell<usize>,
+    turns: Semaphore,
+}
+
+impl Default for Proving {
+    fn default() -> Self {
+        Self { held: Cell::new(0), turns: Semaphore::new(PROOFS_MAX) }
+    }
+}
+
+/// A place among the pages of a worker that are held back.
 pub(crate) struct Place(Rc<Pipeline>);
 
 impl Place {
-    /// Takes a place for the proof of a page that is about to be stored, if one is due. Counts a proof that is due and cannot be made.
+    /// Takes a place for a page that is about to be stored, if it is to be proven. Counts a proof that is due and cannot be made.
     pub(crate) fn of(pipeline: &Rc<Pipeline>, question: &Question, head: ResponseHead<'_>, length: Option<u64>) -> Option<Self> {
         if !concerns(question, head) || !pipeline.shared.proofs.is_due(question.hash) {
             return None;
         }
-        let proving = &pipeline.proving;
+        let held = &pipeline.proving.held;
         let is_too_long = length.is_some_and(|length| length > page_max(question));
-        if is_too_long || proving.get() >= PROOFS_MAX || question.site.collapse.is_crowded() {
+        if is_too_long || held.get() >= HELD_MAX || question.site.collapse.is_crowded() {
             pipeline.counters.proven(question.site.id, ProofResult::Skipped);
             return None;
         }
-        proving.set(proving.get() + 1);
+        held.set(held.get() + 1);
         Some(Self(Rc::clone(pipeline)))
     }
 
@@ -101,8 +128,8 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let proving = &self.0.proving;
-        proving.set(proving.get() - 1);
+        let held = &self.0.proving.held;
+        held.set(held.get() - 1);
     }
 }
 
@@ -111,13 +138,15 @@ pub(crate) fn page_max(question: &Question) -> u64 {
     question.site.object_max.min(PAGE_MAX)
 }
 
-/// Returns whether a response is a page that the site wants proven.
-fn concerns(question: &Question, head: ResponseHead<'_>) -> bool {
+/// Returns whether the pages of a question's site are proven.
+pub(crate) fn is_wanted(question: &Question) -> bool {
     let policy = &question.site.policy;
-    policy.settings().two_visitor_proof
-        && !policy.is_impersonal()
-        && matches!(head.status, StatusCode::OK | StatusCode::PARTIAL_CONTENT)
-        && is_page(head.headers)
+    policy.settings().two_visitor_proof && !policy.is_impersonal()
+}
+
+/// Returns whether a response is a page that is to be proven.
+fn concerns(question: &Question, head: ResponseHead<'_>) -> bool {
+    is_wanted(question) && matches!(head.status, StatusCode::OK | StatusCode::PARTIAL_CONTENT) && is_page(head.headers)
 }
 
 fn is_page(headers: &HeaderMap) -> bool {
@@ -139,7 +168,7 @@ pub(crate) fn unproven(shared: &Shared, question: &Question, head: ResponseHead<
 
 /// Returns whether a response may not be stored as its page is known to differ from visitor to visitor.
 pub(crate) fn is_forbidden(shared: &Shared, question: &Question) -> bool {
-    question.site.policy.settings().two_visitor_proof && shared.proofs.is_differing(question.hash, shared.clock.now())
+    is_wanted(question) && shared.proofs.is_differing(question.hash, shared.clock.now())
 }
 
 /// A page that is whole and not stored yet, with those who wait for it.
@@ -189,8 +218,9 @@ pub(crate) async fn prove(place: Place, question: &Question, unproven: Unproven)
     let Unproven { first, body, flight } = unproven;
     let count = |result| pipeline.counters.proven(question.site.id, result);
     let keep = |stored: Stored, flight: FlightGuard<Record, Failure>| flight.fetched(keep::insert(shared, question, stored));
-    // Its own place was given back with its last byte.
-    if !question.site.collapse.has_room() {
+    let turn = timeout(TURN_MAX, pipeline.proving.turns.acquire()).await;
+    // The page's own place at the origin was given back with its last byte.
+    if turn.is_err() || !question.site.collapse.has_room() {
         place.skip(question);
         return keep(first, flight);
     }

@@ -280,6 +280,11 @@ impl Pipeline {
                         None => "For this request alone: the last answer could not be shared.".to_owned(),
                     },
                 });
+                if together.is_some() && proof::is_wanted(question) && !self.shared.proofs.is_proven(question.hash) {
+                    let proof =
+                        "If it is a page, it is fetched a second time before it is stored, to see that another visitor is given the same.";
+                    words.push(proof.to_owned());
+                }
                 if candidate.as_deref().is_some_and(|stored| may_stand_in(question, stored, now)) {
                     words.push("If the origin fails, the stored response is served.".to_owned());
                 }

@@ -466,6 +466,29 @@ async fn those_who_wait_for_a_page_that_breaks_off_are_told() {
     assert_eq!(origin.count("/post"), 1);
 }
 
+/// A worker proves two pages at once, and the others wait for their turn: all of them are proven.
+#[tokio::test]
+async fn many_cold_pages_are_all_proven() {
+    let (origin, site) = site().await;
+    let gate = Gate::new();
+    let targets: Vec<String> = (0..20).map(|n| format!("/{n}")).collect();
+    let mut clients = Vec::new();
+    for target in &targets {
+        origin.on(get(target)).reply(page("text").gate(&gate));
+        clients.extend(send(&site, 1, &Req::get(target)).await);
+    }
+    gate.arrived_count(20).await;
+    gate.open();
+    for mut client in clients {
+        client.read_answer().await.body("text");
+    }
+    for target in &targets {
+        site.get(target).await.body("text");
+        assert_eq!(origin.count(target), 2, "{target}");
+    }
+    assert_eq!(proofs(&site, "same").await, 20.0);
+}
+
 /// Its client has left: others wait for it still, and it is proven and stored.
 #[tokio::test]
 async fn a_proof_outlives_the_client_that_began_it() {
