@@ -45,7 +45,7 @@ const PROOFS_MAX: usize = 2;
 /// a page of 100 KiB, which is a long one, 3 MiB. Further ones are stored unproven.
 const HELD_MAX: usize = 32;
 /// The longest time that a page waits for its turn. After a restart, readers ask for many pages that were not proven yet.
-const TURN_MAX: Duration = Duration::from_secs(2);
+const TURN_MAX: Duration = Duration::from_secs(5);
 /// The longest time that another visit may take.
 const VISIT_MAX: Duration = Duration::from_secs(10);
 /// The time for which a page that differs is asked for by everybody alone. Then it is proven anew.

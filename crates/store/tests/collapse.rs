@@ -489,8 +489,99 @@ async fn request(store: Arc<TestStore>, n: usize) {
                     }
                     return assert!(all == expected.as_bytes());
                 }
-                other @ (Outcome::Stored(_) | Outcome::Failed(_)) => panic!("{other:?}"),
+                other @ (Outcome::Stored(_) | Outcome::Fetched(_) | Outcome::Failed(_)) => panic!("{other:?}"),
             },
         }
+    }
+}
+
+/// Followers who are held back see nothing of a body while it grows; then they get what became of it.
+#[test]
+fn followers_who_are_held_back_get_the_outcome() {
+    type End = fn(store::FlightGuard<Head, Error>);
+    type Expected = fn(&Outcome<Head, Error>) -> bool;
+    let stored: End = |guard| {
+        let stored = Stored::new(Head(200), Bytes::from_static(b"page"), guard.begun(), Scope::default());
+        guard.fetched(Arc::new(stored));
+    };
+    let cases: [(End, Expected); 3] = [
+        (stored, |outcome| matches!(outcome, Outcome::Fetched(stored) if stored.record == Head(200))),
+        (store::FlightGuard::uncacheable, |outcome| matches!(outcome, Outcome::Uncacheable)),
+        (drop, |outcome| matches!(outcome, Outcome::Abandoned)),
+    ];
+    for (end, expected) in cases {
+        let store = store();
+        let leader = lead(&store, "a");
+        let before = follow(&store, "a");
+        let mut writer = leader.serve_leader(None);
+        let mut own = writer.reader().expect("the first byte is there");
+        push(&mut writer, "page");
+        assert_eq!(now(own.chunk()), Some(Ok(Bytes::from_static(b"page"))));
+        let during = follow(&store, "a");
+        let (_, guard) = now(writer.complete()).expect("whole");
+        assert_eq!(now(own.chunk()), None, "its own client has all of it");
+        let after = follow(&store, "a");
+        let mut waiting = [before, during, after].map(|follow| Box::pin(follow.outcome()));
+        assert!(waiting.iter_mut().all(|outcome| poll_once(outcome.as_mut()).is_pending()));
+        end(guard);
+        for outcome in waiting {
+            let outcome = now(outcome);
+            assert!(expected(&outcome), "{outcome:?}");
+        }
+        drop(lead(&store, "a"));
+        assert_eq!((store.usage().flights, store.usage().followers, store.usage().growing_bytes), (0, 0, 4), "what its client still holds");
+        drop(own);
+        assert_eq!(store.usage().growing_bytes, 0);
+    }
+}
+
+#[test]
+fn followers_who_are_held_back_can_be_let_in() {
+    let store = store();
+    let leader = lead(&store, "a");
+    let before = follow(&store, "a");
+    let mut writer = leader.serve_leader(None);
+    let own = writer.reader();
+    push(&mut writer, "one");
+    writer.let_in(Arc::new(Head(200)));
+    let after = follow(&store, "a");
+    push(&mut writer, "two");
+    let (_, guard) = now(writer.complete()).expect("whole");
+    guard.uncacheable();
+    for follow in [before, after] {
+        assert_eq!(rest(&mut body(follow)), Ok(b"onetwo".to_vec()), "what they read already is theirs");
+    }
+    drop(own);
+    assert_eq!((store.usage().flights, store.usage().followers, store.usage().growing_bytes), (0, 0, 0));
+}
+
+/// Nobody waits for a body that will not come, or that cannot be stored.
+#[test]
+fn followers_who_are_held_back_are_told_when_the_body_ends_early() {
+    type End = fn(&TestStore, Writer<Head, Error>);
+    type Expected = fn(&Outcome<Head, Error>) -> bool;
+    let cases: [(End, Expected); 3] = [
+        (|_, writer| writer.fail("broke off"), |outcome| matches!(outcome, Outcome::Failed("broke off"))),
+        (|_, writer| drop(writer), |outcome| matches!(outcome, Outcome::Abandoned)),
+        (
+            |store, mut writer| {
+                let reader = writer.reader();
+                push(&mut writer, vec![0; 1024]);
+                drop(lead(store, "a"));
+                drop(reader);
+            },
+            |outcome| matches!(outcome, Outcome::Abandoned),
+        ),
+    ];
+    for (end, expected) in cases {
+        let store = store();
+        let leader = lead(&store, "a").within(512, 0);
+        let waiting = follow(&store, "a");
+        let mut writer = leader.serve_leader(None);
+        assert!(!writer.give_up_unread(), "somebody waits for it");
+        end(&store, writer);
+        let outcome = now(waiting.outcome());
+        assert!(expected(&outcome), "{outcome:?}");
+        assert_eq!((store.usage().flights, store.usage().growing_bytes), (0, 0));
     }
 }

@@ -443,8 +443,10 @@ pub struct Cache {
     /// Default: `false`.
     pub store_set_cookie: Given<bool>,
 
-    /// Whether a page is fetched a second time, without any cookie, before it is stored for the first time. If the two differ, the page is not
-    /// stored: it may be made for one visitor. Some later storings are checked too, and only as many as the origin has time for.
+    /// Whether a page (HTML, up to 2 MiB) is fetched a second time, without any cookie, before it is stored for the first time. If the two differ,
+    /// the page is not stored: it may be made for one visitor. `seawall explain` shows what differs. It is tried again after ten minutes. A page that only
+    /// differed the first time is stored: a Ghost that has just started makes some pages so. Readers who ask meanwhile wait for the second
+    /// response. While requests wait for the origin, pages are stored without a second one. One in 64 later storings of a page is checked as well.
     ///
     /// Default: `false`; for a Ghost `true`.
     pub two_visitor_proof: Given<bool>,

@@ -85,6 +85,23 @@ async fn every_page_of_the_sitemap_is_stored() {
     assert_eq!(origin.count("/"), 1);
 }
 
+/// A page of which two visitors are given the same is stored when that is known; one of which they are not is told by its reason.
+#[tokio::test]
+async fn a_page_that_is_proven_counts_as_stored() {
+    let origin = Origin::start();
+    let site = Site::start(&format!("[[site]]\nhosts = [\"{HOST}\"]\nsource = \"{}\"\n[cache]\ntwo_visitor_proof = true", origin.url()));
+    let operator = Operator::of(&site);
+    let visits = std::sync::atomic::AtomicUsize::new(0);
+    let html = |text: String| ok(text).field("cache-control", "max-age=600").field("content-type", "text/html");
+    origin.on(get("/")).reply(html("text".to_owned()));
+    origin.on(get("/cart")).reply_with(move |_| html(visits.fetch_add(1, std::sync::atomic::Ordering::SeqCst).to_string()));
+    let urls = ["/", "/cart"].map(|target| format!("http://{HOST}{target}")).to_vec();
+    let (summary, heard) = run(&operator, Options { urls, ..NOTHING }).await;
+    let differ = Outcome::NotStored("two-visitors-differ".to_owned());
+    assert_eq!((summary.of(&Outcome::Stored), summary.of(&differ)), (1, 1), "{:?}", heard.lines);
+    assert_eq!(origin.count("/"), 2);
+}
+
 /// An index names sitemaps, some of them gzipped; a page that is listed twice is asked for once; another host's is not asked for at all.
 #[tokio::test]
 async fn an_index_is_followed_and_strangers_are_left_alone() {
