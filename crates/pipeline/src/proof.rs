@@ -190,7 +190,7 @@ struct Visit {
 /// What another visit brought.
 enum Visited {
     /// A page that may be stored.
-    Page(Visit),
+    Page(Box<Visit>),
     /// A page that may not be stored, by the rule of this name.
     Unshared(&'static str),
     /// No page.
@@ -202,7 +202,7 @@ enum Visited {
 /// The conclusion of a proof.
 enum Conclusion {
     Same,
-    WarmUp(Visit),
+    WarmUp(Box<Visit>),
     Differs(Difference),
     /// Another visit failed before anything was seen to differ.
     Failed,
@@ -236,7 +236,8 @@ pub(crate) async fn prove(place: Place, question: &Question, unproven: Unproven)
             shared.proofs.same(question.hash);
             keep(first, flight);
         }
-        Conclusion::WarmUp(Visit { status, headers, kept, body }) => {
+        Conclusion::WarmUp(visit) => {
+            let Visit { status, headers, kept, body } = *visit;
             count(ProofResult::WarmUp);
             shared.proofs.same(question.hash);
             let head = ResponseHead { status, headers: &headers };
@@ -346,7 +347,7 @@ async fn visit(pipeline: &Pipeline, question: &Question) -> Visited {
         }
         body.extend_from_slice(data);
     }
-    Visited::Page(Visit { status: parts.status, headers: parts.headers, kept, body: body.into_boxed_slice().into() })
+    Visited::Page(Box::new(Visit { status: parts.status, headers: parts.headers, kept, body: body.into_boxed_slice().into() }))
 }
 
 /// The first difference between what two visitors were given.
