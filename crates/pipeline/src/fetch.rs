@@ -204,8 +204,6 @@ impl Fetch {
             let stored = Stored::new(record, whole, begun, scope).with_forms(forms(ready));
             match (proof, page) {
                 (Some(place), Some(body)) => {
-                    // It gives the place at the origin back, which another visitor needs.
-                    drop(incoming);
                     proof::prove(place, question, Unproven { first: stored, body, flight }).await;
                 }
                 (place, _) => {

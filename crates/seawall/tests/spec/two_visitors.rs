@@ -278,6 +278,27 @@ async fn an_edit_between_the_two_visits_leaves_nothing_old_behind() {
     }
 }
 
+/// Nor is it where the page differed already, as it does the first time: the third visit brings the edit, and the page is nobody's own.
+#[tokio::test]
+async fn an_edit_before_the_third_visit_does_not_make_the_page_personal() {
+    let (origin, site) = site().await;
+    let gate = Gate::new();
+    origin.on(get("/post")).reply(page("new").gate(&gate));
+    origin.on(get("/post")).once().reply(page("size/w1200/a.png"));
+    origin.on(get("/post")).once().reply(page("a.png"));
+    site.get("/post").await.body("a.png");
+    gate.arrived().await;
+    let waiting = send(&site, 3, &Req::get("/post")).await;
+    site.has_read_all().await;
+    site.purge(&PurgeTarget::Url { site: 0, url: format!("{HOST}/post").into_bytes() }, Hardness::Hard);
+    gate.open();
+    for mut client in waiting {
+        client.read_answer().await.status(200).body("new").no_cache_status("detail=two-visitors-differ");
+    }
+    site.get("/post").await.body("new").cache_status("hit");
+    assert_eq!((proofs(&site, "differs").await, proofs(&site, "overtaken").await), (0.0, 1.0));
+}
+
 #[tokio::test]
 async fn a_crowd_costs_two_requests() {
     let (origin, site) = site_with(&format!("[server]\nworkers = 2\n{PROOF}")).await;
@@ -519,7 +540,8 @@ async fn a_stop_does_not_wait_for_a_proof() {
         site.stop(secs(600));
         let _ = stopped.send(());
     });
-    let ended = tokio::task::spawn_blocking(move || ended.recv_timeout(testkit::PATIENCE)).await.expect("no panic");
+    // A visit may take ten seconds.
+    let ended = tokio::task::spawn_blocking(move || ended.recv_timeout(secs(9))).await.expect("no panic");
     gate.open();
     ended.expect("it ends");
 }
