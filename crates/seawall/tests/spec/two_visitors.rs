@@ -9,7 +9,7 @@ use std::{
 use ::operator::explain;
 use admin::Explanation;
 use store::{Hardness, PurgeTarget};
-use testkit::{Client, Gate, Origin, Reply, Req, exposition, get, ok, secs, status};
+use testkit::{Client, Gate, Origin, Reply, Req, exposition, get, ok, post, secs, status};
 
 use crate::{
     operator::Operator,
@@ -421,6 +421,20 @@ async fn a_page_that_was_asked_for_alone_is_not_stored_unproven() {
     // Proven, it may be stored by anybody.
     site.clock.advance(secs(61));
     site.request(Req::get("/post").field("cookie", "session=1")).await.cache_status("stored");
+}
+
+/// RFC 9110 §9.3.3 lets the answer to a POST answer later GETs; one visitor's answer does not.
+#[tokio::test]
+async fn the_answer_to_a_post_is_not_stored_unproven() {
+    let (origin, site) = site().await;
+    origin.on(post("/post")).reply(page("posted").field("content-location", "/post"));
+    origin.on(get("/post")).reply(page("text"));
+    site.request(Req::post("/post").body("a=b")).await.body("posted");
+    site.get("/post").await.body("text").cache_status("fwd=uri-miss; detail=two-visitor-proof");
+    site.get("/post").await.body("text");
+    site.get("/post").await.cache_status("hit");
+    site.request(Req::post("/post").body("a=b")).await.body("posted");
+    site.get("/post").await.body("posted").cache_status("hit");
 }
 
 /// 2 MiB are more than any page; beyond that, a page is stored as it would be without a proof.
