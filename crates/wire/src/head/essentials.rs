@@ -31,53 +31,54 @@ pub struct Incidentals<'h> {
 #[must_use]
 pub fn essentials<'h>(bytes: &'h [u8], limits: &HeadLimits, out: &mut Vec<u8>) -> Option<Incidentals<'h>> {
     out.clear();
+    let bytes = bytes.get(..HEAD_MAX).unwrap_or(bytes);
     let (mut referer, mut user_agent) = (None, None);
     // Where the line begins, and where the lines begin that are to be copied.
     let (mut at, mut kept_from) = (0, 0);
-    for (lines, end) in memchr::memchr_iter(b'\n', bytes.get(..HEAD_MAX).unwrap_or(bytes)).enumerate() {
-        let line = bytes.get(at..end)?.strip_suffix(b"\r")?;
-        if line.is_empty() {
+    let mut lines = 0;
+    loop {
+        let rest = bytes.get(at..)?;
+        if rest.starts_with(b"\r\n") {
             out.extend_from_slice(&bytes[kept_from..at]);
-            let head_len = end + 1;
+            let head_len = at + 2;
             // The parser counts the lines behind the first.
-            let sound = lines > 0
-                && lines - 1 <= limits.header_fields.min(FIELDS_CEILING)
-                && head_len <= limits.header_bytes
-                && out.len() < at
-                && controls(&bytes[..head_len]) == 2 * (lines + 1);
+            let sound =
+                lines > 0 && lines - 1 <= limits.header_fields.min(FIELDS_CEILING) && head_len <= limits.header_bytes && out.len() < at;
             return sound.then(|| Incidentals {
                 head_len,
                 referer: referer.unwrap_or_default(),
                 user_agent: user_agent.unwrap_or_default(),
             });
         }
-        let field = if lines == 0 { None } else { incidental(line) };
-        if let Some(field) = field {
+        let field = if lines == 0 { None } else { incidental(rest) };
+        let value_from = at + field.as_ref().map_or(0, |(_, name)| name.len());
+        let end = first_control(bytes, value_from)?;
+        if bytes.get(end..end + 2)? != b"\r\n" {
+            return None;
+        }
+        if let Some((field, _)) = field {
             if kept_from < at {
                 out.extend_from_slice(&bytes[kept_from..at]);
             }
-            kept_from = end + 1;
+            kept_from = end + 2;
             let told = match field {
-                Incidental::Referer => Some((&mut referer, REFERER.len())),
-                Incidental::UserAgent => Some((&mut user_agent, USER_AGENT.len())),
+                Incidental::Referer => Some(&mut referer),
+                Incidental::UserAgent => Some(&mut user_agent),
                 Incidental::Other => None,
             };
-            if let Some((told, name)) = told
-                && told.replace(line.get(name..)?.trim_ascii()).is_some()
+            if let Some(told) = told
+                && told.replace(bytes[value_from..end].trim_ascii()).is_some()
             {
                 // The log says nothing of a field that is there twice.
                 return None;
             }
-        } else if is_logged(line) {
+        } else if is_logged(rest) {
             return None;
         }
-        at = end + 1;
+        at = end + 2;
+        lines += 1;
     }
-    None
 }
-
-const REFERER: &[u8] = b"referer:";
-const USER_AGENT: &[u8] = b"user-agent:";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Incidental {
@@ -86,25 +87,30 @@ enum Incidental {
     Other,
 }
 
-/// Tells which of the incidental fields a line has.
+/// Tells which of the incidental fields the line has that `rest` begins with, and its name with the colon.
 ///
-/// In the spellings in which browsers send them over HTTP/1.1 and over HTTP/2: comparing with a constant takes a few instructions.
+/// In the spellings in which browsers send them over HTTP/1.1 and over HTTP/2: comparing with a constant takes a few instructions. The first letter says
+/// which of the two it can be.
 #[inline]
-fn incidental(line: &[u8]) -> Option<Incidental> {
-    let is = |usual: &[u8], small: &[u8]| line.starts_with(usual) || line.starts_with(small);
-    let other = |usual: &[u8], small: &[u8]| is(usual, small).then_some(Incidental::Other);
-    match line.first()? | 0x20 {
+fn incidental(rest: &[u8]) -> Option<(Incidental, &'static [u8])> {
+    let first = *rest.first()?;
+    let is = |field: Incidental, usual: &'static [u8], small: &'static [u8]| {
+        let is = if first.is_ascii_lowercase() { rest.starts_with(small) } else { rest.starts_with(usual) };
+        is.then_some((field, small))
+    };
+    let other = |usual: &'static [u8], small: &'static [u8]| is(Incidental::Other, usual, small);
+    match first | 0x20 {
         b'a' => other(b"Accept-Language:", b"accept-language:"),
         b'd' => other(b"DNT:", b"dnt:"),
-        b'r' => is(b"Referer:", REFERER).then_some(Incidental::Referer),
-        b's' => match line.get(4)? | 0x20 {
-            b'c' => match (line.get(9)?, line.get(10)? | 0x20) {
+        b'r' => is(Incidental::Referer, b"Referer:", b"referer:"),
+        b's' => match rest.get(4)? | 0x20 {
+            b'c' => match (rest.get(9)?, rest.get(10)? | 0x20) {
                 (b':', _) => other(b"Sec-CH-UA:", b"sec-ch-ua:"),
                 (b'-', b'm') => other(b"Sec-CH-UA-Mobile:", b"sec-ch-ua-mobile:"),
                 (b'-', b'p') => other(b"Sec-CH-UA-Platform:", b"sec-ch-ua-platform:"),
                 _ => None,
             },
-            b'f' => match line.get(10)? | 0x20 {
+            b'f' => match rest.get(10)? | 0x20 {
                 b'd' => other(b"Sec-Fetch-Dest:", b"sec-fetch-dest:"),
                 b'm' => other(b"Sec-Fetch-Mode:", b"sec-fetch-mode:"),
                 b's' => other(b"Sec-Fetch-Site:", b"sec-fetch-site:"),
@@ -114,8 +120,8 @@ fn incidental(line: &[u8]) -> Option<Incidental> {
             b'g' => other(b"Sec-GPC:", b"sec-gpc:"),
             _ => None,
         },
-        b'u' => match line.get(1)? | 0x20 {
-            b's' => is(b"User-Agent:", USER_AGENT).then_some(Incidental::UserAgent),
+        b'u' => match rest.get(1)? | 0x20 {
+            b's' => is(Incidental::UserAgent, b"User-Agent:", b"user-agent:"),
             b'p' => other(b"Upgrade-Insecure-Requests:", b"upgrade-insecure-requests:"),
             _ => None,
         },
@@ -129,12 +135,32 @@ fn is_logged(line: &[u8]) -> bool {
     matches!(line.first(), Some(b'R' | b'r' | b'U' | b'u')) && (is(b"referer") || is(b"user-agent"))
 }
 
-/// Counts the control characters. Without an early exit, so that the compiler makes a few vector instructions of it.
-fn controls(bytes: &[u8]) -> usize {
-    const LANE: usize = 128;
-    let count = |part: &[u8]| part.iter().fold(0_u8, |count, &b| count + u8::from((b < 0x20) | (b == 0x7f)));
-    let (lanes, rest) = bytes.as_chunks::<LANE>();
-    lanes.iter().map(|lane| usize::from(count(lane))).sum::<usize>() + usize::from(count(rest))
+/// The bytes that are looked at together. The compiler makes a few vector instructions of what is done with each of them.
+const BLOCK: usize = 16;
+
+/// Finds the first control character at or behind `from`. Of fewer bytes than a block it says nothing: no head is as short.
+fn first_control(bytes: &[u8], from: usize) -> Option<usize> {
+    let is_control = |b: u8| (b < 0x20) | (b == 0x7f);
+    // A byte that is 0xff for each control character, the first in the lowest place.
+    let marks = |block: &[u8; BLOCK]| {
+        let mut marks = [0; BLOCK];
+        for (mark, &b) in marks.iter_mut().zip(block) {
+            *mark = if is_control(b) { 0xff } else { 0 };
+        }
+        u128::from_le_bytes(marks)
+    };
+    let place = |marks: u128| marks.trailing_zeros() as usize / 8;
+    let mut at = from;
+    while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
+        if block.iter().fold(false, |found, &b| found | is_control(b)) {
+            return Some(at + place(marks(block)));
+        }
+        at += BLOCK;
+    }
+    // The rest is the end of the last block, whose beginning has been looked at or is before `from`.
+    let seen = BLOCK - bytes.len().checked_sub(at).filter(|&rest| rest > 0)?;
+    let marks = marks(bytes.last_chunk()?) >> (8 * seen);
+    (marks != 0).then(|| at + place(marks))
 }
 
 #[cfg(test)]
@@ -165,6 +191,24 @@ mod tests {
             let (head, mut out) = (format!("GET / HTTP/1.1\r\nHost: a\r\n{name}: x\r\n\r\n"), Vec::new());
             assert!(essentials(head.as_bytes(), &HeadLimits::default(), &mut out).is_some(), "{name}");
             assert_eq!(out, b"GET / HTTP/1.1\r\nHost: a\r\n", "{name}");
+        }
+    }
+
+    #[test]
+    fn the_first_control_character_is_found_wherever_it_stands() {
+        for byte in 0..=255_u8 {
+            for length in [BLOCK, BLOCK + 1, 2 * BLOCK - 1, 2 * BLOCK] {
+                for at in 0..length {
+                    let mut bytes = vec![b'a'; length];
+                    bytes[at] = byte;
+                    // No second one is taken for the first.
+                    bytes[length - 1] = if at + 1 == length { byte } else { b'\r' };
+                    for from in 0..=length {
+                        let expected = (from..length).find(|&at| bytes[at].is_ascii_control());
+                        assert_eq!(first_control(&bytes, from), expected, "{byte} at {at} of {length} from {from}");
+                    }
+                }
+            }
         }
     }
 
