@@ -198,8 +198,11 @@ impl Fetch {
             }
         }
         if let Some((whole, flight)) = writer.complete().await {
-            let content = ContentSize { length: Some(whole.len()), has_forms };
-            let (record, _) = keep::record(shared, question, head, content, kept);
+            let record = if length == Some(whole.len()) {
+                Record::clone(&record)
+            } else {
+                keep::record(shared, question, head, ContentSize { length: Some(whole.len()), has_forms }, kept).0
+            };
             let page = whole.memory().cloned();
             let stored = Stored::new(record, whole, begun, scope).with_forms(forms(ready));
             match (proof, page) {

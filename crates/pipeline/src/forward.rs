@@ -3,7 +3,7 @@
 use http::{HeaderMap, HeaderValue, Request, Uri, header};
 use origins::{Arrival, Body, Caller, end_to_end, keep_upgrade};
 use policy::Key;
-use semantics::validation::add_validators;
+use semantics::{request::has_any, validation::add_validators};
 
 use crate::{Stored, question::Question};
 
@@ -19,8 +19,10 @@ const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("Seawall/", env
 pub(crate) fn shared(question: &Question, candidate: Option<&Stored>) -> Request<Body> {
     let mut request = request(question, Body::Empty);
     let fields = request.headers_mut();
-    for name in &CONDITIONS {
-        fields.remove(name);
+    if has_any(fields, &CONDITIONS) {
+        for name in &CONDITIONS {
+            fields.remove(name);
+        }
     }
     ask_as_keyed(question, fields);
     if let Some(stored) = candidate {
@@ -38,10 +40,10 @@ fn ask_as_keyed(question: &Question, fields: &mut HeaderMap) {
         fields.insert(header::USER_AGENT, USER_AGENT);
     }
     let codings = question.codings();
-    if codings.is_empty() {
-        fields.remove(header::ACCEPT_ENCODING);
-    } else {
+    if !codings.is_empty() {
         fields.insert(header::ACCEPT_ENCODING, HeaderValue::from_static(codings));
+    } else if has_any(fields, &[header::ACCEPT_ENCODING]) {
+        fields.remove(header::ACCEPT_ENCODING);
     }
 }
 

@@ -37,8 +37,7 @@ pub(crate) fn judge(
     trace: &mut impl Trace,
 ) -> Judged {
     let site = Rc::clone(site.part(incoming.path()));
-    let authority = incoming.authority().to_owned();
-    let IncomingRequest { client, parts, interim } = incoming;
+    let IncomingRequest { client, authority, parts, interim } = incoming;
 
     let target_bytes = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
     let mut key = Vec::with_capacity(KEY_OVERHEAD + authority.len() + target_bytes);

@@ -6,6 +6,7 @@ use http::{HeaderValue, Method, Response, StatusCode, header};
 use semantics::{
     cache_status::{Forwarded, Outcome},
     conditional::{Precondition, evaluate},
+    request::has_any,
 };
 use store::{Follow, Joined, Lead};
 
@@ -219,7 +220,9 @@ impl Pipeline {
 
 /// Honours the client's own conditions, which were held back from a shared fetch, on the response to it.
 fn conditional(question: &Question, response: Response<Body>) -> Response<Body> {
-    if !response.status().is_success() {
+    // Without a condition of these two nothing is confirmed.
+    let is_conditional = has_any(&question.headers, &[header::IF_NONE_MATCH, header::IF_MODIFIED_SINCE]);
+    if !response.status().is_success() || !is_conditional {
         return response;
     }
     let headers = response.headers();

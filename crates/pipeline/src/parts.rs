@@ -23,6 +23,7 @@ use semantics::{
     cache_control::RequestDirectives,
     combine::{ContentRange, combined, strong_tag, whole_of_beginning},
     range,
+    request::has_any,
     reuse::{Reuse, reuse},
 };
 use store::{Generation, Purged};
@@ -145,6 +146,9 @@ pub(crate) async fn completed(
 /// Returns the value of `Range`, if a part may be stored or found by it: a GET with one line that can be read, on no condition that
 /// concerns the range.
 fn range_asked(question: &Question) -> Option<&[u8]> {
+    if !has_any(&question.headers, &[header::RANGE]) {
+        return None;
+    }
     let mut lines = question.headers.get_all(header::RANGE).iter();
     let only = lines.next().filter(|_| lines.next().is_none())?.as_bytes();
     let sound = question.method == Method::GET

@@ -121,9 +121,9 @@ impl Pipeline {
     ) -> (Response<Body>, Note) {
         let config = Rc::clone(&self.config.borrow());
         let client = Client::of(peer, scheme, FieldLines::Map(request.headers()), &config.trusted_proxies);
-        question::settle_host(client.scheme, request.headers_mut());
+        let authority = question::settle_host(client.scheme, request.headers_mut());
         let (parts, body) = request.into_parts();
-        let incoming = IncomingRequest { client, parts, interim };
+        let incoming = IncomingRequest { client, authority, parts, interim };
         let (response, mut note) = self.answered(&config, incoming, body).await;
         note.client = client.named();
         note.coding = response.headers().get(header::CONTENT_ENCODING).and_then(|coding| Coding::of_token(coding.as_bytes()));

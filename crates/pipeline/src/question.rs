@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use origins::is_for_proxies_only;
 use policy::{Carries, Trace, Verdict, settle_forms_for_scripts};
 use semantics::{
-    FieldLines, RequestFields, RequestHead, Scheme, cache_control::RequestDirectives, target::canonical_authority,
+    FieldLines, RequestFields, RequestHead, Scheme, cache_control::RequestDirectives, request::has_any, target::canonical_authority,
     vary::canonical_accept_encoding,
 };
 use store::KeyHash;
@@ -130,7 +130,7 @@ pub(crate) fn reduce(headers: &mut HeaderMap, site: &Site, is_trusted: bool, car
         headers.remove(name);
     }
     let Some(carries) = carries else { return };
-    if !carries.cookie {
+    if !carries.cookie && has_any(headers, &[header::COOKIE]) {
         headers.remove(header::COOKIE);
     }
     settle_forms_for_scripts(headers);
@@ -142,14 +142,20 @@ pub(crate) fn authority(headers: &HeaderMap) -> &str {
 }
 
 /// Gives `Host` its one spelling ([`canonical_authority`]), by which everything goes from here on: routing, key, origin, and what is
-/// written of our own.
-pub(crate) fn settle_host(scheme: Scheme, headers: &mut HeaderMap) {
+/// written of our own. Returns it.
+pub(crate) fn settle_host(scheme: Scheme, headers: &mut HeaderMap) -> String {
     let said = authority(headers);
     let canonical = canonical_authority(scheme, said);
-    if canonical != said
-        && let Ok(host) = HeaderValue::from_str(&canonical)
-    {
-        headers.insert(header::HOST, host);
+    if canonical == said {
+        return said.to_owned();
+    }
+    let canonical = canonical.into_owned();
+    match HeaderValue::from_str(&canonical) {
+        Ok(host) => {
+            headers.insert(header::HOST, host);
+            canonical
+        }
+        Err(_) => said.to_owned(),
     }
 }
 

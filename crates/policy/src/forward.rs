@@ -13,6 +13,7 @@ use http::{HeaderMap, HeaderValue};
 use semantics::{
     RequestFields,
     field_name::{is_same_variable, with_hyphens},
+    request::has_any,
     vary::FORMS_FOR_SCRIPTS,
 };
 
@@ -92,6 +93,9 @@ const USUAL_VALUES: [&[&str]; 5] = [
 
 /// Gives each of [`FORMS_FOR_SCRIPTS`] in a request that asks the cache one of its usual values, or removes the field.
 pub fn settle_forms_for_scripts(fields: &mut HeaderMap) {
+    if !has_any(fields, &FORMS_FOR_SCRIPTS) {
+        return;
+    }
     for (name, usual) in FORMS_FOR_SCRIPTS.iter().zip(USUAL_VALUES) {
         let Some(said) = fields.get(name) else { continue };
         let said = said.as_bytes().split(|&b| b == b';').next().unwrap_or_default().trim_ascii();

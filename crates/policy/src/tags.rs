@@ -2,6 +2,7 @@
 
 use http::{HeaderMap, HeaderName};
 use semantics::{
+    request::has_any,
     structured::{Value, list},
     targeted::{SEAWALL_CACHE_CONTROL, SURROGATE_CONTROL},
 };
@@ -55,6 +56,10 @@ pub fn remove_dialect(headers: &mut HeaderMap) {
 #[must_use]
 pub fn tags(authority: &str, headers: &HeaderMap) -> Vec<Box<str>> {
     let mut tags: Vec<Box<str>> = Vec::new();
+    // Most responses have none.
+    if !has_any(headers, &TAG_FIELDS) && !has_any(headers, &[CACHE_GROUPS]) {
+        return tags;
+    }
     let mut add = |tag: &str| {
         if !tag.is_empty() && tag.len() <= TAG_BYTES_MAX && tags.len() < TAGS_MAX && !tags.iter().any(|known| **known == *tag) {
             tags.push(tag.into());

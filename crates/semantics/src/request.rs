@@ -3,7 +3,7 @@
 //! The hit path has a slice of parsed lines, everything else a `HeaderMap`; both become one [`RequestHead`], so every rule is written once.
 //! [`RequestFields`] is filled in one pass and holds the fields that caching decisions look at; the whole list stays reachable for `Vary`.
 
-use http::{HeaderMap, Method};
+use http::{HeaderMap, HeaderName, Method};
 
 /// The scheme of the target URI: `http` or `https` (RFC 9110 §4.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -52,6 +52,15 @@ pub enum FieldLines<'a> {
 }
 
 impl<'a> FieldLines<'a> {
+    /// Returns whether there is a line of the field `name`.
+    #[must_use]
+    pub fn has(self, name: &HeaderName) -> bool {
+        match self {
+            Self::Raw(lines) => lines.iter().any(|line| line.name.eq_ignore_ascii_case(name.as_str())),
+            Self::Map(map) => has_any(map, std::slice::from_ref(name)),
+        }
+    }
+
     /// Calls `each` with the value of every line of the field `name` (lower case), in order.
     pub fn for_each(self, name: &str, mut each: impl FnMut(&'a [u8])) {
         match self {
@@ -69,6 +78,14 @@ impl<'a> FieldLines<'a> {
             }
         }
     }
+}
+
+/// Returns whether a map has a field of one of these names.
+///
+/// It looks at the names that are there. A message has few, and a name that is not there costs a hash and a search when it is looked up.
+#[must_use]
+pub fn has_any(map: &HeaderMap, names: &[HeaderName]) -> bool {
+    map.keys().any(|name| names.contains(name))
 }
 
 /// The fields in which the requests of one page differ from browser to browser, and on which no answer from the store rests unless a stored

@@ -10,6 +10,7 @@ use http::{
 
 use crate::{
     cache_control::{DeltaSeconds, Qualified, ResponseDirectives},
+    request::has_any,
     structured::{Value, dictionary},
 };
 
@@ -26,6 +27,10 @@ pub const TARGETS: [HeaderName; 2] = [SEAWALL_CACHE_CONTROL, CDN_CACHE_CONTROL];
 /// Returns the directives that a cache with this target list obeys.
 #[must_use]
 pub fn directives(headers: &HeaderMap, targets: &[HeaderName]) -> ResponseDirectives {
+    // Hardly any response has one of them.
+    if !has_any(headers, targets) && !has_any(headers, &[SURROGATE_CONTROL]) {
+        return ResponseDirectives::of(headers);
+    }
     targets
         .iter()
         .find_map(|target| targeted(headers.get_all(target)))

@@ -79,7 +79,7 @@ impl Vary {
         }
         // Some servers look at these, and what they answer then is nobody else's answer.
         for name in FORMS_FOR_SCRIPTS {
-            if !names.contains(&name) && is_sent(&name, request) {
+            if !names.contains(&name) && request.lines.has(&name) {
                 names.push(name);
             }
         }
@@ -174,12 +174,6 @@ impl Vary {
             }
         }
     }
-}
-
-fn is_sent(name: &HeaderName, request: &RequestFields<'_>) -> bool {
-    let mut is_sent = false;
-    request.lines.for_each(name.as_str(), |_| is_sent = true);
-    is_sent
 }
 
 /// Returns whether the response repeats the request's `Origin` in `Access-Control-Allow-Origin` (Fetch §3.3.3).

@@ -95,16 +95,17 @@ impl<S: Service> Connection<S> {
         (mut head, body_bytes): (Vec<u8>, &mut u64),
     ) -> io::Result<bool> {
         let (parts, mut body) = response.into_parts();
-        let framing = framing(&line.method, &parts, &body, line.minor_version);
+        let length = parts.headers.get(header::CONTENT_LENGTH);
+        let framing = framing(&line.method, (parts.status, length.is_some()), &body, line.minor_version);
+        let mut left = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
         let keep_alive = keep_alive && framing != Framing::Close && !self.seat.is_draining();
         head.reserve(512);
-        write_head(&mut head, &parts, framing, body.size_hint().exact());
+        write_head(&mut head, &parts, framing, length.is_none().then(|| body.size_hint().exact().unwrap_or_default()));
         head.extend_from_slice(connection_fields(line.minor_version, keep_alive));
         if framing == Framing::None {
             self.write_all(&mut [IoSlice::new(&head)]).await?;
             return Ok(keep_alive);
         }
-        let mut left = content_length(&parts);
         let sends_files = framing == Framing::Length && cfg!(target_os = "linux") && self.stream.as_plain_tcp().is_some();
         // The first piece goes out with the head if it is there already; otherwise the head does not wait for it.
         let first = std::future::poll_fn(|cx| match poll_piece::<S>(&mut body, sends_files, cx) {
@@ -265,21 +266,17 @@ fn poll_piece<S: Service>(body: &mut S::Body, sends_files: bool, cx: &mut Contex
     Poll::Ready(frame.map(|frame| frame.map(|frame| Piece::Bytes(frame.into_data().unwrap_or_default()))))
 }
 
-fn framing(method: &Method, parts: &http::response::Parts, body: &impl Body, minor_version: u8) -> Framing {
-    let status = parts.status;
+/// Returns how the end of a response is told that has this status, and perhaps says its length itself.
+fn framing(method: &Method, (status, says_length): (StatusCode, bool), body: &impl Body, minor_version: u8) -> Framing {
     if *method == Method::HEAD || status.is_informational() || status == StatusCode::NO_CONTENT || status == StatusCode::NOT_MODIFIED {
         Framing::None
-    } else if parts.headers.contains_key(header::CONTENT_LENGTH) || body.size_hint().exact().is_some() {
+    } else if says_length || body.size_hint().exact().is_some() {
         Framing::Length
     } else if minor_version == 1 {
         Framing::Chunked
     } else {
         Framing::Close
     }
-}
-
-fn content_length(parts: &http::response::Parts) -> Option<u64> {
-    parts.headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 pub(super) fn write_status_line(head: &mut Vec<u8>, status: StatusCode) {
@@ -305,14 +302,13 @@ pub(super) fn write_fields(head: &mut Vec<u8>, fields: &HeaderMap) {
     }
 }
 
-fn write_head(head: &mut Vec<u8>, parts: &http::response::Parts, framing: Framing, exact: Option<u64>) {
+/// Writes the head without its end. `unsaid` is the length of the content if no field says it.
+fn write_head(head: &mut Vec<u8>, parts: &http::response::Parts, framing: Framing, unsaid: Option<u64>) {
     write_status_line(head, parts.status);
     write_fields(head, &parts.headers);
-    match framing {
-        Framing::Length if !parts.headers.contains_key(header::CONTENT_LENGTH) => {
-            head.extend_from_slice(format!("content-length: {}\r\n", exact.unwrap_or_default()).as_bytes());
-        }
-        Framing::Chunked => head.extend_from_slice(b"transfer-encoding: chunked\r\n"),
-        Framing::Length | Framing::None | Framing::Close => {}
+    match (framing, unsaid) {
+        (Framing::Length, Some(length)) => head.extend_from_slice(format!("content-length: {length}\r\n").as_bytes()),
+        (Framing::Chunked, _) => head.extend_from_slice(b"transfer-encoding: chunked\r\n"),
+        (Framing::Length | Framing::None | Framing::Close, _) => {}
     }
 }

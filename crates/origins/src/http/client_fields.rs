@@ -7,7 +7,7 @@
 use std::{cell::RefCell, net::IpAddr};
 
 use http::{HeaderMap, HeaderName, HeaderValue, Version, header::VIA};
-use semantics::{Scheme, decimal};
+use semantics::{Scheme, decimal, request::has_any};
 
 use crate::{Arrival, Caller};
 
@@ -44,9 +44,11 @@ pub(super) fn write(arrival: &Arrival<'_>, fields: &HeaderMap, says_host: bool, 
     };
     with_lines(arrival, caller, |lines| out.extend_from_slice(&lines.text[if says_host { lines.behind_host } else { 0 }..]));
     out.extend_from_slice(b"via: ");
-    for line in fields.get_all(VIA).iter().filter(|line| !line.is_empty()) {
-        out.extend_from_slice(line.as_bytes());
-        out.extend_from_slice(b", ");
+    if has_any(fields, &[VIA]) {
+        for line in fields.get_all(VIA).iter().filter(|line| !line.is_empty()) {
+            out.extend_from_slice(line.as_bytes());
+            out.extend_from_slice(b", ");
+        }
     }
     out.extend_from_slice(via(arrival.version).as_bytes());
     out.extend_from_slice(b"\r\n");

@@ -3,6 +3,8 @@
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method, StatusCode, Version, header::CONTENT_LENGTH, header::TRANSFER_ENCODING};
 
+use semantics::request::has_any;
+
 use crate::request::elements;
 
 /// The longest line with a chunk's size and its extensions.
@@ -137,11 +139,15 @@ impl Chunk {
 /// # Errors
 /// When it is no number, or several that differ.
 pub(super) fn settle_length(fields: &mut HeaderMap) -> Result<(), &'static str> {
-    let Some(length) = length_of(fields)? else { return Ok(()) };
     let mut lines = fields.get_all(CONTENT_LENGTH).iter();
     // A number with digits alone is written in one way, but for zeros before it.
     let is_plain = |line: &[u8]| line.iter().all(u8::is_ascii_digit) && (line.len() == 1 || line.first() != Some(&b'0'));
-    if !(lines.next().is_some_and(|line| is_plain(line.as_bytes())) && lines.next().is_none()) {
+    let is_settled = match (lines.next(), lines.next()) {
+        (None, _) => return Ok(()),
+        (Some(only), None) => is_plain(only.as_bytes()),
+        (Some(_), Some(_)) => false,
+    };
+    if let Some(length) = length_of(fields)?.filter(|_| !is_settled) {
         fields.insert(CONTENT_LENGTH, length.into());
     }
     Ok(())
@@ -184,6 +190,9 @@ const REGISTERED: [&str; 6] = ["compress", "deflate", "gzip", "trailers", "x-com
 /// # Errors
 /// When a length is given beside it (§6.1: two readers would see two messages), or when the coding cannot be taken off.
 pub(super) fn transfer_coding(fields: &HeaderMap) -> Result<Option<Coding>, &'static str> {
+    if !has_any(fields, &[TRANSFER_ENCODING]) {
+        return Ok(None);
+    }
     let mut lines = fields.get_all(TRANSFER_ENCODING).iter();
     let Some(first) = lines.next() else { return Ok(None) };
     if fields.contains_key(CONTENT_LENGTH) {

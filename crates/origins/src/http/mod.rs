@@ -25,6 +25,7 @@ mod tests;
 use std::sync::Arc;
 
 use ::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use semantics::request::has_any;
 use tokio::time::Instant;
 
 pub use client_fields::tell;
@@ -97,7 +98,7 @@ impl HttpOrigin {
                 return Err(OriginError::new(Fault::Internal, "CONNECT is not for origins"));
             }
             let fields = request.headers_mut();
-            if !fields.contains_key(header::HOST) {
+            if !has_any(fields, &[header::HOST]) {
                 fields.insert(header::HOST, self.authority.clone());
             }
             let nature = Nature::of(&request);
@@ -218,7 +219,7 @@ type Asked<'a> = (&'a Request<Body>, &'a Arrival<'a>);
 
 /// Returns whether a response asks for a login that is bound to its connection (NTLM, Negotiate): that must not be the next client's.
 fn challenges_connection(fields: &HeaderMap) -> bool {
-    fields.get_all(header::WWW_AUTHENTICATE).iter().any(request::binds_connection)
+    has_any(fields, &[header::WWW_AUTHENTICATE]) && fields.get_all(header::WWW_AUTHENTICATE).iter().any(request::binds_connection)
 }
 
 /// Makes the error for an origin without an address, which [`HttpOrigin::new`] excludes.

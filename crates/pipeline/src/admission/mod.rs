@@ -16,12 +16,14 @@ use http::{Response, request::Parts};
 use policy::Trace;
 use semantics::RequestHead;
 
-use crate::{Body, Client, Interim, Router, Shared, Site, admission::password::Locked, question::authority};
+use crate::{Body, Client, Interim, Router, Shared, Site, admission::password::Locked};
 
 /// A request that has arrived and that nobody has judged yet. Its `Host` has its one spelling.
 #[derive(Debug)]
 pub(crate) struct IncomingRequest {
     pub(crate) client: Client,
+    /// The client's `Host` in its one spelling.
+    pub(crate) authority: String,
     pub(crate) parts: Parts,
     /// Takes the interim responses of the origin.
     pub(crate) interim: Option<Interim>,
@@ -29,7 +31,7 @@ pub(crate) struct IncomingRequest {
 
 impl IncomingRequest {
     pub(crate) fn authority(&self) -> &str {
-        authority(&self.parts.headers)
+        &self.authority
     }
 
     pub(crate) fn path(&self) -> &str {

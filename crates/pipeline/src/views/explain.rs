@@ -78,8 +78,8 @@ impl Pipeline {
         let now = self.shared.clock.now();
         let client = Client { peer: None, trusted: false, address: None, scheme, said_http: false };
         let (mut parts, ()) = request.into_parts();
-        question::settle_host(scheme, &mut parts.headers);
-        let mut incoming = IncomingRequest { client, parts, interim: None };
+        let authority = question::settle_host(scheme, &mut parts.headers);
+        let mut incoming = IncomingRequest { client, authority, parts, interim: None };
         let host = incoming.authority().to_owned();
         let url = format!("{}://{host}{}", scheme.as_str(), incoming.parts.uri);
         let mut told = Told { method: incoming.parts.method.to_string(), url, steps: Steps::default(), now };
