@@ -49,13 +49,12 @@ pub(crate) struct Beginning {
 /// Finds the stored part that was fetched for the very same range, if it is fresh.
 pub(crate) fn part(shared: &Shared, question: &Question, now: Timestamp) -> Option<Arc<Stored>> {
     let asked = range_asked(question)?;
-    stored_parts(shared, question, now, &question.wants.directives).find(|stored| stored.record.part().as_deref() == Some(asked))
+    stored_parts(shared, question, || now, &question.wants.directives).find(|stored| stored.record.part().as_deref() == Some(asked))
 }
 
 /// Returns the longest fresh beginning of what a question asks for the whole of.
 pub(crate) fn beginning(shared: &Shared, question: &Question) -> Option<Beginning> {
-    let now = shared.clock.now();
-    let beginnings = stored_parts(shared, question, now, &RequestDirectives::NONE).filter_map(|stored| {
+    let beginnings = stored_parts(shared, question, || shared.clock.now(), &RequestDirectives::NONE).filter_map(|stored| {
         let complete_length = whole_of_beginning(&stored.record.headers(), stored.body.len())?;
         let fits = complete_length <= question.site.object_max && stored.body.memory().is_some();
         fits.then_some(Beginning { stored, complete_length })
@@ -63,10 +62,17 @@ pub(crate) fn beginning(shared: &Shared, question: &Question) -> Option<Beginnin
     beginnings.max_by_key(|beginning| beginning.stored.body.len())
 }
 
-fn stored_parts(shared: &Shared, question: &Question, now: Timestamp, directives: &RequestDirectives) -> impl Iterator<Item = Arc<Stored>> {
+fn stored_parts(
+    shared: &Shared,
+    question: &Question,
+    now: impl FnOnce() -> Timestamp,
+    directives: &RequestDirectives,
+) -> impl Iterator<Item = Arc<Stored>> {
     let store = &shared.store;
     let key = parts_key(&question.key);
-    let resource = store.get(store.hash(&key), &key);
+    // Hardly any page has parts.
+    let Some(resource) = store.get(store.hash(&key), &key) else { return Vec::new().into_iter() };
+    let now = now();
     let usable = |stored: &&Arc<Stored>| {
         let record = &stored.record;
         record.vary.matches(&question.fields())
@@ -75,7 +81,7 @@ fn stored_parts(shared: &Shared, question: &Question, now: Timestamp, directives
             && (!question.carries.authorization || record.for_authorization)
             && reuse(directives, &record.freshness, false, now) == Reuse::Fresh
     };
-    let usable: Vec<_> = resource.iter().flat_map(|resource| resource.variants()).filter(usable).cloned().collect();
+    let usable: Vec<_> = resource.variants().iter().filter(usable).cloned().collect();
     usable.into_iter()
 }
 

@@ -33,50 +33,47 @@ pub fn essentials<'h>(bytes: &'h [u8], limits: &HeadLimits, out: &mut Vec<u8>) -
     out.clear();
     let bytes = bytes.get(..HEAD_MAX).unwrap_or(bytes);
     let (mut referer, mut user_agent) = (None, None);
-    // Where the line begins, and where the lines begin that are to be copied.
-    let (mut at, mut kept_from) = (0, 0);
-    let mut lines = 0;
-    loop {
-        let rest = bytes.get(at..)?;
-        if rest.starts_with(b"\r\n") {
-            out.extend_from_slice(&bytes[kept_from..at]);
-            let head_len = at + 2;
-            // The parser counts the lines behind the first.
-            let sound =
-                lines > 0 && lines - 1 <= limits.header_fields.min(FIELDS_CEILING) && head_len <= limits.header_bytes && out.len() < at;
-            return sound.then(|| Incidentals {
-                head_len,
-                referer: referer.unwrap_or_default(),
-                user_agent: user_agent.unwrap_or_default(),
-            });
-        }
-        let field = if lines == 0 { None } else { incidental(rest) };
-        let value_from = at + field.as_ref().map_or(0, |(_, name)| name.len());
-        let end = first_control(bytes, value_from)?;
-        if bytes.get(end..end + 2)? != b"\r\n" {
-            return None;
-        }
-        if let Some((field, _)) = field {
-            if kept_from < at {
-                out.extend_from_slice(&bytes[kept_from..at]);
-            }
-            kept_from = end + 2;
-            let told = match field {
-                Incidental::Referer => Some(&mut referer),
-                Incidental::UserAgent => Some(&mut user_agent),
-                Incidental::Other => None,
-            };
-            if let Some(told) = told
-                && told.replace(bytes[value_from..end].trim_ascii()).is_some()
-            {
-                // The log says nothing of a field that is there twice.
+    // The lines that have not been looked at, and those that are to be copied with what follows them.
+    let mut rest = bytes.get(line_end(bytes, 0)?..)?;
+    let mut kept = bytes;
+    let mut fields = 0;
+    while !rest.starts_with(b"\r\n") {
+        fields += 1;
+        let Some((field, name_len)) = incidental(rest) else {
+            if is_logged(rest) {
                 return None;
             }
-        } else if is_logged(rest) {
+            rest = &rest[line_end(rest, 0)?..];
+            continue;
+        };
+        copy_before(kept, rest, out);
+        let end = line_end(rest, name_len)?;
+        let told = match field {
+            Incidental::Referer => Some(&mut referer),
+            Incidental::UserAgent => Some(&mut user_agent),
+            Incidental::Other => None,
+        };
+        if let Some(told) = told
+            && told.replace(rest[name_len..end].trim_ascii()).is_some()
+        {
+            // The log says nothing of a field that is there twice.
             return None;
         }
-        at = end + 2;
-        lines += 1;
+        rest = &rest[end..];
+        kept = rest;
+    }
+    copy_before(kept, rest, out);
+    let lines_len = bytes.len() - rest.len();
+    let head_len = lines_len + 2;
+    let sound =
+        lines_len > 2 && fields <= limits.header_fields.min(FIELDS_CEILING) && head_len <= limits.header_bytes && out.len() < lines_len;
+    sound.then(|| Incidentals { head_len, referer: referer.unwrap_or_default(), user_agent: user_agent.unwrap_or_default() })
+}
+
+/// Copies what stands in `from` before `rest`, its end.
+fn copy_before(from: &[u8], rest: &[u8], out: &mut Vec<u8>) {
+    if from.len() > rest.len() {
+        out.extend_from_slice(&from[..from.len() - rest.len()]);
     }
 }
 
@@ -87,42 +84,46 @@ enum Incidental {
     Other,
 }
 
-/// Tells which of the incidental fields the line has that `rest` begins with, and its name with the colon.
+/// Tells which of the incidental fields the line has that `rest` begins with, and how long its name is with the colon.
 ///
 /// In the spellings in which browsers send them over HTTP/1.1 and over HTTP/2: comparing with a constant takes a few instructions. The first letter says
 /// which of the two it can be.
-#[inline]
-fn incidental(rest: &[u8]) -> Option<(Incidental, &'static [u8])> {
-    let first = *rest.first()?;
-    let is = |field: Incidental, usual: &'static [u8], small: &'static [u8]| {
-        let is = if first.is_ascii_lowercase() { rest.starts_with(small) } else { rest.starts_with(usual) };
-        is.then_some((field, small))
-    };
-    let other = |usual: &'static [u8], small: &'static [u8]| is(Incidental::Other, usual, small);
-    match first | 0x20 {
-        b'a' => other(b"Accept-Language:", b"accept-language:"),
-        b'd' => other(b"DNT:", b"dnt:"),
-        b'r' => is(Incidental::Referer, b"Referer:", b"referer:"),
+#[inline(always)]
+fn incidental(rest: &[u8]) -> Option<(Incidental, usize)> {
+    #[inline(always)]
+    fn is<const N: usize>(rest: &[u8], field: Incidental, usual: &[u8; N], small: &[u8; N]) -> Option<(Incidental, usize)> {
+        let begin = rest.first_chunk::<N>()?;
+        let is = if begin[0].is_ascii_lowercase() { begin == small } else { begin == usual };
+        is.then_some((field, N))
+    }
+    #[inline(always)]
+    fn other<const N: usize>(rest: &[u8], usual: &[u8; N], small: &[u8; N]) -> Option<(Incidental, usize)> {
+        is(rest, Incidental::Other, usual, small)
+    }
+    match rest.first()? | 0x20 {
+        b'a' => other(rest, b"Accept-Language:", b"accept-language:"),
+        b'd' => other(rest, b"DNT:", b"dnt:"),
+        b'r' => is(rest, Incidental::Referer, b"Referer:", b"referer:"),
         b's' => match rest.get(4)? | 0x20 {
             b'c' => match (rest.get(9)?, rest.get(10)? | 0x20) {
-                (b':', _) => other(b"Sec-CH-UA:", b"sec-ch-ua:"),
-                (b'-', b'm') => other(b"Sec-CH-UA-Mobile:", b"sec-ch-ua-mobile:"),
-                (b'-', b'p') => other(b"Sec-CH-UA-Platform:", b"sec-ch-ua-platform:"),
+                (b':', _) => other(rest, b"Sec-CH-UA:", b"sec-ch-ua:"),
+                (b'-', b'm') => other(rest, b"Sec-CH-UA-Mobile:", b"sec-ch-ua-mobile:"),
+                (b'-', b'p') => other(rest, b"Sec-CH-UA-Platform:", b"sec-ch-ua-platform:"),
                 _ => None,
             },
             b'f' => match rest.get(10)? | 0x20 {
-                b'd' => other(b"Sec-Fetch-Dest:", b"sec-fetch-dest:"),
-                b'm' => other(b"Sec-Fetch-Mode:", b"sec-fetch-mode:"),
-                b's' => other(b"Sec-Fetch-Site:", b"sec-fetch-site:"),
-                b'u' => other(b"Sec-Fetch-User:", b"sec-fetch-user:"),
+                b'd' => other(rest, b"Sec-Fetch-Dest:", b"sec-fetch-dest:"),
+                b'm' => other(rest, b"Sec-Fetch-Mode:", b"sec-fetch-mode:"),
+                b's' => other(rest, b"Sec-Fetch-Site:", b"sec-fetch-site:"),
+                b'u' => other(rest, b"Sec-Fetch-User:", b"sec-fetch-user:"),
                 _ => None,
             },
-            b'g' => other(b"Sec-GPC:", b"sec-gpc:"),
+            b'g' => other(rest, b"Sec-GPC:", b"sec-gpc:"),
             _ => None,
         },
         b'u' => match rest.get(1)? | 0x20 {
-            b's' => is(Incidental::UserAgent, b"User-Agent:", b"user-agent:"),
-            b'p' => other(b"Upgrade-Insecure-Requests:", b"upgrade-insecure-requests:"),
+            b's' => is(rest, Incidental::UserAgent, b"User-Agent:", b"user-agent:"),
+            b'p' => other(rest, b"Upgrade-Insecure-Requests:", b"upgrade-insecure-requests:"),
             _ => None,
         },
         _ => None,
@@ -138,29 +139,30 @@ fn is_logged(line: &[u8]) -> bool {
 /// The bytes that are looked at together. The compiler makes a few vector instructions of what is done with each of them.
 const BLOCK: usize = 16;
 
-/// Finds the first control character at or behind `from`. Of fewer bytes than a block it says nothing: no head is as short.
+/// Finds where the line ends that `rest` begins with, and in which there is no control character from `from` on.
+#[inline(always)]
+fn line_end(rest: &[u8], from: usize) -> Option<usize> {
+    let end = first_control(rest, from)?;
+    rest[end..].starts_with(b"\r\n").then_some(end + 2)
+}
+
+/// Finds the first control character at or behind `from`.
+#[inline(always)]
 fn first_control(bytes: &[u8], from: usize) -> Option<usize> {
     let is_control = |b: u8| (b < 0x20) | (b == 0x7f);
-    // A byte that is 0xff for each control character, the first in the lowest place.
-    let marks = |block: &[u8; BLOCK]| {
-        let mut marks = [0; BLOCK];
-        for (mark, &b) in marks.iter_mut().zip(block) {
-            *mark = if is_control(b) { 0xff } else { 0 };
-        }
-        u128::from_le_bytes(marks)
-    };
-    let place = |marks: u128| marks.trailing_zeros() as usize / 8;
-    let mut at = from;
-    while let Some(block) = bytes.get(at..).and_then(<[u8]>::first_chunk::<BLOCK>) {
+    let mut rest = bytes.get(from..)?;
+    while let Some((block, behind)) = rest.split_first_chunk::<BLOCK>() {
         if block.iter().fold(false, |found, &b| found | is_control(b)) {
-            return Some(at + place(marks(block)));
+            // A byte that is 0xff for each control character, the first in the lowest place.
+            let mut marks = [0; BLOCK];
+            for (mark, &b) in marks.iter_mut().zip(block) {
+                *mark = if is_control(b) { 0xff } else { 0 };
+            }
+            return Some(bytes.len() - rest.len() + u128::from_le_bytes(marks).trailing_zeros() as usize / 8);
         }
-        at += BLOCK;
+        rest = behind;
     }
-    // The rest is the end of the last block, whose beginning has been looked at or is before `from`.
-    let seen = BLOCK - bytes.len().checked_sub(at).filter(|&rest| rest > 0)?;
-    let marks = marks(bytes.last_chunk()?) >> (8 * seen);
-    (marks != 0).then(|| at + place(marks))
+    Some(bytes.len() - rest.len() + rest.iter().position(|&b| is_control(b))?)
 }
 
 #[cfg(test)]
@@ -197,7 +199,7 @@ mod tests {
     #[test]
     fn the_first_control_character_is_found_wherever_it_stands() {
         for byte in 0..=255_u8 {
-            for length in [BLOCK, BLOCK + 1, 2 * BLOCK - 1, 2 * BLOCK] {
+            for length in [1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK - 1, 2 * BLOCK] {
                 for at in 0..length {
                     let mut bytes = vec![b'a'; length];
                     bytes[at] = byte;
