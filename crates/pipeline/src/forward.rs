@@ -31,10 +31,10 @@ pub(crate) fn shared(question: &Question, candidate: Option<&Stored>) -> Request
     request
 }
 
-/// Puts the codings into their canonical form, and `Accept` where one of its forms stands for a class, because a stored response must answer what key and `Vary` say was asked. Fields that are in
-/// neither went before (`question::reduce`).
+/// Puts the codings into their canonical form, and `Accept` where one of its forms stands for a class: a stored response must answer what key
+/// and `Vary` say was asked. Fields that are in neither went before (`question::reduce`).
 fn ask_as_keyed(question: &Question, fields: &mut HeaderMap) {
-    let class = Key::read(&question.key).map(|key| key.class);
+    let class = Key::class_of(&question.key);
     if let Some(accept) = class.and_then(|class| question.site.policy.canonical_accept(class)) {
         fields.insert(header::ACCEPT, HeaderValue::from_static(accept));
         fields.insert(header::USER_AGENT, USER_AGENT);

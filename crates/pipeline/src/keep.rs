@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use http::{HeaderMap, Method, StatusCode, header};
-use policy::{AcceptClass, Kept, NotKept, Seen};
+use policy::{AcceptClass, Kept, Key, NotKept, Seen};
 use semantics::{
     Timestamp,
     coding::{Coding, vary_on_accept_encoding},
@@ -80,7 +80,7 @@ pub(crate) fn record(
     let (site, url) = question.url();
     let url = url.into();
     // Origins answer a mixture of forms with one or the other, and forget to say so.
-    let is_mixed = policy::Key::read(&question.key).is_some_and(|key| key.class == AcceptClass::Mixed);
+    let is_mixed = Key::class_of(&question.key) == Some(AcceptClass::Mixed);
     let also: &[header::HeaderName] = if is_mixed { &[header::ACCEPT] } else { &[] };
     let mut vary = Vary::of_with(headers, &question.fields(), also);
     // Without a coding it is for everybody: the others get forms of it.

@@ -77,6 +77,13 @@ impl<'a> Key<'a> {
         })
     }
 
+    /// Returns the class of `Accept` in a key, without reading the rest of it.
+    #[must_use]
+    pub fn class_of(key: &[u8]) -> Option<AcceptClass> {
+        let class = *key.get(3)?;
+        AcceptClass::ALL.into_iter().find(|known| *known as u8 == class)
+    }
+
     /// Writes the key behind what `out` has already.
     pub fn write(&self, out: &mut Vec<u8>) {
         write_page(out, (self.site, self.scheme, self.class), self.host, self.path());
