@@ -74,6 +74,8 @@ pub enum NotKept {
     JustPurged,
     /// The kind stores no responses with this status here.
     Status,
+    /// The response is a member's, and this says that it is not the same for all members of the tier.
+    Member(&'static str),
 }
 
 impl NotKept {
@@ -87,6 +89,7 @@ impl NotKept {
             Self::RedirectLoop => "redirect-loop",
             Self::JustPurged => "just-purged",
             Self::Status => "status",
+            Self::Member(why) => why,
         }
     }
 
@@ -96,6 +99,7 @@ impl NotKept {
         matches!(
             self,
             Self::Cookie
+                | Self::Member(_)
                 | Self::NotStorable(
                     NotStorable::Authorization | NotStorable::RequestNoStore | NotStorable::Method | NotStorable::OfRequest
                 )

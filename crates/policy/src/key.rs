@@ -1,7 +1,7 @@
 //! The key of a stored page: its one writer and its one reader.
 //!
 //! ```text
-//! site  scheme  Accept class  length of the host | host | path | ?query | (\n name: value)* | ?\0parts
+//! site  scheme  Accept class  length of the host | host | path | ?query | \n 1 tier: id | (\n name: value)* | ?\0parts
 //! 2     1       1             2 bytes
 //! ```
 //!
@@ -9,8 +9,9 @@
 //! a `?`, no target a line feed, no field value either of line feed and zero. So different parts never make equal bytes, and a reader gets
 //! back exactly what was written. The bytes are on disks and in purges: whoever changes them empties every disk tier.
 //!
-//! A further part (what a member has paid for, what is in a cart) is one more line in front of the trusted fields. It begins with a byte that no
-//! name of a field has, so that a reader of today refuses the key instead of misreading it.
+//! What a member has paid for, the tier, is one more line in front of the trusted fields. It begins with a byte that no name of a field has (1), so
+//! no trusted field is ever read as a tier, or a tier as a trusted field. A further part (what is in a cart) would be another such line, which a
+//! reader of today refuses instead of misreading it.
 
 use http::HeaderName;
 use semantics::{
@@ -26,6 +27,12 @@ const HEADER: usize = 6;
 /// The end of the key under which the stored parts of a page are. The question mark ends the path for those who purge by it.
 const PARTS: &[u8] = b"?\0parts";
 
+/// The beginning of the line that names a member's tier.
+const TIER: &[u8] = b"\x01tier: ";
+
+/// The longest name of a tier. Ghost's have 24 characters.
+const TIER_BYTES_MAX: usize = 64;
+
 /// The parts of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key<'a> {
@@ -39,6 +46,8 @@ pub struct Key<'a> {
     pub host: &'a str,
     /// The path in its normal form, and what is left of the query.
     pub target: &'a str,
+    /// The tier of the members who are answered from what is stored under the key. `None`: it is for those who are no members.
+    pub tier: Option<&'a str>,
     /// What a trusted proxy said in the fields that the settings name, line by line.
     pub trusted_fields: Vec<(HeaderName, &'a [u8])>,
     /// What is stored under the key.
@@ -64,14 +73,19 @@ impl<'a> Key<'a> {
         };
         let ([site @ .., scheme, class, host_high, host_low], rest) = key.split_first_chunk::<HEADER>()?;
         let (host, rest) = rest.split_at_checked(usize::from(u16::from_be_bytes([*host_high, *host_low])))?;
-        let mut lines = rest.split(|&b| b == b'\n');
+        let mut lines = rest.split(|&b| b == b'\n').peekable();
         let target = std::str::from_utf8(lines.next()?).ok().filter(|target| target.starts_with('/'))?;
+        let tier = match lines.next_if(|line| line.starts_with(TIER)) {
+            Some(line) => Some(std::str::from_utf8(&line[TIER.len()..]).ok().filter(|tier| is_tier(tier))?),
+            None => None,
+        };
         Some(Self {
             site: u16::from_be_bytes(*site),
             scheme: [Scheme::Http, Scheme::Https].into_iter().find(|known| *known as u8 == *scheme)?,
             class: AcceptClass::ALL.into_iter().find(|known| *known as u8 == *class)?,
             host: std::str::from_utf8(host).ok()?,
             target,
+            tier,
             trusted_fields: lines.map(trusted_field).collect::<Option<_>>()?,
             holds,
         })
@@ -89,6 +103,9 @@ impl<'a> Key<'a> {
         write_page(out, (self.site, self.scheme, self.class), self.host, self.path());
         if let Some(query) = self.query() {
             write_query(out, query);
+        }
+        if let Some(tier) = self.tier {
+            write_tier(out, tier);
         }
         for (name, value) in &self.trusted_fields {
             write_trusted_field(out, name.as_str(), value);
@@ -140,6 +157,19 @@ pub(crate) fn write_query(key: &mut Vec<u8>, query: &str) {
     key.extend_from_slice(query.as_bytes());
 }
 
+/// Returns whether this can be the name of a tier: it has nothing in it that means something in a key.
+pub(crate) fn is_tier(name: &str) -> bool {
+    (1..=TIER_BYTES_MAX).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+}
+
+/// Writes the line of a member's tier behind the target.
+pub(crate) fn write_tier(key: &mut Vec<u8>, tier: &str) {
+    debug_assert!(is_tier(tier), "it was judged before");
+    for part in [&b"\n"[..], TIER, tier.as_bytes()] {
+        key.extend_from_slice(part);
+    }
+}
+
 /// Writes a line of a field that the settings trust behind the target.
 pub(crate) fn write_trusted_field(key: &mut Vec<u8>, name: &str, value: &[u8]) {
     for part in [&b"\n"[..], name.as_bytes(), b": ", value] {
@@ -166,7 +196,7 @@ pub fn purge_url(scheme: Scheme, authority: &str, path: &str) -> Option<Vec<u8>>
 #[must_use]
 pub fn purge_url_of(key: &[u8]) -> &[u8] {
     let rest = key.get(HEADER..).unwrap_or_default();
-    // A trusted field stands directly behind the path where there is no query.
+    // A tier or a trusted field stands directly behind the path where there is no query.
     let end = rest.iter().position(|&b| b == b'?' || b == b'\n').unwrap_or(rest.len());
     &rest[..end]
 }
@@ -189,6 +219,7 @@ mod tests {
         host: &'static str,
         path: String,
         query: Option<String>,
+        tier: Option<String>,
         trusted: Vec<(&'static str, String)>,
     }
 
@@ -207,6 +238,9 @@ mod tests {
             let head = RequestHead { method: &Method::GET, scheme: self.scheme, authority, path, query, fields: &fields };
             let mut key = Vec::new();
             assert!(matches!(policy.verdict(self.site, &head, &mut key), Verdict::Lookup(_)));
+            if let Some(tier) = &self.tier {
+                write_tier(&mut key, tier);
+            }
             policy.key_trusted_fields(&fields, &mut key);
             key
         }
@@ -218,7 +252,7 @@ mod tests {
             // The order of lines counts within one field alone.
             let said = |name| self.trusted.iter().filter(|(of, _)| *of == name).map(|(_, value)| value.clone()).collect::<Vec<_>>();
             let trusted = ["x-country", "x-prefix"].map(said);
-            (self.site, self.scheme as u8, self.class as u8, host, path, self.query.clone(), trusted)
+            (self.site, self.scheme as u8, self.class as u8, host, path, self.query.clone(), self.tier.clone(), trusted)
         }
     }
 
@@ -234,8 +268,10 @@ mod tests {
     fn asked() -> impl Strategy<Value = Sample> {
         let trusted = prop::collection::vec((prop::sample::select(vec!["x-country", "x-prefix"]), "[a:]([a:? ]{0,2}[a:?])?"), 0..3);
         let host = prop::sample::select(vec!["a", "A", "ab", "a:8", "a:80", "a:443"]);
-        (0..2_u16, scheme(), class(), host, "/[ab/:]{0,3}", prop::option::of("[ab?:=&/]{0,3}"), trusted)
-            .prop_map(|(site, scheme, class, host, path, query, trusted)| Sample { site, scheme, class, host, path, query, trusted })
+        let (query, tier) = (prop::option::of("[ab?:=&/]{0,3}"), prop::option::of("[ab]{1,2}"));
+        (0..2_u16, scheme(), class(), host, "/[ab/:]{0,3}", query, tier, trusted).prop_map(
+            |(site, scheme, class, host, path, query, tier, trusted)| Sample { site, scheme, class, host, path, query, tier, trusted },
+        )
     }
 
     proptest! {
@@ -249,6 +285,7 @@ mod tests {
             let host = canonical_authority(asked.scheme, asked.host);
             prop_assert_eq!(read.host, host.as_ref());
             prop_assert_eq!((read.path(), read.query()), (path.as_str(), asked.query.as_deref()));
+            prop_assert_eq!(read.tier, asked.tier.as_deref());
             prop_assert_eq!(read.holds, if in_parts { Holds::Parts } else { Holds::Whole });
             let mut said = asked.trusted.clone();
             said.sort_by_key(|(name, _)| *name);
@@ -269,7 +306,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_is_read_is_written_as_it_was(bytes in prop::collection::vec(prop::sample::select(b"\0\x01\x02a/?:\n ".to_vec()), 0..24)) {
+        fn whatever_is_read_is_written_as_it_was(bytes in prop::collection::vec(prop::sample::select(b"\0\x01\x02a/?:\n tier".to_vec()), 0..24)) {
             if let Some(key) = Key::read(&bytes) {
                 let mut again = Vec::new();
                 key.write(&mut again);
@@ -284,10 +321,25 @@ mod tests {
     fn the_bytes_of_a_key_stay_as_they_are() {
         let trusted_fields = vec![(HeaderName::from_static("x-country"), &b"NL"[..])];
         let (host, target) = ("blog.example:8080", "/a?b=1");
-        let key = Key { site: 258, scheme: Scheme::Https, class: AcceptClass::Feed, host, target, trusted_fields, holds: Holds::Parts };
-        let mut bytes = Vec::new();
-        key.write(&mut bytes);
-        assert_eq!(bytes, b"\x01\x02\x01\x03\0\x11blog.example:8080/a?b=1\nx-country: NL?\0parts");
+        let key = Key {
+            site: 258,
+            scheme: Scheme::Https,
+            class: AcceptClass::Feed,
+            host,
+            target,
+            tier: None,
+            trusted_fields,
+            holds: Holds::Parts,
+        };
+        let written = |key: &Key<'_>| {
+            let mut bytes = Vec::new();
+            key.write(&mut bytes);
+            bytes
+        };
+        assert_eq!(written(&key), b"\x01\x02\x01\x03\0\x11blog.example:8080/a?b=1\nx-country: NL?\0parts");
+        let of_tier = Key { tier: Some("6a5e8f1d2b3c4d5e6f708192"), ..key.clone() };
+        let bytes = b"\x01\x02\x01\x03\0\x11blog.example:8080/a?b=1\n\x01tier: 6a5e8f1d2b3c4d5e6f708192\nx-country: NL?\0parts";
+        assert_eq!((written(&of_tier), Key::read(bytes)), (bytes.to_vec(), Some(of_tier)));
         assert_eq!(key.url(), "https://blog.example:8080/a?b=1");
     }
 
@@ -300,7 +352,11 @@ mod tests {
             b"\0\x01\0\0\0\x09h/",
             b"\0\x01\0\0\0\x01h",
             b"\0\x01\0\0\0\x01h/\nno field",
-            b"\0\x01\0\0\0\x01h/\n\x01tier: gold",
+            b"\0\x01\0\0\0\x01h/\n\x01cart: 3",
+            b"\0\x01\0\0\0\x01h/\n\x01tier: ",
+            b"\0\x01\0\0\0\x01h/\n\x01tier: a b",
+            b"\0\x01\0\0\0\x01h/\n\x01tier: a\n\x01tier: b",
+            b"\0\x01\0\0\0\x01h/\nx-country: NL\n\x01tier: a",
         ] {
             assert_eq!(Key::read(bytes), None, "{bytes:?}");
         }

@@ -12,6 +12,7 @@ mod forward;
 mod hints;
 mod keep;
 mod key;
+mod member;
 mod names;
 mod pass;
 mod preset;
@@ -30,6 +31,7 @@ pub use forward::settle_forms_for_scripts;
 pub use hints::{EarlyHints, HINTS_BYTES_MAX, HINTS_MAX, HINTS_PAGE_BYTES_MAX, Hint, hints, link_field};
 pub use keep::{Kept, NotKept, Seen};
 pub use key::{Holds, Key, parts_key, purge_url, purge_url_of};
+pub use member::{MEMBER_CACHE_TIER, Member, answer_digest};
 pub use names::Names;
 pub use pass::PassRule;
 pub use preset::{Area, Cookies, Keeps, Kind, Parameters, Passes, Paths, Preset, Rule, Rules, SentFields, SourceForm, Way};
@@ -111,6 +113,8 @@ pub struct Policy {
     settings: Settings,
     cookies: CookieFilter,
     query: QueryFilter,
+    /// The key by which a member's tier is verified. `None`: pages for members are not stored.
+    member_key: Option<aws_lc_rs::hmac::Key>,
 }
 
 impl Policy {
@@ -123,7 +127,8 @@ impl Policy {
     fn by(preset: &'static Preset, settings: Settings) -> Self {
         let cookies = CookieFilter::new(preset.cookies, &settings.ignore_cookies);
         let query = QueryFilter::new(&settings.ignore_query, &settings.keep_query);
-        Self { preset, settings, cookies, query }
+        let member_key = member::key(&settings);
+        Self { preset, settings, cookies, query, member_key }
     }
 
     /// Returns the settings.
