@@ -79,7 +79,8 @@ impl Pipeline {
             Err(why) => Err(why.name()),
         };
         let (parts, body) = fetched.response.into_parts();
-        let refused = stored_as.as_ref().err().copied();
+        // Whether a member's answer is that of the tier is known only when it is whole.
+        let refused = stored_as.as_ref().err().copied().or_else(|| question.member.as_ref().map(|_| "tier-proof"));
         let body = match stored_as {
             Ok(stored_as) => stored_as.body(shared, body, fetching),
             Err(_) => Body::Origin(body),

@@ -81,7 +81,9 @@ impl Ending {
     /// Ends with a response of the origin that goes to this client alone, and is coded on its way.
     pub(crate) fn with_coded(self, question: &Question, response: Response<Body>) -> Answer {
         let (response, note) = self.with_origins(response);
-        (in_passing(question, question.is_personal(), response), note)
+        // A Ghost codes what it makes for members by itself; it was asked for no coding only so that two answers can be compared.
+        let personal = question.is_personal() && question.member.is_none();
+        (in_passing(question, personal, response), note)
     }
 
     /// Ends with a response that says already what the cache did.

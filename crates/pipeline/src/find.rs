@@ -85,7 +85,11 @@ pub(crate) fn found_in(shared: &Shared, resource: Option<&Resource>, question: &
         return Found::Nothing(Forwarded::UriMiss);
     }
     let stored = Arc::clone(stored);
-    let reuse = reuse(&question.wants.directives, &record.freshness, purged == Purged::Soft, now);
+    let mut reuse = reuse(&question.wants.directives, &record.freshness, purged == Purged::Soft, now);
+    // Nobody but a member can refresh what members share.
+    if reuse == Reuse::WhileRevalidating && question.member.is_some() {
+        reuse = Reuse::AfterValidation(if purged == Purged::Soft { Stale::Purged } else { Stale::Expired });
+    }
     trace.notes("reuse", || match reuse {
         Reuse::Fresh => "fresh".to_owned(),
         Reuse::WhileRevalidating => "stale, but may be served while it is validated".to_owned(),

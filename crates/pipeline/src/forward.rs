@@ -84,6 +84,9 @@ fn request(question: &Question, body: Body) -> Request<Body> {
         fields.remove(header::COOKIE);
         fields.remove(header::AUTHORIZATION);
     }
+    if let Some(member) = &question.member {
+        fields.insert(header::COOKIE, member.cookies().clone());
+    }
     let mut request = Request::new(body);
     *request.method_mut() = question.method.clone();
     *request.uri_mut() = question.uri.clone();

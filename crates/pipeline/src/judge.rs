@@ -5,7 +5,7 @@ use std::rc::Rc;
 use http::{HeaderMap, Uri, header, request::Parts};
 use ipnet::IpNet;
 use policy::{PassRule, Trace, Verdict};
-use semantics::{RequestFields, hop_by_hop::nominated_by_connection};
+use semantics::{RequestFields, Timestamp, hop_by_hop::nominated_by_connection};
 
 use crate::{
     Client, Site, Store,
@@ -28,12 +28,14 @@ pub(crate) enum Judged {
     Malformed(Rc<Site>),
 }
 
-/// Judges a request that was admitted to a site, by the rules of the part of the site that its path leads to.
+/// Judges a request that was admitted to a site, by the rules of the part of the site that its path leads to. `now` is asked for only if the time
+/// decides something.
 pub(crate) fn judge(
     store: &Store,
     trusted_proxies: &[IpNet],
     site: &Rc<Site>,
     incoming: IncomingRequest,
+    now: impl FnOnce() -> Timestamp,
     trace: &mut impl Trace,
 ) -> Judged {
     let site = Rc::clone(site.part(incoming.path()));
@@ -43,7 +45,8 @@ pub(crate) fn judge(
     let mut key = Vec::with_capacity(KEY_OVERHEAD + authority.len() + target_bytes);
     let fields = RequestFields::from_map(&parts.headers);
     let head = question::head(&parts, &fields, &authority, client.scheme);
-    let verdict = by_route(&site, question::verdict(&site, client.trusted, &head, &mut key, trace), trace);
+    let (verdict, member) = question::verdict_with_member((&site, client.trusted), (&head, &parts.headers), &mut key, now, trace);
+    let verdict = by_route(&site, verdict, trace);
     let carries = match verdict {
         Verdict::Lookup(carries) => Some(carries),
         Verdict::Pass(_) => {
@@ -67,6 +70,7 @@ pub(crate) fn judge(
     let question = Question {
         hash: store.hash(&key),
         carries: carries.unwrap_or_default(),
+        member: member.filter(|_| carries.is_some()).map(Rc::new),
         site,
         client,
         way,

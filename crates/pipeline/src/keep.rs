@@ -48,7 +48,7 @@ pub(crate) struct ContentSize {
 /// Decides whether the answer to a question is kept, and how. Remembers the reason if it is not.
 pub(crate) fn judge(shared: &Shared, question: &Question, head: ResponseHead<'_>, times: Times) -> Result<Kept, NotKept> {
     let purged_at = shared.purged_at();
-    let kept = question.site.policy.keep(&Seen {
+    let seen = Seen {
         method: &question.method,
         authority: &question.authority,
         target: &question.target,
@@ -59,7 +59,13 @@ pub(crate) fn judge(shared: &Shared, question: &Question, head: ResponseHead<'_>
         request_time: times.request,
         response_time: times.response,
         just_purged: times.response.since(purged_at) < JUST_PURGED && purged_at != Timestamp::default(),
-    });
+    };
+    let policy = &question.site.policy;
+    let kept = match &question.member {
+        None => policy.keep(&seen),
+        Some(_) if shared.tier_proofs.is_personal(question.hash, times.response) => Err(NotKept::Member("tier-personal")),
+        Some(member) => policy.keep_for_tier(member, &seen),
+    };
     match &kept {
         Ok(_) => shared.not_kept.forget(question.hash),
         Err(why) => not_kept::remember(shared, question, why.name(), Some(head.status), times.response),
@@ -84,7 +90,7 @@ pub(crate) fn record(
     let also: &[header::HeaderName] = if is_mixed { &[header::ACCEPT] } else { &[] };
     let mut vary = Vary::of_with(headers, &question.fields(), also);
     // Without a coding it is for everybody: the others get forms of it.
-    if question.wants.coded && !headers.contains_key(header::CONTENT_ENCODING) {
+    if (question.wants.coded || question.member.is_some()) && !headers.contains_key(header::CONTENT_ENCODING) {
         vary = vary.without(&header::ACCEPT_ENCODING).without(&AVAILABLE_DICTIONARY);
     }
     let codable = may_have_forms(question, head, content);
@@ -121,6 +127,10 @@ pub(crate) fn freshened(
     let mut headers = candidate.record.all_headers();
     let confirmation = fetched.response.headers();
     if !same_representation(&headers, confirmation) {
+        return None;
+    }
+    // The stored fields name the tier already; what counts is that the origin says it again.
+    if question.member.as_ref().is_some_and(|member| !member.is_of_tier(confirmation)) {
         return None;
     }
     freshen(&mut headers, confirmation);

@@ -51,5 +51,10 @@ pub(crate) fn next(shared: &Shared, question: &Rc<Question>, found: Found, now: 
 /// Returns whether the origin is known to fail this request: it could not be connected to, or the page's last refresh failed.
 fn is_in_trouble(shared: &Shared, question: &Question, why: Stale, now: Timestamp) -> bool {
     let page = || !why.is_by_request() && shared.trouble.at(question.hash, now) != Trouble::None;
-    question.site.down.at(now) != Trouble::None || page()
+    match question.site.down.at(now) {
+        Trouble::None => page(),
+        Trouble::Pause => true,
+        // It is time to try, and nobody does it behind a member.
+        Trouble::Due => question.member.is_none(),
+    }
 }

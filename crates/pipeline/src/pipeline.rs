@@ -13,7 +13,7 @@ use std::{
 
 use http::{Request, Response, StatusCode, header};
 use ipnet::IpNet;
-use policy::Silent;
+use policy::{MEMBER_CACHE_TIER, Silent};
 use semantics::{Scheme, Timestamp, coding::Coding, request::FieldLines};
 use store::HotPages;
 use tokio_util::task::TaskTracker;
@@ -22,7 +22,7 @@ use crate::{
     Body, Client, Counters, Interim, Note, Record, Router, Shared, Site,
     admission::{
         Admission, IncomingRequest, admit,
-        password::{self, Entry, make_private},
+        password::{self, Entry, make_members, make_private},
     },
     failure,
     judge::{Judged, judge},
@@ -142,20 +142,32 @@ impl Pipeline {
             Err(refusal) => return (*refusal, Note::for_site(Some(site.id))),
         };
 
+        let (mut is_members, mut knows_members) = (false, false);
         // Judge: the site's policy says who answers it, and under which key.
-        let (mut response, note) = match judge(&self.shared.store, &config.trusted_proxies, &site, incoming, &mut Silent) {
-            Judged::Lookup(question) => {
-                let question = Rc::new(question);
-                let (mut response, note) = self.look_up(Rc::clone(&question)).await;
-                redirect::take_along(&question, response.status(), response.headers_mut());
-                (response, note)
-            }
-            Judged::Pass(question, rule) => self.pass(Rc::new(question), body, rule).await,
-            Judged::Purge { site, client, parts, authority } => {
-                (self.purge_request(config, &site, &client, &parts, &authority), Note::default())
-            }
-            Judged::Malformed(_) => (failure::page(StatusCode::BAD_REQUEST, "target"), Note::default()),
-        };
+        let (mut response, note) =
+            match judge(&self.shared.store, &config.trusted_proxies, &site, incoming, || self.shared.clock.now(), &mut Silent) {
+                Judged::Lookup(question) => {
+                    (is_members, knows_members) = (question.member.is_some(), question.site.policy.knows_members());
+                    let question = Rc::new(question);
+                    let (mut response, note) = self.look_up(Rc::clone(&question)).await;
+                    redirect::take_along(&question, response.status(), response.headers_mut());
+                    (response, note)
+                }
+                Judged::Pass(question, rule) => {
+                    knows_members = question.site.policy.knows_members();
+                    self.pass(Rc::new(question), body, rule).await
+                }
+                Judged::Purge { site, client, parts, authority } => {
+                    (self.purge_request(config, &site, &client, &parts, &authority), Note::default())
+                }
+                Judged::Malformed(_) => (failure::page(StatusCode::BAD_REQUEST, "target"), Note::default()),
+            };
+        // Who shares it is for us alone to know: a Ghost calls such pages public, and another cache, or the browser after its reader has
+        // left, would show them to others.
+        is_members |= knows_members && response.headers_mut().remove(MEMBER_CACHE_TIER).is_some();
+        if is_members {
+            make_members(response.headers_mut());
+        }
         if entry == Entry::Private {
             make_private(response.headers_mut());
         }

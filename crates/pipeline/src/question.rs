@@ -5,9 +5,9 @@ use std::{net::IpAddr, rc::Rc};
 use http::{HeaderMap, HeaderValue, Method, Uri, header, request::Parts};
 use ipnet::IpNet;
 use origins::is_for_proxies_only;
-use policy::{Carries, Trace, Verdict, settle_forms_for_scripts};
+use policy::{Carries, Member, Trace, Verdict, settle_forms_for_scripts};
 use semantics::{
-    FieldLines, RequestFields, RequestHead, Scheme, cache_control::RequestDirectives, request::has_any, target::canonical_authority,
+    FieldLines, RequestFields, RequestHead, Scheme, Timestamp, cache_control::RequestDirectives, request::has_any, target::canonical_authority,
     vary::canonical_accept_encoding,
 };
 use store::KeyHash;
@@ -113,6 +113,22 @@ pub(crate) fn verdict(site: &Site, is_trusted: bool, head: &RequestHead<'_>, key
     verdict
 }
 
+/// Asks a site's policy as [`verdict`] does, and whether the request is a member's whose tier is known. `now` is asked for only if there is a
+/// signature to judge.
+pub(crate) fn verdict_with_member(
+    (site, is_trusted): (&Site, bool),
+    (head, headers): (&RequestHead<'_>, &HeaderMap),
+    key: &mut Vec<u8>,
+    now: impl FnOnce() -> Timestamp,
+    trace: &mut impl Trace,
+) -> (Verdict, Option<Member>) {
+    let (verdict, member) = site.policy.verdict_with_member(site.id, (head, headers), key, now, trace);
+    if is_trusted && matches!(verdict, Verdict::Lookup(_)) {
+        site.policy.key_trusted_fields(head.fields, key);
+    }
+    (verdict, member)
+}
+
 /// Leaves in a request what its origin gets to see: what that does not see must not select a variant either.
 ///
 /// Nobody invents what only proxies may say; a field that the settings name is a trusted proxy's alone, in every spelling that CGI takes for
@@ -180,6 +196,8 @@ pub(crate) struct Question {
     pub(crate) uri: Uri,
     /// The cookies and credentials that may make its answer somebody's.
     pub(crate) carries: Carries,
+    /// The member who asks, where the key has the member's tier. The answer is this member's alone until another one has got the same.
+    pub(crate) member: Option<Rc<Member>>,
     pub(crate) wants: Wants,
     pub(crate) key: Vec<u8>,
     pub(crate) hash: KeyHash,
@@ -247,6 +265,9 @@ impl Question {
     /// Where we code ourselves, none. That holds for what is shared: for somebody who is known, coding is the origin's decision, as it is
     /// for what passes. And folders have ready-made forms of what is too large for us.
     pub(crate) fn codings(&self) -> &'static str {
+        if self.member.is_some() {
+            return "identity";
+        }
         let known = self.carries.cookie || self.carries.authorization;
         if self.wants.coded && !known && !self.site.policy.is_impersonal() { "identity" } else { self.wants.codings }
     }
@@ -258,7 +279,7 @@ impl Question {
         } else if self.key.is_empty() {
             self.headers.contains_key(header::COOKIE) || self.headers.contains_key(header::AUTHORIZATION)
         } else {
-            self.carries.cookie || self.carries.authorization
+            self.carries.cookie || self.carries.authorization || self.member.is_some()
         }
     }
 
@@ -271,6 +292,8 @@ impl Question {
     pub(crate) fn unshareable(&self) -> Option<&'static str> {
         if self.method != Method::GET {
             Some("it is no GET")
+        } else if self.member.is_some() {
+            Some("it is a member's")
         } else if self.carries.cookie {
             Some("it carries a cookie that may be somebody's")
         } else if self.carries.authorization {

@@ -9,6 +9,7 @@ use std::{
 use crate::{
     Clock, Refilling, Store, admission::password::Verifying, body::storing::CopyBudget, learnt::dictionaries::Dictionaries,
     learnt::early_hints::EarlyHints, learnt::not_kept::Reasons, learnt::popularity::Popularity, learnt::proofs::Proofs,
+    learnt::tier_proof::TierProofs,
     learnt::trouble::Pages, purge::Purging,
 };
 use codings::Workshop;
@@ -39,6 +40,7 @@ pub struct Shared {
     pub(crate) proofs: Proofs,
     /// Pages whose refresh failed a moment ago.
     pub(crate) trouble: Pages,
+    pub(crate) tier_proofs: TierProofs,
     /// The secret of the numbers that stand for what requests say.
     pub(crate) secret: RandomState,
     /// Bytes that a worker's hot pages may keep from being freed.
@@ -79,6 +81,7 @@ impl Shared {
             not_kept: Reasons::default(),
             proofs: Proofs::default(),
             trouble: Pages::default(),
+            tier_proofs: TierProofs::default(),
             secret: RandomState::new(),
             hot_bytes,
             copying,

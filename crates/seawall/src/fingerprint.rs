@@ -200,7 +200,7 @@ impl Fingerprint {
         if let Some(path) = path {
             self.text("ghost.path", path);
         }
-        // Whether pages for members were.
+        // Whether pages for members were. With another secret they are the same pages: a request comes to them by its tier, which that proves.
         self.flag("ghost.members", member_secret.is_some(), false);
     }
 

@@ -271,6 +271,15 @@ pub(crate) fn make_private(headers: &mut HeaderMap) {
     }
 }
 
+/// Marks a response as meant for one member: the browser keeps it, and asks each time whether it may still show it.
+pub(crate) fn make_members(headers: &mut HeaderMap) {
+    make_private(headers);
+    if !ResponseDirectives::of(headers).no_store {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, max-age=0, must-revalidate"));
+    }
+    headers.remove(header::EXPIRES);
+}
+
 fn is_for_caches(name: &HeaderName) -> bool {
     let name = name.as_str();
     name.ends_with("cdn-cache-control") || matches!(name, "surrogate-control" | "edge-control" | "x-accel-expires")

@@ -23,6 +23,7 @@ use store::{Fetching, Generation};
 use crate::{
     Body, Shared, Stored,
     keep::{self, ContentSize, ResponseHead},
+    learnt::tier_proof::{self, Answered},
     question::Question,
 };
 
@@ -47,6 +48,11 @@ impl StoredAs {
             let (head, content) =
                 (ResponseHead { status, headers: &headers }, ContentSize { length: Some(whole.len() as u64), has_forms: false });
             let (record, scope) = keep::record(&shared, &question, head, content, kept);
+            if let Some(member) = &question.member
+                && !tier_proof::is_proven(&shared, &question, member, Answered { headers: &headers, body: &whole, begun, scope: &scope })
+            {
+                return;
+            }
             keep::insert(&shared, &question, Stored::new(record, whole, begun, scope));
             drop(fetching);
         };

@@ -6,4 +6,5 @@ pub(crate) mod not_kept;
 pub(crate) mod popularity;
 pub(crate) mod proofs;
 pub(crate) mod refill;
+pub(crate) mod tier_proof;
 pub(crate) mod trouble;

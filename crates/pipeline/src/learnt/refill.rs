@@ -314,7 +314,8 @@ impl Run<'_> {
 /// Makes the request that has this answer: what the key says, and the fields that the response nominates as they were. `None` if there is
 /// no such request that anybody could send, and whose answer everybody may have.
 pub(crate) fn question(site: &Rc<Site>, of: HashedKey<'_>, stored: &Stored) -> Option<Question> {
-    let read = Key::read(of.key).filter(|key| key.holds == Holds::Whole)?;
+    // What members of a tier share is refreshed by one of them.
+    let read = Key::read(of.key).filter(|key| key.holds == Holds::Whole && key.tier.is_none())?;
     // A key of a former version, which nobody asks for any more.
     if canonical_authority(read.scheme, read.host) != read.host {
         return None;
@@ -358,6 +359,7 @@ pub(crate) fn question(site: &Rc<Site>, of: HashedKey<'_>, stored: &Stored) -> O
         left_out: None,
         uri: read.target.parse().ok()?,
         carries: Carries::default(),
+        member: None,
         wants,
         interim: None,
         takes_hints: false,

@@ -96,7 +96,7 @@ impl Pipeline {
         if let Some(lock) = lock {
             lock.presume_right(&mut incoming.parts.headers);
         }
-        match judge(&self.shared.store, &config.trusted_proxies, &site, incoming, &mut told.steps) {
+        match judge(&self.shared.store, &config.trusted_proxies, &site, incoming, || now, &mut told.steps) {
             Judged::Purge { site, .. } => Some(told.end(Some(&site), "purge", purging())),
             Judged::Malformed(site) => Some(told.end(Some(&site), "malformed", malformed())),
             Judged::Pass(question, rule) => Some(told.end(Some(&question.site), "pass", passed(rule))),
@@ -160,6 +160,9 @@ impl Pipeline {
 
     /// Returns whether the page is stored under the other scheme. A proxy in front that ends TLS and is not trusted makes everything `http`.
     fn is_stored_under_other_scheme(&self, question: &Question) -> bool {
+        if question.member.is_some() {
+            return false;
+        }
         let scheme = match question.client.scheme {
             Scheme::Http => Scheme::Https,
             Scheme::Https => Scheme::Http,

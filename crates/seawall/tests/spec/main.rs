@@ -30,6 +30,7 @@ mod keys;
 mod limits;
 mod log;
 mod malformed;
+mod members;
 mod metrics;
 mod operator;
 mod parts;

@@ -1,0 +1,146 @@
+//! Whether members of one tier get the same page: what a member was answered, until another one was answered the same.
+//!
+//! Ghost says for which tier it has made a page, but a theme may still greet the reader by name. So a page is stored for a tier only after two
+//! different members were answered with the same bytes, with no purge in between; and where two were answered differently, it is nobody else's
+//! for a while. Written once per answer to a member that is not stored yet, never on a hit. At most [`PAGES_MAX`] pages of some 110 bytes: 0.5 MiB.
+//! When there are more, the oldest is forgotten, which costs its members one more request to the origin.
+//!
+//! No session is kept here, only a number made of it with a secret of this process.
+
+use std::{collections::HashMap, hash::BuildHasher, time::Duration};
+
+use http::HeaderMap;
+use parking_lot::Mutex;
+use policy::{Member, answer_digest};
+use semantics::Timestamp;
+use store::{Generation, KeyHash, Scope};
+
+use crate::{Shared, question::Question};
+
+/// The pages of tiers that are remembered.
+const PAGES_MAX: usize = 4_096;
+
+/// The time for which an answer waits for another member's.
+const ANSWER_KEPT: Duration = Duration::from_secs(600);
+
+/// The time for which a page is left alone that two members were answered differently.
+const PERSONAL: Duration = Duration::from_secs(600);
+
+/// What is known of a page of a tier that is not stored.
+#[derive(Debug, Clone, Copy)]
+struct Page {
+    at: Timestamp,
+    known: Known,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Known {
+    /// One member was answered so.
+    Answered { member: u64, digest: [u8; 32], begun: Generation },
+    /// Two members were answered differently, or the page names its reader.
+    Personal,
+}
+
+impl Page {
+    fn is_over(&self, now: Timestamp) -> bool {
+        let kept = match self.known {
+            Known::Answered { .. } => ANSWER_KEPT,
+            Known::Personal => PERSONAL,
+        };
+        now.since(self.at) >= kept
+    }
+}
+
+/// The pages of tiers that are not proven to be the same for all members.
+#[derive(Debug, Default)]
+pub(crate) struct TierProofs(Mutex<HashMap<KeyHash, Page>>);
+
+impl TierProofs {
+    /// Returns whether members were answered differently a while ago.
+    pub(crate) fn is_personal(&self, key: KeyHash, now: Timestamp) -> bool {
+        self.0.lock().get(&key).is_some_and(|page| matches!(page.known, Known::Personal) && !page.is_over(now))
+    }
+
+    fn note(&self, key: KeyHash, page: Page) {
+        let mut pages = self.0.lock();
+        if pages.len() >= PAGES_MAX && !pages.contains_key(&key) {
+            pages.retain(|_, known| !known.is_over(page.at));
+            let oldest = pages.iter().min_by_key(|(_, known)| known.at).map(|(key, _)| *key);
+            if let Some(oldest) = oldest.filter(|_| pages.len() >= PAGES_MAX) {
+                pages.remove(&oldest);
+            }
+        }
+        pages.insert(key, page);
+    }
+
+    fn take(&self, key: KeyHash) -> Option<Page> {
+        self.0.lock().remove(&key)
+    }
+}
+
+/// An answer to a member, whole.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Answered<'a> {
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) body: &'a [u8],
+    /// The generation at which it was asked for.
+    pub(crate) begun: Generation,
+    pub(crate) scope: &'a Scope,
+}
+
+/// Returns whether the answer to a member is that of all members of the tier, as another one was answered the same. Otherwise it is
+/// remembered for the next.
+pub(crate) fn is_proven(shared: &Shared, question: &Question, member: &Member, answered: Answered<'_>) -> bool {
+    let (now, proofs, key) = (shared.clock.now(), &shared.tier_proofs, question.hash);
+    let Answered { headers, body, begun, scope } = answered;
+    // What was purged meanwhile proves nothing about what is there now.
+    if shared.store.is_purged(scope, begun) {
+        return false;
+    }
+    if member.is_named_in(headers, body) {
+        proofs.note(key, Page { at: now, known: Known::Personal });
+        return false;
+    }
+    let (number, digest) = (shared.secret.hash_one(member.session()), answer_digest(headers, body));
+    let this = Page { at: now, known: Known::Answered { member: number, digest, begun } };
+    match proofs.take(key).filter(|page| !page.is_over(now)) {
+        Some(page @ Page { known: Known::Personal, .. }) => {
+            proofs.note(key, page);
+            false
+        }
+        Some(Page { known: Known::Answered { member: other, digest: others, begun: before }, .. })
+            if other != number && !shared.store.is_purged(scope, before) =>
+        {
+            if others != digest {
+                proofs.note(key, Page { at: now, known: Known::Personal });
+            }
+            others == digest
+        }
+        // Nobody else was answered, or something else was there then.
+        Some(Page { known: Known::Answered { .. }, .. }) | None => {
+            proofs.note(key, this);
+            false
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Clock;
+
+    #[test]
+    fn so_many_pages_are_remembered_and_the_oldest_goes_first() {
+        let shared = Shared::new(store::StoreOptions::with_memory(1 << 20), Clock::system());
+        let key = |n: usize| shared.store.hash(n.to_string().as_bytes());
+        let proofs = TierProofs::default();
+        let at = |n: usize| Timestamp::from_millis(1_000_000 + n as u64);
+        for n in 0..=PAGES_MAX {
+            proofs.note(key(n), Page { at: at(n), known: Known::Personal });
+        }
+        let is_known = |n| proofs.is_personal(key(n), at(n));
+        assert_eq!(proofs.0.lock().len(), PAGES_MAX);
+        assert_eq!([0, 1, PAGES_MAX].map(is_known), [false, true, true]);
+        assert!(!proofs.is_personal(key(PAGES_MAX), at(PAGES_MAX) + PERSONAL), "for ten minutes");
+    }
+}
