@@ -20,7 +20,7 @@ use crate::{
     collapse::likeness,
     learnt::{
         dictionaries::{AVAILABLE_DICTIONARY, offer},
-        early_hints, not_kept,
+        early_hints, not_kept, tier_proof,
     },
     proof,
     question::Question,
@@ -63,7 +63,7 @@ pub(crate) fn judge(shared: &Shared, question: &Question, head: ResponseHead<'_>
     let policy = &question.site.policy;
     let kept = match &question.member {
         None => policy.keep(&seen),
-        Some(_) if shared.tier_proofs.is_personal(question.hash, times.response) => Err(NotKept::Member("tier-personal")),
+        Some(member) if tier_proof::is_personal(shared, question, member, times.response) => Err(NotKept::Member("tier-personal")),
         Some(member) => policy.keep_for_tier(member, &seen),
     };
     match &kept {

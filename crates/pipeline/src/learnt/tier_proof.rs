@@ -2,7 +2,8 @@
 //!
 //! Ghost says for which tier it has made a page, but a theme may still greet the reader by name. So a page is stored for a tier only after two
 //! different members were answered with the same bytes, with no purge in between; and where two were answered differently, it is nobody else's
-//! for a while. Written once per answer to a member that is not stored yet, never on a hit. At most [`PAGES_MAX`] pages of some 110 bytes: 0.5 MiB.
+//! for a while. There is a difference that means nothing: the first time that Ghost renders a post, it names another size of the post's picture
+//! than ever after. So if the first of the two asks again and is answered as the second one was, both have the same page after all. Written once per answer to a member that is not stored yet, never on a hit. At most [`PAGES_MAX`] pages of some 110 bytes: 0.5 MiB.
 //! When there are more, the oldest is forgotten, which costs its members one more request to the origin.
 //!
 //! No session is kept here, only a number made of it with a secret of this process.
@@ -37,7 +38,9 @@ struct Page {
 enum Known {
     /// One member was answered so.
     Answered { member: u64, digest: [u8; 32], begun: Generation },
-    /// Two members were answered differently, or the page names its reader.
+    /// Two members were answered differently: this one first, and another one so.
+    Differed { first: u64, digest: [u8; 32], begun: Generation },
+    /// The page names its reader.
     Personal,
 }
 
@@ -45,7 +48,7 @@ impl Page {
     fn is_over(&self, now: Timestamp) -> bool {
         let kept = match self.known {
             Known::Answered { .. } => ANSWER_KEPT,
-            Known::Personal => PERSONAL,
+            Known::Differed { .. } | Known::Personal => PERSONAL,
         };
         now.since(self.at) >= kept
     }
@@ -56,9 +59,13 @@ impl Page {
 pub(crate) struct TierProofs(Mutex<HashMap<KeyHash, Page>>);
 
 impl TierProofs {
-    /// Returns whether members were answered differently a while ago.
-    pub(crate) fn is_personal(&self, key: KeyHash, now: Timestamp) -> bool {
-        self.0.lock().get(&key).is_some_and(|page| matches!(page.known, Known::Personal) && !page.is_over(now))
+    /// Returns whether members were answered differently a while ago, and the answer to the member of this number can tell nothing more.
+    fn is_personal(&self, key: KeyHash, member: u64, now: Timestamp) -> bool {
+        self.0.lock().get(&key).filter(|page| !page.is_over(now)).is_some_and(|page| match page.known {
+            Known::Answered { .. } => false,
+            Known::Differed { first, .. } => first != member,
+            Known::Personal => true,
+        })
     }
 
     fn note(&self, key: KeyHash, page: Page) {
@@ -76,6 +83,16 @@ impl TierProofs {
     fn take(&self, key: KeyHash) -> Option<Page> {
         self.0.lock().remove(&key)
     }
+}
+
+/// Returns whether the answer to this member, which is still to come, will be nobody else's.
+pub(crate) fn is_personal(shared: &Shared, question: &Question, member: &Member, now: Timestamp) -> bool {
+    shared.tier_proofs.is_personal(question.hash, number_of(shared, member), now)
+}
+
+/// Returns the number by which a member is remembered.
+fn number_of(shared: &Shared, member: &Member) -> u64 {
+    shared.secret.hash_one(member.session())
 }
 
 /// An answer to a member, whole.
@@ -101,27 +118,27 @@ pub(crate) fn is_proven(shared: &Shared, question: &Question, member: &Member, a
         proofs.note(key, Page { at: now, known: Known::Personal });
         return false;
     }
-    let (number, digest) = (shared.secret.hash_one(member.session()), answer_digest(headers, body));
-    let this = Page { at: now, known: Known::Answered { member: number, digest, begun } };
-    match proofs.take(key).filter(|page| !page.is_over(now)) {
-        Some(page @ Page { known: Known::Personal, .. }) => {
-            proofs.note(key, page);
-            false
-        }
-        Some(Page { known: Known::Answered { member: other, digest: others, begun: before }, .. })
-            if other != number && !shared.store.is_purged(scope, before) =>
-        {
-            if others != digest {
-                proofs.note(key, Page { at: now, known: Known::Personal });
+    let (number, digest) = (number_of(shared, member), answer_digest(headers, body));
+    let is_current = |before: Generation| !shared.store.is_purged(scope, before);
+    let known = match proofs.take(key).filter(|page| !page.is_over(now)).map(|page| page.known) {
+        Some(Known::Answered { member: other, digest: others, begun: before }) if other != number && is_current(before) => {
+            if others == digest {
+                return true;
             }
-            others == digest
+            Known::Differed { first: other, digest, begun }
         }
+        Some(Known::Differed { first, digest: others, begun: before }) if is_current(before) => {
+            if first == number && others == digest {
+                return true;
+            }
+            Known::Differed { first, digest: others, begun: before }
+        }
+        Some(Known::Personal) => Known::Personal,
         // Nobody else was answered, or something else was there then.
-        Some(Page { known: Known::Answered { .. }, .. }) | None => {
-            proofs.note(key, this);
-            false
-        }
-    }
+        Some(Known::Answered { .. } | Known::Differed { .. }) | None => Known::Answered { member: number, digest, begun },
+    };
+    proofs.note(key, Page { at: now, known });
+    false
 }
 
 #[cfg(test)]
@@ -138,9 +155,9 @@ mod tests {
         for n in 0..=PAGES_MAX {
             proofs.note(key(n), Page { at: at(n), known: Known::Personal });
         }
-        let is_known = |n| proofs.is_personal(key(n), at(n));
+        let is_known = |n| proofs.is_personal(key(n), 0, at(n));
         assert_eq!(proofs.0.lock().len(), PAGES_MAX);
         assert_eq!([0, 1, PAGES_MAX].map(is_known), [false, true, true]);
-        assert!(!proofs.is_personal(key(PAGES_MAX), at(PAGES_MAX) + PERSONAL), "for ten minutes");
+        assert!(!proofs.is_personal(key(PAGES_MAX), 0, at(PAGES_MAX) + PERSONAL), "for ten minutes");
     }
 }

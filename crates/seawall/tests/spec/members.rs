@@ -212,6 +212,22 @@ async fn a_page_that_greets_its_reader_is_nobody_elses() {
     read(&site, ADA).await.body(format!("Hello somebody for {TIER_A}")).cache_status("fwd=uri-miss");
 }
 
+/// Seen on Ghost 6.65: the first time that it renders a post, `og:image` names another size of the picture than ever after.
+#[tokio::test]
+async fn a_difference_that_was_before_the_members_is_none_when_the_first_of_them_asks_again() {
+    let (origin, site) = site_with(OPTED_IN).await;
+    is_ghost(&origin);
+    origin.on(get("/post/")).once().reply_with(|seen| page_for(seen, "first text"));
+    read(&site, ANN).await.body(format!("first text for {TIER_A}"));
+    for member in [ABE, ADA, ABE] {
+        read(&site, member).await.body(format!("text for {TIER_A}")).cache_status("fwd=uri-miss");
+    }
+    read(&site, ANN).await.body(format!("text for {TIER_A}")).cache_status("fwd=uri-miss");
+    for member in [ABE, ADA, ANN] {
+        read(&site, member).await.body(format!("text for {TIER_A}")).cache_status("hit");
+    }
+}
+
 /// A page may be the same for two who share a name. What is in the cookies they do not share.
 #[tokio::test]
 async fn a_page_with_something_out_of_the_members_cookies_is_not_stored() {
