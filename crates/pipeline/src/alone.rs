@@ -24,6 +24,11 @@ use crate::{
     stale,
 };
 
+/// Returns whether an answer with this status says of a page that it is not there any more, or not for this reader without further ado.
+fn ends_the_stored(status: StatusCode) -> bool {
+    status.is_redirection() || matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE)
+}
+
 impl Pipeline {
     /// Wants the origin for this client alone.
     pub(crate) async fn alone(self: &Rc<Self>, asking: Asking) -> Answer {
@@ -53,6 +58,10 @@ impl Pipeline {
                 if let Ok(response) = deliver::stored(&updated, &question, &ending.status, now).await {
                     return ending.with_explained(response);
                 }
+            }
+            // Gone, or behind a password: what members have seen to be so is so for all of them, also when the origin goes away.
+            if question.member.is_some() && ends_the_stored(status) {
+                shared.store.remove(question.hash, &question.key);
             }
             if status.is_server_error() && stale::may_stand_in(&question, candidate, fetched.times.response) {
                 return failed(shared, asking, &Failure::of_status(status)).await;

@@ -20,13 +20,15 @@ pub(crate) struct Counted {
 impl Shared {
     /// Lists what is stored under keys that are `wanted`, and is stale or purged: at most `max` responses. Looking keeps nothing any longer.
     ///
-    /// Left out are parts of representations, what was stored for one person's fields, and what nobody can ask for again by its key alone (a
+    /// Left out are parts of representations, what was stored for one person's fields, what members of a tier share, and what nobody can ask for again by its key alone (a
     /// mixture in `Accept`).
     pub fn stale(&self, max: usize, wanted: impl Fn(&Key<'_>) -> bool) -> Inventory {
         let now = self.clock.now();
         let mut inventory = Inventory::default();
         for resource in self.store.resources() {
-            let Some(key) = Key::read(resource.key()).filter(|key| key.holds == Holds::Whole && wanted(key)) else { continue };
+            let Some(key) = Key::read(resource.key()).filter(|key| key.holds == Holds::Whole && key.tier.is_none() && wanted(key)) else {
+                continue;
+            };
             for stored in resource.variants() {
                 let Some(state) = self.state(stored, now) else { continue };
                 let Some(fields) = selecting(&key, &stored.record) else { continue };

@@ -384,6 +384,26 @@ async fn when_the_origin_is_down_a_stale_page_goes_to_its_tier_alone() {
     read(&site, ADA).await.status(200).cache_status("hit");
 }
 
+/// A page that was unpublished, or a blog that is behind a password now.
+#[tokio::test]
+async fn what_a_member_has_seen_gone_does_not_come_back_for_others_when_the_origin_is_down() {
+    let gone: [fn() -> Reply; 3] = [
+        || status(404).field("cache-control", "no-cache, max-age=0"),
+        || status(410),
+        || status(302).field("location", "/private/?r=%2Fpost%2F"),
+    ];
+    for reply in gone {
+        let (origin, site) = site_with(OPTED_IN).await;
+        is_ghost(&origin);
+        stored_for_a(&site).await;
+        site.purge(&PurgeTarget::All, Hardness::Soft);
+        origin.on(get("/post/")).reply_with(move |_| reply());
+        read(&site, ANN).await.no_cache_status("hit");
+        origin.kill();
+        site.request(ABE.get("/post/")).await.status(502);
+    }
+}
+
 /// Nobody refreshes behind a member what only members see.
 #[tokio::test]
 async fn what_is_stale_is_refreshed_by_the_next_member_and_not_behind() {
