@@ -40,23 +40,6 @@ const SECS_MAX: u64 = 3600;
 /// The most that Ghost's clock may be ahead of ours.
 const SKEW_SECS_MAX: u64 = 60;
 
-/// Paths below the blog's own whose answers are never a tier's: they act, lead a person on, or are an API. They are compared without regard to
-/// case, as Ghost finds its routes so.
-const NOT_PAGES: [&str; 12] = [
-    "/ghost",
-    "/members",
-    "/.ghost",
-    "/.well-known",
-    "/p",
-    "/r",
-    "/email",
-    "/gift",
-    "/private",
-    "/unsubscribe",
-    "/webmentions",
-    "/socket.io",
-];
-
 /// The most marks that are looked for in a page. A request whose cookies have more of them gets no stored answer.
 const MARKS_MAX: usize = 16;
 
@@ -221,14 +204,11 @@ impl Policy {
         Some(Ok(Member { tier, session: session.into(), cookies, marks: marks(&lines) }))
     }
 
-    /// Returns whether a path in its normal form can be that of a page which members of a tier share.
+    /// Returns whether a path in its normal form can be that of a page which members of a tier share: what has rules of its own is an API, acts, or
+    /// leads a person on.
     fn is_page_for_tiers(&self, path: &str) -> bool {
-        let Some(own) = path.strip_prefix(self.settings().base_path.as_str()) else { return false };
-        own.starts_with('/')
-            && !NOT_PAGES.iter().any(|not| {
-                own.get(..not.len()).is_some_and(|start| start.eq_ignore_ascii_case(not))
-                    && matches!(own.as_bytes().get(not.len()), None | Some(b'/'))
-            })
+        let is_below = self.settings().base_path.is_empty() || self.below_base(path).len() < path.len();
+        is_below && self.area(path).is_none()
     }
 
     /// Decides whether the answer to a member could be the answer to all members of the tier, and on which terms it would be kept. That it is the

@@ -79,13 +79,13 @@ impl Policy {
 
     /// Finds the area of the kind that a path is in.
     #[inline(never)]
-    fn area(&self, path: &str) -> Option<&'static Area> {
+    pub(crate) fn area(&self, path: &str) -> Option<&'static Area> {
         let below = self.below_base(path);
         self.preset.areas.iter().find(|area| area.paths.have(below))
     }
 
     /// Returns a path as the site's software sees it that is not at the top of its host. What is not below its place stays as it is.
-    fn below_base<'a>(&self, path: &'a str) -> &'a str {
+    pub(crate) fn below_base<'a>(&self, path: &'a str) -> &'a str {
         let base = self.settings().base_path.as_str();
         match path.get(..base.len()).filter(|start| start.eq_ignore_ascii_case(base)).map(|_| &path[base.len()..]) {
             Some(rest) if rest.starts_with('/') => rest,

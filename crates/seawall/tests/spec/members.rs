@@ -285,7 +285,7 @@ async fn without_the_secret_members_pass_and_share_nothing() {
     is_ghost(&origin);
     for turn in 0..2 {
         for (member, tier) in [(ANN, TIER_A), (ABE, TIER_A), (BOB, TIER_B), (ANN.with(A_EXPIRED), TIER_A)] {
-            read(&site, member).await.body(format!("text for {tier}")).cache_status("fwd=bypass; detail=ghost-member");
+            read(&site, member).await.body(format!("text for {tier}")).cache_status("fwd=bypass; detail=ghost-member-cookie");
         }
         site.get("/post/").await.body("text for all").cache_status(if turn == 0 { "fwd=uri-miss" } else { "hit" });
     }
@@ -451,7 +451,7 @@ async fn a_cookie_that_has_expired_opens_nothing_although_the_page_is_there() {
     client.request(ANN.get("/post/")).await.cache_status("hit");
     site.clock.advance(secs(1));
     for _ in 0..2 {
-        let answer = client.request(ANN.get("/post/")).await.cache_status("fwd=bypass; detail=ghost-member");
+        let answer = client.request(ANN.get("/post/")).await.cache_status("fwd=bypass; detail=ghost-member-cookie");
         is_private(&answer);
     }
     client.request(ANN.with(A_LATER).get("/post/")).await.cache_status("hit");
