@@ -378,7 +378,7 @@ async fn when_the_origin_is_down_a_stale_page_goes_to_its_tier_alone() {
     }
     // It is a member who finds out that the origin is back, as nobody asks behind one.
     origin.revive();
-    site.clock.advance(secs(600));
+    site.clock.advance(secs(2));
     read(&site, ANN).await.status(200).x_cache("EXPIRED");
     read(&site, ABE).await.status(200).x_cache("EXPIRED");
     read(&site, ADA).await.status(200).cache_status("hit");
@@ -462,6 +462,8 @@ async fn a_stored_page_answers_its_tier_in_every_method_and_on_conditions() {
     let (origin, site) = site_with(OPTED_IN).await;
     origin.on(get("/post/")).reply_with(|seen| page_for(seen, "text").field("etag", "W/\"1\""));
     stored_for_a(&site).await;
+    let again = ADA.get("/post/").field("if-none-match", "W/\"1\"");
+    is_private(&site.request(again).await.status(304).cache_status("hit"));
     let head = Req::head("/post/").field("cookie", ADA.cookies());
     is_private(&site.request(head).await.status(200).cache_status("hit").body(""));
     assert_eq!(origin.count("/post/"), 2);
