@@ -17,7 +17,7 @@ use crate::{
     ask::Fetched,
     body::{file, storing::StoredAs},
     deliver, forward, keep,
-    learnt::not_kept,
+    learnt::{not_kept, tier_proof},
     lookup::Asking,
     parts, proof,
     question::Question,
@@ -42,6 +42,9 @@ impl Pipeline {
             Err(failure) => return failed(shared, asking, &failure).await,
         };
         let status = fetched.response.status();
+        if let Some(member) = &question.member {
+            tier_proof::confirm(shared, member, status, fetched.response.headers(), fetched.times.response);
+        }
         let ending = Ending::forwarded(asking.forwarded, status).took(fetched.took);
         if let Some(candidate) = &asking.candidate {
             if status == StatusCode::NOT_MODIFIED {

@@ -12,7 +12,7 @@ use semantics::{
 };
 use store::Purged;
 
-use crate::{Record, Resource, Shared, Stored, collapse::likeness, parts, question::Question};
+use crate::{Record, Resource, Shared, Stored, collapse::likeness, learnt::tier_proof, parts, question::Question};
 
 /// The time for which a request waits for the disk before it goes to the origin. A disk that is slower than this is slower than most origins.
 const DISK_WAIT: Duration = Duration::from_secs(2);
@@ -89,6 +89,11 @@ pub(crate) fn found_in(shared: &Shared, resource: Option<&Resource>, question: &
     // Nobody but a member can refresh what members share.
     if reuse == Reuse::WhileRevalidating && question.member.is_some() {
         reuse = Reuse::AfterValidation(if purged == Purged::Soft { Stale::Purged } else { Stale::Expired });
+    }
+    let unconfirmed = question.member.as_ref().is_some_and(|member| !tier_proof::is_confirmed(shared, member, now));
+    if unconfirmed && reuse == Reuse::Fresh {
+        trace.notes("ghost-tier", || "the origin has not said in the last hour that the member is of this tier".to_owned());
+        reuse = Reuse::AfterValidation(Stale::Expired);
     }
     trace.notes("reuse", || match reuse {
         Reuse::Fresh => "fresh".to_owned(),

@@ -9,7 +9,7 @@ use std::{
 use crate::{
     Clock, Refilling, Store, admission::password::Verifying, body::storing::CopyBudget, learnt::dictionaries::Dictionaries,
     learnt::early_hints::EarlyHints, learnt::not_kept::Reasons, learnt::popularity::Popularity, learnt::proofs::Proofs,
-    learnt::tier_proof::TierProofs,
+    learnt::tier_proof::ConfirmedMembers, learnt::tier_proof::TierProofs,
     learnt::trouble::Pages, purge::Purging,
 };
 use codings::Workshop;
@@ -41,6 +41,7 @@ pub struct Shared {
     /// Pages whose refresh failed a moment ago.
     pub(crate) trouble: Pages,
     pub(crate) tier_proofs: TierProofs,
+    pub(crate) confirmed_members: ConfirmedMembers,
     /// The secret of the numbers that stand for what requests say.
     pub(crate) secret: RandomState,
     /// Bytes that a worker's hot pages may keep from being freed.
@@ -82,6 +83,7 @@ impl Shared {
             proofs: Proofs::default(),
             trouble: Pages::default(),
             tier_proofs: TierProofs::default(),
+            confirmed_members: ConfirmedMembers::default(),
             secret: RandomState::new(),
             hot_bytes,
             copying,

@@ -7,7 +7,7 @@
 //!
 //! Absent from here: a clock (the time is asked for only when a signature is to be judged), and what is remembered of other members' answers.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use aws_lc_rs::{digest, hmac};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -149,7 +149,7 @@ impl Policy {
         if verdict != Verdict::Lookup(Carries::default()) {
             return (self.verdict_traced(site, head, key, &mut Silent), None);
         }
-        trace.notes(RULE, || format!("verified: {}", member.tier));
+        trace.notes(RULE, || format!("verified: {}; else judged as without a member's cookies", member.tier));
         write_tier(key, &member.tier);
         (verdict, Some(member))
     }
@@ -235,7 +235,9 @@ impl Policy {
                 return Err(NotKept::Member(why));
             }
         }
-        let kept = self.keep(seen)?;
+        let mut kept = self.keep(seen)?;
+        // Nobody refreshes it behind a member.
+        kept.freshness.stale_while_revalidate = Duration::ZERO;
         if kept.omitted.is_empty() { Ok(kept) } else { Err(NotKept::Member("tier-fields")) }
     }
 }
@@ -409,6 +411,7 @@ mod tests {
     /// `printf 6a5e8f1d2b3c4d5e6f708192:1780000000 | openssl dgst -sha256 -mac hmac -macopt hexkey:6120736563726574206f66207468697274792d74776f2062797465732c206f6b`
     const ACCESS_1: &str = "6a5e8f1d2b3c4d5e6f708192:1780000000";
     const HMAC_1: &str = "c13187f2f52fa982907944587fa418c2900ddf560063a657f0fc742017ebcccb";
+    const VERIFIED: &str = "verified: 6a5e8f1d2b3c4d5e6f708192; else judged as without a member's cookies";
     const UUID: &str = "0d2f8a4e-5c1b-4f7a-9e36-a1b2c3d4e5f6";
 
     fn policy(secret: Option<&[u8]>) -> Policy {
@@ -450,7 +453,7 @@ mod tests {
         let cookie = cookies(ACCESS_1, HMAC_1);
         for method in [Method::GET, Method::HEAD] {
             let (verdict, member, key, told) = judged(&policy, &method, "/post/?v=1&x=2", &[("cookie", &cookie)], NOW);
-            assert_eq!((verdict, told), (Verdict::Lookup(Carries::default()), vec!["verified: 6a5e8f1d2b3c4d5e6f708192".to_owned()]));
+            assert_eq!((verdict, told), (Verdict::Lookup(Carries::default()), vec![VERIFIED.to_owned()]));
             let (_, nobody, others, _) = judged(&policy, &method, "/post/?v=1&x=2", &[], NOW);
             assert!(nobody.is_none());
             assert_eq!(Key::read(&key), Some(Key { tier: Some("6a5e8f1d2b3c4d5e6f708192"), ..Key::read(&others).expect("a key") }));
@@ -466,10 +469,10 @@ mod tests {
         let cookie = cookies(ACCESS_1, HMAC_1);
         let tier = Some("6a5e8f1d2b3c4d5e6f708192".to_owned());
         for (now, expected) in [
-            (1_780_000_000, (tier.clone(), "verified: 6a5e8f1d2b3c4d5e6f708192")),
-            (1_780_003_600, (tier.clone(), "verified: 6a5e8f1d2b3c4d5e6f708192")),
+            (1_780_000_000, (tier.clone(), VERIFIED)),
+            (1_780_003_600, (tier.clone(), VERIFIED)),
             (1_780_003_601, (None, "expired")),
-            (1_779_999_940, (tier, "verified: 6a5e8f1d2b3c4d5e6f708192")),
+            (1_779_999_940, (tier, VERIFIED)),
             (1_779_999_939, (None, "from the future")),
             (0, (None, "from the future")),
         ] {

@@ -6,17 +6,23 @@
 //! than ever after. So if the first of the two asks again and is answered as the second one was, both have the same page after all. Written once per answer to a member that is not stored yet, never on a hit. At most [`PAGES_MAX`] pages of some 110 bytes: 0.5 MiB.
 //! When there are more, the oldest is forgotten, which costs its members one more request to the origin.
 //!
+//! A signature says what Ghost once told a browser. In Ghost 6.65 it is wrong for members with a complimentary or gifted tier: "who am I?" hands them
+//! the cookie of the free tier, and with it they would get the free tier's pages. So each member's first request in an hour goes to the origin, and
+//! only who was answered for the tier of the cookie is answered from the store. At most [`MEMBERS_MAX`] members of some 24 bytes: 1.5 MiB; when there
+//! are more, the older half is asked about again. What comes back for such a request also tells whether the stored page is right for one member
+//! more.
+//!
 //! No session is kept here, only a number made of it with a secret of this process.
 
-use std::{collections::HashMap, hash::BuildHasher, time::Duration};
+use std::{collections::HashMap, hash::BuildHasher, sync::Arc, time::Duration};
 
-use http::HeaderMap;
+use http::{HeaderMap, StatusCode};
 use parking_lot::Mutex;
 use policy::{Member, answer_digest};
 use semantics::Timestamp;
-use store::{Generation, KeyHash, Scope};
+use store::{Generation, KeyHash, Purged, Scope};
 
-use crate::{Shared, question::Question};
+use crate::{Shared, Stored, question::Question};
 
 /// The pages of tiers that are remembered.
 const PAGES_MAX: usize = 4_096;
@@ -26,6 +32,56 @@ const ANSWER_KEPT: Duration = Duration::from_secs(600);
 
 /// The time for which a page is left alone that two members were answered differently.
 const PERSONAL: Duration = Duration::from_secs(600);
+
+/// The members whose tier is remembered as the origin's own word.
+const MEMBERS_MAX: usize = 65_536;
+
+/// The time for which the origin's word on a member's tier holds: that of Ghost's own cookie.
+const CONFIRMED: Duration = Duration::from_secs(3_600);
+
+/// The members whom the origin has answered for the tier of their cookie, by number, and when that was.
+#[derive(Debug, Default)]
+pub(crate) struct ConfirmedMembers(Mutex<HashMap<u64, Timestamp>>);
+
+impl ConfirmedMembers {
+    fn note(&self, member: u64, now: Timestamp) {
+        let mut members = self.0.lock();
+        if members.len() >= MEMBERS_MAX && !members.contains_key(&member) {
+            let mut times: Vec<Timestamp> = members.values().copied().collect();
+            let middle = *times.select_nth_unstable(MEMBERS_MAX / 2).1;
+            members.retain(|_, at| *at > middle);
+        }
+        members.insert(member, now);
+    }
+
+    fn forget(&self, member: u64) {
+        self.0.lock().remove(&member);
+    }
+
+    fn have(&self, member: u64, now: Timestamp) -> bool {
+        self.0.lock().get(&member).is_some_and(|at| now.since(*at) < CONFIRMED)
+    }
+}
+
+/// Returns whether the origin has answered this member for the tier of the cookie within the last hour.
+pub(crate) fn is_confirmed(shared: &Shared, member: &Member, now: Timestamp) -> bool {
+    shared.confirmed_members.have(number_with_tier(shared, member), now)
+}
+
+/// Learns from an answer to a member whether the tier of the cookie is the member's.
+pub(crate) fn confirm(shared: &Shared, member: &Member, status: StatusCode, headers: &HeaderMap, now: Timestamp) {
+    let number = number_with_tier(shared, member);
+    // A redirect or an error says nothing of tiers.
+    match status {
+        StatusCode::OK | StatusCode::NOT_MODIFIED if member.is_of_tier(headers) => shared.confirmed_members.note(number, now),
+        StatusCode::OK | StatusCode::NOT_MODIFIED => shared.confirmed_members.forget(number),
+        _ => {}
+    }
+}
+
+fn number_with_tier(shared: &Shared, member: &Member) -> u64 {
+    shared.secret.hash_one((member.session(), member.tier()))
+}
 
 /// What is known of a page of a tier that is not stored.
 #[derive(Debug, Clone, Copy)]
@@ -118,6 +174,17 @@ pub(crate) fn is_proven(shared: &Shared, question: &Question, member: &Member, a
         proofs.note(key, Page { at: now, known: Known::Personal });
         return false;
     }
+    // A page that is stored was proven. It is the same for one member more, or it never was for all.
+    if let Some(stored) = current(shared, question, now) {
+        // What lies in a file is left as it is.
+        let Some(stored) = stored.body.memory() else { return false };
+        let is_same = **stored == *body;
+        if !is_same {
+            proofs.note(key, Page { at: now, known: Known::Personal });
+            shared.store.remove(key, &question.key);
+        }
+        return is_same;
+    }
     let (number, digest) = (number_of(shared, member), answer_digest(headers, body));
     let is_current = |before: Generation| !shared.store.is_purged(scope, before);
     let known = match proofs.take(key).filter(|page| !page.is_over(now)).map(|page| page.known) {
@@ -141,10 +208,34 @@ pub(crate) fn is_proven(shared: &Shared, question: &Question, member: &Member, a
     false
 }
 
+/// Returns what is stored for a member's question, and was neither purged nor has expired.
+fn current(shared: &Shared, question: &Question, now: Timestamp) -> Option<Arc<Stored>> {
+    let resource = shared.store.peek(question.hash, &question.key)?;
+    let fields = question.fields();
+    let is_current = |stored: &&Arc<Stored>| {
+        stored.record.vary.matches(&fields) && shared.store.verdict(stored) == Purged::No && stored.record.freshness.is_fresh(now)
+    };
+    resource.variants().iter().find(is_current).cloned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::Clock;
+
+    #[test]
+    fn a_member_is_asked_about_once_an_hour_and_so_many_are_remembered() {
+        let members = ConfirmedMembers::default();
+        let at = |n: usize| Timestamp::from_millis(1_000_000 + n as u64);
+        for n in 0..=MEMBERS_MAX {
+            members.note(n as u64, at(n));
+        }
+        assert!(members.0.lock().len() <= MEMBERS_MAX / 2);
+        assert_eq!([0, MEMBERS_MAX].map(|n| members.have(n as u64, at(n))), [false, true]);
+        assert!(!members.have(MEMBERS_MAX as u64, at(MEMBERS_MAX) + CONFIRMED));
+        members.forget(MEMBERS_MAX as u64);
+        assert!(!members.have(MEMBERS_MAX as u64, at(MEMBERS_MAX)));
+    }
 
     #[test]
     fn so_many_pages_are_remembered_and_the_oldest_goes_first() {
