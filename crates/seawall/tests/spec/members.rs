@@ -243,10 +243,13 @@ async fn a_page_with_something_out_of_the_members_cookies_is_not_stored() {
     }
 }
 
+/// What a test is about, and what the origin says.
+type Case = (&'static str, fn() -> Reply);
+
 /// The answer to one member, in the words of the origin, that is never stored.
 #[tokio::test]
 async fn what_is_not_for_the_whole_tier_by_the_origins_own_word_is_stored_for_nobody() {
-    let cases: [(&str, fn() -> Reply); 9] = [
+    let cases: [Case; 9] = [
         // 6.65 hands the free tier's cookie to a member with a gift.
         ("a gift: the cookie names another tier than the page", || {
             ok("text").field("cache-control", PUBLIC).field("x-member-cache-tier", TIER_B)
