@@ -141,7 +141,8 @@ pub(crate) fn page_max(question: &Question) -> u64 {
 /// Returns whether the pages of a question's site are proven.
 pub(crate) fn is_wanted(question: &Question) -> bool {
     let policy = &question.site.policy;
-    policy.settings().two_visitor_proof && !policy.is_impersonal()
+    // What members share has a proof of its own: `learnt::tier_proof`.
+    policy.settings().two_visitor_proof && !policy.is_impersonal() && question.member.is_none()
 }
 
 /// Returns whether a response is a page that is to be proven.

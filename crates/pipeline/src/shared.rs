@@ -9,8 +9,7 @@ use std::{
 use crate::{
     Clock, Refilling, Store, admission::password::Verifying, body::storing::CopyBudget, learnt::dictionaries::Dictionaries,
     learnt::early_hints::EarlyHints, learnt::not_kept::Reasons, learnt::popularity::Popularity, learnt::proofs::Proofs,
-    learnt::tier_proof::ConfirmedMembers, learnt::tier_proof::TierProofs,
-    learnt::trouble::Pages, purge::Purging,
+    learnt::tier_proof::ConfirmedMembers, learnt::tier_proof::TierProofs, learnt::trouble::Pages, purge::Purging,
 };
 use codings::Workshop;
 

@@ -82,10 +82,11 @@ fn tier_of(seen: &Seen) -> Option<&'static str> {
 const PUBLIC: &str = "public, max-age=600";
 
 fn page_for(seen: &Seen, text: &str) -> Reply {
-    match tier_of(seen) {
-        Some(tier) => ok(format!("{text} for {tier}")).field("cache-control", PUBLIC).field("x-member-cache-tier", tier),
-        None => ok(format!("{text} for all")).field("cache-control", PUBLIC),
-    }
+    let reply = match tier_of(seen) {
+        Some(tier) => ok(format!("{text} for {tier}")).field("x-member-cache-tier", tier),
+        None => ok(format!("{text} for all")),
+    };
+    reply.field("cache-control", PUBLIC).field("content-type", "text/html; charset=utf-8")
 }
 
 /// Makes an origin that is a Ghost with member caching, and has a page at `/post/`.
@@ -136,6 +137,19 @@ async fn a_page_is_stored_for_a_tier_when_two_of_its_members_were_answered_the_s
     site.get("/post/").await.body("text for all").cache_status("hit").field("cache-control", PUBLIC);
     read(&site, ADA).await.body(format!("text for {TIER_A}")).cache_status("hit");
     assert_eq!(origin.count("/post/"), 7);
+}
+
+/// Readers without a cookie have a proof of their own, and neither stands for the other.
+#[tokio::test]
+async fn members_share_a_page_whether_or_not_readers_are_proven_to() {
+    for toml in [OPTED_IN.replace("two_visitor_proof = false", ""), OPTED_IN.to_owned()] {
+        let (origin, site) = site_with(&toml).await;
+        is_ghost(&origin);
+        stored_for_a(&site).await;
+        assert_eq!(origin.count("/post/"), 2);
+        site.get("/post/").await.body("text for all").cache_status("fwd=uri-miss");
+        read(&site, ANN).await.body(format!("text for {TIER_A}")).cache_status("hit");
+    }
 }
 
 /// Ghost has to know the tier, and nothing else of the reader.
