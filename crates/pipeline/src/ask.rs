@@ -45,7 +45,7 @@ impl Pipeline {
         request: Request<origins::Body>,
         interim: Option<&Interim>,
     ) -> Result<Fetched, Failure> {
-        let began = Instant::now();
+        let (began, begun) = (Instant::now(), self.shared.store.generation());
         let request_time = self.shared.clock.at(began);
         question.site.down.tried(request_time);
         let arrival = forward::arrival(question);
@@ -79,7 +79,7 @@ impl Pipeline {
             Err(error) => {
                 let is_known = is_unreachable(error.fault) && question.site.down.at(response_time) != Trouble::None;
                 if is_unreachable(error.fault) {
-                    question.site.down.failed(response_time);
+                    question.site.down.failed(response_time, begun);
                 } else if is_the_origins(error.fault) {
                     // It took the connection.
                     question.site.down.answered();

@@ -18,7 +18,7 @@ use std::{
 use futures_util::future::{Either, select};
 use http::{HeaderName, Request, header};
 use origins::{LocalFuture, server::Budget};
-use store::{Follow, Joined};
+use store::{Follow, Generation, Joined};
 use tokio::{sync::oneshot, time::timeout};
 
 use crate::{
@@ -130,8 +130,8 @@ pub(crate) fn likeness(shared: &Shared, question: &Question) -> u64 {
     likeness_of(&shared.secret, &forward::alone(question, None), question.client.address)
 }
 
-/// Waits for the fetch that this request began. Returns `None` if it takes too long for somebody who may have a stale copy.
-pub(crate) async fn in_time(shared: &Shared, asking: &Asking, told: oneshot::Receiver<Told>) -> Option<Told> {
+/// Waits for the fetch that this request began at this generation. Returns `None` if it takes too long for somebody who may have a stale copy.
+pub(crate) async fn in_time(shared: &Shared, asking: &Asking, told: oneshot::Receiver<Told>, begun: Generation) -> Option<Told> {
     let question = &asking.question;
     let told = async { told.await.unwrap_or_else(|_| Told::Failed(Failure::given_up("the fetch was given up"))) };
     if !has_stand_in(shared, asking) {
@@ -139,7 +139,7 @@ pub(crate) async fn in_time(shared: &Shared, asking: &Asking, told: oneshot::Rec
     }
     let told = timeout(question.site.collapse.wait, told).await.ok();
     if told.is_none() {
-        shared.trouble.late(question.hash, shared.clock.now());
+        shared.trouble.late(question.hash, shared.clock.now(), begun);
     }
     told
 }
@@ -156,13 +156,13 @@ pub(crate) async fn followed(
 ) -> Followed {
     let (shared, question) = (&pipeline.shared, &asking.question);
     let wait = question.site.collapse.wait;
-    let leader_says = follow.mark();
+    let (leader_says, begun) = (follow.mark(), follow.begun());
     let mut outcome = pin!(follow.outcome());
     if let Ok(outcome) = timeout(wait, outcome.as_mut()).await {
         return Followed::By(outcome);
     }
     if has_stand_in(shared, asking) {
-        shared.trouble.late(question.hash, shared.clock.now());
+        shared.trouble.late(question.hash, shared.clock.now(), begun);
         return Followed::Late;
     }
     let says = said(shared, fetched, asking.candidate.as_deref());

@@ -238,7 +238,7 @@ impl Fetch {
 
     /// Ends the fetch with a failure over which what is stored stays as it is.
     fn refresh_failed(self, failure: Failure) {
-        stale::refresh_failed(&self.pipeline.shared, &self.question, self.candidate.as_deref(), &failure);
+        stale::refresh_failed(&self.pipeline.shared, &self.question, self.candidate.as_deref(), &failure, self.lead.begun());
         self.fail(failure);
     }
 

@@ -7,7 +7,7 @@ use semantics::{
     Timestamp,
     cache_status::Forwarded,
     freshness::LifetimeSource,
-    reuse::{Reuse, Stale, reuse},
+    reuse::{Reuse, SoftPurge, Stale, reuse},
     vary::Vary,
 };
 use store::Purged;
@@ -85,7 +85,12 @@ pub(crate) fn found_in(shared: &Shared, resource: Option<&Resource>, question: &
         return Found::Nothing(Forwarded::UriMiss);
     }
     let stored = Arc::clone(stored);
-    let mut reuse = reuse(&question.wants.directives, &record.freshness, purged == Purged::Soft, now);
+    let purge = match purged {
+        Purged::Soft if question.site.policy.shows_what_was_purged() => SoftPurge::Shown,
+        Purged::Soft => SoftPurge::Withheld,
+        Purged::No | Purged::Hard => SoftPurge::None,
+    };
+    let mut reuse = reuse(&question.wants.directives, &record.freshness, purge, now);
     // Nobody but a member can refresh what members share.
     if reuse == Reuse::WhileRevalidating && question.member.is_some() {
         reuse = Reuse::AfterValidation(if purged == Purged::Soft { Stale::Purged } else { Stale::Expired });

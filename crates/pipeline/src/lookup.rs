@@ -125,8 +125,9 @@ impl Pipeline {
             },
             None => None,
         };
+        let begun = lead.begun();
         let told = self.begin_fetch(fetched, lead, asking.candidate.clone(), asking.question.interim.clone());
-        match in_time(&self.shared, &asking, told).await {
+        match in_time(&self.shared, &asking, told, begun).await {
             Some(told) => self.told(asking, told).await,
             None => failed(&self.shared, asking, &Failure::late()).await,
         }

@@ -8,7 +8,7 @@ use semantics::{
     reuse::Stale,
 };
 
-use crate::{Shared, Stored, find::Found, learnt::trouble::Trouble, question::Question, stale::may_stand_in};
+use crate::{Shared, Stored, find::Found, learnt::trouble::{Failures, Trouble}, question::Question, stale::may_stand_in};
 
 /// The next thing to do for a request.
 pub(crate) enum Next {
@@ -38,7 +38,7 @@ pub(crate) fn next(shared: &Shared, question: &Rc<Question>, found: Found, now: 
         Found::Fresh(stored) => Next::Deliver(stored, Outcome::Hit),
         Found::WhileRevalidating(stored) => Next::Deliver(stored, Outcome::Updating),
         Found::Forbidden => Next::OnlyIfCached,
-        Found::Stale(stored, why) if is_in_trouble(shared, question, why, now) && may_stand_in(question, &stored, now) => {
+        Found::Stale(stored, why) if is_in_trouble(shared, question, &stored, why, now) && may_stand_in(question, &stored, now) => {
             Next::Deliver(stored, Outcome::Stale { forwarded: false })
         }
         Found::Stale(stored, why) if why.is_by_request() => ask(Some(stored), Forwarded::Request),
@@ -49,12 +49,18 @@ pub(crate) fn next(shared: &Shared, question: &Rc<Question>, found: Found, now: 
 }
 
 /// Returns whether the origin is known to fail this request: it could not be connected to, or the page's last refresh failed.
-fn is_in_trouble(shared: &Shared, question: &Question, why: Stale, now: Timestamp) -> bool {
-    let page = || !why.is_by_request() && shared.trouble.at(question.hash, now) != Trouble::None;
-    match question.site.down.at(now) {
-        Trouble::None => page(),
-        Trouble::Pause => true,
+///
+/// Where nobody sees what was purged before it is validated, only what failed after the purge counts.
+fn is_in_trouble(shared: &Shared, question: &Question, stored: &Stored, why: Stale, now: Timestamp) -> bool {
+    let site = question.site.down.failures();
+    if site.at(now) == Trouble::Due && question.member.is_some() {
         // It is time to try, and nobody does it behind a member.
-        Trouble::Due => question.member.is_none(),
+        return false;
     }
+    let withheld = why == Stale::Purged && !question.site.policy.shows_what_was_purged();
+    let counts = |failures: Failures| {
+        let is_before_purge = || failures.begun().is_none_or(|begun| shared.store.is_purged(stored.scope(), begun));
+        failures.at(now) != Trouble::None && !(withheld && is_before_purge())
+    };
+    counts(site) || (!why.is_by_request() && counts(shared.trouble.of(question.hash)))
 }

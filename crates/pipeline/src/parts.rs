@@ -24,7 +24,7 @@ use semantics::{
     combine::{ContentRange, combined, strong_tag, whole_of_beginning},
     range,
     request::has_any,
-    reuse::{Reuse, reuse},
+    reuse::{Reuse, SoftPurge, reuse},
 };
 use store::{Generation, Purged};
 
@@ -79,7 +79,7 @@ fn stored_parts(
             && store.verdict(stored) == Purged::No
             && (!question.carries.cookie || record.for_cookies)
             && (!question.carries.authorization || record.for_authorization)
-            && reuse(directives, &record.freshness, false, now) == Reuse::Fresh
+            && reuse(directives, &record.freshness, SoftPurge::None, now) == Reuse::Fresh
     };
     let usable: Vec<_> = resource.variants().iter().filter(usable).cloned().collect();
     usable.into_iter()

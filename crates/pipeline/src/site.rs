@@ -15,6 +15,7 @@ use std::{
 use origins::Origin;
 use policy::Policy;
 use semantics::{Timestamp, target::normal_path};
+use store::Generation;
 
 use crate::{
     Auth, Collapse, Https, Refill, ResponseFields,
@@ -148,6 +149,11 @@ impl Down {
         self.failures.get().at(now)
     }
 
+    /// Returns the failures to connect to it.
+    pub(crate) fn failures(&self) -> Failures {
+        self.failures.get()
+    }
+
     /// Returns whether the origin counts as down, so that only requests that must ask it do.
     pub(crate) fn is_down(&self, now: Timestamp) -> bool {
         self.at(now) == Trouble::Pause
@@ -167,9 +173,10 @@ impl Down {
         }
     }
 
-    pub(crate) fn failed(&self, now: Timestamp) {
+    /// Notes that the origin could not be connected to for a request that began at this generation.
+    pub(crate) fn failed(&self, now: Timestamp, begun: Generation) {
         let mut failures = self.failures.get();
-        failures.pause(now);
+        failures.pause(now, begun);
         self.failures.set(failures);
         self.seen.store(true, Relaxed);
     }

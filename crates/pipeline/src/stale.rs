@@ -3,7 +3,7 @@
 use std::{rc::Rc, sync::Arc, time::Duration};
 
 use semantics::{Timestamp, cache_control::RequestDirectives, reuse::allowed_on_error};
-use store::{Joined, Purged};
+use store::{Generation, Joined, Purged};
 
 use crate::{
     Failure, Pipeline, Shared, Stored,
@@ -32,11 +32,11 @@ pub(crate) fn stale_if_error(question: &Question) -> Duration {
     question.site.policy.settings().stale_if_error.unwrap_or(STALE_IF_ERROR)
 }
 
-/// Remembers that a page could not be refreshed, so that those who ask for it next need not wait for the same. Where the whole origin is
+/// Remembers that a page could not be refreshed by a fetch that began at this generation, so that those who ask for it next need not wait for the same. Where the whole origin is
 /// away, the site knows.
-pub(crate) fn refresh_failed(shared: &Shared, question: &Question, candidate: Option<&Stored>, failure: &Failure) {
+pub(crate) fn refresh_failed(shared: &Shared, question: &Question, candidate: Option<&Stored>, failure: &Failure, begun: Generation) {
     if candidate.is_some() && !failure.is_unreachable() {
-        shared.trouble.failed(question.hash, shared.clock.now());
+        shared.trouble.failed(question.hash, shared.clock.now(), begun);
     }
 }
 

@@ -137,6 +137,12 @@ impl Policy {
         &self.settings
     }
 
+    /// Returns whether what was purged softly may be shown while it is refreshed.
+    #[must_use]
+    pub const fn shows_what_was_purged(&self) -> bool {
+        self.preset.shows_what_was_purged
+    }
+
     /// Returns whether the source answers everybody the same. Where it does, cookies and credentials are neither looked at nor sent on.
     #[must_use]
     pub const fn is_impersonal(&self) -> bool {

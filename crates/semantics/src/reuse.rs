@@ -24,6 +24,17 @@ pub enum Reuse {
     Forbidden(Stale),
 }
 
+/// The effect of a soft purge on a stored response.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SoftPurge {
+    /// It was not purged softly.
+    None,
+    /// It was, and may still be shown while it is refreshed.
+    Shown,
+    /// It was, and nobody sees it before the origin has validated it or has failed.
+    Withheld,
+}
+
 /// The reason to ask the origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Stale {
@@ -65,14 +76,15 @@ impl Stale {
 
 /// Returns whether `stored` may answer a request with these directives now.
 ///
-/// `soft_purged` makes it stale whatever its lifetime. A soft purge gives no limit of its own, so the response may be served while it is
-/// revalidated until its lifetime and its `stale-while-revalidate` are over.
+/// A soft purge makes it stale whatever its lifetime. Where what was purged is [shown](SoftPurge::Shown), the purge gives no limit of its
+/// own, so the response may be served while it is revalidated until its lifetime and its `stale-while-revalidate` are over.
 #[must_use]
-pub fn reuse(request: &RequestDirectives, stored: &Freshness, soft_purged: bool, now: Timestamp) -> Reuse {
+pub fn reuse(request: &RequestDirectives, stored: &Freshness, purge: SoftPurge, now: Timestamp) -> Reuse {
+    let soft_purged = purge != SoftPurge::None;
     let why = if stored.validate_always {
         Stale::NoCache
     } else if soft_purged || !stored.is_fresh(now) {
-        if served_stale(request, stored, soft_purged, now) {
+        if purge != SoftPurge::Withheld && served_stale(request, stored, soft_purged, now) {
             return Reuse::WhileRevalidating;
         }
         if soft_purged { Stale::Purged } else { Stale::Expired }
@@ -180,7 +192,12 @@ mod tests {
             ("max-age=60, must-revalidate", true, 0, AfterValidation(Stale::Purged)),
             ("max-age=60, no-cache", true, 0, AfterValidation(Stale::NoCache)),
         ] {
-            assert_eq!(reuse(&RequestDirectives::NONE, &stored(response), soft_purged, at(secs)), expected, "{response} {secs}");
+            let purge = if soft_purged { SoftPurge::Shown } else { SoftPurge::None };
+            assert_eq!(reuse(&RequestDirectives::NONE, &stored(response), purge, at(secs)), expected, "{response} {secs}");
+            if soft_purged {
+                let withheld = reuse(&RequestDirectives::NONE, &stored(response), SoftPurge::Withheld, at(secs));
+                assert!(matches!(withheld, AfterValidation(Stale::Purged | Stale::NoCache)), "{response} {secs}");
+            }
         }
     }
 
@@ -220,10 +237,13 @@ mod tests {
             ("only-if-cached, max-stale", "max-age=60", 60, WhileRevalidating),
             ("only-if-cached", "max-age=60, no-cache", 0, Forbidden(Stale::NoCache)),
         ] {
-            assert_eq!(reuse(&asking(request), &stored(response), false, at(secs)), expected, "{request} / {response} {secs}");
+            assert_eq!(reuse(&asking(request), &stored(response), SoftPurge::None, at(secs)), expected, "{request} / {response} {secs}");
         }
-        let purged = reuse(&asking("max-age=100"), &stored("max-age=60"), true, at(0));
-        assert_eq!(purged, AfterValidation(Stale::Purged));
+        let purged = |request, purge| reuse(&asking(request), &stored("max-age=60"), purge, at(0));
+        assert_eq!(purged("max-age=100", SoftPurge::Shown), AfterValidation(Stale::Purged));
+        assert_eq!(purged("max-stale", SoftPurge::Shown), WhileRevalidating);
+        assert_eq!(purged("max-stale", SoftPurge::Withheld), AfterValidation(Stale::Purged));
+        assert_eq!(purged("only-if-cached", SoftPurge::Withheld), Forbidden(Stale::Purged));
     }
 
     #[test]

@@ -182,6 +182,12 @@ impl<R: Record, E: Failure> Follow<R, E> {
         self.flight.mark.load(Ordering::Relaxed)
     }
 
+    /// Returns the generation at which the fetch began.
+    #[must_use]
+    pub fn begun(&self) -> Generation {
+        self.flight.begun
+    }
+
     /// Waits for the outcome. Has no limit of its own: the caller sets one. Cancel-safe.
     pub async fn outcome(mut self) -> Outcome<R, E> {
         poll_fn(|cx| self.poll_outcome(cx)).await

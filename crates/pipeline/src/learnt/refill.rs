@@ -23,7 +23,7 @@ use http::{HeaderMap, HeaderValue, Method, header};
 use origins::server::Budget;
 use policy::{Carries, Holds, Key, Silent, Verdict};
 use semantics::{RequestFields, RequestHead, Timestamp, target::canonical_authority, vary::Vary};
-use store::{Hardness, Joined, KeyHash, Purged};
+use store::{Generation, Hardness, Joined, KeyHash, Purged};
 use tokio::sync::Notify;
 
 use crate::{
@@ -113,10 +113,10 @@ impl Refill {
         self.failures.get().at(now) == Trouble::Pause
     }
 
-    fn ended(&self, done: bool, now: Timestamp) {
+    fn ended(&self, done: bool, now: Timestamp, begun: Generation) {
         let mut failures = if done { Failures::default() } else { self.failures.get() };
         if !done {
-            failures.pause(now);
+            failures.pause(now, begun);
         }
         self.failures.set(failures);
     }
@@ -253,8 +253,9 @@ impl Run<'_> {
         let pending = &self.pipeline.shared.refilling.pending;
         while !pages.borrow().is_empty() && self.wait_for_origin(site).await {
             let Some(mut page) = pages.borrow_mut().pop_front() else { return };
+            let begun = self.pipeline.shared.store.generation();
             let done = self.page(site, &page).await;
-            site.refill.ended(done, self.pipeline.shared.clock.now());
+            site.refill.ended(done, self.pipeline.shared.clock.now(), begun);
             page.attempts += 1;
             if done || page.attempts >= ATTEMPTS {
                 let _ = pending.fetch_update(Relaxed, Relaxed, |pages| pages.checked_sub(1));

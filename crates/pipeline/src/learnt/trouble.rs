@@ -4,12 +4,14 @@
 //! site is in trouble only while connecting fails, as that concerns all its pages. Everything else concerns one page: whoever finds a
 //! request over which the origin fails must not keep other pages old with it. Nor this one: what asks for a page that failed is a request
 //! of the site's own, without any client's fields.
+//!
+//! Each failure knows the generation at which its fetch began: what failed before an edit says nothing about the page after it.
 
 use std::{collections::HashMap, time::Duration};
 
 use parking_lot::Mutex;
 use semantics::Timestamp;
-use store::KeyHash;
+use store::{Generation, KeyHash};
 
 /// The shortest pause after a failure; each further failure doubles it.
 const PAUSE_MIN: Duration = Duration::from_millis(500);
@@ -39,6 +41,8 @@ pub(crate) enum Trouble {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Failures {
     failed: bool,
+    /// The generation at which the request began that failed last.
+    begun: Option<Generation>,
     until: Timestamp,
     pause: Duration,
 }
@@ -59,19 +63,24 @@ impl Failures {
         self.until
     }
 
-    /// Notes that a site could not be connected to, or that it failed over a request of its own.
-    pub(crate) fn pause(&mut self, now: Timestamp) {
+    /// Returns the generation at which the request began that failed last.
+    pub(crate) const fn begun(self) -> Option<Generation> {
+        self.begun
+    }
+
+    /// Notes that a site could not be connected to, or that it failed over a request of its own, which began at this generation.
+    pub(crate) fn pause(&mut self, now: Timestamp, begun: Generation) {
         self.pause = (self.pause * 2).clamp(PAUSE_MIN, SITE_PAUSE_MAX);
-        (self.failed, self.until) = (true, now + self.pause);
+        *self = Self { failed: true, until: now + self.pause, begun: self.begun.max(Some(begun)), ..*self };
     }
 
     /// Notes that a page failed. The first time there is no pause: whose fault it was is seen when the site asks on its own.
-    fn failed(&mut self, now: Timestamp) {
+    fn failed(&mut self, now: Timestamp, begun: Generation) {
         if self.at(now) == Trouble::None {
-            *self = Self { failed: true, until: now, pause: Duration::ZERO };
+            *self = Self { failed: true, until: now, pause: Duration::ZERO, begun: Some(begun) };
         } else {
             self.pause = (self.pause * 2).clamp(PAUSE_MIN, PAGE_PAUSE_MAX);
-            self.until = now + self.pause;
+            *self = Self { until: now + self.pause, begun: self.begun.max(Some(begun)), ..*self };
         }
     }
 
@@ -87,19 +96,25 @@ pub(crate) struct Pages(Mutex<HashMap<KeyHash, Failures>>);
 
 impl Pages {
     pub(crate) fn at(&self, page: KeyHash, now: Timestamp) -> Trouble {
-        self.0.lock().get(&page).map_or(Trouble::None, |failures| failures.at(now))
+        self.of(page).at(now)
     }
 
-    /// Notes that the refresh of a page takes too long to be waited for.
-    pub(crate) fn late(&self, page: KeyHash, now: Timestamp) {
+    /// Returns the failures of a page.
+    pub(crate) fn of(&self, page: KeyHash) -> Failures {
+        self.0.lock().get(&page).copied().unwrap_or_default()
+    }
+
+    /// Notes that the refresh of a page, which began at this generation, takes too long to be waited for.
+    pub(crate) fn late(&self, page: KeyHash, now: Timestamp, begun: Generation) {
         // Of a crowd, all who wait are late at once.
-        if self.at(page, now) == Trouble::None {
-            self.failed(page, now);
+        let known = self.of(page);
+        if known.at(now) == Trouble::None || known.begun() < Some(begun) {
+            self.failed(page, now, begun);
         }
     }
 
-    /// Notes that the refresh of a page failed.
-    pub(crate) fn failed(&self, page: KeyHash, now: Timestamp) {
+    /// Notes that the refresh of a page failed, which began at this generation.
+    pub(crate) fn failed(&self, page: KeyHash, now: Timestamp, begun: Generation) {
         let mut pages = self.0.lock();
         if pages.len() >= PAGES_MAX && !pages.contains_key(&page) {
             pages.retain(|_, failures| failures.at(now) != Trouble::None);
@@ -107,7 +122,7 @@ impl Pages {
                 return;
             }
         }
-        pages.entry(page).or_default().failed(now);
+        pages.entry(page).or_default().failed(now, begun);
     }
 
     /// Returns whether the caller may try the page again; for a while, nobody else may.
@@ -136,13 +151,14 @@ mod tests {
     fn a_page_is_asked_for_at_once_and_then_at_longer_intervals() {
         let shared = Shared::new(store::StoreOptions::with_memory(1 << 20), Clock::system());
         let (pages, page) = (Pages::default(), shared.store.hash(b"page"));
+        let begun = shared.store.generation();
         assert_eq!(pages.at(page, at(0)), Trouble::None);
-        pages.failed(page, at(0));
+        pages.failed(page, at(0), begun);
         assert_eq!(pages.at(page, at(0)), Trouble::Due);
         let mut now = 0;
         for pause in [500, 1_000, 2_000, 4_000, 5_000, 5_000] {
             assert!(pages.tries(page, at(now)) && !pages.tries(page, at(now)), "one asks");
-            pages.failed(page, at(now));
+            pages.failed(page, at(now), begun);
             assert_eq!(pages.at(page, at(now + pause - 1)), Trouble::Pause);
             assert_eq!(pages.at(page, at(now + pause)), Trouble::Due);
             now += pause;
@@ -156,17 +172,19 @@ mod tests {
     fn pages_in_trouble_are_remembered_within_a_bound() {
         let shared = Shared::new(store::StoreOptions::with_memory(1 << 20), Clock::system());
         let (pages, page) = (Pages::default(), |n: usize| shared.store.hash(n.to_string().as_bytes()));
-        (0..=PAGES_MAX).for_each(|n| pages.failed(page(n), at(0)));
+        let begun = shared.store.generation();
+        (0..=PAGES_MAX).for_each(|n| pages.failed(page(n), at(0), begun));
         assert_eq!((pages.at(page(0), at(0)), pages.at(page(PAGES_MAX), at(0))), (Trouble::Due, Trouble::None));
-        pages.failed(page(PAGES_MAX), at(60_000));
+        pages.failed(page(PAGES_MAX), at(60_000), begun);
         assert_eq!(pages.0.lock().len(), 1, "what was long ago makes room");
     }
 
     #[test]
     fn a_site_is_tried_every_second_at_most() {
+        let shared = Shared::new(store::StoreOptions::with_memory(1 << 20), Clock::system());
         let mut site = Failures::default();
         for (now, pause) in [(0, 500), (500, 1_000), (1_500, 1_000)] {
-            site.pause(at(now));
+            site.pause(at(now), shared.store.generation());
             assert_eq!(site.at(at(now + pause - 1)), Trouble::Pause);
             assert_eq!(site.at(at(now + pause)), Trouble::Due);
         }

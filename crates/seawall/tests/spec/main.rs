@@ -19,6 +19,7 @@ mod failures;
 mod forwarding;
 mod freshness;
 mod ghost;
+mod ghost_signals;
 mod h1;
 mod h2;
 mod http3;
