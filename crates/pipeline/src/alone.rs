@@ -46,6 +46,7 @@ impl Pipeline {
             tier_proof::confirm(shared, member, status, fetched.response.headers(), fetched.times.response);
         }
         let ending = Ending::forwarded(asking.forwarded, status).took(fetched.took);
+        keep::end_what_was_stored(shared, &question, fetched.head(), fetched.times, begun);
         if let Some(candidate) = &asking.candidate {
             if status == StatusCode::NOT_MODIFIED {
                 if !same_representation(&candidate.record.headers(), fetched.response.headers()) {

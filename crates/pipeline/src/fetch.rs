@@ -128,7 +128,8 @@ impl Fetch {
         let Fetched { response, times, took } = fetched;
         let (status, length) = (response.status(), response.body().size_hint().exact().or_else(|| content_length(&response)));
         let lead = self.lead.within(question.site.object_max, question.site.disk_object_max);
-        let why = match keep::judge(&shared, &question, ResponseHead { status, headers: response.headers() }, times) {
+        let head = ResponseHead { status, headers: response.headers() };
+        let why = match keep::judge(&shared, &question, head, times) {
             Ok(_) if lies_in_a_file(response.body()) || length.is_some_and(|length| !lead.keeps(length)) => {
                 not_kept::remember(&shared, &question, "too-large", Some(status), times.response);
                 let_all_ask(&shared, &question, lead);
@@ -139,6 +140,7 @@ impl Fetch {
                 return Self { lead, ..self }.store(response, length, kept, took).await;
             }
             Err(why) => {
+                keep::end_what_was_stored(&shared, &question, head, times, lead.begun());
                 not_kept(&shared, &question, lead, Refused { status, why, saying: self.saying });
                 why.name()
             }

@@ -47,20 +47,7 @@ pub(crate) struct ContentSize {
 
 /// Decides whether the answer to a question is kept, and how. Remembers the reason if it is not.
 pub(crate) fn judge(shared: &Shared, question: &Question, head: ResponseHead<'_>, times: Times) -> Result<Kept, NotKept> {
-    let purged_at = shared.purged_at();
-    let seen = Seen {
-        method: &question.method,
-        authority: &question.authority,
-        target: &question.target,
-        carries: question.carries,
-        request: &question.wants.directives,
-        status: head.status,
-        headers: head.headers,
-        request_time: times.request,
-        response_time: times.response,
-        just_purged: times.response.since(purged_at) < JUST_PURGED && purged_at != Timestamp::default(),
-    };
-    let policy = &question.site.policy;
+    let (policy, seen) = (&question.site.policy, seen(shared, &question.method, question, head, times));
     let kept = match &question.member {
         None => policy.keep(&seen),
         Some(member) if tier_proof::is_personal(shared, question, member, times.response) => Err(NotKept::Member("tier-personal")),
@@ -71,6 +58,44 @@ pub(crate) fn judge(shared: &Shared, question: &Question, head: ResponseHead<'_>
         Err(why) => not_kept::remember(shared, question, why.name(), Some(head.status), times.response),
     }
     kept
+}
+
+/// Collects what the policy looks at.
+fn seen<'a>(shared: &Shared, method: &'a Method, question: &'a Question, head: ResponseHead<'a>, times: Times) -> Seen<'a> {
+    let purged_at = shared.purged_at();
+    Seen {
+        method,
+        authority: &question.authority,
+        target: &question.target,
+        carries: question.carries,
+        request: &question.wants.directives,
+        status: head.status,
+        headers: head.headers,
+        request_time: times.request,
+        response_time: times.response,
+        just_purged: times.response.since(purged_at) < JUST_PURGED && purged_at != Timestamp::default(),
+    }
+}
+
+/// Removes what is stored for a question where an answer to it that is not kept has ended it: what the origin said last must not be followed by
+/// what it said before, not even when the origin is away. `begun` is the generation at which the request for this answer began.
+///
+/// Only answers about the page count, and only those to requests that are nobody's: a failure of the origin, and what a request may have
+/// brought on itself, end nothing.
+pub(crate) fn end_what_was_stored(shared: &Shared, question: &Question, head: ResponseHead<'_>, times: Times, begun: Generation) {
+    let status = head.status;
+    let by_request = may_be_brought_on(status)
+        && !(question.site.policy.makes_requests_alike() && matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN));
+    let is_nobodys = !question.carries.is_personal() && !question.wants_a_part();
+    if question.key.is_empty() || status.is_server_error() || by_request || !is_nobodys {
+        return;
+    }
+    // An answer to HEAD says what the answer to GET would be.
+    let seen = seen(shared, &Method::GET, question, head, times);
+    if question.site.policy.keep(&seen).is_err_and(NotKept::is_about_the_page) {
+        let fields = question.fields();
+        shared.store.end(question.hash, &question.key, begun, |held| held.only_for.is_none() && held.vary.matches(&fields));
+    }
 }
 
 /// Makes the record of an answer that is kept, and its place among the purges.

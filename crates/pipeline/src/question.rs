@@ -283,6 +283,11 @@ impl Question {
         }
     }
 
+    /// Returns whether the request asks for a part, or on a condition that only the whole can meet.
+    pub(crate) fn wants_a_part(&self) -> bool {
+        self.wants.in_part
+    }
+
     /// Returns whether others who ask the same may be answered with what comes back for this one.
     pub(crate) fn is_shareable(&self) -> bool {
         self.unshareable().is_none()

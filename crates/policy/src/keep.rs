@@ -93,6 +93,19 @@ impl NotKept {
         }
     }
 
+    /// Returns whether the response says that what was stored before is no longer the page. A cookie says nothing of the page, nor does a
+    /// redirect to itself, nor does what concerns one request alone.
+    #[must_use]
+    pub const fn is_about_the_page(self) -> bool {
+        !self.is_about_this_request()
+            && !matches!(
+                self,
+                Self::SetCookie
+                    | Self::RedirectLoop
+                    | Self::NotStorable(NotStorable::Status | NotStorable::Partial | NotStorable::NotModified | NotStorable::Ranged)
+            )
+    }
+
     /// Returns whether the next request for the same key may fare better. If so, nothing is to be remembered of this one.
     #[must_use]
     pub const fn is_about_this_request(self) -> bool {

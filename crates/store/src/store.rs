@@ -278,6 +278,17 @@ impl<R: Record, E: Failure> Store<R, E> {
         }
     }
 
+    /// Removes the variants under a key that `are_ended` by an answer to a fetch that began at `begun`. What was fetched later stays.
+    pub fn end(&self, hash: KeyHash, key: &[u8], begun: Generation, are_ended: impl Fn(&R) -> bool) {
+        let is_held = self.memory.peek(&hash).is_some_and(|resource| *resource.key == *key);
+        if is_held {
+            self.visit(hash, |held| held.begun() <= begun && are_ended(&held.record));
+        } else {
+            // What memory had no room for, or gave up since.
+            self.remove(hash, key);
+        }
+    }
+
     /// Purges a target. After it returns, no worker serves as fresh what was fetched before the call.
     ///
     /// A hard purge of a URL frees its variants; other hard purges free what they cover when it is replaced or evicted.

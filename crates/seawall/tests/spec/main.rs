@@ -49,6 +49,7 @@ mod sources;
 mod spool;
 mod stale;
 mod static_files;
+mod superseded;
 mod targeted;
 mod tls;
 mod two_visitors;
