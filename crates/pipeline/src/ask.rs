@@ -10,6 +10,7 @@ use crate::{
     Failure, Interim, Pipeline, forward,
     keep::ResponseHead,
     learnt::{early_hints, not_kept, trouble::Trouble},
+    purge::signal,
     question::Question,
 };
 
@@ -69,6 +70,10 @@ impl Pipeline {
             Ok(mut response) => {
                 tidy(&mut response, response_time);
                 let status = response.status();
+                if question.site.policy.signal_field().is_some() {
+                    signal::take(question, &mut response);
+                    self.look_for_privacy(question, status, response.headers(), begun);
+                }
                 if status != StatusCode::SWITCHING_PROTOCOLS {
                     question.site.fields.apply(status, response.headers_mut(), question.client.scheme);
                 }

@@ -65,6 +65,13 @@ impl Failure {
         Self::new(Inner { status: Fault::Internal.status(), name: Fault::Internal.name(), detail: detail.to_owned(), unreachable: false })
     }
 
+    /// Makes the same failure one after which a client may try again, whatever failed.
+    pub(crate) fn to_be_tried_again(&self) -> Self {
+        let Inner { name, detail, unreachable, .. } = &*self.inner;
+        let inner = Inner { status: StatusCode::SERVICE_UNAVAILABLE, name, detail: detail.clone(), unreachable: *unreachable };
+        Self { saying: self.saying, ..Self::new(inner) }
+    }
+
     /// Returns the status for a visitor.
     #[must_use]
     pub fn status(&self) -> StatusCode {

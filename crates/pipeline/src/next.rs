@@ -8,7 +8,13 @@ use semantics::{
     reuse::Stale,
 };
 
-use crate::{Shared, Stored, find::Found, learnt::trouble::{Failures, Trouble}, question::Question, stale::may_stand_in};
+use crate::{
+    Shared, Stored,
+    find::Found,
+    learnt::trouble::{Failures, Trouble},
+    question::Question,
+    stale::may_stand_in,
+};
 
 /// The next thing to do for a request.
 pub(crate) enum Next {

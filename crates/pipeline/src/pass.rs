@@ -2,12 +2,15 @@
 
 use std::rc::Rc;
 
-use http::Response;
-use policy::PassRule;
-use semantics::cache_status::{Forwarded, Outcome};
+use http::{Response, StatusCode};
+use policy::{PassRule, purge::Written};
+use semantics::{
+    cache_status::{Forwarded, Outcome},
+    invalidation::is_safe,
+};
 
 use crate::{
-    Body, Pipeline,
+    Body, Failure, Pipeline,
     answer::{Answer, Ending, failed_plainly},
     body::storing::StoredAs,
     forward,
@@ -22,9 +25,23 @@ impl Pipeline {
         let fetching = self.shared.store.begin();
         let begun = fetching.begun();
         early_hints::tell(self, &question);
-        let fetched = match self.ask(&question, forward::passed(&question, body), question.interim.as_ref()).await {
+        let policy = &question.site.policy;
+        let request = forward::passed(&question, body);
+        let answered = if policy.signal_field().is_some() && !is_safe(&question.method) {
+            self.write(&question, request, question.interim.clone()).await
+        } else {
+            self.ask(&question, request, question.interim.as_ref()).await
+        };
+        // A scheduler that tries again after this one status, and after no other.
+        let is_scheduler = policy.written(&question.method, question.uri.path()) == Some(Written::Schedule);
+        let failed = |failure: &Failure| failed_plainly(failure, Ending::of(Outcome::Forwarded(why)));
+        let fetched = match answered {
+            Ok(fetched) if is_scheduler && is_of_a_gateway(fetched.response.status()) => {
+                return failed(&Failure::of_status(fetched.response.status()).to_be_tried_again());
+            }
             Ok(fetched) => fetched,
-            Err(failure) => return failed_plainly(&failure, Ending::of(Outcome::Forwarded(why))),
+            Err(failure) if is_scheduler => return failed(&failure.to_be_tried_again()),
+            Err(failure) => return failed(&failure),
         };
         let status = fetched.response.status();
         let now = self.shared.store.generation();
@@ -41,6 +58,11 @@ impl Pipeline {
         };
         ending.stored_unless(refused).with_coded(&question, Response::from_parts(parts, body))
     }
+}
+
+/// Returns whether a proxy between here and the origin says that the origin failed.
+const fn is_of_a_gateway(status: StatusCode) -> bool {
+    matches!(status, StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT)
 }
 
 /// Returns why a request that passes by this rule is forwarded (RFC 9211 §2.2).

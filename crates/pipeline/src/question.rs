@@ -140,6 +140,7 @@ pub(crate) fn reduce(headers: &mut HeaderMap, site: &Site, is_trusted: bool, car
         (is_trusted && policy.is_trusted_field(name))
             || !(is_for_proxies_only(name)
                 || policy.is_spelling_of_trusted_field(name)
+                || policy.signal_field().is_some_and(|signal| signal.as_str() == name)
                 || (carries.is_some() && !policy.shares_field(name)))
     };
     while let Some(name) = headers.keys().find(|name| !goes(name.as_str())).cloned() {

@@ -7,9 +7,17 @@ use std::{
 };
 
 use crate::{
-    Clock, Refilling, Store, admission::password::Verifying, body::storing::CopyBudget, learnt::dictionaries::Dictionaries,
-    learnt::early_hints::EarlyHints, learnt::not_kept::Reasons, learnt::popularity::Popularity, learnt::proofs::Proofs,
-    learnt::tier_proof::ConfirmedMembers, learnt::tier_proof::TierProofs, learnt::trouble::Pages, purge::Purging,
+    Clock, Refilling, Store,
+    admission::password::Verifying,
+    body::storing::CopyBudget,
+    learnt::dictionaries::Dictionaries,
+    learnt::early_hints::EarlyHints,
+    learnt::not_kept::Reasons,
+    learnt::popularity::Popularity,
+    learnt::proofs::Proofs,
+    learnt::tier_proof::{ConfirmedMembers, TierProofs},
+    learnt::trouble::Pages,
+    purge::{Purging, Signalled},
 };
 use codings::Workshop;
 
@@ -27,6 +35,8 @@ pub struct Shared {
     pub clock: Clock,
     /// Which sites a purge can name, who may send one, and how many there were.
     pub purging: Purging,
+    /// The signals of origins that say what has changed.
+    pub signalled: Signalled,
     /// The refills after soft purges.
     pub refilling: Refilling,
     /// The threads that make forms of stored responses.
@@ -73,6 +83,7 @@ impl Shared {
             store: Store::open(options, disk),
             clock,
             purging: Purging::default(),
+            signalled: Signalled::default(),
             refilling: Refilling::default(),
             workshop: Workshop::default(),
             dictionaries: Dictionaries::default(),

@@ -13,7 +13,7 @@ use semantics::{
     targeted::{TARGETS, directives},
 };
 
-use crate::{Carries, Policy, tags};
+use crate::{Carries, Policy, purge::MEMBERS_TAG, tags};
 
 /// The longest lifetime of a permanent redirect. Ghost calls its redirects good for a year; a wrong one should not outlive the day, purged or
 /// not.
@@ -173,11 +173,15 @@ impl Policy {
         if seen.status == StatusCode::NOT_FOUND && seen.just_purged && !self.is_impersonal() {
             return Err(NotKept::JustPurged);
         }
+        let mut tags = tags(seen.authority, seen.headers);
+        if self.is_for_members(seen.target.split('?').next().unwrap_or_default()) {
+            tags.push(MEMBERS_TAG.into());
+        }
         let shared = directives.public || directives.must_revalidate || directives.s_maxage.is_some();
         Ok(Kept {
             for_cookies: by_origin || self.is_impersonal(),
             for_authorization: (by_origin && shared) || self.is_impersonal(),
-            tags: tags(seen.authority, seen.headers),
+            tags,
             omitted,
             freshness,
         })

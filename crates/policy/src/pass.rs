@@ -203,6 +203,7 @@ mod tests {
         stale_while_revalidate: None,
         honours_request_directives: false,
         shows_what_was_purged: true,
+        signals: crate::purge::Signals::None,
         two_visitor_proof: false,
         early_hints: EarlyHints::Off,
     };

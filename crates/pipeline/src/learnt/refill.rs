@@ -57,7 +57,7 @@ const PAUSE_MIN: Duration = Duration::from_secs(1);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
 /// The `User-Agent` of these requests.
-const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("Seawall/", env!("CARGO_PKG_VERSION"), " (refill)"));
+pub(crate) const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("Seawall/", env!("CARGO_PKG_VERSION"), " (refill)"));
 
 /// The part of refills that all workers share.
 #[derive(Debug, Default)]

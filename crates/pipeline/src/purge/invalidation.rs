@@ -31,7 +31,8 @@ const OF_CONTENT: [header::HeaderName; 6] =
 /// Names what the answer to an unsafe method says has changed: addresses (RFC 9111 §4.4) and groups (RFC 9875 §3), all of the site's own.
 fn changed(question: &Question, status: StatusCode, headers: &HeaderMap) -> Vec<What> {
     let mut what = Vec::new();
-    if invalidates(&question.method, status) {
+    // An origin that says what has changed is taken at its word: no stranger keeps a page cold by writing to its address.
+    if question.site.policy.signal_field().is_none() && invalidates(&question.method, status) {
         let addresses = invalidated(&question.authority, &question.target, headers).into_iter();
         let addresses = addresses.map(|target| Address::over(question.client.scheme, &question.authority, &target));
         // What has no normal form was never stored, and must not keep the others from being invalidated.

@@ -2,7 +2,7 @@
 //!
 //! 1. Somebody makes an [`Order`], which names sites by name and hosts as people write them: the operator through the admin API, a plugin
 //!    by a request on the site's own address ([`request`]; [`permission`] says who may), the answer to an unsafe method ([`invalidation`]),
-//!    a folder that changed, a new configuration.
+//!    an origin that says what has changed ([`signal`]), a folder that changed, a new configuration.
 //! 2. [`Shared::purge`] takes it. [`resolve`] makes of it what the store understands, or refuses the whole of it.
 //! 3. The store purges. That is counted and logged with who ordered it.
 //! 4. Whoever made the order gets a [`Receipt`].
@@ -12,6 +12,7 @@ mod permission;
 mod receipt;
 mod request;
 mod resolve;
+pub(crate) mod signal;
 
 use std::{
     net::IpAddr,
@@ -34,6 +35,7 @@ pub use permission::TokenCheck;
 pub use receipt::{Covered, Receipt};
 pub use resolve::Unresolved;
 use resolve::{Directory, Resolved};
+pub use signal::{OfSite, Publication, Signalled};
 
 /// The most stored target URIs that are looked at to count what a purge covers: a tenth of a second's work.
 const COUNTED_MAX: usize = 200_000;
@@ -112,7 +114,7 @@ impl Purging {
         };
         let covered = || resolved.covered.iter().map(ToString::to_string).collect::<Vec<_>>();
         match order.by {
-            Maker::Operator | Maker::Plugin(_) | Maker::Origin => {
+            Maker::Operator | Maker::Plugin(_) | Maker::Origin | Maker::Webhook => {
                 tracing::info!(by, dialect, site, covered = ?covered(), hard = order.hard, "purged");
             }
             Maker::UnsafeMethod | Maker::Folder | Maker::Reload => {

@@ -5,8 +5,8 @@ use store::StoreOptions;
 use super::*;
 use crate::Clock;
 
-const MAKERS: [Maker; 6] =
-    [Maker::Operator, Maker::Plugin(Dialect::Fastly), Maker::Origin, Maker::UnsafeMethod, Maker::Folder, Maker::Reload];
+const MAKERS: [Maker; 7] =
+    [Maker::Operator, Maker::Plugin(Dialect::Fastly), Maker::Origin, Maker::Webhook, Maker::UnsafeMethod, Maker::Folder, Maker::Reload];
 
 fn whats() -> [What; 5] {
     let address = |target| Address::over(Scheme::Http, "blog.example", target);

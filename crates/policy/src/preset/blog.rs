@@ -6,7 +6,7 @@ use super::{
     Cookies, Keeps, Parameters, Passes, Preset, Rules, SentFields, SourceForm,
     generic::{ANALYTICS_COOKIES, TRACKERS},
 };
-use crate::EarlyHints;
+use crate::{EarlyHints, purge::Signals};
 
 pub(super) static PRESET: Preset = Preset {
     name: "blog",
@@ -24,6 +24,7 @@ pub(super) static PRESET: Preset = Preset {
     // It has no newer page than the one that is stored until it says so.
     honours_request_directives: false,
     shows_what_was_purged: true,
+    signals: Signals::None,
     two_visitor_proof: false,
     // For what lies on a disk nobody waits.
     early_hints: EarlyHints::Off,

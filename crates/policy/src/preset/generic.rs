@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Cookies, Keeps, Parameters, Passes, Preset, Rules, SentFields, SourceForm};
-use crate::{EarlyHints, names::Names};
+use crate::{EarlyHints, names::Names, purge::Signals};
 
 pub(super) static PRESET: Preset = Preset {
     name: "generic",
@@ -20,6 +20,7 @@ pub(super) static PRESET: Preset = Preset {
     stale_while_revalidate: None,
     honours_request_directives: true,
     shows_what_was_purged: true,
+    signals: Signals::None,
     two_visitor_proof: false,
     early_hints: EarlyHints::On,
 };

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::{
     Area, Cookies, Keeps, Parameters, Passes, Paths, Preset, Rule, Rules, SentFields, SourceForm, Way, generic::ANALYTICS_COOKIES,
 };
-use crate::{EarlyHints, names::Names};
+use crate::{EarlyHints, names::Names, purge::Signals};
 
 /// The time for which answers of the members' API to nobody in particular are held. Comments purge them; this is for what purges nothing, such
 /// as a moderator who works past Seawall.
@@ -36,6 +36,7 @@ pub(super) static PRESET: Preset = Preset {
     stale_while_revalidate: Some(Duration::from_hours(24)),
     honours_request_directives: false,
     shows_what_was_purged: false,
+    signals: Signals::Ghost,
     two_visitor_proof: true,
     early_hints: EarlyHints::On,
 };

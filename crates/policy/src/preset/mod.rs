@@ -13,7 +13,7 @@ mod r#static;
 
 use std::time::Duration;
 
-use crate::{EarlyHints, names::Names};
+use crate::{EarlyHints, names::Names, purge::Signals};
 
 /// A preset of policy: what a site's software is known to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,6 +109,8 @@ pub struct Preset {
     /// Whether what was purged softly may be shown while it is refreshed. Otherwise it is validated before anybody sees it, as long as the
     /// source answers.
     pub shows_what_was_purged: bool,
+    /// The way in which the source says what has changed.
+    pub signals: Signals,
     /// Whether a page is fetched a second time before it is stored for the first time, to see that it is the same for two visitors.
     pub two_visitor_proof: bool,
     /// The clients that are told what a page will need while the source is asked for it (RFC 8297).

@@ -6,7 +6,7 @@ use super::{
     Cookies, Keeps, Parameters, Passes, Preset, Rules, SentFields, SourceForm,
     generic::{ANALYTICS_COOKIES, TRACKERS},
 };
-use crate::EarlyHints;
+use crate::{EarlyHints, purge::Signals};
 
 pub(super) static PRESET: Preset = Preset {
     name: "static",
@@ -23,6 +23,7 @@ pub(super) static PRESET: Preset = Preset {
     // A folder has no newer answer than the one that is stored until the folder changes.
     honours_request_directives: false,
     shows_what_was_purged: true,
+    signals: Signals::None,
     two_visitor_proof: false,
     // For what lies on a disk nobody waits.
     early_hints: EarlyHints::Off,

@@ -1,13 +1,16 @@
-//! Purges, as values: the [order](Order) that everybody makes who wants something purged, and the [dialects](Dialect) in which plugins ask
-//! for one.
+//! Purges, as values: the [order](Order) that everybody makes who wants something purged, the [dialects](Dialect) in which plugins ask for
+//! one, and the [signals](Signals) of sources that say by themselves what has changed.
 //!
 //! Carrying an order out is not done here, and neither is the question of who may give one.
 
 mod address;
 mod dialect;
 mod order;
+mod signals;
 
 pub use address::{Address, HostName};
 pub use dialect::{Dialect, KEYS_MAX, Misunderstood};
 pub(crate) use dialect::{below, is_purge};
 pub use order::{BadWhat, Maker, Order, Sites, What};
+pub(crate) use signals::MEMBERS_TAG;
+pub use signals::{Addresses, Signal, Signals, Webhook, Written, written_addresses};

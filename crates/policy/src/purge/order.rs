@@ -134,6 +134,8 @@ pub enum Maker {
     Plugin(Dialect),
     /// The site's origin did, by a field of a response.
     Origin,
+    /// The site's origin did, by a webhook.
+    Webhook,
     /// The answer to an unsafe method did, as the request may have changed pages (RFC 9111 §4.4, RFC 9875 §3). Anybody can send such a request.
     UnsafeMethod,
     /// The site's folder did, because files in it changed.
@@ -144,7 +146,7 @@ pub enum Maker {
 
 impl Maker {
     /// The names of all makers, in the order of [`index`](Self::index).
-    pub const NAMES: [&str; 6] = ["operator", "plugin", "origin", "unsafe-method", "folder", "reload"];
+    pub const NAMES: [&str; 7] = ["operator", "plugin", "origin", "webhook", "unsafe-method", "folder", "reload"];
 
     /// Returns the place of this maker in [`NAMES`](Self::NAMES).
     #[must_use]
@@ -153,9 +155,10 @@ impl Maker {
             Self::Operator => 0,
             Self::Plugin(_) => 1,
             Self::Origin => 2,
-            Self::UnsafeMethod => 3,
-            Self::Folder => 4,
-            Self::Reload => 5,
+            Self::Webhook => 3,
+            Self::UnsafeMethod => 4,
+            Self::Folder => 5,
+            Self::Reload => 6,
         }
     }
 
@@ -170,7 +173,7 @@ impl Maker {
     pub const fn dialect(self) -> Option<Dialect> {
         match self {
             Self::Plugin(dialect) => Some(dialect),
-            Self::Operator | Self::Origin | Self::UnsafeMethod | Self::Folder | Self::Reload => None,
+            Self::Operator | Self::Origin | Self::Webhook | Self::UnsafeMethod | Self::Folder | Self::Reload => None,
         }
     }
 }
@@ -193,9 +196,15 @@ mod tests {
                 What::Everything,
             ]
         };
-        for by in
-            [Maker::Operator, Maker::Plugin(Dialect::ProxyCachePurge), Maker::Origin, Maker::UnsafeMethod, Maker::Folder, Maker::Reload]
-        {
+        for by in [
+            Maker::Operator,
+            Maker::Plugin(Dialect::ProxyCachePurge),
+            Maker::Origin,
+            Maker::Webhook,
+            Maker::UnsafeMethod,
+            Maker::Folder,
+            Maker::Reload,
+        ] {
             for sites in [Sites::All, Sites::Named("blog".to_owned())] {
                 let order = Order { sites, what: what(), hard: false, by };
                 let sent = serde_json::to_string(&order).expect("JSON");
@@ -222,7 +231,15 @@ mod tests {
 
     #[test]
     fn every_maker_has_a_name_of_its_own() {
-        for by in [Maker::Operator, Maker::Plugin(Dialect::Xkey), Maker::Origin, Maker::UnsafeMethod, Maker::Folder, Maker::Reload] {
+        for by in [
+            Maker::Operator,
+            Maker::Plugin(Dialect::Xkey),
+            Maker::Origin,
+            Maker::Webhook,
+            Maker::UnsafeMethod,
+            Maker::Folder,
+            Maker::Reload,
+        ] {
             assert_eq!(Maker::NAMES.iter().position(|name| *name == by.name()), Some(by.index()));
         }
         for dialect in Dialect::ALL {

@@ -1,11 +1,8 @@
 //! A Ghost says what has changed, and the next reader sees it: what was purged is validated before anybody sees it, the signals in its
 //! answers, and what its answers end by themselves.
 
-use std::time::Duration;
-
-use policy::purge::{Maker, Order, What};
 use store::{Hardness, PurgeTarget};
-use testkit::{Gate, Origin, Reply, Req, get, head, not_modified, ok, post, put, secs, status};
+use testkit::{Gate, Origin, Reply, Req, get, not_modified, ok, post, put, secs, status};
 
 use crate::site::{HOST, Site, site_with};
 
@@ -14,7 +11,10 @@ const GHOST: &str = "kind = \"ghost\"\n[cache]\ntwo_visitor_proof = false\n[refi
 
 /// What Ghost says with each of its public pages.
 fn page(text: &'static str) -> Reply {
-    ok(text).field("cache-control", "public, max-age=0").field("content-type", "text/html; charset=utf-8").field("etag", format!("\"{text}\""))
+    ok(text)
+        .field("cache-control", "public, max-age=0")
+        .field("content-type", "text/html; charset=utf-8")
+        .field("etag", format!("\"{text}\""))
 }
 
 async fn ghost() -> (Origin, Site) {
@@ -116,4 +116,339 @@ async fn trouble_from_before_an_edit_keeps_no_page_old_after_it() {
         site.get(path).await.body("new").x_cache("HIT");
     }
     never.open();
+}
+
+/// An editor's write, which Ghost answers with this field.
+fn edited(path: &str, signal: &str) -> (testkit::Matcher, Reply) {
+    (put(path), ok("{}").field("content-type", "application/json").field("x-cache-invalidate", signal))
+}
+
+async fn edit(origin: &Origin, site: &Site, signal: &str) {
+    let path = "/ghost/api/admin/posts/1/";
+    let (write, reply) = edited(path, signal);
+    origin.on(write).reply(reply);
+    site.request(Req::new("PUT", path).body("{}")).await.status(200).no_field("x-cache-invalidate");
+}
+
+async fn stored(origin: &Origin, site: &Site, paths: &[&str]) {
+    for &path in paths {
+        origin.on(get(path)).reply(page("old"));
+        site.get(path).await.body("old");
+        site.get(path).await.x_cache("HIT");
+        origin.on(get(path)).reply(page("new"));
+    }
+}
+
+/// Ghost says `/*` for whatever readers can see of an edit: the next request shows it.
+#[tokio::test]
+async fn what_an_editor_publishes_is_seen_by_the_next_request() {
+    let (origin, site) = ghost().await;
+    stored(&origin, &site, &["/", "/post/", "/tag/a/", "/robots.txt"]).await;
+    edit(&origin, &site, "/*").await;
+    for path in ["/", "/post/", "/tag/a/", "/robots.txt"] {
+        site.get(path).await.body("new");
+        site.get(path).await.body("new").x_cache("HIT");
+    }
+}
+
+/// A returning reader's copy is as old as ours was.
+#[tokio::test]
+async fn a_validator_of_before_an_edit_gets_no_304() {
+    let (origin, site) = ghost().await;
+    stored(&origin, &site, &["/post/"]).await;
+    site.request(Req::get("/post/").field("if-none-match", "\"old\"")).await.status(304);
+    edit(&origin, &site, "/*").await;
+    site.request(Req::get("/post/").field("if-none-match", "\"old\"")).await.status(200).body("new");
+}
+
+/// The purge comes before the head of Ghost's answer does.
+#[tokio::test]
+async fn the_change_is_there_before_the_editor_is_told() {
+    let (origin, site) = ghost().await;
+    stored(&origin, &site, &["/post/"]).await;
+    let gate = Gate::new();
+    let (write, reply) = edited("/ghost/api/admin/posts/1/", "/*");
+    origin.on(write).reply(reply.gate_after(1, &gate));
+    let mut editor = site.client().await;
+    editor.send(Req::new("PUT", "/ghost/api/admin/posts/1/").body("{}")).await;
+    gate.arrived().await;
+    // The head is on its way to the editor, and the rest is still in Ghost.
+    site.get("/post/").await.body("new");
+    gate.open();
+    editor.read_answer().await.status(200);
+}
+
+/// Ghost has published even if the editor's connection breaks before the answer is there.
+#[tokio::test]
+async fn an_editor_who_leaves_has_published_all_the_same() {
+    let (origin, site) = ghost().await;
+    stored(&origin, &site, &["/post/"]).await;
+    let gate = Gate::new();
+    let (write, reply) = edited("/ghost/api/admin/posts/1/", "/*");
+    origin.on(write).reply(reply.gate(&gate));
+    let mut editor = site.client().await;
+    editor.send(Req::new("PUT", "/ghost/api/admin/posts/1/").body("{}")).await;
+    gate.arrived().await;
+    drop(editor);
+    for _ in 0..3 {
+        site.get("/post/").await.body("old");
+    }
+    gate.open();
+    for _ in 0..5_000 {
+        if site.get("/post/").await.text() == "new" {
+            return;
+        }
+    }
+    panic!("the old page is still there");
+}
+
+#[tokio::test]
+async fn pages_that_are_named_are_purged_and_others_stay() {
+    for (signal, purged) in [
+        ("/post/", &["/post/"][..]),
+        ("/post/?page=2, /tag/a/", &["/post/", "/tag/a/"]),
+        (&format!("https://{HOST}/post/"), &["/post/"]),
+        ("", &[]),
+        ("/p/1234/, /p/1234/?member_status=anonymous", &[]),
+        // Another site's, or nobody knows what: then everything.
+        ("https://elsewhere.example/*", &["/", "/post/", "/tag/a/"]),
+        ("/tag/*", &["/", "/post/", "/tag/a/"]),
+        ("post", &["/", "/post/", "/tag/a/"]),
+    ] {
+        let (origin, site) = ghost().await;
+        stored(&origin, &site, &["/", "/post/", "/tag/a/"]).await;
+        edit(&origin, &site, signal).await;
+        for path in ["/", "/post/", "/tag/a/"] {
+            site.get(path).await.body(if purged.contains(&path) { "new" } else { "old" });
+        }
+    }
+}
+
+/// What the whole site is told of survives an origin that is away; what is named is gone.
+#[tokio::test]
+async fn everything_is_purged_softly_and_a_page_hard() {
+    let (origin, site) = ghost().await;
+    stored(&origin, &site, &["/", "/post/"]).await;
+    edit(&origin, &site, "/post/").await;
+    edit(&origin, &site, "/*").await;
+    origin.kill();
+    site.get("/").await.status(200).body("old").x_cache("STALE");
+    site.get("/post/").await.status(502);
+}
+
+/// The word is the origin's, in its answer to a write that it accepted.
+#[tokio::test]
+async fn nobody_else_can_purge_by_the_field() {
+    let (origin, site) = ghost().await;
+    stored(&origin, &site, &["/post/"]).await;
+    // A client's, which Ghost does not even see.
+    origin.on(post("/post/")).reply(ok("page"));
+    origin.on(get("/other/")).reply(page("other"));
+    site.request(Req::post("/post/").field("x-cache-invalidate", "/*")).await.status(200);
+    site.request(Req::get("/other/").field("x-cache-invalidate", "/*")).await.status(200);
+    for path in ["/post/", "/other/"] {
+        assert_eq!(origin.last(path).field("x-cache-invalidate"), None);
+    }
+    // Of a write that was refused, and of a read.
+    origin.on(put("/ghost/api/admin/posts/1/")).reply(status(403).field("x-cache-invalidate", "/*"));
+    origin.on(get("/ghost/api/admin/posts/1/")).reply(ok("{}").field("x-cache-invalidate", "/*"));
+    origin.on(get("/third/")).reply(page("third").field("x-cache-invalidate", "/*"));
+    site.request(Req::new("PUT", "/ghost/api/admin/posts/1/")).await.status(403).no_field("x-cache-invalidate");
+    site.get("/ghost/api/admin/posts/1/").await.status(200).no_field("x-cache-invalidate");
+    site.get("/third/").await.no_field("x-cache-invalidate");
+    site.get("/third/").await.x_cache("HIT").no_field("x-cache-invalidate");
+    site.get("/post/").await.body("old").x_cache("HIT");
+}
+
+/// A stranger's write to a page keeps it no colder than a reader's GET would: Ghost itself says what has changed.
+#[tokio::test]
+async fn a_strangers_write_purges_nothing() {
+    let (origin, site) = ghost().await;
+    stored(&origin, &site, &["/", "/post/"]).await;
+    origin.on(post("/")).reply(ok("page").field("location", "/post/"));
+    site.request(Req::post("/")).await.status(200);
+    site.get("/").await.body("old").x_cache("HIT");
+    site.get("/post/").await.body("old").x_cache("HIT");
+}
+
+/// For another kind, the field is one like any other.
+#[tokio::test]
+async fn a_generic_server_says_nothing_by_the_field() {
+    let (origin, site) = crate::site::site().await;
+    origin.on(get("/post/")).reply(ok("old").field("cache-control", "max-age=600"));
+    site.get("/post/").await.body("old");
+    origin.on(put("/elsewhere")).reply(ok("{}").field("x-cache-invalidate", "/*"));
+    site.request(Req::new("PUT", "/elsewhere")).await.field("x-cache-invalidate", "/*");
+    site.get("/post/").await.body("old").x_cache("HIT");
+}
+
+/// A fetch begun before an edit is nobody's who comes after it: not while it lasts, not when it ends, not by a 304.
+#[tokio::test]
+async fn a_render_begun_before_an_edit_is_not_seen_after_it() {
+    let (origin, site) = ghost().await;
+    let gate = Gate::new();
+    origin.on(get("/post/")).once().reply(page("old").gate(&gate));
+    let mut early = site.client().await;
+    early.send(Req::get("/post/")).await;
+    gate.arrived().await;
+    edit(&origin, &site, "/*").await;
+    origin.on(get("/post/")).reply(page("new"));
+    // Nobody waits for the old render.
+    site.get("/post/").await.body("new");
+    gate.open();
+    early.read_answer().await.body("old");
+    site.get("/post/").await.body("new").x_cache("HIT");
+    // Nor does it come back when Ghost is away.
+    edit(&origin, &site, "/*").await;
+    origin.kill();
+    site.get("/post/").await.body("new").x_cache("STALE");
+}
+
+/// The same where nobody asks in between: what the old render brought is validated.
+#[tokio::test]
+async fn what_a_render_begun_before_an_edit_brings_is_validated() {
+    let (origin, site) = ghost().await;
+    let gate = Gate::new();
+    origin.on(get("/post/")).once().reply(page("old").gate(&gate));
+    let mut early = site.client().await;
+    early.send(Req::get("/post/")).await;
+    gate.arrived().await;
+    edit(&origin, &site, "/*").await;
+    gate.open();
+    early.read_answer().await.body("old");
+    origin.on(get("/post/")).reply(page("new"));
+    site.get("/post/").await.body("new");
+}
+
+#[tokio::test]
+async fn a_late_304_does_not_revive_the_page_of_before_the_edit() {
+    let (origin, site) = ghost().await;
+    stored(&origin, &site, &["/post/"]).await;
+    site.purge(&url("/post/"), Hardness::Soft);
+    let gate = Gate::new();
+    origin.on(get("/post/").field("if-none-match", "\"old\"")).once().reply(not_modified().field("etag", "\"old\"").gate(&gate));
+    let mut early = site.client().await;
+    early.send(Req::get("/post/")).await;
+    gate.arrived().await;
+    edit(&origin, &site, "/*").await;
+    gate.open();
+    early.read_answer().await.body("old");
+    site.get("/post/").await.body("new");
+    site.get("/post/").await.body("new").x_cache("HIT");
+}
+
+/// A comment changes what is below `/members/`, on every host, and no page; a Ghost in a folder names the paths without it.
+#[tokio::test]
+async fn a_comment_purges_comments_and_no_page() {
+    for base in ["", "/blog"] {
+        let path = if base.is_empty() { String::new() } else { format!("[ghost]\npath = \"{base}\"\n") };
+        let (origin, site) = site_with(&format!("{GHOST}{path}")).await;
+        let post_path = format!("{base}/post/");
+        stored(&origin, &site, &[&post_path]).await;
+        let write = format!("{base}/members/api/comments/");
+        let signal = "/api/members/comments/post/1/, /api/members/comments/2/";
+        origin.on(post(&write)).reply(status(201).field("x-cache-invalidate", signal));
+        site.request(Req::post(&write).body("{}")).await.status(201).no_field("x-cache-invalidate");
+        site.get(&post_path).await.body("old").x_cache("HIT");
+    }
+}
+
+/// A Ghost with a password, as it answers whoever does not have it.
+fn private(target: &str) -> Reply {
+    status(302).field("location", format!("/private/?r={target}"))
+}
+
+/// From the first password page on, nothing of the public days comes back, for any path, and not when Ghost goes away.
+#[tokio::test]
+async fn a_blog_that_became_private_loses_all_that_was_public() {
+    let (origin, site) = ghost().await;
+    stored(&origin, &site, &["/", "/post/", "/robots.txt", "/members/api/comments/counts/"]).await;
+    // Somebody changed it past Seawall; a page that is not stored is the first that shows it.
+    origin.on(get("/other/")).reply(private("%2Fother%2F"));
+    site.get("/other/").await.status(302);
+    origin.kill();
+    for path in ["/", "/post/", "/robots.txt", "/members/api/comments/counts/"] {
+        site.get(path).await.status(502);
+    }
+}
+
+/// Each redirect of a private blog does not purge anew; and what a client can bring about on a public one purges nothing.
+#[tokio::test]
+async fn a_private_blog_is_purged_once() {
+    let (origin, site) = ghost().await;
+    stored(&origin, &site, &["/content/images/a.png"]).await;
+    origin.on(get("/private?r=x")).reply(status(301).field("location", "/private/?r=x"));
+    origin.on(get("/private")).reply(status(301).field("location", "/private/"));
+    site.get("/private?r=x").await.status(301);
+    site.get("/content/images/a.png").await.body("old").x_cache("HIT");
+    let count = || {
+        let metrics = site.server.console().metrics();
+        let metric = metrics.into_iter().find(|metric| metric.name == "seawall_purges_total").expect("a metric");
+        metric.samples.iter().map(|sample| format!("{:?}", sample.value)).collect::<Vec<_>>()
+    };
+    let before = count();
+    site.purge(&url("/nothing/"), Hardness::Soft);
+    assert_ne!(count(), before);
+    let mut after_first = None;
+    for path in ["/a/", "/b/", "/c/"] {
+        origin.on(get(path)).reply(private(path));
+        site.get(path).await.status(302);
+        assert_eq!(*after_first.get_or_insert_with(count), count(), "one purge");
+    }
+    // Public again, and private again: what was public in between goes as well.
+    stored(&origin, &site, &["/post/"]).await;
+    origin.on(get("/d/")).reply(private("/d/"));
+    site.get("/d/").await.status(302);
+    origin.kill();
+    site.get("/post/").await.status(502);
+}
+
+/// The write that makes a blog private looks like any other: Ghost is asked before its answer goes out.
+#[tokio::test]
+async fn settings_that_make_a_blog_private_purge_before_anybody_asks() {
+    let settings = "/ghost/api/admin/settings/";
+    for (front_page, is_gone) in [(page("new"), false), (private("%2F"), true), (status(500), true)] {
+        let (origin, site) = ghost().await;
+        stored(&origin, &site, &["/post/"]).await;
+        origin.on(get("/")).reply(front_page);
+        let (write, reply) = edited(settings, "/*");
+        origin.on(write).reply(reply);
+        let editor = Req::new("PUT", settings).field("cookie", "ghost-admin-api-session=1").field("authorization", "Ghost 1").body("{}");
+        site.request(editor).await.status(200);
+        // Asked as anybody would.
+        let asked = origin.last("/");
+        assert_eq!((asked.field("cookie"), asked.field("authorization")), (None, None));
+        assert_eq!((origin.count("/"), asked.field("host").as_deref()), (1, Some(HOST)));
+        origin.kill();
+        site.get("/post/").await.status(if is_gone { 502 } else { 200 });
+    }
+}
+
+/// Ghost hangs up right after the write: nobody can say that it is still public.
+#[tokio::test]
+async fn settings_after_which_ghost_goes_away_purge_hard() {
+    let (origin, site) = ghost().await;
+    stored(&origin, &site, &["/post/"]).await;
+    origin.on(get("/")).reply(testkit::raw(""));
+    let (write, reply) = edited("/ghost/api/admin/settings/", "/*");
+    origin.on(write).reply(reply);
+    site.request(Req::new("PUT", "/ghost/api/admin/settings/").body("{}")).await.status(200);
+    origin.kill();
+    site.get("/post/").await.status(502);
+}
+
+/// Ghost's scheduler asks again after a 503, and gives a post up after anything else.
+#[tokio::test]
+async fn the_scheduler_is_told_to_come_again() {
+    let (origin, site) = ghost().await;
+    let schedule = || Req::new("PUT", "/ghost/api/admin/schedules/posts/1/?token=t").body("{}");
+    for code in [502, 504] {
+        origin.on(put("/ghost/api/admin/schedules/posts/1/").any_query()).reply(status(code));
+        site.request(schedule()).await.status(503);
+    }
+    origin.on(put("/ghost/api/admin/schedules/posts/1/").any_query()).reply(testkit::raw(""));
+    site.request(schedule()).await.status(503);
+    origin.kill();
+    site.request(schedule()).await.status(503);
+    site.request(Req::new("PUT", "/ghost/api/admin/posts/1/").body("{}")).await.status(502);
 }

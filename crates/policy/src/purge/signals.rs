@@ -1,0 +1,317 @@
+//! What a source says by itself about what has changed: a field of its answers to writes, a redirect to its password page, and webhooks.
+//!
+//! Which of it counts is a column of the table of kinds. The source is believed, its clients are not: a field of this name in a request is
+//! removed before the source sees it. What is not understood means that everything has changed.
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use semantics::{
+    invalidation::is_safe,
+    reference::resolve,
+    target::{normal_path, valid_authority},
+};
+use serde::Deserialize;
+
+use super::{Address, What};
+use crate::Policy;
+
+/// The way in which a kind of source says what has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signals {
+    /// It does not.
+    None,
+    /// A Ghost does: `X-Cache-Invalidate` in its answers to writes, and webhooks.
+    Ghost,
+}
+
+/// The tag of everything that a Ghost answers below `/members/`: purged when somebody writes a comment.
+pub(crate) const MEMBERS_TAG: &str = "ghost-members";
+
+/// The path at which webhooks are taken, on every host of a site.
+const WEBHOOK_PATH: &str = "/.seawall/ghost";
+
+const X_CACHE_INVALIDATE: HeaderName = HeaderName::from_static("x-cache-invalidate");
+
+/// The most pages of which a signal can say that they have changed. More of them are everything.
+const PAGES_MAX: usize = 256;
+
+/// The most addresses that are taken from what a source says about a post.
+const RELATED_MAX: usize = 32;
+
+/// The meaning of a signal.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Signal {
+    /// Whether everything of the site may have changed.
+    pub everything: bool,
+    /// What certainly has changed, and is never to be seen again.
+    pub changed: Vec<What>,
+}
+
+/// The subject of a write to the source's own API for editors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Written {
+    /// A post or a page: what was published can be told from the answer.
+    Post,
+    /// The settings: the whole site may have become private.
+    Settings,
+    /// Something that the source's own scheduler asks for, which tries again after a 503 alone.
+    Schedule,
+    /// Anything else.
+    Other,
+}
+
+/// The meaning of a webhook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Webhook {
+    /// Everything of the site may have changed; if this is about a post, these addresses have.
+    Changed(Option<Addresses>),
+    /// Nothing that readers see has changed.
+    Nothing,
+}
+
+/// The addresses that a publication changes first: the post itself, and then the pages of its tags and authors.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Addresses {
+    /// The path of the post.
+    pub post: Option<String>,
+    /// The paths of its tags and authors.
+    pub lists: Vec<String>,
+}
+
+impl Policy {
+    /// Returns how the source says what has changed.
+    #[must_use]
+    pub const fn signals(&self) -> Signals {
+        self.preset.signals
+    }
+
+    /// Returns the field in which the source says what has changed. Neither is it sent to anybody, nor taken from a client.
+    #[must_use]
+    pub const fn signal_field(&self) -> Option<HeaderName> {
+        match self.preset.signals {
+            Signals::None => None,
+            Signals::Ghost => Some(X_CACHE_INVALIDATE),
+        }
+    }
+
+    /// Reads the lines of the [field](Self::signal_field) in an answer of the source. A path in it is a page of each of these `hosts`.
+    #[must_use]
+    pub fn signalled<'a>(&self, hosts: &[&str], lines: impl IntoIterator<Item = &'a HeaderValue>) -> Signal {
+        let mut signal = Signal::default();
+        for line in lines {
+            let Ok(line) = line.to_str() else {
+                signal.everything = true;
+                continue;
+            };
+            for item in line.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+                match self.item(item, hosts) {
+                    Some(changed) => {
+                        signal.changed.extend(changed.into_iter().filter(|what| !signal.changed.contains(what)).collect::<Vec<_>>())
+                    }
+                    None => signal.everything = true,
+                }
+            }
+        }
+        if signal.changed.len() > PAGES_MAX {
+            signal.everything = true;
+            signal.changed.truncate(PAGES_MAX);
+        }
+        signal
+    }
+
+    /// Reads one item of the field. `None`: everything, or not understood.
+    fn item(&self, item: &str, hosts: &[&str]) -> Option<Vec<What>> {
+        let (own, target) = if item.starts_with('/') && !item.starts_with("//") {
+            (None, item)
+        } else {
+            let rest = ["http://", "https://", "//"].iter().find_map(|scheme| item.strip_prefix(scheme))?;
+            let (host, target) = rest.split_at(rest.find('/')?);
+            (Some(host).filter(|host| valid_authority(host)).map(Some)?, target)
+        };
+        let path = target.split(['?', '#']).next().unwrap_or_default();
+        if path.contains('*') || path.bytes().any(|b| b <= b' ' || b == b'\\') {
+            return None;
+        }
+        let path = normal_path(path).ok()?;
+        let within = self.within_base(&path).unwrap_or(&path);
+        // Previews are never stored.
+        if within.starts_with("/p/") {
+            return Some(Vec::new());
+        }
+        // The source names comments by a path at which nobody asks for them.
+        if within.starts_with("/members/") || path.contains("/api/members/comments/") || path.contains("/members/api/comments/") {
+            return Some(vec![What::Tag(MEMBERS_TAG.to_owned())]);
+        }
+        let hosts = own.as_ref().map_or(hosts, std::slice::from_ref);
+        let base = self.settings().base_path.as_str();
+        let both = [Some(path.to_string()), self.within_base(&path).is_none().then(|| format!("{base}{path}"))];
+        let page = |path: String| hosts.iter().map(move |host| What::Url(Address::over_either(host, &path))).collect::<Vec<_>>();
+        Some(both.into_iter().flatten().flat_map(page).collect())
+    }
+
+    /// Returns a path as it is below the path at which the source's software is. `None`: it is elsewhere.
+    fn within_base<'a>(&self, path: &'a str) -> Option<&'a str> {
+        path.strip_prefix(self.settings().base_path.as_str()).filter(|rest| rest.starts_with('/'))
+    }
+
+    /// Returns whether what is stored for this path goes when a comment is written.
+    pub(crate) fn is_for_members(&self, path: &str) -> bool {
+        self.preset.signals == Signals::Ghost && self.within_base(path).is_some_and(|path| path.starts_with("/members/"))
+    }
+
+    /// Returns what a request to the source's API for editors writes; `None` if it is a read, or something else.
+    #[must_use]
+    pub fn written(&self, method: &Method, path: &str) -> Option<Written> {
+        if self.preset.signals == Signals::None || is_safe(method) {
+            return None;
+        }
+        // `/ghost/api/admin/posts/`, and `/ghost/api/v4/admin/posts/` before Ghost 5.
+        let rest = self.within_base(path)?.strip_prefix("/ghost/api/")?;
+        let mut segments = rest.split('/').skip_while(|segment| *segment != "admin");
+        segments.next()?;
+        Some(match segments.next()? {
+            "posts" | "pages" => Written::Post,
+            "settings" => Written::Settings,
+            "schedules" => Written::Schedule,
+            _ => Written::Other,
+        })
+    }
+
+    /// Returns the path of the front page.
+    #[must_use]
+    pub fn front_page(&self) -> String {
+        format!("{}/", self.settings().base_path)
+    }
+
+    /// Returns the paths of what lists all posts: feeds, and maps for search engines.
+    #[must_use]
+    pub fn lists_of_all(&self) -> [String; 4] {
+        ["/rss/", "/sitemap.xml", "/sitemap-posts.xml", "/sitemap-pages.xml"].map(|path| format!("{}{path}", self.settings().base_path))
+    }
+
+    /// Returns whether an answer to a request of nobody's for this target says that the whole site is behind a password.
+    #[must_use]
+    pub fn says_private(&self, authority: &str, target: &str, status: StatusCode, headers: &HeaderMap) -> bool {
+        // A permanent one only adds the slash at the end of a path that a client chose.
+        if self.preset.signals != Signals::Ghost
+            || !matches!(status, StatusCode::FOUND | StatusCode::SEE_OTHER | StatusCode::TEMPORARY_REDIRECT)
+        {
+            return false;
+        }
+        let is_private = |target: &str| {
+            let path = target.split('?').next().unwrap_or_default();
+            self.within_base(path).is_some_and(|path| path == "/private" || path.starts_with("/private/"))
+        };
+        let location = headers.get(header::LOCATION);
+        let location = location.and_then(|location| resolve(authority, target, location.as_bytes()));
+        !is_private(target) && location.is_some_and(|location| is_private(&location))
+    }
+
+    /// Returns whether an answer to a request of nobody's for this target is a page that only a public site shows.
+    #[must_use]
+    pub fn says_public(&self, target: &str, status: StatusCode, headers: &HeaderMap) -> bool {
+        const SHOWN_BY_ALL: [&str; 4] = ["/ghost/", "/members/", "/content/", "/private/"];
+        let path = target.split('?').next().unwrap_or_default();
+        let is_html = headers.get(header::CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(b"text/html"));
+        status == StatusCode::OK
+            && is_html
+            && self.within_base(path).is_some_and(|path| !SHOWN_BY_ALL.iter().any(|shown| path.starts_with(shown)))
+    }
+
+    /// Returns whether this request is a webhook of the source, which is answered here and never by the source.
+    #[must_use]
+    pub fn is_webhook(&self, method: &Method, path: &str) -> bool {
+        self.preset.signals == Signals::Ghost && *method == Method::POST && path == WEBHOOK_PATH
+    }
+
+    /// Reads a webhook. `None`: it is none.
+    #[must_use]
+    pub fn webhook(&self, content: &[u8]) -> Option<Webhook> {
+        let said: GhostEvent = serde_json::from_slice(content).ok()?;
+        let about = [&said.post, &said.page].into_iter().flatten().next();
+        Some(match about {
+            Some(change) if change.is_public() => {
+                let now = change.current.as_ref().or(change.previous.as_ref());
+                Webhook::Changed(Some(now.map(Post::addresses).unwrap_or_default()))
+            }
+            Some(_) => Webhook::Nothing,
+            None if said.tag.is_some() => Webhook::Changed(None),
+            None if said.event.as_deref().is_none_or(|event| event == "site.changed") && said.others.is_empty() => Webhook::Changed(None),
+            None => Webhook::Nothing,
+        })
+    }
+}
+
+/// Reads which addresses have changed from the answer to a write of a post or a page. `None`: it does not say.
+#[must_use]
+pub fn written_addresses(content: &[u8]) -> Option<Addresses> {
+    let said: Answer = serde_json::from_slice(content).ok()?;
+    [said.posts, said.pages].into_iter().flatten().flatten().next().map(|post| post.addresses())
+}
+
+/// A webhook of a Ghost, as far as it matters here.
+#[derive(Deserialize)]
+struct GhostEvent {
+    event: Option<String>,
+    post: Option<Change>,
+    page: Option<Change>,
+    tag: Option<serde::de::IgnoredAny>,
+    #[serde(flatten)]
+    others: std::collections::BTreeMap<String, serde::de::IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Change {
+    current: Option<Post>,
+    previous: Option<Post>,
+}
+
+impl Change {
+    fn is_public(&self) -> bool {
+        [&self.current, &self.previous].into_iter().flatten().any(|post| post.status.as_deref() == Some("published"))
+    }
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    posts: Option<Vec<Post>>,
+    pages: Option<Vec<Post>>,
+}
+
+#[derive(Deserialize)]
+struct Post {
+    status: Option<String>,
+    url: Option<String>,
+    primary_tag: Option<Named>,
+    #[serde(default)]
+    tags: Option<Vec<Named>>,
+    #[serde(default)]
+    authors: Option<Vec<Named>>,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    url: Option<String>,
+}
+
+impl Post {
+    fn addresses(&self) -> Addresses {
+        let named = self.primary_tag.iter().chain(self.tags.iter().flatten()).chain(self.authors.iter().flatten());
+        let mut lists: Vec<String> = Vec::new();
+        for path in named.filter_map(|named| public_path(named.url.as_deref()?)) {
+            if lists.len() < RELATED_MAX && !lists.contains(&path) {
+                lists.push(path);
+            }
+        }
+        Addresses { post: self.url.as_deref().and_then(public_path), lists }
+    }
+}
+
+/// Returns the path of an address at which readers find something. A Ghost gives internal tags the address of its "not found".
+fn public_path(url: &str) -> Option<String> {
+    let uri: Uri = url.parse().ok()?;
+    let path = normal_path(uri.path()).ok()?;
+    (!path.ends_with("/404/") && !path.contains("/p/")).then(|| path.into_owned())
+}
+
+#[cfg(test)]
+mod tests;

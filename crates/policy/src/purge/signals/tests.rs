@@ -1,0 +1,164 @@
+use semantics::Scheme;
+
+use super::*;
+use crate::{Kind, Settings};
+
+fn ghost_at(base_path: &str) -> Policy {
+    Policy::new(Settings { base_path: base_path.to_owned(), ..Settings::preset(Kind::Ghost) })
+}
+
+fn page(host: &str, path: &str) -> What {
+    What::Url(Address::over_either(host, path))
+}
+
+fn members() -> What {
+    What::Tag(MEMBERS_TAG.to_owned())
+}
+
+#[test]
+fn a_signal_names_everything_pages_comments_or_nothing() {
+    let host = "blog.example";
+    let everything = || Signal { everything: true, changed: vec![] };
+    let changed = |changed: Vec<What>| Signal { everything: false, changed };
+    for (base, value, expected) in [
+        ("", "/*", everything()),
+        ("", "", changed(vec![])),
+        ("", " , ", changed(vec![])),
+        ("", "/post/", changed(vec![page(host, "/post/")])),
+        ("", "/post/?page=2, /post/", changed(vec![page(host, "/post/")])),
+        ("", "/a/, /b/", changed(vec![page(host, "/a/"), page(host, "/b/")])),
+        ("", "https://blog.example/a/", changed(vec![page(host, "/a/")])),
+        ("", "//other.example:8080/a/?x", changed(vec![page("other.example:8080", "/a/")])),
+        ("", "/p/1234/, /p/1234/?member_status=anonymous, /p/1234/?member_status=free", changed(vec![])),
+        ("", "/api/members/comments/post/1/, /api/members/comments/2/replies/", changed(vec![members()])),
+        ("", "/members/api/comments/counts/", changed(vec![members()])),
+        ("", "/a/, /*", Signal { everything: true, changed: vec![page(host, "/a/")] }),
+        // Nobody knows what these mean.
+        ("", "/tag/*", everything()),
+        ("", "post/", everything()),
+        ("", "*", everything()),
+        ("", "https://blog.example", everything()),
+        ("", "https://blog example/a/", everything()),
+        ("", "mailto:a@blog.example", everything()),
+        ("", "/a/../../b/", changed(vec![page(host, "/b/")])),
+        ("", "/%zz/", everything()),
+        ("", "/a b/", everything()),
+        // A Ghost in a folder names its pages with the folder, and its comments without.
+        ("/blog", "/blog/post/", changed(vec![page(host, "/blog/post/")])),
+        ("/blog", "/post/", changed(vec![page(host, "/post/"), page(host, "/blog/post/")])),
+        ("/blog", "/blog/p/1234/, /p/1234/", changed(vec![])),
+        ("/blog", "/api/members/comments/post/1/", changed(vec![members()])),
+        ("/blog", "/blog/members/api/comments/2/", changed(vec![members()])),
+    ] {
+        let line = HeaderValue::from_str(value).expect("a field value");
+        assert_eq!(ghost_at(base).signalled(&[host], [&line]), expected, "{base} {value}");
+    }
+    let line = HeaderValue::from_bytes(b"/\xff/").expect("a field value");
+    assert_eq!(ghost_at("").signalled(&[host], [&line]), everything());
+    let many = HeaderValue::from_str(&(0..300).map(|n| format!("/{n}/")).collect::<Vec<_>>().join(", ")).expect("a field value");
+    let signal = ghost_at("").signalled(&[host], [&many]);
+    assert_eq!((signal.everything, signal.changed.len()), (true, PAGES_MAX));
+}
+
+#[test]
+fn a_path_is_a_page_of_every_host() {
+    let line = HeaderValue::from_static("/a/");
+    let signal = ghost_at("").signalled(&["admin.example", "blog.example"], [&line]);
+    assert_eq!(signal.changed, [page("admin.example", "/a/"), page("blog.example", "/a/")]);
+}
+
+#[test]
+fn what_is_written_is_told_by_the_path() {
+    for (base, method, path, expected) in [
+        ("", "PUT", "/ghost/api/admin/posts/1/", Some(Written::Post)),
+        ("", "POST", "/ghost/api/admin/pages/", Some(Written::Post)),
+        ("", "DELETE", "/ghost/api/v4/admin/posts/1/", Some(Written::Post)),
+        ("", "PUT", "/ghost/api/admin/settings/", Some(Written::Settings)),
+        ("", "PUT", "/ghost/api/admin/schedules/posts/1/", Some(Written::Schedule)),
+        ("", "POST", "/ghost/api/admin/themes/upload/", Some(Written::Other)),
+        ("", "GET", "/ghost/api/admin/posts/1/", None),
+        ("", "POST", "/ghost/api/content/posts/", None),
+        ("", "POST", "/", None),
+        ("/blog", "PUT", "/blog/ghost/api/admin/settings/", Some(Written::Settings)),
+        ("/blog", "PUT", "/ghost/api/admin/settings/", None),
+    ] {
+        let method = Method::from_bytes(method.as_bytes()).expect("a method");
+        assert_eq!(ghost_at(base).written(&method, path), expected, "{base} {method} {path}");
+    }
+    assert_eq!(Policy::new(Settings::preset(Kind::Generic)).written(&Method::PUT, "/ghost/api/admin/posts/1/"), None);
+}
+
+#[test]
+fn a_redirect_to_the_password_page_says_private() {
+    for (base, target, status, location, expected) in [
+        ("", "/post/", 302, "/private/?r=%2Fpost%2F", true),
+        ("", "/post/", 302, "https://blog.example/private/?r=%2Fpost%2F", true),
+        ("/blog", "/blog/post/", 302, "/blog/private/?r=%2Fpost%2F", true),
+        // What a client can bring about on a public blog: the slash that is added, and where the password page leads.
+        ("", "/private?r=x", 301, "/private/?r=x", false),
+        ("", "/private/?r=%2Fprivate%2F", 302, "/private/", false),
+        ("", "/private/", 302, "/", false),
+        ("", "/post/", 302, "/elsewhere/", false),
+        ("", "/post/", 302, "https://evil.example/private/", false),
+        ("/blog", "/blog/post/", 302, "/private/", false),
+        ("", "/post/", 200, "/private/", false),
+    ] {
+        let headers = HeaderMap::from_iter([(header::LOCATION, HeaderValue::from_static(location))]);
+        let status = StatusCode::from_u16(status).expect("a status");
+        assert_eq!(ghost_at(base).says_private("blog.example", target, status, &headers), expected, "{base} {target} {location}");
+    }
+}
+
+#[test]
+fn a_webhook_says_whether_readers_see_a_change() {
+    let nothing = || Some(Webhook::Nothing);
+    let site = || Some(Webhook::Changed(None));
+    let post = |post: Option<&str>, lists: &[&str]| {
+        let lists = lists.iter().map(|&path| path.to_owned()).collect();
+        Some(Webhook::Changed(Some(Addresses { post: post.map(str::to_owned), lists })))
+    };
+    for (content, expected) in [
+        ("{}", site()),
+        (r#"{"event":"site.changed"}"#, site()),
+        (
+            r#"{"event":"post.published","post":{"current":{"status":"published","url":"https://blog.example/a/","title":"A",
+                "tags":[{"url":"https://blog.example/tag/b/"},{"url":"https://blog.example/404/"}],
+                "primary_tag":{"url":"https://blog.example/tag/b/"},"authors":[{"url":"https://blog.example/author/c/"}]},
+                "previous":{"status":"draft"}}}"#,
+            post(Some("/a/"), &["/tag/b/", "/author/c/"]),
+        ),
+        (r#"{"post":{"current":{"status":"draft","url":"https://blog.example/p/1/"},"previous":{"status":"published"}}}"#, post(None, &[])),
+        (r#"{"post":{"current":{},"previous":{"status":"published","url":"https://blog.example/a/"}}}"#, post(None, &[])),
+        (r#"{"page":{"current":{"status":"published","url":"https://blog.example/about/"},"previous":{}}}"#, post(Some("/about/"), &[])),
+        (r#"{"post":{"current":{"status":"draft"},"previous":{}}}"#, nothing()),
+        (r#"{"post":{"current":{"status":"scheduled"},"previous":{"status":"draft"}}}"#, nothing()),
+        (r#"{"tag":{"current":{"name":"a"},"previous":{}}}"#, site()),
+        (r#"{"event":"member.added","member":{"current":{"status":"free"},"previous":{}}}"#, nothing()),
+        (r#"{"member":{"current":{},"previous":{}}}"#, nothing()),
+        (r#"{"event":"subscriber.added"}"#, nothing()),
+        ("", None),
+        ("[]", None),
+        ("post=1", None),
+    ] {
+        assert_eq!(ghost_at("").webhook(content.as_bytes()), expected, "{content}");
+    }
+}
+
+#[test]
+fn the_answer_to_a_write_says_which_addresses_have_changed() {
+    let content = br#"{"posts":[{"id":"1","status":"published","url":"http://blog.example/a/","html":null,
+        "tags":[{"url":"http://blog.example/tag/b/"}],"authors":[{"url":"http://blog.example/author/c/"}],"primary_tag":null}]}"#;
+    let expected = Addresses { post: Some("/a/".to_owned()), lists: vec!["/tag/b/".to_owned(), "/author/c/".to_owned()] };
+    assert_eq!(written_addresses(content), Some(expected));
+    for nothing in [&b""[..], b"{}", br#"{"posts":[]}"#, br#"{"posts":[{"url":""#] {
+        assert_eq!(written_addresses(nothing), None);
+    }
+}
+
+/// An address is over both schemes: a page is purged over http and https alike.
+#[test]
+fn a_page_is_named_over_both_schemes() {
+    let signal = ghost_at("").signalled(&["blog.example"], [&HeaderValue::from_static("https://blog.example/a/")]);
+    let [What::Url(address)] = &*signal.changed else { panic!("{signal:?}") };
+    assert_eq!(address.scheme(), None::<Scheme>);
+}
