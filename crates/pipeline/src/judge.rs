@@ -24,6 +24,8 @@ pub(crate) enum Judged {
     Pass(Question, PassRule),
     /// Somebody wants stored responses purged: this server answers.
     Purge { site: Rc<Site>, client: Client, parts: Box<Parts>, authority: String },
+    /// The site's origin tells of a change: this server answers.
+    Webhook { site: Rc<Site>, client: Client, parts: Box<Parts>, authority: String },
     /// The target cannot be understood.
     Malformed(Rc<Site>),
 }
@@ -41,6 +43,10 @@ pub(crate) fn judge(
     let site = Rc::clone(site.part(incoming.path()));
     let IncomingRequest { client, authority, parts, interim } = incoming;
 
+    if site.policy.is_webhook(&parts.method, parts.uri.path()) {
+        trace.decides("webhook", true, || "of the site's Ghost".to_owned());
+        return Judged::Webhook { site, client, parts: Box::new(parts), authority };
+    }
     let target_bytes = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
     let mut key = Vec::with_capacity(KEY_OVERHEAD + authority.len() + target_bytes);
     let fields = RequestFields::from_map(&parts.headers);

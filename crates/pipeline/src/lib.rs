@@ -53,7 +53,7 @@ pub use learnt::refill::{Refill, Refilling};
 pub use note::Note;
 pub use pipeline::Pipeline;
 pub use proof::PROOF_RESULTS;
-pub use purge::{Covered, OfSite, Publication, Purging, Receipt, Signalled, TokenCheck, Unresolved};
+pub use purge::{Covered, OfSite, Publication, Purging, Receipt, Signalled, TokenCheck, Unresolved, WebhookSecret};
 pub use question::Client;
 pub use record::Record;
 pub use response_fields::ResponseFields;

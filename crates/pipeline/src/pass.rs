@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use http::{Response, StatusCode};
+use http::{HeaderValue, Response, StatusCode, header};
 use policy::{PassRule, purge::Written};
 use semantics::{
     cache_status::{Forwarded, Outcome},
@@ -15,6 +15,7 @@ use crate::{
     body::storing::StoredAs,
     forward,
     learnt::early_hints,
+    purge::signal::SaidEverything,
     question::Question,
 };
 
@@ -26,14 +27,19 @@ impl Pipeline {
         let begun = fetching.begun();
         early_hints::tell(self, &question);
         let policy = &question.site.policy;
-        let request = forward::passed(&question, body);
+        let mut request = forward::passed(&question, body);
+        let written = policy.written(&question.method, question.uri.path());
+        if matches!(written, Some(Written::Post | Written::Schedule)) {
+            // The answer is read in passing.
+            request.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        }
         let answered = if policy.signal_field().is_some() && !is_safe(&question.method) {
             self.write(&question, request, question.interim.clone()).await
         } else {
             self.ask(&question, request, question.interim.as_ref()).await
         };
         // A scheduler that tries again after this one status, and after no other.
-        let is_scheduler = policy.written(&question.method, question.uri.path()) == Some(Written::Schedule);
+        let is_scheduler = written == Some(Written::Schedule);
         let failed = |failure: &Failure| failed_plainly(failure, Ending::of(Outcome::Forwarded(why)));
         let fetched = match answered {
             Ok(fetched) if is_scheduler && is_of_a_gateway(fetched.response.status()) => {
@@ -53,6 +59,9 @@ impl Pipeline {
             Some(((get, kept), begun)) => {
                 let stored_as = StoredAs { question: Rc::new(get), status, headers: parts.headers.clone(), kept, begun };
                 (stored_as.body(&self.shared, body, fetching), None)
+            }
+            None if matches!(written, Some(Written::Post | Written::Schedule)) && parts.extensions.get::<SaidEverything>().is_some() => {
+                (Body::Origin(self.overhear(&question.site, body)), Some(rule.name()))
             }
             None => (Body::Origin(body), Some(rule.name())),
         };

@@ -1,7 +1,7 @@
 //! The life of a request, top to bottom: [`Pipeline::respond`].
 //!
 //! Admit, judge, and then one of three ways: the cache is asked ([`lookup`](crate::lookup)), the request passes ([`pass`](crate::pass)),
-//! or it is a purge request ([`purge`](crate::purge)).
+//! or it is a purge request or a webhook ([`purge`](crate::purge)).
 
 use std::{
     cell::{Cell, RefCell},
@@ -159,6 +159,9 @@ impl Pipeline {
                 }
                 Judged::Purge { site, client, parts, authority } => {
                     (self.purge_request(config, &site, &client, &parts, &authority), Note::default())
+                }
+                Judged::Webhook { site, client, parts, authority } => {
+                    (self.webhook(config, &site, &client, &parts, &authority, body).await, Note::default())
                 }
                 Judged::Malformed(_) => (failure::page(StatusCode::BAD_REQUEST, "target"), Note::default()),
             };

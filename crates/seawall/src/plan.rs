@@ -20,7 +20,7 @@ use origins::{
     http::HttpOrigin,
     server::{Address, Budget, ServerOptions, tls_config},
 };
-use pipeline::{Auth, Collapse, Down, Https, Parts, Refill, ResponseFields, Route, Router, Shared};
+use pipeline::{Auth, Collapse, Down, Https, Parts, Refill, ResponseFields, Route, Router, Shared, WebhookSecret};
 use policy::{
     Policy,
     purge::{Maker, Order, What},
@@ -215,6 +215,7 @@ impl SitePlan {
                 redirect: self.site.https_redirect,
                 own_port: settings.tls.as_ref().and_then(|tls| tls.listen.first()).map(std::net::SocketAddr::port),
             },
+            webhook_secret: self.site.ghost.webhook_secret.as_deref().map(WebhookSecret::new),
             fields: response_fields(&part.headers),
             auth: self.auth.clone(),
             route: part.route.clone(),

@@ -31,6 +31,10 @@ use crate::{
     collapse::flight_of,
     fetch::Told,
     learnt::trouble::{Failures, Trouble},
+    purge::{
+        ripple::Ripples,
+        signal::{AsReader, anybodys},
+    },
     question::{self, HashedKey, Question, Wants},
 };
 
@@ -67,6 +71,8 @@ pub struct Refilling {
     purges: AtomicU64,
     refilled: AtomicU64,
     pending: AtomicU64,
+    /// The pages that publications have changed, where that is known.
+    pub(crate) ripples: Ripples,
 }
 
 impl Refilling {
@@ -75,6 +81,11 @@ impl Refilling {
         if hardness == Hardness::Soft {
             self.wanted.notify_one();
         }
+    }
+
+    /// Begins the refill anew, as more is known of what was purged.
+    pub(crate) fn begin_anew(&self) {
+        self.purged(Hardness::Soft);
     }
 
     /// Returns how many stored responses were fetched again before anybody asked for them.
@@ -176,6 +187,8 @@ struct Page {
     hash: KeyHash,
     key: Box<[u8]>,
     attempts: u32,
+    /// The reader as whom a page is asked for that is not stored, and its path; `None`: only what is stored is asked for again.
+    new: Option<(AsReader, String)>,
 }
 
 impl Page {
@@ -211,9 +224,24 @@ impl Pipeline {
         let run = Run { pipeline: self, purges: shared.refilling.purges.load(Relaxed), ends: shared.clock.now() + TIME_MAX };
         // Each origin by itself: that of a site, and those of its parts.
         let mut sites: Vec<(Rc<Site>, RefCell<VecDeque<Page>>)> = Vec::new();
+        let mut changed: Vec<u16> = Vec::new();
         for (hash, key) in shared.popularity.most() {
-            let Some(site) = self.origin_of(&key).filter(|_| !self.purged_softly(hash, &key).is_empty()) else { continue };
-            let page = Page { hash, key, attempts: 0 };
+            let Some(site) = self.origin_of(&key) else { continue };
+            if let Some(paths) = shared.refilling.ripples.of(site.id) {
+                // Its own order, once for the whole site.
+                if !changed.contains(&site.id)
+                    && let Some(whole) = self.site(site.id)
+                {
+                    changed.push(site.id);
+                    let pages = self.changed(&whole, &paths);
+                    sites.push((whole, RefCell::new(pages)));
+                }
+                continue;
+            }
+            if self.purged_softly(hash, &key).is_empty() {
+                continue;
+            }
+            let page = Page { hash, key, attempts: 0, new: None };
             match sites.iter().find(|(known, _)| Rc::ptr_eq(known, &site)) {
                 Some((_, pages)) => pages.borrow_mut().push_back(page),
                 None => sites.push((site, RefCell::new(VecDeque::from([page])))),
@@ -223,6 +251,33 @@ impl Pipeline {
         shared.refilling.pending.store(pending.sum(), Relaxed);
         join_all(sites.iter().flat_map(|(site, pages)| (0..site.refill.lanes).map(|_| run.lane(site, pages)))).await;
         !run.is_overtaken()
+    }
+
+    /// Finds the pages of a site that a publication has changed, in the order of these paths: as they are read, and under the host and in the
+    /// form in which the front page is read most. The post itself is among them although nobody has read it yet.
+    fn changed(&self, site: &Rc<Site>, paths: &[String]) -> VecDeque<Page> {
+        let shared = &self.shared;
+        let popular = shared.popularity.most();
+        let reader = self.most_readers(site, &site.policy.front_page());
+        let lists_of_all = site.policy.lists_of_all();
+        let mut pages: VecDeque<Page> = VecDeque::new();
+        for path in paths {
+            let read = popular.iter().filter(|(_, key)| Key::read(key).is_some_and(|key| key.site == site.id && key.path() == path));
+            let own =
+                reader.as_ref().and_then(|reader| anybodys(shared, site, reader, path)).map(|own| (own.hash, own.key.into_boxed_slice()));
+            for (hash, key) in read.cloned().chain(own.clone()) {
+                if pages.iter().any(|page| page.key == key) {
+                    continue;
+                }
+                let is_own = own.as_ref().is_some_and(|(_, own)| *own == key);
+                let is_new = is_own && !lists_of_all.contains(path) && shared.store.get(hash, &key).is_none();
+                if is_new || !self.purged_softly(hash, &key).is_empty() {
+                    let new = reader.clone().filter(|_| is_new).map(|reader| (reader, path.clone()));
+                    pages.push_back(Page { hash, key, attempts: 0, new });
+                }
+            }
+        }
+        pages
     }
 
     /// Finds the site that a key belongs to, or the part of it.
@@ -282,33 +337,51 @@ impl Run<'_> {
     /// Wants for every variant of a page that was purged. Returns `false` if the origin failed.
     async fn page(&self, site: &Rc<Site>, page: &Page) -> bool {
         let (pipeline, store) = (self.pipeline, &self.pipeline.shared.store);
+        if let Some((reader, path)) = &page.new
+            && store.get(page.hash, &page.key).is_none()
+        {
+            let Some(question) = anybodys(&pipeline.shared, site, reader, path).map(Rc::new) else { return true };
+            let is_still_new = || store.get(page.hash, &page.key).is_none();
+            return self.fetch(question, None, is_still_new).await.unwrap_or(true);
+        }
         for stored in pipeline.purged_softly(page.hash, &page.key) {
             let Some(question) = question(site, page.key(), &stored).map(Rc::new) else { continue };
             if store.uncacheable(question.hash, pipeline.shared.clock.now().as_millis()) {
                 continue;
             }
-            let flight = flight_of(store, &question);
-            // Somebody asks for it already; or, if there are too many flights, readers need them.
-            let Joined::Lead(lead) = store.join_for(store.hash(&flight), &flight, question.url()) else { continue };
-            if pipeline.purged_softly(page.hash, &page.key).iter().all(|still| !Arc::ptr_eq(still, &stored)) {
-                continue;
+            let is_still_purged = || pipeline.purged_softly(page.hash, &page.key).iter().any(|still| Arc::ptr_eq(still, &stored));
+            if self.fetch(question, Some(Arc::clone(&stored)), is_still_purged).await == Some(false) {
+                return false;
             }
-            match pipeline.begin_fetch(question, lead, Some(stored), None).await {
-                Ok(Told::Growing { mut body, .. }) => {
-                    // To its end: that is how long the origin is busy with it.
-                    while let Some(chunk) = body.chunk().await {
-                        if chunk.is_err() {
-                            return false;
-                        }
-                    }
-                }
-                Ok(Told::Confirmed { .. }) => {}
-                Ok(Told::Alone { .. }) => continue,
-                Ok(Told::Failed(_)) | Err(_) => return false,
-            }
-            pipeline.shared.refilling.refilled.fetch_add(1, Relaxed);
         }
         true
+    }
+
+    /// Asks the origin for a page, and reads it to its end. Returns whether the origin answered; `None` if nobody is asked.
+    async fn fetch(&self, question: Rc<Question>, stored: Option<Arc<Stored>>, is_wanted: impl Fn() -> bool) -> Option<bool> {
+        let (pipeline, store) = (self.pipeline, &self.pipeline.shared.store);
+        let flight = flight_of(store, &question);
+        // Somebody asks for it already; or, if there are too many flights, readers need them.
+        let Joined::Lead(lead) = store.join_for(store.hash(&flight), &flight, question.url()) else { return None };
+        if !is_wanted() {
+            return None;
+        }
+        match pipeline.begin_fetch(Rc::clone(&question), lead, stored, None).await {
+            Ok(Told::Growing { mut body, .. }) => {
+                // To its end: that is how long the origin is busy with it.
+                while let Some(chunk) = body.chunk().await {
+                    if chunk.is_err() {
+                        return Some(false);
+                    }
+                }
+            }
+            Ok(Told::Confirmed { .. }) => {}
+            Ok(Told::Alone { .. }) => return None,
+            Ok(Told::Failed(_)) | Err(_) => return Some(false),
+        }
+        pipeline.shared.refilling.refilled.fetch_add(1, Relaxed);
+        pipeline.shared.signalled.refilled(&question.site.name);
+        Some(true)
     }
 }
 

@@ -12,7 +12,9 @@ mod permission;
 mod receipt;
 mod request;
 mod resolve;
+pub(crate) mod ripple;
 pub(crate) mod signal;
+mod webhook;
 
 use std::{
     net::IpAddr,
@@ -36,6 +38,7 @@ pub use receipt::{Covered, Receipt};
 pub use resolve::Unresolved;
 use resolve::{Directory, Resolved};
 pub use signal::{OfSite, Publication, Signalled};
+pub use webhook::WebhookSecret;
 
 /// The most stored target URIs that are looked at to count what a purge covers: a tenth of a second's work.
 const COUNTED_MAX: usize = 200_000;
@@ -175,6 +178,9 @@ impl Shared {
         };
         let receipts = resolved.targets.iter().map(purge).collect();
         if !by_writer {
+            if hardness == Hardness::Soft && !matches!(order.by, Maker::Origin | Maker::Webhook) {
+                self.refilling.ripples.forget();
+            }
             self.refilling.purged(hardness);
         }
         self.purging.tell(order, resolved);

@@ -13,13 +13,14 @@ use std::{
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
 use parking_lot::Mutex;
 use policy::{
-    Silent, Verdict,
-    purge::{Addresses, Maker, Order, Signal, What, Written},
+    AcceptClass, Silent, Verdict,
+    purge::{Maker, Order, Signal, What, Written},
 };
 use semantics::{RequestFields, RequestHead, Scheme, Timestamp, invalidation::is_safe};
 use store::Generation;
 use tokio::time::timeout;
 
+use super::webhook::Reading;
 use crate::{
     Client, Failure, Interim, Pipeline, Shared, Site,
     ask::Fetched,
@@ -37,6 +38,10 @@ const SITES_MAX: usize = 4_096;
 #[derive(Debug, Clone)]
 struct Said(Vec<HeaderValue>);
 
+/// Marks the answer to a write after which everything was purged.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SaidEverything;
+
 /// Takes the field off an answer in which an origin says what has changed. It is kept for whoever handles the answer, if it may count.
 pub(crate) fn take(question: &Question, response: &mut Response<origins::Body>) {
     let Some(name) = question.site.policy.signal_field() else { return };
@@ -52,7 +57,10 @@ pub(crate) fn take(question: &Question, response: &mut Response<origins::Body>) 
 
 /// The signals that arrived, by site.
 #[derive(Debug, Default)]
-pub struct Signalled(Mutex<BTreeMap<String, OfSite>>);
+pub struct Signalled {
+    sites: Mutex<BTreeMap<String, OfSite>>,
+    pub(super) reading: Reading,
+}
 
 /// The signals of a site.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -63,6 +71,8 @@ pub struct OfSite {
     pub webhook: Option<Publication>,
     /// When a webhook came last, whatever it said.
     pub webhook_at: Option<Timestamp>,
+    /// The number of pages that were fetched again since the last of these purges, before anybody asked for them.
+    pub refilled: u64,
     privacy: Privacy,
 }
 
@@ -75,8 +85,6 @@ pub struct Publication {
     pub covered: String,
     /// Whether what it covered is never served again.
     pub hard: bool,
-    /// The number of pages that had been refilled before, of all sites.
-    pub(crate) refilled_before: u64,
 }
 
 /// Whether a site shows its pages to everybody, as far as was seen.
@@ -91,15 +99,27 @@ impl Signalled {
     /// Returns the signals of a site.
     #[must_use]
     pub fn of(&self, site: &str) -> OfSite {
-        self.0.lock().get(site).cloned().unwrap_or_default()
+        self.sites.lock().get(site).cloned().unwrap_or_default()
     }
 
     fn change<T>(&self, site: &str, change: impl FnOnce(&mut OfSite) -> T) -> T {
-        let mut sites = self.0.lock();
+        let mut sites = self.sites.lock();
         if sites.len() >= SITES_MAX && !sites.contains_key(site) {
             sites.clear();
         }
         change(sites.entry(site.to_owned()).or_default())
+    }
+
+    /// Notes that a page of a site was fetched again before anybody asked for it.
+    pub(crate) fn refilled(&self, site: &str) {
+        if let Some(of_site) = self.sites.lock().get_mut(site) {
+            of_site.refilled += 1;
+        }
+    }
+
+    /// Notes that a webhook of a site came, whatever it said.
+    pub(super) fn webhook_came(&self, site: &str, now: Timestamp) {
+        self.change(site, |of_site| of_site.webhook_at = Some(now));
     }
 
     /// Notes what an answer to a request of nobody's showed that began at `begun`. Returns whether the site has just become private.
@@ -126,16 +146,18 @@ impl Shared {
             }
         };
         let policy::purge::Sites::Named(site) = &order.sites else { return true };
-        let refilled_before = self.refilling.refilled();
-        let publication = Publication { at: self.clock.now(), covered: receipt.in_words(), hard: order.hard, refilled_before };
-        self.signalled.change(site, |of_site| match order.by {
-            Maker::Webhook => of_site.webhook = Some(publication),
-            _ => of_site.in_path = Some(publication),
+        let publication = Publication { at: self.clock.now(), covered: receipt.in_words(), hard: order.hard };
+        self.signalled.change(site, |of_site| {
+            of_site.refilled = 0;
+            match order.by {
+                Maker::Webhook => of_site.webhook = Some(publication),
+                _ => of_site.in_path = Some(publication),
+            }
         });
         true
     }
 
-    fn publish_everything(&self, site: &Site, hard: bool, by: Maker) {
+    pub(super) fn publish_everything(&self, site: &Site, hard: bool, by: Maker) {
         self.publish(&Order::for_site(&site.name, vec![What::Everything], hard, by));
     }
 }
@@ -174,27 +196,30 @@ impl Pipeline {
         }
         self.shared.publish_everything(site, false, Maker::Origin);
         let written = site.policy.written(&question.method, question.uri.path());
-        if written == Some(Written::Settings) && !self.is_public(question).await {
+        self.ripple_of_write(site, matches!(written, Some(Written::Post | Written::Schedule)));
+        fetched.response.extensions_mut().insert(SaidEverything);
+        if written == Some(Written::Settings) && !self.is_public(site, question.client.scheme, &question.authority).await {
             self.shared.publish_everything(site, true, Maker::Origin);
         }
     }
 
     /// Asks the origin as anybody would whether it still shows its front page.
-    async fn is_public(self: &Rc<Self>, written: &Question) -> bool {
-        let site = &written.site;
+    /// Without any reader yet, it is asked under this scheme and host.
+    pub(super) async fn is_public(self: &Rc<Self>, site: &Rc<Site>, scheme: Scheme, host: &str) -> bool {
         let front_page = site.policy.front_page();
         // Where editors have a host of their own, readers are not there.
-        let (scheme, host) = self.readers_host(site, &front_page).unwrap_or_else(|| (written.client.scheme, written.authority.clone()));
-        let Some(question) = anybodys(&self.shared, site, scheme, &host, &front_page) else { return false };
+        let reader = || AsReader { scheme, host: host.to_owned(), accept: AcceptClass::Html.plain() };
+        let reader = self.most_readers(site, &front_page).unwrap_or_else(reader);
+        let Some(question) = anybodys(&self.shared, site, &reader, &front_page) else { return false };
         let asked = self.ask(&question, forward::shared(&question, None), None);
         matches!(timeout(PUBLIC_WITHIN, asked).await, Ok(Ok(fetched)) if fetched.response.status().is_success())
     }
 
-    /// Finds the scheme and the host under which readers ask for a page most.
-    pub(crate) fn readers_host(&self, site: &Site, path: &str) -> Option<(Scheme, String)> {
+    /// Finds out as whom readers ask for a page most.
+    pub(crate) fn most_readers(&self, site: &Site, path: &str) -> Option<AsReader> {
         self.shared.popularity.most().into_iter().find_map(|(_, key)| {
-            let key = policy::Key::read(&key).filter(|key| key.site == site.id && key.path() == path)?;
-            Some((key.scheme, key.host.to_owned()))
+            let key = policy::Key::read(&key).filter(|key| key.site == site.id && key.target == path)?;
+            Some(AsReader { scheme: key.scheme, host: key.host.to_owned(), accept: key.class.plain() })
         })
     }
 
@@ -216,12 +241,24 @@ impl Pipeline {
     }
 }
 
+/// The part of a request by which one reader's page is another one's.
+#[derive(Debug, Clone)]
+pub(crate) struct AsReader {
+    scheme: Scheme,
+    host: String,
+    accept: Option<&'static str>,
+}
+
 /// Makes a request of nobody's for an address. `None` if no such request asks the cache.
-pub(crate) fn anybodys(shared: &Shared, site: &Rc<Site>, scheme: Scheme, host: &str, target: &str) -> Option<Question> {
+pub(crate) fn anybodys(shared: &Shared, site: &Rc<Site>, reader: &AsReader, target: &str) -> Option<Question> {
+    let AsReader { scheme, host, accept } = reader;
+    let scheme = *scheme;
     let mut headers = HeaderMap::new();
     headers.insert(header::HOST, HeaderValue::from_str(host).ok()?);
     headers.insert(header::USER_AGENT, crate::learnt::refill::USER_AGENT);
-    headers.insert(header::ACCEPT, HeaderValue::from_static("text/html"));
+    if let Some(accept) = accept {
+        headers.insert(header::ACCEPT, HeaderValue::from_static(accept));
+    }
     let uri: http::Uri = target.parse().ok()?;
     let fields = RequestFields::from_map(&headers);
     let head = RequestHead { method: &Method::GET, scheme, authority: host, path: uri.path(), query: uri.query(), fields: &fields };
@@ -235,7 +272,7 @@ pub(crate) fn anybodys(shared: &Shared, site: &Rc<Site>, scheme: Scheme, host: &
         way: Vec::new(),
         method: Method::GET,
         version: http::Version::HTTP_11,
-        authority: host.to_owned(),
+        authority: host.clone(),
         target: target.to_owned(),
         uri,
         carries,
@@ -246,18 +283,4 @@ pub(crate) fn anybodys(shared: &Shared, site: &Rc<Site>, scheme: Scheme, host: &
         key,
         headers,
     })
-}
-
-/// Returns the addresses that a write has changed, in the order in which readers miss them.
-pub(crate) fn in_order(site: &Site, addresses: &Addresses) -> Vec<String> {
-    let lists_of_all = site.policy.lists_of_all();
-    let all =
-        std::iter::once(site.policy.front_page()).chain(addresses.post.clone()).chain(addresses.lists.iter().cloned()).chain(lists_of_all);
-    let mut paths: Vec<String> = Vec::new();
-    for path in all {
-        if !paths.contains(&path) {
-            paths.push(path);
-        }
-    }
-    paths
 }

@@ -98,6 +98,7 @@ impl Pipeline {
         }
         match judge(&self.shared.store, &config.trusted_proxies, &site, incoming, || now, &mut told.steps) {
             Judged::Purge { site, .. } => Some(told.end(Some(&site), "purge", purging())),
+            Judged::Webhook { site, .. } => Some(told.end(Some(&site), "webhook", webhook())),
             Judged::Malformed(site) => Some(told.end(Some(&site), "malformed", malformed())),
             Judged::Pass(question, rule) => Some(told.end(Some(&question.site), "pass", passed(rule))),
             Judged::Lookup(question) => {
@@ -343,6 +344,11 @@ fn answered_by(step: FirstStep, response: &Response<Body>) -> Now {
 
 fn purging() -> Now {
     let words = vec!["It is a purge request: answered here, and never forwarded.".to_owned()];
+    Now { cache_status: String::new(), x_cache: String::new(), words }
+}
+
+fn webhook() -> Now {
+    let words = vec!["It is a webhook of the site's Ghost: answered here, and never forwarded.".to_owned()];
     Now { cache_status: String::new(), x_cache: String::new(), words }
 }
 

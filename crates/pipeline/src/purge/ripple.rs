@@ -1,0 +1,191 @@
+//! The pages that a publication really changes, of the many that are purged for it: they are fetched again before anybody asks for them.
+//!
+//! A Ghost says "everything has changed" for each post, and for most pages that is not so. What it says about the post itself, in its answer
+//! to the editor or in a webhook, tells which pages have certainly changed; the others are validated when they are asked for.
+
+use std::{
+    collections::BTreeMap,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use origins::OriginError;
+use parking_lot::Mutex;
+use policy::purge::{Addresses, written_addresses};
+use semantics::Timestamp;
+
+use crate::{Pipeline, Shared, Site};
+
+/// The most bytes of an answer to an editor that are kept to see what was written.
+const ANSWER_BYTES_MAX: usize = 2 << 20;
+/// The most pages that are fetched again for publications in quick succession.
+const PATHS_MAX: usize = 64;
+/// The time within which several signals are about the same publication.
+const SAME_PUBLICATION: Duration = Duration::from_secs(10);
+
+/// The pages that are to be refilled, by the numbers of their sites. A site that is not in it is refilled by popularity.
+#[derive(Debug, Default)]
+pub(crate) struct Ripples(Mutex<BTreeMap<u16, Ripple>>);
+
+#[derive(Debug, Clone)]
+struct Ripple {
+    at: Timestamp,
+    paths: Vec<String>,
+}
+
+impl Ripples {
+    /// Returns the paths that are to be refilled of a site, in their order. `None`: whatever is read most.
+    pub(crate) fn of(&self, site: u16) -> Option<Vec<String>> {
+        self.0.lock().get(&site).map(|ripple| ripple.paths.clone())
+    }
+
+    /// Forgets all ripples: something else was purged.
+    pub(super) fn forget(&self) {
+        self.0.lock().clear();
+    }
+
+    /// Notes that everything of a site may have changed. What a signal of a moment ago said about it stays true if this one `is_vague`.
+    fn everything(&self, site: u16, now: Timestamp, is_vague: bool) {
+        self.0.lock().retain(|of, ripple| *of != site || (is_vague && now.since(ripple.at) < SAME_PUBLICATION));
+    }
+
+    /// Adds pages that certainly have changed.
+    fn add(&self, site: u16, paths: Vec<String>, now: Timestamp) {
+        let mut ripples = self.0.lock();
+        let before = ripples.remove(&site).filter(|ripple| now.since(ripple.at) < SAME_PUBLICATION);
+        let mut all = paths;
+        for path in before.into_iter().flat_map(|ripple| ripple.paths) {
+            if !all.contains(&path) {
+                all.push(path);
+            }
+        }
+        all.truncate(PATHS_MAX);
+        ripples.insert(site, Ripple { at: now, paths: all });
+    }
+}
+
+/// The pages of a site that every publication changes.
+#[derive(Debug, Clone)]
+struct Lists {
+    site: u16,
+    front_page: String,
+    of_all: [String; 4],
+}
+
+impl Lists {
+    fn of(site: &Site) -> Self {
+        Self { site: site.id, front_page: site.policy.front_page(), of_all: site.policy.lists_of_all() }
+    }
+
+    /// Returns the paths that a publication changes, in the order in which readers miss them.
+    fn with(&self, addresses: Addresses) -> Vec<String> {
+        let mut paths = vec![self.front_page.clone()];
+        for path in addresses.post.into_iter().chain(addresses.lists).chain(self.of_all.iter().cloned()) {
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+        paths
+    }
+}
+
+impl Shared {
+    /// Notes that a post of a site was written, and these addresses have changed with it.
+    fn ripple(&self, lists: &Lists, addresses: Addresses) {
+        self.refilling.ripples.add(lists.site, lists.with(addresses), self.clock.now());
+        self.refilling.begin_anew();
+    }
+}
+
+impl Pipeline {
+    /// Notes what an answer to a write says has changed: with a post, its site's lists; else everything.
+    pub(super) fn ripple_of_write(&self, site: &Site, is_of_post: bool) {
+        if is_of_post {
+            self.shared.ripple(&Lists::of(site), Addresses::default());
+        } else {
+            self.shared.refilling.ripples.everything(site.id, self.shared.clock.now(), false);
+        }
+    }
+
+    /// Notes what a webhook says has changed.
+    pub(super) fn ripple_of_webhook(&self, site: &Site, about: Option<Addresses>) {
+        match about {
+            Some(addresses) => self.shared.ripple(&Lists::of(site), addresses),
+            None => self.shared.refilling.ripples.everything(site.id, self.shared.clock.now(), true),
+        }
+    }
+
+    /// Reads in passing, off an answer to an editor, what was written.
+    pub(crate) fn overhear(&self, site: &Site, body: origins::Body) -> origins::Body {
+        let heard = Some(Vec::new());
+        origins::Body::stream(Overheard { body, heard, shared: Arc::clone(&self.shared), lists: Lists::of(site) })
+    }
+}
+
+/// An answer to an editor on its way, of which a copy is kept until it is whole.
+struct Overheard {
+    body: origins::Body,
+    /// The content so far. `None`: it was read, or is too long.
+    heard: Option<Vec<u8>>,
+    shared: Arc<Shared>,
+    lists: Lists,
+}
+
+impl Overheard {
+    fn hear(&mut self, data: &[u8]) {
+        let heard = self.heard.take().filter(|heard| heard.len() + data.len() <= ANSWER_BYTES_MAX);
+        self.heard = heard.map(|mut heard| {
+            heard.extend_from_slice(data);
+            heard
+        });
+    }
+
+    fn end(&mut self) {
+        if let Some(addresses) = self.heard.take().and_then(|heard| written_addresses(&heard)) {
+            self.shared.ripple(&self.lists, addresses);
+        }
+    }
+}
+
+impl HttpBody for Overheard {
+    type Data = Bytes;
+    type Error = OriginError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, OriginError>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        match &polled {
+            Poll::Ready(Some(Ok(frame))) => {
+                if let Some(data) = frame.data_ref() {
+                    self.hear(data);
+                }
+                // Whoever knows that it is whole need not ask once more.
+                if self.body.is_end_stream() {
+                    self.end();
+                }
+            }
+            Poll::Ready(None) => self.end(),
+            Poll::Ready(Some(Err(_))) => self.heard = None,
+            Poll::Pending => {}
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// An answer whose length was announced is whole although nobody asked for its end.
+impl Drop for Overheard {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
