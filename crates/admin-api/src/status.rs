@@ -116,4 +116,34 @@ pub struct SiteHealth {
     /// or it was not asked yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin_up: Option<bool>,
+    /// The changes of which its origin has told since the start. `None`, and then left out, if its kind tells of none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signals: Option<SignalHealth>,
+}
+
+/// Describes how the origin of a site tells that something has changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SignalHealth {
+    /// The last purge by a field of an answer to an editor. Left out if there was none since the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_path: Option<Publication>,
+    /// The last purge by a webhook. Left out if there was none since the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub webhook: Option<Publication>,
+    /// Seconds since the last webhook, whatever it said. Left out if none came since the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub webhook_seconds_ago: Option<u64>,
+    /// The pages that were fetched again since the last of these purges, before anybody asked for them.
+    pub refilled: u64,
+}
+
+/// Describes a purge of which the origin itself has told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Publication {
+    /// Seconds since it was carried out.
+    pub seconds_ago: u64,
+    /// What it covered, in words.
+    pub covered: String,
+    /// Whether what it covered is never served again. Otherwise it became stale.
+    pub hard: bool,
 }

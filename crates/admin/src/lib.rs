@@ -28,8 +28,8 @@ mod tests;
 // Whoever implements `Console` needs no other crate for what it takes and returns.
 pub use admin_api::{
     BadCommand, BadQuestion, BadRevocation, CacheHealth, CertificateState, ExplainCommand, ExplainRefused, Explanation, Histogram,
-    Inventory, ListenerHealth, MetricKind, OWN_ROOT, OriginHealth, PurgeDone, PurgeRefused, ReloadDone, ReloadRefused, RevokeCommand,
-    RevokeRefused, SiteHealth, StoredCommand, Token, TokenError, Value,
+    Inventory, ListenerHealth, MetricKind, OWN_ROOT, OriginHealth, Publication, PurgeDone, PurgeRefused, ReloadDone, ReloadRefused,
+    RevokeCommand, RevokeRefused, SignalHealth, SiteHealth, StoredCommand, Token, TokenError, Value,
 };
 pub use connections::{CONNECTIONS_MAX, serve};
 pub use console::{Console, Health, Metric, Sample};

@@ -48,6 +48,7 @@ impl Console for Fake {
             source: "http://127.0.0.1:2368".to_owned(),
             kind: "generic".to_owned(),
             origin_up,
+            signals: None,
         };
         Health {
             ready: !self.draining.load(Ordering::SeqCst),

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, time::Duration};
 
-use admin_api::{CertificateState, ListenerHealth, Readiness, Status};
+use admin_api::{CertificateState, ListenerHealth, Publication, Readiness, SignalHealth, Status};
 use semantics::{Timestamp, date::format_http_date};
 
 use crate::{
@@ -66,6 +66,9 @@ fn page(status: &Status, certificates: &[CertificateState], colour: bool) -> Str
             let route = origin.route.as_ref().map(|route| format!("{route} <- ")).unwrap_or_default();
             line("", &format!("{route}{}: {state}", origin.address));
         }
+        for told in site.signals.iter().flat_map(signals) {
+            line("", &told);
+        }
     }
     let cache = &status.cache;
     let addresses = count(cache.resources, "address", "addresses");
@@ -94,6 +97,23 @@ fn page(status: &Status, certificates: &[CertificateState], colour: bool) -> Str
         }
     }
     out
+}
+
+/// Says what the origin of a site has told of changes: the last one, and by which ways they arrive.
+fn signals(signals: &SignalHealth) -> Vec<String> {
+    let ways = [("an answer to an editor", &signals.in_path), ("a webhook", &signals.webhook)];
+    let last =
+        ways.into_iter().filter_map(|(way, publication)| Some((way, publication.as_ref()?))).min_by_key(|(_, last)| last.seconds_ago);
+    let mut lines = Vec::new();
+    if let Some((way, Publication { seconds_ago, covered, hard })) = last {
+        let how = if *hard { "purged" } else { "marked stale" };
+        let refilled = count(signals.refilled, "page", "pages");
+        lines.push(format!("last publish: {} ago, by {way}: {how} {covered}; {refilled} refilled since", span(*seconds_ago)));
+    }
+    let seen = |ago: Option<u64>| ago.map_or_else(|| "none since the start".to_owned(), |ago| format!("last {} ago", span(ago)));
+    let in_path = seen(signals.in_path.as_ref().map(|publication| publication.seconds_ago));
+    lines.push(format!("signals: in answers to editors: {in_path}; webhooks: {}", seen(signals.webhook_seconds_ago)));
+    lines
 }
 
 #[cfg(test)]
@@ -131,6 +151,30 @@ mod tests {
         let shown = page(&serde_json::from_value(json).expect("a status"), &[], false);
         for expected in ["1 worker\n", "1 address\n", "1 response (full)\n", "100.0 % of 1 request to"] {
             assert!(shown.contains(expected), "{expected} in {shown}");
+        }
+    }
+
+    #[test]
+    fn a_person_sees_what_was_published_last_and_how_that_was_seen() {
+        let shown = |signals: serde_json::Value| {
+            let mut json = status();
+            json["sites"][0]["signals"] = signals;
+            page(&serde_json::from_value(json).expect("a status"), &[], false)
+        };
+        let never = shown(serde_json::json!({"refilled": 0}));
+        assert!(never.contains("signals: in answers to editors: none since the start; webhooks: none since the start\n"), "{never}");
+        assert!(!never.contains("last publish"), "{never}");
+        let published = shown(serde_json::json!({
+            "in_path": {"seconds_ago": 62, "covered": "every page of the site blog", "hard": false},
+            "webhook": {"seconds_ago": 60, "covered": "every page of the site blog", "hard": false},
+            "webhook_seconds_ago": 5,
+            "refilled": 1,
+        }));
+        for expected in [
+            "last publish: 1 min ago, by a webhook: marked stale every page of the site blog; 1 page refilled since\n",
+            "signals: in answers to editors: last 1 min 2 s ago; webhooks: last 5 s ago\n",
+        ] {
+            assert!(published.contains(expected), "{expected} in {published}");
         }
     }
 

@@ -8,11 +8,11 @@ use std::{
 
 use admin::{
     CacheHealth, CertificateState, Console, ExplainCommand, ExplainRefused, Explanation, Health, Inventory, ListenerHealth, Metric,
-    OriginHealth, PurgeDone, PurgeRefused, ReloadDone, ReloadRefused, RevokeRefused, SiteHealth, StoredCommand,
+    OriginHealth, Publication, PurgeDone, PurgeRefused, ReloadDone, ReloadRefused, RevokeRefused, SignalHealth, SiteHealth, StoredCommand,
 };
 use edge::Socket;
-use pipeline::OUTCOMES;
-use policy::purge::Order;
+use pipeline::{OUTCOMES, Shared};
+use policy::purge::{Order, Signals};
 use semantics::{
     Scheme,
     target::{canonical_authority, host_without_port},
@@ -62,7 +62,7 @@ fn listener(socket: &Socket) -> ListenerHealth {
     ListenerHealth { address, protocol: protocol.to_owned() }
 }
 
-fn site_health(site: &SitePlan) -> SiteHealth {
+fn site_health(site: &SitePlan, shared: &Shared) -> SiteHealth {
     let settings = site.settings();
     SiteHealth {
         name: site.name().to_owned(),
@@ -71,6 +71,20 @@ fn site_health(site: &SitePlan) -> SiteHealth {
         source: settings.source.to_string(),
         kind: settings.kind.name().to_owned(),
         origin_up: site.origin_up(),
+        signals: (settings.kind.preset().signals != Signals::None).then(|| signal_health(site, shared)),
+    }
+}
+
+/// Says which changes the origin of a site has told of.
+fn signal_health(site: &SitePlan, shared: &Shared) -> SignalHealth {
+    let (told, now) = (shared.signalled.of(site.name()), shared.clock.now());
+    let ago = |at| now.since(at).as_secs();
+    let publication = |told: pipeline::Publication| Publication { seconds_ago: ago(told.at), covered: told.covered, hard: told.hard };
+    SignalHealth {
+        in_path: told.in_path.map(publication),
+        webhook: told.webhook.map(publication),
+        webhook_seconds_ago: told.webhook_at.map(ago),
+        refilled: told.refilled,
     }
 }
 
@@ -118,7 +132,7 @@ impl Console for ServerConsole {
             listening: state.listening.iter().map(socket_name).collect(),
             listeners: state.listening.iter().map(listener).collect(),
             trusts_loopback: plan.settings.server.trusted_proxies.iter().any(|net| net.contains(&IpAddr::from(Ipv4Addr::LOCALHOST))),
-            sites: plan.sites.iter().map(site_health).collect(),
+            sites: plan.sites.iter().map(|site| site_health(site, &state.shared)).collect(),
             cache: cache_health(state),
         }
     }

@@ -138,6 +138,7 @@ mod tests {
             source: "http://127.0.0.1:2368".to_owned(),
             kind: "generic".to_owned(),
             origin_up: None,
+            signals: None,
         };
         let status = Status {
             status: Readiness::Ok,

@@ -137,10 +137,13 @@ impl Pipeline {
             Some(Webhook::Changed(about)) => {
                 self.shared.signalled.webhook_came(&site.name, now);
                 self.shared.publish_everything(site, false, Maker::Webhook);
+                let may_be_settings = about.is_none();
                 self.ripple_of_webhook(site, about);
-                // A blog may have become private; whoever asks is told so, and nothing of before stands in.
-                let (pipeline, site, scheme, host) = (Rc::clone(self), Rc::clone(site), client.scheme, authority.to_owned());
-                self.tasks.spawn_local(async move { pipeline.is_public(&site, scheme, &host).await });
+                if may_be_settings {
+                    // A blog that has become private is found out now, and not by its next reader.
+                    let (pipeline, site, scheme, host) = (Rc::clone(self), Rc::clone(site), client.scheme, authority.to_owned());
+                    self.tasks.spawn_local(async move { pipeline.is_public(&site, scheme, &host).await });
+                }
                 reply(StatusCode::OK, "marked stale: everything of the site")
             }
         }

@@ -452,3 +452,24 @@ async fn the_scheduler_is_told_to_come_again() {
     site.request(schedule()).await.status(503);
     site.request(Req::new("PUT", "/ghost/api/admin/posts/1/").body("{}")).await.status(502);
 }
+
+/// An operator sees that signals arrive, and what the last one did.
+#[tokio::test]
+async fn the_status_says_what_was_published_last() {
+    let (origin, site) = ghost().await;
+    origin.on(get("/")).reply(page("new"));
+    let signals = || site.server.console().health().sites[0].signals.clone().expect("a Ghost tells of changes");
+    assert_eq!((signals().in_path, signals().webhook, signals().webhook_seconds_ago), (None, None, None));
+    edit(&origin, &site, "/*").await;
+    site.clock.advance(secs(62));
+    let told = signals().in_path.expect("it was purged");
+    assert_eq!((told.seconds_ago, told.hard), (62, false));
+    assert!(told.covered.contains("every page of the site"), "{told:?}");
+    site.request(Req::post("/.seawall/ghost").body("{\"member\":{\"current\":{},\"previous\":{}}}")).await.status(200);
+    assert_eq!((signals().webhook, signals().webhook_seconds_ago), (None, Some(0)));
+    site.request(Req::post("/.seawall/ghost").body("{}")).await.status(200);
+    assert_eq!(signals().webhook.expect("it was purged").seconds_ago, 0);
+
+    let (_origin, site) = crate::site::site().await;
+    assert_eq!(site.server.console().health().sites[0].signals, None);
+}
