@@ -77,7 +77,7 @@ pub(crate) fn found_in(shared: &Shared, resource: Option<&Resource>, question: &
         return Found::Nothing(Forwarded::Bypass);
     }
     let purged = shared.store.verdict(stored);
-    if trace.decides("purged", purged == Purged::Hard, || purged_name(purged).to_owned()) {
+    if trace.decides("purged", purged == Purged::Hard, || purged_in_words(shared, question, purged, now)) {
         return Found::Nothing(Forwarded::UriMiss);
     }
     if stored.body.is_damaged() {
@@ -143,6 +143,23 @@ fn allowed(record: &Record, allowed: bool, asked: bool) -> String {
         (false, false) => "it may not answer requests with one, but this request has none",
     }
     .to_owned()
+}
+
+/// Says whether a response was purged, and where its origin tells of changes, when and how it did so last.
+fn purged_in_words(shared: &Shared, question: &Question, purged: Purged, now: Timestamp) -> String {
+    let told = shared.signalled.of(&question.site.name);
+    match told.last().filter(|_| purged != Purged::No) {
+        Some((by, last)) => {
+            format!(
+                "{}; last word of the origin: {}, by {}, {} s ago",
+                purged_name(purged),
+                last.covered,
+                by.name(),
+                now.since(last.at).as_secs()
+            )
+        }
+        None => purged_name(purged).to_owned(),
+    }
 }
 
 pub(crate) const fn purged_name(purged: Purged) -> &'static str {

@@ -95,6 +95,14 @@ struct Privacy {
     since: Option<Generation>,
 }
 
+impl OfSite {
+    /// Returns the last purge of which the origin told, and how it did.
+    pub(crate) fn last(&self) -> Option<(Maker, &Publication)> {
+        let both = [(Maker::Origin, &self.in_path), (Maker::Webhook, &self.webhook)];
+        both.into_iter().filter_map(|(by, publication)| Some((by, publication.as_ref()?))).max_by_key(|(_, publication)| publication.at)
+    }
+}
+
 impl Signalled {
     /// Returns the signals of a site.
     #[must_use]

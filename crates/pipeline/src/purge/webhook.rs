@@ -226,7 +226,7 @@ impl Signature {
     }
 
     fn is_recent(&self, now: Timestamp) -> bool {
-        self.at.parse().is_ok_and(|millis: u64| now.as_millis().abs_diff(millis) <= CLOCKS_DIFFER_MAX.as_millis() as u64)
+        self.at.parse().is_ok_and(|millis: u64| Duration::from_millis(now.as_millis().abs_diff(millis)) <= CLOCKS_DIFFER_MAX)
     }
 }
 
