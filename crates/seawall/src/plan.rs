@@ -155,7 +155,7 @@ impl SitePlan {
         };
         let whole = PartPlan {
             route: None,
-            policy: policy(site.kind, &site.cache),
+            policy: policy::Settings { base_path: site.ghost.path.clone().unwrap_or_default(), ..policy(site.kind, &site.cache) },
             cache: site.cache.clone(),
             collapse_wait: site.origin.collapse_wait,
             headers: site.headers.clone(),

@@ -310,7 +310,9 @@ impl Post {
 fn public_path(url: &str) -> Option<String> {
     let uri: Uri = url.parse().ok()?;
     let path = normal_path(uri.path()).ok()?;
-    (!path.ends_with("/404/") && !path.contains("/p/")).then(|| path.into_owned())
+    // A preview has the post's UUID behind it; the page of a tag may be called `/tag/p/`.
+    let is_preview = path.split_once("/p/").is_some_and(|(_, uuid)| uuid.trim_end_matches('/').len() == 36);
+    (!path.ends_with("/404/") && !is_preview).then(|| path.into_owned())
 }
 
 #[cfg(test)]

@@ -344,12 +344,21 @@ async fn a_comment_purges_comments_and_no_page() {
         let path = if base.is_empty() { String::new() } else { format!("[ghost]\npath = \"{base}\"\n") };
         let (origin, site) = site_with(&format!("{GHOST}{path}")).await;
         let post_path = format!("{base}/post/");
-        stored(&origin, &site, &[&post_path]).await;
+        let counts = format!("{base}/members/api/comments/counts/");
+        stored(&origin, &site, &[&post_path, &counts]).await;
+        let elsewhere = || async { site.client().await.with_host("www.blog.example").request(Req::get(&counts)).await };
+        origin.on(get(&counts)).once().reply(page("old"));
+        elsewhere().await.body("old");
+        elsewhere().await.body("old").x_cache("HIT");
         let write = format!("{base}/members/api/comments/");
         let signal = "/api/members/comments/post/1/, /api/members/comments/2/";
         origin.on(post(&write)).reply(status(201).field("x-cache-invalidate", signal));
         site.request(Req::post(&write).body("{}")).await.status(201).no_field("x-cache-invalidate");
         site.get(&post_path).await.body("old").x_cache("HIT");
+        // Gone, and not merely stale: what a reader has taken back does not come back.
+        site.get(&counts).await.body("new").cache_status("fwd=uri-miss");
+        origin.kill();
+        elsewhere().await.status(502);
     }
 }
 

@@ -122,12 +122,15 @@ fn a_webhook_says_whether_readers_see_a_change() {
         (r#"{"event":"site.changed"}"#, site()),
         (
             r#"{"event":"post.published","post":{"current":{"status":"published","url":"https://blog.example/a/","title":"A",
-                "tags":[{"url":"https://blog.example/tag/b/"},{"url":"https://blog.example/404/"}],
+                "tags":[{"url":"https://blog.example/tag/b/"},{"url":"https://blog.example/tag/p/"},{"url":"https://blog.example/404/"}],
                 "primary_tag":{"url":"https://blog.example/tag/b/"},"authors":[{"url":"https://blog.example/author/c/"}]},
                 "previous":{"status":"draft"}}}"#,
-            post(Some("/a/"), &["/tag/b/", "/author/c/"]),
+            post(Some("/a/"), &["/tag/b/", "/tag/p/", "/author/c/"]),
         ),
-        (r#"{"post":{"current":{"status":"draft","url":"https://blog.example/p/1/"},"previous":{"status":"published"}}}"#, post(None, &[])),
+        (
+            r#"{"post":{"current":{"status":"draft","url":"https://blog.example/p/0f4ca3a5-6d5b-4e4c-9a53-2a3b1c0d9e8f/"},"previous":{"status":"published"}}}"#,
+            post(None, &[]),
+        ),
         (r#"{"post":{"current":{},"previous":{"status":"published","url":"https://blog.example/a/"}}}"#, post(None, &[])),
         (r#"{"page":{"current":{"status":"published","url":"https://blog.example/about/"},"previous":{}}}"#, post(Some("/about/"), &[])),
         (r#"{"post":{"current":{"status":"draft"},"previous":{}}}"#, nothing()),
