@@ -282,6 +282,8 @@ pub(crate) fn anybodys(shared: &Shared, site: &Rc<Site>, reader: &AsReader, targ
         version: http::Version::HTTP_11,
         authority: host.clone(),
         target: target.to_owned(),
+        left_out: None,
+        member: None,
         uri,
         carries,
         wants,
