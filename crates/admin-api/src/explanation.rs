@@ -44,6 +44,9 @@ pub struct SiteRules {
     pub name: String,
     /// The kind of its source, which is the name of a preset.
     pub kind: String,
+    /// How the kind is known, in words. `None` if it follows from the form of the source, or another server answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind_known: Option<String>,
     /// The hosts of the site. If there are none, it serves every host.
     pub hosts: Vec<String>,
     /// The path of the part that another server answers for, if the request is for one.

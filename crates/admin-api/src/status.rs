@@ -109,8 +109,14 @@ pub struct SiteHealth {
     pub redirect_from: Vec<String>,
     /// The source of its responses: the addresses of a server, or a folder.
     pub source: String,
-    /// `generic`, `static`, or `blog`.
+    /// `generic`, `ghost`, `static`, or `blog`.
     pub kind: String,
+    /// How the kind is known, in words. `None`, and then left out, if it follows from the form of the source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind_known: Option<String>,
+    /// What an operator should do something about, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
     /// Whether its origin could be connected to when that was tried last. `None`, and then left out, if there is no server behind it (a folder,
     /// a blog)
     /// or it was not asked yet.

@@ -47,6 +47,8 @@ impl Console for Fake {
             redirect_from: vec![],
             source: "http://127.0.0.1:2368".to_owned(),
             kind: "generic".to_owned(),
+            kind_known: None,
+            remarks: Vec::new(),
             origin_up,
             signals: None,
         };

@@ -54,6 +54,12 @@ fn page(status: &Status, certificates: &[CertificateState], colour: bool) -> Str
     for site in &status.sites {
         let hosts = if site.hosts.is_empty() { "every host".to_owned() } else { site.hosts.join(", ") };
         line("site", &format!("{hosts} <- {} ({})", site.source, site.kind));
+        if let Some(known) = &site.kind_known {
+            line("", known);
+        }
+        for remark in &site.remarks {
+            line("", &styled(remark, Style::Yellow, colour));
+        }
         if let (false, Some(there)) = (site.redirect_from.is_empty(), site.hosts.iter().find(|host| !host.starts_with('*'))) {
             line("", &format!("{} -> {there}", site.redirect_from.join(", ")));
         }
@@ -127,7 +133,8 @@ mod tests {
             "listeners": [{"address": "0.0.0.0:80", "protocol": "http"}, {"address": "0.0.0.0:443", "protocol": "https"}],
             "sites": [{
                 "name": "blog.example", "hosts": ["blog.example"], "redirect_from": ["www.blog.example"],
-                "source": "http://127.0.0.1:2368", "kind": "generic",
+                "source": "http://127.0.0.1:2368", "kind": "ghost", "kind_known": "recognised: Ghost 6.65 at https://blog.example/",
+                "remarks": ["published past Seawall: 2 times"],
             }],
             "origins": [
                 {"site": "blog.example", "address": "http://127.0.0.1:2368", "up": true},
@@ -192,7 +199,9 @@ mod tests {
 Seawall      1.2.3, serves, up for 1 h 2 min, 2 workers
 listening    0.0.0.0:80
 listening    0.0.0.0:443 (https)
-site         blog.example <- http://127.0.0.1:2368 (generic)
+site         blog.example <- http://127.0.0.1:2368 (ghost)
+             recognised: Ghost 6.65 at https://blog.example/
+             published past Seawall: 2 times
              www.blog.example -> blog.example
              http://127.0.0.1:2368: up
              /a <- http://127.0.0.1:3002: up

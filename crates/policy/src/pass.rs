@@ -206,6 +206,7 @@ mod tests {
         signals: crate::purge::Signals::None,
         two_visitor_proof: false,
         early_hints: EarlyHints::Off,
+        companions: &[],
     };
 
     fn invented(settings: Settings) -> Policy {

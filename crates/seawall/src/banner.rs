@@ -13,7 +13,8 @@ use tracing::Level;
 
 use crate::{
     cli::route_line,
-    config::settings::{AccessLog, OriginHost, Settings, Site, Source},
+    config::settings::{AccessLog, Kind, OriginHost, Settings, Site, Source},
+    recognition::{Finding, keeper::remedy, leads_past},
     server::Server,
     told,
     try_next::{self, Reach, local},
@@ -27,10 +28,45 @@ pub(crate) async fn look_at_origins(settings: &Settings) -> Vec<String> {
     join_all(settings.sites.iter().map(look)).await
 }
 
+/// Says what follows from a site's being a Ghost, a line each: how it is kept, and what is to be set if its url leads past Seawall.
+pub(crate) fn of_ghost(site: &Site, settings: &Settings, listening: &[Socket]) -> Vec<String> {
+    if site.kind != Kind::Ghost {
+        return Vec::new();
+    }
+    let what = match &site.finding {
+        Finding::Ghost { site: ghost, remembered: false } => ghost.to_string(),
+        Finding::Ghost { site: ghost, remembered: true } => format!("does not answer yet; when it did, it was {ghost}"),
+        Finding::Silent(why) => format!("does not answer yet: {why}; taken for a Ghost, as you say"),
+        Finding::Other(what) => format!("taken for a Ghost, as you say, but it does not answer as one: {what}"),
+        Finding::Unasked => "a Ghost, as you say".to_owned(),
+    };
+    let mut lines = vec![format!("{what}: pages are kept until Ghost says that they changed; members and staff go to Ghost")];
+    if let Some(why) = leads_past(site, listening) {
+        lines.push(format!("{why}: the admin, the scheduler and links then bypass Seawall, which cannot see when something changes"));
+        lines.push(remedy(site, settings, listening));
+    }
+    lines
+}
+
+/// Says why a server is not kept as a Ghost, and how to change that. A Ghost that is away must not be taken for any server in silence, nor an
+/// export that says "Ghost" for a Ghost.
+fn not_ghost(site: &Site) -> Option<String> {
+    let is_decided = site.kind_is_given || site.kind != Kind::Generic;
+    match &site.finding {
+        Finding::Other(what) if !is_decided => Some(format!("not a Ghost, as {what} (--kind ghost if it is one)")),
+        Finding::Silent(_) if !is_decided => Some("if it is a Ghost, Seawall will see it as soon as it answers".to_owned()),
+        _ => None,
+    }
+}
+
 async fn look(site: &Site) -> String {
     let Source::Http(addresses) = &site.source else {
         return String::new();
     };
+    if site.kind == Kind::Ghost {
+        // It was asked already, and what it says is more than its pages do.
+        return String::new();
+    }
     let Some(first) = addresses.first() else { return String::new() };
     let (Ok(address), Ok(tls)) = (first.to_string().parse::<Address>(), tls_config(site.origin.ca_file.as_deref())) else {
         return String::new();
@@ -69,8 +105,9 @@ pub(crate) fn print(banner: &Banner<'_>) {
     let mut text = format!("\nSeawall {}\n\n", env!("CARGO_PKG_VERSION"));
     for (site, found) in settings.sites.iter().zip(*origins) {
         line(&mut text, "site", &site_line(site));
-        if !found.is_empty() {
-            line(&mut text, "", found);
+        let more = of_ghost(site, settings, listening).into_iter().chain(not_ghost(site));
+        for found in Some((*found).clone()).filter(|found| !found.is_empty()).into_iter().chain(more) {
+            line(&mut text, "", &found);
         }
         for route in &site.routes {
             line(&mut text, "route", &route_line(route));

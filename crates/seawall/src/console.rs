@@ -15,6 +15,7 @@ use pipeline::{OUTCOMES, Shared};
 use policy::purge::{Order, Signals};
 use semantics::{
     Scheme,
+    date::format_http_date,
     target::{canonical_authority, host_without_port},
 };
 use store::DiskState;
@@ -23,7 +24,13 @@ use tokio::runtime::Builder;
 
 use crate::{
     automatic, metrics,
+    config::settings::Kind,
     plan::{ServerState, SitePlan},
+    recognition::{
+        how_known,
+        keeper::{Watched, remedy},
+        leads_past,
+    },
     server::{Reloader, State},
     worker_questions,
 };
@@ -62,7 +69,7 @@ fn listener(socket: &Socket) -> ListenerHealth {
     ListenerHealth { address, protocol: protocol.to_owned() }
 }
 
-fn site_health(site: &SitePlan, shared: &Shared) -> SiteHealth {
+fn site_health(site: &SitePlan, state: &State) -> SiteHealth {
     let settings = site.settings();
     SiteHealth {
         name: site.name().to_owned(),
@@ -70,8 +77,10 @@ fn site_health(site: &SitePlan, shared: &Shared) -> SiteHealth {
         redirect_from: settings.redirect_from.clone(),
         source: settings.source.to_string(),
         kind: settings.kind.name().to_owned(),
+        kind_known: how_known(settings),
+        remarks: remarks(site, state),
         origin_up: site.origin_up(),
-        signals: (settings.kind.preset().signals != Signals::None).then(|| signal_health(site, shared)),
+        signals: (settings.kind.preset().signals != Signals::None).then(|| signal_health(site, &state.shared)),
     }
 }
 
@@ -86,6 +95,24 @@ fn signal_health(site: &SitePlan, shared: &Shared) -> SignalHealth {
         webhook_seconds_ago: told.webhook_at.map(ago),
         refilled: told.refilled,
     }
+}
+
+/// Says what an operator should do something about: a Ghost that publishes past Seawall.
+fn remarks(site: &SitePlan, state: &State) -> Vec<String> {
+    let settings = site.settings();
+    if settings.kind != Kind::Ghost {
+        return Vec::new();
+    }
+    let mut remarks = Vec::new();
+    if let Some(why) = leads_past(settings, &state.listening) {
+        let remedy = remedy(settings, &state.plan.load().settings, &state.listening);
+        remarks.push(format!("{why}: {remedy}"));
+    }
+    if let Some(Watched { past, past_at: Some(at) }) = state.watched.lock().get(site.name()) {
+        let at = String::from_utf8_lossy(&format_http_date(*at)).into_owned();
+        remarks.push(format!("published past Seawall: {past} times, last seen at {at}; that is live within a minute only"));
+    }
+    remarks
 }
 
 fn cache_health(state: &State) -> CacheHealth {
@@ -132,7 +159,7 @@ impl Console for ServerConsole {
             listening: state.listening.iter().map(socket_name).collect(),
             listeners: state.listening.iter().map(listener).collect(),
             trusts_loopback: plan.settings.server.trusted_proxies.iter().any(|net| net.contains(&IpAddr::from(Ipv4Addr::LOCALHOST))),
-            sites: plan.sites.iter().map(|site| site_health(site, &state.shared)).collect(),
+            sites: plan.sites.iter().map(|site| site_health(site, state)).collect(),
             cache: cache_health(state),
         }
     }

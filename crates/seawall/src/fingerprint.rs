@@ -56,6 +56,8 @@ pub(crate) fn fingerprint(settings: &Settings, site: &Site) -> Vec<u8> {
         hosts,
         source,
         kind,
+        kind_is_given: _, // what it is counts, and not how that is known
+        finding: _,       // likewise: its path and its kind are below
         cache,
         origin,
         blog,

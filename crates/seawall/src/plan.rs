@@ -28,6 +28,7 @@ use policy::{
 use store::{SiteNumber, SiteNumbers};
 
 use crate::{
+    companions,
     config::settings::{self, Cache, Headers, Kind, OriginAddress, OriginHost, OriginSettings, Settings, Site, Source},
     fingerprint::fingerprint,
 };
@@ -46,7 +47,7 @@ pub(crate) struct SitePlan {
     site: Site,
     auth: Option<Auth>,
     whole: PartPlan,
-    /// The parts in the order of the site's routes.
+    /// The parts in the order of the site's routes, then those of its companions.
     parts: Vec<PartPlan>,
 }
 
@@ -113,6 +114,15 @@ impl Plan {
         Ok(router.with_moved(twins).with_moved(moved))
     }
 
+    /// Returns the names of the Ghosts that are of another version than before: they may make other pages of the same posts.
+    pub(crate) fn upgraded<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = &'a str> + 'a {
+        let is_upgraded = |site: &SitePlan, old: &SitePlan| match (site.site.finding.ghost(), old.site.finding.ghost()) {
+            (Some(now), Some(then)) => old.id == site.id && site.site.kind == Kind::Ghost && now.version() != then.version(),
+            _ => false,
+        };
+        self.sites.iter().filter(move |site| before.sites.iter().any(|old| is_upgraded(site, old))).map(SitePlan::name)
+    }
+
     /// Returns the names of the sites whose folder was opened anew although their rules are what they were: what changed in it meanwhile
     /// nobody has seen.
     ///
@@ -155,7 +165,7 @@ impl SitePlan {
         };
         let whole = PartPlan {
             route: None,
-            policy: policy::Settings { base_path: site.ghost.path.clone().unwrap_or_default(), ..policy(site.kind, &site.cache) },
+            policy: of_ghost(site, policy(site.kind, &site.cache)),
             cache: site.cache.clone(),
             collapse_wait: site.origin.collapse_wait,
             headers: site.headers.clone(),
@@ -178,7 +188,7 @@ impl SitePlan {
                 on_disk: kept,
             })
         };
-        let parts = site.routes.iter().map(part).collect::<anyhow::Result<_>>()?;
+        let parts = site.routes.iter().chain(&companions::routes(site)).map(part).collect::<anyhow::Result<_>>()?;
         Ok(Self { id, site: site.clone(), auth: site.auth.as_ref().map(auth).transpose()?, whole, parts })
     }
 
@@ -286,6 +296,18 @@ impl SharedSource {
             (OriginHost::Origin, Self::Http { options, .. }) => options.addresses().first().map(Address::authority),
             (OriginHost::Client | OriginHost::Origin, _) => None,
         }
+    }
+}
+
+/// Adds what a Ghost's site has beside the rules of any site.
+fn of_ghost(site: &Site, rules: policy::Settings) -> policy::Settings {
+    if site.kind != Kind::Ghost {
+        return rules;
+    }
+    policy::Settings {
+        base_path: site.ghost.path.clone().unwrap_or_default(),
+        member_secret: site.ghost.member_secret.clone(),
+        ..rules
     }
 }
 

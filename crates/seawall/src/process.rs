@@ -5,6 +5,8 @@ use std::{net::TcpListener, process::ExitCode, time::Duration};
 use admin::{ReloadDone, ReloadRefused};
 use edge::{BindError, Socket};
 use pipeline::Clock;
+use policy::purge::{Maker, Order, What};
+use store::DiskState;
 use tokio::{
     runtime::{Builder, LocalOptions, Runtime},
     sync::oneshot,
@@ -13,8 +15,17 @@ use tokio::{
 use crate::{
     automatic,
     banner::{self, Banner},
-    config::{ConfigErrors, settings::Settings},
-    passed::PassedSockets,
+    cli::{Serve, env},
+    config::{
+        self, ConfigErrors, Written,
+        settings::{Kind, Settings, Site},
+    },
+    passed::{Adopted, PassedSockets},
+    recognition::{
+        Finding, GhostSite, Known, Question, ask,
+        keeper::SharedKnown,
+        memory,
+    },
     server::Server,
     signals::{Signal, Signals},
     systemd::ServiceManager,
@@ -27,17 +38,24 @@ use crate::{
 pub(crate) fn serve_until_stopped(
     mut signals: Signals,
     mut passed: PassedSockets,
-    mut settings: Settings,
+    mut configuration: Configuration,
     reach: &Reach,
-    reload: impl Fn() -> Result<Settings, ConfigErrors>,
 ) -> anyhow::Result<ExitCode> {
+    let mut settings = configuration.settings()?;
     let manager = ServiceManager::from_env();
     let adopted = passed.adopt(&settings)?;
+    let remembered = configuration.remember(&settings);
+    if ask_servers(&settings, &configuration, &mut signals)?.is_none() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    settings = configuration.settings()?;
     adopted.add_to(&mut settings);
     let Some(origins) = look_at_origins(&settings, &mut signals)? else { return Ok(ExitCode::SUCCESS) };
     let runtime = Builder::new_multi_thread().worker_threads(1).thread_name("admin").enable_all().build()?;
     let admin = Admin::open(&settings, &mut passed)?;
     let mut server = Server::start_with(settings.clone(), Clock::system(), passed)?;
+    purge_upgraded(&server, &settings, &remembered);
+    configuration.write_down(&settings, &server);
     let (stop_admin, admin_stopped) = oneshot::channel();
     let admin = admin.serve(&runtime, &server, admin_stopped)?;
     banner::print(&Banner { settings: &settings, server: &server, origins: &origins, admin, reach });
@@ -47,11 +65,23 @@ pub(crate) fn serve_until_stopped(
     manager.ready(&banner::status(&server));
     let commands = signals.commands();
     server.accept_reloads(move || commands.reload());
-    while signals.next(&runtime) == Signal::Reload {
+    if settings.sites.iter().any(Site::has_server) {
+        let commands = signals.commands();
+        server.keep_recognising(configuration.known(), move || commands.learnt())?;
+    }
+    loop {
+        match signals.next(&runtime) {
+            Signal::Stop => break,
+            Signal::Reload => {}
+            Signal::Learnt => {
+                take_over(&configuration, &adopted, &mut server, &mut settings);
+                continue;
+            }
+        }
         manager.reloading();
         let askers = signals.askers();
         let mut status = banner::status(&server);
-        let reloaded = match reload() {
+        let reloaded = match configuration.read_again() {
             Err(errors) => {
                 server.reopen_log();
                 "the new configuration is wrong, and the old one in force".clone_into(&mut status);
@@ -66,6 +96,7 @@ pub(crate) fn serve_until_stopped(
                     }
                     Ok(fixed) => {
                         settings = new;
+                        configuration.write_down(&settings, &server);
                         Ok(ReloadDone { needs_restart: fixed.into_iter().map(str::to_owned).collect() })
                     }
                 }
@@ -93,6 +124,110 @@ pub(crate) fn serve_until_stopped(
     let _ = stop_admin.send(());
     runtime.shutdown_timeout(Duration::from_secs(1));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Takes over what has become known of the servers: the file is not read again, as nobody has asked for that.
+fn take_over(configuration: &Configuration, adopted: &Adopted, server: &mut Server, settings: &mut Settings) {
+    let mut new = match configuration.settings() {
+        Ok(new) => new,
+        Err(errors) => return tracing::error!("what is known of the servers now cannot be taken over: {errors}"),
+    };
+    adopted.add_to(&mut new);
+    if new == *settings {
+        return;
+    }
+    match server.reload(new.clone()) {
+        Ok(_) => {
+            *settings = new;
+            configuration.write_down(settings, server);
+            for site in settings.sites.iter().filter(|site| site.kind == Kind::Ghost) {
+                for line in banner::of_ghost(site, settings, server.listening()) {
+                    tracing::info!(site = site.name, "{line}");
+                }
+            }
+        }
+        Err(error) => tracing::error!("what is known of the servers now cannot be taken over: {error:#}"),
+    }
+}
+
+/// Purges what is stored of Ghosts that were of another version when they were seen last: they may make other pages of the same posts.
+fn purge_upgraded(server: &Server, settings: &Settings, remembered: &Known) {
+    for site in settings.sites.iter().filter(|site| site.kind == Kind::Ghost) {
+        let before = Question::of(site).map(|question| remembered.of(&question));
+        let before = before.as_ref().and_then(Finding::ghost).map(GhostSite::version);
+        if before.is_some() && site.finding.ghost().is_some_and(|ghost| before != Some(ghost.version())) {
+            let order = Order::for_site(&site.name, vec![What::Everything], false, Maker::Watch);
+            if let Err(why) = server.purge(&order) {
+                tracing::warn!(site = site.name, %why, "what was stored before the upgrade still counts as fresh");
+            }
+        }
+    }
+}
+
+/// Asks the servers what they are, as far as settings depend on it. Returns `None` if the process was asked to stop meanwhile.
+fn ask_servers(settings: &Settings, configuration: &Configuration, signals: &mut Signals) -> anyhow::Result<Option<()>> {
+    let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default())?;
+    let known = configuration.known();
+    Ok(runtime.block_on(async {
+        tokio::select! {
+            () = ask::ask_all(settings, &known, |_| true) => Some(()),
+            () = signals.stopped() => None,
+        }
+    }))
+}
+
+/// What settings are made of: flags, environment, the file as it was read, and what is known of the servers.
+pub(crate) struct Configuration {
+    serve: Serve,
+    written: Written,
+    known: SharedKnown,
+}
+
+impl Configuration {
+    /// Reads the file.
+    pub(crate) fn read(serve: Serve) -> Self {
+        let written = config::read(&serve, env);
+        Self { serve, written, known: SharedKnown::default() }
+    }
+
+    /// Makes settings of it.
+    fn settings(&self) -> Result<Settings, ConfigErrors> {
+        config::resolve(&self.written, &self.serve, env, &self.known.lock())
+    }
+
+    /// Reads the file again, and makes settings of it. Servers that are new are asked first. If anything is wrong, it stays as it was.
+    fn read_again(&mut self) -> Result<Settings, ConfigErrors> {
+        let written = config::read(&self.serve, env);
+        let make = || config::resolve(&written, &self.serve, env, &self.known.lock());
+        let first = make()?;
+        // Without a runtime nothing can be asked, and nobody would be served either.
+        if let Ok(runtime) = Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
+            runtime.block_on(ask::ask_all(&first, &self.known, |finding| *finding == Finding::Unasked));
+        }
+        let settings = make()?;
+        self.written = written;
+        Ok(settings)
+    }
+
+    fn known(&self) -> SharedKnown {
+        SharedKnown::clone(&self.known)
+    }
+
+    /// Takes what is remembered of the servers, and returns it.
+    fn remember(&self, settings: &Settings) -> Known {
+        let remembered = settings.disk_tier().map(|(dir, _)| memory::read(dir)).unwrap_or_default();
+        self.known.lock().clone_from(&remembered);
+        remembered
+    }
+
+    /// Writes down what is known of the servers, if there is a folder of stored responses that is ours.
+    fn write_down(&self, settings: &Settings, server: &Server) {
+        self.known.lock().keep_for(settings);
+        let Some((dir, _)) = settings.disk_tier().filter(|_| server.usage().disk != DiskState::Off) else { return };
+        if let Err(error) = memory::write(dir, &self.known.lock()) {
+            tracing::warn!("what the servers are cannot be written down in {}: {error}", dir.display());
+        }
+    }
 }
 
 /// Asks the origins what they are. Returns `None` if the process was asked to stop meanwhile. It uses a runtime of its own, because the

@@ -39,6 +39,7 @@ use crate::{
     log_writer,
     passed::PassedSockets,
     plan::Plan,
+    recognition::keeper::{self, Keeper, SharedKnown},
     service::SiteService,
     worker_questions::WorkerQuestion,
     writer::{Sink, Writer},
@@ -71,6 +72,8 @@ pub struct Server {
     automatic: Option<Automatic>,
     /// Ends the thread that looks at certificate files when it is dropped.
     _looking: std::sync::mpsc::SyncSender<()>,
+    /// The thread that asks servers what they are.
+    recognising: Option<Keeper>,
 }
 
 /// The state of a running server that the admin API may see.
@@ -100,6 +103,8 @@ pub(crate) struct State {
     pub(crate) reload: OnceLock<Reloader>,
     /// The channels by which the admin API asks each worker a question.
     pub(crate) questions: Vec<mpsc::Sender<WorkerQuestion>>,
+    /// What the watch over Ghosts has noticed.
+    pub(crate) watched: keeper::Notes,
 }
 
 /// A function that reads the configuration again.
@@ -186,6 +191,7 @@ impl Server {
             log: log.as_ref().map(|log| log.sink().clone()),
             reload: OnceLock::new(),
             questions,
+            watched: keeper::Notes::default(),
         });
         let (stop, stopped) = watch::channel(None);
         let handles = Vec::with_capacity(workers);
@@ -200,6 +206,7 @@ impl Server {
             certificates,
             automatic,
             _looking: looking,
+            recognising: None,
         };
         for (number, asked) in asked.into_iter().enumerate() {
             let listeners = listeners.iter_mut().filter_map(Vec::pop).collect();
@@ -253,6 +260,16 @@ impl Server {
     /// Lets the admin API reload the configuration: it calls `reloader` on a thread that may wait. Only the first call counts.
     pub fn accept_reloads(&self, reloader: impl Fn() -> Result<ReloadDone, ReloadRefused> + Send + Sync + 'static) {
         let _ = self.state.reload.set(Reloader(Box::new(reloader)));
+    }
+
+    /// Asks servers again what they are from now on, and watches Ghosts. `changed` is called when something else is `known` than before.
+    ///
+    /// # Errors
+    /// When there is no thread for it.
+    pub fn keep_recognising(&mut self, known: SharedKnown, changed: impl Fn() + Send + 'static) -> anyhow::Result<()> {
+        let keeper = Keeper::start(Arc::clone(&self.state), known, changed).context("servers cannot be asked what they are")?;
+        self.recognising = Some(keeper);
+        Ok(())
     }
 
     /// Carries out an order to purge, as the admin API does.
@@ -323,6 +340,10 @@ impl Server {
             let order = Order::for_site(site, vec![What::Everything], true, Maker::Reload);
             self.state.shared.purge(&order).context("what was stored by the rules before is still there")?;
         }
+        for site in plan.upgraded(&before) {
+            let order = Order::for_site(site, vec![What::Everything], false, Maker::Watch);
+            self.state.shared.purge(&order).context("what was stored before the upgrade still counts as fresh")?;
+        }
         self.state.plan.store(plan);
         Ok(fixed.into_iter().filter_map(|(changed, name)| changed.then_some(name)).collect())
     }
@@ -373,6 +394,7 @@ impl Server {
     }
 
     fn join(&mut self) {
+        self.recognising = None;
         for worker in self.workers.drain(..) {
             let _ = worker.thread.join();
         }

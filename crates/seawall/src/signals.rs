@@ -43,6 +43,8 @@ type Askers = Arc<Mutex<Vec<SyncSender<Reloaded>>>>;
 #[derive(Clone, Copy, Debug, Default)]
 struct Asked {
     reloads: u64,
+    /// How often something became known that settings depend on.
+    learnt: u64,
     stop: bool,
 }
 
@@ -50,6 +52,8 @@ struct Asked {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Signal {
     Reload,
+    /// More is known of the servers than when the settings were made.
+    Learnt,
     Stop,
 }
 
@@ -59,8 +63,8 @@ pub(crate) struct Signals {
     ask: watch::Sender<Asked>,
     asked: watch::Receiver<Asked>,
     askers: Askers,
-    /// The number of reloads that were handed out.
-    reloads: u64,
+    /// The numbers that were handed out.
+    done: Asked,
 }
 
 impl Signals {
@@ -93,17 +97,20 @@ impl Signals {
             }
         };
         thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(listen))?;
-        Ok(Self { ask: asking, asked, askers: Askers::default(), reloads: 0 })
+        Ok(Self { ask: asking, asked, askers: Askers::default(), done: Asked::default() })
     }
 
     /// Waits for the next signal on this thread. Several reloads that were asked for meanwhile count as one.
     pub(crate) fn next(&mut self, runtime: &Runtime) -> Signal {
-        let done = self.reloads;
-        let asked = runtime.block_on(async { self.asked.wait_for(|asked| asked.stop || asked.reloads > done).await.map(|asked| *asked) });
+        let done = self.done;
+        let is_new = |asked: &Asked| asked.stop || asked.reloads > done.reloads || asked.learnt > done.learnt;
+        let asked = runtime.block_on(async { self.asked.wait_for(is_new).await.map(|asked| *asked) });
         match asked {
             Ok(asked) if !asked.stop => {
-                self.reloads = asked.reloads;
-                Signal::Reload
+                // A reload takes over what became known, too.
+                let next = if asked.reloads > done.reloads { Signal::Reload } else { Signal::Learnt };
+                self.done = asked;
+                next
             }
             // Without the thread that listens nobody could stop it.
             Ok(_) | Err(_) => Signal::Stop,
@@ -136,6 +143,11 @@ pub(crate) struct Commands {
 }
 
 impl Commands {
+    /// Tells the process that more is known of the servers.
+    pub(crate) fn learnt(&self) {
+        self.ask.send_modify(|asked| asked.learnt += 1);
+    }
+
     /// Asks for a reload, and blocks this thread until it is done.
     pub(crate) fn reload(&self) -> Reloaded {
         let (asker, answer) = sync_channel(1);

@@ -87,6 +87,12 @@ pub(crate) fn suggestions(
     all
 }
 
+/// Returns an address under which visitors reach a site here.
+pub(crate) fn address_of(settings: &Settings, site: &Site, listening: &[Socket]) -> Option<String> {
+    let certified = |_: &str| settings.tls.is_some();
+    Some(Page::of(settings, site, listening, &certified)?.url)
+}
+
 /// Returns an address that one can type: the unspecified one is every address, so also this machine's own.
 pub(crate) fn local(address: SocketAddr) -> SocketAddr {
     match address {

@@ -14,7 +14,7 @@ use http::{HeaderName, HeaderValue, Method, Request, Uri, header};
 use pipeline::Pipeline;
 use semantics::Scheme;
 
-use crate::server::State;
+use crate::{recognition::how_known, server::State};
 
 /// The time that workers have to answer. They need microseconds, unless the machine is out of breath.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -67,7 +67,14 @@ pub(crate) fn explain(state: &State, command: &ExplainCommand) -> Result<Explana
             let hosts = plan.sites.iter().flat_map(|site| site.hosts().iter().cloned()).collect();
             Err(ExplainRefused::NoSite { host, hosts })
         }
-        Some(Some(explanation)) => Ok(*explanation),
+        Some(Some(mut explanation)) => {
+            let plan = state.plan.load();
+            let site = plan.sites.iter().find(|site| site.name() == explanation.site.name);
+            if explanation.site.route.is_none() {
+                explanation.site.kind_known = site.and_then(|site| how_known(site.settings()));
+            }
+            Ok(*explanation)
+        }
     }
 }
 

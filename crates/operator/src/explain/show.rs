@@ -21,7 +21,8 @@ pub fn text(explanation: &Explanation, colour: bool) -> String {
     let _ = writeln!(page.out, "{} {}\n", explanation.method, styled(&explanation.url, Style::Bold, colour));
     let site = &explanation.site;
     let hosts = if site.hosts.is_empty() { "every host".to_owned() } else { site.hosts.join(", ") };
-    page.line("site", &format!("{}, {}, serves {hosts}", site.name, site.kind));
+    let known = site.kind_known.as_ref().map(|known| format!(" ({known})")).unwrap_or_default();
+    page.line("site", &format!("{}, {}{known}, serves {hosts}", site.name, site.kind));
     if let Some(route) = &site.route {
         page.line("route", &format!("{route}: another server answers for it"));
     }

@@ -137,6 +137,8 @@ mod tests {
             redirect_from: vec![],
             source: "http://127.0.0.1:2368".to_owned(),
             kind: "generic".to_owned(),
+            kind_known: None,
+            remarks: Vec::new(),
             origin_up: None,
             signals: None,
         };

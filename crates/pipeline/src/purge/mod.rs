@@ -17,6 +17,7 @@ pub(crate) mod signal;
 mod webhook;
 
 use std::{
+    collections::BTreeMap,
     net::IpAddr,
     sync::{
         Arc,
@@ -27,7 +28,8 @@ use std::{
 use arc_swap::ArcSwap;
 use http::HeaderMap;
 use ipnet::IpNet;
-use policy::purge::{Dialect, Maker, Order, Sites};
+use parking_lot::Mutex;
+use policy::purge::{Dialect, Maker, Order, Sites, What};
 use semantics::Timestamp;
 use store::{Hardness, PurgeReceipt, PurgeTarget};
 
@@ -52,6 +54,15 @@ pub struct Purging {
     by_dialect: [AtomicU64; Dialect::ALL.len()],
     /// When the last purge was that announces pages, in milliseconds; 0: never.
     last: AtomicU64,
+    announced: Mutex<Announced>,
+}
+
+/// How often somebody has said that a whole site changed.
+#[derive(Debug, Default)]
+struct Announced {
+    everywhere: u64,
+    /// By the name of the site, which only a configuration gives.
+    by_site: BTreeMap<String, u64>,
 }
 
 impl Purging {
@@ -94,6 +105,29 @@ impl Purging {
         self.permission.refused()
     }
 
+    /// Returns how often all pages of a site were purged because somebody said that they had changed.
+    ///
+    /// What Seawall finds out by itself is not counted, nor is what strangers can cause.
+    #[must_use]
+    pub fn announced(&self, site: &str) -> u64 {
+        let announced = self.announced.lock();
+        announced.everywhere + announced.by_site.get(site).copied().unwrap_or_default()
+    }
+
+    fn note_announced(&self, order: &Order) {
+        if matches!(order.by, Maker::UnsafeMethod | Maker::Folder | Maker::Reload | Maker::Watch) {
+            return;
+        }
+        if !order.what.iter().any(|what| matches!(what, What::Everything | What::Host(_))) {
+            return;
+        }
+        let mut announced = self.announced.lock();
+        match &order.sites {
+            Sites::All => announced.everywhere += 1,
+            Sites::Named(name) => *announced.by_site.entry(name.clone()).or_default() += 1,
+        }
+    }
+
     fn admit(&self, headers: &HeaderMap, address: Option<IpAddr>) -> Result<(), String> {
         self.permission.admit(headers, address)
     }
@@ -120,7 +154,7 @@ impl Purging {
             Maker::Operator | Maker::Plugin(_) | Maker::Origin | Maker::Webhook => {
                 tracing::info!(by, dialect, site, covered = ?covered(), hard = order.hard, "purged");
             }
-            Maker::UnsafeMethod | Maker::Folder | Maker::Reload => {
+            Maker::UnsafeMethod | Maker::Folder | Maker::Reload | Maker::Watch => {
                 tracing::debug!(by, dialect, site, covered = ?covered(), hard = order.hard, "purged");
             }
         }
@@ -183,6 +217,7 @@ impl Shared {
             }
             self.refilling.purged(hardness);
         }
+        self.purging.note_announced(order);
         self.purging.tell(order, resolved);
         receipts
     }

@@ -48,10 +48,12 @@ impl Told {
         let rules_of = |site: &Site| SiteRules {
             name: site.name.clone(),
             kind: site.policy.settings().kind.name().to_owned(),
+            // Who has made the configuration knows.
+            kind_known: None,
             hosts: site.hosts.clone(),
             route: site.route.as_ref().map(|route| route.path.clone()),
         };
-        let every_site = || SiteRules { name: "every site".to_owned(), kind: "any".to_owned(), hosts: Vec::new(), route: None };
+        let every_site = || SiteRules { name: "every site".to_owned(), kind: "any".to_owned(), kind_known: None, hosts: Vec::new(), route: None };
         Explanation {
             method: self.method,
             url: self.url,

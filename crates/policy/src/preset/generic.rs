@@ -23,6 +23,7 @@ pub(super) static PRESET: Preset = Preset {
     signals: Signals::None,
     two_visitor_proof: false,
     early_hints: EarlyHints::On,
+    companions: &[],
 };
 
 /// Cookies that analytics scripts set, and nothing else: no page depends on them, and where they are a request's only ones they do not reach

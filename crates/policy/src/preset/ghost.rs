@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::{
-    Area, Cookies, Keeps, Parameters, Passes, Paths, Preset, Rule, Rules, SentFields, SourceForm, Way, generic::ANALYTICS_COOKIES,
+    Area, Cookies, Keeps, Parameters, Passes, Paths, Preset, Rule, Rules, SentFields, SourceForm, Way, companions, generic::ANALYTICS_COOKIES,
 };
 use crate::{EarlyHints, names::Names, purge::Signals};
 
@@ -39,6 +39,7 @@ pub(super) static PRESET: Preset = Preset {
     signals: Signals::Ghost,
     two_visitor_proof: true,
     early_hints: EarlyHints::On,
+    companions: companions::OF_GHOST,
 };
 
 const PAGES: Keeps = Keeps { statuses: Some(&[200, 301, 308, 404, 410]), hold_max: None, held_anyway: &[(404, NOT_FOUND_HOLD)] };

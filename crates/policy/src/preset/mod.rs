@@ -7,11 +7,14 @@
 //! Absent from here: what an operator sets for one site ([`Settings`](crate::Settings)), which goes before the table.
 
 mod blog;
+mod companions;
 mod generic;
 mod ghost;
 mod r#static;
 
 use std::time::Duration;
+
+pub use companions::{Companion, CompanionServer};
 
 use crate::{EarlyHints, names::Names, purge::Signals};
 
@@ -115,6 +118,8 @@ pub struct Preset {
     pub two_visitor_proof: bool,
     /// The clients that are told what a page will need while the source is asked for it (RFC 8297).
     pub early_hints: EarlyHints,
+    /// The paths for which other servers answer.
+    pub companions: &'static [Companion],
 }
 
 /// A part of a site that has rules of its own.

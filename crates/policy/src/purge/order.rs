@@ -142,11 +142,13 @@ pub enum Maker {
     Folder,
     /// A reload did, because the site's folder was opened anew: what changed in it meanwhile nobody has seen.
     Reload,
+    /// A look at the origin did: it was upgraded, or something was published past Seawall.
+    Watch,
 }
 
 impl Maker {
     /// The names of all makers, in the order of [`index`](Self::index).
-    pub const NAMES: [&str; 7] = ["operator", "plugin", "origin", "webhook", "unsafe-method", "folder", "reload"];
+    pub const NAMES: [&str; 8] = ["operator", "plugin", "origin", "webhook", "unsafe-method", "folder", "reload", "watch"];
 
     /// Returns the place of this maker in [`NAMES`](Self::NAMES).
     #[must_use]
@@ -159,6 +161,7 @@ impl Maker {
             Self::UnsafeMethod => 4,
             Self::Folder => 5,
             Self::Reload => 6,
+            Self::Watch => 7,
         }
     }
 
@@ -173,7 +176,7 @@ impl Maker {
     pub const fn dialect(self) -> Option<Dialect> {
         match self {
             Self::Plugin(dialect) => Some(dialect),
-            Self::Operator | Self::Origin | Self::Webhook | Self::UnsafeMethod | Self::Folder | Self::Reload => None,
+            Self::Operator | Self::Origin | Self::Webhook | Self::UnsafeMethod | Self::Folder | Self::Reload | Self::Watch => None,
         }
     }
 }
@@ -204,6 +207,7 @@ mod tests {
             Maker::UnsafeMethod,
             Maker::Folder,
             Maker::Reload,
+            Maker::Watch,
         ] {
             for sites in [Sites::All, Sites::Named("blog".to_owned())] {
                 let order = Order { sites, what: what(), hard: false, by };
@@ -239,6 +243,7 @@ mod tests {
             Maker::UnsafeMethod,
             Maker::Folder,
             Maker::Reload,
+            Maker::Watch,
         ] {
             assert_eq!(Maker::NAMES.iter().position(|name| *name == by.name()), Some(by.index()));
         }

@@ -22,7 +22,9 @@ use crate::{
         self, flags,
         settings::{Route, Settings, Site, Source},
     },
+    companions,
     plan::{blog_options, files_options},
+    recognition::{Known, how_known, memory},
     told,
 };
 
@@ -67,7 +69,11 @@ impl Run for Check {
 impl Check {
     /// Says what would be served. Returns whether all is well.
     fn look_at_sources(&self) -> anyhow::Result<bool> {
-        let Checked { text, faults } = look(&self.name(), &config::load(&self.serve, env)?);
+        let written = config::read(&self.serve, env);
+        let first = config::resolve(&written, &self.serve, env, &Known::default())?;
+        // What a start would begin with.
+        let remembered = first.disk_tier().map(|(dir, _)| memory::read(dir)).unwrap_or_default();
+        let Checked { text, faults } = look(&self.name(), &config::resolve(&written, &self.serve, env, &remembered)?);
         for fault in &faults {
             told::tell(Level::ERROR, &format!("error: {fault}\n"));
         }
@@ -118,7 +124,12 @@ pub(crate) fn look(name: &str, settings: &Settings) -> Checked {
     };
     for site in &settings.sites {
         line("site", &site_line(site));
-        for route in &site.routes {
+        if let Some(known) = how_known(site) {
+            line("", &known);
+        } else if site.source.is_server() {
+            line("", "asked at the start whether it is a Ghost, as no kind is given");
+        }
+        for route in site.routes.iter().chain(&companions::routes(site)) {
             line("route", &route_line(route));
         }
         if let Some(there) = site.redirect_to().filter(|_| !site.redirect_from.is_empty()) {

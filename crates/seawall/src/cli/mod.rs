@@ -138,7 +138,7 @@ pub fn run() -> ExitCode {
 }
 
 /// Reads a variable of the environment. One that is not text is none.
-fn env(name: &str) -> Option<String> {
+pub(crate) fn env(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 

@@ -6,9 +6,9 @@ use clap::Args;
 
 use super::{Run, env};
 use crate::{
-    config::{self, flags},
+    config::flags,
     passed::PassedSockets,
-    process,
+    process::{self, Configuration},
     signals::Signals,
     try_next::Reach,
 };
@@ -35,6 +35,9 @@ fn after_help() -> String {
     let mut text = format!("{EXAMPLES}\n\nVariables:\n");
     for flag in flags::ALL {
         text += &format!("  {:<25} {}\n", flag.variable, flag.name);
+    }
+    for flag in flags::VARIABLES {
+        text += &format!("  {:<30} {}, in place of the file\n", flag.variable, flag.key);
     }
     text += "  PORT                      --listen 0.0.0.0:$PORT\n";
     text += "  SEAWALL_LOG               how much Seawall writes to standard error: error, warn, info or debug\n\n";
@@ -86,7 +89,7 @@ pub struct Serve {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// What SOURCE is, if the guess is wrong: generic (a server), static (files) or blog (Markdown)
+    /// What SOURCE is, if what Seawall finds out is wrong: generic (a server), ghost (a Ghost), static (files) or blog (Markdown)
     #[arg(long, value_name = "KIND")]
     pub kind: Option<String>,
 
@@ -149,9 +152,8 @@ impl Run for Serve {
     fn run(self, taken: Option<Taken>) -> anyhow::Result<ExitCode> {
         let taken = taken.unwrap_or_else(Taken::take);
         let (passed, signals) = (taken.passed?, taken.signals?);
-        let settings = config::load(&self, env)?;
         let reach = Reach::new(&self, env);
-        process::serve_until_stopped(signals, passed, settings, &reach, || config::load(&self, env))
+        process::serve_until_stopped(signals, passed, Configuration::read(self), &reach)
     }
 }
 
@@ -160,7 +162,10 @@ mod tests {
     use std::{cell::RefCell, collections::BTreeSet};
 
     use super::*;
-    use crate::cli::{definition, typed};
+    use crate::{
+        cli::{definition, typed},
+        config,
+    };
 
     #[test]
     fn serve_takes_a_source_and_flags() {
@@ -194,7 +199,7 @@ mod tests {
         };
         drop(config::load(&Serve::default(), env));
         let ours = asked.into_inner().into_iter().filter(|name| name.starts_with("SEAWALL_"));
-        assert_eq!(ours.collect::<BTreeSet<_>>(), flags::ALL.map(|flag| flag.variable.to_owned()).into());
+        assert_eq!(ours.collect::<BTreeSet<_>>(), flags::ALL.iter().chain(&flags::VARIABLES).map(|flag| flag.variable.to_owned()).collect());
         let help = serve.render_long_help().to_string();
         for flag in flags::ALL {
             assert!(help.contains(&format!("{:<25} {}\n", flag.variable, flag.name)), "{} in {help}", flag.name);

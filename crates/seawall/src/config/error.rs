@@ -220,12 +220,27 @@ impl Paint {
 }
 
 /// The name and the text of a configuration file. It turns byte ranges into places.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Document {
     /// The path of the file, as it was typed.
     pub path: PathBuf,
     /// The whole text.
     pub text: String,
+}
+
+/// Shows the path alone: there may be secrets in the text.
+impl fmt::Debug for Document {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Document").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// Replaces what stands behind the key of a secret. Each character stays one, so that a caret stays where it was.
+fn without_secret(line: &str) -> String {
+    let value = line.find("_secret").and_then(|key| Some(key + line[key..].find('=')? + 1));
+    let Some(value) = value else { return line.to_owned() };
+    let hidden = line[value..].chars().map(|c| if c.is_whitespace() { c } else { '*' });
+    line[..value].chars().chain(hidden).collect()
 }
 
 impl Document {
@@ -237,7 +252,7 @@ impl Document {
         let line_start = bytes[..start].iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
         let line_end = bytes[start..].iter().position(|&b| b == b'\n').map_or(bytes.len(), |at| start + at);
         let chars = |from: usize, to: usize| String::from_utf8_lossy(&bytes[from..to]).chars().count();
-        let text = String::from_utf8_lossy(&bytes[line_start..line_end]).trim_end_matches('\r').to_owned();
+        let text = without_secret(String::from_utf8_lossy(&bytes[line_start..line_end]).trim_end_matches('\r'));
         Place::Line {
             path: self.path.clone(),
             line: bytes[..start].iter().filter(|&&b| b == b'\n').count() + 1,

@@ -15,6 +15,7 @@ use super::{
     routes::RoutePath,
     settings::{AccessLog, Listen, LogFormat, OriginAddress, OriginHost},
     units::{ByteSize, Count, Period},
+    ghost::{MemberSecret, SecretText},
     words::{BaseUrl, CompanionServer, CookiePattern, HostPattern, KindWord, NamePattern, TrustedField},
 };
 
@@ -32,7 +33,8 @@ pub type Listed<T> = Option<Spanned<Vec<Spanned<T>>>>;
 #[serde(deny_unknown_fields, default)]
 pub struct File {
     /// The site: a server (`"http://127.0.0.1:2368"`, `"https://..."`, `"unix:/run/ghost.sock"`), a folder of finished files (it has an
-    /// `index.html`), or a folder of Markdown. A relative folder is looked for beside the file. This is the short form for one site; it
+    /// `index.html`), or a folder of Markdown. A relative folder is looked for beside the file. The address of a Ghost may end with the path at
+    /// which it is: `"http://127.0.0.1:2368/blog"`. This is the short form for one site; it
     /// cannot be combined with `[[site]]`. A SOURCE from the command line or the environment replaces it, and `kind` and `[origin]
     /// addresses` with it.
     ///
@@ -41,9 +43,9 @@ pub struct File {
 
     /// The kind of the source: `"ghost"` (a server that is a Ghost), `"generic"` (any other server; its responses say what may be stored, RFC 9111),
     /// `"blog"` (a folder of Markdown), or `"static"` (a folder of finished files). `"wordpress"` comes in a later version; until then, such a
-    /// server is `"generic"`. A server whose kind is not set is asked whether it is a Ghost.
+    /// server is `"generic"`.
     ///
-    /// Default: none; it follows from the source. Flag: `--kind`. Environment: `SEAWALL_KIND`.
+    /// Default: none; it follows from the source. A server is asked whether it is a Ghost, at the start and now and then. Flag: `--kind`. Environment: `SEAWALL_KIND`.
     pub kind: Given<KindWord>,
 
     /// Names whose visitors are sent to the name of the site, such as `["www.example.org"]`. GET and HEAD are answered with 301, other
@@ -575,14 +577,14 @@ pub struct Ghost {
     /// The secret of the webhooks that this Ghost sends to `/.seawall/ghost`. With a secret, only webhooks with its signature count; without one,
     /// those from addresses that may purge.
     ///
-    /// Default: none.
-    pub webhook_secret: Given<String>,
+    /// Default: none. Environment, for a site without `[[site]]`: `SEAWALL_GHOST_WEBHOOK_SECRET`.
+    pub webhook_secret: Given<SecretText>,
 
     /// Ghost's own `cacheMembersContent.hmacSecret`. With it, pages for members are stored too, apart for each tier. It needs
     /// `cacheMembersContent.enabled` in the Ghost's configuration.
     ///
-    /// Default: none; requests of members go to the Ghost.
-    pub member_secret: Given<String>,
+    /// Default: none; requests of members go to the Ghost. Environment, for a site without `[[site]]`: `SEAWALL_GHOST_MEMBER_SECRET`.
+    pub member_secret: Given<MemberSecret>,
 }
 
 /// `[static]` and `[site.static]`: for a folder of finished files.

@@ -46,7 +46,14 @@ pub(crate) const TRUSTED_PROXIES: Flag = Flag::new("--trusted-proxies", "SEAWALL
 pub(crate) const HTTPS_REDIRECT: Flag = Flag::new("--https-redirect", "SEAWALL_HTTPS_REDIRECT", "https.redirect");
 pub(crate) const HOLD: Flag = Flag::new("--hold", "SEAWALL_HOLD", "cache.hold");
 
-/// Every setting that can be given outside the file, in the order of the help.
+/// Secrets have a variable and no flag.
+pub(crate) const GHOST_WEBHOOK_SECRET: Flag = Flag::new("", "SEAWALL_GHOST_WEBHOOK_SECRET", "ghost.webhook_secret");
+pub(crate) const GHOST_MEMBER_SECRET: Flag = Flag::new("", "SEAWALL_GHOST_MEMBER_SECRET", "ghost.member_secret");
+
+/// Every setting that can be given outside the file by a variable alone.
+pub(crate) const VARIABLES: [Flag; 2] = [GHOST_WEBHOOK_SECRET, GHOST_MEMBER_SECRET];
+
+/// Every setting that can be given outside the file by a flag, in the order of the help.
 pub(crate) const ALL: [Flag; 20] = [
     SOURCE,
     LISTEN,
@@ -92,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_setting_has_a_key_of_the_file() {
-        for flag in ALL.iter().filter(|flag| !flag.key.is_empty()) {
+        for flag in ALL.iter().chain(&VARIABLES).filter(|flag| !flag.key.is_empty()) {
             let (section, key) = flag.key.split_once('.').unwrap_or(("", flag.key));
             let (_, keys) = SECTIONS.iter().find(|(name, _)| *name == section).expect(section);
             assert!(keys.contains(&key), "{}", flag.key);
@@ -108,7 +115,7 @@ mod tests {
                 let text = key.text.join(" ");
                 let path = [section.name, key.name].join(".");
                 let path = path.trim_start_matches('.');
-                let flags: Vec<&Flag> = ALL.iter().filter(|flag| flag.key == path).collect();
+                let flags: Vec<&Flag> = ALL.iter().chain(&VARIABLES).filter(|flag| flag.key == path).collect();
                 for flag in &flags {
                     assert!(text.contains(&format!("`{}`", flag.variable)), "{path} names {}: {text}", flag.variable);
                     assert!(flag.typed().is_empty() || text.contains(&format!("`{}`", flag.name)), "{path} names {}: {text}", flag.name);

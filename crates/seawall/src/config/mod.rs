@@ -11,6 +11,7 @@ pub mod compress;
 pub mod error;
 pub mod file;
 pub(crate) mod flags;
+pub mod ghost;
 mod headers;
 mod keys;
 #[cfg(test)]
@@ -44,7 +45,10 @@ use self::{
     read::FILE_BYTES_MAX,
     resolve::Resolver,
 };
-use crate::cli::{Access, Serve};
+use crate::{
+    cli::{Access, Serve},
+    recognition::Known,
+};
 
 /// The file that is read if none is named.
 pub const DEFAULT_FILE: &str = "seawall.toml";
@@ -55,6 +59,23 @@ pub const DEFAULT_FILE: &str = "seawall.toml";
 /// Every error in file, flags and environment, the file's first.
 pub fn load(flags: &Serve, env: impl Fn(&str) -> Option<String>) -> Result<Settings, ConfigErrors> {
     load_in(Path::new(""), flags, env)
+}
+
+/// The file, as it was read, if there is one. Settings can be made of it again when more is known of the servers.
+#[derive(Clone, Debug)]
+pub struct Written(Result<Option<Document>, ConfigErrors>);
+
+/// Reads the file for `seawall serve` with these flags.
+pub fn read(flags: &Serve, env: impl Fn(&str) -> Option<String>) -> Written {
+    Written(find_document(Path::new(""), flags.config.as_deref(), flags.source.is_none(), &env))
+}
+
+/// Makes the settings of `seawall serve` from its flags, the environment, the file as it was read, and what is known of the servers.
+///
+/// # Errors
+/// As [`load`].
+pub fn resolve(written: &Written, flags: &Serve, env: impl Fn(&str) -> Option<String>, known: &Known) -> Result<Settings, ConfigErrors> {
+    resolve_in(Path::new(""), written.0.clone(), flags, env, known)
 }
 
 /// Reads the settings in the file at `path`, without flags and environment.
@@ -84,8 +105,19 @@ pub fn admin_access(flags: &Access, env: impl Fn(&str) -> Option<String>) -> Res
 }
 
 fn load_in(folder: &Path, typed: &Serve, env: impl Fn(&str) -> Option<String>) -> Result<Settings, ConfigErrors> {
+    let document = find_document(folder, typed.config.as_deref(), typed.source.is_none(), &env);
+    resolve_in(folder, document, typed, env, &Known::default())
+}
+
+fn resolve_in(
+    folder: &Path,
+    document: Result<Option<Document>, ConfigErrors>,
+    typed: &Serve,
+    env: impl Fn(&str) -> Option<String>,
+    known: &Known,
+) -> Result<Settings, ConfigErrors> {
     let mut errors = Vec::new();
-    let document = match find_document(folder, typed.config.as_deref(), typed.source.is_none(), &env) {
+    let document = match document {
         Ok(document) => document,
         Err(unreadable) => {
             errors.extend(unreadable.0);
@@ -100,7 +132,7 @@ fn load_in(folder: &Path, typed: &Serve, env: impl Fn(&str) -> Option<String>) -
     if named_file_is_missing {
         return Err(ConfigErrors(errors));
     }
-    let mut resolver = Resolver::new(document.as_ref(), folder, errors);
+    let mut resolver = Resolver::new(document.as_ref(), folder, errors).knowing(known);
     let settings = resolver.settings(&file, &overrides, &env);
     let errors = resolver.into_errors();
     if errors.0.is_empty() { settings.ok_or(errors) } else { Err(errors) }

@@ -6,6 +6,7 @@ use super::{
     addresses::{AdminAddress, TrustedProxy},
     error::{ConfigError, Mistake, Place},
     flags::{self, Flag},
+    ghost::{NOT_SHOWN, Secrets},
     routes::RouteWord,
     settings::{AccessLog, Listen, LogFormat},
     units::{ByteSize, Count, Period},
@@ -42,6 +43,7 @@ pub(super) struct Overrides {
     pub(super) trusted_proxies: Vec<Said<TrustedProxy>>,
     pub(super) https_redirect: Option<bool>,
     pub(super) http3: Option<Said<bool>>,
+    pub(super) ghost: Secrets,
 }
 
 /// Reads them all, noting every error.
@@ -67,6 +69,7 @@ pub(super) fn gather(typed: &Serve, env: impl Fn(&str) -> Option<String>, errors
         trusted_proxies: sayings.list(&flags::TRUSTED_PROXIES, &typed.trusted_proxies),
         https_redirect: sayings.flag(&flags::HTTPS_REDIRECT, typed.https_redirect).map(|said| said.value),
         http3: sayings.flag(&flags::HTTP3, typed.http3),
+        ghost: Secrets { webhook: sayings.secret(&flags::GHOST_WEBHOOK_SECRET), member: sayings.secret(&flags::GHOST_MEMBER_SECRET) },
     }
 }
 
@@ -92,6 +95,12 @@ impl<E: Fn(&str) -> Option<String>> Sayings<'_, E> {
     fn one<T: FromStr<Err = Mistake>>(&mut self, flag: &Flag, value: Option<&str>) -> Option<Said<T>> {
         let Said { value, place } = self.text(flag, value)?;
         self.parse(&value, place)
+    }
+
+    /// Reads a secret from its variable. It has no flag, as everybody on the machine sees what a process was started with.
+    fn secret<T: FromStr<Err = Mistake>>(&mut self, flag: &Flag) -> Option<Said<T>> {
+        let value = self.variable(flag.variable)?;
+        self.parse(&value, Place::Environment(flag.variable, NOT_SHOWN.to_owned()))
     }
 
     fn parse<T: FromStr<Err = Mistake>>(&mut self, text: &str, place: Place) -> Option<Said<T>> {

@@ -22,6 +22,7 @@ use super::{
     settings::{AccessLog, Disk, Limits, Listen, Log, LogFormat, Server, Settings},
     units::{ByteSize, Count, Period},
 };
+use crate::recognition::Known;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -45,12 +46,19 @@ pub(super) struct Resolver<'a> {
     pub(super) warnings: Vec<String>,
     /// Whether the file has faults of form. A value that seems to be absent may then be the faulty one, so its absence is not reported.
     file_is_faulty: bool,
+    /// What is known of servers that were asked.
+    pub(super) known: Known,
 }
 
 impl<'a> Resolver<'a> {
     pub(super) fn new(document: Option<&'a Document>, working_folder: &'a Path, errors: Vec<ConfigError>) -> Self {
         let file_is_faulty = errors.iter().any(|error| matches!(error.place, Place::Line { .. }));
-        Self { document, working_folder, errors, warnings: Vec::new(), file_is_faulty }
+        Self { document, working_folder, errors, warnings: Vec::new(), file_is_faulty, known: Known::default() }
+    }
+
+    /// Tells it what is known of servers that were asked.
+    pub(super) fn knowing(self, known: &Known) -> Self {
+        Self { known: known.clone(), ..self }
     }
 
     /// Returns the errors, each of them once: a value in `[cache]` is checked for every site.

@@ -18,6 +18,8 @@ use ipnet::IpNet;
 pub use policy::{Compress, Kind};
 use policy::{EarlyHints, SourceForm};
 
+use crate::recognition::Finding;
+
 /// The settings of `seawall serve`, checked and complete.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -185,6 +187,10 @@ pub struct Site {
     pub source: Source,
     /// The preset of its policy. It is for sources of the form that `source` has.
     pub kind: Kind,
+    /// Whether the operator has said the kind. Otherwise it follows from the source, and from what is known of it.
+    pub kind_is_given: bool,
+    /// What is known of the server behind the site.
+    pub finding: Finding,
     /// The rules for storing: which responses, and for how long.
     pub cache: Cache,
     /// Settings for the origin; only for [`Source::Http`].
@@ -447,9 +453,9 @@ pub struct BlogSettings {
 }
 
 /// Settings for a Ghost.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct GhostSettings {
-    /// The path at which the blog is, without a slash at its end. `None`: it was not set, and the Ghost is asked.
+    /// The path at which the blog is, without a slash at its end. `None`: it has the whole host, as far as is known.
     pub path: Option<String>,
     /// The server for the paths of the social web. `None`: the Ghost itself.
     pub activitypub: Option<OriginAddress>,
@@ -458,7 +464,21 @@ pub struct GhostSettings {
     /// The secret of webhooks. `None`: whoever may purge may send them.
     pub webhook_secret: Option<String>,
     /// The secret by which Ghost signs a member's tier. `None`: pages for members are not stored.
-    pub member_secret: Option<String>,
+    pub member_secret: Option<Vec<u8>>,
+}
+
+/// Shows no secret.
+impl fmt::Debug for GhostSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, activitypub, analytics, webhook_secret, member_secret } = self;
+        f.debug_struct("GhostSettings")
+            .field("path", path)
+            .field("activitypub", activitypub)
+            .field("analytics", analytics)
+            .field("webhook_secret", &webhook_secret.is_some())
+            .field("member_secret", &member_secret.is_some())
+            .finish()
+    }
 }
 
 impl Settings {

@@ -13,21 +13,21 @@ use toml::Spanned;
 use super::{
     error::{Mistake, Place},
     file::{self, File, Given, Listed},
+    ghost::{self, Secrets, may_be_ghost},
     overrides::{Overrides, Said},
     resolve::{Resolver, as_usize, seconds},
     routes::WrittenRoute,
-    settings::{BlogSettings, Cache, FilesSettings, GhostSettings, Headers, Kind, OriginAddress, OriginHost, OriginSettings, Site, Source},
-    source::{Misfit, find, fit},
+    settings::{BlogSettings, Cache, FilesSettings, Headers, Kind, OriginAddress, OriginHost, OriginSettings, Site, Source},
+    source::{Found, Misfit, find, fit},
     units::{ByteSize, Count, Period},
     words::{HostPattern, KindWord},
 };
+use crate::recognition::{Finding, Question};
 
 const OBJECT_MAX: u64 = 16 << 20;
 /// The largest response that is stored on the disk by default.
 const DISK_OBJECT_MAX: u64 = 1 << 30;
 const ADDRESSES_MAX: usize = 16;
-/// The server that Ghost's own set-up names for the social web.
-const ACTIVITYPUB: &str = "https://ap.ghost.org";
 const YEAR: Period = seconds(365 * 86_400);
 
 /// The sections that apply to one site, from the short form or from a `[[site]]`.
@@ -42,6 +42,7 @@ struct Written<'a> {
     origin: [&'a file::Origin; 2],
     blog: [&'a file::Blog; 2],
     ghost: [&'a file::Ghost; 2],
+    secrets: Secrets,
     files: [&'a file::Static; 2],
     https: [&'a file::Https; 2],
     headers: [&'a file::Headers; 2],
@@ -108,6 +109,7 @@ impl Resolver<'_> {
             origin: [&none.origin, &file.origin],
             blog: [&none.blog, &file.blog],
             ghost: [&none.ghost, &file.ghost],
+            secrets: self.secrets([&none.ghost, &file.ghost]).or_overridden(overrides),
             files: [&none.r#static, &file.r#static],
             https: [&none.https, &file.https],
             headers: [&none.headers, &file.headers],
@@ -155,6 +157,11 @@ impl Resolver<'_> {
                 Mistake::new("the file has [[site]]s, so one ‹kind› cannot be for all", "write kind in the [[site]] in the file"),
                 kind.place.clone(),
             );
+        }
+        if let Some(place) = overrides.ghost.first_place() {
+            let mistake =
+                Mistake::new("the file has [[site]]s, so one Ghost's secret cannot be for all", "write it in the [site.ghost] of its [[site]]");
+            self.wrong(mistake, place);
         }
         if let Some(host) = overrides.redirect_from.first() {
             let mistake = Mistake::new(
@@ -220,6 +227,7 @@ impl Resolver<'_> {
                 origin: [&site.origin, &file.origin],
                 blog: [&site.blog, &file.blog],
                 ghost: [&site.ghost, &file.ghost],
+                secrets: self.secrets([&site.ghost, &file.ghost]),
                 files: [&site.r#static, &file.r#static],
                 https: [&site.https, &file.https],
                 headers: [&site.headers, &file.headers],
@@ -231,7 +239,7 @@ impl Resolver<'_> {
                 common_origin: &file.origin,
             };
             let Some(site) = self.site(&written, overrides, memory) else { continue };
-            self.refuse_foreign_sections(section.get_ref(), &site.source);
+            self.refuse_foreign_sections(section.get_ref(), &site);
             sites.push(site);
         }
         sites
@@ -298,10 +306,15 @@ impl Resolver<'_> {
             title: first(written.blog.map(|blog| &blog.title)).map(|title| title.get_ref().clone()),
             base_url: first(written.blog.map(|blog| &blog.base_url)).map(|url| url.get_ref().0.clone()),
         };
-        let ghost = ghost(written.ghost);
         let text = &written.source.value;
         let found = find(text, &written.base).map_err(Misfit::Source);
-        let fitted = found.and_then(|found| fit(text, found, written.kind.as_ref().map(|kind| kind.value.0)));
+        let (mut finding, mut source_path) = (Finding::Unasked, None);
+        if let Ok(Found::Server(address, path)) = &found {
+            finding = self.known.of(&Question::new(address, &written.hosts, &origin.host));
+            source_path.clone_from(path);
+        }
+        let wanted = written.kind.as_ref().map(|kind| kind.value.0);
+        let fitted = found.and_then(|found| fit(text, found, wanted, &finding));
         let (mut source, kind) = match fitted {
             Ok(fitted) => fitted,
             Err(misfit) => {
@@ -331,6 +344,7 @@ impl Resolver<'_> {
         if !source.is_server() && first(written.cache.map(|cache| &cache.disk_object_max)).is_none() {
             cache.disk_object_max = 0;
         }
+        let ghost = ghost::settings(written.ghost, &written.secrets, source_path, &finding);
         let name = written.hosts.first().map_or("default", String::as_str).to_owned();
         let redirect =
             overrides.https_redirect.or_else(|| first(written.https.map(|https| &https.redirect)).map(|redirect| *redirect.get_ref()));
@@ -348,6 +362,8 @@ impl Resolver<'_> {
             hosts,
             source,
             kind,
+            kind_is_given: wanted.is_some(),
+            finding,
             cache,
             origin,
             blog,
@@ -510,7 +526,9 @@ impl Resolver<'_> {
     }
 
     /// Refuses a `[site.origin]`, `[site.blog]` or `[site.static]` that the site's source cannot use: its author expected an effect.
-    fn refuse_foreign_sections(&mut self, section: &file::Site, source: &Source) {
+    fn refuse_foreign_sections(&mut self, section: &file::Site, site: &Site) {
+        let source = &site.source;
+        self.refuse_ghost("[site.ghost]", &section.ghost, may_be_ghost(site));
         if let Some(span) = first_key_of_origin(&section.origin).filter(|_| !source.is_server()) {
             self.wrong_at(Mistake::new("[site.origin] is for a server, and this site's source is a folder", "remove the section"), span);
         }
@@ -537,6 +555,7 @@ impl Resolver<'_> {
         if let Some(span) = first_key_of_origin(&file.origin).filter(|_| !sites.iter().any(Site::has_server)) {
             self.wrong_at(Mistake::new("[origin] is for servers, and no source is one", "remove the section"), span);
         }
+        self.refuse_ghost("[ghost]", &file.ghost, sites.iter().any(may_be_ghost));
         if let Some(span) = first_key_of_blog(&file.blog).filter(|_| !sites.iter().any(|site| matches!(site.source, Source::Blog(_)))) {
             self.wrong_at(Mistake::new("[blog] is for folders of Markdown, and no source is one", "remove the section"), span);
         }
@@ -555,18 +574,6 @@ impl Resolver<'_> {
 /// Returns the site's own value, or else the common one.
 pub(super) fn first<T>([own, common]: [&Given<T>; 2]) -> Option<&Spanned<T>> {
     own.as_ref().or(common.as_ref())
-}
-
-/// Takes the settings for a Ghost as they were written; whether the source is one is another question.
-fn ghost(written: [&file::Ghost; 2]) -> GhostSettings {
-    let activitypub = first(written.map(|ghost| &ghost.activitypub));
-    GhostSettings {
-        path: first(written.map(|ghost| &ghost.path)).map(|path| path.get_ref().0.clone()),
-        activitypub: activitypub.map_or_else(|| ACTIVITYPUB.parse().ok(), |server| server.get_ref().0.clone()),
-        analytics: first(written.map(|ghost| &ghost.analytics)).and_then(|server| server.get_ref().0.clone()),
-        webhook_secret: first(written.map(|ghost| &ghost.webhook_secret)).map(|secret| secret.get_ref().clone()),
-        member_secret: first(written.map(|ghost| &ghost.member_secret)).map(|secret| secret.get_ref().clone()),
-    }
 }
 
 fn first_key_of_origin(origin: &file::Origin) -> Option<Range<usize>> {
@@ -594,15 +601,20 @@ fn first_key_of_origin(origin: &file::Origin) -> Option<Range<usize>> {
         span(ca_file),
         span(addresses),
     ];
-    spans.into_iter().flatten().min_by_key(|span| span.start)
+    first_span(spans)
 }
 
 fn first_key_of_blog(file::Blog { title, base_url }: &file::Blog) -> Option<Range<usize>> {
-    [span(title), span(base_url)].into_iter().flatten().min_by_key(|span| span.start)
+    first_span([span(title), span(base_url)])
 }
 
 fn first_key_of_static(file::Static { listing, fallback }: &file::Static) -> Option<Range<usize>> {
-    [span(listing), span(fallback)].into_iter().flatten().min_by_key(|span| span.start)
+    first_span([span(listing), span(fallback)])
+}
+
+/// Returns where the first of these keys is written.
+pub(super) fn first_span<const N: usize>(spans: [Option<Range<usize>>; N]) -> Option<Range<usize>> {
+    spans.into_iter().flatten().min_by_key(|span| span.start)
 }
 
 fn span<T>(given: &Given<T>) -> Option<Range<usize>> {

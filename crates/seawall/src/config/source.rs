@@ -14,8 +14,10 @@ use policy::SourceForm;
 use super::{
     addresses::{bare_authority, likely_scheme},
     error::Mistake,
+    routes::RoutePath,
     settings::{Kind, OriginAddress, Source},
 };
+use crate::recognition::Finding;
 
 /// The depth to which Markdown files are looked for: `posts/2026/hello.md` is at depth three.
 const MARKDOWN_DEPTH_MAX: u32 = 3;
@@ -26,8 +28,8 @@ const NAMES_MAX: u32 = 20_000;
 /// The result of a look at a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// A server's address.
-    Server(OriginAddress),
+    /// A server's address, and the path behind it if there is one.
+    Server(OriginAddress, Option<String>),
     /// A folder that is not empty.
     Folder {
         /// The path of the folder.
@@ -51,13 +53,38 @@ pub fn find(text: &str, base: &Path) -> Result<Found, Mistake> {
     }
     let path = base.join(text);
     if text.contains("://") || text.starts_with("unix:") {
-        return text.parse().map(Found::Server);
+        return server(text);
     }
     match fs::metadata(&path) {
         Ok(metadata) if metadata.is_dir() => folder(text, path),
         Ok(_) => Err(not_a_folder(text)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing(text)),
         Err(error) => Err(Mistake::new(format!("cannot look at \"{text}\": {error}"), FORMS)),
+    }
+}
+
+/// Reads a server's address. A path behind it means something for some kinds only.
+fn server(text: &str) -> Result<Found, Mistake> {
+    let mistake = match text.parse() {
+        Ok(address) => return Ok(Found::Server(address, None)),
+        Err(mistake) => mistake,
+    };
+    let bare = text.split_once("://").and_then(|(scheme, rest)| {
+        let (authority, path) = rest.split_at(rest.find('/')?);
+        let RoutePath(path) = path.trim_end_matches('/').parse().ok()?;
+        Some((format!("{scheme}://{authority}").parse().ok()?, path))
+    });
+    bare.map(|(address, path)| Found::Server(address, Some(path))).ok_or(mistake)
+}
+
+/// Returns the reason why this kind of server cannot have a path behind its address.
+fn with_path(text: &str, finding: &Finding) -> Mistake {
+    let mistake = text.parse::<OriginAddress>().err().unwrap_or_else(|| Mistake::new(format!("\"{text}\" has a path"), "leave it out"));
+    match finding {
+        Finding::Silent(why) => {
+            Mistake::new(format!("{}, unless a Ghost is there, and it does not answer yet: {why}", mistake.problem), "write ‹kind ghost›, or start it first")
+        }
+        _ => mistake,
     }
 }
 
@@ -158,22 +185,28 @@ pub enum Misfit {
     Kind(Mistake),
 }
 
-/// Returns the source and its kind: the one that is `wanted`, or else the usual one for what the source looks like. `text` is the source as
-/// it was written.
+/// Returns the source and its kind: the one that is `wanted`, or else what is known of the server, or else the usual one for what the source
+/// looks like. `text` is the source as it was written.
 ///
 /// # Errors
 /// When the kind is not for such a source, or none was given and nothing speaks for one.
-pub fn fit(text: &str, found: Found, wanted: Option<Kind>) -> Result<(Source, Kind), Misfit> {
+pub fn fit(text: &str, found: Found, wanted: Option<Kind>, finding: &Finding) -> Result<(Source, Kind), Misfit> {
     let kind_of = |form: SourceForm| wanted.unwrap_or_else(|| form.usual_kind());
     match found {
-        Found::Server(address) => {
-            let kind = kind_of(SourceForm::Server);
+        Found::Server(address, path) => {
+            let recognised = finding.ghost().map(|_| Kind::Ghost);
+            let kind = wanted.or(recognised).unwrap_or_else(|| SourceForm::Server.usual_kind());
+            // As long as nobody has asked, it may be a Ghost.
+            let may_be_ghost = kind == Kind::Ghost || wanted.is_none() && *finding == Finding::Unasked;
+            if path.is_some() && !may_be_ghost {
+                return Err(Misfit::Source(with_path(text, finding)));
+            }
             if kind.is_for(SourceForm::Server) {
                 return Ok((Source::Http(vec![address]), kind));
             }
             Err(Misfit::Kind(Mistake::new(
                 format!("‹kind {}› is for a folder, and \"{text}\" is the address of a server", kind.name()),
-                "write ‹kind generic›, or leave ‹kind› out",
+                "write ‹kind generic› or ‹kind ghost›, or leave ‹kind› out",
             )))
         }
         Found::Folder { path, looks, markdown } => {
@@ -206,6 +239,7 @@ pub fn fit(text: &str, found: Found, wanted: Option<Kind>) -> Result<(Source, Ki
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::recognition::GhostSite;
 
     /// A folder with these files, each empty.
     fn folder_with(files: &[&str]) -> tempfile::TempDir {
@@ -220,7 +254,7 @@ mod tests {
 
     fn served(files: &[&str], kind: Option<Kind>) -> Result<(Source, Kind), Misfit> {
         let folder = folder_with(files);
-        fit(".", find(".", folder.path()).map_err(Misfit::Source)?, kind).map(|(source, kind)| match source {
+        fit(".", find(".", folder.path()).map_err(Misfit::Source)?, kind, &Finding::Unasked).map(|(source, kind)| match source {
             Source::Files(_) => (Source::Files("here".into()), kind),
             Source::Blog(_) => (Source::Blog("here".into()), kind),
             Source::Http(addresses) => (Source::Http(addresses), kind),
@@ -270,7 +304,8 @@ mod tests {
             ("127.0.0.1:2368", "neither a folder nor", "http://127.0.0.1:2368"),
             ("blog.example.org", "neither a folder nor", "https://blog.example.org"),
             ("htp://127.0.0.1", "not the address", "http://127.0.0.1"),
-            ("http://127.0.0.1:2368/blog", "path", "http://127.0.0.1:2368"),
+            ("http://127.0.0.1:2368/blog?x", "path", "http://127.0.0.1:2368"),
+            ("http://127.0.0.1:2368/b/../log", "path", "http://127.0.0.1:2368"),
             ("index.html", "is a file", "\".\""),
             ("posts/a.md", "is a file", "\"posts\""),
             ("seawall.toml", "is a file", "--config seawall.toml"),
@@ -287,11 +322,47 @@ mod tests {
     }
 
     #[test]
-    fn servers_are_generic() {
-        let found = find("http://127.0.0.1:2368", Path::new("")).expect("an address");
-        assert!(matches!(fit("", found.clone(), None), Ok((Source::Http(_), Kind::Generic))));
-        assert!(matches!(fit("", found.clone(), Some(Kind::Generic)), Ok((Source::Http(_), Kind::Generic))));
-        assert!(matches!(fit("", found, Some(Kind::Blog)), Err(Misfit::Kind(_))));
-        assert!(matches!(find("unix:/run/ghost.sock", Path::new("")), Ok(Found::Server(OriginAddress::Unix(_)))));
+    fn a_server_is_what_was_found_there_unless_somebody_says_its_kind() {
+        let ghost = || Finding::Ghost { site: GhostSite::new("6.65", "http://a/").expect("a Ghost"), remembered: false };
+        let other = || Finding::Other("404".to_owned());
+        let silent = || Finding::Silent("refused".to_owned());
+        let kind = |text: &str, kind: Option<Kind>, finding: &Finding| {
+            let found = find(text, Path::new("")).expect("an address");
+            fit(text, found, kind, finding).map(|(_, kind)| kind).map_err(|misfit| match misfit {
+                Misfit::Kind(mistake) => format!("kind {mistake:?}"),
+                Misfit::Source(mistake) => format!("source {mistake:?}"),
+            })
+        };
+        let plain = "http://127.0.0.1:2368";
+        for (given, finding, expected) in [
+            (None, Finding::Unasked, Kind::Generic),
+            (None, silent(), Kind::Generic),
+            (None, other(), Kind::Generic),
+            (None, ghost(), Kind::Ghost),
+            (Some(Kind::Generic), ghost(), Kind::Generic),
+            (Some(Kind::Ghost), other(), Kind::Ghost),
+        ] {
+            assert_eq!(kind(plain, given, &finding), Ok(expected), "{given:?} {finding:?}");
+        }
+        assert!(kind(plain, Some(Kind::Blog), &ghost()).is_err_and(|error| error.starts_with("kind")));
+        // A path behind the address is a Ghost's, or nobody's.
+        let below = "http://127.0.0.1:2368/blog/";
+        for (given, finding, expected) in [
+            (None, Finding::Unasked, Ok(Kind::Generic)),
+            (None, ghost(), Ok(Kind::Ghost)),
+            (Some(Kind::Ghost), silent(), Ok(Kind::Ghost)),
+            (None, silent(), Err("does not answer yet")),
+            (None, other(), Err("http://127.0.0.1:2368\\\"")),
+            (Some(Kind::Generic), ghost(), Err("http://127.0.0.1:2368\\\"")),
+        ] {
+            match (kind(below, given, &finding), expected) {
+                (Ok(kind), Ok(expected)) => assert_eq!(kind, expected, "{given:?} {finding:?}"),
+                (Err(error), Err(part)) => assert!(error.contains(part), "{given:?} {finding:?}: {error}"),
+                (kind, _) => panic!("{given:?} {finding:?}: {kind:?}"),
+            }
+        }
+        let found = find(below, Path::new("")).expect("an address");
+        assert!(matches!(found, Found::Server(_, Some(path)) if path == "/blog"));
+        assert!(matches!(find("unix:/run/ghost.sock", Path::new("")), Ok(Found::Server(OriginAddress::Unix(_), None))));
     }
 }

@@ -325,6 +325,8 @@ macro_rules! read_by_text {
 
 read_by_text! {
     KindWord: "\"generic\", \"ghost\", \"blog\" or \"static\"",
+    super::ghost::SecretText: "a text in quotation marks",
+    super::ghost::MemberSecret: "a text in quotation marks",
     CompanionServer: "an address such as \"http://127.0.0.1:8080\", or \"off\"",
     LogFormat: "\"combined\" or \"json\"",
     AccessLog: "\"stdout\", \"off\" or a file's path",

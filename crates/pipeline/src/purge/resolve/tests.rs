@@ -2,8 +2,8 @@ use policy::purge::{Dialect, Maker};
 
 use super::*;
 
-const MAKERS: [Maker; 6] =
-    [Maker::Operator, Maker::Plugin(Dialect::Varnish), Maker::Origin, Maker::UnsafeMethod, Maker::Folder, Maker::Reload];
+const MAKERS: [Maker; 7] =
+    [Maker::Operator, Maker::Plugin(Dialect::Varnish), Maker::Origin, Maker::UnsafeMethod, Maker::Folder, Maker::Reload, Maker::Watch];
 
 /// What an order comes to.
 type Meaning = Result<Vec<PurgeTarget>, Unresolved>;

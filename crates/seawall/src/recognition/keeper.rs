@@ -1,0 +1,345 @@
+//! Recognition that goes on: servers are asked again, and Ghosts are watched, as long as Seawall runs.
+//!
+//! One thread does it, far from any request. What it finds is taken over as a reload is, by whoever started it. It decides by Seawall's own
+//! clock when something is due, and looks at that clock every [`TICK`].
+
+use std::{collections::BTreeMap, io, sync::Arc, thread, time::Duration};
+
+use futures_util::future::join_all;
+use parking_lot::Mutex;
+use policy::purge::{Maker, Order, What};
+use semantics::Timestamp;
+use tokio::{
+    runtime::{Builder, LocalOptions},
+    sync::oneshot,
+};
+
+use super::{
+    Finding, Known, Question,
+    ask::{self, Asking, Server, askings},
+    leads_past,
+    sitemap::{self, Seen},
+};
+use crate::{
+    config::settings::Kind,
+    plan::{Plan, SitePlan},
+    server::State,
+};
+
+/// How often the clock is looked at.
+const TICK: Duration = Duration::from_millis(250);
+
+/// How long after an answer a server is asked again, as it may have been upgraded.
+const ASK_AGAIN: Duration = Duration::from_mins(5);
+
+/// How long a server that does not answer is left alone at first, and at most.
+const RETRY: Duration = Duration::from_secs(1);
+const RETRY_MAX: Duration = Duration::from_secs(10);
+
+/// How often a Ghost's sitemap is looked at. With [`GRACE`] it is less than a minute until what was published past Seawall is live.
+pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(50);
+
+/// How long a changed sitemap waits for the signal that belongs to it: Ghost writes the one before it sends the other.
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
+
+/// What operators are told of a site's Ghost.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Watched {
+    /// How often something was published past Seawall.
+    pub(crate) past: u64,
+    /// When that was noticed last.
+    pub(crate) past_at: Option<Timestamp>,
+}
+
+/// What operators are told of every site's Ghost, by the name of the site.
+pub(crate) type Notes = Mutex<BTreeMap<String, Watched>>;
+
+/// What is known, and shared with whoever makes settings of it.
+pub(crate) type SharedKnown = Arc<Mutex<Known>>;
+
+/// The thread that asks and watches. It ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    _stop: oneshot::Sender<()>,
+}
+
+impl Keeper {
+    /// Starts it. It calls `changed` when something else is known than before.
+    ///
+    /// # Errors
+    /// When there is no thread for it.
+    pub(crate) fn start(state: Arc<State>, known: SharedKnown, changed: impl Fn() + Send + 'static) -> io::Result<Self> {
+        let (stop, stopped) = oneshot::channel::<()>();
+        let work = move || match Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
+            Ok(runtime) => runtime.block_on(keep(state, known, changed, stopped)),
+            Err(error) => tracing::error!("servers are not asked again what they are: {error}"),
+        };
+        thread::Builder::new().name("recognition".to_owned()).spawn(work)?;
+        Ok(Self { _stop: stop })
+    }
+}
+
+async fn keep(state: Arc<State>, known: SharedKnown, changed: impl Fn(), mut stopped: oneshot::Receiver<()>) {
+    let mut tick = tokio::time::interval(TICK);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut keeping = Keeping { state, known, askings: None, asked: BTreeMap::new(), watches: BTreeMap::new() };
+    loop {
+        let turn = async {
+            tick.tick().await;
+            keeping.turn().await
+        };
+        tokio::select! {
+            _ = &mut stopped => return,
+            is_new = turn => if is_new { changed() },
+        }
+    }
+}
+
+struct Keeping {
+    state: Arc<State>,
+    known: SharedKnown,
+    /// The questions of a plan. Making them reads certificates.
+    askings: Option<(Arc<Plan>, Vec<Asking>)>,
+    asked: BTreeMap<Question, Asked>,
+    /// By the name of the site.
+    watches: BTreeMap<String, Watch>,
+}
+
+/// When a server is asked next.
+#[derive(Debug)]
+struct Asked {
+    due: Timestamp,
+    retry: Duration,
+    /// Whether it could be connected to when Seawall last looked.
+    was_up: bool,
+    /// What was told of it, so that it is told once.
+    told: Option<String>,
+}
+
+impl Keeping {
+    /// Does what is due. Returns whether something else is known than before.
+    async fn turn(&mut self) -> bool {
+        let plan = self.state.plan.load_full();
+        let is_new = self.ask_again(&plan).await;
+        self.look_again(&plan).await;
+        is_new
+    }
+
+    async fn ask_again(&mut self, plan: &Arc<Plan>) -> bool {
+        let now = self.state.shared.clock.now();
+        let all = match self.askings.take() {
+            Some((before, askings)) if Arc::ptr_eq(&before, plan) => askings,
+            _ => askings(&plan.settings),
+        };
+        self.asked.retain(|question, _| all.iter().any(|asking| asking.question == *question));
+        let mut due: Vec<Asking> = Vec::new();
+        for asking in &all {
+            let is_up = is_up(plan, &asking.question);
+            let finding = self.known.lock().of(&asking.question);
+            let asked = self.asked.entry(asking.question.clone()).or_insert_with(|| Asked {
+                due: match finding {
+                    Finding::Ghost { remembered: false, .. } | Finding::Other(_) => now + ASK_AGAIN,
+                    _ => now + RETRY,
+                },
+                retry: RETRY,
+                was_up: true,
+                told: None,
+            });
+            // When it has come back it may be another one, and while it is away nothing else asks for it.
+            if is_up != asked.was_up {
+                asked.was_up = is_up;
+                asked.retry = RETRY;
+                asked.due = asked.due.min(if is_up { now } else { now + RETRY });
+            }
+            if asked.due <= now {
+                due.push(asking.clone());
+            }
+        }
+        self.askings = Some((Arc::clone(plan), all));
+        let findings = join_all(due.iter().map(ask::ask)).await;
+        let mut is_new = false;
+        for (Asking { question, .. }, finding) in due.into_iter().zip(findings) {
+            let Some(asked) = self.asked.get_mut(&question) else { continue };
+            match &finding {
+                Finding::Silent(_) => {
+                    asked.due = now + asked.retry;
+                    asked.retry = (asked.retry * 2).min(RETRY_MAX);
+                }
+                _ if !asked.was_up => asked.due = now + RETRY_MAX,
+                _ => asked.due = now + ASK_AGAIN,
+            }
+            let before = self.known.lock().of(&question);
+            asked.tell(&question, &before, &finding);
+            is_new |= self.known.lock().take(question, finding);
+        }
+        is_new
+    }
+
+    /// Looks at the sitemaps of the Ghosts for which it is time.
+    async fn look_again(&mut self, plan: &Plan) {
+        let now = self.state.shared.clock.now();
+        let watched = |site: &&SitePlan| site.settings().kind == Kind::Ghost && site.settings().finding.ghost().is_some();
+        let sites: Vec<&SitePlan> = plan.sites.iter().filter(watched).collect();
+        self.watches.retain(|name, _| sites.iter().any(|site| site.name() == name));
+        for site in sites {
+            let settings = site.settings();
+            let Some(ghost) = settings.finding.ghost() else { continue };
+            let watch = self.watches.entry(site.name().to_owned()).or_insert_with(|| Watch::new(now));
+            if site.origin_up() == Some(false) {
+                // What it says when it is back may be news to itself.
+                watch.forget(now);
+                continue;
+            }
+            if watch.due > now {
+                continue;
+            }
+            let Some(server) = Server::of(settings, &plan.settings) else { continue };
+            // Before the look: a signal that comes meanwhile belongs to what it sees.
+            let announced = self.state.shared.purging.announced(site.name());
+            let seen = sitemap::look(&server.as_readers_of(ghost), ghost.base_path()).await;
+            if watch.step(now, seen, announced) {
+                self.published_past(site, &plan.settings);
+            }
+        }
+    }
+
+    /// Makes what was published past Seawall live, and says so.
+    fn published_past(&self, site: &SitePlan, settings: &crate::config::settings::Settings) {
+        let order = Order::for_site(site.name(), vec![What::Everything], false, Maker::Watch);
+        if let Err(why) = self.state.shared.purge(&order) {
+            tracing::debug!(site = site.name(), %why, "nothing was purged");
+        }
+        let mut notes = self.state.watched.lock();
+        let note = notes.entry(site.name().to_owned()).or_default();
+        note.past += 1;
+        note.past_at = Some(self.state.shared.clock.now());
+        drop(notes);
+        let remedy = match leads_past(site.settings(), &self.state.listening) {
+            Some(why) => format!("{why}: {}", remedy(site.settings(), settings, &self.state.listening)),
+            None => "let editors use the address of Seawall, or have Ghost send it a webhook".to_owned(),
+        };
+        tracing::warn!(
+            site = site.name(),
+            "something was published past Seawall; it is live now, but it took up to a minute. To have it live at once: {remedy}"
+        );
+    }
+}
+
+impl Asked {
+    /// Says once what is new about a server.
+    fn tell(&mut self, question: &Question, before: &Finding, now: &Finding) {
+        let server = &question.source;
+        let text = match (before, now) {
+            (Finding::Ghost { site: before, .. }, Finding::Ghost { site, .. }) if before != site => {
+                format!("{server} is now {site}; before, it was {before}")
+            }
+            (Finding::Ghost { remembered: true, .. }, Finding::Ghost { site, .. }) => format!("{server} answers, and is still {site}"),
+            (Finding::Ghost { .. }, Finding::Ghost { .. }) => {
+                self.told = None;
+                return;
+            }
+            (_, Finding::Ghost { site, .. }) => format!("{server} is recognised: {site}"),
+            (Finding::Ghost { site, remembered: false }, Finding::Other(what)) => {
+                format!("{server} was {site}, and no longer answers as one ({what}); it is still treated as one, until Seawall is restarted")
+            }
+            (Finding::Ghost { .. } | Finding::Silent(_), Finding::Other(what)) => format!("{server} is no Ghost: {what}"),
+            _ => return,
+        };
+        if self.told.as_ref() != Some(&text) {
+            if matches!((before, now), (Finding::Ghost { .. }, Finding::Other(_))) {
+                tracing::warn!("{text}");
+            } else {
+                tracing::info!("{text}");
+            }
+            self.told = Some(text);
+        }
+    }
+}
+
+/// Returns whether the server of this question could be connected to when a request tried that last.
+fn is_up(plan: &Plan, question: &Question) -> bool {
+    let mut sites = plan.sites.iter().filter(|site| Question::of(site.settings()).as_ref() == Some(question));
+    sites.all(|site| site.origin_up() != Some(false))
+}
+
+/// Says how a Ghost gets the address that leads through Seawall.
+pub(crate) fn remedy(
+    site: &crate::config::settings::Site,
+    settings: &crate::config::settings::Settings,
+    listening: &[edge::Socket],
+) -> String {
+    let base_path = site.ghost.path.as_deref().unwrap_or_default();
+    let url = crate::try_next::address_of(settings, site, listening).map(|url| format!("{}{base_path}", url.trim_end_matches('/')));
+    let url = url.unwrap_or_else(|| "the address at which Seawall is reached".to_owned());
+    format!("set \"url\" in Ghost's config.production.json, or its environment variable url, to {url}, and restart Ghost")
+}
+
+/// The watch over one Ghost.
+#[derive(Debug)]
+struct Watch {
+    due: Timestamp,
+    /// What the last look has seen, and how often the site had been announced then. `None`: the next look only learns.
+    learnt: Option<(Seen, u64)>,
+    /// Whether a change waits for its signal.
+    waits: bool,
+}
+
+impl Watch {
+    const fn new(now: Timestamp) -> Self {
+        Self { due: now, learnt: None, waits: false }
+    }
+
+    /// Forgets what it has seen: the next look only learns.
+    fn forget(&mut self, now: Timestamp) {
+        *self = Self { due: now + GRACE, ..Self::new(now) };
+    }
+
+    /// Takes what a look has seen, and how often the site had been announced before it. Returns whether something was published past Seawall.
+    fn step(&mut self, now: Timestamp, seen: Option<Seen>, announced: u64) -> bool {
+        let waited = std::mem::take(&mut self.waits);
+        self.due = now + LOOK_EVERY;
+        let Some(seen) = seen else {
+            self.waits = waited;
+            return false;
+        };
+        let is_unannounced = self.learnt.is_some_and(|(before, then)| before != seen && then == announced);
+        if is_unannounced && !waited {
+            self.waits = true;
+            self.due = now + GRACE;
+            return false;
+        }
+        self.learnt = Some((seen, announced));
+        is_unannounced
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_without_a_signal_was_published_past_seawall() {
+        let now = Timestamp::from_secs(1_000_000);
+        // What each look sees, how often the site was announced before, and whether that was published past Seawall.
+        for (looks, why) in [
+            (&[(Some(1), 0, false), (Some(1), 0, false)][..], "nothing has changed"),
+            (&[(Some(1), 0, false), (Some(2), 1, false), (Some(2), 1, false)], "it was announced"),
+            (&[(Some(1), 0, false), (Some(2), 0, false), (Some(2), 1, false)], "it is announced a moment later"),
+            (&[(Some(1), 0, false), (Some(2), 0, false), (Some(2), 0, true), (Some(2), 0, false)], "it is not announced"),
+            (&[(Some(1), 0, false), (Some(2), 0, false), (None, 0, false), (Some(2), 0, true)], "the Ghost was away meanwhile"),
+            (&[(Some(1), 0, false), (Some(2), 0, false), (Some(1), 0, false), (Some(1), 0, false)], "it was taken back"),
+            (&[(None, 0, false), (Some(2), 0, false)], "the first look only learns"),
+            (&[(Some(1), 5, false), (Some(2), 6, false), (Some(3), 6, false), (Some(3), 6, true)], "one was announced, the next one was not"),
+        ] {
+            let mut watch = Watch::new(now);
+            for (seen, announced, past) in looks {
+                assert_eq!(watch.step(now, *seen, *announced), *past, "{why}: {looks:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_published_past_seawall_is_live_within_a_minute() {
+        assert!(LOOK_EVERY + GRACE < Duration::from_mins(1));
+    }
+}

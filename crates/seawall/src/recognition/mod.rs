@@ -1,0 +1,177 @@
+//! Recognition: which software a server runs, as far as Seawall has rules for it.
+//!
+//! A server is asked one question, and only a Ghost answers it as a Ghost does ([`ask`]). What was found is a value ([`Known`]) from which the
+//! settings are made, so that presets, defaults and fingerprints follow from it. It is asked again while Seawall runs ([`keeper`]), and it is
+//! remembered for a start at which the server is away ([`memory`]).
+//!
+//! Absent: guesses. What a page says of its generator decides nothing: exports and imitations say the same.
+
+pub(crate) mod ask;
+mod ghost_site;
+pub(crate) mod keeper;
+pub(crate) mod memory;
+mod past;
+mod sitemap;
+
+use std::collections::BTreeMap;
+
+pub use ghost_site::GhostSite;
+pub(crate) use past::leads_past;
+
+use crate::config::settings::{Kind, OriginAddress, OriginHost, Settings, Site, Source};
+
+/// Which server is asked, and under which name: the same server may answer as different software for different hosts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Question {
+    /// The first address of the server.
+    pub source: String,
+    /// The host that is asked for. `None`: the one in the address.
+    pub host: Option<String>,
+}
+
+impl Question {
+    /// Makes the question for a site with these hosts.
+    #[must_use]
+    pub fn new(address: &OriginAddress, hosts: &[String], host: &OriginHost) -> Self {
+        let host = match host {
+            OriginHost::Name(name) => Some(name.clone()),
+            OriginHost::Client => hosts.iter().find(|host| !host.starts_with('*')).cloned(),
+            OriginHost::Origin => None,
+        };
+        Self { source: address.to_string(), host }
+    }
+
+    /// Makes the question for a site, if its kind depends on the answer or more about it does.
+    pub(crate) fn of(site: &Site) -> Option<Self> {
+        let Source::Http(addresses) = &site.source else { return None };
+        let address = addresses.first()?;
+        (!site.kind_is_given || site.kind == Kind::Ghost).then(|| Self::new(address, &site.hosts, &site.origin.host))
+    }
+}
+
+/// What is known of a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Finding {
+    /// It was not asked.
+    #[default]
+    Unasked,
+    /// It has not answered. The words say why.
+    Silent(String),
+    /// It is no Ghost. The words say what it answered.
+    Other(String),
+    /// It is a Ghost.
+    Ghost {
+        /// What it says of itself.
+        site: GhostSite,
+        /// Whether this is from the last time that it was asked by another process.
+        remembered: bool,
+    },
+}
+
+impl Finding {
+    /// Returns what the Ghost says of itself, if it is one.
+    #[must_use]
+    pub const fn ghost(&self) -> Option<&GhostSite> {
+        match self {
+            Self::Ghost { site, .. } => Some(site),
+            Self::Unasked | Self::Silent(_) | Self::Other(_) => None,
+        }
+    }
+
+    /// Returns whether an answer replaces what is known. A server that is known as a Ghost stays one: it may be behind a page for maintenance,
+    /// and what is stored for it must not be lost for that.
+    fn gives_way_to(&self, newer: &Self) -> bool {
+        match (self, newer) {
+            (_, Self::Unasked) => false,
+            (Self::Ghost { .. } | Self::Other(_), Self::Silent(_)) => false,
+            (Self::Ghost { remembered, .. }, Self::Other(_)) => *remembered,
+            (before, newer) => before != newer,
+        }
+    }
+}
+
+/// What is known of every server that was asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Known(BTreeMap<Question, Finding>);
+
+impl Known {
+    /// Returns what is known of a server.
+    #[must_use]
+    pub fn of(&self, question: &Question) -> Finding {
+        self.0.get(question).cloned().unwrap_or_default()
+    }
+
+    /// Takes an answer. Returns whether it changes what is known.
+    pub fn take(&mut self, question: Question, finding: Finding) -> bool {
+        let before = self.0.entry(question).or_default();
+        let changes = before.gives_way_to(&finding);
+        if changes {
+            *before = finding;
+        }
+        changes
+    }
+
+    /// Returns the servers that are Ghosts.
+    fn ghosts(&self) -> impl Iterator<Item = (&Question, &GhostSite)> {
+        self.0.iter().filter_map(|(question, finding)| Some((question, finding.ghost()?)))
+    }
+
+    /// Forgets servers that none of these sites has.
+    pub(crate) fn keep_for(&mut self, settings: &Settings) {
+        let wanted: Vec<Question> = settings.sites.iter().filter_map(Question::of).collect();
+        self.0.retain(|question, _| wanted.contains(question));
+    }
+}
+
+/// Says in a few words how the kind of a site is known. Returns `None` if it follows from the form of the source.
+pub(crate) fn how_known(site: &Site) -> Option<String> {
+    let given = site.kind_is_given;
+    match &site.finding {
+        Finding::Ghost { site: ghost, remembered: true } => Some(format!("remembered: {ghost}")),
+        Finding::Ghost { site: ghost, remembered: false } if given => Some(format!("given: {ghost}")),
+        Finding::Ghost { site: ghost, remembered: false } => Some(format!("recognised: {ghost}")),
+        Finding::Silent(why) if given => Some(format!("given; it does not answer yet: {why}")),
+        Finding::Silent(why) => Some(format!("not asked yet, as it does not answer: {why}")),
+        Finding::Other(what) if given => Some(format!("given, but it answers otherwise: {what}")),
+        Finding::Other(what) => Some(format!("no Ghost: {what}")),
+        Finding::Unasked => given.then(|| "given".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question() -> Question {
+        Question { source: "http://127.0.0.1:2368".to_owned(), host: None }
+    }
+
+    fn ghost(version: &str, remembered: bool) -> Finding {
+        Finding::Ghost { site: GhostSite::new(version, "https://blog.example/").expect("a Ghost"), remembered }
+    }
+
+    #[test]
+    fn an_answer_replaces_what_is_known_only_where_it_says_more() {
+        let silent = || Finding::Silent("refused".to_owned());
+        let other = || Finding::Other("404".to_owned());
+        for (before, after, changes) in [
+            (Finding::Unasked, silent(), true),
+            (Finding::Unasked, other(), true),
+            (silent(), ghost("6.65", false), true),
+            (other(), ghost("6.65", false), true),
+            (other(), silent(), false),
+            (ghost("6.65", false), ghost("6.65", false), false),
+            (ghost("6.65", false), ghost("6.66", false), true),
+            (ghost("6.65", false), silent(), false),
+            (ghost("6.65", false), other(), false),
+            (ghost("6.65", true), silent(), false),
+            (ghost("6.65", true), ghost("6.65", false), true),
+            (ghost("6.65", true), other(), true),
+        ] {
+            let mut known = Known::default();
+            known.take(question(), before.clone());
+            assert_eq!(known.take(question(), after.clone()), changes, "{before:?} {after:?}");
+            assert_eq!(known.of(&question()), if changes { after } else { before });
+        }
+    }
+}

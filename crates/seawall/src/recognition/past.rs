@@ -1,0 +1,103 @@
+//! Whether the address that a Ghost tells its readers leads past Seawall.
+//!
+//! Only what is certain is said: what stands in front of Seawall is not known here, so a name that Seawall was not told may well lead to it.
+
+use std::net::{IpAddr, SocketAddr};
+
+use edge::Socket;
+
+use super::GhostSite;
+use crate::config::settings::{OriginAddress, Site, Source};
+
+/// Says why the address of the Ghost behind `site` leads past Seawall, which listens on `listening`. Returns `None` if nothing says that it does.
+pub(crate) fn leads_past(site: &Site, listening: &[Socket]) -> Option<String> {
+    let ghost = site.finding.ghost()?;
+    let Source::Http(addresses) = &site.source else { return None };
+    let url = ghost.url();
+    let is_served = |pattern: &String| match pattern.strip_prefix("*.") {
+        Some(parent) => ghost.host().strip_suffix(parent).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.')),
+        None => pattern == ghost.host(),
+    };
+    if !site.hosts.is_empty() && !site.hosts.iter().any(is_served) {
+        return Some(format!("its url is {url}, and Seawall serves this site as {}", site.hosts.join(", ")));
+    }
+    let leads_to_origin = addresses.iter().any(|address| is_address_of(ghost, address));
+    (leads_to_origin && !is_listened_on(ghost, listening)).then(|| format!("its url is {url}, which leads past Seawall"))
+}
+
+/// Returns whether the url of a Ghost leads to this address of it. Inside containers and networks a server has other names than outside, so its
+/// port counts, unless it is one that everybody uses.
+fn is_address_of(ghost: &GhostSite, address: &OriginAddress) -> bool {
+    let (OriginAddress::Http { host, port } | OriginAddress::Https { host, port }) = address else { return false };
+    let own = ghost.host().trim_start_matches('[').trim_end_matches(']');
+    let is_same_host = own.eq_ignore_ascii_case(host) || is_local(own) && is_local(host);
+    ghost.port() == *port && (is_same_host || is_local(own) || ghost.explicit_port().is_some())
+}
+
+fn is_local(host: &str) -> bool {
+    host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn is_listened_on(ghost: &GhostSite, listening: &[Socket]) -> bool {
+    let host = ghost.host().trim_start_matches('[').trim_end_matches(']');
+    let is_it = |address: &SocketAddr| {
+        let is_same = match host.parse::<IpAddr>() {
+            Ok(ip) => address.ip() == ip || address.ip().is_unspecified(),
+            Err(_) if is_local(host) => address.ip().is_loopback() || address.ip().is_unspecified(),
+            // A name: who knows where it leads.
+            Err(_) => true,
+        };
+        address.port() == ghost.port() && is_same
+    };
+    listening.iter().any(|socket| match socket {
+        Socket::Tcp(address) | Socket::Tls(address) => is_it(address),
+        Socket::Quic(_) | Socket::Unix(_) => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        cli::typed,
+        config::{self, settings::Settings},
+        recognition::{Finding, Known, Question},
+    };
+
+    /// The first site of what `serve` means, with a Ghost behind it whose url is `url`.
+    fn site(serve: &str, url: &str) -> Site {
+        let serve = typed(&format!("seawall serve {serve} --kind ghost")).expect("serve");
+        let plain: Settings = config::load(&serve, |_| None).expect("settings");
+        let mut known = Known::default();
+        let ghost = GhostSite::new("6.65", url).expect("a Ghost");
+        known.take(Question::of(&plain.sites[0]).expect("asked"), Finding::Ghost { site: ghost, remembered: false });
+        let written = config::read(&serve, |_| None);
+        config::resolve(&written, &serve, |_| None, &known).expect("settings").sites.remove(0)
+    }
+
+    #[test]
+    fn an_address_leads_past_seawall_only_if_that_is_certain() {
+        let tcp = |text: &str| [Socket::Tcp(text.parse().expect("an address"))];
+        for (serve, listening, url, past) in [
+            // The address of the Ghost itself.
+            ("http://127.0.0.1:2368", "127.0.0.1:8080", "http://127.0.0.1:2368/", true),
+            ("http://127.0.0.1:2368", "127.0.0.1:8080", "http://localhost:2368/", true),
+            ("http://ghost:2368", "0.0.0.0:80", "http://localhost:2368/", true),
+            ("http://127.0.0.1:2368", "0.0.0.0:80", "http://blog.example:2368/", true),
+            // The address of Seawall, or one that may lead there.
+            ("http://127.0.0.1:2368", "127.0.0.1:8080", "http://127.0.0.1:8080/", false),
+            ("http://127.0.0.1:2368", "0.0.0.0:2368", "http://localhost:2368/", false),
+            ("http://127.0.0.1:2368", "127.0.0.1:8080", "https://blog.example/", false),
+            ("http://ghost:2368", "0.0.0.0:80", "http://localhost:8080/", false),
+            ("unix:/run/ghost.sock", "127.0.0.1:8080", "http://127.0.0.1:2368/", false),
+            // Names that Seawall was told.
+            ("http://127.0.0.1:2368 --domain blog.example", "0.0.0.0:80", "https://blog.example/", false),
+            ("http://127.0.0.1:2368 --domain blog.example", "0.0.0.0:80", "https://www.blog.example/", true),
+            ("http://127.0.0.1:2368 --domain *.example", "0.0.0.0:80", "https://www.example/", false),
+            ("http://127.0.0.1:2368 --domain *.example", "0.0.0.0:80", "https://example/", true),
+            ("http://127.0.0.1:2368 --domain blog.example", "0.0.0.0:80", "http://127.0.0.1:2368/", true),
+        ] {
+            assert_eq!(leads_past(&site(serve, url), &tcp(listening)).is_some(), past, "{serve} {listening} {url}");
+        }
+    }
+}
