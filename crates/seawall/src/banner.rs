@@ -63,9 +63,11 @@ async fn look(site: &Site) -> String {
     let Source::Http(addresses) = &site.source else {
         return String::new();
     };
-    if site.kind == Kind::Ghost {
+    match &site.finding {
         // It was asked already, and what it says is more than its pages do.
-        return String::new();
+        _ if site.kind == Kind::Ghost => return String::new(),
+        Finding::Silent(why) => return format!("does not answer yet: {why}"),
+        _ => {}
     }
     let Some(first) = addresses.first() else { return String::new() };
     let (Ok(address), Ok(tls)) = (first.to_string().parse::<Address>(), tls_config(site.origin.ca_file.as_deref())) else {

@@ -141,9 +141,9 @@ fn take_over(configuration: &Configuration, adopted: &Adopted, server: &mut Serv
             *settings = new;
             configuration.write_down(settings, server);
             for site in settings.sites.iter().filter(|site| site.kind == Kind::Ghost) {
-                for line in banner::of_ghost(site, settings, server.listening()) {
-                    tracing::info!(site = site.name, "{line}");
-                }
+                let mut lines = banner::of_ghost(site, settings, server.listening()).into_iter();
+                lines.next().into_iter().for_each(|line| tracing::info!(site = site.name, "{line}"));
+                lines.for_each(|line| tracing::warn!(site = site.name, "{line}"));
             }
         }
         Err(error) => tracing::error!("what is known of the servers now cannot be taken over: {error:#}"),

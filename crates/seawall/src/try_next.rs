@@ -15,7 +15,7 @@ use crate::{
     cli::{Access, Serve},
     config::{
         self,
-        settings::{Settings, Site},
+        settings::{Kind, Settings, Site},
     },
 };
 
@@ -87,10 +87,10 @@ pub(crate) fn suggestions(
     all
 }
 
-/// Returns an address under which visitors reach a site here.
+/// Returns an address under which visitors reach a site here, without a slash at its end.
 pub(crate) fn address_of(settings: &Settings, site: &Site, listening: &[Socket]) -> Option<String> {
     let certified = |_: &str| settings.tls.is_some();
-    Some(Page::of(settings, site, listening, &certified)?.url)
+    Some(Page::of(settings, site, listening, &certified)?.url.trim_end_matches('/').to_owned())
 }
 
 /// Returns an address that one can type: the unspecified one is every address, so also this machine's own.
@@ -111,6 +111,15 @@ struct Page {
 
 impl Page {
     fn of(settings: &Settings, site: &Site, listening: &[Socket], certified: &dyn Fn(&str) -> bool) -> Option<Self> {
+        let mut page = Self::front(settings, site, listening, certified)?;
+        if let Some(base_path) = site.ghost.path.as_ref().filter(|_| site.kind == Kind::Ghost) {
+            page.url = format!("{}{base_path}/", page.url.trim_end_matches('/'));
+        }
+        Some(page)
+    }
+
+    /// Describes the front page of the host.
+    fn front(settings: &Settings, site: &Site, listening: &[Socket], certified: &dyn Fn(&str) -> bool) -> Option<Self> {
         let name = host(settings, site);
         let plain = listening.iter().find_map(|socket| if let Socket::Tcp(address) = socket { Some(local(*address)) } else { None });
         let tls = listening.iter().find_map(|socket| if let Socket::Tls(address) = socket { Some(local(*address)) } else { None });

@@ -268,8 +268,7 @@ pub(crate) fn remedy(
     settings: &crate::config::settings::Settings,
     listening: &[edge::Socket],
 ) -> String {
-    let base_path = site.ghost.path.as_deref().unwrap_or_default();
-    let url = crate::try_next::address_of(settings, site, listening).map(|url| format!("{}{base_path}", url.trim_end_matches('/')));
+    let url = crate::try_next::address_of(settings, site, listening);
     let url = url.unwrap_or_else(|| "the address at which Seawall is reached".to_owned());
     format!("set \"url\" in Ghost's config.production.json, or its environment variable url, to {url}, and restart Ghost")
 }

@@ -141,7 +141,8 @@ fn a_restart_refuses_nobody() {
     let source = format!("http://{}", origin.local_addr().expect("an address"));
     let (socket, address) = listener();
     let passed = || socket.try_clone().expect("duplicated");
-    let arguments = [&source, "--admin", "off", "--listen", &address.to_string(), "--cache-dir", "cache"].map(str::to_owned);
+    let arguments =
+        [&source, "--kind", "generic", "--admin", "off", "--listen", &address.to_string(), "--cache-dir", "cache"].map(str::to_owned);
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let answer_to = |mut stream: TcpStream, text: &str| {
         let mut head = Vec::new();
