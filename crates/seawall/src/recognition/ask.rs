@@ -261,7 +261,11 @@ struct SaysOfSite {
 
 /// Reads the answer. All of it has to be as a Ghost says it.
 fn read(answer: &Answer) -> Result<GhostSite, String> {
-    let field = |name: &str| answer.fields.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let field = |name: &str| {
+        let mut values = answer.fields.get_all(name).iter();
+        let value = values.next().filter(|_| values.next().is_none());
+        value.and_then(|value| value.to_str().ok()).unwrap_or_default()
+    };
     if !field("content-type").starts_with("application/json") {
         return Err("it is not JSON".to_owned());
     }

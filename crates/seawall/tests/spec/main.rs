@@ -41,6 +41,7 @@ mod purge;
 mod purge_dialects;
 mod query;
 mod ranges;
+mod recognition;
 mod refill;
 mod reload;
 mod routes;

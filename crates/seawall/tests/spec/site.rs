@@ -1,12 +1,15 @@
 //! One origin, and one Seawall in front of it.
 
-use std::{fs, net::SocketAddr, path::Path, time::Duration};
+use std::{fs, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use edge::Socket;
+use parking_lot::Mutex;
 use pipeline::Clock;
 use policy::purge::{Maker, Order, Sites, What};
 use seawall::{
+    cli::Serve,
     config::{self, ConfigErrors, Settings},
+    recognition::Known,
     server::Server,
 };
 use store::{Hardness, PurgeTarget};
@@ -48,6 +51,19 @@ impl Site {
         let clock = TestClock::new();
         let settings = settings(folder.path(), &prepare(folder.path())).expect("valid settings");
         let server = Server::start(settings, Clock::Simulated(clock.cell())).expect("a server");
+        Self { clock, server, folder }
+    }
+
+    /// A server for which `known` says what is known of the servers behind it, and which keeps asking and watching them.
+    pub(crate) fn start_knowing(toml: &str, known: impl FnOnce(&Settings) -> Known) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let clock = TestClock::new();
+        let plain = settings(folder.path(), toml).expect("valid settings");
+        let known = known(&plain);
+        let serve = Serve { config: Some(folder.path().join("seawall.toml")), ..Serve::default() };
+        let settings = config::resolve(&config::read(&serve, |_| None), &serve, |_| None, &known).expect("valid settings");
+        let mut server = Server::start(settings, Clock::Simulated(clock.cell())).expect("a server");
+        server.keep_recognising(Arc::new(Mutex::new(known)), || ()).expect("a thread");
         Self { clock, server, folder }
     }
 
