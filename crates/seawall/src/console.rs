@@ -23,8 +23,9 @@ use store::DiskState;
 use tokio::runtime::Builder;
 
 use crate::{
-    automatic, metrics,
+    automatic,
     config::settings::Kind,
+    metrics,
     plan::{ServerState, SitePlan},
     recognition::{
         how_known,

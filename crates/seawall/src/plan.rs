@@ -304,11 +304,7 @@ fn of_ghost(site: &Site, rules: policy::Settings) -> policy::Settings {
     if site.kind != Kind::Ghost {
         return rules;
     }
-    policy::Settings {
-        base_path: site.ghost.path.clone().unwrap_or_default(),
-        member_secret: site.ghost.member_secret.clone(),
-        ..rules
-    }
+    policy::Settings { base_path: site.ghost.path.clone().unwrap_or_default(), member_secret: site.ghost.member_secret.clone(), ..rules }
 }
 
 fn auth(auth: &settings::Auth) -> anyhow::Result<Auth> {

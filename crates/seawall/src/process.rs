@@ -21,11 +21,7 @@ use crate::{
         settings::{Kind, Settings, Site},
     },
     passed::{Adopted, PassedSockets},
-    recognition::{
-        Finding, GhostSite, Known, Question, ask,
-        keeper::SharedKnown,
-        memory,
-    },
+    recognition::{Finding, GhostSite, Known, Question, ask, keeper::SharedKnown, memory},
     server::Server,
     signals::{Signal, Signals},
     systemd::ServiceManager,

@@ -53,7 +53,8 @@ impl Told {
             hosts: site.hosts.clone(),
             route: site.route.as_ref().map(|route| route.path.clone()),
         };
-        let every_site = || SiteRules { name: "every site".to_owned(), kind: "any".to_owned(), kind_known: None, hosts: Vec::new(), route: None };
+        let every_site =
+            || SiteRules { name: "every site".to_owned(), kind: "any".to_owned(), kind_known: None, hosts: Vec::new(), route: None };
         Explanation {
             method: self.method,
             url: self.url,

@@ -18,11 +18,11 @@ use super::{
 use crate::{
     automatic,
     banner::site_line,
+    companions,
     config::{
         self, flags,
         settings::{Route, Settings, Site, Source},
     },
-    companions,
     plan::{blog_options, files_options},
     recognition::{Known, how_known, memory},
     told,

@@ -199,7 +199,10 @@ mod tests {
         };
         drop(config::load(&Serve::default(), env));
         let ours = asked.into_inner().into_iter().filter(|name| name.starts_with("SEAWALL_"));
-        assert_eq!(ours.collect::<BTreeSet<_>>(), flags::ALL.iter().chain(&flags::VARIABLES).map(|flag| flag.variable.to_owned()).collect());
+        assert_eq!(
+            ours.collect::<BTreeSet<_>>(),
+            flags::ALL.iter().chain(&flags::VARIABLES).map(|flag| flag.variable.to_owned()).collect()
+        );
         let help = serve.render_long_help().to_string();
         for flag in flags::ALL {
             assert!(help.contains(&format!("{:<25} {}\n", flag.variable, flag.name)), "{} in {help}", flag.name);

@@ -10,12 +10,12 @@ use super::{
     addresses::{AdminAddress, TrustedProxy},
     auth::{ProtectedPath, Realm},
     compress::{PassedWord, PathPattern, TypePattern},
+    ghost::{MemberSecret, SecretText},
     headers::{FieldLine, FieldName},
     purge::{PurgePath, PurgeSource},
     routes::RoutePath,
     settings::{AccessLog, Listen, LogFormat, OriginAddress, OriginHost},
     units::{ByteSize, Count, Period},
-    ghost::{MemberSecret, SecretText},
     words::{BaseUrl, CompanionServer, CookiePattern, HostPattern, KindWord, NamePattern, TrustedField},
 };
 

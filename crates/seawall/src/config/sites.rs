@@ -159,8 +159,10 @@ impl Resolver<'_> {
             );
         }
         if let Some(place) = overrides.ghost.first_place() {
-            let mistake =
-                Mistake::new("the file has [[site]]s, so one Ghost's secret cannot be for all", "write it in the [site.ghost] of its [[site]]");
+            let mistake = Mistake::new(
+                "the file has [[site]]s, so one Ghost's secret cannot be for all",
+                "write it in the [site.ghost] of its [[site]]",
+            );
             self.wrong(mistake, place);
         }
         if let Some(host) = overrides.redirect_from.first() {

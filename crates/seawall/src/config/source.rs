@@ -81,9 +81,10 @@ fn server(text: &str) -> Result<Found, Mistake> {
 fn with_path(text: &str, finding: &Finding) -> Mistake {
     let mistake = text.parse::<OriginAddress>().err().unwrap_or_else(|| Mistake::new(format!("\"{text}\" has a path"), "leave it out"));
     match finding {
-        Finding::Silent(why) => {
-            Mistake::new(format!("{}, unless a Ghost is there, and it does not answer yet: {why}", mistake.problem), "write ‹kind ghost›, or start it first")
-        }
+        Finding::Silent(why) => Mistake::new(
+            format!("{}, unless a Ghost is there, and it does not answer yet: {why}", mistake.problem),
+            "write ‹kind ghost›, or start it first",
+        ),
         _ => mistake,
     }
 }

@@ -8,7 +8,10 @@ use super::{
     settings::{AccessLog, Kind, Listen, LogFormat, OriginAddress, OriginHost, Source},
     *,
 };
-use crate::cli;
+use crate::{
+    cli,
+    recognition::{Finding, GhostSite, Question},
+};
 
 /// A folder with a `seawall.toml`, a static site in `public`, Markdown in `posts`, and an empty folder.
 struct Folder(tempfile::TempDir);
@@ -329,6 +332,11 @@ fn sites_that_make_no_sense_together() {
         ("[[site]]\nsource = \"posts\"\n[site.cache]\nmemory = \"1GiB\"", 4, "whole process"),
         ("[[site]]\nsource = \"posts\"\n[site.origin]\nqueue = 1", 4, "[site.origin] is for a server"),
         ("[[site]]\nsource = \"public\"\n[site.blog]\ntitle = \"x\"", 4, "[site.blog] is for a folder of Markdown"),
+        ("source = \"posts\"\n[ghost]\npath = \"/blog\"", 3, "[ghost] is for a Ghost"),
+        ("source = \"http://a\"\nkind = \"generic\"\n[ghost]\nanalytics = \"off\"", 4, "[ghost] is for a Ghost"),
+        ("[[site]]\nsource = \"public\"\n[site.ghost]\nactivitypub = \"off\"", 4, "[site.ghost] is for a Ghost"),
+        ("source = \"http://a/blog\"\nkind = \"generic\"", 1, "did you mean \"http://a\"?"),
+        ("source = \"http://a\"\n[ghost]\nmember_secret = \"not base64!\"", 3, "cacheMembersContent.hmacSecret"),
         ("[[site]]\nsource = \"http://a\"\n[site.origin]\nca_file = \"ca.pem\"", 4, "ca_file is for https"),
         ("[[site]]\nsource = \"http://a\"\n[site.origin]\nconnect_timeout = \"0s\"", 4, "too little"),
         ("kind = \"blog\"\n[[site]]\nsource = \"posts\"", 1, "no meaning beside [[site]]"),
@@ -363,6 +371,65 @@ fn flags_and_variables_are_told_their_own_mistakes() {
         let errors = Folder::new(toml).load(arguments, variables).expect_err(piece);
         let report = errors.to_string();
         assert!(report.contains(place) && report.contains(piece) && errors.0.len() == 1, "expected {place:?} and {piece:?}\n{report}");
+    }
+}
+
+/// The answer of a server decides where no kind is given, and whether a section for a Ghost means anything.
+#[test]
+fn what_a_server_answers_goes_into_the_settings() {
+    let settings = |toml: &str, arguments: &str, finding: Finding| {
+        let place = Folder::new(toml);
+        let serve = cli::typed(&format!("seawall serve {arguments}")).expect("serve");
+        let mut known = Known::default();
+        known.take(Question { source: "http://127.0.0.1:2368".to_owned(), host: None }, finding);
+        let document = find_document(place.0.path(), None, true, &|_| None);
+        resolve_in(place.0.path(), document, &serve, |_| None, &known)
+    };
+    let ghost = |url: &str| Finding::Ghost { site: GhostSite::new("6.65", url).expect("a Ghost"), remembered: false };
+    let (other, silent) = (Finding::Other("it answers 404".to_owned()), Finding::Silent("refused".to_owned()));
+    let site = settings(SOURCE, "", ghost("https://blog.example/journal/")).expect("settings").sites.remove(0);
+    assert_eq!((site.kind, site.kind_is_given, site.ghost.path.as_deref()), (Kind::Ghost, false, Some("/journal")));
+    // What follows from the kind does too.
+    assert!(site.cache.two_visitor_proof && !site.cache.honour_request_directives);
+    let kind = |arguments: &str, finding: &Finding| settings(SOURCE, arguments, finding.clone()).expect("settings").sites[0].kind;
+    assert_eq!(kind("", &other), Kind::Generic);
+    assert_eq!(kind("", &silent), Kind::Generic);
+    assert_eq!(kind("--kind ghost", &other), Kind::Ghost);
+    assert_eq!(kind("--kind generic", &ghost("https://blog.example/")), Kind::Generic);
+    // A Ghost that could not be asked may be one; what has answered otherwise is none.
+    let section = format!("{SOURCE}[ghost]\npath = \"/blog\"\n");
+    assert_eq!(settings(&section, "", silent).expect("settings").sites[0].ghost.path.as_deref(), Some("/blog"));
+    assert!(settings(&section, "", ghost("https://blog.example/")).expect("settings").sites[0].ghost.path.is_none(), "it knows best");
+    assert!(settings(&section, "", other.clone()).expect_err("refused").to_string().contains("[ghost] is for a Ghost"));
+    settings(&section, "--kind ghost", other).expect("somebody knows better");
+}
+
+/// Who reads a message, a log or a dump learns no secret.
+#[test]
+fn secrets_are_shown_nowhere() {
+    let variables: Variables = &[("SEAWALL_GHOST_WEBHOOK_SECRET", "hush-hook"), ("SEAWALL_GHOST_MEMBER_SECRET", "aHVzaC1tZW1iZXI=")];
+    let settings = Folder::new(SOURCE).load("--kind ghost", variables).expect("settings");
+    let ghost = &settings.sites[0].ghost;
+    assert_eq!((ghost.webhook_secret.as_deref(), ghost.member_secret.as_deref()), (Some("hush-hook"), Some(&b"hush-member"[..])));
+    let of_file =
+        Folder::new(&format!("{SOURCE}kind = \"ghost\"\n[ghost]\nwebhook_secret = \"of-file\"")).load("", variables).expect("settings");
+    assert_eq!(of_file.sites[0].ghost.webhook_secret.as_deref(), Some("hush-hook"), "a variable goes before the file");
+    let mut shown = vec![format!("{settings:?}")];
+    let wrong: [(&str, Variables); 6] = [
+        ("[ghost]\nmember_secret = \"hush!\"", &[]),
+        ("[ghost]\nmember_secret = 4711 # hush", &[]),
+        ("[ghost]\nwebhook_secret = [\"hush\"]", &[]),
+        ("[ghost]\nwebhook_secret = \"hush", &[]),
+        ("ghost = { webhook_secret = \"hush\", member_secret = \"hush\", x = 1 }", &[]),
+        ("", &[("SEAWALL_GHOST_MEMBER_SECRET", "hush!")]),
+    ];
+    for (toml, variables) in wrong {
+        let errors = Folder::new(&format!("{SOURCE}{toml}")).load("", variables).expect_err(toml);
+        shown.extend([errors.to_string(), format!("{errors:?}")]);
+    }
+    for shown in shown {
+        assert!(!["hush", "4711", "aHVz"].iter().any(|secret| shown.contains(secret)), "{shown}");
+        assert!(!shown.contains(&format!("{:?}", b"hush".to_vec()).replace(['[', ']'], "")), "{shown}");
     }
 }
 

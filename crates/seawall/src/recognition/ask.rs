@@ -66,7 +66,7 @@ impl Server {
 
     /// Tells it the name and the scheme that its readers use, as it has said itself.
     #[must_use]
-    pub(crate) fn as_readers_of(mut self, ghost: &GhostSite) -> Self {
+    pub(crate) fn for_readers_of(mut self, ghost: &GhostSite) -> Self {
         self.scheme = if ghost.is_https() { Scheme::Https } else { Scheme::Http };
         self
     }

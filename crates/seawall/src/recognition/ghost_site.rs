@@ -83,7 +83,7 @@ impl GhostSite {
     /// Returns the port that its readers use.
     #[must_use]
     pub fn port(&self) -> u16 {
-        self.explicit_port().unwrap_or(if self.is_https() { 443 } else { 80 })
+        self.explicit_port().unwrap_or_else(|| if self.is_https() { 443 } else { 80 })
     }
 
     /// Returns the port in its address, if there is one.

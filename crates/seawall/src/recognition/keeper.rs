@@ -190,13 +190,14 @@ impl Keeping {
                 watch.forget(now);
                 continue;
             }
+            watch.heard(now, self.state.shared.purging.announced(site.name()));
             if watch.due > now {
                 continue;
             }
             let Some(server) = Server::of(settings, &plan.settings) else { continue };
             // Before the look: a signal that comes meanwhile belongs to what it sees.
             let announced = self.state.shared.purging.announced(site.name());
-            let seen = sitemap::look(&server.as_readers_of(ghost), ghost.base_path()).await;
+            let seen = sitemap::look(&server.for_readers_of(ghost), ghost.base_path()).await;
             if watch.step(now, seen, announced) {
                 self.published_past(site, &plan.settings);
             }
@@ -240,7 +241,9 @@ impl Asked {
             }
             (_, Finding::Ghost { site, .. }) => format!("{server} is recognised: {site}"),
             (Finding::Ghost { site, remembered: false }, Finding::Other(what)) => {
-                format!("{server} was {site}, and no longer answers as one ({what}); it is still treated as one, until Seawall is restarted")
+                format!(
+                    "{server} was {site}, and no longer answers as one ({what}); it is still treated as one, until Seawall is restarted"
+                )
             }
             (Finding::Ghost { .. } | Finding::Silent(_), Finding::Other(what)) => format!("{server} is no Ghost: {what}"),
             _ => return,
@@ -281,16 +284,27 @@ struct Watch {
     learnt: Option<(Seen, u64)>,
     /// Whether a change waits for its signal.
     waits: bool,
+    /// How often the site had been announced when that was looked at last.
+    announced: u64,
 }
 
 impl Watch {
     const fn new(now: Timestamp) -> Self {
-        Self { due: now, learnt: None, waits: false }
+        Self { due: now, learnt: None, waits: false, announced: 0 }
     }
 
     /// Forgets what it has seen: the next look only learns.
     fn forget(&mut self, now: Timestamp) {
         *self = Self { due: now + GRACE, ..Self::new(now) };
+    }
+
+    /// Hears how often the site has been announced. Soon after a signal there is a look, which learns what belongs to it, so that a signal excuses
+    /// nothing that comes after it.
+    fn heard(&mut self, now: Timestamp, announced: u64) {
+        if announced != self.announced {
+            self.announced = announced;
+            self.due = self.due.min(now + GRACE);
+        }
     }
 
     /// Takes what a look has seen, and how often the site had been announced before it. Returns whether something was published past Seawall.
@@ -328,13 +342,33 @@ mod tests {
             (&[(Some(1), 0, false), (Some(2), 0, false), (None, 0, false), (Some(2), 0, true)], "the Ghost was away meanwhile"),
             (&[(Some(1), 0, false), (Some(2), 0, false), (Some(1), 0, false), (Some(1), 0, false)], "it was taken back"),
             (&[(None, 0, false), (Some(2), 0, false)], "the first look only learns"),
-            (&[(Some(1), 5, false), (Some(2), 6, false), (Some(3), 6, false), (Some(3), 6, true)], "one was announced, the next one was not"),
+            (
+                &[(Some(1), 5, false), (Some(2), 6, false), (Some(3), 6, false), (Some(3), 6, true)],
+                "one was announced, the next one was not",
+            ),
         ] {
             let mut watch = Watch::new(now);
             for (seen, announced, past) in looks {
                 assert_eq!(watch.step(now, *seen, *announced), *past, "{why}: {looks:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_signal_excuses_nothing_that_comes_after_it() {
+        let now = Timestamp::from_secs(1_000_000);
+        let mut watch = Watch::new(now);
+        assert!(!watch.step(now, Some(1), 0));
+        // A signal, and the look that follows it.
+        watch.heard(now + Duration::from_secs(10), 1);
+        let later = now + Duration::from_secs(10) + GRACE;
+        assert_eq!(watch.due, later);
+        assert!(!watch.step(later, Some(2), 1));
+        // Something else, without one.
+        watch.heard(later, 1);
+        let at = watch.due;
+        assert!(!watch.step(at, Some(3), 1), "it waits for its signal");
+        assert!(watch.step(at + GRACE, Some(3), 1));
     }
 
     #[test]

@@ -42,7 +42,8 @@ pub(crate) fn read(dir: &Path) -> Known {
     let mut text = String::new();
     let read = File::open(dir.join(FILE)).and_then(|file| file.take(FILE_BYTES_MAX).read_to_string(&mut text));
     let memory: Option<Memory> = read.ok().and_then(|_| serde_json::from_str(&text).ok());
-    for Remembered { source, host, ghost } in memory.filter(|memory| memory.version == VERSION).into_iter().flat_map(|memory| memory.ghosts) {
+    for Remembered { source, host, ghost } in memory.filter(|memory| memory.version == VERSION).into_iter().flat_map(|memory| memory.ghosts)
+    {
         known.take(Question { source, host }, Finding::Ghost { site: ghost, remembered: true });
     }
     known

@@ -90,10 +90,14 @@ mod tests {
             hash_list(list, base_path, &mut seen);
             seen.finish()
         };
-        let list = "<urlset><url><loc>http://a/</loc><lastmod>1</lastmod></url><url><loc>http://a/x/</loc><lastmod>1</lastmod></url></urlset>";
+        let list =
+            "<urlset><url><loc>http://a/</loc><lastmod>1</lastmod></url><url><loc>http://a/x/</loc><lastmod>1</lastmod></url></urlset>";
         assert_eq!(hash(list, ""), hash(&list.replacen(">1<", ">2<", 1), ""));
         assert_ne!(hash(list, ""), hash(&list.replace("x/</loc><lastmod>1", "x/</loc><lastmod>2"), ""));
         assert_ne!(hash(list, ""), hash(&list.replace("<url><loc>http://a/x/</loc><lastmod>1</lastmod></url>", ""), ""));
-        assert_eq!(hash(&list.replacen("a/<", "a/blog/<", 1), "/blog"), hash(&list.replacen("a/<", "a/blog/<", 1).replacen(">1<", ">2<", 1), "/blog"));
+        assert_eq!(
+            hash(&list.replacen("a/<", "a/blog/<", 1), "/blog"),
+            hash(&list.replacen("a/<", "a/blog/<", 1).replacen(">1<", ">2<", 1), "/blog")
+        );
     }
 }

@@ -99,7 +99,10 @@ fn what_merely_says_ghost_stays_generic() {
         (status(404), "/ghost/api/admin/site/ answers 404"),
         (ok(export).field("content-type", "text/html"), "it is not JSON"),
         (ghost("6.65", "https://blog.example/").field("content-version", "v5.0"), "Content-Version"),
-        (ok("{\"site\":{\"title\":\"x\"}}").field("content-type", "application/json").field("content-version", "v6.65"), "its JSON says nothing"),
+        (
+            ok("{\"site\":{\"title\":\"x\"}}").field("content-type", "application/json").field("content-version", "v6.65"),
+            "its JSON says nothing",
+        ),
         (status(401), "answers 401"),
         (status(500), "answers 500"),
     ] {
@@ -117,7 +120,8 @@ fn what_merely_says_ghost_stays_generic() {
 #[test]
 fn a_ghost_is_asked_as_its_readers_ask() {
     let (origin, place) = (Origin::start(), Place::new());
-    let moved = |host: &str| status(301).field("location", format!("https://{host}{SITE}")).field("cache-control", "public, max-age=31536000");
+    let moved =
+        |host: &str| status(301).field("location", format!("https://{host}{SITE}")).field("cache-control", "public, max-age=31536000");
     origin.on(request(SITE)).reply(moved("blog.example"));
     origin.on(request(SITE).field("x-forwarded-proto", "https")).reply(moved("admin.example"));
     origin

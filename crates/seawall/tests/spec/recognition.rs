@@ -116,7 +116,9 @@ async fn the_path_that_a_ghost_reports_goes_before_the_one_that_was_written() {
 const INDEX: &str = "<sitemapindex><sitemap><loc>http://blog.example/sitemap-pages.xml</loc><lastmod>2026-11-23T00:36:15.270Z</lastmod></sitemap><sitemap><loc>http://blog.example/sitemap-posts.xml</loc></sitemap></sitemapindex>";
 
 fn pages(started: &str) -> Reply {
-    ok(format!("<urlset><url><loc>http://blog.example/</loc><lastmod>{started}</lastmod></url><url><loc>http://blog.example/about/</loc><lastmod>2026-01-01T00:00:00.000Z</lastmod></url></urlset>"))
+    ok(format!(
+        "<urlset><url><loc>http://blog.example/</loc><lastmod>{started}</lastmod></url><url><loc>http://blog.example/about/</loc><lastmod>2026-01-01T00:00:00.000Z</lastmod></url></urlset>"
+    ))
 }
 
 fn posts(changed: &str) -> Reply {
@@ -209,7 +211,10 @@ async fn status_says_if_a_ghosts_url_is_its_own_address() {
     origin.on(get("/sitemap.xml")).reply(status(404));
     let toml = format!("source = \"{}\"\n", origin.url());
     let site = Site::start_knowing(&toml, known_as(&origin, &format!("{}/", origin.url())));
-    let expected = format!("which leads past Seawall: set \"url\" in Ghost's config.production.json, or its environment variable url, to http://{}", site.address());
+    let expected = format!(
+        "which leads past Seawall: set \"url\" in Ghost's config.production.json, or its environment variable url, to http://{}",
+        site.address()
+    );
     assert!(remarks(&site).contains(&expected), "{}", remarks(&site));
     assert_eq!(site.server.console().health().sites[0].kind_known, Some(format!("recognised: Ghost 6.65 at {}/", origin.url())));
 }
