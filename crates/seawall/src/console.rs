@@ -111,7 +111,8 @@ fn remarks(site: &SitePlan, state: &State) -> Vec<String> {
     }
     if let Some(Watched { past, past_at: Some(at) }) = state.watched.lock().get(site.name()) {
         let at = String::from_utf8_lossy(&format_http_date(*at)).into_owned();
-        remarks.push(format!("published past Seawall: {past} times, last seen at {at}; that is live within a minute only"));
+        let times = if *past == 1 { "once".to_owned() } else { format!("{past} times") };
+        remarks.push(format!("published past Seawall: {times}, seen last at {at}; that is live within a minute, and not at once"));
     }
     remarks
 }

@@ -124,6 +124,7 @@ pub(crate) fn serve_until_stopped(
 
 /// Takes over what has become known of the servers: the file is not read again, as nobody has asked for that.
 fn take_over(configuration: &Configuration, adopted: &Adopted, server: &mut Server, settings: &mut Settings) {
+    configuration.write_down(settings, server);
     let mut new = match configuration.settings() {
         Ok(new) => new,
         Err(errors) => return tracing::error!("what is known of the servers now cannot be taken over: {errors}"),
@@ -135,7 +136,6 @@ fn take_over(configuration: &Configuration, adopted: &Adopted, server: &mut Serv
     match server.reload(new.clone()) {
         Ok(_) => {
             *settings = new;
-            configuration.write_down(settings, server);
             for site in settings.sites.iter().filter(|site| site.kind == Kind::Ghost) {
                 let mut lines = banner::of_ghost(site, settings, server.listening()).into_iter();
                 lines.next().into_iter().for_each(|line| tracing::info!(site = site.name, "{line}"));

@@ -21,7 +21,7 @@ use super::{
     sitemap::{self, Seen},
 };
 use crate::{
-    config::settings::Kind,
+    config::settings::{Kind, Settings, Site},
     plan::{Plan, SitePlan},
     server::State,
 };
@@ -41,6 +41,9 @@ pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(50);
 
 /// How long a changed sitemap waits for the signal that belongs to it: Ghost writes the one before it sends the other.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
+
+/// How long a Ghost that was away is left alone: while it starts, its sitemap is not whole.
+const BACK: Duration = Duration::from_secs(15);
 
 /// What operators are told of a site's Ghost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -121,8 +124,7 @@ impl Keeping {
     async fn turn(&mut self) -> bool {
         let plan = self.state.plan.load_full();
         let is_new = self.ask_again(&plan).await;
-        self.look_again(&plan).await;
-        is_new
+        self.look_again(&plan).await | is_new
     }
 
     async fn ask_again(&mut self, plan: &Arc<Plan>) -> bool {
@@ -175,41 +177,66 @@ impl Keeping {
         is_new
     }
 
-    /// Looks at the sitemaps of the Ghosts for which it is time.
-    async fn look_again(&mut self, plan: &Plan) {
+    /// Looks at the sitemaps of the Ghosts for which it is time. Returns whether one of them is not as it was.
+    async fn look_again(&mut self, plan: &Plan) -> bool {
         let now = self.state.shared.clock.now();
-        let watched = |site: &&SitePlan| site.settings().kind == Kind::Ghost && site.settings().finding.ghost().is_some();
-        let sites: Vec<&SitePlan> = plan.sites.iter().filter(watched).collect();
-        self.watches.retain(|name, _| sites.iter().any(|site| site.name() == name));
-        for site in sites {
+        let mut is_new = false;
+        let mut known_names = Vec::new();
+        for site in &plan.sites {
             let settings = site.settings();
-            let Some(ghost) = settings.finding.ghost() else { continue };
-            let watch = self.watches.entry(site.name().to_owned()).or_insert_with(|| Watch::new(now));
+            // One that is only remembered does not answer.
+            let Finding::Ghost { site: ghost, remembered: false } = &settings.finding else { continue };
+            let Some(question) = Question::of(settings).filter(|_| settings.kind == Kind::Ghost) else { continue };
+            known_names.push(site.name());
+            let announced = self.state.shared.purging.announced(site.name());
+            let watch = self
+                .watches
+                .entry(site.name().to_owned())
+                .or_insert_with(|| Watch::new(now, self.known.lock().seen.get(&question).copied(), announced));
             if site.origin_up() == Some(false) {
-                // What it says when it is back may be news to itself.
-                watch.forget(now);
+                watch.due = now + BACK;
                 continue;
             }
-            watch.heard(now, self.state.shared.purging.announced(site.name()));
+            watch.heard(now, announced);
             if watch.due > now {
                 continue;
             }
             let Some(server) = Server::of(settings, &plan.settings) else { continue };
-            // Before the look: a signal that comes meanwhile belongs to what it sees.
-            let announced = self.state.shared.purging.announced(site.name());
+            // How often it was announced is from before the look: a signal that comes meanwhile belongs to what it sees.
             let seen = sitemap::look(&server.for_readers_of(ghost), ghost.base_path()).await;
-            if watch.step(now, seen, announced) {
-                self.published_past(site, &plan.settings);
+            let change = watch.step(now, seen, announced);
+            if let Some((seen, _)) = watch.learnt {
+                is_new |= self.known.lock().take_seen(question, seen);
             }
+            match change {
+                Change::None => {}
+                Change::WhileAway => {
+                    self.purge(site.name());
+                    tracing::info!(
+                        site = site.name(),
+                        "something was published while Seawall was away; what was stored before is asked for again"
+                    );
+                }
+                Change::PastSeawall => {
+                    self.purge(site.name());
+                    self.published_past(site, &plan.settings);
+                }
+            }
+        }
+        self.watches.retain(|name, _| known_names.contains(&name.as_str()));
+        is_new
+    }
+
+    /// Makes what was published live.
+    fn purge(&self, site: &str) {
+        let order = Order::for_site(site, vec![What::Everything], false, Maker::Watch);
+        if let Err(why) = self.state.shared.purge(&order) {
+            tracing::debug!(site, %why, "nothing was purged");
         }
     }
 
-    /// Makes what was published past Seawall live, and says so.
-    fn published_past(&self, site: &SitePlan, settings: &crate::config::settings::Settings) {
-        let order = Order::for_site(site.name(), vec![What::Everything], false, Maker::Watch);
-        if let Err(why) = self.state.shared.purge(&order) {
-            tracing::debug!(site = site.name(), %why, "nothing was purged");
-        }
+    /// Says that something was published past Seawall, and what to do about it.
+    fn published_past(&self, site: &SitePlan, settings: &Settings) {
         let mut notes = self.state.watched.lock();
         let note = notes.entry(site.name().to_owned()).or_default();
         note.past += 1;
@@ -266,11 +293,7 @@ fn is_up(plan: &Plan, question: &Question) -> bool {
 }
 
 /// Says how a Ghost gets the address that leads through Seawall.
-pub(crate) fn remedy(
-    site: &crate::config::settings::Site,
-    settings: &crate::config::settings::Settings,
-    listening: &[edge::Socket],
-) -> String {
+pub(crate) fn remedy(site: &Site, settings: &Settings, listening: &[edge::Socket]) -> String {
     let url = crate::try_next::address_of(settings, site, listening);
     let url = url.unwrap_or_else(|| "the address at which Seawall is reached".to_owned());
     format!("set \"url\" in Ghost's config.production.json, or its environment variable url, to {url}, and restart Ghost")
@@ -282,20 +305,29 @@ struct Watch {
     due: Timestamp,
     /// What the last look has seen, and how often the site had been announced then. `None`: the next look only learns.
     learnt: Option<(Seen, u64)>,
+    /// Whether that was seen by another process.
+    is_remembered: bool,
     /// Whether a change waits for its signal.
     waits: bool,
     /// How often the site had been announced when that was looked at last.
     announced: u64,
 }
 
-impl Watch {
-    const fn new(now: Timestamp) -> Self {
-        Self { due: now, learnt: None, waits: false, announced: 0 }
-    }
+/// What a look has found out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    /// Nothing was published, or it was announced.
+    None,
+    /// Something was published before Seawall was started.
+    WhileAway,
+    /// Something was published, and nobody has said so.
+    PastSeawall,
+}
 
-    /// Forgets what it has seen: the next look only learns.
-    fn forget(&mut self, now: Timestamp) {
-        *self = Self { due: now + GRACE, ..Self::new(now) };
+impl Watch {
+    fn new(now: Timestamp, remembered: Option<Seen>, announced: u64) -> Self {
+        let learnt = remembered.map(|seen| (seen, announced));
+        Self { due: now, is_remembered: learnt.is_some(), learnt, waits: false, announced }
     }
 
     /// Hears how often the site has been announced. Soon after a signal there is a look, which learns what belongs to it, so that a signal excuses
@@ -307,22 +339,23 @@ impl Watch {
         }
     }
 
-    /// Takes what a look has seen, and how often the site had been announced before it. Returns whether something was published past Seawall.
-    fn step(&mut self, now: Timestamp, seen: Option<Seen>, announced: u64) -> bool {
-        let waited = std::mem::take(&mut self.waits);
+    /// Takes what a look has seen, and how often the site had been announced before it.
+    fn step(&mut self, now: Timestamp, seen: Option<Seen>, announced: u64) -> Change {
         self.due = now + LOOK_EVERY;
-        let Some(seen) = seen else {
-            self.waits = waited;
-            return false;
-        };
+        let Some(seen) = seen else { return Change::None };
+        let waited = std::mem::take(&mut self.waits);
         let is_unannounced = self.learnt.is_some_and(|(before, then)| before != seen && then == announced);
         if is_unannounced && !waited {
             self.waits = true;
             self.due = now + GRACE;
-            return false;
+            return Change::None;
         }
         self.learnt = Some((seen, announced));
-        is_unannounced
+        match (is_unannounced, std::mem::take(&mut self.is_remembered)) {
+            (false, _) => Change::None,
+            (true, true) => Change::WhileAway,
+            (true, false) => Change::PastSeawall,
+        }
     }
 }
 
@@ -347,9 +380,10 @@ mod tests {
                 "one was announced, the next one was not",
             ),
         ] {
-            let mut watch = Watch::new(now);
+            let mut watch = Watch::new(now, None, looks[0].1);
             for (seen, announced, past) in looks {
-                assert_eq!(watch.step(now, *seen, *announced), *past, "{why}: {looks:?}");
+                let expected = if *past { Change::PastSeawall } else { Change::None };
+                assert_eq!(watch.step(now, *seen, *announced), expected, "{why}: {looks:?}");
             }
         }
     }
@@ -357,18 +391,30 @@ mod tests {
     #[test]
     fn a_signal_excuses_nothing_that_comes_after_it() {
         let now = Timestamp::from_secs(1_000_000);
-        let mut watch = Watch::new(now);
-        assert!(!watch.step(now, Some(1), 0));
+        let mut watch = Watch::new(now, None, 0);
+        assert_eq!(watch.step(now, Some(1), 0), Change::None);
         // A signal, and the look that follows it.
         watch.heard(now + Duration::from_secs(10), 1);
         let later = now + Duration::from_secs(10) + GRACE;
         assert_eq!(watch.due, later);
-        assert!(!watch.step(later, Some(2), 1));
+        assert_eq!(watch.step(later, Some(2), 1), Change::None);
         // Something else, without one.
         watch.heard(later, 1);
         let at = watch.due;
-        assert!(!watch.step(at, Some(3), 1), "it waits for its signal");
-        assert!(watch.step(at + GRACE, Some(3), 1));
+        assert_eq!(watch.step(at, Some(3), 1), Change::None, "it waits for its signal");
+        assert_eq!(watch.step(at + GRACE, Some(3), 1), Change::PastSeawall);
+    }
+
+    #[test]
+    fn what_was_published_while_seawall_was_away_is_found_by_the_first_looks() {
+        let now = Timestamp::from_secs(1_000_000);
+        let mut watch = Watch::new(now, Some(1), 0);
+        assert_eq!(watch.step(now, Some(1), 0), Change::None, "nothing was");
+        let mut watch = Watch::new(now, Some(1), 0);
+        assert_eq!(watch.step(now, Some(2), 0), Change::None, "it waits for a signal that may come");
+        assert_eq!(watch.step(now + GRACE, Some(2), 0), Change::WhileAway);
+        assert_eq!(watch.step(now + GRACE, Some(3), 0), Change::None);
+        assert_eq!(watch.step(now + GRACE, Some(3), 0), Change::PastSeawall);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{Finding, GhostSite, Known, Question};
+use super::{Finding, GhostSite, Known, Question, sitemap::Seen};
 
 const FILE: &str = "recognised.json";
 const TEMPORARY: &str = "recognised.json.new";
@@ -34,6 +34,9 @@ struct Remembered {
     source: String,
     host: Option<String>,
     ghost: GhostSite,
+    /// Its sitemap, as it was seen last.
+    #[serde(default)]
+    seen: Option<Seen>,
 }
 
 /// Reads what is remembered in the folder `dir`.
@@ -42,9 +45,14 @@ pub(crate) fn read(dir: &Path) -> Known {
     let mut text = String::new();
     let read = File::open(dir.join(FILE)).and_then(|file| file.take(FILE_BYTES_MAX).read_to_string(&mut text));
     let memory: Option<Memory> = read.ok().and_then(|_| serde_json::from_str(&text).ok());
-    for Remembered { source, host, ghost } in memory.filter(|memory| memory.version == VERSION).into_iter().flat_map(|memory| memory.ghosts)
+    for Remembered { source, host, ghost, seen } in
+        memory.filter(|memory| memory.version == VERSION).into_iter().flat_map(|memory| memory.ghosts)
     {
-        known.take(Question { source, host }, Finding::Ghost { site: ghost, remembered: true });
+        let question = Question { source, host };
+        if let Some(seen) = seen {
+            known.take_seen(question.clone(), seen);
+        }
+        known.take(question, Finding::Ghost { site: ghost, remembered: true });
     }
     known
 }
@@ -54,10 +62,11 @@ pub(crate) fn read(dir: &Path) -> Known {
 /// # Errors
 /// When it cannot be written.
 pub(crate) fn write(dir: &Path, known: &Known) -> io::Result<()> {
-    let ghosts = known.ghosts().map(|(Question { source, host }, ghost)| Remembered {
+    let ghosts = known.ghosts().map(|(Question { source, host }, ghost, seen)| Remembered {
         source: source.clone(),
         host: host.clone(),
         ghost: ghost.clone(),
+        seen,
     });
     let text = serde_json::to_string(&Memory { version: VERSION, ghosts: ghosts.collect() }).map_err(io::Error::other)?;
     if fs::read_to_string(dir.join(FILE)).is_ok_and(|before| before == text) {
@@ -83,11 +92,13 @@ mod tests {
         let site = GhostSite::new("6.65", "https://blog.example/").expect("a Ghost");
         let mut known = Known::default();
         known.take(question.clone(), Finding::Ghost { site: site.clone(), remembered: false });
+        known.take_seen(question.clone(), u64::MAX);
         known.take(other.clone(), Finding::Other("404".to_owned()));
         write(folder.path(), &known).expect("written");
         let remembered = read(folder.path());
         assert_eq!(remembered.of(&question), Finding::Ghost { site, remembered: true });
         assert_eq!(remembered.of(&other), Finding::Unasked);
+        assert_eq!(remembered.seen.get(&question), Some(&u64::MAX));
         let file = folder.path().join(FILE);
         let text = fs::read_to_string(&file).expect("there");
         for torn in [&text[..text.len() / 2], "", "[]", &text.replace("\"version\":1", "\"version\":2"), &text.replace("6.65", "x")] {

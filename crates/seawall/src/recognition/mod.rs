@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 
 pub use ghost_site::GhostSite;
 pub(crate) use past::leads_past;
+use sitemap::Seen;
 
 use crate::config::settings::{Kind, OriginAddress, OriginHost, Settings, Site, Source};
 
@@ -92,18 +93,22 @@ impl Finding {
 
 /// What is known of every server that was asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Known(BTreeMap<Question, Finding>);
+pub struct Known {
+    findings: BTreeMap<Question, Finding>,
+    /// The sitemaps of Ghosts, as they were seen last.
+    seen: BTreeMap<Question, Seen>,
+}
 
 impl Known {
     /// Returns what is known of a server.
     #[must_use]
     pub fn of(&self, question: &Question) -> Finding {
-        self.0.get(question).cloned().unwrap_or_default()
+        self.findings.get(question).cloned().unwrap_or_default()
     }
 
     /// Takes an answer. Returns whether it changes what is known.
     pub fn take(&mut self, question: Question, finding: Finding) -> bool {
-        let before = self.0.entry(question).or_default();
+        let before = self.findings.entry(question).or_default();
         let changes = before.gives_way_to(&finding);
         if changes {
             *before = finding;
@@ -111,15 +116,21 @@ impl Known {
         changes
     }
 
-    /// Returns the servers that are Ghosts.
-    fn ghosts(&self) -> impl Iterator<Item = (&Question, &GhostSite)> {
-        self.0.iter().filter_map(|(question, finding)| Some((question, finding.ghost()?)))
+    /// Takes how the sitemap of a Ghost looks. Returns whether that is new.
+    fn take_seen(&mut self, question: Question, seen: Seen) -> bool {
+        self.seen.insert(question, seen) != Some(seen)
+    }
+
+    /// Returns the servers that are Ghosts, and their sitemaps as they were seen last.
+    fn ghosts(&self) -> impl Iterator<Item = (&Question, &GhostSite, Option<Seen>)> {
+        self.findings.iter().filter_map(|(question, finding)| Some((question, finding.ghost()?, self.seen.get(question).copied())))
     }
 
     /// Forgets servers that none of these sites has.
     pub(crate) fn keep_for(&mut self, settings: &Settings) {
         let wanted: Vec<Question> = settings.sites.iter().filter_map(Question::of).collect();
-        self.0.retain(|question, _| wanted.contains(question));
+        self.findings.retain(|question, _| wanted.contains(question));
+        self.seen.retain(|question, _| wanted.contains(question));
     }
 }
 

@@ -1,6 +1,7 @@
 //! A Ghost is recognised by itself: at the start, later, when it was upgraded, and when it is away.
 
 use std::{
+    fs,
     io::{BufRead, BufReader, Lines},
     process::{ChildStderr, Stdio},
     thread,
@@ -232,5 +233,33 @@ fn a_remembered_ghost_that_is_away_has_its_pages_read_from_the_disk() {
     let mut server = Talking::start(&place, &arguments);
     server.banner();
     server.running.until("the new page", || get(&place, "/hello/").ends_with("of 6.66"));
+    server.stop();
+}
+
+/// Whoever publishes while Seawall is stopped must not wait a day for it: no signal is repeated.
+#[test]
+fn what_was_published_while_seawall_was_stopped_is_found_at_the_next_start() {
+    let (origin, place) = (Origin::start(), Place::new());
+    let posts =
+        |changed: &str| ok(format!("<urlset><url><loc>https://blog.example/hello/</loc><lastmod>{changed}</lastmod></url></urlset>"));
+    let index = "<sitemapindex><sitemap><loc>https://blog.example/sitemap-posts.xml</loc></sitemap></sitemapindex>";
+    origin.on(request(SITE)).reply(ghost("6.65", "https://blog.example/"));
+    origin.on(request("/sitemap.xml")).reply(ok(index));
+    origin.on(request("/sitemap-posts.xml")).reply(posts("2026-01-01T00:00:00.000Z"));
+    origin.on(request("/hello/")).reply(page("old"));
+    let arguments = [&origin.url(), "--cache-dir", "cache"];
+    let mut server = Talking::start(&place, &arguments);
+    server.banner();
+    assert!(get(&place, "/hello/").ends_with("old"));
+    server.running.until("a hit", || get(&place, "/hello/").to_ascii_lowercase().contains("x-cache: hit"));
+    let memory = place.path().join("cache/recognised.json");
+    server.running.until("it is written down", || fs::read_to_string(&memory).is_ok_and(|text| !text.contains("\"seen\":null")));
+    server.stop();
+    origin.on(request("/sitemap-posts.xml")).reply(posts("2026-01-02T00:00:00.000Z"));
+    origin.on(request("/hello/")).reply(page("new").field("etag", "W/\"2\""));
+    let mut server = Talking::start(&place, &arguments);
+    server.banner();
+    server.says("something was published while Seawall was away");
+    server.running.until("the new page", || get(&place, "/hello/").ends_with("new"));
     server.stop();
 }

@@ -165,7 +165,7 @@ async fn what_is_published_past_seawall_is_live_within_a_minute_and_an_operator_
     while site.get("/hello/").await.text() != "new" {
         assert!(begun.elapsed() < PATIENCE, "the old page stays");
     }
-    assert!(remarks(&site).contains("published past Seawall: 1 times"), "{}", remarks(&site));
+    assert!(remarks(&site).contains("published past Seawall: once"), "{}", remarks(&site));
 }
 
 #[tokio::test]
