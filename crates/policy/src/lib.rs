@@ -34,7 +34,9 @@ pub use key::{Holds, Key, parts_key, purge_url, purge_url_of};
 pub use member::{MEMBER_CACHE_TIER, Member, answer_digest};
 pub use names::Names;
 pub use pass::PassRule;
-pub use preset::{Area, Companion, CompanionServer, Cookies, Keeps, Kind, Parameters, Passes, Paths, Preset, Rule, Rules, SentFields, SourceForm, Way};
+pub use preset::{
+    Area, Companion, CompanionServer, Cookies, Keeps, Kind, Parameters, Passes, Paths, Preset, Rule, Rules, SentFields, SourceForm, Way,
+};
 pub use query::QueryFilter;
 pub use request::{Carries, Verdict, whole_target};
 pub use tags::{DIALECT_FIELDS, TAGS_MAX, invalidated_groups, remove_dialect, tags};

@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 use super::{
-    Area, Cookies, Keeps, Parameters, Passes, Paths, Preset, Rule, Rules, SentFields, SourceForm, Way, companions, generic::ANALYTICS_COOKIES,
+    Area, Cookies, Keeps, Parameters, Passes, Paths, Preset, Rule, Rules, SentFields, SourceForm, Way, companions,
+    generic::ANALYTICS_COOKIES,
 };
 use crate::{EarlyHints, names::Names, purge::Signals};
 

@@ -19,6 +19,9 @@ fn known_as(origin: &Origin, url: &str) -> impl FnOnce(&seawall::config::Setting
     }
 }
 
+/// A page is stored when it is seen for the first time.
+const AT_ONCE: &str = "[cache]\ntwo_visitor_proof = false\n";
+
 /// A page as Ghost sends it.
 fn page(text: &'static str) -> Reply {
     ok(text).field("cache-control", "public, max-age=0").field("content-type", "text/html; charset=utf-8")
@@ -81,7 +84,7 @@ async fn a_route_that_was_written_goes_before_a_companion_and_one_that_is_off_is
 /// The social web is another server's business: what it suffers, no reader of the blog does.
 #[tokio::test]
 async fn a_companion_that_is_down_or_hangs_harms_nothing_else() {
-    let (ghost, social, analytics, site) = with_companions("", "");
+    let (ghost, social, analytics, site) = with_companions("", AT_ONCE);
     ghost.on(get("/hello/")).reply(page("hello"));
     ghost.on(get("/new/")).reply(page("new"));
     site.get("/hello/").await.status(200);
@@ -132,7 +135,7 @@ async fn watched(url: &str) -> (Origin, Site) {
     origin.on(get("/sitemap-pages.xml")).reply(pages("2026-11-23T00:36:15.270Z"));
     origin.on(get("/sitemap-posts.xml")).reply(posts("2026-01-01T00:00:00.000Z"));
     origin.on(get("/hello/")).reply(page("old"));
-    let site = Site::start_knowing(&format!("source = \"{}\"\n", origin.url()), known_as(&origin, url));
+    let site = Site::start_knowing(&format!("source = \"{}\"\n{AT_ONCE}", origin.url()), known_as(&origin, url));
     origin.until_count("/sitemap-posts.xml", 1).await;
     site.get("/hello/").await.status(200).body("old");
     site.get("/hello/").await.x_cache("HIT");
