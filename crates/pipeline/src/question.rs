@@ -7,8 +7,8 @@ use ipnet::IpNet;
 use origins::is_for_proxies_only;
 use policy::{Carries, Member, Trace, Verdict, settle_forms_for_scripts};
 use semantics::{
-    FieldLines, RequestFields, RequestHead, Scheme, Timestamp, cache_control::RequestDirectives, request::has_any, target::canonical_authority,
-    vary::canonical_accept_encoding,
+    FieldLines, RequestFields, RequestHead, Scheme, Timestamp, cache_control::RequestDirectives, request::has_any,
+    target::canonical_authority, vary::canonical_accept_encoding,
 };
 use store::KeyHash;
 

@@ -12,7 +12,6 @@ use std::{
 
 use access::Lock;
 use anyhow::Context;
-use base64::Engine as _;
 use blog::{Blog, BlogOptions, Change, Watcher};
 use origins::{
     Origin,
@@ -159,8 +158,6 @@ impl SitePlan {
         let policy = |kind: Kind, cache: &Cache| policy::Settings {
             compress: site.compress.clone(),
             trusted_fields: settings.server.trusted_fields.clone(),
-            // MERGE: the configuration is to decode it, and to refuse what cannot be.
-            member_secret: site.ghost.member_secret.as_deref().and_then(|text| base64::prelude::BASE64_STANDARD.decode(text).ok()),
             ..cache.rules(kind)
         };
         let whole = PartPlan {

@@ -5,17 +5,16 @@ use store::StoreOptions;
 use super::*;
 use crate::Clock;
 
-const MAKERS: [Maker; 8] =
-    [
-        Maker::Operator,
-        Maker::Plugin(Dialect::Fastly),
-        Maker::Origin,
-        Maker::Webhook,
-        Maker::UnsafeMethod,
-        Maker::Folder,
-        Maker::Reload,
-        Maker::Watch,
-    ];
+const MAKERS: [Maker; 8] = [
+    Maker::Operator,
+    Maker::Plugin(Dialect::Fastly),
+    Maker::Origin,
+    Maker::Webhook,
+    Maker::UnsafeMethod,
+    Maker::Folder,
+    Maker::Reload,
+    Maker::Watch,
+];
 
 fn whats() -> [What; 5] {
     let address = |target| Address::over(Scheme::Http, "blog.example", target);
