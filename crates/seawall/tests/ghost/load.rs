@@ -1,0 +1,76 @@
+//! A crowd on many pages: what reaches Ghost of it.
+
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    thread,
+};
+
+use super::{
+    blog::{Blog, FACTS, long_tests_run},
+    client::Connection,
+};
+
+/// One visit, as a browser makes it: the page, its files, who am I, the comments and their count, the index of the search.
+fn visit(blog: &Blog, number: usize, files: &[String]) -> usize {
+    let slug = format!("post-{:02}", [1, 2, 3, 7, 8, 9, 10, 11][number % 8]);
+    let id = super::editor::Editor::post(&slug);
+    let key = FACTS["content_key"].as_str().unwrap();
+    let mut reader = Connection::of(&blog.reader());
+    let mut targets = vec![format!("/{slug}/?fbclid=IwAR{number}"), "/".to_owned()];
+    targets.extend_from_slice(files);
+    targets.extend([
+        "/members/api/member/".to_owned(),
+        "/ghost/auth-frame/".to_owned(),
+        format!("/members/api/comments/counts/?ids={id}"),
+        format!("/members/api/comments/post/{id}/"),
+        format!("/ghost/api/content/search-index/posts/?key={key}"),
+    ]);
+    for target in &targets {
+        let answer = reader.exchange("GET", target, &[]);
+        assert!(matches!(answer.status, 200 | 204), "{answer}");
+    }
+    targets.len()
+}
+
+/// So many visits by so many readers at once; asserts that of their requests at most one in a hundred reaches Ghost.
+fn visits(visits: usize, readers: usize) {
+    let blog = Blog::new();
+    let front = blog.reader().get("/").text();
+    let mut files: Vec<_> = front
+        .split(['"', '\''])
+        .filter(|part| part.contains("/assets/built/") || part.contains("/public/") || part.contains("/content/images/"))
+        .map(|part| part.split([' ', ',']).next().unwrap_or(part).replace("&amp;", "&").trim_start_matches(&blog.url).to_owned())
+        .filter(|path| path.starts_with('/'))
+        .collect();
+    files.sort();
+    files.dedup();
+    let (next, sent) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let before = blog.tap.total();
+    thread::scope(|crowd| {
+        for _ in 0..readers {
+            crowd.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= visits {
+                        return;
+                    }
+                    sent.fetch_add(visit(&blog, number, &files), Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    let (sent, reached) = (sent.into_inner(), blog.tap.total() - before);
+    assert!(reached * 100 < sent, "{reached} of {sent} requests reached Ghost");
+}
+
+#[test]
+fn of_the_requests_of_five_hundred_visits_less_than_one_in_a_hundred_reaches_ghost() {
+    visits(500, 8);
+}
+
+#[test]
+fn of_the_requests_of_two_thousand_visits_less_than_one_in_a_hundred_reaches_ghost() {
+    if long_tests_run() {
+        visits(2000, 64);
+    }
+}
