@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, Stdio},
     sync::{
-        Arc, LazyLock, Mutex, PoisonError,
+        Arc, LazyLock, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering},
     },
     thread,
@@ -39,7 +39,7 @@ pub(crate) static FACTS: LazyLock<Value> = LazyLock::new(|| read_json(&INSTALLED
 
 /// Whether the tests judge themselves: readers ask the Ghost without Seawall. What is said about pages must hold then, too; what is said about
 /// the cache cannot.
-static WITHOUT_SEAWALL: LazyLock<bool> = LazyLock::new(|| std::env::var_os("SEAWALL_GHOST_WITHOUT_SEAWALL").is_some());
+pub(crate) static WITHOUT_SEAWALL: LazyLock<bool> = LazyLock::new(|| std::env::var_os("SEAWALL_GHOST_WITHOUT_SEAWALL").is_some());
 
 /// Whether the long tests run: `make spec-ghost`.
 pub(crate) fn long_tests_run() -> bool {
@@ -209,6 +209,7 @@ pub(crate) struct Blog {
     /// The blog's address, without a slash at its end.
     pub(crate) url: String,
     path: &'static str,
+    owner: OnceLock<(String, String)>,
 }
 
 impl Blog {
@@ -224,7 +225,8 @@ impl Blog {
         let site = if *WITHOUT_SEAWALL { tap.address } else { SocketAddr::from(([127, 0, 0, 1], free_port())) };
         let admin = SocketAddr::from(([127, 0, 0, 1], free_port()));
         let url = format!("{}://{site}{}", setup.scheme.unwrap_or("http"), setup.path);
-        let mut blog = Self { ghost: None, seawall: None, tap, folder, ghost_address, site, admin, url, path: setup.path };
+        let mut blog =
+            Self { ghost: None, seawall: None, tap, folder, ghost_address, site, admin, url, path: setup.path, owner: OnceLock::new() };
         blog.write_ghost(setup.ghost.as_ref());
         blog.write_seawall(setup);
         blog.start_ghost();
@@ -380,15 +382,6 @@ impl Blog {
         format!("{}{rest}", self.path)
     }
 
-    /// The authority of the blog's address.
-    pub(crate) fn host(&self) -> String {
-        self.site.to_string()
-    }
-
-    pub(crate) fn site(&self) -> SocketAddr {
-        self.site
-    }
-
     /// A reader without cookies, with a browser that asks for pages.
     pub(crate) fn reader(&self) -> Client {
         self.anybody()
@@ -409,12 +402,24 @@ impl Blog {
 
     /// The owner, at `/ghost/` of the blog's address.
     pub(crate) fn editor(&self) -> Editor {
-        Editor::new(self.anybody(), &self.url, self.path)
+        Editor::new(self.signed_in(self.anybody()), self.path)
     }
 
     /// The owner, on the port of Ghost: past Seawall.
     pub(crate) fn editor_past_seawall(&self) -> Editor {
-        Editor::new(self.ghost(), &self.url, self.path)
+        Editor::new(self.signed_in(self.ghost()), self.path)
+    }
+
+    /// The client as the owner, who signs in once: Ghost takes a tenth of a second for that.
+    fn signed_in(&self, client: Client) -> Client {
+        let origin = self.url.strip_suffix(self.path).unwrap_or(&self.url);
+        let owner = self.owner.get_or_init(|| {
+            let login = json!({"username": FACTS["owner"]["email"], "password": FACTS["owner"]["password"]});
+            let answer = self.ghost().with("Origin", origin).send_json("POST", &self.path("/ghost/api/admin/session/"), &login).status(201);
+            let cookie = answer.value("set-cookie").and_then(|line| line.split(';').next()).expect("a cookie");
+            cookie.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned())).expect("a pair")
+        });
+        client.with("Origin", origin).with_cookie(&owner.0, &owner.1)
     }
 
     /// A member who has just signed in with a link, as out of a mail.

@@ -124,8 +124,8 @@ fn a_post_that_becomes_paid_is_cut_for_strangers_at_once() {
 fn changes_of_tags_authors_navigation_and_settings_are_on_every_page() {
     let blog = Blog::new();
     let (editor, reader) = (blog.editor(), blog.reader());
-    let pages = ["/", "/post-01/", "/about/", "/tag/tides/", "/no-such-page/"];
-    for path in &pages[..4] {
+    let pages = ["/", "/post-01/", "/about/", "/tag/tides/"];
+    for path in pages {
         blog.stored(path).status(200);
     }
 

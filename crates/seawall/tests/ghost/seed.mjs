@@ -66,7 +66,6 @@ async function api(method, where, body) {
   const response = await fetch(`${url}/ghost/api/admin/${where}`, { method, headers, body });
   const text = await response.text();
   if (!response.ok) fail(`${method} ${where}: ${response.status} ${text.slice(0, 500)}`);
-  // The same session is good on each copy of the blog: it is in the database, and signed with a secret that is there, too.
   session ??= where === 'session/' ? response.headers.getSetCookie().map((line) => line.split(';')[0]).join('; ') : undefined;
   return response.headers.get('content-type')?.includes('json') ? JSON.parse(text) : text;
 }
@@ -152,7 +151,7 @@ const key = (type) => integration.api_keys.find((one) => one.type === type).secr
 const { site } = await api('GET', 'site/');
 fs.writeFileSync(`${dir}/blog.json`, JSON.stringify({
   version: site.version, owner, posts, draft: { id: draft.id, uuid: draft.uuid }, members, integration: integration.id,
-  tiers: { silver: silver.id, gold: gold.id }, content_key: key('content'), session, picture: new URL(pictures[0]).pathname,
+  tiers: { silver: silver.id, gold: gold.id }, content_key: key('content'), picture: new URL(pictures[0]).pathname,
 }, null, 1));
 
 ghost.kill('SIGTERM');
