@@ -17,7 +17,7 @@ fn is_locked(blog: &Blog) {
         assert!(!seen.contains("Words of post-01"), "{seen}");
     }
     blog.reader().get("/").status(302).field("location", "/private/");
-    blog.reader().get("/robots.txt").status(200).has("Disallow: /\n");
+    blog.reader().get("/robots.txt").status(200).has("Disallow: /").lacks("Sitemap:");
     let rss = blog.reader().get("/rss/");
     assert!(!rss.contains("post-01"), "{rss}");
     let ghost = blog.ghost().get(&counts());
@@ -92,7 +92,7 @@ fn a_blog_that_becomes_public_again_is_read_with_the_next_request() {
     blog.reader().get("/").status(200).has("Title of post-01");
     blog.reader().get("/post-01/").status(200).has("Words of post-01");
     blog.reader().get("/rss/").status(200).has("post-01");
-    blog.reader().get("/robots.txt").status(200).lacks("Disallow: /\n");
+    blog.reader().get("/robots.txt").status(200).has("Sitemap:");
 }
 
 /// The feed of a private blog has a secret address.
