@@ -1,7 +1,7 @@
 # `make` alone lists what there is. What takes part in `make test` here is what `.ci/run` runs there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check check-bench spec fuzz bench bench-attacks bench-bytes bench-crowd bench-ghost bench-http3 bench-paas bench-reload bench-restart bench-store clients conformance docs release deb tools hugo pebble deny
+.PHONY: help run test check check-bench spec spec-ghost fuzz bench bench-attacks bench-bytes bench-crowd bench-ghost bench-ghost-figures bench-http3 bench-paas bench-reload bench-restart bench-store clients conformance docs release deb tools hugo pebble ghost deny
 
 CARGO ?= cargo
 # What `make run` serves, and where.
@@ -23,7 +23,7 @@ PACKAGE = seawall-$(VERSION)-$(shell uname -m)-linux
 help: ## this list
 	@echo 'Seawall. The targets:'
 	@echo
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "  make %-14s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "  make %-19s %s\n", $$1, $$2 }'
 
 run: tools ## serve the example blog on http://127.0.0.1:8080; SOURCE=... LISTEN=... for another source or address
 	$(CARGO) build --profile try --locked --package seawall
@@ -34,7 +34,7 @@ run: tools ## serve the example blog on http://127.0.0.1:8080; SOURCE=... LISTEN
 	@echo '  End       Ctrl-C'
 	@exec '$(TRY_BINARY)' serve '$(SOURCE)' --listen '$(LISTEN)'
 
-test: check hugo pebble ## everything that must hold: formatting, lints, licences, dependencies, all tests; installs what it needs
+test: check hugo pebble ghost ## everything that must hold: formatting, lints, licences, dependencies, all tests; installs what it needs
 	$(CARGO) test --locked --workspace
 
 check: tools deny check-bench ## formatting, lints, licences and unused dependencies, without the tests
@@ -45,6 +45,10 @@ check: tools deny check-bench ## formatting, lints, licences and unused dependen
 
 spec: tools ## the promises, from socket to socket: crates/seawall/tests/spec
 	$(CARGO) test --locked --package seawall --test spec
+
+spec-ghost: tools ghost ## a real Ghost behind Seawall: all tests of crates/seawall/tests/ghost, with the long ones and a browser; installs what it needs
+	crates/seawall/tests/ghost/bring-up --browser
+	SEAWALL_GHOST_LONG=1 $(CARGO) test --locked --package seawall --test ghost
 
 fuzz: tools ## fuzz every target for SECONDS_EACH seconds (60); needs the nightly compiler
 	@$(CARGO) +nightly --version >/dev/null 2>&1 || rustup toolchain install nightly --profile minimal
@@ -70,6 +74,10 @@ bench-crowd: tools ## 1,000 clients at once on one cold page
 bench-ghost: tools ## beside nginx, in front of a Ghost that runs already; needs its address: see bench/ghost --help
 	$(CARGO) build --release --locked --package seawall
 	SEAWALL_BIN='$(abspath $(BINARY))' bench/ghost
+
+bench-ghost-figures: tools ghost ## ab and wrk on a Ghost alone and behind Seawall, and 2,000 visits in a minute; starts its own Ghost
+	$(CARGO) build --release --locked --package seawall
+	SEAWALL_BIN='$(abspath $(BINARY))' bench/ghost-figures
 
 bench-paas: tools ## a folder behind a platform's router, beside nginx: ab -c 100 -n 5000
 	$(CARGO) build --release --locked --package seawall
@@ -140,6 +148,10 @@ pebble:
 	  if [ "$$(id -u)" = 0 ]; then as=; else as=sudo; fi; \
 	  command -v apt-get >/dev/null || { echo 'Pebble is missing: https://github.com/letsencrypt/pebble' >&2; exit 1; }; \
 	  $$as apt-get update -q && $$as apt-get install -q -y --no-install-recommends pebble; }
+
+# A part of `test`: a Ghost with a blog in it (crates/seawall/tests/ghost). The first time, it is installed from npm: five minutes on two cores.
+ghost:
+	@crates/seawall/tests/ghost/bring-up
 
 # A part of `check`: what writes BENCHMARKING.md. Nothing else here needs Python, so that its absence is no failure.
 check-bench:

@@ -32,7 +32,7 @@ fn installed() -> PathBuf {
     folder
 }
 
-static INSTALLED: LazyLock<PathBuf> = LazyLock::new(installed);
+pub(crate) static INSTALLED: LazyLock<PathBuf> = LazyLock::new(installed);
 
 /// What the seeder says about the blog: identities, keys, addresses.
 pub(crate) static FACTS: LazyLock<Value> = LazyLock::new(|| read_json(&INSTALLED.join("blog/blog.json")));

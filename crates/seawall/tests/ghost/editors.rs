@@ -66,7 +66,7 @@ fn a_picture_that_is_uploaded_is_read_at_once_whole_and_in_parts() {
     assert_eq!(whole.content, blog.ghost().get(path).content);
     let part = blog.reader().with("Range", "bytes=100-299").get(path).status(206);
     assert_eq!(part.content, whole.content[100..300]);
-    let small = path.replace("/images/", "/images/size/w300/");
+    let small = path.replace("/images/", "/images/size/w600/");
     blog.reader().get(&small).status(200).field("content-type", "image/jpeg");
 }
 
