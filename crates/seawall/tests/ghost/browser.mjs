@@ -103,11 +103,11 @@ const journeys = {
     await page.locator('img[src*="from-the-editor"]').first().waitFor();
     await page.locator('[data-kg="editor"] [contenteditable="true"], [contenteditable="true"].kg-prose').first().click();
     await page.keyboard.type(facts.words);
-    await page.getByText(/Draft.*Saved|Draft - Saved/).first().waitFor();
+    await page.waitForURL(/editor\/post\/[0-9a-f]+/); // it has been saved
     await page.getByRole('button', { name: 'Publish', exact: true }).first().click();
     await page.getByRole('button', { name: /^Continue/ }).first().click();
     await Promise.all([
-      page.waitForResponse((response) => response.request().method() === 'PUT' && /\/posts\//.test(response.url()) && response.ok()),
+      page.waitForResponse((response) => response.request().method() === 'PUT' && response.ok() && response.request().postData()?.includes('"status":"published"')),
       page.getByRole('button', { name: /^Publish post/ }).first().click(),
     ]);
     // The next request of anybody.
