@@ -252,7 +252,9 @@ impl Blog {
                 "logging": {"path": format!("{}/logs/", content.display())},
             }),
         );
-        lay_over(&mut config, more.unwrap_or(&json!({})));
+        if let Some(more) = more {
+            lay_over(&mut config, more);
+        }
         fs::write(folder.join("config.production.json"), config.to_string()).expect("written");
         // Ghost finds its configuration in its folder and its code in `current`.
         std::os::unix::fs::symlink(fs::canonicalize(INSTALLED.join("current")).expect("a Ghost"), folder.join("current")).expect("a link");

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
-use super::blog::{Blog, FACTS, until};
+use testkit::{Origin, get as request, ok, post};
+
+use super::blog::{Blog, FACTS, Setup, until};
 
 /// Something that compresses badly and differs everywhere.
 fn noise(bytes: usize) -> Vec<u8> {
@@ -124,4 +126,26 @@ fn saving_a_draft_again_and_again_leaves_all_pages_stored() {
     for path in ["/", "/post-01/", "/rss/"] {
         blog.reader().get(path).status(200).hit();
     }
+}
+
+/// Ghost itself answers these with a redirect for a year: they are for other servers, whose answers are passed on as they are.
+#[test]
+fn the_social_web_and_the_statistics_go_to_servers_of_their_own() {
+    let (social, statistics) = (Origin::start(), Origin::start());
+    social.on(request("/.ghost/activitypub/users/index")).reply(ok("an actor").field("content-type", "application/activity+json"));
+    social.on(request("/.well-known/webfinger").query("resource=acct:index@blog.example")).reply(ok("a finger"));
+    social.on(request("/.well-known/nodeinfo")).reply(ok("a node"));
+    statistics.on(post("/api/v1/page_hit").any_query()).reply(ok("counted"));
+    let blog =
+        Setup::default().seawall(&format!("[ghost]\nactivitypub = \"{}\"\nanalytics = \"{}\"", social.url(), statistics.url())).start();
+    for _ in 0..2 {
+        blog.reader().get("/.ghost/activitypub/users/index").status(200).has("an actor");
+        blog.reader().get("/.well-known/webfinger?resource=acct:index@blog.example").status(200).has("a finger");
+        blog.reader().get("/.well-known/nodeinfo").status(200).has("a node");
+        let hit = blog.reader().send("POST", "/.ghost/analytics/api/v1/page_hit?name=analytics_events", b"{}");
+        assert_eq!((hit.status, hit.text().as_str()), (200, "counted"), "{hit}");
+    }
+    assert_eq!(social.count("/.ghost/activitypub/users/index"), 2, "nothing of it is stored");
+    let strays: Vec<_> = blog.tap.all().into_iter().filter(|seen| seen.target.starts_with("/.")).map(|seen| seen.target).collect();
+    assert!(strays.is_empty(), "Ghost was asked for {strays:?}");
 }

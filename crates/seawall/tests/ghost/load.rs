@@ -6,8 +6,8 @@ use std::{
 };
 
 use super::{
-    blog::{Blog, FACTS, long_tests_run},
-    client::Connection,
+    blog::{Blog, FACTS, Setup, long_tests_run, while_a_crowd_reads},
+    client::{Answer, Connection},
 };
 
 /// One visit, as a browser makes it: the page, its files, who am I, the comments and their count, the index of the search.
@@ -73,4 +73,25 @@ fn of_the_requests_of_two_thousand_visits_less_than_one_in_a_hundred_reaches_gho
     if long_tests_run() {
         visits(2000, 64);
     }
+}
+
+/// After "everything has changed", everything is asked for at once: by readers, and by Seawall itself. Ghost gets no more at a time than it is meant to.
+#[test]
+fn a_publish_on_a_busy_blog_raises_no_storm_at_ghost() {
+    let blog = Setup::default().seawall("[origin]\nconcurrency = 3").start();
+    let pages: Vec<_> =
+        (1..=20).flat_map(|n| [format!("/post-{n:02}/"), format!("/post-{n:02}.md")]).chain(["/".to_owned(), "/rss/".to_owned()]).collect();
+    for path in &pages {
+        blog.reader().get(path).status(200);
+    }
+    blog.tap.most_at_once();
+    let is_page = |answer: &Answer| assert_eq!(answer.status, 200, "{answer}");
+    let paths: Vec<_> = pages.iter().map(String::as_str).collect();
+    while_a_crowd_reads(&blog.reader(), 32, &paths, is_page, || {
+        for n in 0..5 {
+            blog.editor().set("description", &format!("Changed {n}").into());
+        }
+    });
+    let most = blog.tap.most_at_once();
+    assert!(most <= 3, "Ghost had {most} requests at once");
 }

@@ -2,7 +2,10 @@
 
 use std::{sync::Barrier, thread};
 
-use super::blog::{Blog, FACTS};
+use super::{
+    blog::{Blog, FACTS},
+    client::{Answer, Client},
+};
 
 /// What browsers, readers of feeds, the social web, crawlers and scripts send.
 const KINDS: [Option<&str>; 10] = [
@@ -22,22 +25,29 @@ const KINDS: [Option<&str>; 10] = [
 const PATHS: [&str; 7] = ["/post-03/", "/post-03.md", "/", "/rss/", "/post-3", "/no-such-page/", "/tag/tides/"];
 
 /// What a client sees of an answer. A render holds a moment and an address of the picture that may differ, so its kind and title must do.
-fn seen(answer: &super::client::Answer) -> (u16, Option<String>, Option<String>, bool) {
+fn seen(answer: &Answer) -> (u16, Option<String>, Option<String>, bool) {
     let kind = answer.value("content-type").map(str::to_owned);
     (answer.status, kind, answer.value("location").map(str::to_owned), answer.contains("<!DOCTYPE html>"))
+}
+
+fn who_accepts(client: Client, kind: Option<&str>) -> Client {
+    match kind {
+        Some(kind) => client.with("Accept", kind),
+        None => client,
+    }
 }
 
 #[test]
 fn ten_kinds_of_accept_never_mix_whoever_comes_first() {
     let blog = Blog::new();
     for path in PATHS {
-        let right: Vec<_> = KINDS.map(|kind| seen(&kind.map_or(blog.ghost(), |kind| blog.ghost().with("Accept", kind)).get(path))).into();
+        let right: Vec<_> = KINDS.map(|kind| seen(&who_accepts(blog.ghost(), kind).get(path))).into();
         // A browser first, the social web first, a reader of Markdown first, a client that says nothing first.
         for first in [0, 1, 3, 9] {
             blog.editor().set("description", &format!("So that all is cold: {first}").into());
             for n in 0..KINDS.len() {
                 let at = (first + n) % KINDS.len();
-                let client = KINDS[at].map_or_else(|| blog.anybody(), |kind| blog.anybody().with("Accept", kind));
+                let client = who_accepts(blog.anybody(), KINDS[at]);
                 assert_eq!(seen(&client.get(path)), right[at], "{path} for {:?}, after {:?}", KINDS[at], KINDS[first]);
             }
         }
@@ -48,13 +58,13 @@ fn ten_kinds_of_accept_never_mix_whoever_comes_first() {
 fn ten_kinds_of_accept_that_come_at_once_to_a_cold_page_never_mix() {
     let blog = Blog::new();
     for path in PATHS {
-        let right: Vec<_> = KINDS.map(|kind| seen(&kind.map_or(blog.ghost(), |kind| blog.ghost().with("Accept", kind)).get(path))).into();
+        let right: Vec<_> = KINDS.map(|kind| seen(&who_accepts(blog.ghost(), kind).get(path))).into();
         let ready = Barrier::new(KINDS.len() * 3);
         thread::scope(|crowd| {
             for at in (0..KINDS.len()).cycle().take(KINDS.len() * 3) {
                 let (blog, ready, right) = (&blog, &ready, &right);
                 crowd.spawn(move || {
-                    let client = KINDS[at].map_or_else(|| blog.anybody(), |kind| blog.anybody().with("Accept", kind));
+                    let client = who_accepts(blog.anybody(), KINDS[at]);
                     ready.wait();
                     assert_eq!(seen(&client.get(path)), right[at], "{path} for {:?}", KINDS[at]);
                 });

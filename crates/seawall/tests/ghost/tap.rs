@@ -33,6 +33,8 @@ struct State {
     seen: Vec<Seen>,
     held: Vec<Held>,
     way: Way,
+    at_once: usize,
+    most_at_once: usize,
 }
 
 /// What happens to the next request.
@@ -99,6 +101,14 @@ impl Tap {
     /// How many requests for this path, with whatever query, have reached Ghost.
     pub(crate) fn count_of_path(&self, path: &str) -> usize {
         self.shared.state().seen.iter().filter(|seen| seen.target.split('?').next() == Some(path)).count()
+    }
+
+    /// How many requests Ghost had at the same time at most, since this was asked last.
+    pub(crate) fn most_at_once(&self) -> usize {
+        let mut state = self.shared.state();
+        let most = state.most_at_once;
+        state.most_at_once = state.at_once;
+        most
     }
 
     pub(crate) fn total(&self) -> usize {
@@ -213,6 +223,7 @@ impl Shared {
         }
         let mut ghost = TcpStream::connect(self.ghost)?;
         ghost.set_nodelay(true)?;
+        let _turn = Turn::of(self);
         let (number, held) = {
             let mut state = self.state();
             state.seen.push(Seen { method, target: target.clone(), head: text.clone(), content: Vec::new() });
@@ -259,6 +270,24 @@ impl Shared {
         let _ = ghost.shutdown(Shutdown::Both);
         let _ = forward.join();
         Ok(())
+    }
+}
+
+/// A request that Ghost has.
+struct Turn<'a>(&'a Shared);
+
+impl<'a> Turn<'a> {
+    fn of(shared: &'a Shared) -> Self {
+        let mut state = shared.state();
+        state.at_once += 1;
+        state.most_at_once = state.most_at_once.max(state.at_once);
+        Self(shared)
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.0.state().at_once -= 1;
     }
 }
 
