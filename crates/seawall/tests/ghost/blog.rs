@@ -221,7 +221,7 @@ impl Blog {
     fn start(setup: &Setup) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let ghost_address = SocketAddr::from(([127, 0, 0, 1], free_port()));
-        let tap = Tap::start(ghost_address);
+        let tap = Tap::start(SocketAddr::from(([127, 0, 0, 1], free_port())), ghost_address);
         let site = if *WITHOUT_SEAWALL { tap.address } else { SocketAddr::from(([127, 0, 0, 1], free_port())) };
         let admin = SocketAddr::from(([127, 0, 0, 1], free_port()));
         let url = format!("{}://{site}{}", setup.scheme.unwrap_or("http"), setup.path);
@@ -295,6 +295,7 @@ impl Blog {
             .spawn()
             .expect("Ghost starts");
         let alive = child.stdin.take();
+        self.tap.listen();
         self.ghost = Some(Ghost { child, _alive: alive });
         // Ghost answers 503 while it starts.
         let end = Instant::now() + PATIENCE;
@@ -312,6 +313,7 @@ impl Blog {
 
     /// Ends the Ghost at once.
     pub(crate) fn stop_ghost(&mut self) {
+        self.tap.refuse();
         self.ghost = None;
     }
 

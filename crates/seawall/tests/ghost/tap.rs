@@ -5,8 +5,11 @@
 use std::{
     io::{self, Read, Write},
     net::{Shutdown, SocketAddr, TcpListener, TcpStream},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-    thread,
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
 };
 
 use super::client::PATIENCE;
@@ -20,6 +23,7 @@ const KEPT_CONTENT_BYTES_MAX: usize = 1 << 20;
 pub(crate) struct Tap {
     pub(crate) address: SocketAddr,
     shared: Arc<Shared>,
+    listening: Option<(JoinHandle<()>, Arc<AtomicBool>)>,
 }
 
 struct Shared {
@@ -42,8 +46,6 @@ struct State {
 enum Way {
     #[default]
     Open,
-    /// The connection ends, as if nothing listened.
-    Closed,
     /// The request is taken and never answered.
     Hangs,
 }
@@ -77,20 +79,42 @@ pub(crate) struct HeldAnswer<'a> {
 }
 
 impl Tap {
-    pub(crate) fn start(ghost: SocketAddr) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("an address");
+    pub(crate) fn start(address: SocketAddr, ghost: SocketAddr) -> Self {
         let shared = Arc::new(Shared { ghost, state: Mutex::default(), changed: Condvar::new() });
-        let tap = Arc::clone(&shared);
-        thread::spawn(move || {
+        let mut tap = Self { address, shared, listening: None };
+        tap.listen();
+        tap
+    }
+
+    /// Takes connections again.
+    pub(crate) fn listen(&mut self) {
+        if self.listening.is_some() {
+            return;
+        }
+        let listener = TcpListener::bind(self.address).expect("the port is the tap's");
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (over, shared) = (Arc::clone(&is_over), Arc::clone(&self.shared));
+        let thread = thread::spawn(move || {
             for connection in listener.incoming().map_while(Result::ok) {
-                let shared = Arc::clone(&tap);
+                if over.load(Ordering::Relaxed) {
+                    return;
+                }
+                let shared = Arc::clone(&shared);
                 thread::spawn(move || {
                     let _ = shared.relay(connection);
                 });
             }
         });
-        Self { address, shared }
+        self.listening = Some((thread, is_over));
+    }
+
+    /// Refuses connections, as the port of a server that does not run.
+    pub(crate) fn refuse(&mut self) {
+        if let Some((thread, is_over)) = self.listening.take() {
+            is_over.store(true, Ordering::Relaxed);
+            let _ = TcpStream::connect(self.address);
+            let _ = thread.join();
+        }
     }
 
     /// How many requests for exactly this target have reached Ghost.
@@ -128,11 +152,6 @@ impl Tap {
 
     pub(crate) fn all(&self) -> Vec<Seen> {
         self.shared.state().seen.clone()
-    }
-
-    /// Ends each connection, as if Ghost were not there.
-    pub(crate) fn close(&self) {
-        self.set(Way::Closed);
     }
 
     /// Takes each request and answers none.
@@ -215,7 +234,6 @@ impl Shared {
         let way = self.state().way;
         match way {
             Way::Open => {}
-            Way::Closed => return Ok(()),
             Way::Hangs => {
                 self.until(|state| state.way != Way::Hangs);
                 return Ok(());
