@@ -37,6 +37,7 @@ struct State {
     seen: Vec<Seen>,
     held: Vec<Held>,
     way: Way,
+    is_counting_at_once: bool,
     at_once: usize,
     most_at_once: usize,
 }
@@ -130,6 +131,7 @@ impl Tap {
     /// How many requests Ghost had at the same time at most, since this was asked last.
     pub(crate) fn most_at_once(&self) -> usize {
         let mut state = self.shared.state();
+        state.is_counting_at_once = true;
         let most = state.most_at_once;
         state.most_at_once = state.at_once;
         most
@@ -241,15 +243,15 @@ impl Shared {
         }
         let mut ghost = TcpStream::connect(self.ghost)?;
         ghost.set_nodelay(true)?;
-        let _turn = Turn::of(self);
-        let (number, held) = {
+        let turn = Turn::of(self);
+        let (number, held, is_whole) = {
             let mut state = self.state();
             state.seen.push(Seen { method, target: target.clone(), head: text.clone(), content: Vec::new() });
             let held = state.held.iter().position(|held| held.state == Hold::Waits && held.target == target);
             if let Some(held) = held {
                 state.held[held].state = Hold::Asked;
             }
-            (state.seen.len() - 1, held)
+            (state.seen.len() - 1, held, state.is_counting_at_once)
         };
         ghost.write_all(closing(&text).as_bytes())?;
 
@@ -280,6 +282,12 @@ impl Shared {
             self.state().held[held].state = Hold::Answered;
             self.changed.notify_all();
             self.until(|state| state.held[held].state == Hold::Released);
+            client.write_all(&answer)?;
+        } else if is_whole {
+            // Whoever has all of an answer may ask the next question before this connection ends: Ghost's turn is over first.
+            let mut answer = Vec::new();
+            ghost.read_to_end(&mut answer)?;
+            drop(turn);
             client.write_all(&answer)?;
         } else {
             io::copy(&mut ghost, &mut client)?;
