@@ -33,7 +33,8 @@ impl Pipeline {
             // The answer is read in passing.
             request.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
-        let answered = if policy.signal_field().is_some() && !is_safe(&question.method) {
+        let tells = policy.signal_field().is_some() && !is_safe(&question.method);
+        let answered = if tells {
             self.write(&question, request, question.interim.clone()).await
         } else {
             self.ask(&question, request, question.interim.as_ref()).await
@@ -46,7 +47,8 @@ impl Pipeline {
                 return failed(&Failure::of_status(fetched.response.status()).to_be_tried_again());
             }
             Ok(fetched) => fetched,
-            Err(failure) if is_scheduler => return failed(&failure.to_be_tried_again()),
+            // Nothing was asked yet, so whoever wrote something may send it again.
+            Err(failure) if is_scheduler || (tells && failure.is_unreachable()) => return failed(&failure.to_be_tried_again()),
             Err(failure) => return failed(&failure),
         };
         let status = fetched.response.status();

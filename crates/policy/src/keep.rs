@@ -128,7 +128,9 @@ impl Policy {
     pub fn keep(&self, seen: &Seen<'_>) -> Result<Kept, NotKept> {
         let path = seen.target.split_once('?').map_or(seen.target, |(path, _)| path);
         let keeps = &self.rules_for(path).keeps;
-        if keeps.statuses.is_some_and(|statuses| !statuses.contains(&seen.status.as_u16())) {
+        // A part, or a confirmation, is about the page that is there: it is no page of another status.
+        let is_page = !matches!(seen.status, StatusCode::PARTIAL_CONTENT | StatusCode::NOT_MODIFIED);
+        if is_page && keeps.statuses.is_some_and(|statuses| !statuses.contains(&seen.status.as_u16())) {
             return Err(NotKept::Status);
         }
         // What is known to be the same for everybody who is nobody in particular, whatever the source calls it.

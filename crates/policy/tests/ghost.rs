@@ -275,6 +275,9 @@ fn what_is_for_one_reader_or_for_the_moment_is_not_kept() {
     for status in [302, 303, 307, 400, 401, 402, 403, 500, 503] {
         assert_eq!(kept("/", status, &[("cache-control", "public, max-age=3600"), ("location", "/x/")]), Err("status"), "{status}");
     }
+    // A part of a picture and a confirmation are judged for what they are.
+    assert_eq!(kept("/content/images/a.jpg", 206, public), Err("partial"));
+    assert_eq!(kept("/", 304, public), Err("not-modified"));
     // A private blog's redirect says nothing at all.
     assert_eq!(kept("/", 302, &[("location", "/private/?r=%2F")]), Err("status"));
     assert_eq!(kept("/", 200, &[("cache-control", PRIVATE)]), Err("no-store"));
