@@ -33,6 +33,8 @@ pub enum Fault {
     RequestTimeout,
     /// The request body is larger than allowed (413).
     RequestTooLarge,
+    /// A field of the request is larger than the origin's protocol can carry (431).
+    RequestHeadTooLarge,
     /// A fault of ours.
     Internal,
 }
@@ -55,6 +57,7 @@ impl Fault {
             Self::RequestBody => "http_request_error",
             Self::RequestTimeout => "http_request_timeout",
             Self::RequestTooLarge => "http_request_too_large",
+            Self::RequestHeadTooLarge => "http_request_error",
             Self::Internal => "proxy_internal_error",
         }
     }
@@ -68,6 +71,7 @@ impl Fault {
             Self::RequestBody => StatusCode::BAD_REQUEST,
             Self::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::RequestTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::RequestHeadTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
             Self::DnsError
             | Self::ConnectionRefused

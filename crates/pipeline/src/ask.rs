@@ -121,7 +121,15 @@ fn tidy(response: &mut Response<origins::Body>, now: Timestamp) {
 
 /// Returns whether the origin is at fault. It is not when a client broke off its upload, or a queue of ours is full.
 const fn is_the_origins(fault: Fault) -> bool {
-    !matches!(fault, Fault::RequestBody | Fault::RequestTimeout | Fault::RequestTooLarge | Fault::Overloaded | Fault::Internal)
+    !matches!(
+        fault,
+        Fault::RequestBody
+            | Fault::RequestTimeout
+            | Fault::RequestTooLarge
+            | Fault::RequestHeadTooLarge
+            | Fault::Overloaded
+            | Fault::Internal
+    )
 }
 
 /// Returns whether other requests fail as well, as nothing was asked yet that could be the reason.

@@ -73,6 +73,8 @@ fn refused(address: &Address, error: io::Error) -> OriginError {
     // No descriptor is left in this process or on this machine (Linux: ENFILE, EMFILE), or no port: there is nothing to connect from.
     let is_ours = matches!(error.raw_os_error(), Some(23 | 24)) || error.kind() == io::ErrorKind::AddrNotAvailable;
     let fault = match error.kind() {
+        // The queue of a Unix socket is full: it is there, and busy.
+        io::ErrorKind::WouldBlock => Fault::Overloaded,
         _ if is_ours => Fault::Overloaded,
         io::ErrorKind::TimedOut => Fault::ConnectionTimeout,
         _ => Fault::ConnectionRefused,

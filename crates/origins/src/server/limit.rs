@@ -76,6 +76,12 @@ impl Budget {
         self.concurrency
     }
 
+    /// Returns the longest wait for a place.
+    #[must_use]
+    pub const fn queue_timeout(&self) -> Duration {
+        self.queue_timeout
+    }
+
     /// Takes a place if there is one at once.
     #[must_use]
     pub fn try_acquire(&self) -> Option<Permit> {

@@ -173,7 +173,7 @@ impl<C: Connection> Pool<C> {
     }
 
     /// Closes the idle connections that have expired or ended: nobody waits for what they bring, so nobody has noticed their end.
-    fn close_expired(&self, now: Instant) {
+    pub(crate) fn close_expired(&self, now: Instant) {
         let mut cx = Context::from_waker(Waker::noop());
         for idle in &self.idle {
             idle.lock().retain_mut(|idle| idle.expires > now && !idle.connection.has_ended(&mut cx));
