@@ -1,8 +1,9 @@
-//! Whatever can answer a request: an HTTP server, a folder of files.
+//! Whatever can answer a request: an HTTP server, a FastCGI server, a folder of files.
 //!
 //! Absent from this room: caching. An [`Origin`] takes a request that is ready to be sent, and is told of its client by an [`Arrival`]; what
 //! to ask, what to keep and whom to tell is decided elsewhere.
 
+pub mod fastcgi;
 pub mod files;
 pub mod http;
 pub mod media_type;

@@ -1,5 +1,5 @@
 //! What tests of a proxy are written with: a scriptable origin, a client that can send anything, a clock that moves when told,
-//! tables of requests and responses that no careful peer may accept, and a certificate authority.
+//! tables of requests and responses that no careful peer may accept, a FastCGI server, and a certificate authority.
 //!
 //! A test should read like what the origin says and what the client sees, side by side:
 //!
@@ -27,6 +27,7 @@
 mod client;
 mod clock;
 pub mod exposition;
+mod fastcgi;
 mod fields;
 mod gate;
 pub mod malformed;
@@ -38,6 +39,7 @@ mod wire;
 
 pub use client::{Answer, Client, Interim, Req};
 pub use clock::{TestClock, millis, secs};
+pub use fastcgi::{FastCgiPeer, FastCgiRequest, FastCgiServer};
 pub use fields::Fields;
 pub use gate::Gate;
 pub use origin::{

@@ -138,7 +138,7 @@ impl Chunk {
 ///
 /// # Errors
 /// When it is no number, or several that differ.
-pub(super) fn settle_length(fields: &mut HeaderMap) -> Result<(), &'static str> {
+pub(crate) fn settle_length(fields: &mut HeaderMap) -> Result<(), &'static str> {
     let mut lines = fields.get_all(CONTENT_LENGTH).iter();
     // A number with digits alone is written in one way, but for zeros before it.
     let is_plain = |line: &[u8]| line.iter().all(u8::is_ascii_digit) && (line.len() == 1 || line.first() != Some(&b'0'));

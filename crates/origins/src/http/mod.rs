@@ -29,6 +29,7 @@ use semantics::request::has_any;
 use tokio::time::Instant;
 
 pub use client_fields::tell;
+pub(crate) use content::settle_length;
 pub use probe::{Probe, Software, probe};
 
 use crate::{

@@ -1,0 +1,335 @@
+//! A FastCGI server: php-fpm, nearly always.
+//!
+//! The one idea: a child of php-fpm is what is scarce. It is taken when all of a request is at hand, never held by a connection that somebody else could use
+//! (`server.rs`), and given back when the client leaves, by closing the connection: php-fpm pays no attention to the record that is meant for this.
+//!
+//! A request goes out once. It is sent again where nothing of it has left, or where it changes nothing and the connection had carried another one before, so
+//! that its death says nothing about this one. Not here: which script answers for a path, and caching.
+
+mod body;
+mod connection;
+pub mod head;
+pub mod messages;
+mod params;
+pub mod record;
+mod server;
+pub mod spool;
+
+#[cfg(test)]
+mod tests;
+
+use std::{
+    future::poll_fn,
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    task::Poll,
+    time::Duration,
+};
+
+use ::http::{Method, Request, Response, StatusCode, header::CONTENT_LENGTH};
+use bytes::{Bytes, BytesMut};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+pub use params::Script;
+pub use server::FastCgiServer;
+
+use crate::{
+    Arrival, Body, Fault, OnInterim, OriginError,
+    server::{Address, AddressStatus, Budget, Failed, Lease, Stream},
+};
+use body::ResponseBody;
+use connection::{Broken, Connection};
+use head::{HEAD_BYTES_MAX, Head};
+use messages::{Flow, Messages};
+use params::Params;
+use record::Piece;
+use server::{Connections, Held, Waiting};
+use spool::Content;
+
+/// How long an idle connection may hold a child. With the time between two looks it is closed within a second.
+const IDLE_MAX: Duration = Duration::from_millis(750);
+/// The time between two looks for idle connections to be closed.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// The time between two attempts to connect to a server whose queue is full.
+const FULL_RETRY: Duration = Duration::from_millis(10);
+/// Interim responses before a final one.
+const INTERIMS_MAX: usize = 64;
+
+/// A FastCGI server, as one worker sees it: with connections of its own.
+///
+/// Runs where [`tokio::task::spawn_local`] does.
+#[derive(Debug)]
+pub struct FastCgi {
+    server: Arc<FastCgiServer>,
+    pool: Arc<Connections>,
+    budget: Option<Arc<Budget>>,
+    /// Held by whoever tries to connect to a server whose queue is full: the others wait in line.
+    queue: tokio::sync::Mutex<()>,
+    flow: Arc<Mutex<Flow>>,
+    busy: Arc<()>,
+    looking: Arc<AtomicBool>,
+}
+
+impl FastCgi {
+    /// Makes a client for one worker. The server and the budget, if any, are shared by all of them.
+    #[must_use]
+    pub fn new(server: Arc<FastCgiServer>, budget: Option<Arc<Budget>>) -> Self {
+        let pool = server.pool();
+        Self {
+            server,
+            pool,
+            budget,
+            queue: tokio::sync::Mutex::default(),
+            flow: Arc::default(),
+            busy: Arc::default(),
+            looking: Arc::default(),
+        }
+    }
+
+    /// Returns what this worker knows of each address.
+    pub fn addresses(&self) -> impl Iterator<Item = AddressStatus<'_>> {
+        self.pool.addresses()
+    }
+
+    /// Returns the budget, for metrics.
+    #[must_use]
+    pub fn budget(&self) -> Option<&Arc<Budget>> {
+        self.budget.as_ref()
+    }
+
+    /// Has a script answer a request, as [`Origin::fetch`](crate::Origin::fetch) says.
+    ///
+    /// # Errors
+    /// Fails when no usable final response came: see [`Fault`].
+    pub async fn run(
+        &self,
+        script: &Script,
+        request: Request<Body>,
+        arrival: &Arrival<'_>,
+        interim: Option<&OnInterim<'_>>,
+    ) -> Result<Response<Body>, OriginError> {
+        let (parts, content) = request.into_parts();
+        let mut out = Vec::with_capacity(4096);
+        record::write_begin(&mut out);
+        let mut params = Params::new(out);
+        params.describe(script, &parts, arrival)?;
+        let content = self.server.spool.take(content).await?;
+        // Always: without it PHP pays no attention to the content, and with another one a child waits for it for ever.
+        params.add("CONTENT_LENGTH", content.left().to_string().as_bytes())?;
+        let asked = Asked {
+            records: params.end(),
+            content,
+            method: parts.method,
+            target: parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string),
+        };
+        let permit = match &self.budget {
+            Some(budget) => Some(budget.acquire().await?),
+            None => None,
+        };
+        let (mut last, now) = (None, Instant::now());
+        for slot in self.pool.turns(now) {
+            match self.ask(slot, &asked, interim).await {
+                Ok((head, first, connection)) => {
+                    let keep = Some(IDLE_MAX);
+                    let lease = Lease { connection, pool: Arc::clone(&self.pool), address: slot, _permit: permit, keep };
+                    return self.deliver(&asked.method, head, first, lease);
+                }
+                Err(failed) => last = Some(failed.or_next()?),
+            }
+        }
+        Err(last.unwrap_or_else(|| OriginError::new(Fault::Internal, "a FastCGI server without an address")))
+    }
+
+    /// Asks one address: over an idle connection if there is one and the request may be repeated, else over a new one; over a new one again if the
+    /// idle one had died.
+    async fn ask(&self, slot: usize, asked: &Asked, interim: Option<&OnInterim<'_>>) -> Result<(Head, Bytes, Box<Connection>), Failed> {
+        let address = self.pool.address(slot);
+        let may_repeat = params::may_be_repeated(&asked.method);
+        let mut fresh = !may_repeat;
+        loop {
+            let idle = if fresh { None } else { self.pool.checkout(slot, |_| true, false, Instant::now()).await };
+            let (mut connection, waiting) = match idle {
+                Some(connection) => (connection, None),
+                None => {
+                    let waiting = self.server.wait_for_child(slot);
+                    // Nothing was sent: another address may serve any method.
+                    let stream = self.connect(slot).await.map_err(|error| Failed { error, next: true })?;
+                    (Box::new(Connection::new(stream)), Some(waiting))
+                }
+            };
+            self.look_for_idle();
+            connection.begin(&asked.records, asked.content.again(), Messages::new(&asked.target, &self.flow));
+            let broken = match self.head(&mut connection, waiting, interim).await {
+                Ok(Some((head, first))) => return Ok((head, first, connection)),
+                Ok(None) => {
+                    let error = OriginError::new(Fault::ReadTimeout, format!("no response from {address}"));
+                    return Err(Failed { error, next: false });
+                }
+                Err(broken) => broken,
+            };
+            if connection.reused && !connection.heard && may_repeat {
+                self.pool.forget_idle(slot);
+                fresh = true;
+                continue;
+            }
+            let error = broken.into_error("response head from", address);
+            return Err(Failed { error, next: connection.nothing_sent() });
+        }
+    }
+
+    /// Connects. A server whose queue is full (`listen.backlog` of php-fpm, on a Unix socket) is no failure yet: the request waits in line, for as long
+    /// as it may wait for a place.
+    async fn connect(&self, slot: usize) -> Result<Stream, OriginError> {
+        let wait_max = self.budget.as_ref().map_or(self.server.options.connect_timeout, |budget| budget.queue_timeout());
+        let connecting = async {
+            if self.queue.try_lock().is_ok() {
+                match self.pool.connect(slot).await {
+                    Err(error) if is_full(&error) => {}
+                    connected => return connected,
+                }
+            }
+            let _first_in_line = self.queue.lock().await;
+            loop {
+                match self.pool.connect(slot).await {
+                    Err(error) if is_full(&error) => tokio::time::sleep(FULL_RETRY).await,
+                    connected => return connected,
+                }
+            }
+        };
+        match tokio::time::timeout(wait_max.max(self.server.options.connect_timeout), connecting).await {
+            Ok(connected) => connected,
+            Err(_) => Err(OriginError::new(Fault::Overloaded, format!("{}: its queue was full all the time", self.pool.address(slot)))),
+        }
+    }
+
+    /// Sends the request and waits for the final head, and what came with it; none if it has not come in time. Interim responses are told.
+    async fn head(
+        &self,
+        connection: &mut Connection,
+        waiting: Option<Waiting>,
+        interim: Option<&OnInterim<'_>>,
+    ) -> Result<Option<(Head, Bytes)>, Broken> {
+        let (mut waiting, mut interims) = (waiting, 0);
+        let (mut head, mut looked) = (BytesMut::new(), 0);
+        let timeout = self.server.options.first_byte_timeout;
+        poll_fn(|cx| {
+            loop {
+                if let Some(length) = head::length(&head, looked) {
+                    if length > HEAD_BYTES_MAX {
+                        return Poll::Ready(Err(too_large()));
+                    }
+                    let bytes = head.split_to(length).freeze();
+                    looked = 0;
+                    let read = head::read(&bytes)?;
+                    if !read.status.is_informational() {
+                        return Poll::Ready(Ok(Some((read, head.split().freeze()))));
+                    }
+                    interims += 1;
+                    if interims > INTERIMS_MAX || read.status == StatusCode::SWITCHING_PROTOCOLS {
+                        return Poll::Ready(Err(Broken::new(Fault::ProtocolError, "an interim response that cannot be")));
+                    }
+                    tell(read, interim);
+                    continue;
+                }
+                if head.len() >= HEAD_BYTES_MAX {
+                    return Poll::Ready(Err(too_large()));
+                }
+                looked = head.len();
+                match connection.poll_piece(cx) {
+                    Poll::Ready(Ok(Piece::Output(bytes))) => {
+                        waiting = None;
+                        head.extend_from_slice(&bytes);
+                    }
+                    Poll::Ready(Ok(_)) => {
+                        return Poll::Ready(Err(Broken::new(Fault::ProtocolError, "the request ended before the response's head")));
+                    }
+                    Poll::Ready(Err(broken)) => return Poll::Ready(Err(broken)),
+                    Poll::Pending => {
+                        if connection.heard {
+                            waiting = None;
+                        }
+                        return connection.poll_alarm(cx, connection.sent_at + timeout).map(|()| Ok(None));
+                    }
+                }
+            }
+        })
+        .await
+    }
+
+    /// Makes the response that the pipeline gets.
+    fn deliver(&self, method: &Method, head: Head, first: Bytes, lease: body::ConnectionLease) -> Result<Response<Body>, OriginError> {
+        let Head { status, fields } = head;
+        let held = Held { server: Arc::clone(&self.server), _busy: Arc::clone(&self.busy) };
+        let has_no_content = *method == Method::HEAD || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        let body = if has_no_content {
+            body::end_now(lease, held);
+            Body::Empty
+        } else {
+            // It has been settled: one line with a number.
+            let length = fields.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+            Body::stream(ResponseBody::new(first, length, lease, held))
+        };
+        let mut response = Response::new(body);
+        *response.status_mut() = status;
+        *response.headers_mut() = fields;
+        Ok(response)
+    }
+
+    /// Closes connections that have been idle for too long, as long as there may be some.
+    fn look_for_idle(&self) {
+        if self.looking.swap(true, Relaxed) {
+            return;
+        }
+        let (pool, busy, looking) = (Arc::downgrade(&self.pool), Arc::downgrade(&self.busy), Arc::clone(&self.looking));
+        tokio::task::spawn_local(async move {
+            loop {
+                tokio::time::sleep(LOOK_EVERY).await;
+                let Some(pool) = pool.upgrade() else { return };
+                pool.close_expired(Instant::now());
+                // One is the worker's own.
+                if busy.strong_count() <= 1 && pool.addresses().all(|address| address.idle == 0) {
+                    looking.store(false, Relaxed);
+                    return;
+                }
+            }
+        });
+    }
+}
+
+/// A request that is ready to be sent.
+struct Asked {
+    /// Everything before the content.
+    records: Vec<u8>,
+    content: Content,
+    method: Method,
+    target: String,
+}
+
+fn tell(head: Head, interim: Option<&OnInterim<'_>>) {
+    if let Some(interim) = interim.filter(|_| head.status != StatusCode::CONTINUE) {
+        let mut fields = head.fields;
+        // Nothing follows an interim head, whatever it says (RFC 9110 §8.6).
+        fields.remove(CONTENT_LENGTH);
+        interim(head.status, &fields);
+    }
+}
+
+const fn too_large() -> Broken {
+    Broken::new(Fault::ResponseTooLarge, "the head is larger than allowed")
+}
+
+/// Returns whether an address could not be connected to because its queue is full.
+fn is_full(error: &OriginError) -> bool {
+    let source = error.source.as_ref().and_then(|source| source.downcast_ref::<io::Error>());
+    error.fault == Fault::Overloaded && source.is_some_and(|source| source.kind() == io::ErrorKind::WouldBlock)
+}
+
+/// Returns whether a server at this address can be spoken to: FastCGI has no TLS.
+#[must_use]
+pub const fn can_reach(address: &Address) -> bool {
+    !matches!(address, Address::Tcp { tls: true, .. })
+}

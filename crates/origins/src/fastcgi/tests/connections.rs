@@ -1,0 +1,239 @@
+//! Connections, and the children that they hold.
+
+use super::*;
+
+async fn whole(response: Result<Response<Body>, OriginError>) -> Bytes {
+    content(response.expect("a response")).await.expect("whole")
+}
+
+#[test]
+fn a_connection_is_kept_and_used_again_when_its_child_is_free() {
+    on_a_worker(async {
+        let server = Server::start();
+        let client = client(&server);
+        let says = async {
+            let mut peer = server.accept().await;
+            for number in ["1", "2", "3"] {
+                assert!(peer.request().await.keep);
+                peer.answer(format!("\r\n{number}")).await;
+                peer.question().await;
+                peer.free().await;
+            }
+            assert!(server.is_idle().await);
+            peer
+        };
+        let asks = async {
+            for number in ["1", "2", "3"] {
+                assert_eq!(whole(ask(&client, get("/")).await).await, number);
+                // Its answer to the question arrives.
+                while client.pool.addresses().any(|address| address.idle == 0) {
+                    tokio::task::yield_now().await;
+                }
+                for _ in 0..10 {
+                    tokio::task::yield_now().await;
+                }
+            }
+        };
+        futures_util::future::join(says, asks).await;
+    });
+}
+
+/// php-src issue 10335: a script that ends its response and goes on working keeps its connection, and who asks over it waits.
+#[test]
+fn a_child_that_goes_on_working_behind_its_response_makes_nobody_wait() {
+    on_a_worker(async {
+        let server = Server::start();
+        let client = client(&server);
+        let says = async {
+            let mut busy = server.accept().await;
+            busy.request().await;
+            busy.answer("\r\n1").await;
+            busy.question().await;
+            // It does not answer: it works.
+            let mut other = server.accept().await;
+            other.request().await;
+            other.answer("\r\n2").await;
+            busy
+        };
+        let asks = async {
+            assert_eq!(whole(ask(&client, get("/")).await).await, "1");
+            assert_eq!(whole(ask(&client, get("/")).await).await, "2");
+        };
+        futures_util::future::join(says, asks).await;
+    });
+}
+
+#[test]
+fn an_idle_connection_is_closed_within_a_second() {
+    on_a_worker(async {
+        let server = Server::start();
+        let client = client(&server);
+        let says = async {
+            let mut peer = server.accept().await;
+            peer.request().await;
+            peer.answer("\r\n1").await;
+            peer.question().await;
+            peer.free().await;
+            let began = Instant::now();
+            peer.closed().await;
+            began.elapsed()
+        };
+        let (response, idle) = futures_util::future::join(async { whole(ask(&client, get("/")).await).await }, says).await;
+        assert_eq!(response, "1");
+        // A machine that does much else is late by a little.
+        assert!(idle < Duration::from_millis(1_500), "{idle:?}");
+    });
+}
+
+#[test]
+fn whoever_needs_a_child_ends_the_idle_connections_of_all_workers() {
+    on_a_worker(async {
+        let server = Server::start();
+        let shared = shared(options(&server));
+        let (one, other) = (FastCgi::new(Arc::clone(&shared), None), FastCgi::new(shared, None));
+        // One child: it takes a connection when the one before is closed.
+        let says = async {
+            for number in ["1", "2", "3"] {
+                let mut peer = server.accept().await;
+                peer.request().await;
+                peer.answer(format!("\r\n{number}")).await;
+                peer.question().await;
+                if number != "3" {
+                    peer.closed().await;
+                }
+            }
+        };
+        let began = Instant::now();
+        let asks = async {
+            assert_eq!(whole(ask(&one, get("/")).await).await, "1");
+            assert_eq!(whole(ask(&other, get("/")).await).await, "2");
+            // Not over an idle connection: it must not be sent twice.
+            let post = request(&Method::POST, "/", Body::Empty);
+            assert_eq!(whole(ask(&other, post).await).await, "3");
+        };
+        futures_util::future::join(says, asks).await;
+        assert!(began.elapsed() < IDLE_MAX, "nobody waited for an idle connection to grow old");
+    });
+}
+
+#[test]
+fn a_connection_is_not_kept_while_somebody_waits_for_a_child() {
+    on_a_worker(async {
+        let server = Server::start();
+        let client = client(&server);
+        let says = async {
+            let mut first = server.accept().await;
+            first.request().await;
+            // The second one has connected and sent all it has. It waits.
+            let mut second = server.accept().await;
+            second.request().await;
+            first.answer("\r\n1").await;
+            first.closed().await;
+            second.answer("\r\n2").await;
+            second.question().await;
+        };
+        let asks = async { whole(ask(&client, get("/1")).await).await };
+        let asks_too = async { whole(ask(&client, get("/2")).await).await };
+        let (one, two, ()) = futures_util::future::join3(asks, asks_too, says).await;
+        assert_eq!((one, two), ("1".into(), "2".into()));
+    });
+}
+
+#[test]
+fn a_get_is_tried_again_once_when_a_kept_connection_turns_out_dead() {
+    on_a_worker(async {
+        let server = Server::start();
+        let client = client(&server);
+        let says = async {
+            let mut peer = server.accept().await;
+            peer.request().await;
+            peer.answer("\r\n1").await;
+            peer.question().await;
+            peer.free().await;
+            peer.request().await;
+            drop(peer);
+            let mut peer = server.accept().await;
+            peer.request().await;
+            drop(peer);
+        };
+        let asks = async {
+            assert_eq!(whole(ask(&client, get("/")).await).await, "1");
+            for _ in 0..10 {
+                tokio::task::yield_now().await;
+            }
+            let error = ask(&client, get("/")).await.expect_err("the second connection had carried nothing before");
+            assert_eq!(error.fault, Fault::ConnectionTerminated);
+        };
+        futures_util::future::join(says, asks).await;
+        assert!(server.is_idle().await);
+    });
+}
+
+#[test]
+fn a_post_is_sent_once() {
+    on_a_worker(async {
+        let server = Server::start();
+        let post = request(&Method::POST, "/", Body::from(Bytes::from_static(b"a=1")));
+        let answered = exchange(&client(&server), &server, post, async |_| {}).await;
+        assert_eq!(answered.expect_err("closed").fault, Fault::ConnectionTerminated);
+        assert!(server.is_idle().await);
+    });
+}
+
+#[test]
+fn a_server_that_is_not_there_yet_is_asked_when_it_is() {
+    on_a_worker(async {
+        let server = Server::start();
+        let place = tempfile::TempDir::new().expect("a folder");
+        let socket = place.path().join("later.sock");
+        let options = ServerOptions::new(vec![Address::Unix(socket.clone())], options(&server).tls);
+        let client = FastCgi::new(shared(options), None);
+        for _ in 0..5 {
+            let error = ask(&client, get("/")).await.expect_err("nobody is there");
+            assert_eq!(error.fault, Fault::ConnectionRefused);
+        }
+        std::os::unix::fs::symlink(server.socket(), &socket).expect("a link");
+        let response = exchange(&client, &server, get("/"), async |peer| peer.answer("\r\nhere").await).await;
+        assert_eq!(whole(response).await, "here");
+    });
+}
+
+/// `connect` says EAGAIN at once when the queue of a Unix socket is full.
+#[test]
+fn a_full_queue_is_waited_for_and_is_no_failure() {
+    on_a_worker(async {
+        let place = tempfile::TempDir::new().expect("a folder");
+        let path = place.path().join("full.sock");
+        let socket = tokio::net::UnixSocket::new_stream().expect("a socket");
+        socket.bind(&path).expect("bound");
+        let listener = socket.listen(1).expect("a queue");
+        // Nobody accepts these.
+        let mut queue = Vec::new();
+        while let Ok(stream) = tokio::net::UnixStream::connect(&path).await {
+            queue.push(stream);
+        }
+        let server = Server::start();
+        let options = || ServerOptions::new(vec![Address::Unix(path.clone())], options(&server).tls);
+        let mut impatient = options();
+        impatient.connect_timeout = Duration::from_millis(50);
+        let budget = Arc::new(Budget::new(1, 1, Duration::from_millis(50)));
+        let impatient = FastCgi::new(shared(impatient), Some(budget));
+        let error = ask(&impatient, get("/")).await.expect_err("full all the time");
+        assert_eq!(error.fault.status(), StatusCode::SERVICE_UNAVAILABLE);
+
+        let client = FastCgi::new(shared(options()), None);
+        let mut asking = Box::pin(ask(&client, get("/")));
+        assert!(futures_util::FutureExt::now_or_never(&mut asking).is_none(), "waits");
+        let accepts = async {
+            for _ in 0..queue.len() {
+                drop(listener.accept().await.expect("from the queue"));
+            }
+            // The request's own.
+            let (stream, _) = listener.accept().await.expect("a connection");
+            tokio::io::AsyncWriteExt::shutdown(&mut { stream }).await.expect("closed");
+        };
+        let (answered, ()) = futures_util::future::join(asking, accepts).await;
+        assert_eq!(answered.expect_err("closed").fault, Fault::ConnectionTerminated, "it was connected");
+        assert!(client.addresses().all(|address| address.up), "a busy server is not down");
+    });
+}
