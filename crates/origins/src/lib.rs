@@ -1,4 +1,4 @@
-//! Whatever can answer a request: an HTTP server, a FastCGI server, a folder of files.
+//! Whatever can answer a request: an HTTP server, PHP, a folder of files.
 //!
 //! Absent from this room: caching. An [`Origin`] takes a request that is ready to be sent, and is told of its client by an [`Arrival`]; what
 //! to ask, what to keep and whom to tell is decided elsewhere.
@@ -7,6 +7,7 @@ pub mod fastcgi;
 pub mod files;
 pub mod http;
 pub mod media_type;
+pub mod php;
 pub mod server;
 
 mod arrival;

@@ -90,6 +90,17 @@ pub(super) fn answer(version: &Version, shared: &Shared, parts: &Parts, watched:
     Ok(response)
 }
 
+/// Answers a GET or HEAD with a file that somebody else has looked up. Blocks.
+pub(super) fn send(version: &Version, shared: &Shared, parts: &Parts, entry: Entry) -> io::Result<Response<Body>> {
+    let mut answer = Answer { version, shared, parts, below: entry.name.clone(), tags: Vec::new(), sure: false };
+    let mut response = answer.file(StatusCode::OK, entry)?;
+    answer.mark(response.headers_mut())?;
+    if parts.method == Method::HEAD && !matches!(response.body(), Body::File(_)) {
+        *response.body_mut() = Body::Empty;
+    }
+    Ok(response)
+}
+
 impl Answer<'_> {
     fn root(&self) -> &Root {
         &self.version.root
@@ -365,14 +376,14 @@ fn describe(
 }
 
 /// Answers with a redirect that browsers ask for again, so that a page can come back: they would keep some kinds for ever.
-fn redirect(status: StatusCode, to: String) -> io::Result<Response<Body>> {
+pub(crate) fn redirect(status: StatusCode, to: String) -> io::Result<Response<Body>> {
     let mut response = plain(status);
     response.headers_mut().insert(header::LOCATION, value(to)?);
     Ok(response)
 }
 
 /// Returns a response whose text is that of its status.
-pub(super) fn plain(status: StatusCode) -> Response<Body> {
+pub(crate) fn plain(status: StatusCode) -> Response<Body> {
     let text = format!("{status}\n");
     let mut response = Response::new(Body::Empty);
     *response.status_mut() = status;

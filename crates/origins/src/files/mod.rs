@@ -8,6 +8,7 @@
 //! what is stored is exact; where it cannot be watched, responses say that they are to be looked at again after a second.
 
 mod answer;
+mod folder;
 mod headers;
 mod lifetime;
 mod listing;
@@ -34,6 +35,11 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use parking_lot::{Mutex, RwLock};
 
 use crate::{Arrival, Body, Fault, LocalFuture, OnInterim, Origin, OriginError};
+pub(crate) use answer::{plain, redirect};
+pub(crate) use folder::Folder;
+pub(crate) use path::target;
+pub use root::Links;
+pub(crate) use root::{Entry, Root, is_hidden};
 pub use rules::Mistake;
 pub use watch::{Change, Watcher};
 

@@ -6,11 +6,11 @@ use super::root::is_hidden;
 
 /// The path of a request, split into its parts.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Target {
+pub(crate) struct Target {
     /// The path below the root; empty for `/`.
-    pub(super) below: PathBuf,
+    pub(crate) below: PathBuf,
     /// Whether the path ended with `/`.
-    pub(super) slash: bool,
+    pub(crate) slash: bool,
 }
 
 /// Splits the path of a URI. Returns `None` for names that no file of a site may have:
@@ -19,7 +19,7 @@ pub(super) struct Target {
 ///   (RFC 8615).
 /// - Empty segments: `//host` sent back in a `Location` would be another host.
 /// - NUL, control characters, `\`, an encoded `/`, broken or non-UTF-8 percent-encoding: names that other software reads otherwise.
-pub(super) fn target(path: &str) -> Option<Target> {
+pub(crate) fn target(path: &str) -> Option<Target> {
     let inner = path.strip_prefix('/')?;
     let mut below = PathBuf::new();
     if inner.is_empty() {

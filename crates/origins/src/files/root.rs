@@ -1,7 +1,8 @@
 //! The folder that is served, held open: whatever a request names is found beneath it or not at all.
 //!
 //! The root is opened once and then followed wherever it is moved, so that a request never sees two versions of a site that is being
-//! swapped. Symbolic links are followed as far as they stay beneath it.
+//! swapped. Symbolic links are followed as far as they stay beneath it; where that is asked for ([`Links`]), others as well, if they belong to
+//! whom they lead to.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -25,15 +26,27 @@ const LINKS_MAX: usize = 40;
 /// The flags for opening without waiting: opening a pipe would wait for somebody to write into it.
 const OPEN: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
+/// The symbolic links that are followed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Links {
+    /// Those that lead to something beneath the root.
+    #[default]
+    Beneath,
+    /// Those too that lead elsewhere, if the link and what it leads to have the same owner: nobody gives away what is somebody else's. Debian's
+    /// packages are full of such links.
+    OfOneOwner,
+}
+
 /// An opened root.
 #[derive(Debug)]
-pub(super) struct Root {
+pub(crate) struct Root {
     dir: OwnedFd,
     /// The path as it was given; links may be written with it.
     given: PathBuf,
     /// The path without links.
     path: PathBuf,
     id: FileId,
+    links: Links,
 }
 
 /// The numbers by which the system knows a file.
@@ -41,32 +54,37 @@ type FileId = (u64, u64);
 
 /// A file or folder below the root, opened.
 #[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) file: File,
-    pub(super) metadata: Metadata,
+pub(crate) struct Entry {
+    pub(crate) file: File,
+    pub(crate) metadata: Metadata,
     /// The name below the root, as it was asked for.
-    pub(super) name: PathBuf,
+    pub(crate) name: PathBuf,
     /// The name below the root, without links.
-    pub(super) real: PathBuf,
+    pub(crate) real: PathBuf,
 }
 
 impl Root {
     /// Opens the folder that `given` leads to.
-    pub(super) fn open(given: &Path) -> io::Result<Self> {
+    pub(crate) fn open(given: &Path) -> io::Result<Self> {
+        Self::open_with(given, Links::default())
+    }
+
+    /// Opens the folder that `given` leads to. These links in it are followed.
+    pub(crate) fn open_with(given: &Path, links: Links) -> io::Result<Self> {
         let path = given.canonicalize()?;
         let dir = rustix::fs::openat(CWD, &path, OPEN | OFlags::DIRECTORY, Mode::empty())?;
         fs::read_dir(&path)?;
         let id = id(&File::from(dir.try_clone()?).metadata()?);
-        Ok(Self { dir, given: std::path::absolute(given)?, path, id })
+        Ok(Self { dir, given: std::path::absolute(given)?, path, id, links })
     }
 
     /// Returns the path of the root when it was opened, without links.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// Returns whether the given path leads to another folder now. `None` while it leads nowhere.
-    pub(super) fn is_replaced(&self) -> Option<bool> {
+    pub(crate) fn is_replaced(&self) -> Option<bool> {
         let path = self.given.canonicalize().ok()?;
         let now = fs::metadata(&path).ok().filter(Metadata::is_dir)?;
         Some(path != self.path || id(&now) != self.id)
@@ -100,7 +118,7 @@ impl Root {
     ///
     /// # Errors
     /// Returns `PermissionDenied`, and errors that say that the system is in trouble.
-    pub(super) fn find(&self, below: &Path) -> io::Result<Option<Entry>> {
+    pub(crate) fn find(&self, below: &Path) -> io::Result<Option<Entry>> {
         let found = match self.open_at(below) {
             Ok(Some((file, real))) => (File::from(file), real),
             Ok(None) => return Ok(None),
@@ -113,7 +131,7 @@ impl Root {
     }
 
     /// Returns the file at `below`, like [`find`](Self::find), if it is a regular file.
-    pub(super) fn find_file(&self, below: &Path) -> io::Result<Option<Entry>> {
+    pub(crate) fn find_file(&self, below: &Path) -> io::Result<Option<Entry>> {
         Ok(self.find(below)?.filter(|entry| entry.metadata.is_file()))
     }
 
@@ -136,33 +154,59 @@ impl Root {
     }
 
     /// Opens one name at a time, so that every link is seen before it is followed. The target of a link must be beneath the root and
-    /// public.
+    /// public, or belong to whom the link belongs to.
     fn walk(&self, below: &Path) -> rustix::io::Result<Option<(OwnedFd, PathBuf)>> {
-        let mut todo: Vec<OsString> = below.iter().rev().map(OsStr::to_owned).collect();
+        let mut todo: Vec<Step> = below.iter().rev().map(|name| Step::Asked(name.to_owned())).collect();
         let mut way: Vec<(OsString, OwnedFd)> = Vec::new();
+        // The system's root, while the way is outside of ours.
+        let mut outside: Option<OwnedFd> = None;
         let mut links = 0;
-        while let Some(name) = todo.pop() {
-            if name == ".." {
-                if way.pop().is_none() {
-                    return Ok(None);
-                }
-                continue;
-            }
-            if is_hidden(&name) {
-                return Ok(None);
-            }
-            let folder = way.last().map_or_else(|| self.dir.as_fd(), |(_, folder)| folder.as_fd());
-            match rustix::fs::readlinkat(folder, &name, Vec::new()) {
-                Ok(to) => {
-                    links += 1;
-                    let to = PathBuf::from(OsStr::from_bytes(to.as_bytes()));
-                    let Some(to) = self.relative(&to).filter(|_| links <= LINKS_MAX) else { return Ok(None) };
-                    if to.1 {
-                        way.clear();
+        while let Some(step) = todo.pop() {
+            let name = match step {
+                Step::Asked(name) if is_hidden(&name) => return Ok(None),
+                Step::Linked(name) if name == ".." => {
+                    if way.pop().is_none() && outside.is_none() {
+                        if self.links == Links::Beneath {
+                            return Ok(None);
+                        }
+                        outside = Some(system_root()?);
+                        todo.push(Step::Linked(name));
+                        todo.extend(names_of(&self.path).into_iter().rev());
                     }
-                    let names = to.0.components().filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir));
-                    let names: Vec<_> = names.map(|part| part.as_os_str().to_owned()).collect();
-                    todo.extend(names.into_iter().rev());
+                    continue;
+                }
+                Step::Linked(name) if is_hidden(&name) && outside.is_none() => return Ok(None),
+                Step::Asked(name) | Step::Linked(name) => name,
+                Step::Owner(owner) => {
+                    let end = way.last().map_or_else(|| outside.as_ref().unwrap_or(&self.dir), |(_, file)| file);
+                    if outside.is_some() && rustix::fs::fstat(end)?.st_uid != owner {
+                        return Ok(None);
+                    }
+                    continue;
+                }
+            };
+            let base = outside.as_ref().unwrap_or(&self.dir);
+            let folder = way.last().map_or_else(|| base.as_fd(), |(_, folder)| folder.as_fd());
+            match link(folder, &name) {
+                Ok((to, owner)) => {
+                    links += 1;
+                    if links > LINKS_MAX {
+                        return Ok(None);
+                    }
+                    todo.push(Step::Owner(owner));
+                    if to.is_relative() {
+                        todo.extend(names_of(&to).into_iter().rev());
+                    } else if let Some(below) = self.below(&to) {
+                        way.clear();
+                        outside = None;
+                        todo.extend(names_of(below).into_iter().rev());
+                    } else if self.links == Links::OfOneOwner {
+                        way.clear();
+                        outside = Some(system_root()?);
+                        todo.extend(names_of(&to).into_iter().rev());
+                    } else {
+                        return Ok(None);
+                    }
                 }
                 Err(Errno::INVAL) => {
                     let file = rustix::fs::openat(folder, &name, OPEN | OFlags::NOFOLLOW, Mode::empty())?;
@@ -171,22 +215,58 @@ impl Root {
                 Err(e) => return Err(e),
             }
         }
-        let real = way.iter().map(|(name, _)| name).collect();
+        let names: PathBuf = way.iter().map(|(name, _)| name).collect();
+        let real = if outside.is_some() { Path::new("/").join(names) } else { names };
         let file = match way.pop() {
             Some((_, file)) => file,
-            None => reopened(self.dir.as_fd())?,
+            None => reopened(outside.as_ref().unwrap_or(&self.dir).as_fd())?,
         };
+        let real = real.strip_prefix(&self.path).map(Path::to_owned).unwrap_or(real);
         Ok(Some((file, real)))
     }
 
-    /// Returns the target of a link, and whether it begins at the root. `None` if it is outside.
-    fn relative(&self, to: &Path) -> Option<(PathBuf, bool)> {
-        if to.is_relative() {
-            return Some((to.to_owned(), false));
-        }
-        let below = to.strip_prefix(&self.path).or_else(|_| to.strip_prefix(&self.given)).ok()?;
-        Some((below.to_owned(), true))
+    /// Returns what an absolute path names beneath the root. `None` if it is outside.
+    fn below<'p>(&self, path: &'p Path) -> Option<&'p Path> {
+        path.strip_prefix(&self.path).or_else(|_| path.strip_prefix(&self.given)).ok()
     }
+}
+
+/// What is done next on the way to a file.
+enum Step {
+    /// To follow a name that was asked for.
+    Asked(OsString),
+    /// To follow a name that a link has.
+    Linked(OsString),
+    /// To compare the owner of a link with that of what it led to.
+    Owner(u32),
+}
+
+fn names_of(path: &Path) -> Vec<Step> {
+    let names = path.components().filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir));
+    names.map(|part| Step::Linked(part.as_os_str().to_owned())).collect()
+}
+
+fn system_root() -> rustix::io::Result<OwnedFd> {
+    rustix::fs::openat(CWD, "/", OPEN | OFlags::DIRECTORY, Mode::empty())
+}
+
+/// Returns what a link says, and who owns it: of the very same link, whoever replaces it meanwhile. `INVAL`: it is not a link.
+#[cfg(target_os = "linux")]
+fn link(folder: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<(PathBuf, u32)> {
+    let link = rustix::fs::openat(folder, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    let about = rustix::fs::fstat(&link)?;
+    if rustix::fs::FileType::from_raw_mode(about.st_mode) != rustix::fs::FileType::Symlink {
+        return Err(Errno::INVAL);
+    }
+    let to = rustix::fs::readlinkat(&link, "", Vec::new())?;
+    Ok((OsStr::from_bytes(to.as_bytes()).into(), about.st_uid))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn link(folder: BorrowedFd<'_>, name: &OsStr) -> rustix::io::Result<(PathBuf, u32)> {
+    let to = rustix::fs::readlinkat(folder, name, Vec::new())?;
+    let about = rustix::fs::statat(folder, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?;
+    Ok((OsStr::from_bytes(to.as_bytes()).into(), about.st_uid))
 }
 
 fn reopened(dir: BorrowedFd<'_>) -> rustix::io::Result<OwnedFd> {
@@ -198,7 +278,7 @@ fn id(metadata: &Metadata) -> FileId {
 }
 
 /// Returns whether a name is private: `.git`, `.env`. Of the names with a dot, `.well-known` alone is public (RFC 8615).
-pub(super) fn is_hidden(name: &OsStr) -> bool {
+pub(crate) fn is_hidden(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".") && name != ".well-known"
 }
 

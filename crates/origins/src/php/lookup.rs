@@ -1,0 +1,161 @@
+//! What a path stands for: a file, else the index of a folder, else the site's `index.php`.
+//!
+//! | path | answered by |
+//! |---|---|
+//! | `/photo.jpg` | the file |
+//! | `/page.php/rest` | the script, which is told `/rest` |
+//! | `/shop` | a redirect to `/shop/`, if that folder has an index |
+//! | `/shop/` | `shop/index.php`, `shop/index.html` |
+//! | anything else | `index.php` of the root |
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use super::names::{is_secret, lies_below};
+use crate::files::{Entry, Root, is_hidden, target};
+
+/// The index of a folder: a script before a page, which an installation often leaves behind.
+const INDEXES: [&str; 3] = ["index.php", "index.html", "index.htm"];
+/// What answers where nothing else does.
+const FRONT: &str = "index.php";
+const SCRIPT: &str = ".php";
+
+/// The result of looking up a path.
+#[derive(Debug)]
+pub(super) enum Found {
+    /// A script answers.
+    Script {
+        /// Its path, which begins with a slash.
+        name: String,
+        /// The rest of the request's path, decoded.
+        path_info: String,
+    },
+    /// The path names a file.
+    File(Entry),
+    /// The path names a folder with an index, without the slash at its end.
+    WithSlash,
+    /// The path names something that we may not read.
+    Forbidden,
+    /// The path names nothing, or what is not for the public.
+    Nothing,
+}
+
+/// Looks up the path of a URI. Nothing is run below the folders `not_run`. Blocks.
+pub(super) fn find(root: &Root, path: &str, not_run: &[PathBuf]) -> io::Result<Found> {
+    match (Lookup { root, not_run }).find(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(Found::Forbidden),
+        found => found,
+    }
+}
+
+struct Lookup<'a> {
+    root: &'a Root,
+    not_run: &'a [PathBuf],
+}
+
+impl Lookup<'_> {
+    fn find(&self, path: &str) -> io::Result<Found> {
+        let Some(asked) = target(path) else {
+            // No file has such a name, but an application may: `/tag/c%2Fc++/`.
+            return if is_suspicious(path) { Ok(Found::Nothing) } else { self.front() };
+        };
+        if let Some(found) = self.script(&asked.below, asked.slash)? {
+            return Ok(found);
+        }
+        let Some(entry) = self.root.find(&asked.below)? else { return self.front() };
+        if entry.metadata.is_dir() {
+            return match self.index(&asked.below)? {
+                Some(_) if !asked.slash => Ok(Found::WithSlash),
+                Some(index) => Ok(index),
+                None => self.front(),
+            };
+        }
+        if asked.slash || !entry.metadata.is_file() {
+            return self.front();
+        }
+        Ok(if is_public(&entry) { Found::File(entry) } else { Found::Nothing })
+    }
+
+    /// Returns what answers if a script is named somewhere in the path. Names that only look like one are passed over.
+    fn script(&self, below: &Path, slash: bool) -> io::Result<Option<Found>> {
+        let mut name = PathBuf::new();
+        let mut rest = below.iter();
+        while let Some(part) = rest.next() {
+            name.push(part);
+            if !part.as_encoded_bytes().ends_with(SCRIPT.as_bytes()) {
+                continue;
+            }
+            let Some(entry) = self.root.find_file(&name)? else { continue };
+            if !self.may_run(&entry) {
+                return Ok(Some(Found::Nothing));
+            }
+            let mut path_info: String = rest.flat_map(|part| ["/".into(), part.to_string_lossy()]).collect();
+            if slash {
+                path_info.push('/');
+            }
+            return Ok(Some(Found::Script { name: absolute(&name), path_info }));
+        }
+        Ok(None)
+    }
+
+    fn index(&self, folder: &Path) -> io::Result<Option<Found>> {
+        for name in INDEXES {
+            let Some(entry) = self.root.find_file(&folder.join(name))? else { continue };
+            if !name.ends_with(SCRIPT) {
+                return Ok(Some(Found::File(entry)));
+            }
+            if self.may_run(&entry) {
+                return Ok(Some(Found::Script { name: absolute(&entry.name), path_info: String::new() }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn front(&self) -> io::Result<Found> {
+        let front = self.root.find_file(FRONT.as_ref())?.filter(|entry| self.may_run(entry));
+        Ok(front.map_or(Found::Nothing, |_| Found::Script { name: format!("/{FRONT}"), path_info: String::new() }))
+    }
+
+    /// Returns whether a file is run: not where visitors may leave files, by whatever name it is asked for.
+    fn may_run(&self, entry: &Entry) -> bool {
+        let real_is_script = entry.real.as_os_str().as_encoded_bytes().ends_with(SCRIPT.as_bytes());
+        real_is_script && !self.not_run.iter().any(|folders| lies_below(&entry.name, folders) || lies_below(&entry.real, folders))
+    }
+}
+
+fn is_public(entry: &Entry) -> bool {
+    [&entry.name, &entry.real].iter().all(|path| path.file_name().is_none_or(|name| !is_secret(name)))
+}
+
+fn absolute(below: &Path) -> String {
+    format!("/{}", below.to_string_lossy())
+}
+
+/// Returns whether a path that no file can have is one that nobody asks for in good faith: hidden files, the way up, and bytes that end a
+/// name for somebody.
+fn is_suspicious(path: &str) -> bool {
+    let bytes = decoded(path);
+    bytes.iter().any(u8::is_ascii_control)
+        || bytes.split(|byte| matches!(byte, b'/' | b'\\')).any(|name| is_hidden(std::ffi::OsStr::new(&*String::from_utf8_lossy(name))))
+}
+
+/// Percent-decodes what is encoded, and leaves the rest.
+fn decoded(path: &str) -> Vec<u8> {
+    let (mut bytes, mut rest) = (Vec::with_capacity(path.len()), path.as_bytes());
+    while let [first, tail @ ..] = rest {
+        let digit = |at: usize| tail.get(at).and_then(|&byte| char::from(byte).to_digit(16));
+        match (first, digit(0), digit(1)) {
+            (b'%', Some(high), Some(low)) => {
+                bytes.push(u8::try_from(high * 16 + low).expect("two digits"));
+                rest = &tail[2..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    bytes
+}
