@@ -1,7 +1,7 @@
 # `make` alone lists what there is. What takes part in `make test` here is what `.ci/run` runs there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check check-bench spec spec-ghost fuzz bench bench-attacks bench-bytes bench-crowd bench-ghost bench-ghost-figures bench-http3 bench-paas bench-reload bench-restart bench-store clients conformance docs release deb tools hugo pebble ghost deny
+.PHONY: help run test check check-bench spec spec-ghost fuzz bench bench-attacks bench-bytes bench-crowd bench-ghost bench-ghost-figures bench-http3 bench-paas bench-reload bench-restart bench-store clients conformance docs release deb tools hugo pebble ghost php deny
 
 CARGO ?= cargo
 # What `make run` serves, and where.
@@ -34,7 +34,7 @@ run: tools ## serve the example blog on http://127.0.0.1:8080; SOURCE=... LISTEN
 	@echo '  End       Ctrl-C'
 	@exec '$(TRY_BINARY)' serve '$(SOURCE)' --listen '$(LISTEN)'
 
-test: check hugo pebble ghost ## everything that must hold: formatting, lints, licences, dependencies, all tests; installs what it needs
+test: check hugo pebble ghost php ## everything that must hold: formatting, lints, licences, dependencies, all tests; installs what it needs
 	$(CARGO) test --locked --workspace
 
 check: tools deny check-bench ## formatting, lints, licences and unused dependencies, without the tests
@@ -152,6 +152,13 @@ pebble:
 # A part of `test`: a Ghost with a blog in it (crates/seawall/tests/ghost). The first time, it is installed from npm: five minutes on two cores.
 ghost:
 	@crates/seawall/tests/ghost/bring-up
+
+# A part of `test`: what runs the scripts of crates/origins/tests/php_fpm. Debian would start a server of its own with it, which nothing here needs.
+php:
+	@PATH="$$PATH:/usr/sbin"; command -v php-fpm >/dev/null || ls /usr/sbin/php-fpm* >/dev/null 2>&1 || { \
+	  if [ "$$(id -u)" = 0 ]; then as=; else as=sudo; fi; \
+	  command -v apt-get >/dev/null || { echo 'php-fpm is missing: https://www.php.net/manual/install.fpm.php' >&2; exit 1; }; \
+	  $$as apt-get update -q && $$as apt-get install -q -y --no-install-recommends php-fpm; }
 
 # A part of `check`: what writes BENCHMARKING.md. Nothing else here needs Python, so that its absence is no failure.
 check-bench:
