@@ -15,6 +15,7 @@ mod conditional;
 mod config_toml;
 mod cookies;
 mod early_hints;
+mod fastcgi_response;
 mod files_path;
 mod files_rules;
 mod h2_frames;
@@ -45,6 +46,7 @@ pub use conditional::conditional;
 pub use config_toml::config_toml;
 pub use cookies::cookies;
 pub use early_hints::early_hints;
+pub use fastcgi_response::fastcgi_response;
 pub use files_path::files_path;
 pub use files_rules::files_rules;
 pub use h2_frames::h2_frames;
@@ -67,7 +69,7 @@ pub use vary::vary;
 pub type Check = fn(&[u8]);
 
 /// Every check, with the name of its target and of its folder of inputs.
-pub const CHECKS: [(&str, Check); 27] = [
+pub const CHECKS: [(&str, Check); 28] = [
     ("accept_class", accept_class),
     ("accept_encoding", accept_encoding),
     ("blog_text", blog_text),
@@ -78,6 +80,7 @@ pub const CHECKS: [(&str, Check); 27] = [
     ("config_toml", config_toml),
     ("cookies", cookies),
     ("early_hints", early_hints),
+    ("fastcgi_response", fastcgi_response),
     ("files_path", files_path),
     ("files_rules", files_rules),
     ("h2_frames", h2_frames),
