@@ -13,7 +13,7 @@ use tracing::Level;
 
 use crate::{
     cli::route_line,
-    config::settings::{AccessLog, Kind, OriginHost, Settings, Site, Source},
+    config::settings::{AccessLog, Kind, OriginAddress, OriginHost, PhpSettings, Settings, Site, Source},
     recognition::{Finding, keeper::remedy, leads_past},
     server::Server,
     told,
@@ -60,6 +60,9 @@ fn not_ghost(site: &Site) -> Option<String> {
 }
 
 async fn look(site: &Site) -> String {
+    if let Some(php) = &site.php {
+        return php_line(php);
+    }
     let Source::Http(addresses) = &site.source else {
         return String::new();
     };
@@ -86,6 +89,14 @@ async fn look(site: &Site) -> String {
         Ok(Err(error)) => format!("does not answer yet: {error}"),
         Err(_) => format!("does not answer within {} s yet", LOOK.as_secs()),
     }
+}
+
+/// Says where PHP runs, and whether there is something.
+fn php_line(php: &PhpSettings) -> String {
+    let found = if php.is_found { ", found there" } else { "" };
+    let missing = matches!(&php.server, OriginAddress::Unix(socket) if !socket.exists());
+    let missing = if missing { ", which is not there yet" } else { "" };
+    format!("PHP runs at {}{found}{missing}", php.address())
 }
 
 /// The outcome of a start, to be printed.

@@ -63,6 +63,7 @@ pub(crate) fn fingerprint(settings: &Settings, site: &Site) -> Vec<u8> {
         blog,
         ghost,
         files,
+        php: _,            // which server runs the scripts changes no page
         https_redirect: _, // a redirect of ours is never stored
         headers,
         auth,
@@ -111,6 +112,7 @@ impl Fingerprint {
             Source::Http(addresses) => self.addresses("source.http", addresses),
             Source::Files(folder) => self.path("source.files", folder),
             Source::Blog(folder) => self.path("source.blog", folder),
+            Source::Php(folder) => self.path("source.php", folder),
         }
     }
 

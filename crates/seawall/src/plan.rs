@@ -15,8 +15,10 @@ use anyhow::Context;
 use blog::{Blog, BlogOptions, Change, Watcher};
 use origins::{
     Origin,
+    fastcgi::{FastCgi, FastCgiServer},
     files::{self, Files, FilesOptions},
     http::HttpOrigin,
+    php::{Php, PhpFolder, PhpOptions},
     server::{Address, Budget, ServerOptions, tls_config},
 };
 use pipeline::{Auth, Collapse, Down, Https, Parts, Refill, ResponseFields, Route, Router, Shared, WebhookSecret};
@@ -83,6 +85,7 @@ enum SharedSource {
     Http { options: Arc<ServerOptions>, budget: Arc<Budget> },
     Files { files: Files, watcher: Arc<files::Watcher> },
     Blog { blog: Blog, _watcher: Option<Watcher> },
+    Php { folder: Arc<PhpFolder>, server: Arc<FastCgiServer>, options: Arc<ServerOptions>, budget: Arc<Budget> },
 }
 
 impl Plan {
@@ -152,6 +155,7 @@ impl SitePlan {
                 }
             }
             Source::Blog(folder) => open_blog(folder, site, shared)?,
+            Source::Php(folder) => open_php(folder, site)?,
         };
         // Folders are on a disk already, and a number that was not written down is another site's after a restart.
         let on_disk = kept && site.source.is_server();
@@ -196,13 +200,16 @@ impl SitePlan {
 
     fn part_for_worker(&self, part: &PartPlan, settings: &Settings) -> anyhow::Result<pipeline::Site> {
         let budget = match &part.source {
-            SharedSource::Http { budget, .. } => Some(Arc::clone(budget)),
+            SharedSource::Http { budget, .. } | SharedSource::Php { budget, .. } => Some(Arc::clone(budget)),
             SharedSource::Files { .. } | SharedSource::Blog { .. } => None,
         };
         let origin: Rc<dyn Origin> = match &part.source {
             SharedSource::Http { options, budget } => Rc::new(HttpOrigin::new(Arc::clone(options), Some(Arc::clone(budget)))?),
             SharedSource::Files { files, .. } => Rc::new(files.clone()),
             SharedSource::Blog { blog, .. } => Rc::new(blog.clone()),
+            SharedSource::Php { folder, server, budget, .. } => {
+                Rc::new(Php::new(Arc::clone(folder), FastCgi::new(Arc::clone(server), Some(Arc::clone(budget)))))
+            }
         };
         Ok(pipeline::Site {
             id: self.id,
@@ -248,7 +255,7 @@ impl SitePlan {
     /// Returns the servers behind the site, beginning with that of the whole site.
     pub(crate) fn servers(&self) -> impl Iterator<Item = ServerState> {
         std::iter::once(&self.whole).chain(&self.parts).filter_map(|part| match &part.source {
-            SharedSource::Http { options, budget } => {
+            SharedSource::Http { options, budget } | SharedSource::Php { options, budget, .. } => {
                 let up = !part.down.load(Ordering::Relaxed);
                 Some(ServerState {
                     route: part.route.as_ref().map(|route| route.path.clone()),
@@ -371,6 +378,20 @@ fn warn_of(folder: &Path, mistakes: &[files::Mistake]) {
     for mistake in mistakes {
         tracing::warn!("{}/{mistake}", folder.display());
     }
+}
+
+/// Opens a folder with an application in PHP. Its server need not be there yet.
+fn open_php(folder: &Path, site: &Site) -> anyhow::Result<SharedSource> {
+    let php = site.php.as_ref().context("nobody says where PHP runs")?;
+    let address = php.server.to_string().parse::<Address>().with_context(|| php.address())?;
+    let options = Arc::new(server_options(vec![address], &site.origin)?);
+    let opened = PhpFolder::open(folder, PhpOptions::default()).with_context(|| folder.display().to_string())?;
+    Ok(SharedSource::Php {
+        folder: Arc::new(opened),
+        server: Arc::new(FastCgiServer::new(Arc::clone(&options))),
+        options,
+        budget: Arc::new(budget(&site.origin)),
+    })
 }
 
 fn open_blog(folder: &PathBuf, site: &Site, shared: &Arc<Shared>) -> anyhow::Result<SharedSource> {

@@ -1,6 +1,6 @@
 //! What a kind of site means: one table of rules for each kind, one file for each table.
 //!
-//! A [`Kind`] is not what a source *is*. That is its [`SourceForm`]: a server, a folder of files, a folder of Markdown. Several kinds can be
+//! A [`Kind`] is not what a source *is*. That is its [`SourceForm`]: a server, a folder of files, of Markdown, of PHP. Several kinds can be
 //! for the same form, and nothing but the table tells them apart: no code asks which kind a site has. So a new kind is a new file here, a
 //! variant of [`Kind`] and a line in [`Kind::preset`].
 //!
@@ -10,6 +10,7 @@ mod blog;
 mod companions;
 mod generic;
 mod ghost;
+mod php;
 mod r#static;
 
 use std::time::Duration;
@@ -25,6 +26,8 @@ pub enum Kind {
     Generic,
     /// A Ghost. It says in its responses when something has changed.
     Ghost,
+    /// A folder with an application in PHP, whichever it is. Its word is taken, as any server's.
+    Php,
     /// The embedded blog. It answers everybody the same, and says when it changes.
     Blog,
     /// A folder of files. It answers everybody the same.
@@ -33,7 +36,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 4] = [Self::Generic, Self::Ghost, Self::Blog, Self::Static];
+    pub const ALL: [Self; 5] = [Self::Generic, Self::Ghost, Self::Php, Self::Blog, Self::Static];
 
     /// Returns the rules of this kind.
     #[must_use]
@@ -41,6 +44,7 @@ impl Kind {
         match self {
             Self::Generic => &generic::PRESET,
             Self::Ghost => &ghost::PRESET,
+            Self::Php => &php::PRESET,
             Self::Blog => &blog::PRESET,
             Self::Static => &r#static::PRESET,
         }
@@ -68,6 +72,8 @@ pub enum SourceForm {
     Files,
     /// A folder of Markdown, of which the embedded blog makes pages.
     Markdown,
+    /// A folder with scripts, which a server runs.
+    Php,
 }
 
 impl SourceForm {
@@ -78,6 +84,7 @@ impl SourceForm {
             Self::Server => Kind::Generic,
             Self::Files => Kind::Static,
             Self::Markdown => Kind::Blog,
+            Self::Php => Kind::Php,
         }
     }
 }

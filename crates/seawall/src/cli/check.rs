@@ -7,7 +7,10 @@ use std::{fmt::Write as _, process::ExitCode};
 
 use blog::Blog;
 use clap::Args;
-use origins::files::Files;
+use origins::{
+    files::Files,
+    php::{PhpFolder, PhpOptions},
+};
 use tracing::Level;
 
 use super::{
@@ -156,6 +159,10 @@ pub(crate) fn route_line(route: &Route) -> String {
 fn faults(site: &Site) -> Vec<String> {
     match &site.source {
         Source::Http(_) => Vec::new(),
+        Source::Php(folder) => match PhpFolder::open(folder, PhpOptions::default()) {
+            Ok(_) => Vec::new(),
+            Err(error) => vec![format!("{}: {error}", folder.display())],
+        },
         Source::Files(folder) => match Files::open(folder, files_options(site)) {
             Ok(files) => files.mistakes().iter().map(|mistake| format!("{}/{mistake}", folder.display())).collect(),
             Err(error) => vec![format!("{}: {error}", folder.display())],

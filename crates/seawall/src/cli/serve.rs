@@ -49,7 +49,8 @@ fn after_help() -> String {
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(after_help = after_help())]
 pub struct Serve {
-    /// What to serve: the address of a server (http://127.0.0.1:2368), a folder with an index.html, or a folder with Markdown files
+    /// What to serve: the address of a server (http://127.0.0.1:2368), a folder with an index.html, a folder with
+    /// Markdown files, or a folder with an application in PHP (an index.php)
     #[arg(value_name = "SOURCE")]
     pub source: Option<String>,
 
@@ -89,9 +90,13 @@ pub struct Serve {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// What SOURCE is, if what Seawall finds out is wrong: generic (a server), ghost (a Ghost), static (files) or blog (Markdown)
+    /// What SOURCE is, if what Seawall finds out is wrong: generic (a server), ghost (a Ghost), static (files), blog (Markdown) or php (an application in PHP)
     #[arg(long, value_name = "KIND")]
     pub kind: Option<String>,
+
+    /// Where php-fpm listens, for a folder with an application in PHP: unix:SOCKET or HOST:PORT [default: where distributions put it]
+    #[arg(long, value_name = "ADDR")]
+    pub php: Option<String>,
 
     /// The address of the admin API (status, metrics, purging), or "off" [default: 127.0.0.1:9180, which only this machine can reach]
     #[arg(long, value_name = "ADDR")]

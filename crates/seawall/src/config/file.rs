@@ -12,6 +12,7 @@ use super::{
     compress::{PassedWord, PathPattern, TypePattern},
     ghost::{MemberSecret, SecretText},
     headers::{FieldLine, FieldName},
+    php::PhpServer,
     purge::{PurgePath, PurgeSource},
     routes::RoutePath,
     settings::{AccessLog, Listen, LogFormat, OriginAddress, OriginHost},
@@ -42,11 +43,18 @@ pub struct File {
     pub source: Given<String>,
 
     /// The kind of the source: `"ghost"` (a server that is a Ghost), `"generic"` (any other server; its responses say what may be stored, RFC 9111),
-    /// `"blog"` (a folder of Markdown), or `"static"` (a folder of finished files). `"wordpress"` comes in a later version; until then, such a
-    /// server is `"generic"`.
+    /// `"blog"` (a folder of Markdown), `"static"` (a folder of finished files), or `"php"` (a folder with an application in PHP). `"wordpress"`
+    /// comes in a later version; until then, such a server is `"generic"`, and such a folder `"php"`.
     ///
     /// Default: none; it follows from the source. A server is asked whether it is a Ghost, at the start and now and then. Flag: `--kind`. Environment: `SEAWALL_KIND`.
     pub kind: Given<KindWord>,
+
+    /// Where php-fpm listens, which runs the scripts of a folder with an application in PHP: its socket (`"unix:/run/php/php8.2-fpm.sock"`), or
+    /// its host and port (`"127.0.0.1:9000"`). It need not be there when Seawall starts. `[origin]` says how long it is waited for, and how many
+    /// requests it gets at once.
+    ///
+    /// Default: where distributions put its socket. Flag: `--php`. Environment: `SEAWALL_PHP`.
+    pub php: Given<PhpServer>,
 
     /// Names whose visitors are sent to the name of the site, such as `["www.example.org"]`. GET and HEAD are answered with 301, other
     /// methods with 308; path and query are kept. The names get certificates, as the site's own name does. The site needs a name of its
@@ -841,6 +849,11 @@ pub struct Site {
     ///
     /// Default: none; it follows from the source.
     pub kind: Given<KindWord>,
+
+    /// Where php-fpm listens. It takes the same values as `php` at the top.
+    ///
+    /// Default: where distributions put its socket.
+    pub php: Given<PhpServer>,
 
     /// Names whose visitors are sent to the first of `hosts` that is not a pattern. See `redirect_from` at the top.
     ///

@@ -36,6 +36,7 @@ pub(crate) const TLS_KEY: Flag = Flag::new("--tls-key", "SEAWALL_TLS_KEY", "tls.
 pub(crate) const HTTP3: Flag = Flag::new("--http3", "SEAWALL_HTTP3", "server.http3");
 pub(crate) const CONFIG: Flag = Flag::new("--config", "SEAWALL_CONFIG", "");
 pub(crate) const KIND: Flag = Flag::new("--kind", "SEAWALL_KIND", "kind");
+pub(crate) const PHP: Flag = Flag::new("--php", "SEAWALL_PHP", "php");
 pub(crate) const ADMIN: Flag = Flag::new("--admin", "SEAWALL_ADMIN", "server.admin");
 pub(crate) const MEMORY: Flag = Flag::new("--memory", "SEAWALL_MEMORY", "cache.memory");
 pub(crate) const CACHE_DIR: Flag = Flag::new("--cache-dir", "SEAWALL_CACHE_DIR", "cache.dir");
@@ -54,7 +55,7 @@ pub(crate) const GHOST_MEMBER_SECRET: Flag = Flag::new("", "SEAWALL_GHOST_MEMBER
 pub(crate) const VARIABLES: [Flag; 2] = [GHOST_WEBHOOK_SECRET, GHOST_MEMBER_SECRET];
 
 /// Every setting that can be given outside the file by a flag, in the order of the help.
-pub(crate) const ALL: [Flag; 20] = [
+pub(crate) const ALL: [Flag; 21] = [
     SOURCE,
     LISTEN,
     DOMAIN,
@@ -66,6 +67,7 @@ pub(crate) const ALL: [Flag; 20] = [
     HTTP3,
     CONFIG,
     KIND,
+    PHP,
     ADMIN,
     MEMORY,
     CACHE_DIR,

@@ -121,7 +121,7 @@ impl Resolver<'_> {
             fields.map(|(name, value)| (name.clone(), HeaderValue::from_static(value))).collect()
         };
         let (by_form, framing_by_form) = match form {
-            SourceForm::Server => (false, false),
+            SourceForm::Server | SourceForm::Php => (false, false),
             SourceForm::Files => (true, false),
             SourceForm::Markdown => (true, true),
         };

@@ -12,6 +12,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 19] = [
         &[
             "source",
             "kind",
+            "php",
             "redirect_from",
             "server",
             "tls",
@@ -136,6 +137,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 19] = [
             "hosts",
             "source",
             "kind",
+            "php",
             "redirect_from",
             "route",
             "tls",

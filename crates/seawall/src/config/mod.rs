@@ -17,6 +17,7 @@ mod keys;
 #[cfg(test)]
 mod manual;
 mod overrides;
+pub mod php;
 pub mod purge;
 mod read;
 mod resolve;

@@ -7,6 +7,7 @@ use super::{
     error::{ConfigError, Mistake, Place},
     flags::{self, Flag},
     ghost::{NOT_SHOWN, Secrets},
+    php::PhpServer,
     routes::RouteWord,
     settings::{AccessLog, Listen, LogFormat},
     units::{ByteSize, Count, Period},
@@ -26,6 +27,7 @@ pub(super) struct Said<T> {
 pub(super) struct Overrides {
     pub(super) source: Option<Said<String>>,
     pub(super) kind: Option<Said<KindWord>>,
+    pub(super) php: Option<Said<PhpServer>>,
     pub(super) listen: Vec<Said<Listen>>,
     pub(super) domain: Vec<Said<HostPattern>>,
     pub(super) redirect_from: Vec<Said<HostPattern>>,
@@ -52,6 +54,7 @@ pub(super) fn gather(typed: &Serve, env: impl Fn(&str) -> Option<String>, errors
     Overrides {
         source: sayings.text(&flags::SOURCE, typed.source.as_deref()),
         kind: sayings.one(&flags::KIND, typed.kind.as_deref()),
+        php: sayings.one(&flags::PHP, typed.php.as_deref()),
         listen: sayings.listen(&typed.listen),
         domain: sayings.list(&flags::DOMAIN, &typed.domain),
         redirect_from: sayings.list(&flags::REDIRECT_FROM, &typed.redirect_from),

@@ -193,7 +193,7 @@ pub struct Site {
     pub finding: Finding,
     /// The rules for storing: which responses, and for how long.
     pub cache: Cache,
-    /// Settings for the origin; only for [`Source::Http`].
+    /// Settings for the origin; only for [`Source::Http`] and [`Source::Php`].
     pub origin: OriginSettings,
     /// Settings for a blog; only for [`Source::Blog`].
     pub blog: BlogSettings,
@@ -201,6 +201,8 @@ pub struct Site {
     pub ghost: GhostSettings,
     /// Settings for a folder; only for [`Source::Files`].
     pub files: FilesSettings,
+    /// Settings for PHP; only, and always, for [`Source::Php`].
+    pub php: Option<PhpSettings>,
     /// Whether visitors over plain http are sent to https.
     pub https_redirect: pipeline::Redirect,
     /// Fields that are added to the origin's responses, and fields that are removed.
@@ -291,6 +293,8 @@ pub enum Source {
     Files(PathBuf),
     /// A folder of Markdown.
     Blog(PathBuf),
+    /// A folder with an application in PHP.
+    Php(PathBuf),
 }
 
 impl Source {
@@ -301,6 +305,7 @@ impl Source {
             Self::Http(_) => SourceForm::Server,
             Self::Files(_) => SourceForm::Files,
             Self::Blog(_) => SourceForm::Markdown,
+            Self::Php(_) => SourceForm::Php,
         }
     }
 
@@ -308,7 +313,7 @@ impl Source {
     #[must_use]
     pub const fn is_server(&self) -> bool {
         match self.form() {
-            SourceForm::Server => true,
+            SourceForm::Server | SourceForm::Php => true,
             SourceForm::Files | SourceForm::Markdown => false,
         }
     }
@@ -318,8 +323,26 @@ impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Http(addresses) => f.write_str(&addresses.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
-            Self::Files(folder) | Self::Blog(folder) => folder.display().fmt(f),
+            Self::Files(folder) | Self::Blog(folder) | Self::Php(folder) => folder.display().fmt(f),
         }
+    }
+}
+
+/// The settings for a folder with an application in PHP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PhpSettings {
+    /// The server that runs the scripts: a Unix socket, or host and port.
+    pub server: OriginAddress,
+    /// Whether it was found where distributions put it, as none was named.
+    pub is_found: bool,
+}
+
+impl PhpSettings {
+    /// Writes the address as it is given: `unix:/path`, or `host:port`.
+    #[must_use]
+    pub fn address(&self) -> String {
+        let text = self.server.to_string();
+        text.strip_prefix("http://").unwrap_or(&text).to_owned()
     }
 }
 

@@ -15,9 +15,12 @@ use super::{
     file::{self, File, Given, Listed},
     ghost::{self, Secrets, may_be_ghost},
     overrides::{Overrides, Said},
+    php::{self, PhpServer},
     resolve::{Resolver, as_usize, seconds},
     routes::WrittenRoute,
-    settings::{BlogSettings, Cache, FilesSettings, Headers, Kind, OriginAddress, OriginHost, OriginSettings, Site, Source},
+    settings::{
+        BlogSettings, Cache, FilesSettings, Headers, Kind, OriginAddress, OriginHost, OriginSettings, PhpSettings, Site, Source,
+    },
     source::{Found, Misfit, find, fit},
     units::{ByteSize, Count, Period},
     words::{HostPattern, KindWord},
@@ -37,6 +40,7 @@ struct Written<'a> {
     /// The folder in which a relative source begins.
     base: PathBuf,
     kind: Option<Said<KindWord>>,
+    php: Option<Said<PhpServer>>,
     /// Its own sections, then the common ones.
     cache: [&'a file::Cache; 2],
     origin: [&'a file::Origin; 2],
@@ -56,6 +60,11 @@ struct Written<'a> {
 }
 
 impl Written<'_> {
+    /// Returns the kind that was set. Whoever says where PHP runs has an application in PHP.
+    fn wanted_kind(&self) -> Option<Kind> {
+        self.kind.as_ref().map(|kind| kind.value.0).or_else(|| self.php.as_ref().map(|_| Kind::Php))
+    }
+
     /// Fills in what is set nowhere and depends on the kind.
     fn fill_in(&self, cache: &mut Cache, kind: Kind) {
         let preset = kind.preset();
@@ -105,6 +114,7 @@ impl Resolver<'_> {
             source,
             base: if replaced { self.working_folder.to_owned() } else { self.file_folder() },
             kind: if replaced { overrides.kind.clone() } else { self.pick(overrides.kind.clone(), &file.kind) },
+            php: if replaced { overrides.php.clone() } else { self.pick(overrides.php.clone(), &file.php) },
             cache: [&none.cache, &file.cache],
             origin: [&none.origin, &file.origin],
             blog: [&none.blog, &file.blog],
@@ -164,6 +174,14 @@ impl Resolver<'_> {
                 "write it in the [site.ghost] of its [[site]]",
             );
             self.wrong(mistake, place);
+        }
+        if let Some(php) = &overrides.php {
+            let mistake = Mistake::new("the file has [[site]]s, so one ‹php› cannot be for all", "write php in the [[site]] in the file");
+            self.wrong(mistake, php.place.clone());
+        }
+        if let Some(php) = &file.php {
+            let mistake = Mistake::new("php at the top has no meaning beside [[site]]", "write php in the [[site]] that it is for");
+            self.wrong_at(mistake, php.span());
         }
         if let Some(host) = overrides.redirect_from.first() {
             let mistake = Mistake::new(
@@ -225,6 +243,7 @@ impl Resolver<'_> {
                 source,
                 base: self.file_folder(),
                 kind: self.said(&site.kind),
+                php: self.said(&site.php),
                 cache: [&site.cache, &file.cache],
                 origin: [&site.origin, &file.origin],
                 blog: [&site.blog, &file.blog],
@@ -315,8 +334,7 @@ impl Resolver<'_> {
             finding = self.known.of(&Question::new(address, &written.hosts, &origin.host));
             source_path.clone_from(path);
         }
-        let wanted = written.kind.as_ref().map(|kind| kind.value.0);
-        let fitted = found.and_then(|found| fit(text, found, wanted, &finding));
+        let fitted = found.and_then(|found| fit(text, found, written.wanted_kind(), &finding));
         let (mut source, kind) = match fitted {
             Ok(fitted) => fitted,
             Err(misfit) => {
@@ -328,6 +346,7 @@ impl Resolver<'_> {
                 return None;
             }
         };
+        let php = self.php(&source, written);
         let mut files = FilesSettings::default();
         if let Source::Files(folder) = &source {
             files.listing = first(written.files.map(|files| &files.listing)).is_some_and(|listing| *listing.get_ref());
@@ -364,13 +383,14 @@ impl Resolver<'_> {
             hosts,
             source,
             kind,
-            kind_is_given: wanted.is_some(),
+            kind_is_given: written.kind.is_some(),
             finding,
             cache,
             origin,
             blog,
             ghost,
             files,
+            php,
             https_redirect,
             headers,
             auth,
@@ -378,6 +398,27 @@ impl Resolver<'_> {
             redirect_from,
             routes,
         })
+    }
+
+    /// Resolves where PHP runs, for a folder with an application in PHP.
+    fn php(&mut self, source: &Source, written: &Written<'_>) -> Option<PhpSettings> {
+        let is_php = matches!(source, Source::Php(_));
+        match &written.php {
+            Some(said) if is_php => Some(PhpSettings { server: said.value.0.clone(), is_found: false }),
+            Some(said) => {
+                let mistake = Mistake::new("‹php› is for a folder with an application in PHP, and this source is none", "leave ‹php› out");
+                self.wrong(mistake, said.place.clone());
+                None
+            }
+            None if is_php => match php::find(Path::new("/")) {
+                Ok(server) => Some(PhpSettings { server, is_found: true }),
+                Err(mistake) => {
+                    self.wrong(mistake, written.source.place.clone());
+                    None
+                }
+            },
+            None => None,
+        }
     }
 
     /// Resolves `fallback`: the plain name of a file that exists below the folder.

@@ -1,4 +1,4 @@
-//! What a SOURCE is: a server's address, a folder of finished files, a folder of Markdown; or something else that deserves a plain word.
+//! What a SOURCE is: a server's address, a folder of finished files, of Markdown, or of PHP; or something else that deserves a plain word.
 //!
 //! Looks at names only: no file is opened, no connection made. A folder is looked through no deeper and no longer than needed to find
 //! one Markdown file.
@@ -41,12 +41,12 @@ pub enum Found {
     },
 }
 
-const FORMS: &str = "a source is a server (\"http://127.0.0.1:2368\"), a folder with an index.html, or a folder with Markdown files (*.md)";
+const FORMS: &str = "a source is a server (\"http://127.0.0.1:2368\"), a folder with an index.html, a folder with Markdown files (*.md), or one with an index.php";
 
 /// Finds out what `text` names. Relative paths begin at `base`.
 ///
 /// # Errors
-/// When it is none of the three, with what to do instead.
+/// When it is none of them, with what to do instead.
 pub fn find(text: &str, base: &Path) -> Result<Found, Mistake> {
     if text.trim().is_empty() {
         return Err(Mistake::new("the source is empty", FORMS));
@@ -122,12 +122,6 @@ fn not_a_folder(text: &str) -> Mistake {
 }
 
 fn folder(text: &str, path: PathBuf) -> Result<Found, Mistake> {
-    if path.join("wp-includes/version.php").exists() {
-        return Err(Mistake::new(
-            format!("\"{text}\" is a WordPress installation; running its PHP (FastCGI) comes in a later version"),
-            "today, put Seawall in front of the web server that runs it, and give that server's address, such as \"http://127.0.0.1:80\"",
-        ));
-    }
     if path.join("config.production.json").exists() || path.join(".ghost-cli").exists() {
         return Err(Mistake::new(
             format!("\"{text}\" is a Ghost installation"),
@@ -144,9 +138,13 @@ fn folder(text: &str, path: PathBuf) -> Result<Found, Mistake> {
     }
     let described = path.join("blog.toml").is_file();
     let markdown = described || has_markdown(&path, MARKDOWN_DEPTH_MAX, &mut NAMES_MAX.clone());
+    let has = |name: &str| path.join(name).is_file();
     let looks = match () {
+        () if has("wp-includes/version.php") => Some(SourceForm::Php),
         () if described => Some(SourceForm::Markdown),
         () if path.join("index.html").is_file() => Some(SourceForm::Files),
+        // An application brings its README, and more, as Markdown.
+        () if has("index.php") => Some(SourceForm::Php),
         () if markdown => Some(SourceForm::Markdown),
         () => None,
     };
@@ -220,6 +218,7 @@ pub fn fit(text: &str, found: Found, wanted: Option<Kind>, finding: &Finding) ->
             let kind = kind_of(form);
             match form {
                 SourceForm::Files => Ok((Source::Files(path), kind)),
+                SourceForm::Php => Ok((Source::Php(path), kind)),
                 SourceForm::Markdown if markdown => Ok((Source::Blog(path), kind)),
                 SourceForm::Markdown => Err(Misfit::Kind(Mistake::new(
                     format!(
@@ -258,6 +257,7 @@ mod tests {
         fit(".", find(".", folder.path()).map_err(Misfit::Source)?, kind, &Finding::Unasked).map(|(source, kind)| match source {
             Source::Files(_) => (Source::Files("here".into()), kind),
             Source::Blog(_) => (Source::Blog("here".into()), kind),
+            Source::Php(_) => (Source::Php("here".into()), kind),
             Source::Http(addresses) => (Source::Http(addresses), kind),
         })
     }
@@ -275,17 +275,21 @@ mod tests {
         assert_eq!(served(&["blog.toml", "index.html"], None), blog());
         assert_eq!(served(&["hello.md"], Some(Kind::Static)), files());
         assert_eq!(served(&["song.ogg"], Some(Kind::Static)), files());
+        let php = || Ok((Source::Php("here".into()), Kind::Php));
+        assert_eq!(served(&["index.php", "README.md", "docs/a.md"], None), php());
+        assert_eq!(served(&["wp-includes/version.php", "index.php", "index.html"], None), php());
+        assert_eq!(served(&["index.html"], Some(Kind::Php)), php());
+        assert_eq!(served(&["index.html", "contact.php"], None), files());
     }
 
     #[test]
     fn folders_that_cannot_be_served_say_why() {
-        let cases: [(&[&str], Option<Kind>, &str, &str); 10] = [
+        let cases: [(&[&str], Option<Kind>, &str, &str); 9] = [
             (&[], None, "is empty", "seawall new"),
             (&["song.ogg"], None, "neither an index.html nor Markdown", "‹kind static›"),
             (&["a/b/c/too-deep.md"], None, "neither an index.html nor Markdown", "public"),
             (&["README.md", "main.c"], None, "neither", "public"),
             (&[".git/x.md", "node_modules/x.md"], None, "neither", "public"),
-            (&["wp-includes/version.php", "index.php"], None, "later version", "http://127.0.0.1:80"),
             (&["config.production.json"], None, "Ghost", "http://127.0.0.1:2368"),
             (&["index.html"], Some(Kind::Blog), "needs Markdown", "posts"),
             (&["index.html"], Some(Kind::Generic), "is for the address of a server", "‹kind static›"),

@@ -27,7 +27,7 @@ pub(super) fn choose<T: Copy>(text: &str, what: &str, choices: &[(&str, T)]) -> 
     })
 }
 
-/// The kind of a site: `generic`, `ghost`, `blog` or `static`.
+/// The kind of a site: `generic`, `ghost`, `blog`, `static` or `php`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KindWord(pub Kind);
 
@@ -324,9 +324,10 @@ macro_rules! read_by_text {
 }
 
 read_by_text! {
-    KindWord: "\"generic\", \"ghost\", \"blog\" or \"static\"",
+    KindWord: "\"generic\", \"ghost\", \"blog\", \"static\" or \"php\"",
     super::ghost::SecretText: "a text in quotation marks",
     super::ghost::MemberSecret: "a text in quotation marks",
+    super::php::PhpServer: "a socket such as \"unix:/run/php/php8.2-fpm.sock\", or \"127.0.0.1:9000\"",
     CompanionServer: "an address such as \"http://127.0.0.1:8080\", or \"off\"",
     LogFormat: "\"combined\" or \"json\"",
     AccessLog: "\"stdout\", \"off\" or a file's path",

@@ -37,6 +37,7 @@ mod members;
 mod metrics;
 mod operator;
 mod parts;
+mod php;
 mod purge;
 mod purge_dialects;
 mod query;

@@ -1,0 +1,129 @@
+//! The server that runs PHP: where it is said to be, and where distributions put it.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use super::{error::Mistake, settings::OriginAddress};
+
+/// Folders of sockets: those of Debian and Ubuntu, of Fedora and Arch, and of Alpine.
+const FOLDERS: [&str; 3] = ["run/php", "run/php-fpm", "run/php-fpm8"];
+/// Sockets that lie elsewhere: of FreeBSD, and of macOS with Homebrew.
+const SOCKETS: [&str; 3] = ["run/php-fpm.sock", "var/run/php-fpm.sock", "opt/homebrew/var/run/php-fpm.sock"];
+/// The most names that are looked at in a folder.
+const NAMES_MAX: usize = 100;
+
+/// The address of a server that runs PHP: `unix:/path`, a path, or `host:port`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PhpServer(pub OriginAddress);
+
+impl FromStr for PhpServer {
+    type Err = Mistake;
+
+    fn from_str(text: &str) -> Result<Self, Mistake> {
+        let mistake = || {
+            Mistake::new(
+                format!("\"{text}\" is not the address of php-fpm"),
+                "write its socket, such as \"unix:/run/php/php8.2-fpm.sock\", or its host and port, such as \"127.0.0.1:9000\"",
+            )
+        };
+        if text.starts_with('/') {
+            return format!("unix:{text}").parse().map(Self);
+        }
+        if text.starts_with("unix:") {
+            return text.parse().map(Self);
+        }
+        if text.contains("://") {
+            return Err(match text.split_once("://") {
+                Some(("http" | "https" | "tcp" | "fastcgi" | "fcgi", rest)) => mistake().meant(rest.trim_end_matches('/')),
+                _ => mistake(),
+            });
+        }
+        let has_port = text.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok_and(|port| port > 0));
+        match format!("http://{text}").parse() {
+            Ok(address @ OriginAddress::Http { .. }) if has_port => Ok(Self(address)),
+            _ => Err(mistake()),
+        }
+    }
+}
+
+/// Finds the socket of php-fpm where distributions put it, below the root of the file system; that of the newest version if there are several.
+///
+/// # Errors
+/// When none is there, with what to do.
+pub(super) fn find(root: &Path) -> Result<OriginAddress, Mistake> {
+    let mut found: Vec<PathBuf> = FOLDERS.iter().flat_map(|folder| sockets(&root.join(folder))).collect();
+    found.extend(SOCKETS.iter().map(|socket| root.join(socket)).filter(|socket| socket.exists()));
+    match found.into_iter().max_by_key(|socket| version(socket)) {
+        Some(socket) => Ok(OriginAddress::Unix(socket)),
+        None => Err(Mistake::new(
+            "the folder has an application in PHP, and no php-fpm was found to run it (looked in /run/php, /run/php-fpm, /var/run)",
+            "install php-fpm and start it, or name its socket or port: --php unix:/run/php/php8.2-fpm.sock, or --php 127.0.0.1:9000 (in the file: php = \"...\")",
+        )),
+    }
+}
+
+fn sockets(folder: &Path) -> Vec<PathBuf> {
+    let names = fs::read_dir(folder).into_iter().flatten().flatten().take(NAMES_MAX).map(|item| item.path());
+    names.filter(|path| path.extension().is_some_and(|extension| extension == "sock")).collect()
+}
+
+/// Returns the numbers in the name of a socket: `php8.2-fpm.sock` is 8 and 2. A name without numbers is a distribution's own choice and goes first.
+fn version(socket: &Path) -> (bool, Vec<u32>, PathBuf) {
+    let name = socket.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let numbers: Vec<u32> = name.split(|letter: char| !letter.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect();
+    (numbers.is_empty(), numbers, socket.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_a_socket_or_a_host_with_a_port() {
+        let unix = || OriginAddress::Unix("/run/php/php8.2-fpm.sock".into());
+        let tcp = |host: &str, port| OriginAddress::Http { host: host.to_owned(), port };
+        for (text, address) in [
+            ("unix:/run/php/php8.2-fpm.sock", unix()),
+            ("/run/php/php8.2-fpm.sock", unix()),
+            ("127.0.0.1:9000", tcp("127.0.0.1", 9000)),
+            ("php:9000", tcp("php", 9000)),
+            ("[::1]:9000", tcp("::1", 9000)),
+        ] {
+            assert_eq!(text.parse::<PhpServer>(), Ok(PhpServer(address)), "{text}");
+        }
+        for text in
+            ["", "php", "127.0.0.1", "http://127.0.0.1:9000", "tcp://127.0.0.1:9000", "127.0.0.1:0", "127.0.0.1:9000/x", "unix:run/x"]
+        {
+            assert!(text.parse::<PhpServer>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_newest_socket_of_the_distribution_is_found() {
+        let root = tempfile::tempdir().expect("a folder");
+        assert!(find(root.path()).expect_err("nothing there").remedy.contains("--php"));
+        let touch = |path: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
+            fs::write(path, "").expect("a file");
+        };
+        for (made, found) in [("run/php-fpm/www.sock", "run/php-fpm/www.sock"), ("run/php/php7.4-fpm.sock", "run/php-fpm/www.sock")] {
+            touch(made);
+            assert_eq!(find(root.path()), Ok(OriginAddress::Unix(root.path().join(found))), "{made}");
+        }
+        fs::remove_file(root.path().join("run/php-fpm/www.sock")).expect("removed");
+        for (made, found) in [
+            ("run/php/php8.2-fpm.sock", "run/php/php8.2-fpm.sock"),
+            ("run/php/php8.10-fpm.sock", "run/php/php8.10-fpm.sock"),
+            ("run/php/php8.10-fpm.pid", "run/php/php8.10-fpm.sock"),
+            // What Debian's alternatives point to.
+            ("run/php/php-fpm.sock", "run/php/php-fpm.sock"),
+        ] {
+            touch(made);
+            assert_eq!(find(root.path()), Ok(OriginAddress::Unix(root.path().join(found))), "{made}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! A folder with an application in PHP: what the server that runs it is told, what of its answers is stored, and what never leaves the folder.
+//! RFC 3875; FastCGI specification 1.0.
+
+use std::fs;
+
+use testkit::{Client, FastCgiPeer, FastCgiRequest, FastCgiServer, Req, secs};
+
+use crate::site::Site;
+
+/// A site like WordPress, and the server that runs it.
+fn site_with(toml: &str) -> (FastCgiServer, Site) {
+    let server = FastCgiServer::start();
+    let site = Site::start_with(|folder| {
+        for (path, text) in [
+            ("www/index.php", "<?php"),
+            ("www/style.css", "body {}"),
+            ("www/wp-content/uploads/evil.php", "<?php evil"),
+            ("www/wp-config.php~", "secret"),
+            ("www/shop/index.php", "<?php"),
+        ] {
+            let path = folder.join(path);
+            fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("a folder");
+            fs::write(path, text).expect("a file");
+        }
+        format!("source = \"www\"\nphp = \"unix:{}\"\n{toml}", server.socket().display())
+    });
+    (server, site)
+}
+
+fn site() -> (FastCgiServer, Site) {
+    site_with("")
+}
+
+/// The server's part: it hears a request over a new connection, and says this.
+async fn answers(server: &FastCgiServer, says: &str) -> (FastCgiRequest, FastCgiPeer) {
+    let mut peer = server.accept().await;
+    let heard = peer.request().await;
+    peer.answer(says).await;
+    (heard, peer)
+}
+
+async fn sent(site: &Site, request: Req) -> Client {
+    let mut client = site.client().await;
+    client.send(request).await;
+    client
+}
+
+#[tokio::test]
+async fn a_page_of_php_is_stored_as_any_other() {
+    let (server, site) = site();
+    let mut client = sent(&site, Req::get("/2024/hello/?utm_source=x&a=b")).await;
+    let (heard, _peer) = answers(&server, "Cache-Control: max-age=10\r\nContent-Type: text/html\r\n\r\nhello").await;
+    assert_eq!(heard.param("SCRIPT_NAME"), "/index.php");
+    assert_eq!(heard.param("REQUEST_URI"), "/2024/hello/?a=b");
+    assert_eq!(
+        (heard.param("SERVER_NAME"), heard.param("HTTP_HOST"), heard.param("REMOTE_ADDR")),
+        ("blog.example", "blog.example", "127.0.0.1")
+    );
+    client.read_answer().await.status(200).body("hello").cache_status("fwd=uri-miss; stored");
+    site.get("/2024/hello/?a=b").await.body("hello").cache_status("hit");
+}
+
+#[tokio::test]
+async fn an_answer_that_ends_early_is_not_whole_and_not_stored() {
+    let (server, site) = site();
+    for _ in 0..2 {
+        let mut client = sent(&site, Req::get("/")).await;
+        let mut peer = server.accept().await;
+        peer.request().await;
+        peer.stdout("Cache-Control: max-age=10\r\n\r\nhalf").await;
+        drop(peer);
+        client.read_answer().await.status(200).truncated();
+    }
+    let mut client = sent(&site, Req::get("/")).await;
+    let _peer = answers(&server, "Cache-Control: max-age=10\r\n\r\nwhole").await;
+    client.read_answer().await.status(200).body("whole");
+    site.get("/").await.body("whole").cache_status("hit");
+}
+
+#[tokio::test]
+async fn a_stored_page_stands_in_for_php_that_is_gone_and_everything_else_is_a_502() {
+    let (server, site) = site();
+    let mut client = sent(&site, Req::get("/")).await;
+    let _peer = answers(&server, "Cache-Control: max-age=10, stale-if-error=60\r\n\r\nstored").await;
+    client.read_answer().await.body("stored");
+    drop(server);
+    site.clock.advance(secs(20));
+    site.get("/").await.status(200).body("stored");
+    site.get("/other").await.status(502);
+    site.get("/style.css").await.status(200).body("body {}");
+}
+
+#[tokio::test]
+async fn php_that_takes_too_long_is_a_504() {
+    let (server, site) = site_with("[origin]\nfirst_byte_timeout = \"100ms\"");
+    let mut client = sent(&site, Req::get("/")).await;
+    let mut peer = server.accept().await;
+    peer.request().await;
+    client.read_answer().await.status(504);
+    peer.closed().await;
+}
+
+#[tokio::test]
+async fn a_stranger_cannot_speak_as_a_proxy_or_set_the_variables_of_php() {
+    let (server, site) = site();
+    let mut request = Req::get("/");
+    for (name, value) in [
+        ("x-forwarded-for", "1.2.3.4"),
+        ("x-forwarded-proto", "https"),
+        ("x-forwarded-host", "evil.example"),
+        ("forwarded", "for=1.2.3.4"),
+        ("x-real-ip", "1.2.3.4"),
+        ("x_real_ip", "1.2.3.4"),
+        ("proxy", "http://evil.example"),
+        ("content_length", "5"),
+        ("x.forwarded.for", "1.2.3.4"),
+    ] {
+        request = request.field(name, value);
+    }
+    let mut client = sent(&site, request).await;
+    let (heard, _peer) = answers(&server, "\r\n").await;
+    let told: Vec<_> = heard.params.keys().filter(|name| name.starts_with("HTTP_") && *name != "HTTP_HOST").collect();
+    let unsuspicious = ["HTTP_ACCEPT_ENCODING"];
+    assert!(told.iter().all(|name| unsuspicious.contains(&name.as_str())), "{told:?}");
+    assert_eq!((heard.param("REMOTE_ADDR"), heard.param("HTTPS"), heard.param("CONTENT_LENGTH")), ("127.0.0.1", "", "0"));
+    client.read_answer().await.status(200);
+}
+
+/// A trusted proxy says who the client is, and that it came over https.
+#[tokio::test]
+async fn a_trusted_proxy_says_who_the_client_is() {
+    let (server, site) = site_with("[server]\ntrusted_proxies = [\"127.0.0.1\"]");
+    let request = Req::get("/").field("x-forwarded-for", "192.0.2.7").field("x-forwarded-proto", "https");
+    let mut client = sent(&site, request).await;
+    let (heard, _peer) = answers(&server, "\r\n").await;
+    assert_eq!((heard.param("REMOTE_ADDR"), heard.param("HTTPS"), heard.param("SERVER_PORT")), ("192.0.2.7", "on", "443"));
+    client.read_answer().await.status(200);
+}
+
+#[tokio::test]
+async fn content_in_chunks_gets_its_length() {
+    let (server, site) = site();
+    let mut client = site.client().await;
+    client.send_raw("POST / HTTP/1.1\r\nHost: blog.example\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n").await;
+    assert!(server.is_idle().await, "a child is not held by a client that sends");
+    client.send_raw("6\r\n world\r\n0\r\n\r\n").await;
+    let (heard, _peer) = answers(&server, "\r\nread").await;
+    assert_eq!((heard.param("CONTENT_LENGTH"), &heard.stdin[..]), ("11", &b"hello world"[..]));
+    assert_eq!(heard.params.get("HTTP_TRANSFER_ENCODING"), None);
+    client.read_answer().await.status(200).body("read");
+}
+
+#[tokio::test]
+async fn seventy_kilobytes_of_fields_reach_the_client() {
+    let (server, site) = site();
+    let mut client = sent(&site, Req::get("/")).await;
+    let fields: String = (0..700).map(|number| format!("Set-Cookie: c{number}={}\r\n", "v".repeat(85))).collect();
+    let _peer = answers(&server, &format!("{fields}\r\nhello")).await;
+    client.read_answer().await.status(200).body("hello").has_field("set-cookie");
+}
+
+#[tokio::test]
+async fn files_are_sent_and_source_is_not_and_php_is_asked_for_neither() {
+    let (server, site) = site();
+    site.get("/style.css").await.status(200).body("body {}").field("content-type", "text/css; charset=utf-8").has_field("etag");
+    site.request(Req::get("/style.css").field("range", "bytes=0-3")).await.status(206).body("body");
+    site.request(Req::post("/style.css").body("a=1")).await.status(405);
+    for target in ["/wp-config.php~", "/wp-content/uploads/evil.php", "/wp-content/uploads/evil.php/a.jpg", "/.env", "/index.php%0a"] {
+        site.get(target).await.status(404);
+    }
+    site.get("/shop?a=b").await.status(301).field("location", "/shop/?a=b");
+    assert!(server.is_idle().await);
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_ends_what_nobody_waits_for() {
+    let (server, site) = site();
+    let client = sent(&site, Req::post("/").body("a=1")).await;
+    let mut peer = server.accept().await;
+    peer.request().await;
+    client.reset();
+    peer.closed().await;
+}
