@@ -12,11 +12,12 @@
 use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use http::{HeaderName, HeaderValue};
+use origins::{files::Links, php::PhpOptions};
 use policy::{Compress, Kind};
 
 use crate::config::settings::{
-    Auth, BlogSettings, Cache, FilesSettings, GhostSettings, Headers, OriginAddress, OriginHost, OriginSettings, Route, Server, Settings,
-    Site, Source,
+    Auth, BlogSettings, Cache, FilesSettings, GhostSettings, Headers, OriginAddress, OriginHost, OriginSettings, PhpSettings, Route,
+    Server, Settings, Site, Source,
 };
 
 /// The version of what fingerprints mean.
@@ -63,7 +64,7 @@ pub(crate) fn fingerprint(settings: &Settings, site: &Site) -> Vec<u8> {
         blog,
         ghost,
         files,
-        php: _,            // which server runs the scripts changes no page
+        php,
         https_redirect: _, // a redirect of ours is never stored
         headers,
         auth,
@@ -93,6 +94,9 @@ pub(crate) fn fingerprint(settings: &Settings, site: &Site) -> Vec<u8> {
         print.ghost(ghost);
     }
     print.files(files);
+    if let Some(php) = php {
+        print.php(php);
+    }
     if let Some(auth) = auth {
         print.auth(auth);
     }
@@ -189,6 +193,19 @@ impl Fingerprint {
         // Whom the answers came from.
         if let Some(path) = ca_file {
             self.path(&format!("{tag}.ca_file"), path);
+        }
+    }
+
+    fn php(&mut self, php: &PhpSettings) {
+        let PhpSettings { server: _, is_found: _, folder } = php; // which server runs the scripts changes no page
+        let PhpOptions { document_root: _, not_run, links, handed_over } = folder;
+        for folders in not_run {
+            self.path("php.not_run", folders);
+        }
+        self.flag("php.links", *links == Links::OfOneOwner, false);
+        for (prefix, folder) in handed_over {
+            self.text("php.sent.prefix", prefix.as_deref().unwrap_or_default());
+            self.path("php.sent", folder);
         }
     }
 

@@ -18,7 +18,7 @@ use origins::{
     fastcgi::{FastCgi, FastCgiServer},
     files::{self, Files, FilesOptions},
     http::HttpOrigin,
-    php::{Php, PhpFolder, PhpOptions},
+    php::{Php, PhpFolder},
     server::{Address, Budget, ServerOptions, tls_config},
 };
 use pipeline::{Auth, Collapse, Down, Https, Parts, Refill, ResponseFields, Route, Router, Shared, WebhookSecret};
@@ -385,7 +385,7 @@ fn open_php(folder: &Path, site: &Site) -> anyhow::Result<SharedSource> {
     let php = site.php.as_ref().context("nobody says where PHP runs")?;
     let address = php.server.to_string().parse::<Address>().with_context(|| php.address())?;
     let options = Arc::new(server_options(vec![address], &site.origin)?);
-    let opened = PhpFolder::open(folder, PhpOptions::default()).with_context(|| folder.display().to_string())?;
+    let opened = PhpFolder::open(folder, php.folder.clone()).with_context(|| folder.display().to_string())?;
     Ok(SharedSource::Php {
         folder: Arc::new(opened),
         server: Arc::new(FastCgiServer::new(Arc::clone(&options))),

@@ -7,10 +7,7 @@ use std::{fmt::Write as _, process::ExitCode};
 
 use blog::Blog;
 use clap::Args;
-use origins::{
-    files::Files,
-    php::{PhpFolder, PhpOptions},
-};
+use origins::{files::Files, php::PhpFolder};
 use tracing::Level;
 
 use super::{
@@ -159,7 +156,7 @@ pub(crate) fn route_line(route: &Route) -> String {
 fn faults(site: &Site) -> Vec<String> {
     match &site.source {
         Source::Http(_) => Vec::new(),
-        Source::Php(folder) => match PhpFolder::open(folder, PhpOptions::default()) {
+        Source::Php(folder) => match PhpFolder::open(folder, site.php.as_ref().map(|php| php.folder.clone()).unwrap_or_default()) {
             Ok(_) => Vec::new(),
             Err(error) => vec![format!("{}: {error}", folder.display())],
         },

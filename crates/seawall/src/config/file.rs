@@ -12,7 +12,7 @@ use super::{
     compress::{PassedWord, PathPattern, TypePattern},
     ghost::{MemberSecret, SecretText},
     headers::{FieldLine, FieldName},
-    php::PhpServer,
+    php::{LinksWord, PhpServer, SendFiles},
     purge::{PurgePath, PurgeSource},
     routes::RoutePath,
     settings::{AccessLog, Listen, LogFormat, OriginAddress, OriginHost},
@@ -49,13 +49,6 @@ pub struct File {
     /// Default: none; it follows from the source. A server is asked whether it is a Ghost, at the start and now and then. Flag: `--kind`. Environment: `SEAWALL_KIND`.
     pub kind: Given<KindWord>,
 
-    /// Where php-fpm listens, which runs the scripts of a folder with an application in PHP: its socket (`"unix:/run/php/php8.2-fpm.sock"`), or
-    /// its host and port (`"127.0.0.1:9000"`). It need not be there when Seawall starts. `[origin]` says how long it is waited for, and how many
-    /// requests it gets at once.
-    ///
-    /// Default: where distributions put its socket. Flag: `--php`. Environment: `SEAWALL_PHP`.
-    pub php: Given<PhpServer>,
-
     /// Names whose visitors are sent to the name of the site, such as `["www.example.org"]`. GET and HEAD are answered with 301, other
     /// methods with 308; path and query are kept. The names get certificates, as the site's own name does. The site needs a name of its
     /// own: `--domain`, or `hosts` in a `[[site]]`, which has its own `redirect_from`.
@@ -81,6 +74,8 @@ pub struct File {
     pub blog: Blog,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub ghost: Ghost,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub php: Php,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub r#static: Static,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
@@ -595,6 +590,43 @@ pub struct Ghost {
     pub member_secret: Given<MemberSecret>,
 }
 
+/// `[php]` and `[site.php]`: for a folder with an application in PHP.
+///
+/// Nothing here must be set. `[origin]` says how long php-fpm is waited for, and how many requests it gets at once. For a key that `[site.php]` does
+/// not set, the value in `[php]` counts.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Php {
+    /// Where php-fpm listens, which runs the scripts: its socket (`"unix:/run/php/php8.2-fpm.sock"`), or its host and port (`"127.0.0.1:9000"`). It
+    /// need not be there when Seawall starts.
+    ///
+    /// Default: where distributions put its socket. Flag: `--php`. Environment: `SEAWALL_PHP`.
+    pub server: Given<PhpServer>,
+
+    /// The path of the folder as php-fpm sees it, if that is another one: in a container, `"/var/www/html"` say.
+    ///
+    /// Default: the path of the folder.
+    pub document_root: Given<String>,
+
+    /// Folders below which no script is run, because visitors leave files there. Each is a name or several, one below the other, and counts wherever
+    /// it stands in a path.
+    ///
+    /// Default: `["wp-content/uploads", "wp-content/blogs.dir"]`.
+    pub never_run: Listed<String>,
+
+    /// The symbolic links that are followed: `"beneath"` for those that lead to something in the folder, `"owner"` for all whose owner is also the
+    /// owner of what they lead to. Debian's package of WordPress needs `"owner"`.
+    ///
+    /// Default: `"beneath"`.
+    pub links: Given<LinksWord>,
+
+    /// Folders whose files a script may have sent, with `X-Sendfile`, or with `X-Accel-Redirect` if a prefix is written before the folder:
+    /// `["/private=/srv/private"]`.
+    ///
+    /// Default: `[]`; such a field is answered with 404.
+    pub send_files: Listed<SendFiles>,
+}
+
 /// `[static]` and `[site.static]`: for a folder of finished files.
 ///
 /// [static.md](static.md) says what such a folder can contain: `_redirects`, `_headers` and its own error pages. For a key that
@@ -850,11 +882,6 @@ pub struct Site {
     /// Default: none; it follows from the source.
     pub kind: Given<KindWord>,
 
-    /// Where php-fpm listens. It takes the same values as `php` at the top.
-    ///
-    /// Default: where distributions put its socket.
-    pub php: Given<PhpServer>,
-
     /// Names whose visitors are sent to the first of `hosts` that is not a pattern. See `redirect_from` at the top.
     ///
     /// Default: `[]`.
@@ -872,6 +899,8 @@ pub struct Site {
     pub blog: Blog,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub ghost: Ghost,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub php: Php,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub r#static: Static,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]

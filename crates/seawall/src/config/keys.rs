@@ -6,13 +6,12 @@
 use super::{error::Mistake, suggest::closest};
 
 /// The sections in the order of the manual. The first one is the top of the file.
-pub(super) const SECTIONS: [(&str, &[&str]); 19] = [
+pub(super) const SECTIONS: [(&str, &[&str]); 20] = [
     (
         "",
         &[
             "source",
             "kind",
-            "php",
             "redirect_from",
             "server",
             "tls",
@@ -23,6 +22,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 19] = [
             "origin",
             "blog",
             "ghost",
+            "php",
             "static",
             "https",
             "headers",
@@ -123,6 +123,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 19] = [
     ),
     ("blog", &["title", "base_url"]),
     ("ghost", &["path", "activitypub", "analytics", "webhook_secret", "member_secret"]),
+    ("php", &["server", "document_root", "never_run", "links", "send_files"]),
     ("static", &["listing", "fallback"]),
     ("https", &["redirect", "hsts", "hsts_subdomains", "hsts_preload"]),
     ("headers", &["security", "set", "remove"]),
@@ -137,7 +138,6 @@ pub(super) const SECTIONS: [(&str, &[&str]); 19] = [
             "hosts",
             "source",
             "kind",
-            "php",
             "redirect_from",
             "route",
             "tls",
@@ -145,6 +145,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 19] = [
             "origin",
             "blog",
             "ghost",
+            "php",
             "static",
             "https",
             "headers",

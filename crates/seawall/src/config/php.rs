@@ -6,7 +6,9 @@ use std::{
     str::FromStr,
 };
 
-use super::{error::Mistake, settings::OriginAddress};
+use origins::files::Links;
+
+use super::{error::Mistake, settings::OriginAddress, words::choose};
 
 /// Folders of sockets: those of Debian and Ubuntu, of Fedora and Arch, and of Alpine.
 const FOLDERS: [&str; 3] = ["run/php", "run/php-fpm", "run/php-fpm8"];
@@ -49,6 +51,41 @@ impl FromStr for PhpServer {
     }
 }
 
+/// The symbolic links that are followed, by a word: `beneath` or `owner`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinksWord(pub Links);
+
+impl FromStr for LinksWord {
+    type Err = Mistake;
+
+    fn from_str(text: &str) -> Result<Self, Mistake> {
+        choose(text, "choice of links", &[("beneath", Links::Beneath), ("owner", Links::OfOneOwner)]).map(Self)
+    }
+}
+
+/// A folder whose files a script may have sent, and the prefix of the paths by which it names them: `/private=/srv/private`, or a folder alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SendFiles {
+    /// The prefix, with a slash at both ends.
+    pub prefix: Option<String>,
+    /// The folder.
+    pub folder: PathBuf,
+}
+
+impl FromStr for SendFiles {
+    type Err = Mistake;
+
+    fn from_str(text: &str) -> Result<Self, Mistake> {
+        let (prefix, folder) = text.split_once('=').map_or((None, text), |(prefix, folder)| (Some(prefix), folder));
+        if !folder.starts_with('/') || prefix.is_some_and(|prefix| !prefix.starts_with('/')) {
+            let remedy = "write the whole path of a folder, \"/srv/private\", or a prefix before it, \"/private=/srv/private\"";
+            return Err(Mistake::new(format!("\"{text}\" is not a folder whose files can be sent"), remedy));
+        }
+        let prefix = prefix.map(|prefix| format!("{}/", prefix.trim_end_matches('/')));
+        Ok(Self { prefix, folder: folder.into() })
+    }
+}
+
 /// Finds the socket of php-fpm where distributions put it, below the root of the file system; that of the newest version if there are several.
 ///
 /// # Errors
@@ -60,7 +97,7 @@ pub(super) fn find(root: &Path) -> Result<OriginAddress, Mistake> {
         Some(socket) => Ok(OriginAddress::Unix(socket)),
         None => Err(Mistake::new(
             "the folder has an application in PHP, and no php-fpm was found to run it (looked in /run/php, /run/php-fpm, /var/run)",
-            "install php-fpm and start it, or name its socket or port: --php unix:/run/php/php8.2-fpm.sock, or --php 127.0.0.1:9000 (in the file: php = \"...\")",
+            "install php-fpm and start it, or name its socket or port: --php unix:/run/php/php8.2-fpm.sock, or --php 127.0.0.1:9000 (in the file, below [php]: server = \"...\")",
         )),
     }
 }
@@ -98,6 +135,21 @@ mod tests {
             ["", "php", "127.0.0.1", "http://127.0.0.1:9000", "tcp://127.0.0.1:9000", "127.0.0.1:0", "127.0.0.1:9000/x", "unix:run/x"]
         {
             assert!(text.parse::<PhpServer>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn files_are_sent_from_a_folder_with_or_without_a_prefix() {
+        let sent = |prefix: Option<&str>| SendFiles { prefix: prefix.map(str::to_owned), folder: "/srv/private".into() };
+        for (text, meant) in [
+            ("/srv/private", sent(None)),
+            ("/private=/srv/private", sent(Some("/private/"))),
+            ("/private/=/srv/private", sent(Some("/private/"))),
+        ] {
+            assert_eq!(text.parse(), Ok(meant), "{text}");
+        }
+        for text in ["", "private", "private=/srv", "/private=srv"] {
+            assert!(text.parse::<SendFiles>().is_err(), "{text}");
         }
     }
 

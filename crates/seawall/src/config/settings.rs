@@ -15,6 +15,7 @@ use access::Protected;
 pub use edge::Limits;
 use http::{HeaderName, HeaderValue};
 use ipnet::IpNet;
+use origins::php::PhpOptions;
 pub use policy::{Compress, Kind};
 use policy::{EarlyHints, SourceForm};
 
@@ -335,6 +336,8 @@ pub struct PhpSettings {
     pub server: OriginAddress,
     /// Whether it was found where distributions put it, as none was named.
     pub is_found: bool,
+    /// How the folder is read.
+    pub folder: PhpOptions,
 }
 
 impl PhpSettings {

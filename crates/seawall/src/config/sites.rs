@@ -6,6 +6,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
+use origins::php::PhpOptions;
 use pipeline::Redirect;
 use policy::{EarlyHints, SourceForm};
 use toml::Spanned;
@@ -40,7 +41,8 @@ struct Written<'a> {
     /// The folder in which a relative source begins.
     base: PathBuf,
     kind: Option<Said<KindWord>>,
-    php: Option<Said<PhpServer>>,
+    php_server: Option<Said<PhpServer>>,
+    php: [&'a file::Php; 2],
     /// Its own sections, then the common ones.
     cache: [&'a file::Cache; 2],
     origin: [&'a file::Origin; 2],
@@ -62,7 +64,7 @@ struct Written<'a> {
 impl Written<'_> {
     /// Returns the kind that was set. Whoever says where PHP runs has an application in PHP.
     fn wanted_kind(&self) -> Option<Kind> {
-        self.kind.as_ref().map(|kind| kind.value.0).or_else(|| self.php.as_ref().map(|_| Kind::Php))
+        self.kind.as_ref().map(|kind| kind.value.0).or_else(|| self.php_server.as_ref().map(|_| Kind::Php))
     }
 
     /// Fills in what is set nowhere and depends on the kind.
@@ -114,7 +116,8 @@ impl Resolver<'_> {
             source,
             base: if replaced { self.working_folder.to_owned() } else { self.file_folder() },
             kind: if replaced { overrides.kind.clone() } else { self.pick(overrides.kind.clone(), &file.kind) },
-            php: if replaced { overrides.php.clone() } else { self.pick(overrides.php.clone(), &file.php) },
+            php_server: if replaced { overrides.php.clone() } else { self.pick(overrides.php.clone(), &file.php.server) },
+            php: [&none.php, &file.php],
             cache: [&none.cache, &file.cache],
             origin: [&none.origin, &file.origin],
             blog: [&none.blog, &file.blog],
@@ -176,12 +179,8 @@ impl Resolver<'_> {
             self.wrong(mistake, place);
         }
         if let Some(php) = &overrides.php {
-            let mistake = Mistake::new("the file has [[site]]s, so one ‹php› cannot be for all", "write php in the [[site]] in the file");
+            let mistake = Mistake::new("the file has [[site]]s, so one --php cannot be for all", "write server below its [site.php]");
             self.wrong(mistake, php.place.clone());
-        }
-        if let Some(php) = &file.php {
-            let mistake = Mistake::new("php at the top has no meaning beside [[site]]", "write php in the [[site]] that it is for");
-            self.wrong_at(mistake, php.span());
         }
         if let Some(host) = overrides.redirect_from.first() {
             let mistake = Mistake::new(
@@ -243,7 +242,8 @@ impl Resolver<'_> {
                 source,
                 base: self.file_folder(),
                 kind: self.said(&site.kind),
-                php: self.said(&site.php),
+                php_server: self.layered([&site.php.server, &None]),
+                php: [&site.php, &file.php],
                 cache: [&site.cache, &file.cache],
                 origin: [&site.origin, &file.origin],
                 blog: [&site.blog, &file.blog],
@@ -403,15 +403,20 @@ impl Resolver<'_> {
     /// Resolves where PHP runs, for a folder with an application in PHP.
     fn php(&mut self, source: &Source, written: &Written<'_>) -> Option<PhpSettings> {
         let is_php = matches!(source, Source::Php(_));
-        match &written.php {
-            Some(said) if is_php => Some(PhpSettings { server: said.value.0.clone(), is_found: false }),
+        let folder = php_options(written.php);
+        let said = written.php_server.clone().or_else(|| self.layered(written.php.map(|php| &php.server)).filter(|_| is_php));
+        match said {
+            Some(said) if is_php => Some(PhpSettings { server: said.value.0, is_found: false, folder }),
             Some(said) => {
-                let mistake = Mistake::new("‹php› is for a folder with an application in PHP, and this source is none", "leave ‹php› out");
-                self.wrong(mistake, said.place.clone());
+                let mistake = Mistake::new(
+                    "the address of php-fpm is for a folder with an application in PHP, and this source is none",
+                    "leave it out",
+                );
+                self.wrong(mistake, said.place);
                 None
             }
             None if is_php => match php::find(Path::new("/")) {
-                Ok(server) => Some(PhpSettings { server, is_found: true }),
+                Ok(server) => Some(PhpSettings { server, is_found: true, folder }),
                 Err(mistake) => {
                     self.wrong(mistake, written.source.place.clone());
                     None
@@ -581,6 +586,11 @@ impl Resolver<'_> {
                 span,
             );
         }
+        if let Some(span) = first_key_of_php(&section.php).filter(|_| !matches!(source, Source::Php(_))) {
+            let mistake =
+                Mistake::new("[site.php] is for a folder with an application in PHP, and this site's source is none", "remove the section");
+            self.wrong_at(mistake, span);
+        }
         if let Some(span) = first_key_of_static(&section.r#static).filter(|_| !matches!(source, Source::Files(_))) {
             self.wrong_at(
                 Mistake::new("[site.static] is for a folder of finished files, and this site's source is none", "remove the section"),
@@ -602,6 +612,10 @@ impl Resolver<'_> {
         if let Some(span) = first_key_of_blog(&file.blog).filter(|_| !sites.iter().any(|site| matches!(site.source, Source::Blog(_)))) {
             self.wrong_at(Mistake::new("[blog] is for folders of Markdown, and no source is one", "remove the section"), span);
         }
+        if let Some(span) = first_key_of_php(&file.php).filter(|_| !sites.iter().any(|site| matches!(site.source, Source::Php(_)))) {
+            let mistake = Mistake::new("[php] is for folders with an application in PHP, and no source is one", "remove the section");
+            self.wrong_at(mistake, span);
+        }
         if let Some(span) =
             first_key_of_static(&file.r#static).filter(|_| !sites.iter().any(|site| matches!(site.source, Source::Files(_))))
         {
@@ -617,6 +631,30 @@ impl Resolver<'_> {
 /// Returns the site's own value, or else the common one.
 pub(super) fn first<T>([own, common]: [&Given<T>; 2]) -> Option<&Spanned<T>> {
     own.as_ref().or(common.as_ref())
+}
+
+fn php_options(written: [&file::Php; 2]) -> PhpOptions {
+    let default = PhpOptions::default();
+    let never_run = first(written.map(|php| &php.never_run));
+    let send_files = first(written.map(|php| &php.send_files));
+    PhpOptions {
+        document_root: first(written.map(|php| &php.document_root)).map(|path| path.get_ref().trim_end_matches('/').to_owned()),
+        not_run: never_run
+            .map_or(default.not_run, |list| list.get_ref().iter().map(|folders| folders.get_ref().trim_matches('/').into()).collect()),
+        links: first(written.map(|php| &php.links)).map_or(default.links, |links| links.get_ref().0),
+        handed_over: send_files
+            .into_iter()
+            .flat_map(Spanned::get_ref)
+            .map(|place| place.get_ref().clone())
+            .map(|place| (place.prefix, place.folder))
+            .collect(),
+    }
+}
+
+fn first_key_of_php(php: &file::Php) -> Option<Range<usize>> {
+    let file::Php { server, document_root, never_run, links, send_files } = php;
+    let spans = [span(server), span(document_root), span(never_run), span(links), span(send_files)];
+    spans.into_iter().flatten().min_by_key(|span| span.start)
 }
 
 fn first_key_of_origin(origin: &file::Origin) -> Option<Range<usize>> {

@@ -327,6 +327,8 @@ read_by_text! {
     KindWord: "\"generic\", \"ghost\", \"blog\", \"static\" or \"php\"",
     super::ghost::SecretText: "a text in quotation marks",
     super::ghost::MemberSecret: "a text in quotation marks",
+    super::php::LinksWord: "\"beneath\" or \"owner\"",
+    super::php::SendFiles: "a folder such as \"/srv/private\", or a prefix and a folder such as \"/private=/srv/private\"",
     super::php::PhpServer: "a socket such as \"unix:/run/php/php8.2-fpm.sock\", or \"127.0.0.1:9000\"",
     CompanionServer: "an address such as \"http://127.0.0.1:8080\", or \"off\"",
     LogFormat: "\"combined\" or \"json\"",

@@ -22,7 +22,7 @@ fn site_with(toml: &str) -> (FastCgiServer, Site) {
             fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("a folder");
             fs::write(path, text).expect("a file");
         }
-        format!("source = \"www\"\nphp = \"unix:{}\"\n{toml}", server.socket().display())
+        format!("source = \"www\"\n[php]\nserver = \"unix:{}\"\n{toml}", server.socket().display())
     });
     (server, site)
 }
@@ -180,4 +180,32 @@ async fn a_client_that_leaves_ends_what_nobody_waits_for() {
     peer.request().await;
     client.reset();
     peer.closed().await;
+}
+
+/// Debian's package of WordPress is full of links that lead out of its folder.
+#[tokio::test]
+async fn the_settings_of_php_say_which_links_are_followed_and_what_is_run_and_handed_over() {
+    let server = FastCgiServer::start();
+    let site = Site::start_with(|folder| {
+        for (path, text) in
+            [("www/index.php", "<?php"), ("www/files/a.php", "<?php"), ("lib/jquery.js", "jquery"), ("private/report.pdf", "report")]
+        {
+            let path = folder.join(path);
+            fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("a folder");
+            fs::write(path, text).expect("a file");
+        }
+        std::os::unix::fs::symlink("../lib/jquery.js", folder.join("www/jquery.js")).expect("a link");
+        format!(
+            "source = \"www\"\n[php]\nserver = \"unix:{}\"\ndocument_root = \"/var/www/html\"\nlinks = \"owner\"\nnever_run = [\"files\"]\n\
+             send_files = [\"/private={}\"]",
+            server.socket().display(),
+            folder.join("private").display()
+        )
+    });
+    site.get("/jquery.js").await.status(200).body("jquery");
+    site.get("/files/a.php").await.status(404);
+    let mut client = sent(&site, Req::get("/download")).await;
+    let (heard, _peer) = answers(&server, "X-Accel-Redirect: /private/report.pdf\r\nContent-Type: application/pdf\r\n\r\n").await;
+    assert_eq!(heard.param("SCRIPT_FILENAME"), "/var/www/html/index.php");
+    client.read_answer().await.status(200).body("report").field("content-type", "application/pdf").no_field("x-accel-redirect");
 }
