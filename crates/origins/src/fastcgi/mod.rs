@@ -6,6 +6,7 @@
 //! A request goes out once. It is sent again where nothing of it has left, or where it changes nothing and the connection had carried another one before, so
 //! that its death says nothing about this one. Not here: which script answers for a path, and caching.
 
+pub mod ahead;
 mod body;
 mod connection;
 pub mod head;
@@ -271,7 +272,7 @@ impl FastCgi {
         } else {
             // It has been settled: one line with a number.
             let length = fields.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-            Body::stream(ResponseBody::new(first, length, lease, held))
+            ahead::read(ResponseBody::new(first, length, lease, held))?
         };
         let mut response = Response::new(body);
         *response.status_mut() = status;

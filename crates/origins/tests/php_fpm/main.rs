@@ -303,6 +303,18 @@ fn a_client_that_leaves_ends_the_script() {
 }
 
 #[test]
+fn a_client_that_reads_slowly_does_not_hold_the_only_child() {
+    on_a_worker(async {
+        let script = "echo 'page'; flush(); if ($_SERVER['REQUEST_URI'] === '/long') { usleep(20000); echo str_repeat('x', 200000); }";
+        let fpm = Fpm::start(1, &[("index.php", script)]).await;
+        let site = fpm.site();
+        let long = get(&site, "/long").await;
+        assert_eq!(text(&site, "/").await, "page");
+        assert_eq!(content(long).await.expect("whole").len(), 200_004);
+    });
+}
+
+#[test]
 fn an_event_is_handed_on_when_it_is_sent() {
     on_a_worker(async {
         let script = format!(

@@ -237,3 +237,51 @@ fn a_full_queue_is_waited_for_and_is_no_failure() {
         assert!(client.addresses().all(|address| address.up), "a busy server is not down");
     });
 }
+
+#[test]
+fn a_client_that_reads_slowly_holds_no_child_that_is_done() {
+    on_a_worker(async {
+        let server = Server::start();
+        let client = client(&server);
+        for (length, says_first) in [(100, 50), (200_000, 10), (ahead::AHEAD_BYTES_MAX, 10)] {
+            let page = vec![b'x'; length];
+            let says = async {
+                let mut peer = server.accept().await;
+                peer.request().await;
+                peer.stdout([b"Set-Cookie: a=1\r\n\r\n", &page[..says_first]].concat()).await;
+                peer
+            };
+            let (response, mut peer) = futures_util::future::join(ask(&client, request(&Method::POST, "/", Body::Empty)), says).await;
+            let response = response.expect("a head");
+            // Nobody reads.
+            peer.answer(&page[says_first..]).await;
+            peer.question().await;
+            peer.closed().await;
+            assert!(content(response).await.expect("whole") == page);
+        }
+    });
+}
+
+#[test]
+fn what_nobody_reads_is_not_read_without_end() {
+    on_a_worker(async {
+        let server = Server::start();
+        let client = client(&server);
+        let says = async {
+            let mut peer = server.accept().await;
+            peer.request().await;
+            peer.stdout("\r\nx").await;
+            peer
+        };
+        let (response, mut peer) = futures_util::future::join(ask(&client, get("/")), says).await;
+        let response = response.expect("a head");
+        let endless = async {
+            loop {
+                peer.stdout([b'x'; 8192]).await;
+            }
+        };
+        assert!(tokio::time::timeout(Duration::from_millis(300), endless).await.is_err(), "it waits until somebody reads");
+        drop(response);
+        peer.closed().await;
+    });
+}
