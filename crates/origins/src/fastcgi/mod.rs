@@ -40,7 +40,7 @@ pub use server::FastCgiServer;
 
 use crate::{
     Arrival, Body, Fault, OnInterim, OriginError,
-    server::{Address, AddressStatus, Budget, Failed, Lease, Stream},
+    server::{AddressStatus, Budget, Failed, Lease, Stream},
 };
 use body::ResponseBody;
 use connection::{Broken, Connection};
@@ -327,10 +327,4 @@ const fn too_large() -> Broken {
 fn is_full(error: &OriginError) -> bool {
     let source = error.source.as_ref().and_then(|source| source.downcast_ref::<io::Error>());
     error.fault == Fault::Overloaded && source.is_some_and(|source| source.kind() == io::ErrorKind::WouldBlock)
-}
-
-/// Returns whether a server at this address can be spoken to: FastCGI has no TLS.
-#[must_use]
-pub const fn can_reach(address: &Address) -> bool {
-    !matches!(address, Address::Tcp { tls: true, .. })
 }

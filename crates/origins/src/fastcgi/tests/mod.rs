@@ -15,7 +15,7 @@ use testkit::{FastCgiPeer, FastCgiServer as Server};
 use super::*;
 use crate::{
     Caller,
-    server::{ServerOptions, with_roots},
+    server::{Address, ServerOptions, with_roots},
 };
 
 /// Runs a test as a worker runs: one thread, tasks that stay on it.
