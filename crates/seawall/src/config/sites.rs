@@ -62,9 +62,10 @@ struct Written<'a> {
 }
 
 impl Written<'_> {
-    /// Returns the kind that was set. Whoever says where PHP runs has an application in PHP.
-    fn wanted_kind(&self) -> Option<Kind> {
-        self.kind.as_ref().map(|kind| kind.value.0).or_else(|| self.php_server.as_ref().map(|_| Kind::Php))
+    /// Returns the kind that was set. Whoever says where PHP runs has a folder with an application in PHP.
+    fn wanted_kind(&self, found: &Found) -> Option<Kind> {
+        let has_php = self.php_server.is_some() && matches!(found, Found::Folder { .. });
+        self.kind.as_ref().map(|kind| kind.value.0).or_else(|| has_php.then_some(Kind::Php))
     }
 
     /// Fills in what is set nowhere and depends on the kind.
@@ -334,7 +335,10 @@ impl Resolver<'_> {
             finding = self.known.of(&Question::new(address, &written.hosts, &origin.host));
             source_path.clone_from(path);
         }
-        let fitted = found.and_then(|found| fit(text, found, written.wanted_kind(), &finding));
+        let fitted = found.and_then(|found| {
+            let kind = written.wanted_kind(&found);
+            fit(text, found, kind, &finding)
+        });
         let (mut source, kind) = match fitted {
             Ok(fitted) => fitted,
             Err(misfit) => {

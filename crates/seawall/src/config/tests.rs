@@ -524,6 +524,25 @@ fn a_folder_of_files_has_its_own_section() {
     assert!(error.contains("[static] is for folders of finished files"), "{error}");
 }
 
+#[test]
+fn where_php_runs_is_said_of_a_folder_with_php() {
+    let folder = Folder::new("");
+    for (arguments, kind) in [("public --php 127.0.0.1:9000", Kind::Php), ("public --kind php --php unix:/run/php.sock", Kind::Php)] {
+        let settings = folder.load(arguments, &[]).expect(arguments);
+        assert!(settings.sites[0].kind == kind && settings.sites[0].php.as_ref().is_some_and(|php| !php.is_found), "{arguments}");
+    }
+    for (arguments, problem) in [
+        ("http://127.0.0.1:1 --php 127.0.0.1:9000", "the address of php-fpm is for a folder"),
+        ("public --kind static --php 127.0.0.1:9000", "the address of php-fpm is for a folder"),
+        ("public --php tcp://127.0.0.1:9000", "did you mean \"127.0.0.1:9000\"?"),
+    ] {
+        let error = folder.load(arguments, &[]).expect_err(arguments).to_string();
+        assert!(error.contains(problem), "{arguments}: {error}");
+    }
+    let error = of_file("source = \"public\"\n[php]\nnever_run = []").expect_err("no PHP").to_string();
+    assert!(error.contains("[php] is for folders with an application in PHP"), "{error}");
+}
+
 /// What the manual says a default is, it is: writing it down changes nothing.
 #[test]
 fn documented_defaults_are_the_defaults() {
