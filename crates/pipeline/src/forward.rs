@@ -80,6 +80,9 @@ fn request(question: &Question, body: Body) -> Request<Body> {
     if let Some(host) = question.site.origin_host.as_deref().and_then(|host| HeaderValue::from_str(host).ok()) {
         fields.insert(header::HOST, host);
     }
+    if question.site.route.as_ref().is_some_and(|route| !route.sends_cookies) {
+        fields.remove(header::COOKIE);
+    }
     if question.site.policy.is_impersonal() {
         fields.remove(header::COOKIE);
         fields.remove(header::AUTHORIZATION);

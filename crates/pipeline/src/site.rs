@@ -116,6 +116,8 @@ pub struct Route {
     pub strip_prefix: bool,
     /// Whether the cache is asked. Otherwise each request goes to the origin as it came.
     pub cache: bool,
+    /// Whether the origin is told the visitor's cookies. They are the site's, and a server of somebody else's has no business with them.
+    pub sends_cookies: bool,
 }
 
 impl Route {
@@ -282,7 +284,7 @@ mod tests {
     use super::*;
 
     fn route(path: &str, strip_prefix: bool) -> Route {
-        Route { path: path.to_owned(), strip_prefix, cache: true }
+        Route { path: path.to_owned(), strip_prefix, cache: true, sends_cookies: true }
     }
 
     #[test]

@@ -79,7 +79,7 @@ fn site(origin: &Rc<Notebook>, route: Option<Route>, parts: Parts) -> Site {
 #[test]
 fn an_origin_is_told_of_the_client_by_a_value_and_by_no_field() {
     let notebook = Rc::new(Notebook::default());
-    let api = Route { path: "/api".to_owned(), strip_prefix: true, cache: false };
+    let api = Route { path: "/api".to_owned(), strip_prefix: true, cache: false, sends_cookies: true };
     let parts = Parts::new(vec![site(&notebook, Some(api), Parts::default())]);
     let shared = Arc::new(Shared::open(StoreOptions::with_memory(1 << 20), None, Clock::Simulated(Arc::default())));
     let trusted = vec!["10.0.0.0/8".parse().expect("a network")];

@@ -1,5 +1,7 @@
 //! Why a request passes, and the rules of a kind by which it does.
 
+use std::borrow::Cow;
+
 use semantics::request::RequestHead;
 
 use crate::{
@@ -80,7 +82,9 @@ impl Policy {
     /// Finds the area of the kind that a path is in.
     #[inline(never)]
     pub(crate) fn area(&self, path: &str) -> Option<&'static Area> {
-        let below = self.below_base(path);
+        // Some software takes several slashes for one.
+        let single = single_slashes(path);
+        let below = self.below_base(&single);
         self.preset.areas.iter().find(|area| area.paths.have(below))
     }
 
@@ -124,6 +128,20 @@ impl Policy {
         }
         None
     }
+}
+
+/// Returns a path with one slash where it has several.
+fn single_slashes(path: &str) -> Cow<'_, str> {
+    if !path.contains("//") {
+        return Cow::Borrowed(path);
+    }
+    let mut single = String::with_capacity(path.len());
+    for character in path.chars() {
+        if character != '/' || !single.ends_with('/') {
+            single.push(character);
+        }
+    }
+    Cow::Owned(single)
 }
 
 fn seen(rule: Option<&Rule>) -> String {

@@ -34,6 +34,8 @@ pub(crate) fn routes(site: &Site) -> Vec<Route> {
                 path,
                 addresses: vec![address.clone()],
                 strip_prefix: companion.strip_prefix,
+                // They go by Authorization and signatures.
+                sends_cookies: false,
                 is_cached: false,
                 origin: OriginSettings {
                     concurrency: CONCURRENCY,

@@ -294,7 +294,16 @@ impl Fingerprint {
 
     /// Writes a route. Its path begins it, so that the fields of two routes cannot be taken for each other's.
     fn route(&mut self, route: &Route) {
-        let Route { path, addresses, strip_prefix, is_cached, origin, cache, headers } = route;
+        let Route {
+            path,
+            addresses,
+            strip_prefix,
+            sends_cookies: _, // false for servers alone whose answers are never stored
+            is_cached,
+            origin,
+            cache,
+            headers,
+        } = route;
         self.text("route", path);
         self.addresses("route.source.http", addresses);
         self.flag("route.strip_prefix", *strip_prefix, false);

@@ -178,7 +178,12 @@ impl SitePlan {
         let part = |route: &settings::Route| -> anyhow::Result<PartPlan> {
             let source = SharedSource::server(&route.addresses, &route.origin).with_context(|| format!("route {}", route.path))?;
             Ok(PartPlan {
-                route: Some(Route { path: route.path.clone(), strip_prefix: route.strip_prefix, cache: route.is_cached }),
+                route: Some(Route {
+                    path: route.path.clone(),
+                    strip_prefix: route.strip_prefix,
+                    cache: route.is_cached,
+                    sends_cookies: route.sends_cookies,
+                }),
                 policy: policy(route.kind(), &route.cache),
                 cache: route.cache.clone(),
                 collapse_wait: route.origin.collapse_wait,

@@ -29,7 +29,7 @@ pub(super) static PRESET: Preset = Preset {
         keeps: PAGES,
     },
     cookies: Cookies { ignored: ANALYTICS_COOKIES, unknown_are_personal: false },
-    request_fields: SentFields::Only(&["accept", "accept-version", "host"]),
+    request_fields: SentFields::Only(&["accept", "host"]),
     // Until it says that something has changed; a day in case that is missed.
     hold: Some(Duration::from_hours(24)),
     not_found_hold_max: Some(NOT_FOUND_HOLD),

@@ -127,6 +127,7 @@ impl Resolver<'_> {
                 path: path.value.0,
                 addresses,
                 strip_prefix: flag(section.and_then(|section| section.strip_prefix.as_ref()), false),
+                sends_cookies: true,
                 is_cached: flag(section.and_then(|section| section.cache.as_ref()), true),
                 origin,
                 cache: rules.0.clone(),

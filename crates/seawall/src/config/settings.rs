@@ -241,6 +241,8 @@ pub struct Route {
     pub addresses: Vec<OriginAddress>,
     /// Whether the server is asked for what follows `path`.
     pub strip_prefix: bool,
+    /// Whether the server is told the visitor's cookies.
+    pub sends_cookies: bool,
     /// Whether the cache is asked.
     pub is_cached: bool,
     /// Settings for the server.

@@ -19,9 +19,7 @@ use super::{
     php::{self, PhpServer},
     resolve::{Resolver, as_usize, seconds},
     routes::WrittenRoute,
-    settings::{
-        BlogSettings, Cache, FilesSettings, Headers, Kind, OriginAddress, OriginHost, OriginSettings, PhpSettings, Site, Source,
-    },
+    settings::{BlogSettings, Cache, FilesSettings, Headers, Kind, OriginAddress, OriginHost, OriginSettings, PhpSettings, Site, Source},
     source::{Found, Misfit, find, fit},
     units::{ByteSize, Count, Period},
     words::{HostPattern, KindWord},

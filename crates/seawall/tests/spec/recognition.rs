@@ -59,7 +59,12 @@ async fn the_paths_of_a_companion_go_to_it_and_are_not_stored() {
             assert_eq!((seen.field("host").as_deref(), seen.field("x-forwarded-proto").as_deref()), (Some(HOST), Some("http")));
         }
         social.on(post("/.ghost/activitypub/inbox").body("{}")).reply(status(202));
-        site.request(Req::post("/.ghost/activitypub/inbox").body("{}")).await.status(202);
+        // A visitor's cookies are the Ghost's; what a request may do there is in Authorization.
+        let cookies = "ghost-members-ssr=1; ghost-admin-api-session=2";
+        let request = Req::post("/.ghost/activitypub/inbox").field("cookie", cookies).field("authorization", "Bearer t").body("{}");
+        site.request(request).await.status(202);
+        let seen = social.last("/.ghost/activitypub/inbox");
+        assert_eq!((seen.field("cookie"), seen.field("authorization").as_deref()), (None, Some("Bearer t")));
         // The one for visitors' numbers is asked for what follows its path.
         analytics.on(post("/api/v1/page_hit").any_query().body("{}")).reply(status(202));
         site.request(Req::post(&format!("{base}/.ghost/analytics/api/v1/page_hit?token=1")).body("{}")).await.status(202);
