@@ -69,7 +69,11 @@ pub(crate) fn found_in(shared: &Shared, resource: Option<&Resource>, question: &
     trace.notes("vary", || "one fits the fields of this request".to_owned());
     let record = &stored.record;
     let cookie = question.carries.cookie && !record.for_cookies;
-    if trace.decides("for cookies", cookie, || allowed(record, record.for_cookies, question.carries.cookie)) {
+    let for_cookies = || match &question.member {
+        Some(_) => "the tier, which the member's cookies have proved, is part of the key".to_owned(),
+        None => allowed(record, record.for_cookies, question.carries.cookie),
+    };
+    if trace.decides("for cookies", cookie, for_cookies) {
         return Found::Nothing(Forwarded::Bypass);
     }
     let authorization = question.carries.authorization && !record.for_authorization;

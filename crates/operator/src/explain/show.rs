@@ -17,7 +17,7 @@ const INNER: usize = 19;
 /// Writes an explanation for a person.
 #[must_use]
 pub fn text(explanation: &Explanation, colour: bool) -> String {
-    let mut page = Page { out: String::new(), colour, is_blog: explanation.site.kind == "blog" };
+    let mut page = Page { out: String::new(), colour, kind: explanation.site.kind.clone() };
     let _ = writeln!(page.out, "{} {}\n", explanation.method, styled(&explanation.url, Style::Bold, colour));
     let site = &explanation.site;
     let hosts = if site.hosts.is_empty() { "every host".to_owned() } else { site.hosts.join(", ") };
@@ -80,7 +80,7 @@ struct Page {
     out: String,
     colour: bool,
     /// Whether Seawall makes the site's pages itself, and purges those that a change touches.
-    is_blog: bool,
+    kind: String,
 }
 
 /// The longest hold that there is, in seconds. Pages of a blog have it unless the configuration names another one: it stands for "until the blog
@@ -131,7 +131,7 @@ impl Page {
         }
         self.inner("in", &format!("{} ({} with everything)", variant.tiers.join(", "), bytes(variant.weight_bytes)));
         self.inner("age", &span(variant.age_seconds));
-        self.inner("freshness", &freshness(variant, self.is_blog));
+        self.inner("freshness", &freshness(variant, &self.kind));
         self.inner("when stale", &when_stale(variant));
         if !variant.vary.is_empty() {
             let field = |(name, value): &(String, Option<String>)| format!("{name}: {}", value.as_deref().unwrap_or("(absent)"));
@@ -189,12 +189,17 @@ fn verdict(explanation: &Explanation) -> &'static str {
     }
 }
 
-fn freshness(variant: &Variant, is_blog: bool) -> String {
+fn freshness(variant: &Variant, kind: &str) -> String {
+    let is_blog = kind == "blog";
     let is_held = variant.freshness_source == "hold" && variant.fresh && !variant.validate_always;
     if is_blog && is_held && variant.lifetime_seconds == HOLD_SECONDS_MAX {
         return "kept until the blog changes".to_owned();
     }
-    let or_changed = if is_blog && is_held { ", unless the blog changes before" } else { "" };
+    let or_changed = match kind {
+        "blog" if is_held => ", unless the blog changes before",
+        "ghost" if is_held => ", unless Ghost says before that something has changed",
+        _ => "",
+    };
     let said = match variant.freshness_source.as_str() {
         "explicit" => "the origin said so",
         "heuristic" => "a tenth of the time since Last-Modified",
@@ -281,6 +286,8 @@ mod tests {
         let year = 365 * 86_400;
         assert_eq!(shown("blog", "hold", year), "kept until the blog changes");
         assert_eq!(shown("blog", "hold", 3_600), "fresh for another 59 min 50 s of 1 h (the site's hold), unless the blog changes before");
+        let held = "fresh for another 23 h 59 min of 1 d (the site's hold), unless Ghost says before that something has changed";
+        assert_eq!(shown("ghost", "hold", 86_400), held);
         assert_eq!(shown("generic", "hold", year), "fresh for another 364 d 23 h of 365 d (the site's hold)");
         assert_eq!(shown("generic", "explicit", 60), "fresh for another 50 s of 1 min (the origin said so)");
     }
