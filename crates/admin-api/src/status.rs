@@ -148,7 +148,7 @@ pub struct SignalHealth {
 pub struct Publication {
     /// Seconds since it was carried out.
     pub seconds_ago: u64,
-    /// What it covered, in words.
+    /// A description of what it covered, in words.
     pub covered: String,
     /// Whether what it covered is never served again. Otherwise it became stale.
     pub hard: bool,

@@ -35,7 +35,7 @@ pub(super) struct Connection {
     stream: Stream,
     read: BytesMut,
     records: Records,
-    /// What is written next: records, and behind them a piece of content without its copy.
+    /// The bytes that are written next: records, and behind them a piece of content without its copy.
     front: BytesMut,
     piece: Bytes,
     content: Content,
@@ -60,7 +60,7 @@ pub(super) struct Connection {
 enum Sending {
     /// Content follows what is being written.
     Content,
-    /// What is being written is the last.
+    /// The last piece of the request is being written.
     Last,
     /// It has left whole.
     Done,

@@ -231,7 +231,7 @@ impl Root {
     }
 }
 
-/// What is done next on the way to a file.
+/// The next step on the way to a file.
 enum Step {
     /// To follow a name that was asked for.
     Asked(OsString),

@@ -3,7 +3,8 @@
 //! Ghost says for which tier it has made a page, but a theme may still greet the reader by name. So a page is stored for a tier only after two
 //! different members were answered with the same bytes, with no purge in between; and where two were answered differently, it is nobody else's
 //! for a while. There is a difference that means nothing: the first time that Ghost renders a post, it names another size of the post's picture
-//! than ever after. So if the first of the two asks again and is answered as the second one was, both have the same page after all. Written once per answer to a member that is not stored yet, never on a hit. At most [`PAGES_MAX`] pages of some 110 bytes: 0.5 MiB.
+//! than ever after. So if the first of the two asks again and is answered as the second one was, both have the same page after all. It is written once
+//! per answer to a member that is not stored yet, never on a hit. At most [`PAGES_MAX`] pages of some 110 bytes: 0.5 MiB.
 //! When there are more, the oldest is forgotten, which costs its members one more request to the origin.
 //!
 //! A signature says what Ghost once told a browser. In Ghost 6.65 it is wrong for members with a complimentary or gifted tier: "who am I?" hands them
@@ -83,7 +84,7 @@ fn number_with_tier(shared: &Shared, member: &Member) -> u64 {
     shared.secret.hash_one((member.session(), member.tier()))
 }
 
-/// What is known of a page of a tier that is not stored.
+/// The knowledge of a page of a tier that is not stored.
 #[derive(Debug, Clone, Copy)]
 struct Page {
     at: Timestamp,

@@ -81,7 +81,7 @@ pub struct OfSite {
 pub struct Publication {
     /// When it was carried out.
     pub at: Timestamp,
-    /// What it covered, in words.
+    /// A description of what it covered, in words.
     pub covered: String,
     /// Whether what it covered is never served again.
     pub hard: bool,
