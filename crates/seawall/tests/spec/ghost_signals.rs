@@ -446,7 +446,8 @@ async fn settings_after_which_ghost_goes_away_purge_hard() {
     site.get("/post/").await.status(502);
 }
 
-/// Ghost's scheduler asks again after a 503, and gives a post up after anything else.
+/// Ghost's scheduler asks again after a 503, and gives a post up after anything else. An editor who writes while Ghost cannot be reached is told
+/// to come again as well: nothing was asked yet.
 #[tokio::test]
 async fn the_scheduler_is_told_to_come_again() {
     let (origin, site) = ghost().await;
@@ -459,7 +460,7 @@ async fn the_scheduler_is_told_to_come_again() {
     site.request(schedule()).await.status(503);
     origin.kill();
     site.request(schedule()).await.status(503);
-    site.request(Req::new("PUT", "/ghost/api/admin/posts/1/").body("{}")).await.status(502);
+    site.request(Req::new("PUT", "/ghost/api/admin/posts/1/").body("{}")).await.status(503);
 }
 
 /// An operator sees that signals arrive, and what the last one did.
