@@ -4,33 +4,31 @@
 //! With a secret, only webhooks count that are signed with it; without one, those of senders who may purge. A Ghost deletes a webhook that is
 //! answered with 410, so none is.
 
-use std::{
-    future::poll_fn,
-    net::IpAddr,
-    pin::Pin,
-    rc::Rc,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    },
-    time::Duration,
-};
+use std::{collections::BTreeMap, future::poll_fn, net::IpAddr, pin::Pin, rc::Rc, sync::Arc, time::Duration};
 
 use aws_lc_rs::{constant_time::verify_slices_are_equal, hmac};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Response, StatusCode, header, request::Parts};
 use http_body::Body as _;
 use origins::Fault;
+use parking_lot::Mutex;
 use policy::purge::{Maker, Webhook};
 use semantics::Timestamp;
+use tokio::time::timeout;
 
 use super::permission::vouched_address;
 use crate::{Body, Client, Pipeline, Shared, Site, pipeline::Config};
 
 /// The most bytes of one webhook. A post with all its forms is some 100 KiB.
 const WEBHOOK_BYTES_MAX: usize = 16 << 20;
-/// The most bytes of all webhooks that are being read.
-const WEBHOOKS_BYTES_MAX: usize = 64 << 20;
+/// The most bytes of a webhook that are kept to see what it says. Of a larger one, only its sender counts.
+const KEPT_BYTES_MAX: usize = 256 << 10;
+/// The most webhooks from one address that are kept while they are read. A Ghost sends some at once.
+const KEPT_OF_ONE_MAX: usize = 4;
+/// The most webhooks that are kept while they are read: 16 MiB.
+const KEPT_MAX: usize = 64;
+/// The time within which a webhook has to arrive as a whole.
+const WEBHOOK_WITHIN: Duration = Duration::from_secs(10);
 /// The time by which the clock of a Ghost may differ from ours.
 const CLOCKS_DIFFER_MAX: Duration = Duration::from_mins(5);
 
@@ -48,12 +46,18 @@ impl WebhookSecret {
         Self(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes())))
     }
 
-    /// Returns whether these bytes are the HMAC-SHA256 of these parts, one behind the other.
-    fn has_signed(&self, parts: &[&[u8]], signature: &[u8]) -> bool {
-        let mut context = hmac::Context::with_key(&self.0);
-        parts.iter().for_each(|part| context.update(part));
-        verify_slices_are_equal(context.sign().as_ref(), signature).is_ok()
+    /// Begins to verify a signature: of content with the time when it was signed, or as older Ghosts do it, of the content alone.
+    fn verification(&self) -> hmac::Context {
+        hmac::Context::with_key(&self.0)
     }
+}
+
+/// Returns whether this is the signature of what was verified.
+fn has_signed(mut content: hmac::Context, signature: &Signature) -> bool {
+    let is_of = |context: hmac::Context| verify_slices_are_equal(context.sign().as_ref(), &signature.hmac).is_ok();
+    let alone = content.clone();
+    content.update(signature.at.as_bytes());
+    is_of(content) || is_of(alone)
 }
 
 impl std::fmt::Debug for WebhookSecret {
@@ -62,39 +66,78 @@ impl std::fmt::Debug for WebhookSecret {
     }
 }
 
-/// The bytes of webhooks that are being read.
+/// The webhooks that are kept while they are read, by the addresses of their senders.
+///
+/// Nobody is refused because others send too many: what cannot be kept is verified all the same, and says that something has changed.
 #[derive(Debug, Default)]
-pub(super) struct Reading(AtomicUsize);
+pub(super) struct Reading(Mutex<BTreeMap<Option<IpAddr>, usize>>);
+
+impl Reading {
+    /// Takes a place for a webhook. `None`: there is none, so it is not kept.
+    fn place(&self, address: Option<IpAddr>) -> Option<Place<'_>> {
+        let mut kept = self.0.lock();
+        let of_address = kept.get(&address).copied().unwrap_or_default();
+        if of_address >= KEPT_OF_ONE_MAX || kept.values().sum::<usize>() >= KEPT_MAX {
+            return None;
+        }
+        kept.insert(address, of_address + 1);
+        Some(Place { all: self, address })
+    }
+}
+
+/// The place of a webhook that is kept.
+struct Place<'a> {
+    all: &'a Reading,
+    address: Option<IpAddr>,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut kept = self.all.0.lock();
+        if let Some(count) = kept.get_mut(&self.address) {
+            *count -= 1;
+            if *count == 0 {
+                kept.remove(&self.address);
+            }
+        }
+    }
+}
 
 /// The content of a webhook while it is read.
 struct Content<'a> {
-    all: &'a Reading,
+    /// `None`: it is not kept.
+    place: Option<Place<'a>>,
     bytes: Vec<u8>,
+    length: usize,
 }
 
 impl Content<'_> {
     fn push(&mut self, data: &[u8]) -> Result<(), Refused> {
-        if self.bytes.len() + data.len() > WEBHOOK_BYTES_MAX {
-            return Err(Refused(StatusCode::PAYLOAD_TOO_LARGE, "a webhook has 16 MiB at most"));
+        self.length += data.len();
+        if self.length > WEBHOOK_BYTES_MAX {
+            return Err(TOO_LARGE);
         }
-        if self.all.0.fetch_add(data.len(), Relaxed) + data.len() > WEBHOOKS_BYTES_MAX {
-            self.all.0.fetch_sub(data.len(), Relaxed);
-            return Err(Refused(StatusCode::SERVICE_UNAVAILABLE, "too many webhooks at once"));
+        if self.length > KEPT_BYTES_MAX {
+            self.place = None;
+            self.bytes = Vec::new();
         }
-        self.bytes.extend_from_slice(data);
+        if self.place.is_some() {
+            self.bytes.extend_from_slice(data);
+        }
         Ok(())
     }
-}
 
-impl Drop for Content<'_> {
-    fn drop(&mut self) {
-        self.all.0.fetch_sub(self.bytes.len(), Relaxed);
+    /// Returns the content if it was kept.
+    fn kept(&self) -> Option<&[u8]> {
+        self.place.is_some().then_some(&self.bytes)
     }
 }
 
 /// Why a webhook is refused, in words for whoever set it up.
 struct Refused(StatusCode, &'static str);
 
+const TOO_LARGE: Refused = Refused(StatusCode::PAYLOAD_TOO_LARGE, "a webhook has 16 MiB at most");
+const TOO_SLOW: Refused = Refused(StatusCode::REQUEST_TIMEOUT, "the webhook took too long to arrive");
 const UNSIGNED: Refused = Refused(
     StatusCode::UNAUTHORIZED,
     "this webhook is not signed: give it the secret in Ghost's settings that is set as webhook_secret in [ghost]",
@@ -125,7 +168,8 @@ impl Pipeline {
                 return reply(status, &why);
             }
         };
-        let said = site.policy.webhook(&content.bytes);
+        // What was too much to be kept is signed, and may say anything.
+        let said = content.kept().map_or(Some(Webhook::Changed(None)), |content| site.policy.webhook(content));
         drop(content);
         let now = self.shared.clock.now();
         match said {
@@ -162,39 +206,45 @@ impl Pipeline {
             self.shared.purging.admit(headers, address).map_err(|why| {
                 (StatusCode::FORBIDDEN, format!("{why} Or set webhook_secret in [ghost], and the same secret in Ghost's settings."))
             })?;
-            return read(&self.shared, headers, body).await.map_err(refused);
+            return read(&self.shared, headers, address, body, |_| ()).await.map_err(refused);
         };
         let signature = Signature::of(headers).ok_or_else(|| refused(UNSIGNED))?;
         if !signature.is_recent(self.shared.clock.now()) {
             return Err(refused(AT_ANOTHER_TIME));
         }
-        let content = read(&self.shared, headers, body).await.map_err(refused)?;
-        let is_of = |parts: &[&[u8]]| secret.has_signed(parts, &signature.hmac);
-        // Older Ghosts sign the content alone.
-        if is_of(&[&content.bytes, signature.at.as_bytes()]) || is_of(&[&content.bytes]) {
-            Ok(content)
-        } else {
-            Err(refused(WRONGLY_SIGNED))
-        }
+        let mut verified = secret.verification();
+        let content = read(&self.shared, headers, address, body, |data| verified.update(data)).await.map_err(refused)?;
+        if has_signed(verified, &signature) { Ok(content) } else { Err(refused(WRONGLY_SIGNED)) }
     }
 }
 
-/// Reads content within the bounds. A client that sends it slowly meets the limits for all contents.
-async fn read<'a>(shared: &'a Shared, headers: &HeaderMap, mut body: origins::Body) -> Result<Content<'a>, Refused> {
-    let mut content = Content { all: &shared.signalled.reading, bytes: Vec::new() };
+/// Reads content within the bounds, and shows all of it to `see`.
+async fn read<'a>(
+    shared: &'a Shared,
+    headers: &HeaderMap,
+    address: Option<IpAddr>,
+    body: origins::Body,
+    see: impl FnMut(&[u8]),
+) -> Result<Content<'a>, Refused> {
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if announced.is_some_and(|length| length > WEBHOOK_BYTES_MAX as u64) {
-        return Err(Refused(StatusCode::PAYLOAD_TOO_LARGE, "a webhook has 16 MiB at most"));
+        return Err(TOO_LARGE);
     }
+    let content = Content { place: shared.signalled.reading.place(address), bytes: Vec::new(), length: 0 };
+    timeout(WEBHOOK_WITHIN, read_into(content, body, see)).await.unwrap_or(Err(TOO_SLOW))
+}
+
+async fn read_into<'a>(mut content: Content<'a>, mut body: origins::Body, mut see: impl FnMut(&[u8])) -> Result<Content<'a>, Refused> {
     while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
         match frame {
             Ok(frame) => {
                 if let Ok(data) = frame.into_data() {
+                    see(&data);
                     content.push(&data)?;
                 }
             }
             Err(error) if error.fault == Fault::RequestTimeout => {
-                return Err(Refused(StatusCode::REQUEST_TIMEOUT, "the webhook took too long to arrive"));
+                return Err(TOO_SLOW);
             }
             Err(error) if error.fault == Fault::RequestTooLarge => {
                 return Err(Refused(StatusCode::PAYLOAD_TOO_LARGE, "the webhook is larger than this server accepts"));

@@ -141,6 +141,32 @@ async fn a_webhook_that_is_not_understood_is_refused() {
     site.get("/").await.body("old").x_cache("HIT");
 }
 
+/// A post may be long. It is verified as a whole, and that it is a post is not to be known.
+#[tokio::test]
+async fn a_webhook_that_is_too_large_to_be_kept_counts_if_it_is_signed() {
+    let content = format!(r#"{{"post":{{"current":{{"status":"published","html":"{}"}}}}}}"#, "a".repeat(300_000));
+    for (hmac, code) in [("807f67c5e5e4becbfda3ffe96799c526e5060ad71e3c58d0cf65c41f599e0fb8", 200), (SIGNED_NOW, 403)] {
+        let (_origin, site) = stored(SECRET).await;
+        site.request(webhook(&content).field("x-ghost-signature", format!("sha256={hmac}, t={NOW}"))).await.status(code);
+        site.get("/").await.body(if code == 200 { "new" } else { "old" });
+    }
+}
+
+/// Whoever has no secret can begin as many webhooks as he likes.
+#[tokio::test]
+async fn webhooks_that_never_end_keep_no_other_from_being_taken() {
+    let (_origin, site) = stored(SECRET).await;
+    let mut held = Vec::new();
+    for _ in 0..70 {
+        let mut stranger = site.client().await;
+        let head = format!("POST /.seawall/ghost HTTP/1.1\r\nhost: {HOST}\r\nx-ghost-signature: sha256={SIGNED_NOW}, t={NOW}\r\n");
+        stranger.send_raw(format!("{head}content-length: 1000000\r\n\r\n{}", "x".repeat(1000))).await;
+        held.push(stranger);
+    }
+    site.request(signed(SIGNED_NOW, NOW)).await.status(200);
+    site.get("/").await.body("new");
+}
+
 /// Another kind of site has a page at that address like at any other.
 #[tokio::test]
 async fn only_a_ghost_has_webhooks() {
