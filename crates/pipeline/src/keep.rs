@@ -86,7 +86,9 @@ pub(crate) fn end_what_was_stored(shared: &Shared, question: &Question, head: Re
     let status = head.status;
     let by_request = may_be_brought_on(status)
         && !(question.site.policy.makes_requests_alike() && matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN));
-    let is_nobodys = !question.carries.is_personal() && !question.wants_a_part();
+    // Of what members share, the page of one of them says nothing about the others'. That it has gone concerns them all.
+    let is_members_own = question.member.is_some() && (status.is_success() || status == StatusCode::NOT_MODIFIED);
+    let is_nobodys = !question.carries.is_personal() && !question.wants_a_part() && !is_members_own;
     if question.key.is_empty() || status.is_server_error() || by_request || !is_nobodys {
         return;
     }

@@ -453,10 +453,25 @@ async fn what_a_member_has_seen_gone_does_not_come_back_for_others_when_the_orig
         stored_for_a(&site).await;
         site.purge(&PurgeTarget::All, Hardness::Soft);
         origin.on(get("/post/")).reply_with(move |_| reply());
+        // Whether the blog is behind a password is asked, and not answered.
+        origin.on(get("/")).reply(status(500));
         read(&site, ANN).await.no_cache_status("hit");
         origin.kill();
         site.request(ABE.get("/post/")).await.status(502);
     }
+}
+
+/// A page with something of one reader's, and not a word about the tier: the others' is still theirs.
+#[tokio::test]
+async fn a_members_own_answer_does_not_end_what_the_tier_shares() {
+    let (origin, site) = site_with(OPTED_IN).await;
+    is_ghost(&origin);
+    stored_for_a(&site).await;
+    site.purge(&PurgeTarget::All, Hardness::Soft);
+    origin.on(get("/post/")).reply(ok("Ann's own").field("cache-control", "private, max-age=0"));
+    read(&site, ANN).await.body("Ann's own");
+    origin.kill();
+    read(&site, ABE).await.status(200).body(format!("text for {TIER_A}")).x_cache("STALE");
 }
 
 /// Nobody refreshes behind a member what only members see.
