@@ -72,7 +72,9 @@ impl Pipeline {
                 let status = response.status();
                 if question.site.policy.signal_field().is_some() {
                     signal::take(question, &mut response);
-                    self.look_for_privacy(question, status, response.headers(), begun);
+                    if let Some(asking) = self.look_for_privacy(question, status, response.headers(), begun) {
+                        asking.await;
+                    }
                 }
                 if status != StatusCode::SWITCHING_PROTOCOLS {
                     question.site.fields.apply(status, response.headers_mut(), question.client.scheme);
@@ -120,7 +122,7 @@ fn tidy(response: &mut Response<origins::Body>, now: Timestamp) {
 }
 
 /// Returns whether the origin is at fault. It is not when a client broke off its upload, or a queue of ours is full.
-const fn is_the_origins(fault: Fault) -> bool {
+pub(crate) const fn is_the_origins(fault: Fault) -> bool {
     !matches!(
         fault,
         Fault::RequestBody

@@ -6,10 +6,16 @@ use bytes::Bytes;
 use http::{HeaderValue, Response, StatusCode, header};
 use origins::{Fault, OriginError};
 
-use crate::{Body, ask::is_unreachable};
+use crate::{
+    Body,
+    ask::{is_the_origins, is_unreachable},
+};
 
 /// The seconds after which it is worth trying again.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("5");
+
+/// The reasons of a 503 by which this server has too much to do, and not the one behind it.
+const BUSY: [&str; 2] = [Fault::Overloaded.name(), "busy"];
 
 /// Why there is no response from the origin. Cheap to clone: a whole crowd may share one.
 #[derive(Debug, Clone)]
@@ -27,6 +33,8 @@ struct Inner {
     /// Words for the log, never for the visitor.
     detail: String,
     unreachable: bool,
+    /// Whether the origin may have carried out what it was asked for.
+    sent: bool,
 }
 
 impl Failure {
@@ -44,6 +52,11 @@ impl Failure {
         self.inner.unreachable
     }
 
+    /// Returns whether the origin may have got the request, and carried it out.
+    pub(crate) fn was_perhaps_sent(&self) -> bool {
+        self.inner.sent
+    }
+
     /// Returns whether the failure may concern only the request that led the fetch: it failed over one that said something else.
     pub(crate) fn is_anothers(&self, saying: impl FnOnce() -> u64) -> bool {
         self.saying.is_some_and(|failed| failed != saying())
@@ -51,24 +64,31 @@ impl Failure {
 
     /// Makes the failure of an origin that answered with an error of its own.
     pub(crate) fn of_status(status: StatusCode) -> Self {
-        Self::new(Inner { status, name: "http_response_status", detail: format!("the origin answered {status}"), unreachable: false })
+        Self::new(Inner {
+            status,
+            name: "http_response_status",
+            detail: format!("the origin answered {status}"),
+            unreachable: false,
+            sent: true,
+        })
     }
 
     /// Makes the failure of an origin that takes longer than a reader waits who can have a stale copy.
     pub(crate) fn late() -> Self {
         let detail = "the origin takes too long to be waited for".to_owned();
-        Self::new(Inner { status: Fault::ReadTimeout.status(), name: "late", detail, unreachable: false })
+        Self::new(Inner { status: Fault::ReadTimeout.status(), name: "late", detail, unreachable: false, sent: true })
     }
 
     /// Makes the failure of a fetch that was given up while a request waited for it.
     pub(crate) fn given_up(detail: &str) -> Self {
-        Self::new(Inner { status: Fault::Internal.status(), name: Fault::Internal.name(), detail: detail.to_owned(), unreachable: false })
+        let (status, name) = (Fault::Internal.status(), Fault::Internal.name());
+        Self::new(Inner { status, name, detail: detail.to_owned(), unreachable: false, sent: true })
     }
 
     /// Makes the same failure one after which a client may try again, whatever failed.
     pub(crate) fn to_be_tried_again(&self) -> Self {
-        let Inner { name, detail, unreachable, .. } = &*self.inner;
-        let inner = Inner { status: StatusCode::SERVICE_UNAVAILABLE, name, detail: detail.clone(), unreachable: *unreachable };
+        let Inner { name, detail, unreachable, sent, .. } = &*self.inner;
+        let inner = Inner { status: StatusCode::SERVICE_UNAVAILABLE, name, detail: detail.clone(), unreachable: *unreachable, sent: *sent };
         Self { saying: self.saying, ..Self::new(inner) }
     }
 
@@ -103,6 +123,7 @@ impl From<&OriginError> for Failure {
             name: error.fault.name(),
             detail: error.detail.clone(),
             unreachable: is_unreachable(error.fault),
+            sent: is_the_origins(error.fault) && !is_unreachable(error.fault),
         })
     }
 }
@@ -117,9 +138,9 @@ pub(crate) fn page(status: StatusCode, reason: &'static str) -> Response<Body> {
         413 => "What was sent is larger than this site accepts.",
         421 => "No site of that name is served here.",
         429 => "Too many wrong passwords came from your address. Please wait a little.",
-        503 => "This site is very busy right now. Please try again in a moment.",
+        503 if BUSY.contains(&reason) => "This site is very busy right now. Please try again in a moment.",
         504 if reason == "only-if-cached" => "This page is not stored here.",
-        502 | 504 => "The server behind this site does not answer right now. Please try again in a moment.",
+        502..=504 => "The server behind this site does not answer right now. Please try again in a moment.",
         _ => "Something went wrong.",
     };
     let body = format!(

@@ -72,7 +72,7 @@ impl Pipeline {
 }
 
 /// Returns whether a proxy between here and the origin says that the origin failed.
-const fn is_of_a_gateway(status: StatusCode) -> bool {
+pub(crate) const fn is_of_a_gateway(status: StatusCode) -> bool {
     matches!(status, StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT)
 }
 

@@ -13,7 +13,7 @@ use semantics::{
     targeted::{TARGETS, directives},
 };
 
-use crate::{Carries, Policy, purge::MEMBERS_TAG, tags};
+use crate::{Carries, Policy, tags};
 
 /// The longest lifetime of a permanent redirect. Ghost calls its redirects good for a year; a wrong one should not outlive the day, purged or
 /// not.
@@ -176,8 +176,8 @@ impl Policy {
             return Err(NotKept::JustPurged);
         }
         let mut tags = tags(seen.authority, seen.headers);
-        if self.is_for_members(seen.target.split('?').next().unwrap_or_default()) {
-            tags.push(MEMBERS_TAG.into());
+        if let Some(tag) = self.signal_tag(seen.target.split('?').next().unwrap_or_default()) {
+            tags.push(tag.into());
         }
         let shared = directives.public || directives.must_revalidate || directives.s_maxage.is_some();
         Ok(Kept {

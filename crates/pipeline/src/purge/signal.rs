@@ -5,7 +5,9 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    future::Future,
     net::{IpAddr, Ipv4Addr},
+    pin::Pin,
     rc::Rc,
     time::Duration,
 };
@@ -18,18 +20,28 @@ use policy::{
 };
 use semantics::{RequestFields, RequestHead, Scheme, Timestamp, invalidation::is_safe};
 use store::Generation;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::webhook::Reading;
 use crate::{
     Client, Failure, Interim, Pipeline, Shared, Site,
     ask::Fetched,
     forward,
+    pass::is_of_a_gateway,
     question::{self, Question, Wants},
 };
 
 /// The time within which an origin has to show that it is still public after a change of its settings.
 const PUBLIC_WITHIN: Duration = Duration::from_secs(2);
+
+/// The time after which an origin may be asked again whether it is public because a page of it looks as if it were not.
+const ASKED_AGAIN_AFTER: Duration = Duration::from_secs(5);
+
+/// The time between two purges because writes were not answered: who sends such writes keeps no page colder than that.
+const UNANSWERED_EVERY: Duration = Duration::from_secs(10);
+
+/// The cookie of an editor's session.
+const EDITORS_COOKIE: &str = "ghost-admin-api-session=";
 
 /// The most sites of which signals are remembered. There are as many as the configuration has; only those that it had before count beyond.
 const SITES_MAX: usize = 4_096;
@@ -74,6 +86,8 @@ pub struct OfSite {
     /// The number of pages that were fetched again since the last of these purges, before anybody asked for them.
     pub refilled: u64,
     privacy: Privacy,
+    /// When the last purge was because a write was not answered. If that is in the future, it is on its way.
+    unanswered: Option<Timestamp>,
 }
 
 /// A purge that a signal caused.
@@ -93,6 +107,8 @@ struct Privacy {
     is_private: bool,
     /// The generation at which that was seen: what was asked for before does not count.
     since: Option<Generation>,
+    /// When the front page was asked for because another page was behind the password.
+    asked: Option<Timestamp>,
 }
 
 impl OfSite {
@@ -137,8 +153,34 @@ impl Signalled {
             if known.is_private == is_private || known.since.is_some_and(|since| begun < since) {
                 return false;
             }
-            of_site.privacy = Privacy { is_private, since: Some(now) };
+            of_site.privacy = Privacy { is_private, since: Some(now), asked: None };
             is_private
+        })
+    }
+
+    /// Returns whether the front page is to be asked for, as an answer to a request that began at `begun` looks as if the site were private.
+    fn doubts(&self, site: &str, begun: Generation, now: Timestamp) -> bool {
+        self.change(site, |of_site| {
+            let known = &mut of_site.privacy;
+            let is_news = !known.is_private && known.since.is_none_or(|since| begun >= since);
+            let asks = is_news && known.asked.is_none_or(|asked| now.since(asked) >= ASKED_AGAIN_AFTER);
+            if asks {
+                known.asked = Some(now);
+            }
+            asks
+        })
+    }
+
+    /// Returns after what time a site is to be purged for a write that was not answered. `None`: a purge that is on its way covers it.
+    fn unanswered(&self, site: &str, now: Timestamp) -> Option<Duration> {
+        self.change(site, |of_site| {
+            let wait = match of_site.unanswered {
+                Some(at) if at > now => return None,
+                Some(at) => UNANSWERED_EVERY.saturating_sub(now.since(at)),
+                None => Duration::ZERO,
+            };
+            of_site.unanswered = Some(now + wait);
+            Some(wait)
         })
     }
 }
@@ -154,6 +196,10 @@ impl Shared {
             }
         };
         let policy::purge::Sites::Named(site) = &order.sites else { return true };
+        // A comment is no publication.
+        if order.what.iter().all(|what| matches!(what, What::Tag(_))) {
+            return true;
+        }
         let publication = Publication { at: self.clock.now(), covered: receipt.in_words(), hard: order.hard };
         self.signalled.change(site, |of_site| {
             of_site.refilled = 0;
@@ -180,21 +226,68 @@ impl Pipeline {
     ) -> Result<Fetched, Failure> {
         let (pipeline, question) = (Rc::clone(self), Rc::clone(question));
         let written = async move {
-            let mut fetched = pipeline.ask(&question, request, interim.as_ref()).await?;
-            pipeline.obey(&question, &mut fetched).await;
-            Ok(fetched)
+            let mut answered = pipeline.ask(&question, request, interim.as_ref()).await;
+            match &mut answered {
+                Ok(fetched) if is_of_a_gateway(fetched.response.status()) => pipeline.may_have_written(&question),
+                Ok(fetched) => pipeline.obey(&question, fetched).await,
+                Err(failure) if failure.was_perhaps_sent() => pipeline.may_have_written(&question),
+                Err(_) => {}
+            }
+            answered
         };
         self.tasks.spawn_local(written).await.unwrap_or_else(|_| Err(Failure::given_up("the write was given up")))
     }
 
+    /// Purges for a write that the origin may have carried out, although no answer says so: everything may have changed.
+    ///
+    /// Anybody can send such a write. Those that carry nothing by which an editor is known are refused by the origin, and count for nothing;
+    /// others purge now and then at most, and the last one is never lost.
+    fn may_have_written(self: &Rc<Self>, question: &Question) {
+        let site = &question.site;
+        let Some(written) = site.policy.written(&question.method, question.uri.path()) else { return };
+        let cookies = question.headers.get_all(header::COOKIE);
+        let is_of_editor = cookies.iter().any(|line| line.to_str().is_ok_and(|line| line.contains(EDITORS_COOKIE)));
+        // A scheduler shows its token in the query.
+        if !is_of_editor && !question.headers.contains_key(header::AUTHORIZATION) && written != Written::Schedule {
+            return;
+        }
+        let Some(wait) = self.shared.signalled.unanswered(&site.name, self.shared.clock.now()) else { return };
+        let order = Order::for_site(&site.name, vec![What::Everything], false, Maker::Origin);
+        if wait.is_zero() {
+            self.purge_unanswered(site, &order);
+        } else {
+            let (pipeline, site) = (Rc::clone(self), Rc::clone(site));
+            self.tasks.spawn_local(async move {
+                sleep(wait).await;
+                pipeline.purge_unanswered(&site, &order);
+            });
+        }
+    }
+
+    fn purge_unanswered(&self, site: &Site, order: &Order) {
+        tracing::info!(site = %site.name, "a write was not answered, and may have been carried out: everything may have changed");
+        if let Err(why) = self.shared.purge(order) {
+            tracing::warn!(site = %site.name, %why, "could not purge for a write that was not answered");
+        }
+        self.ripple_of_write(site, false);
+    }
+
     /// Purges what the origin's answer to a write says.
     async fn obey(self: &Rc<Self>, question: &Question, fetched: &mut Fetched) {
+        let written = question.site.policy.written(&question.method, question.uri.path());
+        if written == Some(Written::Keys) && fetched.response.status().is_success() {
+            // Of keys that have ended, the origin says nothing.
+            let ended = vec![question.site.policy.ended_by_keys()];
+            self.shared.publish(&Order::for_site(&question.site.name, ended, true, Maker::Origin));
+        }
         let Some(Said(lines)) = fetched.response.extensions_mut().remove::<Said>() else { return };
         let site = &question.site;
         let mut hosts = BTreeSet::from([question.authority.as_str()]);
         hosts.extend(site.hosts.iter().map(String::as_str).filter(|host| !host.starts_with('*')));
         let hosts: Vec<&str> = hosts.into_iter().collect();
         let Signal { mut everything, changed } = site.policy.signalled(&hosts, &lines);
+        // A site without hosts has every host, and nobody knows under which its readers are.
+        everything |= site.hosts.is_empty() && changed.iter().any(|what| matches!(what, What::Url(_)));
         if !changed.is_empty() {
             // A host that is not the site's: then nobody can tell which page is meant.
             everything |= !self.shared.publish(&Order::for_site(&site.name, changed, true, Maker::Origin));
@@ -203,7 +296,6 @@ impl Pipeline {
             return;
         }
         self.shared.publish_everything(site, false, Maker::Origin);
-        let written = site.policy.written(&question.method, question.uri.path());
         self.ripple_of_write(site, matches!(written, Some(Written::Post | Written::Schedule)));
         fetched.response.extensions_mut().insert(SaidEverything);
         if written == Some(Written::Settings) && !self.is_public(site, question.client.scheme, &question.authority).await {
@@ -213,7 +305,7 @@ impl Pipeline {
 
     /// Asks the origin as anybody would whether it still shows its front page.
     /// Without any reader yet, it is asked under this scheme and host.
-    pub(super) async fn is_public(self: &Rc<Self>, site: &Rc<Site>, scheme: Scheme, host: &str) -> bool {
+    pub(super) async fn is_public(&self, site: &Rc<Site>, scheme: Scheme, host: &str) -> bool {
         let front_page = site.policy.front_page();
         // Where editors have a host of their own, readers are not there.
         let reader = || AsReader { scheme, host: host.to_owned(), accept: AcceptClass::Html.plain() };
@@ -232,13 +324,26 @@ impl Pipeline {
     }
 
     /// Looks at an answer to a request that anybody could have sent: a site that has become private loses what was stored of it, once.
-    pub(crate) fn look_for_privacy(&self, question: &Question, status: StatusCode, headers: &HeaderMap, begun: Generation) {
+    ///
+    /// That the front page is behind the password says so. Another page may be redirected to anywhere: then the front page is asked for, and the
+    /// answer to that is looked at as well. Returns what has to be waited for until that is so.
+    pub(crate) fn look_for_privacy<'a>(
+        &'a self,
+        question: &'a Question,
+        status: StatusCode,
+        headers: &HeaderMap,
+        begun: Generation,
+    ) -> Option<Pin<Box<dyn Future<Output = bool> + 'a>>> {
         let (site, policy) = (&question.site, &question.site.policy);
         if question.key.is_empty() || question.carries.is_personal() {
-            return;
+            return None;
         }
         let now = self.shared.store.generation();
         if policy.says_private(&question.authority, &question.target, status, headers) {
+            if question.target != policy.front_page() {
+                let asks = self.shared.signalled.doubts(&site.name, begun, self.shared.clock.now());
+                return asks.then(|| Box::pin(self.is_public(site, question.client.scheme, &question.authority)) as Pin<Box<_>>);
+            }
             if self.shared.signalled.saw(&site.name, true, begun, now) {
                 tracing::info!(site = %site.name, "the site has become private: nothing of what was public comes back");
                 self.shared.publish_everything(site, true, Maker::Origin);
@@ -246,6 +351,7 @@ impl Pipeline {
         } else if policy.says_public(&question.target, status, headers) {
             self.shared.signalled.saw(&site.name, false, begun, now);
         }
+        None
     }
 }
 

@@ -12,5 +12,4 @@ pub use address::{Address, HostName};
 pub use dialect::{Dialect, KEYS_MAX, Misunderstood};
 pub(crate) use dialect::{below, is_purge};
 pub use order::{BadWhat, Maker, Order, Sites, What};
-pub(crate) use signals::MEMBERS_TAG;
 pub use signals::{Addresses, Signal, Signals, Webhook, Written, written_addresses};

@@ -24,7 +24,10 @@ pub enum Signals {
 }
 
 /// The tag of everything that a Ghost answers below `/members/`: purged when somebody writes a comment.
-pub(crate) const MEMBERS_TAG: &str = "ghost-members";
+const MEMBERS_TAG: &str = "ghost-members";
+
+/// The tag of everything that a Ghost answers by its API for content: purged when a key of an API changes.
+const CONTENT_API_TAG: &str = "ghost-content-api";
 
 /// The path at which webhooks are taken, on every host of a site.
 const WEBHOOK_PATH: &str = "/.seawall/ghost";
@@ -55,6 +58,8 @@ pub enum Written {
     Settings,
     /// Something that the source's own scheduler asks for, which tries again after a 503 alone.
     Schedule,
+    /// The keys of its APIs: an answer to a key that has ended must not be seen any more.
+    Keys,
     /// Anything else.
     Other,
 }
@@ -153,9 +158,21 @@ impl Policy {
         path.strip_prefix(self.settings().base_path.as_str()).filter(|rest| rest.starts_with('/'))
     }
 
-    /// Returns whether what is stored for this path goes when a comment is written.
-    pub(crate) fn is_for_members(&self, path: &str) -> bool {
-        self.preset.signals == Signals::Ghost && self.within_base(path).is_some_and(|path| path.starts_with("/members/"))
+    /// Returns the tag of what is stored for this path, by which a signal purges it without the rest of the site.
+    pub(crate) fn signal_tag(&self, path: &str) -> Option<&'static str> {
+        let within = self.within_base(path).filter(|_| self.preset.signals == Signals::Ghost)?;
+        let is_of_content_api = |rest: &str| rest.split('/').any(|segment| segment == "content");
+        if within.starts_with("/members/") {
+            Some(MEMBERS_TAG)
+        } else {
+            within.strip_prefix("/ghost/api/").is_some_and(is_of_content_api).then_some(CONTENT_API_TAG)
+        }
+    }
+
+    /// Returns what a change of the keys of the source's APIs ends.
+    #[must_use]
+    pub fn ended_by_keys(&self) -> What {
+        What::Tag(CONTENT_API_TAG.to_owned())
     }
 
     /// Returns what a request to the source's API for editors writes; `None` if it is a read, or something else.
@@ -172,6 +189,7 @@ impl Policy {
             "posts" | "pages" => Written::Post,
             "settings" => Written::Settings,
             "schedules" => Written::Schedule,
+            "integrations" | "api_keys" => Written::Keys,
             _ => Written::Other,
         })
     }
@@ -197,13 +215,16 @@ impl Policy {
         {
             return false;
         }
-        let is_private = |target: &str| {
-            let path = target.split('?').next().unwrap_or_default();
-            self.within_base(path).is_some_and(|path| path == "/private" || path.starts_with("/private/"))
+        let within = |target: &str| self.within_base(target.split('?').next().unwrap_or_default()).map(str::to_owned);
+        // The source's routes and redirects may lead to pages below it. It alone says to where its visitor wanted.
+        let leads_to_password = |target: &str| {
+            let wanted = target.split_once('?').is_some_and(|(_, query)| query.split('&').any(|parameter| parameter.starts_with("r=")));
+            wanted && within(target).is_some_and(|path| path == "/private/")
         };
         let location = headers.get(header::LOCATION);
         let location = location.and_then(|location| resolve(authority, target, location.as_bytes()));
-        !is_private(target) && location.is_some_and(|location| is_private(&location))
+        let is_of_password = within(target).is_some_and(|path| path == "/private" || path.starts_with("/private/"));
+        !is_of_password && location.is_some_and(|location| leads_to_password(&location))
     }
 
     /// Returns whether an answer to a request of nobody's for this target is a page that only a public site shows.

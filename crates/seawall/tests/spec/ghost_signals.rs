@@ -21,6 +21,17 @@ async fn ghost() -> (Origin, Site) {
     site_with(GHOST).await
 }
 
+/// A Ghost whose readers are under one host.
+fn ghost_with_host() -> (Origin, Site) {
+    let origin = Origin::start();
+    let site = Site::start(&format!(
+        "[cache]\ntwo_visitor_proof = false\n[refill]\nconcurrency = 0\n\
+         [[site]]\nhosts = [\"{HOST}\"]\nsource = \"{}\"\nkind = \"ghost\"\n",
+        origin.url()
+    ));
+    (origin, site)
+}
+
 fn url(path: &str) -> PurgeTarget {
     PurgeTarget::Url { site: 0, url: format!("{HOST}{path}").into_bytes() }
 }
@@ -215,12 +226,127 @@ async fn pages_that_are_named_are_purged_and_others_stay() {
         ("/tag/*", &["/", "/post/", "/tag/a/"]),
         ("post", &["/", "/post/", "/tag/a/"]),
     ] {
-        let (origin, site) = ghost().await;
+        let (origin, site) = ghost_with_host();
         stored(&origin, &site, &["/", "/post/", "/tag/a/"]).await;
         edit(&origin, &site, signal).await;
         for path in ["/", "/post/", "/tag/a/"] {
             site.get(path).await.body(if purged.contains(&path) { "new" } else { "old" });
         }
+    }
+}
+
+/// A site without hosts answers for any: a page that is named under one is read under another. Previews and comments are no pages.
+#[tokio::test]
+async fn a_page_that_is_named_on_a_site_with_any_host_is_everything() {
+    for (signal, is_purged) in [
+        ("/post/", true),
+        ("https://elsewhere.example/post/", true),
+        (&format!("https://{HOST}/post/"), true),
+        ("/p/1234/", false),
+        ("/api/members/comments/1/", false),
+    ] {
+        let (origin, site) = ghost().await;
+        origin.on(get("/post/")).reply(page("old"));
+        let read = || async { site.client().await.with_host("www.blog.example").request(Req::get("/post/")).await };
+        read().await.body("old");
+        origin.on(get("/post/")).reply(page("new"));
+        edit(&origin, &site, signal).await;
+        read().await.body(if is_purged { "new" } else { "old" });
+    }
+}
+
+/// Ghost carried the write out, and nobody was told. An editor who is told of an error looks at the site next.
+#[tokio::test]
+async fn a_write_whose_answer_is_lost_may_have_changed_everything() {
+    let path = "/ghost/api/admin/posts/1/";
+    for lost in [
+        testkit::raw(""),
+        testkit::raw("HTTP/1.1 200 OK\r\nX-Cache-Inv"),
+        testkit::raw("HTTP/1.1 200 OK\r\nX-Cache-Invalidate: /*\r\nbad field line\r\n\r\n"),
+        ok("{}").field("x-cache-invalidate", "/*").field("x-big", "a".repeat(200_000)),
+        // A proxy between says so.
+        status(502),
+        status(504),
+    ] {
+        let (origin, site) = ghost().await;
+        stored(&origin, &site, &["/", "/post/"]).await;
+        origin.on(put(path)).reply(lost);
+        let write = || Req::new("PUT", path).field("cookie", "ghost-admin-api-session=1").body("{}");
+        let code = site.request(write()).await.code;
+        assert!([502, 504].contains(&code), "{code}");
+        site.get("/post/").await.body("new");
+        // Marked stale: the rest is there if Ghost has fallen over.
+        origin.kill();
+        site.get("/").await.body("old").x_cache("STALE");
+    }
+}
+
+/// Nothing has changed if Ghost was not asked, or has said no; and a reader's writes are not an editor's.
+#[tokio::test]
+async fn a_write_that_never_reached_ghost_changes_nothing() {
+    let path = "/ghost/api/admin/posts/1/";
+    let write = || Req::new("PUT", path).body("{}");
+    let (origin, site) = ghost().await;
+    stored(&origin, &site, &["/post/"]).await;
+    origin.on(put(path)).reply(testkit::raw(""));
+    site.request(write()).await.status(502);
+    origin.on(post("/members/api/x/")).reply(testkit::raw(""));
+    site.request(Req::post("/members/api/x/").field("authorization", "Ghost 1")).await.status(502);
+    for code in [401, 500, 503] {
+        origin.on(put(path)).reply(status(code));
+        site.request(write().field("authorization", "Ghost 1")).await.status(code);
+    }
+    site.get("/post/").await.body("old").x_cache("HIT");
+    origin.kill();
+    site.request(write().field("authorization", "Ghost 1")).await.status(503);
+    origin.revive();
+    site.get("/post/").await.body("old").x_cache("HIT");
+}
+
+/// Somebody who sends such writes all the time makes readers wait for a validation now and then, and the last write still counts.
+#[tokio::test]
+async fn writes_whose_answers_are_lost_purge_now_and_then() {
+    let path = "/ghost/api/admin/posts/1/";
+    let write = || Req::new("PUT", path).field("authorization", "Ghost 1").body("{}");
+    let (origin, site) = ghost().await;
+    origin.on(put(path)).reply(testkit::raw(""));
+    stored(&origin, &site, &["/post/"]).await;
+    site.request(write()).await.status(502);
+    site.get("/post/").await.body("new");
+    for _ in 0..5 {
+        site.request(write()).await.status(502);
+        site.get("/post/").await.body("new").x_cache("HIT");
+    }
+
+    let (origin, site) = ghost().await;
+    origin.on(put(path)).reply(testkit::raw(""));
+    site.request(write()).await.status(502);
+    stored(&origin, &site, &["/post/"]).await;
+    site.clock.advance(std::time::Duration::from_millis(9_999));
+    site.request(write()).await.status(502);
+    for _ in 0..5_000 {
+        if site.get("/post/").await.text() == "new" {
+            return;
+        }
+    }
+    panic!("the old page is still there");
+}
+
+/// Ghost does not say what goes with a key of its API. Pages stay.
+#[tokio::test]
+async fn what_a_key_of_the_api_opened_ends_when_keys_change() {
+    for path in ["/ghost/api/admin/integrations/1/api_key/2/refresh/", "/ghost/api/admin/integrations/1/", "/ghost/api/admin/api_keys/1/"] {
+        let content = "/ghost/api/content/posts/?key=1";
+        let (origin, site) = ghost().await;
+        stored(&origin, &site, &["/post/", content]).await;
+        origin.on(post(path)).reply(status(403));
+        site.request(Req::post(path).body("{}")).await.status(403);
+        site.get(content).await.body("old").x_cache("HIT");
+        origin.on(post(path)).reply(status(200));
+        site.request(Req::post(path).body("{}")).await.status(200);
+        site.get("/post/").await.body("old").x_cache("HIT");
+        origin.kill();
+        site.get(content).await.status(502);
     }
 }
 
@@ -373,6 +499,7 @@ async fn a_blog_that_became_private_loses_all_that_was_public() {
     let (origin, site) = ghost().await;
     stored(&origin, &site, &["/", "/post/", "/robots.txt", "/members/api/comments/counts/"]).await;
     // Somebody changed it past Seawall; a page that is not stored is the first that shows it.
+    origin.on(get("/")).reply(private("%2F"));
     origin.on(get("/other/")).reply(private("%2Fother%2F"));
     site.get("/other/").await.status(302);
     origin.kill();
@@ -399,6 +526,7 @@ async fn a_private_blog_is_purged_once() {
     site.purge(&url("/nothing/"), Hardness::Soft);
     assert_ne!(count(), before);
     let mut after_first = None;
+    origin.on(get("/")).reply(private("%2F"));
     for path in ["/a/", "/b/", "/c/"] {
         origin.on(get(path)).reply(private(path));
         site.get(path).await.status(302);
@@ -410,6 +538,27 @@ async fn a_private_blog_is_purged_once() {
     site.get("/d/").await.status(302);
     origin.kill();
     site.get("/post/").await.status(502);
+}
+
+/// Ghost's routes and redirects lead to where their author wants: the front page says whether the blog has a password.
+#[tokio::test]
+async fn a_redirect_that_looks_like_a_password_purges_nothing_on_a_public_blog() {
+    for location in ["/private/club/", "/private/?r=x"] {
+        let (origin, site) = ghost().await;
+        stored(&origin, &site, &["/post/"]).await;
+        origin.on(get("/")).reply(page("front"));
+        origin.on(get("/club/")).reply(status(302).field("location", location).field("cache-control", "no-store"));
+        for _ in 0..5 {
+            site.get("/club/").await.status(302).field("location", location);
+        }
+        assert!(origin.count("/") <= 1, "{location}");
+        site.get("/post/").await.body("old").x_cache("HIT");
+        // A front page that cannot be had says nothing.
+        site.clock.advance(secs(5));
+        origin.on(get("/")).reply(status(500));
+        site.get("/club/").await.status(302);
+        site.get("/post/").await.body("old").x_cache("HIT");
+    }
 }
 
 /// The write that makes a blog private looks like any other: Ghost is asked before its answer goes out.
@@ -460,7 +609,7 @@ async fn the_scheduler_is_told_to_come_again() {
     site.request(schedule()).await.status(503);
     origin.kill();
     site.request(schedule()).await.status(503);
-    site.request(Req::new("PUT", "/ghost/api/admin/posts/1/").body("{}")).await.status(503);
+    site.request(Req::new("PUT", "/ghost/api/admin/posts/1/").body("{}")).await.status(503).body_contains("does not answer right now");
 }
 
 /// An operator sees that signals arrive, and what the last one did.
@@ -475,6 +624,9 @@ async fn the_status_says_what_was_published_last() {
     let told = signals().in_path.expect("it was purged");
     assert_eq!((told.seconds_ago, told.hard), (62, false));
     assert!(told.covered.contains("every page of the site"), "{told:?}");
+    // A comment is no publication.
+    edit(&origin, &site, "/api/members/comments/1/").await;
+    assert_eq!(signals().in_path.as_ref(), Some(&told));
     site.request(Req::post("/.seawall/ghost").body("{\"member\":{\"current\":{},\"previous\":{}}}")).await.status(200);
     assert_eq!((signals().webhook, signals().webhook_seconds_ago), (None, Some(0)));
     site.request(Req::post("/.seawall/ghost").body("{}")).await.status(200);

@@ -75,6 +75,8 @@ fn what_is_written_is_told_by_the_path() {
         ("", "DELETE", "/ghost/api/v4/admin/posts/1/", Some(Written::Post)),
         ("", "PUT", "/ghost/api/admin/settings/", Some(Written::Settings)),
         ("", "PUT", "/ghost/api/admin/schedules/posts/1/", Some(Written::Schedule)),
+        ("", "DELETE", "/ghost/api/admin/integrations/1/", Some(Written::Keys)),
+        ("", "PUT", "/ghost/api/v4/admin/api_keys/1/", Some(Written::Keys)),
         ("", "POST", "/ghost/api/admin/themes/upload/", Some(Written::Other)),
         ("", "GET", "/ghost/api/admin/posts/1/", None),
         ("", "POST", "/ghost/api/content/posts/", None),
@@ -99,9 +101,15 @@ fn a_redirect_to_the_password_page_says_private() {
         ("", "/private/?r=%2Fprivate%2F", 302, "/private/", false),
         ("", "/private/", 302, "/", false),
         ("", "/post/", 302, "/elsewhere/", false),
-        ("", "/post/", 302, "https://evil.example/private/", false),
-        ("/blog", "/blog/post/", 302, "/private/", false),
-        ("", "/post/", 200, "/private/", false),
+        // Pages below it are not the password page.
+        ("", "/club", 302, "/private/club/", false),
+        ("", "/club", 302, "/private/club/?r=x", false),
+        ("", "/club", 302, "/private?r=x", false),
+        ("", "/club", 302, "/private/", false),
+        ("", "/club", 302, "/private/?for=x", false),
+        ("", "/post/", 302, "https://evil.example/private/?r=x", false),
+        ("/blog", "/blog/post/", 302, "/private/?r=x", false),
+        ("", "/post/", 200, "/private/?r=x", false),
     ] {
         let headers = HeaderMap::from_iter([(header::LOCATION, HeaderValue::from_static(location))]);
         let status = StatusCode::from_u16(status).expect("a status");
