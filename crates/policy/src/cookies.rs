@@ -2,7 +2,10 @@
 
 use semantics::request::{RequestFields, Slot};
 
-use crate::{names::Pattern, preset::Cookies};
+use crate::{
+    names::Pattern,
+    preset::{Cookies, MEMBER_COOKIE},
+};
 
 /// The cookies that do not make a request personal: those of its kind, and what the settings of the site say.
 #[derive(Debug, Clone)]
@@ -28,6 +31,14 @@ impl CookieFilter {
         let mut personal = false;
         self.each(fields, |_, is_personal| personal |= is_personal);
         personal
+    }
+
+    /// Returns whether any cookie in a request is by its name one of a Ghost, whichever kind the site is of.
+    #[must_use]
+    pub fn has_of_ghost(&self, fields: &RequestFields<'_>) -> bool {
+        let mut found = false;
+        self.each_name(fields, |name| found |= MEMBER_COOKIE.of.have(name));
+        found
     }
 
     /// Calls `found` with the name of every cookie that can be read.

@@ -13,7 +13,7 @@ use semantics::{
     targeted::{TARGETS, directives},
 };
 
-use crate::{Carries, Policy, tags};
+use crate::{Carries, Policy, member::MEMBER_CACHE_TIER, tags};
 
 /// The longest lifetime of a permanent redirect. Ghost calls its redirects good for a year; a wrong one should not outlive the day, purged or
 /// not.
@@ -74,7 +74,7 @@ pub enum NotKept {
     JustPurged,
     /// The kind stores no responses with this status here.
     Status,
-    /// The response is a member's, and this says that it is not the same for all members of the tier.
+    /// The response may be a member's, and this says that it is not the same for all members of the tier, or that the kind of the site knows no tiers.
     Member(&'static str),
 }
 
@@ -126,6 +126,20 @@ impl Policy {
     /// # Errors
     /// The rule that forbids it.
     pub fn keep(&self, seen: &Seen<'_>) -> Result<Kept, NotKept> {
+        // A Ghost calls a member's page public, and means the members of one tier. It may be behind any site: before it was recognised, too.
+        if !self.is_impersonal() {
+            if seen.headers.contains_key(MEMBER_CACHE_TIER) {
+                return Err(NotKept::Member("member-tier"));
+            }
+            if seen.carries.ghost_cookie {
+                return Err(NotKept::Member("member-cookie"));
+            }
+        }
+        self.keep_whatever_tier(seen)
+    }
+
+    /// Decides as [`keep`](Self::keep) does about an answer of which it is known for which members it is.
+    pub(crate) fn keep_whatever_tier(&self, seen: &Seen<'_>) -> Result<Kept, NotKept> {
         let path = seen.target.split_once('?').map_or(seen.target, |(path, _)| path);
         let keeps = &self.rules_for(path).keeps;
         // A part, or a confirmation, is about the page that is there: it is no page of another status.
@@ -312,7 +326,8 @@ mod tests {
         Settings { hold: Some(Duration::from_secs(secs)), ..generic() }
     }
 
-    const COOKIE: Carries = Carries { cookie: true, authorization: false };
+    const COOKIE: Carries = Carries { cookie: true, ghost_cookie: false, authorization: false };
+    const GHOST_COOKIE: Carries = Carries { ghost_cookie: true, ..COOKIE };
 
     #[test]
     fn the_origins_word_is_taken_for_any_status() {
@@ -372,6 +387,26 @@ mod tests {
         assert!(word.keep(generic()).is_ok_and(|kept| kept.for_cookies));
         let hold = Case { carries: COOKIE, ..case(200, &[("cache-control", "public, max-age=0"), ("etag", "\"a\"")]) };
         assert_ne!(hold.lifetime(held(60)), Some(60));
+    }
+
+    /// Ghost calls the pages of its members public, and means the members of a tier. A site of another kind knows no tiers: a Ghost may be behind
+    /// it, which was away when it was asked what it is.
+    #[test]
+    fn a_ghost_members_page_is_not_kept_by_a_kind_that_knows_no_tiers() {
+        let fields: &[_] = &[("cache-control", "public, max-age=600"), ("x-member-cache-tier", "6a5e8f1d2b3c4d5e6f708192")];
+        for kind in [Kind::Generic, Kind::Php, Kind::Ghost] {
+            let settings = || Settings::preset(kind);
+            assert_eq!(case(200, fields).keep(settings()).err(), Some(NotKept::Member("member-tier")), "{kind:?}");
+            for status in [200, 304] {
+                let answer = Case { carries: GHOST_COOKIE, ..case(status, &[("cache-control", "public, max-age=600")]) };
+                let why = answer.keep(settings()).expect_err("not kept");
+                assert_eq!(why, NotKept::Member("member-cookie"), "{kind:?}");
+                assert!(why.is_about_this_request() && !why.is_about_the_page(), "others may be kept");
+            }
+        }
+        let targeted: &[_] = &[("cache-control", "private"), ("cdn-cache-control", "public, max-age=600")];
+        assert!(Case { carries: GHOST_COOKIE, ..case(200, targeted) }.keep(generic()).is_err());
+        assert!(case(200, fields).keep(Settings::preset(Kind::Static)).is_ok(), "who has files or a blog has no members");
     }
 
     /// Found by trying: alice's page, stored to be validated, was served to bob when the origin went down.

@@ -235,7 +235,7 @@ impl Policy {
                 return Err(NotKept::Member(why));
             }
         }
-        let mut kept = self.keep(seen)?;
+        let mut kept = self.keep_whatever_tier(seen)?;
         // Nobody refreshes it behind a member.
         kept.freshness.stale_while_revalidate = Duration::ZERO;
         if kept.omitted.is_empty() { Ok(kept) } else { Err(NotKept::Member("tier-fields")) }

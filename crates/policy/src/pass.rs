@@ -245,7 +245,7 @@ mod tests {
         judged(&invented(Settings::preset(Kind::Generic)), target, fields).0
     }
 
-    const FOR_ALL: Verdict = Verdict::Lookup(Carries { cookie: false, authorization: false });
+    const FOR_ALL: Verdict = Verdict::Lookup(Carries { cookie: false, ghost_cookie: false, authorization: false });
 
     #[test]
     fn a_request_passes_by_the_rules_of_its_kind() {

@@ -33,6 +33,8 @@ pub enum Verdict {
 pub struct Carries {
     /// Whether the request carries a cookie that may be somebody's.
     pub cookie: bool,
+    /// Whether one of these cookies is by its name one of a Ghost. Its answer is a member's, whatever it says.
+    pub ghost_cookie: bool,
     /// Whether the request carries `Authorization`.
     pub authorization: bool,
 }
@@ -101,7 +103,9 @@ impl Policy {
         }
         trace.notes("cookies", || self.cookies.describe(head.fields));
         trace.notes("authorization", || present(head.fields.authorization));
-        Verdict::Lookup(Carries { cookie: self.cookies.is_personal(head.fields), authorization: head.fields.authorization.is_present() })
+        let cookie = self.cookies.is_personal(head.fields);
+        let ghost_cookie = cookie && self.cookies.has_of_ghost(head.fields);
+        Verdict::Lookup(Carries { cookie, ghost_cookie, authorization: head.fields.authorization.is_present() })
     }
 
     /// Returns path and query as the origin is asked for them where the cache was asked: in the form that is in the key, so that both mean

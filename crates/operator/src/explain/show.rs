@@ -236,6 +236,8 @@ fn in_words(reason: &str) -> Option<&'static str> {
         "tier-proof" => "A member's page is stored when two members of the tier have got the same.",
         "tier-personal" => "Two members of the tier got different pages a moment ago, or it names its reader.",
         "tier-status" => "Members share nothing but pages (200).",
+        "member-tier" => "Ghost made it for the members of a tier, and this site is not known to be a Ghost.",
+        "member-cookie" => "The request has a Ghost's cookie, so the answer may be a member's, and this site is not known to be a Ghost.",
         "tier-differs" => "Ghost did not make it for the tier that the member's cookie names.",
         "tier-not-public" => "Ghost does not call it public.",
         "tier-coded" => "It came in a coding that was not asked for, so nobody can see whether it names its reader.",

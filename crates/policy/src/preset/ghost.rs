@@ -63,7 +63,8 @@ const FIELDS: &[Rule] = &[
 const STAFF_COOKIE: Rule = Rule { name: "ghost-staff-cookie", of: Names { whole: &[], beginnings: &["ghost-admin"] } };
 const PRIVATE_COOKIE: Rule = Rule { name: "ghost-private-cookie", of: Names { whole: &["ghost-private"], beginnings: &[] } };
 /// Whatever else a Ghost sets. `members-ssr` is what its library calls the cookie by default.
-const MEMBER_COOKIE: Rule = Rule { name: "ghost-member-cookie", of: Names { whole: &[], beginnings: &["ghost-", "members-ssr"] } };
+pub(crate) const MEMBER_COOKIE: Rule =
+    Rule { name: "ghost-member-cookie", of: Names { whole: &[], beginnings: &["ghost-", "members-ssr"] } };
 const KNOWN_VISITORS: &[Rule] = &[STAFF_COOKIE, PRIVATE_COOKIE, MEMBER_COOKIE];
 
 /// The parameters of the content API.

@@ -16,6 +16,7 @@ mod r#static;
 use std::time::Duration;
 
 pub use companions::{Companion, CompanionServer};
+pub(crate) use ghost::MEMBER_COOKIE;
 
 use crate::{EarlyHints, names::Names, purge::Signals};
 

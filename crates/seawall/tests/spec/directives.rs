@@ -55,6 +55,35 @@ async fn nobody_sees_another_persons_page() {
     site.get("/account").await.body("a stranger").cache_status("hit");
 }
 
+/// With `cacheMembersContent`, Ghost calls the page of a paying member public, and names the tier that it is for. A Ghost that was away when it was
+/// asked what it is, is a server like any other for a while.
+#[tokio::test]
+async fn a_member_of_a_ghost_that_is_not_recognised_yet_leaves_nothing_to_strangers() {
+    const PAID: &str = "ghost-members-ssr=ann%40blog.example; ghost-members-ssr.sig=x; ghost-access=1:2";
+    for (settings, member, has_tier) in [
+        ("", PAID, true),
+        ("", PAID, false),
+        ("", "theme=dark; ghost-members-ssr=ann", false),
+        ("", "members-ssr=ann", false),
+        ("", "ghost-admin-api-session=x", false),
+        ("[cache]\nhold = \"60s\"", PAID, false),
+        // What the cookie's name does not say, the answer does.
+        ("", "session=1", true),
+    ] {
+        let (origin, site) = site_with(settings).await;
+        let public = |text: &'static str| ok(text).field("cache-control", "public, max-age=600");
+        origin.on(get("/paid/")).reply(public("the beginning"));
+        let whole = public("all of it");
+        let whole = if has_tier { whole.field("x-member-cache-tier", "6a5e8f1d2b3c4d5e6f708192") } else { whole };
+        origin.on(get("/paid/").field("cookie", member)).reply(whole);
+        let of_member = || Req::get("/paid/").field("cookie", member);
+        site.request(of_member()).await.body("all of it").no_cache_status("stored");
+        site.request(of_member()).await.body("all of it").no_cache_status("hit");
+        site.get("/paid/").await.body("the beginning").cache_status("stored");
+        site.get("/paid/").await.body("the beginning").cache_status("hit");
+    }
+}
+
 /// RFC 9111 §7.3 leaves cookies to the origin: with an explicit lifetime it has said that the page is the same for all.
 #[tokio::test]
 async fn an_explicit_lifetime_is_for_requests_with_cookies_too() {
