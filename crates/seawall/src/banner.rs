@@ -14,7 +14,7 @@ use tracing::Level;
 use crate::{
     cli::route_line,
     config::settings::{AccessLog, Kind, OriginAddress, OriginHost, PhpSettings, Settings, Site, Source},
-    recognition::{Finding, keeper::remedy, leads_past},
+    recognition::{Finding, keeper::remedy, leads_past, sends_to_https},
     server::Server,
     told,
     try_next::{self, Reach, local},
@@ -22,6 +22,9 @@ use crate::{
 
 /// The longest wait at the start for an origin to say what it is.
 const LOOK: Duration = Duration::from_secs(3);
+
+/// How the line begins about a server whose pages say that it is a Ghost, while it does not answer as one.
+const CALLS_ITSELF: &str = "calls itself ";
 
 /// Asks every site's origin what it is. The start goes on without those that do not answer.
 pub(crate) async fn look_at_origins(settings: &Settings) -> Vec<String> {
@@ -40,7 +43,12 @@ pub(crate) fn of_ghost(site: &Site, settings: &Settings, listening: &[Socket]) -
         Finding::Other(what) => format!("taken for a Ghost, as you say, but it does not answer as one: {what}"),
         Finding::Unasked => "a Ghost, as you say".to_owned(),
     };
-    let mut lines = vec![format!("{what}: pages are kept until Ghost says that they changed; members and staff go to Ghost")];
+    let kept = match &site.finding {
+        Finding::Other(_) => "pages are kept for a day at most, and nothing will say that they changed",
+        _ => "pages are kept until Ghost says that they changed",
+    };
+    let mut lines = vec![format!("{what}: {kept}; members and staff go to Ghost")];
+    lines.extend(sends_to_https(site, settings).map(str::to_owned));
     if let Some(why) = leads_past(site, listening) {
         lines.push(format!("{why}: the admin, the scheduler and links then bypass Seawall, which cannot see when something changes"));
         lines.push(remedy(site, settings, listening));
@@ -50,9 +58,11 @@ pub(crate) fn of_ghost(site: &Site, settings: &Settings, listening: &[Socket]) -
 
 /// Says why a server is not kept as a Ghost, and how to change that. A Ghost that is away must not be taken for any server in silence, nor an
 /// export that says "Ghost" for a Ghost.
-fn not_ghost(site: &Site) -> Option<String> {
+fn not_ghost(site: &Site, found: &str) -> Option<String> {
     let is_decided = site.kind_is_given || site.kind != Kind::Generic;
     match &site.finding {
+        // It was said with what it calls itself.
+        Finding::Other(_) if found.starts_with(CALLS_ITSELF) => None,
         Finding::Other(what) if !is_decided => Some(format!("not a Ghost, as {what} (--kind ghost if it is one)")),
         Finding::Silent(_) if !is_decided => Some("if it is a Ghost, Seawall will see it as soon as it answers".to_owned()),
         _ => None,
@@ -83,6 +93,11 @@ async fn look(site: &Site) -> String {
     };
     match tokio::time::timeout(LOOK, probe(&address, host, &tls)).await {
         Ok(Ok(probe)) => {
+            if let (Some(generator), Finding::Other(what)) =
+                (probe.generator.as_ref().filter(|generator| generator.starts_with("Ghost")), &site.finding)
+            {
+                return format!("{CALLS_ITSELF}\"{generator}\", but {what}: not taken for a Ghost (--kind ghost if it is one)");
+            }
             let what = probe.generator.or(probe.server).map(|what| format!("{what}, ")).unwrap_or_default();
             format!("{what}answers {}", probe.status.as_u16())
         }
@@ -118,7 +133,7 @@ pub(crate) fn print(banner: &Banner<'_>) {
     let mut text = format!("\nSeawall {}\n\n", env!("CARGO_PKG_VERSION"));
     for (site, found) in settings.sites.iter().zip(*origins) {
         line(&mut text, "site", &site_line(site));
-        let more = of_ghost(site, settings, listening).into_iter().chain(not_ghost(site));
+        let more = of_ghost(site, settings, listening).into_iter().chain(not_ghost(site, found));
         for found in Some((*found).clone()).filter(|found| !found.is_empty()).into_iter().chain(more) {
             line(&mut text, "", &found);
         }

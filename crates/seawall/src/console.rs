@@ -30,7 +30,7 @@ use crate::{
     recognition::{
         how_known,
         keeper::{Watched, remedy},
-        leads_past,
+        leads_past, sends_to_https,
     },
     server::{Reloader, State},
     worker_questions,
@@ -109,6 +109,7 @@ fn remarks(site: &SitePlan, state: &State) -> Vec<String> {
         let remedy = remedy(settings, &state.plan.load().settings, &state.listening);
         remarks.push(format!("{why}: {remedy}"));
     }
+    remarks.extend(sends_to_https(settings, &state.plan.load().settings).map(str::to_owned));
     if let Some(Watched { past, past_at: Some(at) }) = state.watched.lock().get(site.name()) {
         let at = String::from_utf8_lossy(&format_http_date(*at)).into_owned();
         let times = if *past == 1 { "once".to_owned() } else { format!("{past} times") };

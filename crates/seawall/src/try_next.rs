@@ -3,7 +3,7 @@
 
 use std::{
     fmt::Write as _,
-    net::{IpAddr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
 };
 
@@ -66,17 +66,21 @@ pub(crate) fn suggestions(
     certified: &dyn Fn(&str) -> bool,
 ) -> Vec<Suggestion> {
     let Some(site) = settings.sites.first() else { return Vec::new() };
-    let Some(page) = Page::of(settings, site, listening, certified) else { return Vec::new() };
+    let Some(mut page) = Page::of(settings, site, listening, certified) else { return Vec::new() };
+    let mut address = page.url.clone();
+    // Behind a proxy that ends TLS, a Ghost sends everybody to https who does not say that it came that way.
+    let believed = settings.server.trusted_proxies.iter().any(|net| net.contains(&IpAddr::from(Ipv4Addr::LOCALHOST)));
+    if let Some(ghost) = site.finding.ghost().filter(|ghost| believed && ghost.is_https() && settings.tls.is_none()) {
+        let _ = write!(page.curl, " -H {} -H 'X-Forwarded-Proto: https'", quoted(&format!("Host: {}", ghost.host())));
+        ghost.url().clone_into(&mut address);
+    }
     let mut all = vec![(
         "See what the cache does with a page, and by which rule (twice: a miss, then a hit)",
         format!("curl -sD- -o /dev/null{} {} | grep -i cache", page.curl, quoted(&page.url)),
     )];
     if let Some(admin) = admin {
         let flags = reach.flags(local(admin), &settings.server.admin_token_file);
-        all.push((
-            "See which rules apply to that page, and what is stored for it",
-            format!("seawall explain {}{flags}", quoted(&page.url)),
-        ));
+        all.push(("See which rules apply to that page, and what is stored for it", format!("seawall explain {}{flags}", quoted(&address))));
         if site.source.is_server() {
             all.push((
                 "Purge all stored pages, so that the next visitor gets what the server has now",

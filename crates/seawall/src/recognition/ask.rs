@@ -218,7 +218,8 @@ async fn ask_below(open: &Open<'_>, base_path: &str) -> Finding {
                 };
                 (host, scheme) = (there, over);
             }
-            StatusCode::BAD_GATEWAY | StatusCode::SERVICE_UNAVAILABLE | StatusCode::GATEWAY_TIMEOUT => {
+            // A failure says nothing of what it is, but for one of a server that cannot do more.
+            status if status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED => {
                 return Finding::Silent(format!("it answers {}", answer.status.as_u16()));
             }
             status => return Finding::Other(format!("{path} answers {}", status.as_u16())),

@@ -36,6 +36,13 @@ const ASK_AGAIN: Duration = Duration::from_mins(5);
 const RETRY: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(10);
 
+/// How often, and for how long at least, a server that was a Ghost has to answer otherwise until that is believed.
+const OTHERWISE_TIMES: u32 = 3;
+const OTHERWISE_FOR: Duration = Duration::from_mins(1);
+
+/// How often a server has to be asked in vain, one time after the other, until it counts as away. Once may be a busy moment.
+const IN_VAIN: u32 = 2;
+
 /// How often a Ghost's sitemap is looked at. With [`GRACE`] it is less than a minute until what was published past Seawall is live.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(50);
 
@@ -115,6 +122,12 @@ struct Asked {
     retry: Duration,
     /// Whether it could be connected to when Seawall last looked.
     was_up: bool,
+    /// How often it was asked in vain since it answered last.
+    in_vain: u32,
+    /// Whether it was away, and has not been seen as a Ghost since.
+    was_away: bool,
+    /// How often it has answered otherwise than a Ghost since it was one, and since when.
+    otherwise: Option<(u32, Timestamp)>,
     /// What was told of it, so that it is told once.
     told: Option<String>,
 }
@@ -138,19 +151,12 @@ impl Keeping {
         for asking in &all {
             let is_up = is_up(plan, &asking.question);
             let finding = self.known.lock().of(&asking.question);
-            let asked = self.asked.entry(asking.question.clone()).or_insert_with(|| Asked {
-                due: match finding {
-                    Finding::Ghost { remembered: false, .. } | Finding::Other(_) => now + ASK_AGAIN,
-                    _ => now + RETRY,
-                },
-                retry: RETRY,
-                was_up: true,
-                told: None,
-            });
+            let asked = self.asked.entry(asking.question.clone()).or_insert_with(|| Asked::new(now, &finding));
             // When it has come back it may be another one, and while it is away nothing else asks for it.
             if is_up != asked.was_up {
                 asked.was_up = is_up;
                 asked.retry = RETRY;
+                asked.was_away |= !is_up;
                 asked.due = asked.due.min(if is_up { now } else { now + RETRY });
             }
             if asked.due <= now {
@@ -162,19 +168,24 @@ impl Keeping {
         let mut is_new = false;
         for (Asking { question, .. }, finding) in due.into_iter().zip(findings) {
             let Some(asked) = self.asked.get_mut(&question) else { continue };
-            match &finding {
-                Finding::Silent(_) => {
-                    asked.due = now + asked.retry;
-                    asked.retry = (asked.retry * 2).min(RETRY_MAX);
-                }
-                _ if !asked.was_up => asked.due = now + RETRY_MAX,
-                _ => asked.due = now + ASK_AGAIN,
-            }
             let before = self.known.lock().of(&question);
-            asked.tell(&question, &before, &finding);
-            is_new |= self.known.lock().take(question, finding);
+            let heard = asked.hear(now, &before, &finding);
+            asked.tell(&question, &before, &finding, heard);
+            if heard == Heard::Back {
+                self.is_back(plan, &question);
+            }
+            let mut known = self.known.lock();
+            is_new |= if heard == Heard::Settled { known.take_settled(question, finding) } else { known.take(question, finding) };
         }
         is_new
+    }
+
+    /// Makes live what may have changed while a Ghost was away: it has a theme in files, and comes back as another version.
+    fn is_back(&self, plan: &Plan, question: &Question) {
+        for site in plan.sites.iter().filter(|site| Question::of(site.settings()).as_ref() == Some(question)) {
+            self.purge(site.name());
+            tracing::info!(site = site.name(), "the Ghost was away, and is back; what was stored before is asked for again");
+        }
     }
 
     /// Looks at the sitemaps of the Ghosts for which it is time. Returns whether one of them is not as it was.
@@ -243,7 +254,7 @@ impl Keeping {
         note.past_at = Some(self.state.shared.clock.now());
         drop(notes);
         let remedy = match leads_past(site.settings(), &self.state.listening) {
-            Some(why) => format!("{why}: {}", remedy(site.settings(), settings, &self.state.listening)),
+            Some(why) => format!("{} (now {why})", remedy(site.settings(), settings, &self.state.listening)),
             None => "let editors use the address of Seawall, or have Ghost send it a webhook".to_owned(),
         };
         tracing::warn!(
@@ -253,9 +264,66 @@ impl Keeping {
     }
 }
 
+/// What an answer means beside what it says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Heard {
+    /// Nothing more.
+    Answer,
+    /// A Ghost was away, and is back.
+    Back,
+    /// What was a Ghost has answered otherwise for so long that it is believed.
+    Settled,
+}
+
 impl Asked {
+    fn new(now: Timestamp, finding: &Finding) -> Self {
+        let due = match finding {
+            Finding::Ghost { remembered: false, .. } | Finding::Other(_) => now + ASK_AGAIN,
+            _ => now + RETRY,
+        };
+        // One that is only remembered did not answer at the start.
+        let was_away = matches!(finding, Finding::Ghost { remembered: true, .. });
+        Self { due, retry: RETRY, was_up: true, in_vain: 0, was_away, otherwise: None, told: None }
+    }
+
+    /// Takes what a server has answered, of which `before` was known, and decides when it is asked again.
+    fn hear(&mut self, now: Timestamp, before: &Finding, finding: &Finding) -> Heard {
+        let was_ghost = before.ghost().is_some();
+        match finding {
+            Finding::Silent(_) | Finding::Unasked => {
+                self.in_vain += 1;
+                self.was_away |= self.in_vain >= IN_VAIN;
+                self.otherwise = None;
+                self.ask_soon(now);
+                Heard::Answer
+            }
+            Finding::Other(_) if was_ghost => {
+                self.in_vain = 0;
+                let (times, since) = self.otherwise.filter(|_| self.was_up).map_or((1, now), |(times, since)| (times + 1, since));
+                self.otherwise = Some((times, since));
+                if times < OTHERWISE_TIMES || now.since(since) < OTHERWISE_FOR {
+                    self.ask_soon(now);
+                    return Heard::Answer;
+                }
+                self.due = now + ASK_AGAIN;
+                Heard::Settled
+            }
+            Finding::Other(_) | Finding::Ghost { .. } => {
+                (self.in_vain, self.otherwise, self.retry) = (0, None, RETRY);
+                self.due = now + if self.was_up { ASK_AGAIN } else { RETRY_MAX };
+                let is_back = std::mem::take(&mut self.was_away) && was_ghost && finding.ghost().is_some();
+                if is_back { Heard::Back } else { Heard::Answer }
+            }
+        }
+    }
+
+    fn ask_soon(&mut self, now: Timestamp) {
+        self.due = now + self.retry;
+        self.retry = (self.retry * 2).min(RETRY_MAX);
+    }
+
     /// Says once what is new about a server.
-    fn tell(&mut self, question: &Question, before: &Finding, now: &Finding) {
+    fn tell(&mut self, question: &Question, before: &Finding, now: &Finding, heard: Heard) {
         let server = &question.source;
         let text = match (before, now) {
             (Finding::Ghost { site: before, .. }, Finding::Ghost { site, .. }) if before != site => {
@@ -271,6 +339,9 @@ impl Asked {
                 format!(
                     "{server} was {site}, and no longer answers as one ({what}); it is still treated as one, until Seawall is restarted"
                 )
+            }
+            (Finding::Ghost { site, remembered: true }, Finding::Other(what)) if heard != Heard::Settled => {
+                format!("{server} was {site}, and answers otherwise ({what}); it is treated as one unless it stays so for a minute")
             }
             (Finding::Ghost { .. } | Finding::Silent(_), Finding::Other(what)) => format!("{server} is no Ghost: {what}"),
             _ => return,
@@ -415,6 +486,61 @@ mod tests {
         assert_eq!(watch.step(now + GRACE, Some(2), 0), Change::WhileAway);
         assert_eq!(watch.step(now + GRACE, Some(3), 0), Change::None);
         assert_eq!(watch.step(now + GRACE, Some(3), 0), Change::PastSeawall);
+    }
+
+    fn ghost(remembered: bool) -> Finding {
+        Finding::Ghost { site: super::super::GhostSite::new("6.65", "https://blog.example/").expect("a Ghost"), remembered }
+    }
+
+    /// A page for maintenance, a 404 of a proxy while Ghost starts: a site that turns generic for it would share the pages of members.
+    #[test]
+    fn a_ghost_is_believed_to_be_none_only_when_it_has_answered_otherwise_for_a_while() {
+        let (other, silent) = (|| Finding::Other("404".to_owned()), || Finding::Silent("it answers 503".to_owned()));
+        let begin = Timestamp::from_secs(1_000_000);
+        // After how many seconds it answers what, and whether that is believed.
+        for looks in [
+            &[(0, other(), false), (1, other(), false), (59, other(), false), (60, other(), true)][..],
+            &[(0, other(), false), (61, other(), false), (62, other(), true)],
+            &[(0, other(), false), (30, silent(), false), (61, other(), false), (62, other(), false), (121, other(), true)],
+            &[(0, other(), false), (30, ghost(false), false), (61, other(), false), (62, other(), false)],
+        ] {
+            let mut asked = Asked::new(begin, &ghost(true));
+            for (at, finding, is_believed) in looks {
+                let now = begin + Duration::from_secs(*at);
+                let heard = asked.hear(now, &ghost(true), finding);
+                assert_eq!(heard == Heard::Settled, *is_believed, "{at} of {looks:?}");
+                if !is_believed && finding.ghost().is_none() {
+                    assert!(asked.due > now && asked.due <= now + RETRY_MAX, "it is asked again soon");
+                }
+            }
+        }
+        // What cannot be connected to meanwhile is not healthy.
+        let mut asked = Asked::new(begin, &ghost(true));
+        asked.was_up = false;
+        for at in [0, 30, 61, 90, 120] {
+            assert_eq!(asked.hear(begin + Duration::from_secs(at), &ghost(true), &other()), Heard::Answer);
+        }
+    }
+
+    #[test]
+    fn a_ghost_is_back_once_after_it_was_away() {
+        let silent = || Finding::Silent("refused".to_owned());
+        let now = Timestamp::from_secs(1_000_000);
+        let hear = |asked: &mut Asked, finding: Finding| asked.hear(now, &ghost(false), &finding);
+        let mut asked = Asked::new(now, &ghost(false));
+        assert_eq!(hear(&mut asked, ghost(false)), Heard::Answer, "it was never away");
+        assert_eq!(hear(&mut asked, silent()), Heard::Answer);
+        assert_eq!(hear(&mut asked, ghost(false)), Heard::Answer, "it was busy for a moment");
+        for _ in 0..2 {
+            assert_eq!(hear(&mut asked, silent()), Heard::Answer);
+            assert_eq!(hear(&mut asked, silent()), Heard::Answer);
+            assert_eq!(hear(&mut asked, Finding::Other("404".to_owned())), Heard::Answer, "it is not itself yet");
+            assert_eq!(hear(&mut asked, ghost(false)), Heard::Back);
+            assert_eq!(hear(&mut asked, ghost(false)), Heard::Answer, "once");
+        }
+        // One that did not answer at the start.
+        let mut asked = Asked::new(now, &ghost(true));
+        assert_eq!(asked.hear(now, &ghost(true), &ghost(false)), Heard::Back);
     }
 
     #[test]

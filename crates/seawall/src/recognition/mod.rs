@@ -16,7 +16,7 @@ mod sitemap;
 use std::collections::BTreeMap;
 
 pub use ghost_site::GhostSite;
-pub(crate) use past::leads_past;
+pub(crate) use past::{leads_past, sends_to_https};
 use sitemap::Seen;
 
 use crate::config::settings::{Kind, OriginAddress, OriginHost, Settings, Site, Source};
@@ -79,13 +79,12 @@ impl Finding {
         }
     }
 
-    /// Returns whether an answer replaces what is known. A server that is known as a Ghost stays one: it may be behind a page for maintenance,
-    /// and what is stored for it must not be lost for that.
+    /// Returns whether an answer replaces what is known. A server that is known as a Ghost stays one, and so does one that is only remembered: it
+    /// may be behind a page for maintenance. What is stored for it must not be lost for that, and its members' pages must not be taken for everybody's.
     fn gives_way_to(&self, newer: &Self) -> bool {
         match (self, newer) {
             (_, Self::Unasked) => false,
-            (Self::Ghost { .. } | Self::Other(_), Self::Silent(_)) => false,
-            (Self::Ghost { remembered, .. }, Self::Other(_)) => *remembered,
+            (Self::Ghost { .. }, Self::Silent(_) | Self::Other(_)) | (Self::Other(_), Self::Silent(_)) => false,
             (before, newer) => before != newer,
         }
     }
@@ -116,6 +115,14 @@ impl Known {
         changes
     }
 
+    /// Takes an answer that has been the same for so long that even a remembered Ghost gives way to it. Returns whether it changes what is known.
+    fn take_settled(&mut self, question: Question, finding: Finding) -> bool {
+        if matches!((self.findings.get(&question), &finding), (Some(Finding::Ghost { remembered: true, .. }), Finding::Other(_))) {
+            self.findings.remove(&question);
+        }
+        self.take(question, finding)
+    }
+
     /// Takes how the sitemap of a Ghost looks. Returns whether that is new.
     fn take_seen(&mut self, question: Question, seen: Seen) -> bool {
         self.seen.insert(question, seen) != Some(seen)
@@ -139,13 +146,13 @@ pub(crate) fn how_known(site: &Site) -> Option<String> {
     let given = site.kind_is_given;
     match &site.finding {
         Finding::Ghost { site: ghost, remembered: true } => Some(format!("remembered: {ghost}")),
-        Finding::Ghost { site: ghost, remembered: false } if given => Some(format!("given: {ghost}")),
+        Finding::Ghost { site: ghost, remembered: false } if given => Some(format!("set by you: {ghost}")),
         Finding::Ghost { site: ghost, remembered: false } => Some(format!("recognised: {ghost}")),
-        Finding::Silent(why) if given => Some(format!("given; it does not answer yet: {why}")),
+        Finding::Silent(why) if given => Some(format!("set by you; it does not answer yet: {why}")),
         Finding::Silent(why) => Some(format!("not asked yet, as it does not answer: {why}")),
-        Finding::Other(what) if given => Some(format!("given, but it answers otherwise: {what}")),
+        Finding::Other(what) if given => Some(format!("set by you, but it answers otherwise: {what}")),
         Finding::Other(what) => Some(format!("no Ghost: {what}")),
-        Finding::Unasked => given.then(|| "given".to_owned()),
+        Finding::Unasked => given.then(|| "set by you".to_owned()),
     }
 }
 
@@ -177,12 +184,17 @@ mod tests {
             (ghost("6.65", false), other(), false),
             (ghost("6.65", true), silent(), false),
             (ghost("6.65", true), ghost("6.65", false), true),
-            (ghost("6.65", true), other(), true),
+            (ghost("6.65", true), other(), false),
         ] {
             let mut known = Known::default();
             known.take(question(), before.clone());
             assert_eq!(known.take(question(), after.clone()), changes, "{before:?} {after:?}");
             assert_eq!(known.of(&question()), if changes { after } else { before });
+        }
+        for (before, changes) in [(ghost("6.65", true), true), (ghost("6.65", false), false)] {
+            let mut known = Known::default();
+            known.take(question(), before);
+            assert_eq!(known.take_settled(question(), other()), changes);
         }
     }
 }

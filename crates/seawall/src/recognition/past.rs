@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use edge::Socket;
 
 use super::GhostSite;
-use crate::config::settings::{OriginAddress, Site, Source};
+use crate::config::settings::{OriginAddress, Settings, Site, Source};
 
 /// Says why the address of the Ghost behind `site` leads past Seawall, which listens on `listening`. Returns `None` if nothing says that it does.
 pub(crate) fn leads_past(site: &Site, listening: &[Socket]) -> Option<String> {
@@ -23,6 +23,15 @@ pub(crate) fn leads_past(site: &Site, listening: &[Socket]) -> Option<String> {
     }
     let leads_to_origin = addresses.iter().any(|address| is_address_of(ghost, address));
     (leads_to_origin && !is_listened_on(ghost, listening)).then(|| format!("its url is {url}, which leads past Seawall"))
+}
+
+/// Says that the Ghost behind `site` sends every reader to https, where Seawall has none and trusts nobody who does. Returns `None` if it does not.
+pub(crate) fn sends_to_https(site: &Site, settings: &Settings) -> Option<&'static str> {
+    let is_so = site.finding.ghost()?.is_https() && settings.tls.is_none() && settings.server.trusted_proxies.is_empty();
+    is_so.then_some(
+        "its url begins with https, and Seawall has no https here: Ghost redirects every reader to https. Use --domain NAME, or name the \
+         proxy that ends TLS in --trusted-proxies",
+    )
 }
 
 /// Returns whether the url of a Ghost leads to this address of it. Inside containers and networks a server has other names than outside, so its
@@ -60,19 +69,36 @@ mod tests {
     use super::*;
     use crate::{
         cli::typed,
-        config::{self, settings::Settings},
+        config,
         recognition::{Finding, Known, Question},
     };
 
     /// The first site of what `serve` means, with a Ghost behind it whose url is `url`.
     fn site(serve: &str, url: &str) -> Site {
+        settings(serve, url).sites.remove(0)
+    }
+
+    fn settings(serve: &str, url: &str) -> Settings {
         let serve = typed(&format!("seawall serve {serve} --kind ghost")).expect("serve");
         let plain: Settings = config::load(&serve, |_| None).expect("settings");
         let mut known = Known::default();
         let ghost = GhostSite::new("6.65", url).expect("a Ghost");
         known.take(Question::of(&plain.sites[0]).expect("asked"), Finding::Ghost { site: ghost, remembered: false });
         let written = config::read(&serve, |_| None);
-        config::resolve(&written, &serve, |_| None, &known).expect("settings").sites.remove(0)
+        config::resolve(&written, &serve, |_| None, &known).expect("settings")
+    }
+
+    #[test]
+    fn a_ghost_with_https_behind_a_seawall_without_sends_everybody_there() {
+        for (serve, url, is_so) in [
+            ("http://127.0.0.1:2368", "https://blog.example/", true),
+            ("http://127.0.0.1:2368", "http://blog.example/", false),
+            ("http://127.0.0.1:2368 --domain blog.example", "https://blog.example/", false),
+            ("http://127.0.0.1:2368 --trusted-proxies 10.0.0.1", "https://blog.example/", false),
+        ] {
+            let settings = settings(serve, url);
+            assert_eq!(sends_to_https(&settings.sites[0], &settings).is_some(), is_so, "{serve} {url}");
+        }
     }
 
     #[test]

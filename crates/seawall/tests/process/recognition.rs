@@ -80,6 +80,22 @@ fn a_ghost_is_recognised_and_what_follows_is_said() {
     assert!(!banner.contains("past Seawall"), "who knows where that name leads: {banner}");
 }
 
+/// As its own command line sets it up. Without a word, each page would be a redirect to a name that nobody serves.
+#[test]
+fn a_ghost_that_sends_everybody_to_https_where_there_is_none_is_told() {
+    let (origin, place) = (Origin::start(), Place::new());
+    origin.on(request(SITE)).reply(ghost("6.65", "https://blog.example/"));
+    let hint = "its url begins with https, and Seawall has no https here: Ghost redirects every reader to https. Use --domain NAME, or name \
+                the proxy that ends TLS in --trusted-proxies";
+    let listen = ["--listen", "127.0.0.1:0"];
+    let banner = Talking::start(&place, &[&[&*origin.url()], &listen[..]].concat()).banner();
+    assert!(banner.contains(hint), "{banner}");
+    let mut server = Talking::start(&place, &[&[&*origin.url(), "--trusted-proxies", "127.0.0.1"], &listen[..]].concat());
+    assert!(!server.banner().contains("has no https here"));
+    let curl = server.says("curl");
+    assert!(curl.contains("-H 'Host: blog.example' -H 'X-Forwarded-Proto: https' http://127.0.0.1:"), "{curl}");
+}
+
 /// The admin, the scheduler and all links use the url, so what is published there does not come through Seawall.
 #[test]
 fn a_ghost_whose_url_is_its_own_address_is_told_which_one_to_have() {
@@ -105,14 +121,18 @@ fn what_merely_says_ghost_stays_generic() {
             "its JSON says nothing",
         ),
         (status(401), "answers 401"),
-        (status(500), "answers 500"),
+        (status(501), "answers 501"),
     ] {
         let origin = Origin::start();
         origin.on(request(SITE)).reply(answer);
         origin.on(request("/blog/ghost/api/admin/site/")).reply(status(404));
         origin.on(request("/")).reply(ok(export));
         let banner = Talking::start(&place, &[&origin.url()]).banner();
-        assert!(banner.contains("(generic)") && banner.contains("not a Ghost, as") && banner.contains("--kind ghost"), "{banner}");
+        assert!(
+            banner.contains("(generic)") && banner.contains("calls itself \"Ghost 6.65\", but /ghost/api/admin/site/ answers"),
+            "{banner}"
+        );
+        assert!(banner.contains("not taken for a Ghost (--kind ghost if it is one)") && !banner.contains("not a Ghost, as"), "{banner}");
         assert!(banner.contains(why), "{why}: {banner}");
     }
 }
@@ -152,6 +172,8 @@ fn a_kind_that_was_given_decides_and_a_wrong_one_is_told() {
     origin.on(request("/blog/ghost/api/admin/site/")).reply(status(404));
     let banner = Talking::start(&place, &[&origin.url(), "--kind", "ghost"]).banner();
     assert!(banner.contains("(ghost)") && banner.contains("but it does not answer as one: /ghost/api/admin/site/ answers 404"), "{banner}");
+    assert!(banner.contains("pages are kept for a day at most, and nothing will say that they changed"), "{banner}");
+    assert!(!banner.contains("until Ghost says"), "{banner}");
 
     let origin = Origin::start();
     // It is not even asked.
@@ -233,6 +255,50 @@ fn a_remembered_ghost_that_is_away_has_its_pages_read_from_the_disk() {
     let mut server = Talking::start(&place, &arguments);
     server.banner();
     server.running.until("the new page", || get(&place, "/hello/").ends_with("of 6.66"));
+    server.stop();
+}
+
+/// A proxy's 404 while Ghost starts, a page for maintenance, a failure: a restart of both at the same time sees them. A site that turned generic for
+/// that would store the pages that Ghost calls public for members.
+#[test]
+fn a_remembered_ghost_that_answers_otherwise_for_a_moment_stays_one() {
+    let (origin, place) = (Origin::start(), Place::new());
+    origin.on(request(SITE)).reply(ghost("6.65", "https://blog.example/"));
+    origin.on(request("/blog/ghost/api/admin/site/")).reply(status(404));
+    origin.on(request("/sitemap.xml")).reply(status(404));
+    let arguments = [&origin.url(), "--cache-dir", "cache"];
+    let mut server = Talking::start(&place, &arguments);
+    server.banner();
+    server.stop();
+    for answer in [status(404), ok("<!DOCTYPE html>").field("content-type", "text/html"), status(500), status(503)] {
+        origin.on(request(SITE)).reply(answer);
+        let mut server = Talking::start(&place, &arguments);
+        let banner = server.banner();
+        assert!(banner.contains("(ghost)") && banner.contains("when it did, it was Ghost 6.65"), "{banner}");
+        origin.on(request(SITE)).reply(ghost("6.65", "https://blog.example/"));
+        server.says("answers, and is still Ghost 6.65 at https://blog.example/");
+        server.stop();
+    }
+}
+
+/// A theme is in files, and nobody says that they were changed: it is live when its Ghost was restarted.
+#[test]
+fn a_ghost_that_was_away_and_is_back_has_its_pages_asked_for_again() {
+    let (origin, place) = (Origin::start(), Place::new());
+    origin.on(request(SITE)).reply(ghost("6.65", "https://blog.example/"));
+    origin.on(request("/hello/")).reply(page("old theme"));
+    origin.on(request("/sitemap.xml")).reply(status(404));
+    let mut server = Talking::start(&place, &[&origin.url()]);
+    server.banner();
+    assert!(get(&place, "/hello/").ends_with("old theme"));
+    server.running.until("a hit", || get(&place, "/hello/").to_ascii_lowercase().contains("x-cache: hit"));
+    origin.kill();
+    assert!(get(&place, "/not-stored/").starts_with("HTTP/1.1 502"));
+    assert!(get(&place, "/hello/").ends_with("old theme"), "it is readable meanwhile");
+    origin.on(request("/hello/")).reply(page("new theme").field("etag", "W/\"2\""));
+    origin.revive();
+    server.says("was away, and is back");
+    server.running.until("the new theme", || get(&place, "/hello/").ends_with("new theme"));
     server.stop();
 }
 
