@@ -96,6 +96,14 @@ pub struct OriginHealth {
     /// Whether requests go there: an only address, if it could be connected to when that was tried last; one of several, unless connecting has
     /// failed several times in a row.
     pub up: bool,
+    /// Whether a request was sent to it, or to another address of the same server, since the start or the last change of its settings.
+    #[serde(default = "yes")]
+    pub asked: bool,
+}
+
+/// What a server says that does not know better.
+const fn yes() -> bool {
+    true
 }
 
 /// Describes one site.
@@ -114,6 +122,9 @@ pub struct SiteHealth {
     /// How the kind is known, in words. `None`, and then left out, if it follows from the form of the source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind_known: Option<String>,
+    /// The address that readers of the Ghost behind it use. `None`, and then left out, if it is not known to be a Ghost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ghost_url: Option<String>,
     /// What an operator should do something about, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,

@@ -48,6 +48,7 @@ impl Console for Fake {
             source: "http://127.0.0.1:2368".to_owned(),
             kind: "generic".to_owned(),
             kind_known: None,
+            ghost_url: None,
             remarks: Vec::new(),
             origin_up,
             signals: None,
@@ -76,7 +77,7 @@ impl Console for Fake {
 
     fn origins(&self) -> Vec<OriginHealth> {
         let (site, route) = ("ghost".to_owned(), Some("/api".to_owned()));
-        vec![OriginHealth { site, route, address: "http://127.0.0.1:3000".to_owned(), up: false }]
+        vec![OriginHealth { site, route, address: "http://127.0.0.1:3000".to_owned(), up: false, asked: true }]
     }
 
     fn reload(&self) -> Result<ReloadDone, ReloadRefused> {
@@ -365,7 +366,7 @@ fn health_and_status_say_how_it_is() {
         "listeners": [{"address": "127.0.0.1:8080", "protocol": "http"}],
         "trusts_loopback": true,
         "sites": [site("blog", None), site("ghost", Some(false))],
-        "origins": [{"site": "ghost", "route": "/api", "address": "http://127.0.0.1:3000", "up": false}],
+        "origins": [{"site": "ghost", "route": "/api", "address": "http://127.0.0.1:3000", "up": false, "asked": true}],
         "cache": {
             "memory_bytes": 0, "memory_bytes_max": 0, "resources": 0, "disk": "", "disk_bytes": 0, "disk_bytes_max": 0, "disk_objects": 0,
             "requests": 0, "hits": 0,

@@ -64,7 +64,9 @@ fn page(status: &Status, certificates: &[CertificateState], colour: bool) -> Str
             line("", &format!("{} -> {there}", site.redirect_from.join(", ")));
         }
         for origin in status.origins.iter().filter(|origin| origin.site == site.name) {
-            let state = if origin.up {
+            let state = if origin.up && !origin.asked {
+                "not asked yet".to_owned()
+            } else if origin.up {
                 styled("up", Style::Green, colour)
             } else {
                 styled("down: Seawall cannot connect to it", Style::Red, colour)
@@ -140,7 +142,7 @@ mod tests {
                 {"site": "blog.example", "address": "http://127.0.0.1:2368", "up": true},
                 {"site": "blog.example", "route": "/a", "address": "http://127.0.0.1:3002", "up": true},
                 {"site": "blog.example", "route": "/api", "address": "http://127.0.0.1:3000", "up": false},
-                {"site": "blog.example", "route": "/x", "address": "http://127.0.0.1:3001", "up": true},
+                {"site": "blog.example", "route": "/x", "address": "http://127.0.0.1:3001", "up": true, "asked": false},
             ],
             "cache": {
                 "memory_bytes": 3_145_728, "memory_bytes_max": 268_435_456, "resources": 12, "disk": "full", "disk_bytes": 1_024,
@@ -206,7 +208,7 @@ site         blog.example <- http://127.0.0.1:2368 (ghost)
              http://127.0.0.1:2368: up
              /a <- http://127.0.0.1:3002: up
              /api <- http://127.0.0.1:3000: down: Seawall cannot connect to it
-             /x <- http://127.0.0.1:3001: up
+             /x <- http://127.0.0.1:3001: not asked yet
 memory       3.0 MiB of 256.0 MiB, 12 addresses
 disk         1.0 KiB of 4.0 GiB, 9 responses (full)
 hits         75.0 % of 8 requests to the cache

@@ -140,13 +140,15 @@ impl Route {
 pub struct Down {
     failures: Cell<Failures>,
     seen: Arc<AtomicBool>,
+    asked: Arc<AtomicBool>,
 }
 
 impl Down {
-    /// Makes a state that also tells others, through `seen`, whether the origin could not be connected to when that was tried last.
+    /// Makes a state that also tells others: through `seen`, whether the origin could not be connected to when that was tried last; through `asked`,
+    /// whether it was ever tried.
     #[must_use]
-    pub fn telling(seen: Arc<AtomicBool>) -> Self {
-        Self { seen, ..Self::default() }
+    pub fn telling(seen: Arc<AtomicBool>, asked: Arc<AtomicBool>) -> Self {
+        Self { seen, asked, ..Self::default() }
     }
 
     pub(crate) fn at(&self, now: Timestamp) -> Trouble {
@@ -183,9 +185,13 @@ impl Down {
         failures.pause(now, begun);
         self.failures.set(failures);
         self.seen.store(true, Relaxed);
+        self.asked.store(true, Relaxed);
     }
 
     pub(crate) fn answered(&self) {
+        if !self.asked.load(Relaxed) {
+            self.asked.store(true, Relaxed);
+        }
         // Nearly always it was up before: then nothing that is shared is written.
         if self.failures.get().until() != Timestamp::default() || self.seen.load(Relaxed) {
             self.failures.set(Failures::default());

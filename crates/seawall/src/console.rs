@@ -79,6 +79,7 @@ fn site_health(site: &SitePlan, state: &State) -> SiteHealth {
         source: settings.source.to_string(),
         kind: settings.kind.name().to_owned(),
         kind_known: how_known(settings),
+        ghost_url: settings.finding.ghost().filter(|_| settings.kind == Kind::Ghost).map(|ghost| ghost.url().to_owned()),
         remarks: remarks(site, state),
         origin_up: site.origin_up(),
         signals: (settings.kind.preset().signals != Signals::None).then(|| signal_health(site, &state.shared)),
@@ -171,8 +172,8 @@ impl Console for ServerConsole {
         let plan = self.0.plan.load();
         let mut origins = Vec::new();
         for site in &plan.sites {
-            for ServerState { route, addresses, .. } in site.servers() {
-                let of = |(address, up)| OriginHealth { site: site.name().to_owned(), route: route.clone(), address, up };
+            for ServerState { route, addresses, asked, .. } in site.servers() {
+                let of = |(address, up)| OriginHealth { site: site.name().to_owned(), route: route.clone(), address, up, asked };
                 origins.extend(addresses.into_iter().map(of));
             }
         }

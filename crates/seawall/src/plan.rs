@@ -63,6 +63,8 @@ struct PartPlan {
     source: SharedSource,
     origin_host: Option<String>,
     down: Arc<AtomicBool>,
+    /// Whether a request was ever sent there.
+    asked: Arc<AtomicBool>,
     /// Whether its responses may be stored on the disk.
     on_disk: bool,
 }
@@ -74,6 +76,8 @@ pub(crate) struct ServerState {
     pub(crate) route: Option<String>,
     /// Whether the last attempt to connect to it succeeded.
     pub(crate) up: bool,
+    /// Whether a request was ever sent there.
+    pub(crate) asked: bool,
     /// Its addresses. The flag says whether an address is in use: requests go to it as to any other.
     pub(crate) addresses: Vec<(String, bool)>,
     pub(crate) in_flight: usize,
@@ -173,6 +177,7 @@ impl SitePlan {
             origin_host: source.host(&site.origin.host),
             source,
             down: Arc::default(),
+            asked: Arc::default(),
             on_disk,
         };
         let part = |route: &settings::Route| -> anyhow::Result<PartPlan> {
@@ -191,6 +196,7 @@ impl SitePlan {
                 origin_host: source.host(&route.origin.host),
                 source,
                 down: Arc::default(),
+                asked: Arc::default(),
                 on_disk: kept,
             })
         };
@@ -227,7 +233,7 @@ impl SitePlan {
             disk_object_max: if part.on_disk { part.cache.disk_object_max } else { 0 },
             reader_wait_max: settings.limits.write_timeout,
             on_disk: part.on_disk,
-            down: Down::telling(Arc::clone(&part.down)),
+            down: Down::telling(Arc::clone(&part.down), Arc::clone(&part.asked)),
             collapse: Collapse::new(part.collapse_wait, budget.clone()),
             refill: Refill::new(settings.refill.concurrency, budget),
             https: Https {
@@ -265,6 +271,7 @@ impl SitePlan {
                 Some(ServerState {
                     route: part.route.as_ref().map(|route| route.path.clone()),
                     up,
+                    asked: part.asked.load(Ordering::Relaxed),
                     addresses: options
                         .known()
                         .map(|(address, is_up)| (address.to_string(), is_up && (up || options.addresses().len() > 1)))

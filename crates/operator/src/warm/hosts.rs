@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use admin_api::Status;
+use admin_api::{SiteHealth, Status};
 use http::Uri;
 use semantics::target::host_without_port;
 
@@ -32,6 +32,26 @@ pub(super) struct Hosts {
     skipped: BTreeSet<String>,
     /// Whether some address was `https`.
     https: bool,
+    ghosts: Vec<Ghost>,
+}
+
+/// A site behind which a Ghost is, and where that says it is.
+#[derive(Debug)]
+struct Ghost {
+    /// The hosts of the site, as configured.
+    hosts: Vec<String>,
+    /// The host that its readers use.
+    host: String,
+    /// The path at which it is, without a slash at its end.
+    path: String,
+}
+
+impl Ghost {
+    fn of(site: &SiteHealth) -> Option<Self> {
+        let url: Uri = site.ghost_url.as_ref()?.parse().ok()?;
+        let host = host_without_port(url.authority()?.as_str()).to_ascii_lowercase();
+        Some(Self { hosts: site.hosts.clone(), host, path: url.path().trim_end_matches('/').to_owned() })
+    }
 }
 
 /// The most hosts that a hint names.
@@ -48,7 +68,25 @@ impl Hosts {
             only: options.host.as_ref().map(|host| host.to_ascii_lowercase()),
             skipped: BTreeSet::new(),
             https: false,
+            ghosts: status.sites.iter().filter_map(Ghost::of).collect(),
         }
+    }
+
+    /// Returns the path at which the Ghost behind a host is; empty if it has the whole host, or none is known there.
+    pub(super) fn base_path(&self, base: &str) -> &str {
+        self.ghost(base).map_or("", |(ghost, _)| &ghost.path)
+    }
+
+    /// Returns whether a Ghost serves this host beside the one that its readers use: it may well have nothing there.
+    pub(super) fn is_beside(&self, base: &str) -> bool {
+        self.ghost(base).is_some_and(|(ghost, host)| host != ghost.host && ghost.hosts.contains(&ghost.host))
+    }
+
+    fn ghost(&self, base: &str) -> Option<(&Ghost, String)> {
+        let uri: Uri = base.parse().ok()?;
+        let host = host_without_port(uri.authority()?.as_str()).to_ascii_lowercase();
+        let named = self.ghosts.iter().find(|ghost| ghost.hosts.contains(&host));
+        Some((named.or_else(|| self.ghosts.iter().find(|ghost| ghost.hosts.is_empty()))?, host))
     }
 
     /// Takes note of an address that the operator or the server itself named: a site for every host may be asked for its host.
@@ -70,7 +108,7 @@ impl Hosts {
         };
         let of = |host: &String| schemes.iter().map(|scheme| format!("{scheme}://{host}")).collect();
         let exact = self.served.iter().filter(|host| !host.starts_with('*'));
-        let hosts: Vec<Vec<String>> = match (&self.only, &listeners.tls, &listeners.plain) {
+        let mut hosts: Vec<Vec<String>> = match (&self.only, &listeners.tls, &listeners.plain) {
             (Some(host), ..) => vec![of(host)],
             (None, ..) if !self.served.is_empty() => exact.map(of).collect(),
             (None, Some(Listener::Tls(tls)), Listener::Tcp(plain)) => vec![vec![format!("https://{tls}"), format!("http://{plain}")]],
@@ -80,6 +118,7 @@ impl Hosts {
         if hosts.is_empty() {
             return Err(WarmError::NoHost);
         }
+        hosts.sort_by_key(|bases| bases.first().is_some_and(|base| self.is_beside(base)));
         Ok(hosts)
     }
 
@@ -126,7 +165,7 @@ impl Hosts {
 mod tests {
     use std::collections::BTreeMap;
 
-    use admin_api::{CacheHealth, ListenerHealth, Readiness, SiteHealth};
+    use admin_api::{CacheHealth, ListenerHealth, Readiness};
 
     use super::*;
 
@@ -138,6 +177,7 @@ mod tests {
             source: "http://127.0.0.1:2368".to_owned(),
             kind: "generic".to_owned(),
             kind_known: None,
+            ghost_url: None,
             remarks: Vec::new(),
             origin_up: None,
             signals: None,
@@ -203,6 +243,33 @@ mod tests {
                 expected.map(|bases| bases.into_iter().map(|base| vec![base.to_owned()]).collect()),
                 "{hosts:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_ghost_is_looked_for_where_it_says_that_it_is() {
+        let at = |mut hosts: Hosts, url: &str| {
+            let site = hosts.served.clone();
+            let uri: Uri = url.parse().expect("an address");
+            let host = uri.host().expect("a host").to_owned();
+            hosts.ghosts.push(Ghost { hosts: site, host, path: uri.path().trim_end_matches('/').to_owned() });
+            let bases = hosts.bases(&tcp()).expect("hosts");
+            bases.iter().map(|bases| (bases[0].clone(), hosts.base_path(&bases[0]).to_owned(), hosts.is_beside(&bases[0]))).collect()
+        };
+        let row = |base: &str, path: &str, beside| (base.to_owned(), path.to_owned(), beside);
+        for (hosts, url, expected) in [
+            (
+                hosts(&[&["old.example", "a.example"]], None, false),
+                "https://a.example/",
+                vec![row("http://a.example", "", false), row("http://old.example", "", true)],
+            ),
+            (hosts(&[&["a.example"]], None, false), "https://a.example/blog/", vec![row("http://a.example", "/blog", false)]),
+            (hosts(&[&[]], None, false), "https://a.example/blog/", vec![row("http://127.0.0.1:8080", "/blog", false)]),
+            // Who knows which of them it is.
+            (hosts(&[&["b.example"]], None, false), "https://a.example/", vec![row("http://b.example", "", false)]),
+        ] {
+            let found: Vec<(String, String, bool)> = at(hosts, url);
+            assert_eq!(found, expected, "{url}");
         }
     }
 

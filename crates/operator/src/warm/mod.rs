@@ -108,6 +108,7 @@ pub async fn warm(
         progress,
         pages: VecDeque::new(),
         seen: HashSet::new(),
+        optional: HashSet::new(),
         summary: Summary::default(),
     };
     tokio::select! {
@@ -187,6 +188,8 @@ struct Run<'a, P> {
     progress: &'a mut P,
     pages: VecDeque<Page>,
     seen: HashSet<(String, Vec<(String, String)>)>,
+    /// The sitemaps that need not be there.
+    optional: HashSet<String>,
     summary: Summary,
 }
 
@@ -238,7 +241,11 @@ impl<P: Progress> Run<'_, P> {
                     Err(source) => return Err(WarmError::RobotsUnread { url: robots, source }),
                 };
                 if named.is_empty() {
-                    sitemaps.push_back(format!("{base}/sitemap.xml"));
+                    let sitemap = format!("{base}{}/sitemap.xml", self.hosts.base_path(base));
+                    if self.hosts.is_beside(base) {
+                        self.optional.insert(sitemap.clone());
+                    }
+                    sitemaps.push_back(sitemap);
                 }
                 sitemaps.extend(named);
                 break;
@@ -281,6 +288,7 @@ impl<P: Progress> Run<'_, P> {
                     found.pages.iter().for_each(|page| self.add(page, browser_fields()));
                     sitemaps.extend(found.sitemaps);
                 }
+                Err(Unread::Status(404)) if self.optional.contains(&url) => {}
                 Err(error) => failures.push(format!("{url}: {}", with_causes(&error))),
             }
         }

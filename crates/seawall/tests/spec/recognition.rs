@@ -110,6 +110,20 @@ async fn a_companion_that_is_down_or_hangs_harms_nothing_else() {
     waiting.read_answer().await.status(200).body("late");
 }
 
+/// Nothing is known of a server that nobody has asked.
+#[tokio::test]
+async fn a_companion_that_was_never_asked_is_not_called_up() {
+    let (_ghost, social, _analytics, site) = with_companions("", "");
+    social.on(get("/.well-known/webfinger")).reply(ok("social"));
+    let asked = || {
+        let origins = site.server.console().origins();
+        origins.into_iter().filter(|origin| origin.address == social.url()).map(|origin| origin.asked).collect::<Vec<_>>()
+    };
+    assert!(!asked().is_empty() && asked().iter().all(|asked| !asked));
+    site.get("/.well-known/webfinger").await.status(200);
+    assert!(asked().iter().any(|asked| *asked));
+}
+
 /// What the path of the blog is, a Ghost itself knows best.
 #[tokio::test]
 async fn the_path_that_a_ghost_reports_goes_before_the_one_that_was_written() {
@@ -164,7 +178,7 @@ fn remarks(site: &Site) -> String {
 /// An editor who uses the Ghost's own address sends no request through Seawall, and no signal comes.
 #[tokio::test]
 async fn what_is_published_past_seawall_is_live_within_a_minute_and_an_operator_is_told() {
-    let (origin, site) = watched("https://blog.example/").await;
+    let (origin, site) = watched("http://blog.example/").await;
     origin.on(get("/sitemap-posts.xml")).reply(posts("2026-01-02T00:00:00.000Z"));
     origin.on(get("/hello/")).reply(page("new"));
     looked_after(LOOK, &origin, &site, 2).await;
@@ -178,7 +192,7 @@ async fn what_is_published_past_seawall_is_live_within_a_minute_and_an_operator_
 
 #[tokio::test]
 async fn what_was_announced_was_not_published_past_seawall() {
-    let (origin, site) = watched("https://blog.example/").await;
+    let (origin, site) = watched("http://blog.example/").await;
     origin.on(get("/sitemap-posts.xml")).reply(posts("2026-01-02T00:00:00.000Z"));
     site.purge(&PurgeTarget::All, Hardness::Soft);
     looked_after(LOOK, &origin, &site, 2).await;
@@ -190,7 +204,7 @@ async fn what_was_announced_was_not_published_past_seawall() {
 /// Ghost gives its front page the time at which it was started.
 #[tokio::test]
 async fn a_ghost_that_was_restarted_has_published_nothing() {
-    let (origin, site) = watched("https://blog.example/").await;
+    let (origin, site) = watched("http://blog.example/").await;
     origin.on(get("/sitemap.xml")).reply(ok(INDEX.replace("00:36:15", "01:00:00")));
     origin.on(get("/sitemap-pages.xml")).reply(pages("2026-11-23T01:00:00.000Z"));
     looked_after(LOOK, &origin, &site, 2).await;
@@ -203,7 +217,7 @@ async fn a_ghost_that_was_restarted_has_published_nothing() {
 /// What cannot be read says nothing.
 #[tokio::test]
 async fn a_ghost_that_fails_has_published_nothing() {
-    let (origin, site) = watched("https://blog.example/").await;
+    let (origin, site) = watched("http://blog.example/").await;
     origin.on(get("/sitemap-posts.xml")).reply(status(503));
     looked_after(LOOK, &origin, &site, 2).await;
     origin.on(get("/sitemap-posts.xml")).reply(posts("2026-01-01T00:00:00.000Z"));

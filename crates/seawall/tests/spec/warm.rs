@@ -4,6 +4,7 @@ use std::{future::pending, io::Write as _};
 
 use ::operator::warm::{Options, Outcome, Progress, Summary, warm};
 use flate2::{Compression, write::GzEncoder};
+use seawall::recognition::{Finding, GhostSite, Known, Question};
 use store::{Hardness, PurgeTarget};
 use testkit::{Gate, Origin, Req, get, not_modified, ok, secs, status};
 
@@ -56,6 +57,32 @@ fn named_site() -> (Origin, Site) {
     let origin = Origin::start();
     let site = Site::start(&format!("[[site]]\nhosts = [\"{HOST}\"]\nsource = \"{}\"\n", origin.url()));
     (origin, site)
+}
+
+/// A Ghost has its sitemap below its path, and under the name that its readers use: what it says to another name is no failure.
+#[tokio::test]
+async fn a_ghosts_sitemap_is_read_where_it_says_that_it_is() {
+    let origin = Origin::start();
+    let url = format!("http://{HOST}/blog/");
+    let question = Question { source: origin.url(), host: Some("old.example".to_owned()) };
+    let ghost = GhostSite::new("6.65", &url).expect("a Ghost");
+    let toml = format!(
+        "[[site]]\nhosts = [\"old.example\", \"{HOST}\"]\nsource = \"{}\"\n[site.cache]\ntwo_visitor_proof = false\n",
+        origin.url()
+    );
+    let site = Site::start_knowing(&toml, |_| {
+        let mut known = Known::default();
+        known.take(question, Finding::Ghost { site: ghost, remembered: false });
+        known
+    });
+    let operator = Operator::of(&site);
+    for path in ["/robots.txt", "/blog/sitemap.xml"] {
+        origin.on(get(path)).reply(status(404));
+    }
+    origin.on(get("/blog/sitemap.xml").field("host", HOST)).reply(ok(urlset(&[&format!("{url}hello/")])));
+    origin.on(get("/blog/hello/")).reply(page());
+    let (summary, heard) = run(&operator, NOTHING).await;
+    assert_eq!((summary.of(&Outcome::Stored), summary.is_success()), (1, true), "{:?}", heard.lines);
 }
 
 /// The sitemap that robots.txt names is read, and every page is stored where a browser finds it.
