@@ -7,8 +7,8 @@
 //! of a post's picture, and later the smaller one), so if the second visit and the third bring the same, the newest is stored. Otherwise
 //! nobody but its own client has seen it, and everybody asks alone for a while.
 //!
-//! A proof is care, and never costs a reader the page: one that cannot be made, as the origin fails or has no time, leaves the page
-//! stored as it would be without.
+//! An answer of another kind (a redirect, a refusal, a page that is gone) is another page, too. Only an origin that fails at the second visit
+//! leaves the page stored as it would be without a proof.
 
 use std::{
     cell::Cell,
@@ -24,6 +24,7 @@ use bytes::Bytes;
 use futures_util::future::{Either, select};
 use http::{HeaderMap, Method, StatusCode, header};
 use http_body::Body as _;
+use origins::Fault;
 use policy::Kept;
 use store::{FlightGuard, Generation};
 use tokio::{sync::Semaphore, time::timeout};
@@ -47,11 +48,13 @@ const HELD_MAX: usize = 32;
 /// The longest time that a page waits for its turn. After a restart, readers ask for many pages that were not proven yet.
 const TURN_MAX: Duration = Duration::from_secs(5);
 /// The longest time that another visit may take.
-const VISIT_MAX: Duration = Duration::from_secs(10);
+const VISIT_MAX: Duration = Duration::from_secs(5);
 /// The time for which a page that differs is asked for by everybody alone. Then it is proven anew.
 const DIFFERS_FOR: Duration = Duration::from_secs(600);
 /// The time for which a page is asked for by everybody alone whose first two visits differ, and whose third visit failed.
 const UNDECIDED_FOR: Duration = Duration::from_secs(60);
+/// The time for which a page is asked for by everybody alone whose proof found no time. The next request after it tries again.
+const BUSY_FOR: Duration = Duration::from_secs(2);
 /// The interval at which a site may be warned about.
 const WARN_EVERY: Duration = Duration::from_secs(60);
 
@@ -192,10 +195,12 @@ struct Visit {
 enum Visited {
     /// A page that may be stored.
     Page(Box<Visit>),
-    /// A page that may not be stored, by the rule of this name.
-    Unshared(&'static str),
-    /// No page.
+    /// Something else than a page that may be stored.
+    Another(Difference),
+    /// No answer, as the origin failed.
     Failed,
+    /// No page, as the origin has no time.
+    Busy,
     /// Nothing: this process is about to end.
     Stopped,
 }
@@ -207,6 +212,8 @@ enum Conclusion {
     Differs(Difference),
     /// Another visit failed before anything was seen to differ.
     Failed,
+    /// The origin had no time for another visit.
+    Busy,
     /// The second visit differs, and the third failed.
     Undecided,
     Stopped,
@@ -250,6 +257,10 @@ pub(crate) async fn prove(place: Place, question: &Question, unproven: Unproven)
             // What the other visit met is not why this page is or is not stored.
             shared.not_kept.forget(question.hash);
         }
+        Conclusion::Busy => {
+            count(ProofResult::Skipped);
+            release(shared, question, first.record.status, flight);
+        }
         Conclusion::Undecided => {
             count(ProofResult::Failed);
             let now = shared.clock.now();
@@ -264,6 +275,17 @@ pub(crate) async fn prove(place: Place, question: &Question, unproven: Unproven)
         }
         Conclusion::Stopped => {}
     }
+}
+
+/// Lets everybody who waits for a page ask alone, as its proof found no time. The next request tries again at once if nobody waits now, else after
+/// a moment.
+fn release(shared: &Shared, question: &Question, status: StatusCode, flight: FlightGuard<Record, Failure>) {
+    let now = shared.clock.now();
+    if flight.followers() > 0 {
+        shared.store.mark_uncacheable(question.hash, (now + BUSY_FOR).as_millis());
+    }
+    not_kept::remember(shared, question, RULE, Some(status), now);
+    flight.uncacheable();
 }
 
 /// Makes the stored response of a page in memory.
@@ -303,15 +325,16 @@ async fn concluded(pipeline: &Pipeline, question: &Question, first: &Bytes) -> C
             None => return Conclusion::Same,
             Some(difference) => (difference, visit.body),
         },
-        Visited::Unshared(rule) => return Conclusion::Differs(Difference::Unshared(rule)),
+        Visited::Another(difference) => return Conclusion::Differs(difference),
         Visited::Failed => return Conclusion::Failed,
+        Visited::Busy => return Conclusion::Busy,
         Visited::Stopped => return Conclusion::Stopped,
     };
     // From the first visitor's address: a page that depends on it is not taken for one that only differs the first time.
     match visit_in_time(pipeline, question).await {
         Visited::Page(visit) if visit.body == second => Conclusion::WarmUp(visit),
-        Visited::Page(_) | Visited::Unshared(_) => Conclusion::Differs(difference),
-        Visited::Failed => Conclusion::Undecided,
+        Visited::Page(_) | Visited::Another(_) => Conclusion::Differs(difference),
+        Visited::Failed | Visited::Busy => Conclusion::Undecided,
         Visited::Stopped => Conclusion::Stopped,
     }
 }
@@ -330,13 +353,21 @@ async fn visit_in_time(pipeline: &Pipeline, question: &Question) -> Visited {
 }
 
 async fn visit(pipeline: &Pipeline, question: &Question) -> Visited {
-    let Ok(fetched) = pipeline.ask(question, forward::shared(question, None), None).await else { return Visited::Failed };
-    if fetched.response.status() != StatusCode::OK || !concerns(question, fetched.head()) {
-        return Visited::Failed;
+    let fetched = match pipeline.ask(question, forward::shared(question, None), None).await {
+        Ok(fetched) => fetched,
+        Err(failure) if failure.name() == Fault::Overloaded.name() => return Visited::Busy,
+        Err(_) => return Visited::Failed,
+    };
+    match fetched.response.status() {
+        StatusCode::OK if is_page(fetched.response.headers()) => {}
+        StatusCode::OK => return Visited::Another(Difference::NoPage),
+        StatusCode::TOO_MANY_REQUESTS => return Visited::Busy,
+        status if status.is_server_error() => return Visited::Failed,
+        status => return Visited::Another(Difference::Status(status)),
     }
     let kept = match keep::judge(&pipeline.shared, question, fetched.head(), fetched.times) {
         Ok(kept) => kept,
-        Err(why) => return Visited::Unshared(why.name()),
+        Err(why) => return Visited::Another(Difference::Unshared(why.name())),
     };
     let (parts, mut incoming) = fetched.response.into_parts();
     let mut body = Vec::new();
@@ -344,7 +375,8 @@ async fn visit(pipeline: &Pipeline, question: &Question) -> Visited {
         let Ok(frame) = frame else { return Visited::Failed };
         let Some(data) = frame.data_ref() else { continue };
         if (body.len() + data.len()) as u64 > page_max(question) {
-            return Visited::Failed;
+            // The first one was shorter.
+            return Visited::Another(Difference::Unshared("too-large"));
         }
         body.extend_from_slice(data);
     }
@@ -365,6 +397,10 @@ pub(crate) enum Difference {
     },
     /// The second visitor was given a page that may not be stored, by the rule of this name.
     Unshared(&'static str),
+    /// The second visitor was given no page, but an answer with this status.
+    Status(StatusCode),
+    /// The second visitor was given something of another content type.
+    NoPage,
 }
 
 impl std::fmt::Display for Difference {
@@ -374,6 +410,8 @@ impl std::fmt::Display for Difference {
                 write!(f, "at byte {offset}, after \"{before}\": \"{first}\" and \"{second}\"")
             }
             Self::Unshared(rule) => write!(f, "the second visitor was given a page that may not be stored: {rule}"),
+            Self::Status(status) => write!(f, "the second visitor was answered with status {}", status.as_u16()),
+            Self::NoPage => f.write_str("the second visitor was given something else than HTML"),
         }
     }
 }
@@ -428,7 +466,7 @@ mod tests {
     fn span(first: &str, second: &str) -> (usize, String, [String; 2]) {
         match difference(first.as_bytes(), second.as_bytes()).expect("they differ") {
             Difference::Span { offset, before, sides } => (offset, before, sides),
-            Difference::Unshared(rule) => panic!("{rule}"),
+            other => panic!("{other}"),
         }
     }
 

@@ -251,6 +251,11 @@ impl<R: Record, E: Failure> FlightGuard<R, E> {
         self.seat.begun()
     }
 
+    /// Returns how many followers wait for the outcome.
+    pub fn followers(&self) -> usize {
+        self.seat.waiting()
+    }
+
     /// Gives what was stored to the followers that were [held back](Lead::serve_leader). Those who read already are not affected.
     pub fn fetched(self, stored: Arc<Stored<R>>) {
         self.seat.settle(Phase::Fetched(stored));

@@ -200,12 +200,7 @@ async fn a_page_that_differs_the_first_time_alone_is_stored_as_it_is_then() {
 /// A failure is no difference: the page is stored, and the next storing tries again.
 #[tokio::test]
 async fn a_second_visit_that_fails_proves_nothing() {
-    for (failure, result) in [
-        (status(503), "failed"),
-        (status(404).field("content-type", "text/html"), "failed"),
-        (ok("{}").field("content-type", "application/json"), "failed"),
-        (page("text").break_off_after(2), "failed"),
-    ] {
+    for (failure, result) in [(status(503), "failed"), (page("text").break_off_after(2), "failed")] {
         let (origin, site) = site().await;
         origin.on(get("/post")).reply(page("text"));
         origin.on(get("/post")).once().reply(failure);
@@ -222,6 +217,57 @@ async fn a_second_visit_that_fails_proves_nothing() {
         site.get("/post").await.cache_status("hit");
         assert_eq!(proofs(&site, "same").await, 1.0);
     }
+}
+
+/// Whoever is sent to a login, is refused or finds nothing was given another page than the first visitor, whatever it is made of.
+#[tokio::test]
+async fn a_second_visitor_who_gets_no_page_is_a_difference() {
+    let refused = |code: u16| status(code).field("content-type", "text/html").field("location", "/login/").body("refused");
+    let other_type = ok("{}").field("content-type", "application/json").field("cache-control", "max-age=60");
+    let cases = [401, 403, 302, 404, 410].map(|code| (refused(code), code.to_string()));
+    for (second, said) in cases.into_iter().chain([(other_type, "else than HTML".to_owned())]) {
+        let (origin, site) = site().await;
+        let gate = Gate::new();
+        origin.on(get("/post")).reply(page("for a stranger"));
+        origin.on(get("/post")).once().reply(second.gate(&gate));
+        origin.on(get("/post")).once().reply(page("secret"));
+        site.get("/post").await.body("secret").no_cache_status("stored");
+        gate.arrived().await;
+        let waiting = send(&site, 2, &Req::get("/post")).await;
+        site.has_read_all().await;
+        gate.open();
+        for mut client in waiting {
+            client.read_answer().await.body("for a stranger").cache_status("detail=two-visitors-differ").no_cache_status("stored");
+        }
+        site.get("/post").await.body("for a stranger").cache_status("detail=two-visitors-differ");
+        assert_eq!(proofs(&site, "differs").await, 1.0, "{said}");
+        let difference = explained(&site, "/post").not_kept.and_then(|not_kept| not_kept.difference).expect("a difference");
+        assert!(difference.contains(&said), "{difference}");
+    }
+}
+
+/// An origin that wants fewer requests has not said who may see the page. Nobody is given another one's, and it is tried again soon.
+#[tokio::test]
+async fn a_second_visit_that_comes_too_often_for_the_origin_is_made_up_for() {
+    let (origin, site) = site().await;
+    let gate = Gate::new();
+    origin.on(get("/post")).reply(page("text"));
+    origin.on(get("/post")).once().reply(status(429).gate(&gate));
+    origin.on(get("/post")).once().reply(page("text"));
+    site.get("/post").await.body("text").no_cache_status("stored");
+    gate.arrived().await;
+    let waiting = send(&site, 2, &Req::get("/post")).await;
+    site.has_read_all().await;
+    gate.open();
+    for mut client in waiting {
+        client.read_answer().await.body("text").cache_status("detail=two-visitor-proof").no_cache_status("stored");
+    }
+    assert_eq!((origin.count("/post"), proofs(&site, "skipped").await), (4, 1.0));
+    site.clock.advance(secs(2));
+    site.get("/post").await.body("text").no_cache_status("stored");
+    site.get("/post").await.body("text");
+    site.get("/post").await.cache_status("hit");
+    assert_eq!((origin.count("/post"), proofs(&site, "same").await), (6, 1.0));
 }
 
 /// With the third visit failing nobody knows; then nobody gets another one's page.
