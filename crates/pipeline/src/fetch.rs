@@ -137,7 +137,24 @@ impl Fetch {
             }
             Ok(kept) => {
                 shared.store.unmark_uncacheable(question.hash);
-                return Self { lead, ..self }.store(response, length, kept, took).await;
+                let proof = match proof::Place::of(&self.pipeline, &question, head, proof::Size { length, followers: lead.followers() }) {
+                    proof::Due::No => Ok((lead, None)),
+                    proof::Due::Held(place) => Ok((lead, Some(place))),
+                    proof::Due::NoRoom => {
+                        proof::release(&shared, &question, status, lead.followers());
+                        lead.uncacheable();
+                        Err(proof::RULE)
+                    }
+                    proof::Due::TooLong => {
+                        not_kept::remember(&shared, &question, proof::TOO_LONG, Some(status), times.response);
+                        let_all_ask(&shared, &question, lead);
+                        Err(proof::TOO_LONG)
+                    }
+                };
+                match proof {
+                    Ok((lead, proof)) => return Self { lead, ..self }.store(response, Coming { length, kept, took, proof }).await,
+                    Err(why) => why,
+                }
             }
             Err(why) => {
                 keep::end_what_was_stored(&shared, &question, head, times, lead.begun());
@@ -149,7 +166,8 @@ impl Fetch {
     }
 
     /// Lets everybody read the response while it comes, and stores it when it is whole.
-    async fn store(self, response: Response<origins::Body>, length: Option<u64>, kept: Kept, took: Duration) {
+    async fn store(self, response: Response<origins::Body>, coming: Coming) {
+        let Coming { length, kept, took, mut proof } = coming;
         let (shared, question) = (&self.pipeline.shared, &*self.question);
         let (mut head, mut incoming) = response.into_parts();
         let ready = head.extensions.remove::<origins::Forms>().unwrap_or_default();
@@ -157,7 +175,6 @@ impl Fetch {
         let head = ResponseHead { status: head.status, headers: &head.headers };
         let (record, scope) = keep::record(shared, question, head, ContentSize { length, has_forms }, kept.clone());
         let record = Arc::new(record);
-        let mut proof = proof::Place::of(&self.pipeline, question, head, length);
         let mut writer = match &proof {
             Some(_) => self.lead.serve_leader(length),
             None => self.lead.serve(Arc::clone(&record), length),
@@ -183,8 +200,12 @@ impl Fetch {
                 Ok(Ok(data)) => {
                     arrived += data.len() as u64;
                     if let Some(place) = proof.take_if(|_| arrived > proof::page_max(question)) {
-                        place.skip(question);
-                        writer.let_in(Arc::clone(&record));
+                        if shared.proofs.is_proven(question.hash) {
+                            writer.let_in(Arc::clone(&record));
+                        } else {
+                            place.too_long(question, record.status);
+                            writer.uncacheable();
+                        }
                     }
                     if push(&mut writer, data, question.site.reader_wait_max).await.is_err() {
                         return;
@@ -211,12 +232,11 @@ impl Fetch {
                 (Some(place), Some(body)) => {
                     proof::prove(place, question, Unproven { first: stored, body, flight }).await;
                 }
-                (place, _) => {
-                    // Bodies that grow have used up the memory that there is for them, so it lies in a file.
-                    if let Some(place) = place {
-                        place.skip(question);
-                    }
-                    flight.fetched(keep::insert(shared, question, stored));
+                (None, _) => flight.fetched(keep::insert(shared, question, stored)),
+                // Bodies that grow have used up the memory that there is for them, so it lies in a file.
+                (Some(place), None) => {
+                    place.too_long(question, stored.record.status);
+                    flight.uncacheable();
                 }
             }
         }
@@ -249,6 +269,15 @@ impl Fetch {
         self.lead.failed(failure.clone().of_saying(self.saying));
         let _ = self.leader.send(Told::Failed(failure));
     }
+}
+
+/// A response that is kept, and comes.
+struct Coming {
+    length: Option<u64>,
+    kept: Kept,
+    took: Duration,
+    /// The place of a page that is proven first.
+    proof: Option<proof::Place>,
 }
 
 /// An answer that is not kept.

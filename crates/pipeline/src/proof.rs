@@ -11,7 +11,8 @@
 //! leaves the page stored as it would be without a proof.
 
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
+    cmp::Reverse,
     fmt::Write as _,
     net::{IpAddr, Ipv4Addr},
     pin::{Pin, pin},
@@ -27,7 +28,7 @@ use http_body::Body as _;
 use origins::Fault;
 use policy::Kept;
 use store::{FlightGuard, Generation};
-use tokio::{sync::Semaphore, time::timeout};
+use tokio::{sync::oneshot, time::timeout};
 
 use crate::{
     Client, Failure, Pipeline, Record, Shared, Stored,
@@ -43,8 +44,10 @@ pub(crate) const PAGE_MAX: u64 = 2 << 20;
 /// Proofs that a worker makes at once. The bodies of their visits take up to 8 MiB.
 const PROOFS_MAX: usize = 2;
 /// Pages of a worker that are held back at once, while they are fetched and until it is their turn to be proven. Their bodies take up to 64 MiB;
-/// a page of 100 KiB, which is a long one, 3 MiB. Further ones are stored unproven.
+/// a page of 100 KiB, which is a long one, 3 MiB. Further ones are not stored.
 const HELD_MAX: usize = 32;
+/// Of these, the places that are kept for pages that somebody waits for.
+const HELD_FOR_WAITING: usize = 8;
 /// The longest time that a page waits for its turn. After a restart, readers ask for many pages that were not proven yet.
 const TURN_MAX: Duration = Duration::from_secs(5);
 /// The longest time that another visit may take.
@@ -69,6 +72,8 @@ const SAME_AGAIN: usize = 8;
 
 /// The detail in `Cache-Status` of a page of which it is not known yet whether others may have it.
 pub(crate) const RULE: &str = "two-visitor-proof";
+/// The reason why a page is not stored that is too long to be proven.
+pub(crate) const TOO_LONG: &str = "too-large";
 /// The reason why a page is not stored that is not the same for two visitors.
 pub(crate) const DIFFER: &str = "two-visitors-differ";
 
@@ -84,48 +89,122 @@ pub(crate) enum ProofResult {
     Differs,
     /// Another visit brought no page.
     Failed,
-    /// The origin or the worker had no time, or the page was too long.
+    /// The origin or the worker had no time, or the page was too long. It is not stored, unless it was proven before.
     Skipped,
     /// Something was purged meanwhile, and the pages differ.
     Overtaken,
 }
 
 /// The proofs of a worker.
-#[derive(Debug)]
+#[derive(Default)]
 pub(crate) struct Proving {
     /// The pages that are held back.
     held: Cell<usize>,
-    turns: Semaphore,
+    /// The proofs that are being made.
+    made: Cell<usize>,
+    /// The pages that wait for their turn, in the order in which they came: no more than are held back.
+    queue: RefCell<Vec<InQueue>>,
 }
 
-impl Default for Proving {
-    fn default() -> Self {
-        Self { held: Cell::new(0), turns: Semaphore::new(PROOFS_MAX) }
+/// A page that waits for its turn.
+struct InQueue {
+    /// Counts the requests that wait for the page.
+    followers: Box<dyn Fn() -> usize>,
+    turn: oneshot::Sender<Turn>,
+}
+
+/// The right to make a proof. Dropping it passes it on to the page that most requests wait for.
+struct Turn(Rc<Pipeline>);
+
+impl Turn {
+    /// Waits for a turn, for no longer than [`TURN_MAX`].
+    async fn of(pipeline: &Rc<Pipeline>, followers: impl Fn() -> usize + 'static) -> Option<Self> {
+        let Proving { made, queue, .. } = &pipeline.proving;
+        if made.get() < PROOFS_MAX {
+            made.set(made.get() + 1);
+            return Some(Self(Rc::clone(pipeline)));
+        }
+        let (turn, comes) = oneshot::channel();
+        queue.borrow_mut().push(InQueue { followers: Box::new(followers), turn });
+        timeout(TURN_MAX, comes).await.ok()?.ok()
     }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let proving = &self.0.proving;
+        let next = {
+            let mut queue = proving.queue.borrow_mut();
+            queue.retain(|page| !page.turn.is_closed());
+            // The first of those that most wait for.
+            let at = (0..queue.len()).min_by_key(|at| Reverse((queue[*at].followers)()));
+            at.map(|at| queue.remove(at))
+        };
+        match next {
+            // If it has gone meanwhile, the turn that it did not get is dropped, and passed on.
+            Some(next) => drop(next.turn.send(Self(Rc::clone(&self.0)))),
+            None => proving.made.set(proving.made.get() - 1),
+        }
+    }
+}
+
+/// The decision about a page that is about to be stored.
+pub(crate) enum Due {
+    /// No proof of it is due, so it is stored.
+    No,
+    /// It is held back until it is proven.
+    Held(Place),
+    /// It is not proven and there is no room to do so: its own client alone gets it.
+    NoRoom,
+    /// It is too long to be proven: its own client alone gets it.
+    TooLong,
 }
 
 /// A place among the pages of a worker that are held back.
 pub(crate) struct Place(Rc<Pipeline>);
 
 impl Place {
-    /// Takes a place for a page that is about to be stored, if it is to be proven. Counts a proof that is due and cannot be made.
-    pub(crate) fn of(pipeline: &Rc<Pipeline>, question: &Question, head: ResponseHead<'_>, length: Option<u64>) -> Option<Self> {
-        if !concerns(question, head) || !pipeline.shared.proofs.is_due(question.hash) {
-            return None;
+    /// Decides whether a page that is about to be stored is proven first. Counts a proof that is due and cannot be made.
+    pub(crate) fn of(pipeline: &Rc<Pipeline>, question: &Question, head: ResponseHead<'_>, of: Size) -> Due {
+        let proofs = &pipeline.shared.proofs;
+        if !concerns(question, head) || !proofs.is_due(question.hash) {
+            return Due::No;
         }
         let held = &pipeline.proving.held;
-        let is_too_long = length.is_some_and(|length| length > page_max(question));
-        if is_too_long || held.get() >= HELD_MAX || question.site.collapse.is_crowded() {
+        let is_too_long = of.length.is_some_and(|length| length > page_max(question));
+        let held_max = if of.followers > 0 { HELD_MAX } else { HELD_MAX - HELD_FOR_WAITING };
+        if is_too_long || held.get() >= held_max {
             pipeline.counters.proven(question.site.id, ProofResult::Skipped);
-            return None;
+            return match proofs.is_proven(question.hash) {
+                // The next storing makes up for it.
+                true => Due::No,
+                false if is_too_long => Due::TooLong,
+                false => Due::NoRoom,
+            };
         }
         held.set(held.get() + 1);
-        Some(Self(Rc::clone(pipeline)))
+        Due::Held(Self(Rc::clone(pipeline)))
     }
 
-    /// Gives the place back: the page is stored unproven.
-    pub(crate) fn skip(self, question: &Question) {
+    /// Gives the place back: the page turned out to be too long to be proven. Nobody waits for it any more.
+    pub(crate) fn too_long(self, question: &Question, status: StatusCode) {
+        let shared = &self.0.shared;
         self.0.counters.proven(question.site.id, ProofResult::Skipped);
+        let now = shared.clock.now();
+        shared.store.mark_uncacheable(question.hash, (now + UNDECIDED_FOR).as_millis());
+        not_kept::remember(shared, question, TOO_LONG, Some(status), now);
+    }
+}
+
+/// The size of a page, and of the crowd that waits for it.
+pub(crate) struct Size {
+    pub(crate) length: Option<u64>,
+    pub(crate) followers: usize,
+}
+
+impl std::fmt::Debug for Proving {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Proving").field("held", &self.held).field("made", &self.made).finish_non_exhaustive()
     }
 }
 
@@ -226,13 +305,13 @@ pub(crate) async fn prove(place: Place, question: &Question, unproven: Unproven)
     let Unproven { first, body, flight } = unproven;
     let count = |result| pipeline.counters.proven(question.site.id, result);
     let keep = |stored: Stored, flight: FlightGuard<Record, Failure>| flight.fetched(keep::insert(shared, question, stored));
-    let turn = timeout(TURN_MAX, pipeline.proving.turns.acquire()).await;
-    // The page's own place at the origin was given back with its last byte.
-    if turn.is_err() || !question.site.collapse.has_room() {
-        place.skip(question);
-        return keep(first, flight);
-    }
-    let conclusion = concluded(&pipeline, question, &body).await;
+    let turn = Turn::of(&pipeline, flight.followers_later()).await;
+    // The page's own place at the origin was given back with its last byte. One request for all who wait is less than one for each of them.
+    let conclusion = match &turn {
+        Some(_) if flight.followers() > 0 || question.site.collapse.has_room() => concluded(&pipeline, question, &body).await,
+        _ => Conclusion::Busy,
+    };
+    drop(turn);
     let differs = matches!(conclusion, Conclusion::WarmUp(_) | Conclusion::Differs(_) | Conclusion::Undecided);
     if differs && shared.store.is_overtaken(question.url(), flight.begun()) {
         // Either side may be what was purged: whoever waits asks anew.
@@ -259,7 +338,12 @@ pub(crate) async fn prove(place: Place, question: &Question, unproven: Unproven)
         }
         Conclusion::Busy => {
             count(ProofResult::Skipped);
-            release(shared, question, first.record.status, flight);
+            if shared.proofs.is_proven(question.hash) {
+                // The next storing makes up for it.
+                return keep(first, flight);
+            }
+            release(shared, question, first.record.status, flight.followers());
+            flight.uncacheable();
         }
         Conclusion::Undecided => {
             count(ProofResult::Failed);
@@ -277,15 +361,14 @@ pub(crate) async fn prove(place: Place, question: &Question, unproven: Unproven)
     }
 }
 
-/// Lets everybody who waits for a page ask alone, as its proof found no time. The next request tries again at once if nobody waits now, else after
-/// a moment.
-fn release(shared: &Shared, question: &Question, status: StatusCode, flight: FlightGuard<Record, Failure>) {
+/// Remembers that the proof of a page found no time, before its followers are told that they ask alone. If there are any, everybody does so for
+/// a moment; else the next request tries again.
+pub(crate) fn release(shared: &Shared, question: &Question, status: StatusCode, followers: usize) {
     let now = shared.clock.now();
-    if flight.followers() > 0 {
+    if followers > 0 {
         shared.store.mark_uncacheable(question.hash, (now + BUSY_FOR).as_millis());
     }
     not_kept::remember(shared, question, RULE, Some(status), now);
-    flight.uncacheable();
 }
 
 /// Makes the stored response of a page in memory.
@@ -347,7 +430,10 @@ async fn visit_in_time(pipeline: &Pipeline, question: &Question) -> Visited {
         }
     };
     match select(pin!(timeout(VISIT_MAX, visit(pipeline, question))), pin!(stopped)).await {
-        Either::Left((visited, _)) => visited.unwrap_or(Visited::Failed),
+        Either::Left((Ok(visited), _)) => visited,
+        // It may have waited for a place at the origin all the time.
+        Either::Left((Err(_), _)) if question.site.collapse.is_crowded() => Visited::Busy,
+        Either::Left((Err(_), _)) => Visited::Failed,
         Either::Right(_) => Visited::Stopped,
     }
 }

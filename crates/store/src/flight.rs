@@ -252,8 +252,16 @@ impl<R: Record, E: Failure> FlightGuard<R, E> {
     }
 
     /// Returns how many followers wait for the outcome.
+    #[must_use]
     pub fn followers(&self) -> usize {
-        self.seat.waiting()
+        self.seat.flight.followers()
+    }
+
+    /// Makes a counter of the followers who wait for the outcome, for later.
+    #[must_use]
+    pub fn followers_later(&self) -> impl Fn() -> usize + use<R, E> {
+        let flight = Arc::clone(&self.seat.flight);
+        move || flight.followers()
     }
 
     /// Gives what was stored to the followers that were [held back](Lead::serve_leader). Those who read already are not affected.
@@ -288,13 +296,17 @@ impl<R: Record, E: Failure> Seat<R, E> {
 
     /// Returns how many followers wait for the outcome.
     pub(crate) fn waiting(&self) -> usize {
-        let state = self.flight.state.lock();
-        if matches!(state.phase, Phase::Waiting) { state.waiting } else { 0 }
+        self.flight.followers()
     }
 
     /// Lets the followers that were held back read a body.
     pub(crate) fn let_in(&self, record: Arc<R>, growing: &Arc<Growing<E>>) {
         self.flight.let_in(record, growing);
+    }
+
+    /// Ends the flight: its followers each go to the origin.
+    pub(crate) fn uncacheable(self) {
+        self.settle(Phase::Uncacheable);
     }
 
     /// Ends the flight with a failure for the followers that were held back.
@@ -478,6 +490,12 @@ enum Phase<R, E> {
 }
 
 impl<R: Record, E: Failure> Flight<R, E> {
+    /// Returns how many followers wait for the outcome.
+    fn followers(&self) -> usize {
+        let state = self.state.lock();
+        if matches!(state.phase, Phase::Waiting) { state.waiting } else { 0 }
+    }
+
     /// Counts one more follower, here or in the body.
     fn enter(&self, followers_max: usize) -> Result<(), Refused> {
         let mut state = self.state.lock();

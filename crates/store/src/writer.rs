@@ -17,9 +17,11 @@ use crate::resource::Record;
 /// Dropping it breaks the body off: readers get [`Broken::Abandoned`] after the bytes that arrived.
 pub struct Writer<R: Record, E: Failure> {
     growing: Arc<Growing<E>>,
-    /// The seat, which is taken when the body ends, so that dropping knows whether it did.
+    /// The seat, as long as the flight has followers that may read the body, and it may be stored.
     seat: Option<Seat<R, E>>,
     begun: Generation,
+    /// Whether the body has come to an end, so that dropping knows whether readers still wait for one.
+    ended: bool,
 }
 
 impl<R: Record, E: Failure> Writer<R, E> {
@@ -28,7 +30,7 @@ impl<R: Record, E: Failure> Writer<R, E> {
         if growing.is_windowed() {
             seat.close();
         }
-        Self { growing, seat: Some(seat), begun }
+        Self { growing, seat: Some(seat), begun, ended: false }
     }
 
     /// Returns the generation at which the fetch began.
@@ -47,6 +49,14 @@ impl<R: Record, E: Failure> Writer<R, E> {
     pub fn let_in(&self, record: Arc<R>) {
         if let Some(seat) = &self.seat {
             seat.let_in(record, &self.growing);
+        }
+    }
+
+    /// Tells the followers that were [held back](crate::Lead::serve_leader) that the answer may not be shared, while the leader's own client reads
+    /// on. Nothing is stored then. Mark the key as uncacheable before, so that latecomers do not wait again.
+    pub fn uncacheable(&mut self) {
+        if let Some(seat) = self.seat.take() {
+            seat.uncacheable();
         }
     }
 
@@ -92,6 +102,7 @@ impl<R: Record, E: Failure> Writer<R, E> {
         let unread = self.growing.break_off_unread();
         if unread {
             self.seat = None;
+            self.ended = true;
         }
         unread
     }
@@ -103,8 +114,10 @@ impl<R: Record, E: Failure> Writer<R, E> {
     /// Returns `None` if the body outgrew what may be stored, or the disk failed. Cancelling it stores nothing; the readers have come to
     /// the end all the same.
     pub async fn complete(mut self) -> Option<(Content, FlightGuard<R, E>)> {
-        let seat = self.seat.take()?;
-        let whole = match self.growing.complete() {
+        let (seat, whole) = (self.seat.take(), self.growing.complete());
+        self.ended = true;
+        let seat = seat?;
+        let whole = match whole {
             Some(whole) => Content::Memory(whole),
             None => Content::Disk(self.growing.spooled().await?),
         };
@@ -115,14 +128,15 @@ impl<R: Record, E: Failure> Writer<R, E> {
     pub fn fail(mut self, error: E) {
         if let Some(seat) = self.seat.take() {
             seat.fail(error.clone());
-            self.growing.break_off(Broken::Failed(error));
         }
+        self.end(Broken::Failed(error));
     }
 
     /// Breaks the body off. It leaves the table first, so that a request that learns of the end and asks again finds no broken flight.
     fn end(&mut self, broken: Broken<E>) {
-        if let Some(seat) = self.seat.take() {
-            drop(seat);
+        self.seat = None;
+        if !self.ended {
+            self.ended = true;
             self.growing.break_off(broken);
         }
     }

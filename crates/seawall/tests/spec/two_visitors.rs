@@ -483,17 +483,18 @@ async fn the_answer_to_a_post_is_not_stored_unproven() {
     site.get("/post").await.body("posted").cache_status("hit");
 }
 
-/// 2 MiB are more than any page; beyond that, a page is stored as it would be without a proof.
+/// 2 MiB are more than any page; what is longer is not proven, so nobody gets another one's.
 #[tokio::test]
-async fn a_very_long_page_is_stored_unproven() {
+async fn a_very_long_page_is_not_stored() {
     let (origin, site) = site().await;
     let long = "x".repeat(3 << 20);
     let chunks: Vec<String> = (0..48).map(|_| "x".repeat(64 << 10)).collect();
-    let unannounced = ok("").chunks(chunks).field("content-type", "text/html").field("cache-control", "max-age=60");
+    let unannounced = || ok("").chunks(chunks.clone()).field("content-type", "text/html").field("cache-control", "max-age=60");
     let gate = Gate::new();
     origin.on(get("/announced")).reply(page(long.clone()));
-    origin.on(get("/unannounced")).reply(unannounced.gate_after(1 << 20, &gate));
-    site.get("/announced").await.body(&long).cache_status("stored");
+    origin.on(get("/unannounced")).reply(unannounced());
+    origin.on(get("/unannounced")).once().reply(unannounced().gate_after(1 << 20, &gate));
+    site.get("/announced").await.body(&long).cache_status("detail=too-large").no_cache_status("stored");
     let mut clients = send(&site, 3, &Req::get("/unannounced")).await;
     gate.arrived().await;
     site.has_read_all().await;
@@ -501,33 +502,129 @@ async fn a_very_long_page_is_stored_unproven() {
     for client in &mut clients {
         client.read_answer().await.status(200).body(&long);
     }
-    for target in ["/announced", "/unannounced"] {
-        site.get(target).await.body(&long).cache_status("hit");
-        assert_eq!(origin.count(target), 1, "{target}");
-    }
+    assert_eq!(origin.count("/unannounced"), 3);
     assert_eq!(proofs(&site, "skipped").await, 2.0);
+    for target in ["/announced", "/unannounced"] {
+        site.get(target).await.body(&long).no_cache_status("stored");
+        site.get(target).await.body(&long).cache_status("fwd=uri-miss");
+        assert_eq!(explained(&site, target).not_kept.map(|it| it.status), Some(Some(200)), "{target}");
+    }
 }
 
-/// On the day of the crowd, the origin's places are for readers.
+/// On the day of the crowd, the origin's places are for readers: a page that nobody waits for is proven later, and not stored before.
 #[tokio::test]
-async fn no_proof_is_made_while_requests_wait_for_the_origin() {
+async fn a_page_that_nobody_waits_for_is_not_proven_while_requests_wait_for_the_origin() {
     let (origin, site) = site_with(&format!("[origin]\nconcurrency = 1\n{PROOF}")).await;
-    let gate = Gate::new();
-    origin.on(get("/a")).reply(page("a").gate(&gate));
-    origin.on(get("/b")).reply(page("b"));
+    let (a_comes, b_comes) = (Gate::new(), Gate::new());
+    origin.on(get("/a")).reply(page("a").gate(&a_comes));
+    origin.on(get("/b")).reply(page("b").gate(&b_comes));
     let mut a = send(&site, 1, &Req::get("/a")).await;
-    gate.arrived().await;
+    a_comes.arrived().await;
     let mut b = send(&site, 1, &Req::get("/b")).await;
     site.has_read_all().await;
-    gate.open();
-    a[0].read_answer().await.body("a").cache_status("stored");
-    b[0].read_answer().await.body("b");
-    site.get("/a").await.cache_status("hit");
+    a_comes.open();
+    a[0].read_answer().await.body("a").no_cache_status("stored");
+    b_comes.arrived().await;
     assert_eq!((origin.count("/a"), proofs(&site, "skipped").await), (1, 1.0));
+    b_comes.open();
+    b[0].read_answer().await.body("b");
     // Nobody waits any more, and one place is enough.
-    site.get("/b").await.body("b");
-    site.get("/b").await.cache_status("hit");
-    assert_eq!(origin.count("/b"), 2);
+    for target in ["/a", "/b"] {
+        for _ in 0..2 {
+            site.get(target).await.status(200);
+        }
+        site.get(target).await.cache_status("hit");
+    }
+    assert_eq!((origin.count("/a"), origin.count("/b")), (3, 2));
+}
+
+/// One request for all who wait is less than one for each of them, so it waits for a place as they would.
+#[tokio::test]
+async fn a_page_that_a_crowd_waits_for_is_proven_while_requests_wait_for_the_origin() {
+    let (origin, site) = site_with(&format!("[origin]\nconcurrency = 1\n{PROOF}")).await;
+    let (a_comes, b_comes) = (Gate::new(), Gate::new());
+    origin.on(get("/a")).reply(page("a").gate(&a_comes));
+    origin.on(get("/b")).reply(page("b").gate(&b_comes));
+    let crowd = send(&site, 20, &Req::get("/a")).await;
+    a_comes.arrived().await;
+    let mut b = send(&site, 1, &Req::get("/b")).await;
+    site.has_read_all().await;
+    a_comes.open();
+    b_comes.arrived().await;
+    b_comes.open();
+    b[0].read_answer().await.body("b");
+    for mut client in crowd {
+        client.read_answer().await.body("a");
+    }
+    site.get("/a").await.cache_status("hit");
+    assert_eq!(origin.count("/a"), 2);
+}
+
+/// A stranger who asks for many slow pages does not get others' pages stored by that, nor is one of them given to somebody else.
+#[tokio::test]
+async fn a_page_for_which_there_is_no_room_is_for_its_own_client_alone() {
+    let (origin, site) = site().await;
+    let (slow, anna) = (Gate::new(), Gate::new());
+    let mut strangers = Vec::new();
+    for n in 0..32 {
+        let target = format!("/{n}");
+        origin.on(get(&target)).reply(page("0123456789").gate_after(5, &slow));
+        // Somebody waits for each.
+        strangers.extend(send(&site, 2, &Req::get(&target)).await);
+        slow.arrived_count(n + 1).await;
+        site.has_read_all().await;
+    }
+    personal(&origin, "/me", &open());
+    origin.on(get("/me")).once().reply(page("for Anna").gate(&anna));
+    let mut clients = send(&site, 3, &Req::get("/me")).await;
+    anna.arrived().await;
+    site.has_read_all().await;
+    anna.open();
+    clients.remove(0).read_answer().await.body("for Anna").cache_status("detail=two-visitor-proof").no_cache_status("stored");
+    let mut seen = BTreeSet::from(["for Anna".to_owned()]);
+    for mut client in clients {
+        assert!(seen.insert(client.read_answer().await.status(200).no_cache_status("stored").text()), "{seen:?}");
+    }
+    site.get("/me").await.cache_status("detail=two-visitor-proof").no_cache_status("stored");
+    // It is tried again after a moment.
+    slow.open();
+    for mut client in strangers {
+        client.read_answer().await.body("0123456789");
+    }
+    site.clock.advance(secs(2));
+    site.get("/me").await;
+    site.get("/me").await.cache_status("detail=two-visitors-differ");
+}
+
+/// A crowd's page is proven before pages that nobody waits for.
+#[tokio::test]
+async fn the_page_that_most_wait_for_is_proven_first() {
+    let (origin, site) = site().await;
+    let first = Gate::new();
+    for n in 0..12 {
+        origin.on(get(&format!("/{n}"))).reply(page("text").gate(&first));
+        origin.on(get(&format!("/{n}"))).once().reply(page("text"));
+        site.get(&format!("/{n}")).await.body("text");
+    }
+    // Two are being proven, and ten wait for their turn.
+    first.arrived_count(2).await;
+    let (comes, proven) = (Gate::new(), Gate::new());
+    origin.on(get("/news")).reply(page("news").gate(&proven));
+    origin.on(get("/news")).once().reply(page("news").gate(&comes));
+    let mut leader = send(&site, 1, &Req::get("/news")).await;
+    comes.arrived().await;
+    let crowd = send(&site, 9, &Req::get("/news")).await;
+    site.has_read_all().await;
+    comes.open();
+    leader[0].read_answer().await.body("news");
+    first.open();
+    proven.arrived().await;
+    assert!((0..12).map(|n| origin.count(&format!("/{n}"))).sum::<usize>() < 2 * 12, "not the last");
+    proven.open();
+    for mut client in crowd {
+        client.read_answer().await.body("news");
+    }
+    assert_eq!(origin.count("/news"), 2);
 }
 
 /// A page that breaks off leaves nobody waiting.
