@@ -22,11 +22,15 @@ use store::{Follow, Generation, Joined};
 use tokio::{sync::oneshot, time::timeout};
 
 use crate::{
-    Failure, Pipeline, Record, Shared, Site, Store, Stored, fetch::Told, forward, lookup::Asking, question::Question, stale::may_stand_in,
+    Failure, Pipeline, Record, Shared, Site, Store, Stored, fetch::Told, forward, lookup::Asking, proof, question::Question,
+    stale::may_stand_in,
 };
 
 /// The interval at which a fetch whose place somebody waits for looks whether it is still read.
 pub(crate) const LOOK: Duration = Duration::from_millis(200);
+
+/// The interval at which a follower who waits for an answer like its own looks whether that is held back for a proof.
+const ASIDE_LOOK: Duration = Duration::from_secs(1);
 
 /// The part of the origin's places that followers of a site may take who ask on their own at once, on each worker.
 const ASIDE_SHARE: usize = 4;
@@ -112,6 +116,8 @@ pub(crate) enum Followed {
     Aside(Told),
     /// It has waited long enough for somebody who may have a stale copy.
     Late,
+    /// It has waited long enough for a proof of what others have whole, and asks alone.
+    Unproven(Aside),
 }
 
 /// A fetch for those who say the same, beside one whose leader says something else.
@@ -146,6 +152,7 @@ pub(crate) async fn in_time(shared: &Shared, asking: &Asking, told: oneshot::Rec
 
 /// Waits for another request's fetch, as long as that is for this request's own good.
 ///
+/// Whoever waits for a page that is whole already, and is being proven, waits no longer than its [patience](proof::patience), and asks alone then.
 /// Whoever may have a stale copy waits no longer than `collapse_wait`. Whoever says just what the leader says would wait as long for an
 /// answer of its own. Others then ask too, and take what comes first; if too many do so already, they wait on.
 pub(crate) async fn followed(
@@ -157,8 +164,31 @@ pub(crate) async fn followed(
     let (shared, question) = (&pipeline.shared, &asking.question);
     let wait = question.site.collapse.wait;
     let (leader_says, begun) = (follow.mark(), follow.begun());
+    let patience = follow.patience();
     let mut outcome = pin!(follow.outcome());
-    if let Ok(outcome) = timeout(wait, outcome.as_mut()).await {
+    if proof::is_wanted(fetched) {
+        let mut waited = Duration::ZERO;
+        while waited < wait {
+            // What is not whole after so long has taken as long at least.
+            let until = patience().unwrap_or_else(|| proof::patience(waited)).min(wait);
+            if let Some(more) = until.checked_sub(waited).filter(|more| !more.is_zero()) {
+                if let Ok(outcome) = timeout(more, outcome.as_mut()).await {
+                    return Followed::By(outcome);
+                }
+                waited = until;
+            } else if has_stand_in(shared, asking) {
+                return Followed::Late;
+            } else if let Some(place) = Aside::of(&question.site) {
+                return Followed::Unproven(place);
+            } else {
+                // Too many ask beside others already.
+                if let Ok(outcome) = timeout(LOOK, outcome.as_mut()).await {
+                    return Followed::By(outcome);
+                }
+                waited += LOOK;
+            }
+        }
+    } else if let Ok(outcome) = timeout(wait, outcome.as_mut()).await {
         return Followed::By(outcome);
     }
     if has_stand_in(shared, asking) {
@@ -166,8 +196,21 @@ pub(crate) async fn followed(
         return Followed::Late;
     }
     let says = said(shared, fetched, asking.candidate.as_deref());
-    if says == leader_says {
-        return Followed::By(outcome.await);
+    if says == leader_says || patience().is_some() {
+        if !proof::is_wanted(fetched) {
+            return Followed::By(outcome.await);
+        }
+        loop {
+            if let Ok(outcome) = timeout(wait.min(ASIDE_LOOK), outcome.as_mut()).await {
+                return Followed::By(outcome);
+            }
+            // The page is whole, and only its proof is waited for.
+            if patience().is_some()
+                && let Some(place) = Aside::of(&question.site)
+            {
+                return Followed::Unproven(place);
+            }
+        }
     }
     let beside = loop {
         match beside(pipeline, asking, fetched, says) {

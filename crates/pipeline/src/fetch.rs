@@ -5,7 +5,7 @@ use std::{
     pin::{Pin, pin},
     rc::Rc,
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use futures_util::future::{Either, select};
@@ -184,7 +184,7 @@ impl Fetch {
             let (record, own, proving) = (Arc::clone(&record), only(head.headers, &kept.omitted), proof.is_some());
             let _ = self.leader.send(Told::Growing { record, body, own, took, proving });
         }
-        let mut arrived = 0;
+        let (mut arrived, arriving) = (0, Instant::now());
         let mut wanted = pin!(question.site.collapse.place_is_wanted(Duration::ZERO));
         loop {
             let frame = match select(poll_fn(|cx| Pin::new(&mut incoming).poll_frame(cx)), wanted.as_mut()).await {
@@ -230,6 +230,7 @@ impl Fetch {
             let stored = Stored::new(record, whole, begun, scope).with_forms(forms(ready));
             match (proof, page) {
                 (Some(place), Some(body)) => {
+                    flight.be_patient(proof::patience(took + arriving.elapsed()));
                     proof::prove(place, question, Unproven { first: stored, body, flight }).await;
                 }
                 (None, _) => flight.fetched(keep::insert(shared, question, stored)),

@@ -48,6 +48,10 @@ const PROOFS_MAX: usize = 2;
 const HELD_MAX: usize = 32;
 /// Of these, the places that are kept for pages that somebody waits for.
 const HELD_FOR_WAITING: usize = 8;
+/// The least time for which a request waits for a page that is being proven, before it asks alone.
+const PATIENCE_MIN: Duration = Duration::from_secs(1);
+/// So many times what the first visit took is what a request waits for a page that is being proven.
+const PATIENCE: u32 = 4;
 /// The longest time that a page waits for its turn. After a restart, readers ask for many pages that were not proven yet.
 const TURN_MAX: Duration = Duration::from_secs(5);
 /// The longest time that another visit may take.
@@ -218,6 +222,11 @@ impl Drop for Place {
 /// Returns the longest body that is held back for a proof.
 pub(crate) fn page_max(question: &Question) -> u64 {
     question.site.object_max.min(PAGE_MAX)
+}
+
+/// Returns how long a request waits for a page that is proven and whose first visit took so long.
+pub(crate) fn patience(took: Duration) -> Duration {
+    (took * PATIENCE).max(PATIENCE_MIN)
 }
 
 /// Returns whether the pages of a question's site are proven.

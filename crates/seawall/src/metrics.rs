@@ -225,9 +225,9 @@ pub(crate) static GROUPS: [Group; 9] = [
                 labels: &["site", "result"],
                 help: "Pages that were to be fetched a second time before they are stored, by site and by what came of it.",
                 advice: "`same` and `warm-up` (only the first response was different) are stored. `differs` is not: `seawall explain` shows for the address what two \
-                         visitors were given. If the difference does not matter, set `two_visitor_proof = false`. `failed` (the origin failed) and `skipped` (the \
-                         origin had no time, or the page is longer than 2 MiB) are stored without a proof; `overtaken` is not, because the page was purged \
-                         meanwhile. It stays at zero where `two_visitor_proof` is off.",
+                         visitors were given. If the difference does not matter, set `two_visitor_proof = false`. `failed` (the origin failed at the second time) is stored \
+                         without a proof, unless a difference was seen before. `skipped` (there was no time for it, or the page is longer than 2 MiB) is \
+                         stored only if the page was proven before; `overtaken` is not stored, because the page was purged meanwhile. It stays at zero where `two_visitor_proof` is off.",
                 samples: |seen| {
                     let of_site = |name: &str, of: &SiteSnapshot| {
                         let counts = PROOF_RESULTS.iter().zip(of.proofs);

@@ -10,6 +10,7 @@ use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
@@ -188,6 +189,16 @@ impl<R: Record, E: Failure> Follow<R, E> {
         self.flight.begun
     }
 
+    /// Makes a view of how long the leader thinks that a follower should wait: see [`FlightGuard::be_patient`]. `None` as long as it has not
+    /// said so.
+    pub fn patience(&self) -> impl Fn() -> Option<Duration> + use<R, E> {
+        let flight = Arc::clone(&self.flight);
+        move || match flight.patience.load(Ordering::Relaxed) {
+            0 => None,
+            millis => Some(Duration::from_millis(millis)),
+        }
+    }
+
     /// Waits for the outcome. Has no limit of its own: the caller sets one. Cancel-safe.
     pub async fn outcome(mut self) -> Outcome<R, E> {
         poll_fn(|cx| self.poll_outcome(cx)).await
@@ -257,8 +268,13 @@ impl<R: Record, E: Failure> FlightGuard<R, E> {
         self.seat.flight.followers()
     }
 
+    /// Tells the followers that were [held back](Lead::serve_leader) how long they should wait: at least a millisecond.
+    pub fn be_patient(&self, patience: Duration) {
+        let millis = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX).max(1);
+        self.seat.flight.patience.store(millis, Ordering::Relaxed);
+    }
+
     /// Makes a counter of the followers who wait for the outcome, for later.
-    #[must_use]
     pub fn followers_later(&self) -> impl Fn() -> usize + use<R, E> {
         let flight = Arc::clone(&self.seat.flight);
         move || flight.followers()
@@ -400,7 +416,14 @@ impl<R: Record, E: Failure> Flights<R, E> {
         // This comes after the newcomer's lookup: no purge that it knows of is younger.
         let fetching = begin();
         let begun = fetching.begun();
-        let flight = Arc::new(Flight { hash, key: key.into(), begun, mark: AtomicU64::new(0), state: Mutex::new(State::default()) });
+        let flight = Arc::new(Flight {
+            hash,
+            key: key.into(),
+            begun,
+            mark: AtomicU64::new(0),
+            patience: AtomicU64::new(0),
+            state: Mutex::new(State::default()),
+        });
         stripe.insert(hash, Arc::clone(&flight));
         drop(stripe);
         Joined::Lead(Lead {
@@ -462,6 +485,8 @@ struct Flight<R: Record, E: Failure> {
     key: Box<[u8]>,
     begun: Generation,
     mark: AtomicU64,
+    /// The milliseconds that a follower should wait at most; zero if nobody has said so.
+    patience: AtomicU64,
     state: Mutex<State<R, E>>,
 }
 

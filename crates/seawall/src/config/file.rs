@@ -450,8 +450,12 @@ pub struct Cache {
 
     /// Whether a page (HTML, up to 2 MiB) is fetched a second time, without any cookie, before it is stored for the first time. If the two differ,
     /// the page is not stored: it may be made for one visitor. `seawall explain` shows what differs. It is tried again after ten minutes. A page that only
-    /// differed the first time is stored: a Ghost that has just started makes some pages so. Readers who ask meanwhile wait for the second
-    /// response. While requests wait for the origin, pages are stored without a second one. One in 64 later storings of a page is checked as well.
+    /// differed the first time is stored: a Ghost that has just started makes some pages so. A redirect, an error such as 403 or 404, or another
+    /// content type at the second time is a difference, too. If the origin fails at the second time (a status of 500 or above, or no answer within
+    /// 5 seconds), the page is stored. Readers who ask meanwhile wait for the second response: for a second, or four times as long as the page
+    /// took, if that is longer. Then a few at a time ask the origin themselves. If there is no time for a second response, because many new pages
+    /// are asked for at once or the origin is busy, the page is not stored, and it is tried again after two seconds. A page of more than 2 MiB is
+    /// not stored. One in 64 later storings of a page is checked as well.
     ///
     /// Default: `false`; for a Ghost `true`.
     pub two_visitor_proof: Given<bool>,

@@ -565,14 +565,19 @@ async fn a_page_that_a_crowd_waits_for_is_proven_while_requests_wait_for_the_ori
 async fn a_page_for_which_there_is_no_room_is_for_its_own_client_alone() {
     let (origin, site) = site().await;
     let (slow, anna) = (Gate::new(), Gate::new());
-    let mut strangers = Vec::new();
+    let (mut leaders, mut waiting) = (Vec::new(), Vec::new());
     for n in 0..32 {
-        let target = format!("/{n}");
-        origin.on(get(&target)).reply(page("0123456789").gate_after(5, &slow));
+        let (target, comes) = (format!("/{n}"), Gate::new());
+        origin.on(get(&target)).reply(page("0123456789"));
+        origin.on(get(&target)).once().reply(page("0123456789").gate(&comes).gate_after(5, &slow));
         // Somebody waits for each.
-        strangers.extend(send(&site, 2, &Req::get(&target)).await);
-        slow.arrived_count(n + 1).await;
+        let mut leader = send(&site, 1, &Req::get(&target)).await.remove(0);
+        comes.arrived().await;
+        waiting.extend(send(&site, 1, &Req::get(&target)).await);
         site.has_read_all().await;
+        comes.open();
+        leader.read_head().await.status(200);
+        leaders.push(leader);
     }
     personal(&origin, "/me", &open());
     origin.on(get("/me")).once().reply(page("for Anna").gate(&anna));
@@ -588,7 +593,7 @@ async fn a_page_for_which_there_is_no_room_is_for_its_own_client_alone() {
     site.get("/me").await.cache_status("detail=two-visitor-proof").no_cache_status("stored");
     // It is tried again after a moment.
     slow.open();
-    for mut client in strangers {
+    for mut client in waiting {
         client.read_answer().await.body("0123456789");
     }
     site.clock.advance(secs(2));
@@ -625,6 +630,54 @@ async fn the_page_that_most_wait_for_is_proven_first() {
         client.read_answer().await.body("news");
     }
     assert_eq!(origin.count("/news"), 2);
+}
+
+/// Whoever waits for a proof does not wait much longer than the page takes: they ask alone, and get what is theirs.
+#[tokio::test]
+async fn those_who_wait_for_a_slow_proof_ask_alone_after_a_second() {
+    let (origin, site) = site().await;
+    let (first, second) = (Gate::new(), Gate::new());
+    origin.on(get("/post")).reply(page("text"));
+    origin.on(get("/post")).once().reply(page("text").gate(&second));
+    origin.on(get("/post")).once().reply(page("text").gate(&first));
+    let mut clients = send(&site, 1, &Req::get("/post")).await;
+    first.arrived().await;
+    clients.extend(send(&site, 3, &Req::get("/post")).await);
+    site.has_read_all().await;
+    first.open();
+    second.arrived().await;
+    // The proof does not come to an end.
+    for mut client in clients {
+        client.read_answer().await.body("text").cache_status("detail=two-visitor-proof").no_cache_status("stored");
+    }
+    assert_eq!((origin.count("/post"), proofs(&site, "same").await), (5, 0.0));
+    second.open();
+    site.get("/post").await.body("text");
+    site.get("/post").await.cache_status("hit");
+}
+
+/// Their number is bounded: the others wait on.
+#[tokio::test]
+async fn a_crowd_that_waits_for_a_slow_proof_asks_a_few_at_a_time() {
+    let (origin, site) = site_with(&format!("[origin]\nconcurrency = 32\n{PROOF}")).await;
+    let (second, aside) = (Gate::new(), Gate::new());
+    origin.on(get("/post")).reply(page("text").gate(&aside));
+    origin.on(get("/post")).once().reply(page("text").gate(&second));
+    origin.on(get("/post")).once().reply(page("text"));
+    site.get("/post").await;
+    second.arrived().await;
+    let crowd = send(&site, 60, &Req::get("/post")).await;
+    site.has_read_all().await;
+    aside.arrived_count(16).await;
+    second.open();
+    while proofs(&site, "same").await < 1.0 {
+        tokio::task::yield_now().await;
+    }
+    aside.open();
+    for mut client in crowd {
+        client.read_answer().await.body("text");
+    }
+    assert_eq!(origin.count("/post"), 2 + 16);
 }
 
 /// A page that breaks off leaves nobody waiting.
