@@ -1,7 +1,8 @@
 //! A request that asks the cache, and the origin once for all who ask the same.
 
-use std::{ops::ControlFlow, rc::Rc, sync::Arc};
+use std::{ops::ControlFlow, pin::pin, rc::Rc, sync::Arc};
 
+use futures_util::future::{Either, select};
 use http::{HeaderValue, Method, Response, StatusCode, header};
 use semantics::{
     cache_status::{Forwarded, Outcome},
@@ -15,7 +16,7 @@ use crate::{
     answer::{Answer, Ending, failed, only_if_cached},
     body::file,
     coded::in_passing,
-    collapse::{Aside, Followed, flight_of, flight_of_those_who_say, followed, in_time, said, variant_flight},
+    collapse::{Aside, Followed, LOOK, flight_of, flight_of_those_who_say, followed, in_time, said, variant_flight},
     deliver,
     fetch::Told,
     find::{Found, find, find_in_memory, is_for},
@@ -133,6 +134,24 @@ impl Pipeline {
         }
     }
 
+    /// Asks the origin alone beside a proof, unless the page is proven and stored before the answer comes: an origin that has stopped answering
+    /// keeps nobody from it.
+    async fn alone_or_proven(self: &Rc<Self>, asking: Asking) -> Answer {
+        let (shared, question) = (&self.shared, Rc::clone(&asking.question));
+        let proven = async {
+            loop {
+                tokio::time::sleep(LOOK).await;
+                if let Found::Fresh(stored) = find_in_memory(shared, &question, shared.clock.now()) {
+                    return stored;
+                }
+            }
+        };
+        match select(pin!(self.alone(asking)), pin!(proven)).await {
+            Either::Left((answer, _)) => answer,
+            Either::Right((stored, _)) => self.deliver(&question, &stored, Ending::of(Outcome::Hit).collapsed(true)).await,
+        }
+    }
+
     /// Follows another request's fetch. Goes on if its outcome is not for this request: then the next attempt knows more.
     async fn follow(
         self: &Rc<Self>,
@@ -146,7 +165,7 @@ impl Pipeline {
         let outcome = match followed(self, &asking, fetched, follow).await {
             Followed::By(outcome) => outcome,
             Followed::Aside(told) => return ControlFlow::Break(self.told(asking, told).await),
-            Followed::Unproven(_place) => return ControlFlow::Break(self.alone(asking).await),
+            Followed::Unproven(_place) => return ControlFlow::Break(self.alone_or_proven(asking).await),
             Followed::Late => return ControlFlow::Break(failed(shared, asking, &Failure::late()).await),
         };
         let answer = match outcome {
