@@ -152,3 +152,31 @@ async fn a_members_answer_is_the_members() {
         site.request(with("ghost-members-ssr=1")).await.body("for Ada");
     }
 }
+
+/// Readers never notice that a Ghost is away for an hour; who wants the editor is told.
+#[tokio::test]
+async fn a_ghost_may_be_away_for_an_hour() {
+    let (origin, site) = site_with("kind = \"ghost\"\n[cache]\nhold = \"10m\"\ntwo_visitor_proof = false").await;
+    let public = |text: &'static str| ok(text).field("cache-control", "public, max-age=0");
+    for path in ["/", "/post/", "/rss/"] {
+        origin.on(get(path)).reply(public("before"));
+        site.get(path).await.body("before");
+    }
+    origin.on(get("/members/api/member/")).reply(status(204).field("cache-control", PRIVATE));
+    site.get("/members/api/member/").await.status(204);
+    origin.on(get("/ghost/")).reply(ok("editor").field("cache-control", PRIVATE));
+    origin.kill();
+    for _ in 0..6 {
+        site.clock.advance(Duration::from_mins(10));
+        for path in ["/", "/post/", "/rss/"] {
+            site.get(path).await.status(200).body("before");
+        }
+        site.get("/members/api/member/").await.status(204);
+        site.get("/ghost/").await.status(502).body_contains("does not answer right now");
+    }
+    origin.revive();
+    for path in ["/", "/post/", "/rss/"] {
+        origin.on(get(path)).reply(public("after"));
+    }
+    site.get("/ghost/").await.status(200).body("editor");
+}
