@@ -46,7 +46,7 @@ const PROOFS_MAX: usize = 2;
 /// Pages of a worker that are held back at once, while they are fetched and until it is their turn to be proven. Their bodies take up to 64 MiB;
 /// a page of 100 KiB, which is a long one, 3 MiB. Further ones are not stored.
 const HELD_MAX: usize = 32;
-/// Of these, the places that are kept for pages that somebody waits for.
+/// The number of these places that are kept for pages that somebody waits for.
 const HELD_FOR_WAITING: usize = 8;
 /// The least time for which a request waits for a page that is being proven, before it asks alone.
 const PATIENCE_MIN: Duration = Duration::from_secs(1);

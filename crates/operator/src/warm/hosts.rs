@@ -265,7 +265,7 @@ mod tests {
             ),
             (hosts(&[&["a.example"]], None, false), "https://a.example/blog/", vec![row("http://a.example", "/blog", false)]),
             (hosts(&[&[]], None, false), "https://a.example/blog/", vec![row("http://127.0.0.1:8080", "/blog", false)]),
-            // Who knows which of them it is.
+            // It is not known which of them it is.
             (hosts(&[&["b.example"]], None, false), "https://a.example/", vec![row("http://b.example", "", false)]),
         ] {
             let found: Vec<(String, String, bool)> = at(hosts, url);

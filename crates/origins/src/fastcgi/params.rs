@@ -94,7 +94,7 @@ impl Params {
 
     /// Adds what is said about a request to `script`, but the length of its content.
     ///
-    /// What is stored answers everybody, whatever version of HTTP they speak, so all are asked for in the name of one.
+    /// A stored response answers clients of every version of HTTP, so PHP is always told the same one.
     ///
     /// # Errors
     /// When a pair is longer than a record.

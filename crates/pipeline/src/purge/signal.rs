@@ -276,7 +276,7 @@ impl Pipeline {
     async fn obey(self: &Rc<Self>, question: &Question, fetched: &mut Fetched) {
         let written = question.site.policy.written(&question.method, question.uri.path());
         if written == Some(Written::Keys) && fetched.response.status().is_success() {
-            // Of keys that have ended, the origin says nothing.
+            // The origin says nothing of keys that have ended.
             let ended = vec![question.site.policy.ended_by_keys()];
             self.shared.publish(&Order::for_site(&question.site.name, ended, true, Maker::Origin));
         }

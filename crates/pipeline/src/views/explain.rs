@@ -48,7 +48,7 @@ impl Told {
         let rules_of = |site: &Site| SiteRules {
             name: site.name.clone(),
             kind: site.policy.settings().kind.name().to_owned(),
-            // Who has made the configuration knows.
+            // The pipeline does not know; `seawall` fills it in.
             kind_known: None,
             hosts: site.hosts.clone(),
             route: site.route.as_ref().map(|route| route.path.clone()),
