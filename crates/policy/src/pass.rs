@@ -183,7 +183,7 @@ mod tests {
     /// The rules of a publishing system that does not exist.
     static INVENTED: Preset = Preset {
         name: "invented",
-        source: SourceForm::Server,
+        sources: &[SourceForm::Server],
         is_impersonal: false,
         areas: &[
             Area {

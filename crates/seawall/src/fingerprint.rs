@@ -17,7 +17,7 @@ use policy::{Compress, Kind};
 
 use crate::config::settings::{
     Auth, BlogSettings, Cache, FilesSettings, GhostSettings, Headers, OriginAddress, OriginHost, OriginSettings, PhpSettings, Route,
-    Server, Settings, Site, Source,
+    Server, Settings, Site, Source, WordPressSettings,
 };
 
 /// The version of what fingerprints mean.
@@ -63,6 +63,7 @@ pub(crate) fn fingerprint(settings: &Settings, site: &Site) -> Vec<u8> {
         origin,
         blog,
         ghost,
+        wordpress,
         files,
         php,
         https_redirect: _, // a redirect of ours is never stored
@@ -92,6 +93,9 @@ pub(crate) fn fingerprint(settings: &Settings, site: &Site) -> Vec<u8> {
     print.blog(blog);
     if *kind == Kind::Ghost {
         print.ghost(ghost);
+    }
+    if *kind == Kind::WordPress {
+        print.wordpress(wordpress);
     }
     print.files(files);
     if let Some(php) = php {
@@ -223,6 +227,18 @@ impl Fingerprint {
         }
         // Whether pages for members were. With another secret they are the same pages: a request comes to them by its tier, which that proves.
         self.flag("ghost.members", member_secret.is_some(), false);
+    }
+
+    fn wordpress(&mut self, wordpress: &WordPressSettings) {
+        let WordPressSettings {
+            path,
+            secret: _, // who may purge
+            cron: _,   // when something is run
+        } = wordpress;
+        // Which paths may be stored.
+        if let Some(path) = path {
+            self.text("wordpress.path", path);
+        }
     }
 
     /// Writes the fields that are added and removed before a response is stored.

@@ -170,7 +170,7 @@ impl SitePlan {
         };
         let whole = PartPlan {
             route: None,
-            policy: of_ghost(site, policy(site.kind, &site.cache)),
+            policy: of_kind(site, policy(site.kind, &site.cache)),
             cache: site.cache.clone(),
             collapse_wait: site.origin.collapse_wait,
             headers: site.headers.clone(),
@@ -315,12 +315,17 @@ impl SharedSource {
     }
 }
 
-/// Adds what a Ghost's site has beside the rules of any site.
-fn of_ghost(site: &Site, rules: policy::Settings) -> policy::Settings {
-    if site.kind != Kind::Ghost {
-        return rules;
+/// Adds what a site of its kind has beside the rules of any site.
+fn of_kind(site: &Site, rules: policy::Settings) -> policy::Settings {
+    match site.kind {
+        Kind::Ghost => policy::Settings {
+            base_path: site.ghost.path.clone().unwrap_or_default(),
+            member_secret: site.ghost.member_secret.clone(),
+            ..rules
+        },
+        Kind::WordPress => policy::Settings { base_path: site.wordpress.path.clone().unwrap_or_default(), ..rules },
+        Kind::Generic | Kind::Php | Kind::Blog | Kind::Static => rules,
     }
-    policy::Settings { base_path: site.ghost.path.clone().unwrap_or_default(), member_secret: site.ghost.member_secret.clone(), ..rules }
 }
 
 fn auth(auth: &settings::Auth) -> anyhow::Result<Auth> {

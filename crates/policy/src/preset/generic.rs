@@ -7,7 +7,7 @@ use crate::{EarlyHints, names::Names, purge::Signals};
 
 pub(super) static PRESET: Preset = Preset {
     name: "generic",
-    source: SourceForm::Server,
+    sources: &[SourceForm::Server],
     is_impersonal: false,
     areas: &[],
     rules: Rules { passes: Passes::NONE, parameters: Parameters::AllBut(TRACKERS), keeps: Keeps::AS_ALLOWED },

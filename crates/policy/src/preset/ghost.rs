@@ -20,7 +20,7 @@ const NOT_FOUND_HOLD: Duration = Duration::from_secs(10);
 
 pub(super) static PRESET: Preset = Preset {
     name: "ghost",
-    source: SourceForm::Server,
+    sources: &[SourceForm::Server],
     is_impersonal: false,
     areas: AREAS,
     rules: Rules {

@@ -12,6 +12,7 @@ mod generic;
 mod ghost;
 mod php;
 mod r#static;
+mod wordpress;
 
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ pub enum Kind {
     Generic,
     /// A Ghost. It says in its responses when something has changed.
     Ghost,
+    /// A WordPress: a folder with its scripts, or the server that runs them.
+    WordPress,
     /// A folder with an application in PHP, whichever it is. Its word is taken, as any server's.
     Php,
     /// The embedded blog. It answers everybody the same, and says when it changes.
@@ -37,7 +40,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 5] = [Self::Generic, Self::Ghost, Self::Php, Self::Blog, Self::Static];
+    pub const ALL: [Self; 6] = [Self::Generic, Self::Ghost, Self::WordPress, Self::Php, Self::Blog, Self::Static];
 
     /// Returns the rules of this kind.
     #[must_use]
@@ -45,6 +48,7 @@ impl Kind {
         match self {
             Self::Generic => &generic::PRESET,
             Self::Ghost => &ghost::PRESET,
+            Self::WordPress => &wordpress::PRESET,
             Self::Php => &php::PRESET,
             Self::Blog => &blog::PRESET,
             Self::Static => &r#static::PRESET,
@@ -57,10 +61,17 @@ impl Kind {
         self.preset().name
     }
 
+    /// Returns the form that a folder has for this kind; if it is for no folder, the form that it is for.
+    #[must_use]
+    pub fn folder_form(self) -> SourceForm {
+        let sources = self.preset().sources;
+        sources.iter().copied().find(|form| *form != SourceForm::Server).unwrap_or(SourceForm::Server)
+    }
+
     /// Returns whether this kind is for a source of this form.
     #[must_use]
     pub fn is_for(self, form: SourceForm) -> bool {
-        self.preset().source == form
+        self.preset().sources.contains(&form)
     }
 }
 
@@ -95,8 +106,8 @@ impl SourceForm {
 pub struct Preset {
     /// The name of the kind in settings, in the banner and in the admin API.
     pub name: &'static str,
-    /// The form of source that the kind is for.
-    pub source: SourceForm,
+    /// The forms of source that the kind is for. There is at least one.
+    pub sources: &'static [SourceForm],
     /// Whether the source answers everybody the same. Then cookies and credentials are neither looked at nor sent on.
     pub is_impersonal: bool,
     /// The parts of a site that have rules of their own. The first one that has a path counts there.
@@ -278,7 +289,7 @@ mod tests {
         for kind in Kind::ALL {
             assert_eq!(Kind::ALL.iter().filter(|other| other.name() == kind.name()).count(), 1, "{kind:?}");
         }
-        for form in [SourceForm::Server, SourceForm::Files, SourceForm::Markdown] {
+        for form in [SourceForm::Server, SourceForm::Files, SourceForm::Markdown, SourceForm::Php] {
             assert!(form.usual_kind().is_for(form), "{form:?}");
         }
     }

@@ -7,7 +7,7 @@ use crate::{EarlyHints, purge::Signals};
 
 pub(super) static PRESET: Preset = Preset {
     name: "php",
-    source: SourceForm::Php,
+    sources: &[SourceForm::Php],
     is_impersonal: false,
     areas: &[],
     rules: Rules { passes: Passes::NONE, parameters: Parameters::AllBut(generic::TRACKERS), keeps: Keeps::AS_ALLOWED },

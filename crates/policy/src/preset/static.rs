@@ -10,7 +10,7 @@ use crate::{EarlyHints, purge::Signals};
 
 pub(super) static PRESET: Preset = Preset {
     name: "static",
-    source: SourceForm::Files,
+    sources: &[SourceForm::Files],
     is_impersonal: true,
     areas: &[],
     rules: Rules { passes: Passes::NONE, parameters: Parameters::AllBut(TRACKERS), keeps: Keeps::AS_ALLOWED },

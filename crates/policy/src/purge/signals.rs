@@ -21,6 +21,8 @@ pub enum Signals {
     None,
     /// A Ghost does: `X-Cache-Invalidate` in its answers to writes, and webhooks.
     Ghost,
+    /// A WordPress does by what it accepts: unsafe requests, and those of its editors by GET; with a plugin, in fields of its answers.
+    WordPress,
 }
 
 /// The tag of everything that a Ghost answers below `/members/`: purged when somebody writes a comment.
@@ -93,7 +95,7 @@ impl Policy {
     #[must_use]
     pub const fn signal_field(&self) -> Option<HeaderName> {
         match self.preset.signals {
-            Signals::None => None,
+            Signals::None | Signals::WordPress => None,
             Signals::Ghost => Some(X_CACHE_INVALIDATE),
         }
     }
@@ -178,7 +180,7 @@ impl Policy {
     /// Returns what a request to the source's API for editors writes; `None` if it is a read, or something else.
     #[must_use]
     pub fn written(&self, method: &Method, path: &str) -> Option<Written> {
-        if self.preset.signals == Signals::None || is_safe(method) {
+        if self.preset.signals != Signals::Ghost || is_safe(method) {
             return None;
         }
         // `/ghost/api/admin/posts/`, and `/ghost/api/v4/admin/posts/` before Ghost 5.

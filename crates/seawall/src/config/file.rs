@@ -17,7 +17,7 @@ use super::{
     routes::RoutePath,
     settings::{AccessLog, Listen, LogFormat, OriginAddress, OriginHost},
     units::{ByteSize, Count, Period},
-    words::{BaseUrl, CompanionServer, CookiePattern, HostPattern, KindWord, NamePattern, TrustedField},
+    words::{BaseUrl, CompanionServer, CookiePattern, CronPeriod, HostPattern, KindWord, NamePattern, TrustedField},
 };
 
 /// A value and its place in the text, if the key was written.
@@ -74,6 +74,8 @@ pub struct File {
     pub blog: Blog,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub ghost: Ghost,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub wordpress: WordPress,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub php: Php,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
@@ -594,6 +596,28 @@ pub struct Ghost {
     pub member_secret: Given<MemberSecret>,
 }
 
+/// `[wordpress]` and `[site.wordpress]`: for a WordPress.
+///
+/// Nothing here must be set. For a key that `[site.wordpress]` does not set, the value in `[wordpress]` counts.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct WordPress {
+    /// The path at which the site is, if its address has one: `"/blog"` for `https://example.org/blog/`.
+    ///
+    /// Default: none.
+    pub path: Given<RoutePath>,
+
+    /// The secret with which the plugin signs what it says. Without one, what is said from addresses that may purge counts.
+    ///
+    /// Default: none. A WordPress that Seawall runs itself is told a secret of its own.
+    pub secret: Given<SecretText>,
+
+    /// The time between two runs of WordPress's own schedule (`wp-cron.php`), which Seawall then starts instead of its readers; or `"off"`.
+    ///
+    /// Default: `"60s"`.
+    pub cron: Given<CronPeriod>,
+}
+
 /// `[php]` and `[site.php]`: for a folder with an application in PHP.
 ///
 /// Nothing here must be set. `[origin]` says how long php-fpm is waited for, and how many requests it gets at once. For a key that `[site.php]` does
@@ -903,6 +927,8 @@ pub struct Site {
     pub blog: Blog,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub ghost: Ghost,
+    #[expect(missing_docs, reason = "the section's own comment is the manual's")]
+    pub wordpress: WordPress,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]
     pub php: Php,
     #[expect(missing_docs, reason = "the section's own comment is the manual's")]

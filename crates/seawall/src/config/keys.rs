@@ -6,7 +6,7 @@
 use super::{error::Mistake, suggest::closest};
 
 /// The sections in the order of the manual. The first one is the top of the file.
-pub(super) const SECTIONS: [(&str, &[&str]); 20] = [
+pub(super) const SECTIONS: [(&str, &[&str]); 21] = [
     (
         "",
         &[
@@ -22,6 +22,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 20] = [
             "origin",
             "blog",
             "ghost",
+            "wordpress",
             "php",
             "static",
             "https",
@@ -123,6 +124,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 20] = [
     ),
     ("blog", &["title", "base_url"]),
     ("ghost", &["path", "activitypub", "analytics", "webhook_secret", "member_secret"]),
+    ("wordpress", &["path", "secret", "cron"]),
     ("php", &["server", "document_root", "never_run", "links", "send_files"]),
     ("static", &["listing", "fallback"]),
     ("https", &["redirect", "hsts", "hsts_subdomains", "hsts_preload"]),
@@ -145,6 +147,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 20] = [
             "origin",
             "blog",
             "ghost",
+            "wordpress",
             "php",
             "static",
             "https",

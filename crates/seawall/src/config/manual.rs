@@ -25,7 +25,7 @@ impl Key {
 
 /// Returns the sections of `file.rs`, in its order.
 pub(super) fn sections() -> Vec<Section> {
-    const NAMES: [(&str, &str); 20] = [
+    const NAMES: [(&str, &str); 21] = [
         ("File", ""),
         ("Server", "server"),
         ("Tls", "tls"),
@@ -36,6 +36,7 @@ pub(super) fn sections() -> Vec<Section> {
         ("Origin", "origin"),
         ("Blog", "blog"),
         ("Ghost", "ghost"),
+        ("WordPress", "wordpress"),
         ("Php", "php"),
         ("Static", "static"),
         ("Https", "https"),
@@ -82,6 +83,7 @@ your file with `seawall check`: it shows every error with its line and what to d
 | let a plugin purge | [`[purge]`](#purge-purge-requests-on-the-sites-own-addresses), [`[refill]`](#refill-fetching-pages-again-after-a-soft-purge) |
 | protect your server | [`[origin]`](#origin-and-siteorigin-how-the-server-behind-the-cache-is-treated), [`[limits]`](#limits-limits-for-one-client-and-for-all-of-them-together) |
 | serve a Ghost | [`[ghost]`](#ghost-and-siteghost-for-a-server-that-is-a-ghost) |
+| serve a WordPress | [`[wordpress]`](#wordpress-and-sitewordpress-for-a-wordpress) |
 | run an application in PHP | [`[php]`](#php-and-sitephp-for-a-folder-with-an-application-in-php) |
 | serve a folder or a blog | [`[static]`](#static-and-sitestatic-for-a-folder-of-finished-files), [`[blog]`](#blog-and-siteblog-for-a-folder-of-markdown) |
 | ask for a password, add fields | [`[auth]`](#auth-and-siteauth-a-password-for-a-site-or-for-parts-of-it-http-basic-rfc-7617), [`[headers]`](#headers-and-siteheaders-fields-to-add-to-the-origins-responses-and-to-remove-from-them) |
@@ -138,8 +140,26 @@ fn the_manual_and_the_list_of_keys_are_complete() {
     let sections = sections();
     assert_eq!(sections.len(), SECTIONS.len());
     let subsections = [
-        "server", "tls", "acme", "limits", "log", "cache", "origin", "blog", "ghost", "php", "static", "https", "headers", "auth",
-        "compress", "purge", "refill", "route", "site",
+        "server",
+        "tls",
+        "acme",
+        "limits",
+        "log",
+        "cache",
+        "origin",
+        "blog",
+        "ghost",
+        "wordpress",
+        "php",
+        "static",
+        "https",
+        "headers",
+        "auth",
+        "compress",
+        "purge",
+        "refill",
+        "route",
+        "site",
     ];
     for (section, (name, keys)) in sections.iter().zip(SECTIONS) {
         assert_eq!(section.name, name);

@@ -28,6 +28,7 @@ pub mod source;
 mod suggest;
 mod tls;
 pub mod units;
+pub mod wordpress;
 pub mod words;
 
 use std::{

@@ -200,6 +200,8 @@ pub struct Site {
     pub blog: BlogSettings,
     /// Settings for a Ghost; only for [`Kind::Ghost`].
     pub ghost: GhostSettings,
+    /// Settings for a WordPress; only for [`Kind::WordPress`].
+    pub wordpress: WordPressSettings,
     /// Settings for a folder; only for [`Source::Files`].
     pub files: FilesSettings,
     /// Settings for PHP; only, and always, for [`Source::Php`].
@@ -478,6 +480,25 @@ pub struct BlogSettings {
     pub title: Option<String>,
     /// The address that feeds and the sitemap print, without a trailing slash. `None`: from `blog.toml`, or the request's host.
     pub base_url: Option<String>,
+}
+
+/// Settings for a WordPress.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct WordPressSettings {
+    /// The path at which the site is, without a slash at its end. `None`: it has the whole host.
+    pub path: Option<String>,
+    /// The secret with which the plugin signs what it says. `None`: whoever may purge is believed.
+    pub secret: Option<String>,
+    /// The time between two runs of WordPress's own schedule. `None`: it is not run from here.
+    pub cron: Option<Duration>,
+}
+
+/// Shows no secret.
+impl fmt::Debug for WordPressSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, secret, cron } = self;
+        f.debug_struct("WordPressSettings").field("path", path).field("secret", &secret.is_some()).field("cron", cron).finish()
+    }
 }
 
 /// Settings for a Ghost.

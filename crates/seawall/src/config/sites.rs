@@ -22,6 +22,7 @@ use super::{
     settings::{BlogSettings, Cache, FilesSettings, Headers, Kind, OriginAddress, OriginHost, OriginSettings, PhpSettings, Site, Source},
     source::{Found, Misfit, find, fit},
     units::{ByteSize, Count, Period},
+    wordpress::{self, may_be_wordpress},
     words::{HostPattern, KindWord},
 };
 use crate::recognition::{Finding, Question};
@@ -47,6 +48,7 @@ struct Written<'a> {
     blog: [&'a file::Blog; 2],
     ghost: [&'a file::Ghost; 2],
     secrets: Secrets,
+    wordpress: [&'a file::WordPress; 2],
     files: [&'a file::Static; 2],
     https: [&'a file::Https; 2],
     headers: [&'a file::Headers; 2],
@@ -122,6 +124,7 @@ impl Resolver<'_> {
             blog: [&none.blog, &file.blog],
             ghost: [&none.ghost, &file.ghost],
             secrets: self.secrets([&none.ghost, &file.ghost]).or_overridden(overrides),
+            wordpress: [&none.wordpress, &file.wordpress],
             files: [&none.r#static, &file.r#static],
             https: [&none.https, &file.https],
             headers: [&none.headers, &file.headers],
@@ -248,6 +251,7 @@ impl Resolver<'_> {
                 blog: [&site.blog, &file.blog],
                 ghost: [&site.ghost, &file.ghost],
                 secrets: self.secrets([&site.ghost, &file.ghost]),
+                wordpress: [&site.wordpress, &file.wordpress],
                 files: [&site.r#static, &file.r#static],
                 https: [&site.https, &file.https],
                 headers: [&site.headers, &file.headers],
@@ -367,7 +371,8 @@ impl Resolver<'_> {
         if !source.is_server() && first(written.cache.map(|cache| &cache.disk_object_max)).is_none() {
             cache.disk_object_max = 0;
         }
-        let ghost = ghost::settings(written.ghost, &written.secrets, source_path, &finding);
+        let ghost = ghost::settings(written.ghost, &written.secrets, source_path.clone(), &finding);
+        let wordpress = wordpress::settings(written.wordpress, self.wordpress_secret(written.wordpress), source_path);
         let name = written.hosts.first().map_or("default", String::as_str).to_owned();
         let redirect =
             overrides.https_redirect.or_else(|| first(written.https.map(|https| &https.redirect)).map(|redirect| *redirect.get_ref()));
@@ -391,6 +396,7 @@ impl Resolver<'_> {
             origin,
             blog,
             ghost,
+            wordpress,
             files,
             php,
             https_redirect,
@@ -579,6 +585,7 @@ impl Resolver<'_> {
     fn refuse_foreign_sections(&mut self, section: &file::Site, site: &Site) {
         let source = &site.source;
         self.refuse_ghost("[site.ghost]", &section.ghost, may_be_ghost(site));
+        self.refuse_wordpress("[site.wordpress]", &section.wordpress, may_be_wordpress(site));
         if let Some(span) = first_key_of_origin(&section.origin).filter(|_| !source.is_server()) {
             self.wrong_at(Mistake::new("[site.origin] is for a server, and this site's source is a folder", "remove the section"), span);
         }
@@ -611,6 +618,7 @@ impl Resolver<'_> {
             self.wrong_at(Mistake::new("[origin] is for servers, and no source is one", "remove the section"), span);
         }
         self.refuse_ghost("[ghost]", &file.ghost, sites.iter().any(may_be_ghost));
+        self.refuse_wordpress("[wordpress]", &file.wordpress, sites.iter().any(may_be_wordpress));
         if let Some(span) = first_key_of_blog(&file.blog).filter(|_| !sites.iter().any(|site| matches!(site.source, Source::Blog(_)))) {
             self.wrong_at(Mistake::new("[blog] is for folders of Markdown, and no source is one", "remove the section"), span);
         }

@@ -209,7 +209,7 @@ pub fn fit(text: &str, found: Found, wanted: Option<Kind>, finding: &Finding) ->
             )))
         }
         Found::Folder { path, looks, markdown } => {
-            let Some(form) = wanted.map(|kind| kind.preset().source).or(looks) else {
+            let Some(form) = wanted.map(Kind::folder_form).or(looks) else {
                 return Err(Misfit::Source(Mistake::new(
                     format!("the folder \"{text}\" has neither an index.html nor Markdown (*.md)"),
                     "give the folder that has them (site generators often write to \"public\", \"_site\" or \"dist\"), or write ‹kind static› to serve it as it is",

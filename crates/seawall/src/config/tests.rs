@@ -240,7 +240,7 @@ fn relative_paths_begin_at_the_file() {
 /// A file without or beside a source, and a piece of the error with its line.
 #[test]
 fn values_that_make_no_sense_together() {
-    let cases: [(&str, usize, &str); 53] = [
+    let cases: [(&str, usize, &str); 52] = [
         ("[limits]\nconnections = 0", 3, "possible: 1 to 1000000; default: 20000"),
         ("[limits]\nconnections = 9000000", 3, "too much for connections"),
         ("[limits]\nconnections = 10\nconnections_per_address = 11", 4, "never reached"),
@@ -285,7 +285,6 @@ fn values_that_make_no_sense_together() {
         ("[blog]\ntitle = \"A\"", 3, "[blog] is for folders of Markdown"),
         ("[[site]]\nsource = \"posts\"", 1, "source and [[site]] exclude each other"),
         ("kind = \"blog\"", 2, "is for a folder"),
-        ("kind = \"wordpress\"", 2, "later version"),
         ("kind = \"satic\"", 2, "did you mean \"static\"?"),
         ("source = \"b\"", 2, "only once"),
         ("[cache]\nmemory = \"64mb\"", 3, "did you mean \"64MiB\"?"),
@@ -352,7 +351,7 @@ fn sites_that_make_no_sense_together() {
 #[test]
 fn flags_and_variables_are_told_their_own_mistakes() {
     let sites = "[[site]]\nsource = \"posts\"";
-    let cases: [(&str, &str, Variables, &str, &str); 13] = [
+    let cases: [(&str, &str, Variables, &str, &str); 12] = [
         (SOURCE, "--memory 12QB", &[], "--memory 12QB", "is not a size"),
         (SOURCE, "--memory 1KiB", &[], "--memory 1KiB", "possible: 1MiB"),
         (SOURCE, "", &[("SEAWALL_MEMORY", "64m")], "SEAWALL_MEMORY=64m", "did you mean \"64MiB\"?"),
@@ -360,7 +359,6 @@ fn flags_and_variables_are_told_their_own_mistakes() {
         (SOURCE, "", &[("SEAWALL_LISTEN", "127.0.0.1:1,:2")], "SEAWALL_LISTEN=:2", "0.0.0.0:2"),
         (SOURCE, "", &[("PORT", "http")], "PORT=http", "a number from 1 to 65535"),
         (SOURCE, "--hold 5", &[], "--hold 5", "did you mean \"5s\"?"),
-        (SOURCE, "--kind wordpress", &[], "--kind wordpress", "later version"),
         (SOURCE, "--config no.toml", &[], "--config no.toml", "there is no file"),
         (SOURCE, "--config posts", &[], "--config posts", "is a folder"),
         ("", "localhost:2368", &[], "| localhost:2368", "http://localhost:2368"),
@@ -609,7 +607,6 @@ fn a_mistake_is_told_in_the_words_of_where_it_was_made() {
         ("http://a --workers 5000", &[], "5000 is too much for --workers"),
         ("http://a --hold 0s", &[], "leave --hold out"),
         ("http://a --tls-key /k", &[], "--tls-cert"),
-        ("http://a --kind wordpress", &[], "--kind wordpress is recognised"),
     ] {
         let shown = said(arguments, variables);
         assert!(shown.contains(expected), "{arguments}: {expected}\n{shown}");

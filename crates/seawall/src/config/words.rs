@@ -12,6 +12,7 @@ use super::{
     error::Mistake,
     settings::{AccessLog, Kind, Listen, LogFormat, OriginAddress, OriginHost},
     suggest::closest,
+    units::Period,
 };
 
 /// Returns the value that belongs to a word.
@@ -27,7 +28,7 @@ pub(super) fn choose<T: Copy>(text: &str, what: &str, choices: &[(&str, T)]) -> 
     })
 }
 
-/// The kind of a site: `generic`, `ghost`, `blog`, `static` or `php`.
+/// The kind of a site: `generic`, `ghost`, `wordpress`, `blog`, `static` or `php`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KindWord(pub Kind);
 
@@ -35,13 +36,19 @@ impl FromStr for KindWord {
     type Err = Mistake;
 
     fn from_str(text: &str) -> Result<Self, Mistake> {
-        if text == "wordpress" {
-            return Err(Mistake::new(
-                "‹kind wordpress› is recognised, but comes in a later version",
-                "write ‹kind generic›, or leave ‹kind› out: WordPress is then cached by what its own responses allow (RFC 9111)",
-            ));
-        }
         choose(text, "kind", &Kind::ALL.map(|kind| (kind.name(), kind))).map(Self)
+    }
+}
+
+/// The time between two runs of WordPress's own schedule, or `off`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CronPeriod(pub Option<Period>);
+
+impl FromStr for CronPeriod {
+    type Err = Mistake;
+
+    fn from_str(text: &str) -> Result<Self, Mistake> {
+        if text == "off" { Ok(Self(None)) } else { text.parse().map(|period| Self(Some(period))) }
     }
 }
 
@@ -324,13 +331,14 @@ macro_rules! read_by_text {
 }
 
 read_by_text! {
-    KindWord: "\"generic\", \"ghost\", \"blog\", \"static\" or \"php\"",
+    KindWord: "\"generic\", \"ghost\", \"wordpress\", \"blog\", \"static\" or \"php\"",
     super::ghost::SecretText: "a text in quotation marks",
     super::ghost::MemberSecret: "a text in quotation marks",
     super::php::LinksWord: "\"beneath\" or \"owner\"",
     super::php::SendFiles: "a folder such as \"/srv/private\", or a prefix and a folder such as \"/private=/srv/private\"",
     super::php::PhpServer: "a socket such as \"unix:/run/php/php8.2-fpm.sock\", or \"127.0.0.1:9000\"",
     CompanionServer: "an address such as \"http://127.0.0.1:8080\", or \"off\"",
+    CronPeriod: "a time such as \"60s\", or \"off\"",
     LogFormat: "\"combined\" or \"json\"",
     AccessLog: "\"stdout\", \"off\" or a file's path",
     OriginHost: "\"client\", \"origin\" or a host name",
@@ -374,8 +382,6 @@ mod tests {
         assert!(meant::<OriginHost>("clinet").contains("\"client\""));
         assert_eq!("/var/log/a.log".parse(), Ok(AccessLog::File("/var/log/a.log".into())));
         assert_eq!("ghost".parse(), Ok(OriginHost::Name("ghost".to_owned())));
-        let mistake = "wordpress".parse::<KindWord>().expect_err("not yet");
-        assert!(mistake.problem.contains("later version") && mistake.remedy.contains("generic"), "{mistake:?}");
     }
 
     #[test]

@@ -1,0 +1,54 @@
+//! `[wordpress]`: what an operator says of a WordPress.
+
+use std::{ops::Range, time::Duration};
+
+use policy::SourceForm;
+
+use super::{
+    error::Mistake,
+    file,
+    ghost::SecretText,
+    overrides::Said,
+    resolve::Resolver,
+    settings::{Kind, Site, WordPressSettings},
+    sites::{first, first_span},
+};
+use crate::recognition::Finding;
+
+/// The time between two runs of the schedule.
+const CRON: Duration = Duration::from_mins(1);
+
+impl Resolver<'_> {
+    /// Refuses sections for a WordPress where there is none.
+    pub(super) fn refuse_wordpress(&mut self, name: &str, wordpress: &file::WordPress, is_used: bool) {
+        if let Some(span) = first_key(wordpress).filter(|_| !is_used) {
+            let problem = format!("{name} is for a WordPress, and no source is one");
+            self.wrong_at(Mistake::new(problem, "remove the section; or write ‹kind wordpress›, if it is a WordPress"), span);
+        }
+    }
+
+    /// Takes the secret from the site's own section, or else from the common one.
+    pub(super) fn wordpress_secret(&self, written: [&file::WordPress; 2]) -> Option<Said<SecretText>> {
+        self.layered(written.map(|wordpress| &wordpress.secret))
+    }
+}
+
+/// Returns the settings for a WordPress. `source_path` is the path in the source.
+pub(super) fn settings(written: [&file::WordPress; 2], secret: Option<Said<SecretText>>, source_path: Option<String>) -> WordPressSettings {
+    WordPressSettings {
+        path: first(written.map(|wordpress| &wordpress.path)).map(|path| path.get_ref().0.clone()).or(source_path),
+        secret: secret.map(|secret| secret.value.0),
+        cron: first(written.map(|wordpress| &wordpress.cron)).map_or(Some(CRON), |said| said.get_ref().0.map(|period| period.0)),
+    }
+}
+
+/// Returns whether the site's source may be a WordPress: it is one, or it could not be asked yet.
+pub(super) fn may_be_wordpress(site: &Site) -> bool {
+    let is_unknown = !site.kind_is_given && site.source.form() == SourceForm::Server && !matches!(site.finding, Finding::Other(_));
+    site.kind == Kind::WordPress || is_unknown
+}
+
+fn first_key(wordpress: &file::WordPress) -> Option<Range<usize>> {
+    let file::WordPress { path, secret, cron } = wordpress;
+    first_span([path.as_ref().map(toml::Spanned::span), secret.as_ref().map(toml::Spanned::span), cron.as_ref().map(toml::Spanned::span)])
+}
