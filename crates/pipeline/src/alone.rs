@@ -3,7 +3,7 @@
 use std::{rc::Rc, sync::Arc};
 
 use http::{Method, Response, StatusCode};
-use policy::NotKept;
+use policy::{Kept, NotKept};
 use semantics::{
     cache_status::Outcome,
     storable::NotStorable,
@@ -46,8 +46,11 @@ impl Pipeline {
             tier_proof::confirm(shared, member, status, fetched.response.headers(), fetched.times.response);
         }
         let ending = Ending::forwarded(asking.forwarded, status).took(fetched.took);
-        keep::end_what_was_stored(shared, &question, fetched.head(), fetched.times, begun);
+        let ended = |fetched: &Fetched, judged: Option<&Result<Kept, NotKept>>| {
+            keep::end_what_was_stored(shared, &question, (fetched.head(), fetched.times), begun, judged);
+        };
         if let Some(candidate) = &asking.candidate {
+            ended(&fetched, None);
             if status == StatusCode::NOT_MODIFIED {
                 if !same_representation(&candidate.record.headers(), fetched.response.headers()) {
                     return Box::pin(self.alone(Asking { candidate: None, ..asking })).await;
@@ -72,12 +75,17 @@ impl Pipeline {
             }
         }
         if file::lies_in_a_file(fetched.response.body()) {
+            ended(&fetched, None);
             let response = file::respond(&question.method, &question.fields(), fetched.response);
             return ending.stored_unless(Some("too-large")).with_origins(response);
         }
         // Nobody else sees what it brings before another visitor was given the same: that is for a shared fetch to find out.
         let unproven = proof::unproven(shared, &question, fetched.head());
-        let stored_as = match keep::judge(shared, &question, fetched.head(), fetched.times) {
+        let judged = keep::judge(shared, &question, fetched.head(), fetched.times);
+        if asking.candidate.is_none() {
+            ended(&fetched, Some(&judged));
+        }
+        let stored_as = match judged {
             Ok(_) if let Some(unproven) = unproven => {
                 not_kept::remember(shared, &question, unproven, Some(status), fetched.times.response);
                 Err(unproven)

@@ -97,7 +97,7 @@ impl Fetch {
             let trouble = &self.pipeline.shared.trouble;
             if status == StatusCode::NOT_MODIFIED {
                 trouble.answered(self.question.hash);
-                return self.confirm(&candidate, fetched).await;
+                return Box::pin(self.confirm(&candidate, fetched)).await;
             }
             if status.is_server_error()
                 && stale::may_stand_in_for_all(&self.pipeline.shared, &self.question, &candidate, fetched.times.response)
@@ -152,12 +152,14 @@ impl Fetch {
                     }
                 };
                 match proof {
-                    Ok((lead, proof)) => return Self { lead, ..self }.store(response, Coming { length, kept, took, proof }).await,
+                    Ok((lead, proof)) => {
+                        return Box::pin(Self { lead, ..self }.store(response, Coming { length, kept, took, proof })).await;
+                    }
                     Err(why) => why,
                 }
             }
             Err(why) => {
-                keep::end_what_was_stored(&shared, &question, head, times, lead.begun());
+                keep::end_what_was_stored(&shared, &question, (head, times), lead.begun(), Some(&Err(why)));
                 not_kept(&shared, &question, lead, Refused { status, why, saying: self.saying });
                 why.name()
             }
@@ -231,7 +233,7 @@ impl Fetch {
             match (proof, page) {
                 (Some(place), Some(body)) => {
                     flight.be_patient(proof::patience(took + arriving.elapsed()));
-                    proof::prove(place, question, Unproven { first: stored, body, flight }).await;
+                    Box::pin(proof::prove(place, question, Unproven { first: stored, body, flight })).await;
                 }
                 (None, _) => flight.fetched(keep::insert(shared, question, stored)),
                 // Bodies that grow have used up the memory that there is for them, so it lies in a file.

@@ -78,11 +78,18 @@ fn seen<'a>(shared: &Shared, method: &'a Method, question: &'a Question, head: R
 }
 
 /// Removes what is stored for a question where an answer to it that is not kept has ended it: what the origin said last must not be followed by
-/// what it said before, not even when the origin is away. `begun` is the generation at which the request for this answer began.
+/// what it said before, not even when the origin is away. `begun` is the generation at which the request for this answer began, `judged` is what
+/// [`judge`] said of the answer, if it was asked.
 ///
 /// Only answers about the page count, and only those to requests that are nobody's: a failure of the origin, and what a request may have
 /// brought on itself, end nothing.
-pub(crate) fn end_what_was_stored(shared: &Shared, question: &Question, head: ResponseHead<'_>, times: Times, begun: Generation) {
+pub(crate) fn end_what_was_stored(
+    shared: &Shared,
+    question: &Question,
+    (head, times): (ResponseHead<'_>, Times),
+    begun: Generation,
+    judged: Option<&Result<Kept, NotKept>>,
+) {
     let status = head.status;
     let by_request = may_be_brought_on(status)
         && !(question.site.policy.makes_requests_alike() && matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN));
@@ -93,8 +100,11 @@ pub(crate) fn end_what_was_stored(shared: &Shared, question: &Question, head: Re
         return;
     }
     // An answer to HEAD says what the answer to GET would be.
-    let seen = seen(shared, &Method::GET, question, head, times);
-    if question.site.policy.keep(&seen).is_err_and(NotKept::is_about_the_page) {
+    let why = match judged {
+        Some(judged) if question.method == Method::GET && question.member.is_none() => judged.as_ref().err().copied(),
+        Some(_) | None => question.site.policy.keep(&seen(shared, &Method::GET, question, head, times)).err(),
+    };
+    if why.is_some_and(NotKept::is_about_the_page) {
         let fields = question.fields();
         shared.store.end(question.hash, &question.key, begun, |held| held.only_for.is_none() && held.vary.matches(&fields));
     }

@@ -165,7 +165,7 @@ impl Pipeline {
         let outcome = match followed(self, &asking, fetched, follow).await {
             Followed::By(outcome) => outcome,
             Followed::Aside(told) => return ControlFlow::Break(self.told(asking, told).await),
-            Followed::Unproven(_place) => return ControlFlow::Break(self.alone_or_proven(asking).await),
+            Followed::Unproven(_place) => return ControlFlow::Break(Box::pin(self.alone_or_proven(asking)).await),
             Followed::Late => return ControlFlow::Break(failed(shared, asking, &Failure::late()).await),
         };
         let answer = match outcome {

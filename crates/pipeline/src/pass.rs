@@ -35,7 +35,7 @@ impl Pipeline {
         }
         let tells = policy.signal_field().is_some() && !is_safe(&question.method);
         let answered = if tells {
-            self.write(&question, request, question.interim.clone()).await
+            Box::pin(self.write(&question, request, question.interim.clone())).await
         } else {
             self.ask(&question, request, question.interim.as_ref()).await
         };

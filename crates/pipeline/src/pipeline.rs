@@ -161,7 +161,7 @@ impl Pipeline {
                     (self.purge_request(config, &site, &client, &parts, &authority), Note::default())
                 }
                 Judged::Webhook { site, client, parts, authority } => {
-                    (self.webhook(config, &site, &client, &parts, &authority, body).await, Note::default())
+                    (Box::pin(self.webhook(config, &site, &client, &parts, &authority, body)).await, Note::default())
                 }
                 Judged::Malformed(_) => (failure::page(StatusCode::BAD_REQUEST, "target"), Note::default()),
             };
