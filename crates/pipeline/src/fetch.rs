@@ -76,7 +76,8 @@ impl Pipeline {
         let saying = saying(&self.shared.secret, &request);
         lead.mark(saying);
         let fetch = Fetch { pipeline: Rc::clone(self), question, candidate, saying, lead, leader };
-        self.tasks.spawn_local(fetch.run(request, interim));
+        // Boxed, as the runtime moves a task several times.
+        self.tasks.spawn_local(Box::pin(fetch.run(request, interim)));
         told
     }
 }
@@ -97,7 +98,7 @@ impl Fetch {
             let trouble = &self.pipeline.shared.trouble;
             if status == StatusCode::NOT_MODIFIED {
                 trouble.answered(self.question.hash);
-                return Box::pin(self.confirm(&candidate, fetched)).await;
+                return self.confirm(&candidate, fetched).await;
             }
             if status.is_server_error()
                 && stale::may_stand_in_for_all(&self.pipeline.shared, &self.question, &candidate, fetched.times.response)
