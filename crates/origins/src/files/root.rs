@@ -13,6 +13,7 @@ use std::{
         unix::{ffi::OsStrExt, fs::MetadataExt},
     },
     path::{Component, Path, PathBuf},
+    sync::OnceLock,
 };
 
 use rustix::{
@@ -47,6 +48,16 @@ pub(crate) struct Root {
     path: PathBuf,
     id: FileId,
     links: Links,
+    at_hand: AtHand,
+}
+
+/// Whether a root finds only what the system has in memory.
+#[derive(Debug)]
+enum AtHand {
+    /// It finds everything, and may have a twin that does not.
+    All(OnceLock<Option<Box<Root>>>),
+    /// It finds only that.
+    Only,
 }
 
 /// The numbers by which the system knows a file.
@@ -75,7 +86,26 @@ impl Root {
         let dir = rustix::fs::openat(CWD, &path, OPEN | OFlags::DIRECTORY, Mode::empty())?;
         fs::read_dir(&path)?;
         let id = id(&File::from(dir.try_clone()?).metadata()?);
-        Ok(Self { dir, given: std::path::absolute(given)?, path, id, links })
+        Ok(Self { dir, given: std::path::absolute(given)?, path, id, links, at_hand: AtHand::All(OnceLock::new()) })
+    }
+
+    /// Returns the same folder for a thread that must not wait: what is not in the system's memory, or behind a link, is an error of the kind
+    /// `WouldBlock` there. `None`: this system cannot tell.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn at_hand(&self) -> Option<&Self> {
+        let AtHand::All(twin) = &self.at_hand else { return Some(self) };
+        let made = || {
+            let (given, path) = (self.given.clone(), self.path.clone());
+            let twin = Self { dir: self.dir.try_clone().ok()?, given, path, id: self.id, links: self.links, at_hand: AtHand::Only };
+            // Kernels before 5.12 do not know the flag.
+            matches!(twin.open_at(Path::new("")), Ok(_) | Err(Errno::AGAIN)).then(|| Box::new(twin))
+        };
+        twin.get_or_init(made).as_deref()
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn at_hand(&self) -> Option<&Self> {
+        None
     }
 
     /// Returns the path of the root when it was opened, without links.
@@ -139,9 +169,14 @@ impl Root {
     fn open_at(&self, below: &Path) -> rustix::io::Result<Option<(OwnedFd, PathBuf)>> {
         use rustix::fs::ResolveFlags;
         let name = if below.as_os_str().is_empty() { Path::new(".") } else { below };
+        let is_at_hand = matches!(self.at_hand, AtHand::Only);
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        let resolve = if is_at_hand { resolve | ResolveFlags::CACHED } else { resolve };
         // One call is enough where no link is on the way.
-        match rustix::fs::openat2(&self.dir, name, OPEN, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS) {
+        match rustix::fs::openat2(&self.dir, name, OPEN, Mode::empty(), resolve) {
             Ok(file) => Ok(Some((file, below.to_owned()))),
+            Err(Errno::LOOP | Errno::XDEV | Errno::AGAIN) if is_at_hand => Err(Errno::AGAIN),
+            Err(e) if is_at_hand => Err(e),
             // Old kernels and some sandboxes do not have this call.
             Err(Errno::LOOP | Errno::XDEV | Errno::NOSYS | Errno::PERM | Errno::AGAIN) => self.walk(below),
             Err(e) => Err(e),

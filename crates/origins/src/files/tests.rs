@@ -363,6 +363,24 @@ fn an_opened_root_stays_the_folder_that_it_was() {
     assert_eq!(io::read_to_string(entry.file).expect("read"), "one");
 }
 
+/// `openat2(2)`, `RESOLVE_CACHED`: what is not found without waiting is looked for by a thread that may wait.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_thread_that_must_not_wait_finds_what_the_system_has_in_memory() {
+    let folder = folder(&[("index.php", "a")]);
+    std::os::unix::fs::symlink("index.php", folder.path().join("link.php")).expect("a link");
+    let root = root::Root::open(folder.path()).expect("opens");
+    let whole = |name: &str| root.find(name.as_ref()).expect("no trouble").map(|found| found.real);
+    assert_eq!((whole("index.php"), whole("link.php"), whole("none.php")), (Some("index.php".into()), Some("index.php".into()), None));
+    // Kernels before 5.12, and some sandboxes, leave everything to the other thread.
+    let Some(at_hand) = root.at_hand() else { return };
+    let found = |name: &str| at_hand.find(name.as_ref()).map(|found| found.map(|found| found.real)).map_err(|e| e.kind());
+    assert_eq!(found("index.php"), Ok(Some("index.php".into())));
+    assert_eq!(found("link.php"), Err(std::io::ErrorKind::WouldBlock));
+    assert_eq!(found("none.php"), Ok(None));
+    assert_eq!(found("../none.php"), Err(std::io::ErrorKind::WouldBlock));
+}
+
 #[test]
 fn a_root_that_is_no_folder_is_an_error() {
     let (root, _outside, _) = site();

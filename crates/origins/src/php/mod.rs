@@ -21,7 +21,7 @@ use ::http::{HeaderValue, Method, Request, Response, StatusCode, header, request
 use crate::{
     Arrival, Body, Fault, LocalFuture, OnInterim, Origin, OriginError,
     fastcgi::{FastCgi, Script},
-    files::{Folder, Links, plain, redirect},
+    files::{Folder, Links, Root, plain, redirect},
 };
 use handed_over::{HandedOver, Places};
 use lookup::Found;
@@ -68,15 +68,26 @@ impl PhpFolder {
         Ok(Self { folder: Folder::open(folder.as_ref(), options.links)?, places, options })
     }
 
+    /// Says which script answers a request, if the system need not read from a disk for that. Otherwise [`look`](Self::look) says more.
+    fn script_at_hand(&self, parts: &Parts) -> Option<Script> {
+        let root = self.folder.root();
+        match lookup::find(root.at_hand()?, parts.uri.path(), &self.options.not_run) {
+            Ok(Found::Script { name, path_info }) => Some(self.script(&root, name, path_info)),
+            Ok(_) | Err(_) => None,
+        }
+    }
+
+    fn script(&self, root: &Root, name: String, path_info: String) -> Script {
+        let document_root = self.options.document_root.clone().unwrap_or_else(|| root.path().to_string_lossy().into_owned());
+        Script { document_root, name, path_info }
+    }
+
     /// Says what answers a request: a script, or a response that is ready. Blocks.
     fn look(&self, parts: &Parts, prefix: &str) -> io::Result<Result<Script, Response<Body>>> {
         let root = self.folder.root();
         let path = parts.uri.path();
         let response = match lookup::find(&root, path, &self.options.not_run)? {
-            Found::Script { name, path_info } => {
-                let document_root = self.options.document_root.clone().unwrap_or_else(|| root.path().to_string_lossy().into_owned());
-                return Ok(Ok(Script { document_root, name, path_info }));
-            }
+            Found::Script { name, path_info } => return Ok(Ok(self.script(&root, name, path_info))),
             Found::File(_) if !matches!(parts.method, Method::GET | Method::HEAD) => {
                 let mut response = plain(StatusCode::METHOD_NOT_ALLOWED);
                 response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
@@ -124,11 +135,15 @@ impl Php {
     ) -> Result<Response<Body>, OriginError> {
         let (parts, body) = request.into_parts();
         let prefix = arrival.prefix.unwrap_or_default().to_owned();
-        let folder = Arc::clone(&self.folder);
-        let (looked, parts) = on_a_thread_that_may_wait(move || folder.look(&parts, &prefix).map(|looked| (looked, parts))).await?;
-        let script = match looked {
-            Ok(script) => script,
-            Err(response) => return Ok(response),
+        let (script, parts) = match self.folder.script_at_hand(&parts) {
+            Some(script) => (script, parts),
+            None => {
+                let folder = Arc::clone(&self.folder);
+                match on_a_thread_that_may_wait(move || folder.look(&parts, &prefix).map(|looked| (looked, parts))).await? {
+                    (Ok(script), parts) => (script, parts),
+                    (Err(response), _) => return Ok(response),
+                }
+            }
         };
         let mut response = self.client.run(&script, Request::from_parts(parts, body), arrival, interim).await?;
         let Some(handed) = HandedOver::take(response.headers_mut()) else { return Ok(response) };
