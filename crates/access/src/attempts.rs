@@ -8,8 +8,6 @@ use std::{
 
 use semantics::Timestamp;
 
-/// How many wrong passwords one address may send before it has to wait.
-const SPARE: u32 = 10;
 /// How long it takes until one wrong password is forgiven.
 const FORGIVEN_AFTER: Duration = Duration::from_secs(6);
 /// The most addresses that are remembered; beyond that, the one that is forgiven soonest is forgotten. 256 KiB at worst.
@@ -17,19 +15,26 @@ const ADDRESSES_MAX: usize = 4096;
 
 /// The addresses that sent wrong passwords lately. For each, the moment is kept at which all is forgiven: each mistake moves it.
 #[derive(Debug, Default)]
-pub(crate) struct Attempts(HashMap<Option<IpAddr>, Timestamp>);
+pub struct Attempts(HashMap<Option<IpAddr>, Timestamp>);
 
 impl Attempts {
-    /// Returns whether an address may try, or how long it has to wait.
-    pub(crate) fn may_try(&self, who: Option<IpAddr>, now: Timestamp) -> Result<(), Duration> {
+    /// How many wrong passwords one address may send before it has to wait, unless somebody says another number.
+    pub const SPARE: u32 = 10;
+
+    /// Returns whether an address may try that may be wrong `spare` times before it has to wait.
+    ///
+    /// # Errors
+    /// Returns how long it has to wait.
+    pub fn may_try(&self, who: Option<IpAddr>, spare: u32, now: Timestamp) -> Result<(), Duration> {
         let owed = self.0.get(&group(who)).map_or(Duration::ZERO, |forgiven| forgiven.since(now));
-        match owed.checked_sub(FORGIVEN_AFTER * (SPARE - 1)) {
+        match owed.checked_sub(FORGIVEN_AFTER.saturating_mul(spare.saturating_sub(1))) {
             None | Some(Duration::ZERO) => Ok(()),
             Some(wait) => Err(wait),
         }
     }
 
-    pub(crate) fn was_wrong(&mut self, who: Option<IpAddr>, now: Timestamp) {
+    /// Counts a wrong password.
+    pub fn was_wrong(&mut self, who: Option<IpAddr>, now: Timestamp) {
         let who = group(who);
         if self.0.len() >= ADDRESSES_MAX && !self.0.contains_key(&who) {
             self.0.retain(|_, forgiven| *forgiven > now);
@@ -45,7 +50,8 @@ impl Attempts {
 }
 
 /// Returns the address by which attempts are counted: whoever has one address of an IPv6 /64 has them all.
-fn group(who: Option<IpAddr>) -> Option<IpAddr> {
+#[must_use]
+pub fn group(who: Option<IpAddr>) -> Option<IpAddr> {
     who.map(|address| match address.to_canonical() {
         IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & (u128::MAX << 64))),
         v4 @ IpAddr::V4(_) => v4,
@@ -56,6 +62,8 @@ fn group(who: Option<IpAddr>) -> Option<IpAddr> {
 mod tests {
     use super::*;
 
+    const SPARE: u32 = Attempts::SPARE;
+
     fn address(text: &str) -> Option<IpAddr> {
         Some(text.parse().expect(text))
     }
@@ -64,19 +72,19 @@ mod tests {
     fn ten_mistakes_and_then_one_in_six_seconds() {
         let (mut attempts, who, start) = (Attempts::default(), address("192.0.2.1"), Timestamp::from_secs(1_000));
         for _ in 0..SPARE {
-            assert_eq!(attempts.may_try(who, start), Ok(()));
+            assert_eq!(attempts.may_try(who, SPARE, start), Ok(()));
             attempts.was_wrong(who, start);
         }
-        assert_eq!(attempts.may_try(who, start), Err(FORGIVEN_AFTER));
-        assert_eq!(attempts.may_try(address("192.0.2.2"), start), Ok(()));
-        assert_eq!(attempts.may_try(who, start + Duration::from_secs(5)), Err(Duration::from_secs(1)));
-        assert_eq!(attempts.may_try(who, start + FORGIVEN_AFTER), Ok(()));
+        assert_eq!(attempts.may_try(who, SPARE, start), Err(FORGIVEN_AFTER));
+        assert_eq!(attempts.may_try(address("192.0.2.2"), SPARE, start), Ok(()));
+        assert_eq!(attempts.may_try(who, SPARE, start + Duration::from_secs(5)), Err(Duration::from_secs(1)));
+        assert_eq!(attempts.may_try(who, SPARE, start + FORGIVEN_AFTER), Ok(()));
         attempts.was_wrong(who, start + FORGIVEN_AFTER);
-        assert!(attempts.may_try(who, start + FORGIVEN_AFTER).is_err());
+        assert!(attempts.may_try(who, SPARE, start + FORGIVEN_AFTER).is_err());
         // A minute later all is forgiven.
         let later = start + FORGIVEN_AFTER * 20;
         for _ in 0..SPARE {
-            assert_eq!(attempts.may_try(who, later), Ok(()));
+            assert_eq!(attempts.may_try(who, SPARE, later), Ok(()));
             attempts.was_wrong(who, later);
         }
     }
@@ -87,8 +95,8 @@ mod tests {
         for host in 0..SPARE {
             attempts.was_wrong(address(&format!("2001:db8:0:1::{host:x}")), now);
         }
-        assert!(attempts.may_try(address("2001:db8:0:1:ffff::1"), now).is_err());
-        assert_eq!(attempts.may_try(address("2001:db8:0:2::1"), now), Ok(()));
+        assert!(attempts.may_try(address("2001:db8:0:1:ffff::1"), SPARE, now).is_err());
+        assert_eq!(attempts.may_try(address("2001:db8:0:2::1"), SPARE, now), Ok(()));
     }
 
     #[test]

@@ -117,7 +117,7 @@ impl Lock {
     /// # Errors
     /// Returns how long the client has to wait, after too many wrong credentials.
     pub fn may_try(&self, client: Option<IpAddr>, now: Timestamp) -> Result<(), Duration> {
-        self.attempts.lock().may_try(client, now)
+        self.attempts.lock().may_try(client, Attempts::SPARE, now)
     }
 
     /// Notes that this client's credentials were wrong.

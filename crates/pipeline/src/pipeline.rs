@@ -155,7 +155,7 @@ impl Pipeline {
                 }
                 Judged::Pass(question, rule) => {
                     knows_members = question.site.policy.knows_members();
-                    self.pass(Rc::new(question), body, rule).await
+                    self.pass_or_guess(question, body, rule).await
                 }
                 Judged::Purge { site, client, parts, authority } => {
                     (self.purge_request(config, &site, &client, &parts, &authority), Note::default())

@@ -17,6 +17,7 @@ use crate::{
     learnt::proofs::Proofs,
     learnt::tier_proof::{ConfirmedMembers, TierProofs},
     learnt::trouble::Pages,
+    login::Logins,
     purge::{Purging, Signalled},
 };
 use codings::Workshop;
@@ -57,6 +58,7 @@ pub struct Shared {
     pub(crate) hot_bytes: u64,
     pub(crate) copying: Arc<CopyBudget>,
     pub(crate) verifying: Verifying,
+    pub(crate) logins: Logins,
     certified: OnceLock<Certified>,
     challenges: OnceLock<Challenges>,
 }
@@ -98,6 +100,7 @@ impl Shared {
             hot_bytes,
             copying,
             verifying: Verifying::default(),
+            logins: Logins::default(),
             certified: OnceLock::new(),
             challenges: OnceLock::new(),
         }

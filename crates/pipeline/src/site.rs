@@ -18,7 +18,7 @@ use semantics::{Timestamp, target::normal_path};
 use store::Generation;
 
 use crate::{
-    Auth, Collapse, Https, Refill, ResponseFields, WebhookSecret,
+    Auth, Collapse, Https, LoginLimits, Refill, ResponseFields, WebhookSecret,
     hosts::{Hosts, lower_host},
     learnt::trouble::{Failures, Trouble},
 };
@@ -58,6 +58,8 @@ pub struct Site {
     pub https: Https,
     /// The paths for which a password is asked, and the passwords.
     pub auth: Option<Auth>,
+    /// The limits for requests with passwords. `None`: there are none.
+    pub logins: Option<LoginLimits>,
     /// The secret with which its origin signs webhooks. `None`: whoever may purge may send them.
     pub webhook_secret: Option<WebhookSecret>,
     /// The fields that are added to its origin's responses, and taken from them.

@@ -131,7 +131,7 @@ impl Policy {
 }
 
 /// Returns a path with one slash where it has several.
-fn single_slashes(path: &str) -> Cow<'_, str> {
+pub(crate) fn single_slashes(path: &str) -> Cow<'_, str> {
     if !path.contains("//") {
         return Cow::Borrowed(path);
     }
@@ -225,6 +225,7 @@ mod tests {
         two_visitor_proof: false,
         early_hints: EarlyHints::Off,
         companions: &[],
+        logins: &[],
     };
 
     fn invented(settings: Settings) -> Policy {

@@ -10,7 +10,7 @@ use admin::{
     MetricKind::{self, Counter, Gauge},
     Sample,
 };
-use pipeline::{BUCKET_MICROS, Durations, OUTCOMES, PROOF_RESULTS, SiteSnapshot, Snapshot};
+use pipeline::{BUCKET_MICROS, Durations, LOGIN_REFUSALS, OUTCOMES, PROOF_RESULTS, SiteSnapshot, Snapshot};
 use semantics::Timestamp;
 
 use crate::{
@@ -162,6 +162,21 @@ pub(crate) static GROUPS: [Group; 9] = [
                 advice: "Some are normal, because people close pages. If the log has many lines with `\"complete\":false` and an `origin_time`, the origin \
                          probably breaks off.",
                 samples: |seen| one(seen.counted.aborted),
+            },
+            Definition {
+                name: "seawall_logins_refused_total",
+                kind: Counter,
+                labels: &["site", "reason"],
+                help: "Attempts to sign in at the site that were answered with 429 instead of by its origin.",
+                advice: "`address`: too many wrong passwords came from one address; Seawall's log names it. `busy`: more came at once than have a place. Both rise while \
+                         somebody guesses passwords. If people are turned away, raise `login_attempts` or `login_concurrency` in `[limits]`.",
+                samples: |seen| {
+                    let of_site = |name: &str, of: &SiteSnapshot| {
+                        let counts = LOGIN_REFUSALS.iter().zip(of.logins_refused);
+                        counts.map(|(reason, n)| Sample::labelled("site", name, n).and("reason", *reason)).collect::<Vec<_>>()
+                    };
+                    seen.sites().flat_map(|(site, of)| of_site(site.name(), &of)).collect()
+                },
             },
             Definition {
                 name: "seawall_refused_total",

@@ -21,7 +21,7 @@ use origins::{
     php::{Php, PhpFolder},
     server::{Address, Budget, ServerOptions, tls_config},
 };
-use pipeline::{Auth, Collapse, Down, Https, Parts, Refill, ResponseFields, Route, Router, Shared, WebhookSecret};
+use pipeline::{Auth, Collapse, Down, Https, LoginLimits, Parts, Refill, ResponseFields, Route, Router, Shared, WebhookSecret};
 use policy::{
     Policy,
     purge::{Maker, Order, What},
@@ -67,6 +67,7 @@ struct PartPlan {
     asked: Arc<AtomicBool>,
     /// Whether its responses may be stored on the disk.
     on_disk: bool,
+    logins: Option<LoginLimits>,
 }
 
 /// A server behind a site, with its state.
@@ -168,6 +169,10 @@ impl SitePlan {
             trusted_fields: settings.server.trusted_fields.clone(),
             ..cache.rules(kind)
         };
+        let logins = |origin: &OriginSettings| {
+            let places = |logins: settings::Logins| logins.concurrency.min(origin.concurrency / 4).max(1);
+            settings.logins.map(|logins| LoginLimits::new(logins.attempts, places(logins)))
+        };
         let whole = PartPlan {
             route: None,
             policy: of_kind(site, policy(site.kind, &site.cache)),
@@ -179,6 +184,7 @@ impl SitePlan {
             down: Arc::default(),
             asked: Arc::default(),
             on_disk,
+            logins: logins(&site.origin),
         };
         let part = |route: &settings::Route| -> anyhow::Result<PartPlan> {
             let source = SharedSource::server(&route.addresses, &route.origin).with_context(|| format!("route {}", route.path))?;
@@ -198,6 +204,7 @@ impl SitePlan {
                 down: Arc::default(),
                 asked: Arc::default(),
                 on_disk: kept,
+                logins: logins(&route.origin),
             })
         };
         let parts = site.routes.iter().chain(&companions::routes(site)).map(part).collect::<anyhow::Result<_>>()?;
@@ -240,6 +247,7 @@ impl SitePlan {
                 redirect: self.site.https_redirect,
                 own_port: settings.tls.as_ref().and_then(|tls| tls.listen.first()).map(std::net::SocketAddr::port),
             },
+            logins: part.logins.clone(),
             webhook_secret: self.site.ghost.webhook_secret.as_deref().map(WebhookSecret::new),
             fields: response_fields(&part.headers),
             auth: self.auth.clone(),

@@ -18,6 +18,7 @@ use semantics::cache_status::{Forwarded, Outcome};
 
 use crate::{
     Note,
+    login::{LOGIN_REFUSALS, LoginRefusal},
     proof::{PROOF_RESULTS, ProofResult},
 };
 
@@ -80,6 +81,7 @@ struct SiteCounters {
     origin_failures: AtomicU64,
     origin_durations: DurationCounter,
     proofs: [AtomicU64; PROOF_RESULTS.len()],
+    logins_refused: [AtomicU64; LOGIN_REFUSALS.len()],
 }
 
 /// Durations, counted in buckets.
@@ -127,6 +129,8 @@ pub struct SiteSnapshot {
     pub origin_durations: Durations,
     /// Two-visitor proofs by their result, in the order of [`PROOF_RESULTS`].
     pub proofs: [u64; PROOF_RESULTS.len()],
+    /// Requests with passwords that were refused, by the reason, in the order of [`LOGIN_REFUSALS`].
+    pub logins_refused: [u64; LOGIN_REFUSALS.len()],
 }
 
 /// A histogram of durations.
@@ -194,6 +198,9 @@ impl SiteCounters {
         for (to, from) in sum.proofs.iter_mut().zip(&self.proofs) {
             *to += from.load(Relaxed);
         }
+        for (to, from) in sum.logins_refused.iter_mut().zip(&self.logins_refused) {
+            *to += from.load(Relaxed);
+        }
     }
 }
 
@@ -241,6 +248,11 @@ impl Counters {
     /// Counts a two-visitor proof of a site's page.
     pub(crate) fn proven(&self, site: u16, result: ProofResult) {
         add(&self.site(Some(site)).proofs[result as usize], 1);
+    }
+
+    /// Counts a request with a password that was refused.
+    pub(crate) fn login_refused(&self, site: u16, why: LoginRefusal) {
+        add(&self.site(Some(site)).logins_refused[why as usize], 1);
     }
 
     fn site(&self, number: Option<u16>) -> &SiteCounters {

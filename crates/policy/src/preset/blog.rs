@@ -29,4 +29,5 @@ pub(super) static PRESET: Preset = Preset {
     // For what lies on a disk nobody waits.
     early_hints: EarlyHints::Off,
     companions: &[],
+    logins: &[],
 };

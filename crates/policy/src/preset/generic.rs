@@ -24,6 +24,7 @@ pub(super) static PRESET: Preset = Preset {
     two_visitor_proof: false,
     early_hints: EarlyHints::On,
     companions: &[],
+    logins: &[],
 };
 
 /// Cookies that analytics scripts set, and nothing else: no page depends on them, and where they are a request's only ones they do not reach

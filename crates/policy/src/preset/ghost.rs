@@ -9,7 +9,12 @@ use super::{
     Area, Cookies, Keeps, Parameters, Passes, Paths, Preset, Rule, Rules, SentFields, SourceForm, Way, companions,
     generic::ANALYTICS_COOKIES,
 };
-use crate::{EarlyHints, names::Names, purge::Signals};
+use crate::{
+    EarlyHints,
+    login::{Login, PasswordIn, WrongIf},
+    names::Names,
+    purge::Signals,
+};
 
 /// The time for which answers of the members' API to nobody in particular are held. Comments purge them; this is for what purges nothing, such
 /// as a moderator who works past Seawall.
@@ -41,6 +46,7 @@ pub(super) static PRESET: Preset = Preset {
     two_visitor_proof: true,
     early_hints: EarlyHints::On,
     companions: companions::OF_GHOST,
+    logins: LOGINS,
 };
 
 const PAGES: Keeps = Keeps { statuses: Some(&[200, 301, 308, 404, 410]), hold_max: None, held_anyway: &[(404, NOT_FOUND_HOLD)] };
@@ -184,3 +190,10 @@ fn is_private_feed(path: &str) -> bool {
     segments.next().is_some_and(|last| last.eq_ignore_ascii_case("rss"))
         && segments.next().is_some_and(|hash| hash.len() >= 30 && hash.bytes().all(|b| b.is_ascii_hexdigit()))
 }
+
+/// The staff's sign-in: 422 for a wrong password, 404 for an unknown name. A 403 asks for the code that was mailed: the password was right.
+const LOGINS: &[Login] = &[Login {
+    paths: Paths { whole: &["/ghost/api/admin/session", "/ghost/api/admin/session/"], ..Paths::NONE },
+    password: PasswordIn::Content,
+    wrong: WrongIf::Status(&[401, 404, 422]),
+}];

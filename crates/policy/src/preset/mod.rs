@@ -19,7 +19,7 @@ use std::time::Duration;
 pub use companions::{Companion, CompanionServer};
 pub(crate) use ghost::MEMBER_COOKIE;
 
-use crate::{EarlyHints, names::Names, purge::Signals};
+use crate::{EarlyHints, login::Login, names::Names, purge::Signals};
 
 /// A preset of policy: what a site's software is known to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,6 +139,8 @@ pub struct Preset {
     pub early_hints: EarlyHints,
     /// The paths for which other servers answer.
     pub companions: &'static [Companion],
+    /// The requests with which somebody may guess a password. The first one that has a request counts.
+    pub logins: &'static [Login],
 }
 
 /// A part of a site that has rules of its own.

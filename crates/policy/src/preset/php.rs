@@ -22,6 +22,7 @@ pub(super) static PRESET: Preset = Preset {
     shows_what_was_purged: true,
     two_visitor_proof: false,
     companions: &[],
+    logins: &[],
     signals: Signals::None,
     early_hints: EarlyHints::On,
 };

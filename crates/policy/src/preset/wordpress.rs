@@ -6,7 +6,12 @@
 use std::time::Duration;
 
 use super::{Area, Cookies, Keeps, Parameters, Passes, Paths, Preset, Rule, Rules, SentFields, SourceForm, Way, generic};
-use crate::{EarlyHints, names::Names, purge::Signals};
+use crate::{
+    EarlyHints,
+    login::{Login, PasswordIn, WrongIf},
+    names::Names,
+    purge::Signals,
+};
 
 /// The time for which a "not found" is held, so that a broken link on the front page of the world does not reach PHP.
 const NOT_FOUND_HOLD: Duration = Duration::from_secs(10);
@@ -34,6 +39,7 @@ pub(super) static PRESET: Preset = Preset {
     two_visitor_proof: false,
     early_hints: EarlyHints::On,
     companions: &[],
+    logins: LOGINS,
 };
 
 /// A request with one of these shows or does something for one person.
@@ -62,4 +68,26 @@ const AREAS: &[Area] = &[
     pass("wordpress-admin", &["/wp-admin"], &["/wp-admin/"]),
     pass("wordpress-login", &["/wp-login.php", "/wp-signup.php", "/wp-activate.php"], &["/wp-login.php/"]),
     pass("wordpress-write", &["/wp-comments-post.php", "/wp-trackback.php", "/xmlrpc.php", "/wp-cron.php"], &[]),
+];
+
+/// The scripts answer wherever WordPress is, whatever follows their name, and for each site of a network.
+const fn script(endings: &'static [&'static str], also: fn(&str) -> bool) -> Paths {
+    Paths { endings, also: Some(also), ..Paths::NONE }
+}
+
+fn has(path: &str, script: &str) -> bool {
+    path.as_bytes().windows(script.len()).any(|part| part.eq_ignore_ascii_case(script.as_bytes()))
+}
+
+const LOGINS: &[Login] = &[
+    // It also mails links to whoever asks for a new password, which counts as well. The password of a post is looked at when the post is asked for.
+    Login {
+        paths: script(&["/wp-login.php"], |path| has(path, "/wp-login.php/")),
+        password: PasswordIn::Form,
+        wrong: WrongIf::NoCookie(&["wordpress_logged_in_", "wp-postpass_"]),
+    },
+    // `system.multicall` carries as many passwords as there is room for.
+    Login { paths: script(&["/xmlrpc.php"], |path| has(path, "/xmlrpc.php/")), password: PasswordIn::Content, wrong: WrongIf::Fault(403) },
+    // Application passwords, which the REST API takes at any address.
+    Login { paths: Paths { beginnings: &["/"], ..Paths::NONE }, password: PasswordIn::Authorization, wrong: WrongIf::Status(&[401]) },
 ];

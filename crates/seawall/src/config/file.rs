@@ -17,7 +17,7 @@ use super::{
     routes::RoutePath,
     settings::{AccessLog, Listen, LogFormat, OriginAddress, OriginHost},
     units::{ByteSize, Count, Period},
-    words::{BaseUrl, CompanionServer, CookiePattern, CronPeriod, HostPattern, KindWord, NamePattern, TrustedField},
+    words::{BaseUrl, CompanionServer, CookiePattern, CronPeriod, HostPattern, KindWord, LoginAttempts, NamePattern, TrustedField},
 };
 
 /// A value and its place in the text, if the key was written.
@@ -338,6 +338,21 @@ pub struct Limits {
     ///
     /// Default: `"60s"`.
     pub idle_timeout: Given<Period>,
+
+    /// The number of wrong passwords that one address (IPv6: one /64) may send to the sign-in of a WordPress or a Ghost; 1 to 1000, or `"off"`. After
+    /// that, one is forgiven every six seconds, and further attempts are answered with 429 (RFC 6585 §4) without asking the site. For a WordPress that
+    /// is `wp-login.php`, `xmlrpc.php`, and every request with `Authorization`. Right passwords are not counted, and loopback is exempt: name a proxy in
+    /// front in `trusted_proxies`. Worst case in memory: 1 MiB.
+    ///
+    /// Default: `10`.
+    pub login_attempts: Given<LoginAttempts>,
+
+    /// The number of attempts to sign in that a site's server gets at once, from all addresses together; 1 to 1000, and never more than a quarter of
+    /// `[origin] concurrency` (but at least one). 32 more wait for up to ten seconds, at most four of one address; one more is answered with 429. So
+    /// guesses from everywhere leave the server free for readers. Requests with credentials that were right before are not counted.
+    ///
+    /// Default: `2`.
+    pub login_concurrency: Given<Count>,
 }
 
 /// `[log]`: the access log.

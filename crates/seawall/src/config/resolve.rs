@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use access::Attempts;
 use pipeline::Redirect;
 use toml::Spanned;
 
@@ -19,7 +20,7 @@ use super::{
     error::{ConfigError, ConfigErrors, Document, Mistake, Place},
     file::{self, File, Given},
     overrides::{Overrides, Said},
-    settings::{AccessLog, Disk, Limits, Listen, Log, LogFormat, Server, Settings},
+    settings::{AccessLog, Disk, Limits, Listen, Log, LogFormat, Logins, Server, Settings},
     units::{ByteSize, Count, Period},
 };
 use crate::recognition::Known;
@@ -76,7 +77,7 @@ impl<'a> Resolver<'a> {
     pub(super) fn settings(&mut self, file: &File, overrides: &Overrides, env: &impl Fn(&str) -> Option<String>) -> Option<Settings> {
         let server = self.server(&file.server, overrides, env);
         let tls = self.tls(file, overrides, &server, env);
-        let limits = self.limits(&file.limits);
+        let (limits, logins) = (self.limits(&file.limits), self.logins(&file.limits));
         let log = self.log(&file.log, overrides);
         let memory = self.pick(overrides.memory.clone(), &file.cache.memory);
         let ByteSize(cache_memory) = self.within("memory", memory, ByteSize(256 * MIB), ByteSize(MIB)..=ByteSize(16 * TIB));
@@ -95,7 +96,19 @@ impl<'a> Resolver<'a> {
             );
         }
         let warnings = std::mem::take(&mut self.warnings);
-        (!sites.is_empty()).then_some(Settings { server, tls, limits, log, cache_memory, cache_disk, purge, refill, sites, warnings })
+        (!sites.is_empty()).then_some(Settings {
+            server,
+            tls,
+            limits,
+            logins,
+            log,
+            cache_memory,
+            cache_disk,
+            purge,
+            refill,
+            sites,
+            warnings,
+        })
     }
 
     fn disk(&mut self, file: &file::Cache, overrides: &Overrides, env: &impl Fn(&str) -> Option<String>) -> Option<Disk> {
@@ -226,6 +239,12 @@ impl<'a> Resolver<'a> {
             write_timeout: self.wait("write_timeout", &file.write_timeout, 30),
             idle_timeout: self.wait("idle_timeout", &file.idle_timeout, 60),
         }
+    }
+
+    fn logins(&mut self, file: &file::Limits) -> Option<Logins> {
+        let concurrency = as_usize(self.count("login_concurrency", &file.login_concurrency, 2, 1..=1000));
+        let attempts = file.login_attempts.as_ref().map_or(Some(Attempts::SPARE), |said| said.get_ref().0)?;
+        Some(Logins { attempts, concurrency })
     }
 
     fn log(&mut self, file: &file::Log, overrides: &Overrides) -> Log {

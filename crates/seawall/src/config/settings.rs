@@ -30,6 +30,8 @@ pub struct Settings {
     pub tls: Option<Tls>,
     /// The limits for one client, and for all of them together.
     pub limits: Limits,
+    /// The limits for attempts to sign in at a site, or `None` if there are none.
+    pub logins: Option<Logins>,
     /// The access log.
     pub log: Log,
     /// The bytes that stored responses may take in memory, all sites together.
@@ -44,6 +46,15 @@ pub struct Settings {
     pub sites: Vec<Site>,
     /// Warnings about settings that are possible, but were hardly meant.
     pub warnings: Vec<String>,
+}
+
+/// The limits for attempts to sign in at a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Logins {
+    /// The number of wrong passwords that one address may send.
+    pub attempts: u32,
+    /// The number of attempts that a site's server gets at once.
+    pub concurrency: usize,
 }
 
 /// Rules for purge requests on the sites' own addresses.

@@ -52,6 +52,44 @@ impl FromStr for CronPeriod {
     }
 }
 
+/// The number of wrong passwords that an address may send, or `off`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LoginAttempts(pub Option<u32>);
+
+impl FromStr for LoginAttempts {
+    type Err = Mistake;
+
+    fn from_str(text: &str) -> Result<Self, Mistake> {
+        let mistake = || Mistake::new(format!("\"{text}\" is not a number of attempts"), "possible: 1 to 1000, or \"off\"; default: 10");
+        match text {
+            "off" => Ok(Self(None)),
+            number => number.parse().ok().filter(|number| (1..=1000).contains(number)).map(|number| Self(Some(number))).ok_or_else(mistake),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for LoginAttempts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NumberOrOff;
+        impl Visitor<'_> for NumberOrOff {
+            type Value = LoginAttempts;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a whole number without quotation marks, or \"off\"")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<LoginAttempts, E> {
+                text.parse().map_err(E::custom)
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<LoginAttempts, E> {
+                number.to_string().parse().map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_any(NumberOrOff)
+    }
+}
+
 /// A server that answers for some paths of a Ghost: its address, or `off`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompanionServer(pub Option<OriginAddress>);

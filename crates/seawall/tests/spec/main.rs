@@ -32,6 +32,7 @@ mod invalidation;
 mod keys;
 mod limits;
 mod log;
+mod logins;
 mod malformed;
 mod members;
 mod metrics;

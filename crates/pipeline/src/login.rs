@@ -1,0 +1,497 @@
+//! Requests with which somebody may guess a password of the site's own (`policy::Login`).
+//!
+//! Wrong passwords are counted by the address of the client, and whoever has sent too many waits, without the origin being asked. Right ones cost
+//! nobody anything: a school has one address. And all such requests together get a few places at the origin, so that guesses from ten thousand
+//! addresses, each of which has its first one free, do not take its power from the readers. That they wait for a place is bounded.
+//!
+//! Nobody waits for the guesses of somebody else but in that queue, of which one address gets a small part, and in which nobody is whose content is
+//! still on its way.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    future::{Future, poll_fn},
+    hash::BuildHasher,
+    net::IpAddr,
+    pin::Pin,
+    rc::Rc,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use access::{Attempts, group};
+use bytes::{Bytes, BytesMut};
+use http::{HeaderValue, StatusCode, header};
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use origins::{
+    Fault, OriginError,
+    server::{Budget, Permit},
+};
+use parking_lot::Mutex;
+use policy::{Login, PassRule, PasswordIn, Tried};
+use semantics::Timestamp;
+
+use crate::{Body, Note, Pipeline, Shared, answer::Answer, failure, question::Question};
+
+/// The largest form with a password. Other content with one is at hand up to this size before it takes a place.
+const FORM_BYTES_MAX: usize = 64 << 10;
+/// The requests with passwords that may wait for a place, for each site.
+const WAITING_MAX: usize = 32;
+/// The longest wait for a place.
+const WAIT_MAX: Duration = Duration::from_secs(10);
+/// The requests of one address that have a place or wait for one.
+const OF_ONE_MAX: usize = 4;
+/// The most wrong passwords that are counted of one answer: those of a budget.
+const FAULTS_MAX: u32 = 10;
+/// The credentials that are remembered as right: 8 KiB.
+const KNOWN_MAX: usize = 1024;
+/// The addresses of which is remembered when they were last reported; beyond that, all are forgotten, and reported once more. Some 200 KiB.
+const TOLD_MAX: usize = 4096;
+/// The time in which an address is reported once.
+const TOLD_EVERY: Duration = Duration::from_mins(1);
+/// The time after which it is worth trying again where there was no place.
+const RETRY_BUSY: Duration = Duration::from_secs(4);
+
+/// Why a request with a password was refused, as metrics name it.
+pub const LOGIN_REFUSALS: [&str; 2] = ["address", "busy"];
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum LoginRefusal {
+    Address,
+    Busy,
+}
+
+/// A site's limits for requests with passwords.
+#[derive(Debug, Clone)]
+pub struct LoginLimits {
+    /// How many wrong passwords one address may send before it has to wait.
+    attempts: u32,
+    /// The places at the origin.
+    places: Arc<Budget>,
+}
+
+impl LoginLimits {
+    /// Makes the limits: `attempts` wrong passwords for each address, and `concurrency` requests at the origin at once. All workers share them.
+    #[must_use]
+    pub fn new(attempts: u32, concurrency: usize) -> Self {
+        Self { attempts, places: Arc::new(Budget::new(concurrency, WAITING_MAX, WAIT_MAX)) }
+    }
+}
+
+/// What is known of those who send passwords. All workers and sites share it.
+#[derive(Debug, Default)]
+pub(crate) struct Logins(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    attempts: Attempts,
+    /// Numbers of credentials that the origin did not refuse, the latest last: no guesses.
+    right: VecDeque<u64>,
+    /// The requests of an address that have a place or wait for one. As many entries as there are places and waiters.
+    busy: BTreeMap<IpAddr, usize>,
+    told: BTreeMap<(u16, Option<IpAddr>), Timestamp>,
+}
+
+impl Known {
+    fn is_right(&self, credentials: u64) -> bool {
+        self.right.contains(&credentials)
+    }
+
+    fn set_right(&mut self, credentials: u64, is_right: bool) {
+        self.right.retain(|known| *known != credentials);
+        if is_right {
+            if self.right.len() >= KNOWN_MAX {
+                self.right.pop_front();
+            }
+            self.right.push_back(credentials);
+        }
+    }
+
+    /// Returns whether this refusal is to be reported: once a minute.
+    fn is_news(&mut self, of: (u16, Option<IpAddr>), now: Timestamp) -> bool {
+        if self.told.get(&of).is_some_and(|told| now.since(*told) < TOLD_EVERY) {
+            return false;
+        }
+        if self.told.len() >= TOLD_MAX {
+            self.told.clear();
+        }
+        self.told.insert(of, now);
+        true
+    }
+}
+
+/// The part of one address in the places and their queue.
+struct Part<'a> {
+    logins: &'a Logins,
+    who: IpAddr,
+}
+
+impl Logins {
+    /// Takes a part for an address, if it has not too many. One that is not counted by its address needs none.
+    fn part(&self, who: Option<IpAddr>) -> Result<Option<Part<'_>>, ()> {
+        let Some(who) = who else { return Ok(None) };
+        let mut known = self.0.lock();
+        let of_one = known.busy.entry(who).or_default();
+        if *of_one >= OF_ONE_MAX {
+            return Err(());
+        }
+        *of_one += 1;
+        Ok(Some(Part { logins: self, who }))
+    }
+}
+
+impl Drop for Part<'_> {
+    fn drop(&mut self) {
+        let mut known = self.logins.0.lock();
+        if let Some(of_one) = known.busy.get_mut(&self.who) {
+            *of_one -= 1;
+            if *of_one == 0 {
+                known.busy.remove(&self.who);
+            }
+        }
+    }
+}
+
+/// A request with a password on its way.
+struct Attempt<'a> {
+    shared: &'a Arc<Shared>,
+    limits: &'a LoginLimits,
+    /// The address by which wrong passwords are counted. `None`: many people are behind it, and only the places count.
+    who: Option<IpAddr>,
+}
+
+impl Attempt<'_> {
+    fn may_try(&self) -> Result<(), Duration> {
+        let now = self.shared.clock.now();
+        self.who.map_or(Ok(()), |who| self.shared.logins.0.lock().attempts.may_try(Some(who), self.limits.attempts, now))
+    }
+
+    fn was_wrong(&self) {
+        count(self.shared, self.who);
+    }
+}
+
+fn count(shared: &Shared, who: Option<IpAddr>) {
+    if let Some(who) = who {
+        shared.logins.0.lock().attempts.was_wrong(Some(who), shared.clock.now());
+    }
+}
+
+impl Pipeline {
+    /// Passes a request on that may carry a password, as [`pass`](Self::pass) does, within the limits for passwords.
+    pub(crate) async fn pass_or_guess(self: &Rc<Self>, question: Question, body: origins::Body, rule: PassRule) -> Answer {
+        let site = Rc::clone(&question.site);
+        let door = site.policy.login(&question.method, question.uri.path(), &question.headers);
+        match door.zip(site.logins.as_ref()) {
+            None => self.pass(Rc::new(question), body, rule).await,
+            Some((login, limits)) => Box::pin(self.try_password(question, (login, limits), body, rule)).await,
+        }
+    }
+
+    async fn try_password(
+        self: &Rc<Self>,
+        mut question: Question,
+        (login, limits): (&Login, &LoginLimits),
+        body: origins::Body,
+        rule: PassRule,
+    ) -> Answer {
+        let shared = &self.shared;
+        let (site, address) = (Rc::clone(&question.site), question.client.address);
+        let credentials = match login.password {
+            PasswordIn::Authorization => question.headers.get(header::AUTHORIZATION).map(|value| shared.secret.hash_one((site.id, value))),
+            PasswordIn::Form | PasswordIn::Content => None,
+        };
+        // Whoever is here already is no stranger, and behind a proxy that nobody named all have one address.
+        let who = group(address).filter(|who| !who.is_loopback());
+        let attempt = Attempt { shared, limits, who };
+        let refused = |refusal, wait| self.refuse_password(&question, refusal, wait);
+        if let Some(credentials) = credentials.filter(|credentials| shared.logins.0.lock().is_right(*credentials)) {
+            let answer = self.pass(Rc::new(question), body, rule).await;
+            if login.tried(answer.0.status().as_u16(), answer.0.headers()) != Tried::Right {
+                attempt.was_wrong();
+                shared.logins.0.lock().set_right(credentials, false);
+            }
+            return answer;
+        }
+        if let Err(wait) = attempt.may_try() {
+            return refused(LoginRefusal::Address, wait);
+        }
+        let (at_hand, rest) = match read_ahead(body).await {
+            Ok(read) => read,
+            Err(error) => return self.failed_password(&question, &error),
+        };
+        if rest.is_some() && login.password == PasswordIn::Form {
+            return self.failed_password(&question, &OriginError::new(Fault::RequestTooLarge, "a form with a password that is too large"));
+        }
+        let Ok(_part) = shared.logins.part(who) else { return refused(LoginRefusal::Busy, RETRY_BUSY) };
+        let places = Arc::clone(&limits.places);
+        let slot = Arc::new(Mutex::new(None));
+        let body = match rest {
+            None => match places.acquire().await {
+                Ok(place) => {
+                    *slot.lock() = Some(place);
+                    origins::Body::from(at_hand)
+                }
+                Err(_) => return refused(LoginRefusal::Busy, RETRY_BUSY),
+            },
+            Some(rest) => origins::Body::stream(TakingPlace::new(at_hand, rest, places, Arc::clone(&slot))),
+        };
+        // Meanwhile others may have been wrong at the same address.
+        if let Err(wait) = attempt.may_try() {
+            return refused(LoginRefusal::Address, wait);
+        }
+        if matches!(login.wrong, policy::WrongIf::Fault(_)) {
+            // It is read in passing.
+            question.headers.remove(header::ACCEPT_ENCODING);
+        }
+        let (mut response, note) = self.pass(Rc::new(question), body, rule).await;
+        // The place is for the work. A client that reads slowly has none.
+        drop(slot.lock().take());
+        match login.tried(response.status().as_u16(), response.headers()) {
+            Tried::Wrong => attempt.was_wrong(),
+            Tried::Right => {
+                if let Some(credentials) = credentials.filter(|_| response.status().is_success()) {
+                    shared.logins.0.lock().set_right(credentials, true);
+                }
+            }
+            Tried::InContent(code) => response = response.map(|body| Faults::look_for(code, body, shared, who)),
+        }
+        (response, note)
+    }
+
+    fn refuse_password(&self, question: &Question, refusal: LoginRefusal, wait: Duration) -> Answer {
+        let (site, client) = (&question.site, question.client.address);
+        self.counters.login_refused(site.id, refusal);
+        let reason = match refusal {
+            LoginRefusal::Address => "too-many-logins",
+            LoginRefusal::Busy => "too-many-logins-at-once",
+        };
+        let of = match refusal {
+            LoginRefusal::Address => group(client),
+            LoginRefusal::Busy => None,
+        };
+        if self.shared.logins.0.lock().is_news((site.id, of), self.shared.clock.now()) {
+            match (refusal, client) {
+                (LoginRefusal::Address, Some(client)) => {
+                    tracing::warn!(site = %site.name, %client, target = %question.target, "too many wrong passwords came from this address: it has to wait");
+                }
+                _ => {
+                    tracing::warn!(site = %site.name, target = %question.target, "too many people, or machines, sign in at once: some have to try again")
+                }
+            }
+        }
+        let mut response = failure::page(StatusCode::TOO_MANY_REQUESTS, reason);
+        let fields = response.headers_mut();
+        let seconds = u64::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u64::MAX).max(1);
+        fields.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        site.fields.apply(StatusCode::TOO_MANY_REQUESTS, fields, question.client.scheme);
+        (response, Note::for_site(Some(site.id)))
+    }
+
+    fn failed_password(&self, question: &Question, error: &OriginError) -> Answer {
+        (crate::Failure::from(error).page(), Note::for_site(Some(question.site.id)))
+    }
+}
+
+/// Reads content up to the size of a form. What comes after that is returned as it is.
+async fn read_ahead(mut body: origins::Body) -> Result<(Bytes, Option<origins::Body>), OriginError> {
+    match body {
+        origins::Body::Empty => return Ok((Bytes::new(), None)),
+        origins::Body::Full(bytes) => return Ok((bytes, None)),
+        origins::Body::File(_) | origins::Body::Stream(_) => {}
+    }
+    let mut read = BytesMut::new();
+    while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+        if let Ok(data) = frame?.into_data() {
+            read.extend_from_slice(&data);
+            if read.len() > FORM_BYTES_MAX {
+                return Ok((read.freeze(), Some(body)));
+            }
+        }
+    }
+    Ok((read.freeze(), None))
+}
+
+/// The wait for a place.
+type Waiting = Pin<Box<dyn Future<Output = Result<Permit, OriginError>> + Send>>;
+
+/// Content that takes a place when it has arrived, and ends only then: no origin begins before it has all of it.
+struct TakingPlace {
+    rest: origins::Body,
+    places: Arc<Budget>,
+    slot: Arc<Mutex<Option<Permit>>>,
+    waiting: Option<Waiting>,
+    /// The last piece, which is held back.
+    last: Option<Frame<Bytes>>,
+    is_over: bool,
+}
+
+impl TakingPlace {
+    fn new(first: Bytes, rest: origins::Body, places: Arc<Budget>, slot: Arc<Mutex<Option<Permit>>>) -> Self {
+        Self { rest, places, slot, waiting: None, last: Some(Frame::data(first)), is_over: false }
+    }
+}
+
+impl HttpBody for TakingPlace {
+    type Data = Bytes;
+    type Error = OriginError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, OriginError>>> {
+        if self.is_over {
+            return Poll::Ready(None);
+        }
+        if self.waiting.is_none() {
+            // One piece is held back: whoever knows the length may take the last one for the end.
+            match ready!(Pin::new(&mut self.rest).poll_frame(cx)) {
+                Some(Ok(frame)) => return Poll::Ready(self.last.replace(frame).map(Ok)),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => {
+                    let places = Arc::clone(&self.places);
+                    self.waiting = Some(Box::pin(async move { places.acquire().await }));
+                }
+            }
+        }
+        if let Some(waiting) = &mut self.waiting {
+            match ready!(waiting.as_mut().poll(cx)) {
+                Ok(place) => *self.slot.lock() = Some(place),
+                Err(error) => return Poll::Ready(Some(Err(error))),
+            }
+        }
+        self.is_over = true;
+        Poll::Ready(self.last.take().map(Ok))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.is_over
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let held = self.last.as_ref().and_then(Frame::data_ref).map_or(0, Bytes::len) as u64;
+        let rest = self.rest.size_hint();
+        let mut hint = SizeHint::new();
+        hint.set_lower(rest.lower() + held);
+        if let Some(upper) = rest.upper() {
+            hint.set_upper(upper + held);
+        }
+        hint
+    }
+}
+
+/// An answer on its way in which the XML-RPC faults of one code are counted as wrong passwords.
+struct Faults {
+    body: origins::Body,
+    text: String,
+    /// How much of the text was seen last. White space does not count.
+    seen: usize,
+    left: u32,
+    shared: Arc<Shared>,
+    who: Option<IpAddr>,
+}
+
+impl Faults {
+    fn look_for(code: u16, body: Body, shared: &Arc<Shared>, who: Option<IpAddr>) -> Body {
+        match body {
+            Body::Origin(body) => {
+                let text = format!("faultCode</name><value><int>{code}</int>");
+                Body::Origin(origins::Body::stream(Self { body, text, seen: 0, left: FAULTS_MAX, shared: Arc::clone(shared), who }))
+            }
+            other => other,
+        }
+    }
+
+    fn look(&mut self, data: &[u8]) {
+        for &byte in data.iter().filter(|byte| !byte.is_ascii_whitespace()) {
+            // No part of the text repeats its beginning, so that a mismatch begins anew.
+            let text = self.text.as_bytes();
+            self.seen = if byte == text[self.seen] { self.seen + 1 } else { usize::from(byte == text[0]) };
+            if self.seen == text.len() {
+                self.seen = 0;
+                if self.left > 0 {
+                    self.left -= 1;
+                    count(&self.shared, self.who);
+                }
+            }
+        }
+    }
+}
+
+impl HttpBody for Faults {
+    type Data = Bytes;
+    type Error = OriginError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, OriginError>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        if let Poll::Ready(Some(Ok(frame))) = &polled
+            && let Some(data) = frame.data_ref()
+        {
+            let this = &mut *self;
+            this.look(data);
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(secs: u64) -> Timestamp {
+        Timestamp::from_secs(secs)
+    }
+
+    #[test]
+    fn an_address_is_reported_once_a_minute() {
+        let (mut known, who) = (Known::default(), "192.0.2.1".parse().ok());
+        assert!(known.is_news((0, who), at(1_000)));
+        assert!(!known.is_news((0, who), at(1_059)));
+        assert!(known.is_news((1, who), at(1_059)) && known.is_news((0, None), at(1_059)));
+        assert!(known.is_news((0, who), at(1_060)));
+        for number in 0..10_000 {
+            known.is_news((0, Some(IpAddr::from(std::net::Ipv4Addr::from_bits(number)))), at(2_000));
+        }
+        assert!(known.told.len() <= TOLD_MAX);
+    }
+
+    #[test]
+    fn credentials_are_right_until_they_are_refused_or_many_others_were() {
+        let mut known = Known::default();
+        known.set_right(1, true);
+        known.set_right(2, true);
+        known.set_right(2, false);
+        assert!(known.is_right(1) && !known.is_right(2));
+        (10..10 + KNOWN_MAX as u64).for_each(|credentials| known.set_right(credentials, true));
+        assert!(!known.is_right(1) && known.is_right(10));
+        assert_eq!(known.right.len(), KNOWN_MAX);
+    }
+
+    /// However an answer is cut into pieces, and however it is indented, a fault is one.
+    #[test]
+    fn faults_are_counted_across_pieces() {
+        let fault = "<member>\n <name>faultCode</name>\r\n\t<value><int>403</int></value></member>";
+        let shared = Arc::new(Shared::new(store::StoreOptions::with_memory(1 << 20), crate::Clock::System));
+        let left = |text: &str, piece: usize| {
+            let text = text.to_owned();
+            let wanted = "faultCode</name><value><int>403</int>".to_owned();
+            let body = origins::Body::Empty;
+            let mut faults = Faults { body, text: wanted, seen: 0, left: FAULTS_MAX, shared: Arc::clone(&shared), who: None };
+            text.as_bytes().chunks(piece).for_each(|piece| faults.look(piece));
+            FAULTS_MAX - faults.left
+        };
+        for piece in [1, 2, 3, 7, 1000] {
+            assert_eq!(left(&fault.repeat(3), piece), 3, "{piece}");
+            assert_eq!(left(&fault.repeat(300), piece), FAULTS_MAX);
+            assert_eq!(left("faultCode</name><value><int>405</int>", piece), 0);
+            assert_eq!(left(&format!("faultCode{fault}"), piece), 1);
+            // In a text, the signs are escaped.
+            assert_eq!(left("faultCode&lt;/name&gt;&lt;value&gt;&lt;int&gt;403", piece), 0);
+        }
+    }
+}
