@@ -476,7 +476,7 @@ mod tests {
     #[test]
     fn faults_are_counted_across_pieces() {
         let fault = "<member>\n <name>faultCode</name>\r\n\t<value><int>403</int></value></member>";
-        let shared = Arc::new(Shared::new(store::StoreOptions::with_memory(1 << 20), crate::Clock::System));
+        let shared = Arc::new(Shared::new(store::StoreOptions::with_memory(1 << 20), crate::Clock::system()));
         let left = |text: &str, piece: usize| {
             let text = text.to_owned();
             let wanted = "faultCode</name><value><int>403</int>".to_owned();
