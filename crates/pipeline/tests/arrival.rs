@@ -67,6 +67,7 @@ fn site(origin: &Rc<Notebook>, route: Option<Route>, parts: Parts) -> Site {
         refill: Refill::default(),
         https: Https::default(),
         auth: None,
+        logins: None,
         webhook_secret: None,
         fields: ResponseFields::default(),
         route,

@@ -324,6 +324,7 @@ fn site(server: &Server) -> Site {
         refill: Refill::default(),
         https: Https::default(),
         auth: None,
+        logins: None,
         webhook_secret: None,
         fields: ResponseFields::default(),
         route: None,
