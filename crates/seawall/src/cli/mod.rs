@@ -18,6 +18,7 @@ mod purge;
 mod reload;
 mod serve;
 mod status;
+mod tune;
 mod warm;
 
 use std::{ffi::OsString, panic, process::ExitCode};
@@ -62,7 +63,7 @@ impl Entry {
 
 /// Every command, in groups, in the order in which they are needed.
 const GROUPS: [(&str, &[Entry]); 4] = [
-    ("Begin", &[entry::<serve::Serve>(), entry::<check::Check>(), entry::<new::New>()]),
+    ("Begin", &[entry::<serve::Serve>(), entry::<check::Check>(), entry::<new::New>(), entry::<tune::Tune>()]),
     (
         "Manage a running Seawall",
         &[entry::<status::Status>(), entry::<reload::Reload>(), entry::<certificates::Certificates>(), entry::<health::Health>()],
