@@ -254,6 +254,7 @@ fn php(root: &Root, processes: &[Process], notes: &mut Vec<String>) -> Option<Ph
     }
     let limit_of_pool = pools.iter().filter_map(|pool| size::read(pool.value("php_admin_value[memory_limit]")?)).max();
     let limit = ini.iter().rev().find(|given| given.key == "memory_limit").and_then(|given| size::read(&given.value));
+    let children = children(root, processes, (&chosen.config, &pools), notes);
     Some(Php {
         version: chosen.version,
         config: chosen.config,
@@ -261,7 +262,7 @@ fn php(root: &Root, processes: &[Process], notes: &mut Vec<String>) -> Option<Ph
         service: chosen.service,
         ini_place: Place { file: chosen.ini_folder.join("99-seawall.ini"), style: Style::Php, section: None },
         memory_limit: limit_of_pool.or(limit).unwrap_or(128 << 20),
-        children: children(root, processes, &pools, notes),
+        children,
         pools,
         ini,
     })
@@ -307,13 +308,28 @@ fn pools(root: &Root, config: &Path, text: &str, notes: &mut Vec<String>) -> Vec
 }
 
 /// Measures the children that run.
-fn children(root: &Root, processes: &[Process], pools: &[Pool], notes: &mut Vec<String>) -> Option<Children> {
+fn children(root: &Root, processes: &[Process], (config, pools): (&Path, &[Pool]), notes: &mut Vec<String>) -> Option<Children> {
     let is_child = |process: &&Process| {
         let title = process.words.join(" ");
         process.name.starts_with("php-fpm")
             && title.strip_prefix("php-fpm: pool ").is_some_and(|name| pools.iter().any(|pool| pool.name == name.trim()))
     };
-    let children: Vec<&Process> = processes.iter().filter(is_child).collect();
+    let mut children: Vec<&Process> = processes.iter().filter(is_child).collect();
+    // Those of another php-fpm with a pool of that name count only where there are no others.
+    let title = |process: &Process| process.words.join(" ");
+    let masters: Vec<&str> = processes
+        .iter()
+        .filter(|process| {
+            let of = title(process);
+            let config_of = of.strip_prefix("php-fpm: master process (").and_then(|rest| rest.strip_suffix(')'));
+            config_of.is_some_and(|of| root.path(of) == root.path(config))
+        })
+        .map(|process| process.id.as_str())
+        .collect();
+    let parent = |process: &Process| root.text(format!("/proc/{}/status", process.id)).ok().and_then(|text| parent(&text));
+    if children.iter().any(|child| parent(child).is_some_and(|parent| masters.contains(&parent.as_str()))) {
+        children.retain(|child| parent(child).is_some_and(|parent| masters.contains(&parent.as_str())));
+    }
     if children.is_empty() {
         notes.push("no child of php-fpm is running: the size of one is an estimate".to_owned());
         return None;
@@ -333,6 +349,11 @@ fn children(root: &Root, processes: &[Process], pools: &[Pool], notes: &mut Vec<
 fn own_bytes(root: &Root, id: &str) -> Option<u64> {
     let closer = root.text(format!("/proc/{id}/smaps_rollup")).ok();
     closer.and_then(|text| number(&text, "Anonymous:")).or_else(|| number(&root.text(format!("/proc/{id}/status")).ok()?, "RssAnon:"))
+}
+
+/// Returns the parent of a process, by its status.
+fn parent(status: &str) -> Option<String> {
+    Some(status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().to_owned())
 }
 
 /// Reads a number of kilobytes as the kernel writes it.
@@ -378,9 +399,10 @@ fn database(root: &Root, processes: &[Process], sites: &[Site], notes: &mut Vec<
     let now: Vec<Given> = files.iter().flat_map(|file| given(root, file, Style::MyCnf, Some("mysqld"), &MY_CNF_KEYS)).collect();
     // The last folder is read last.
     let file = folders.last().map_or_else(|| config.clone(), |folder: &PathBuf| folder.join("99-seawall.cnf"));
+    let datadir = now.iter().rev().find(|given| given.key == "datadir").map_or("/var/lib/mysql", |given| given.value.as_str());
+    // One that runs without these files says where its own are.
     let argument = running.and_then(|process| process.words.iter().find_map(|word| word.strip_prefix("--datadir=")));
-    let datadir = now.iter().rev().find(|given| given.key == "datadir").map(|given| given.value.as_str());
-    let datadir = PathBuf::from(argument.or(datadir).unwrap_or("/var/lib/mysql"));
+    let datadir = PathBuf::from(argument.filter(|_| !root.has(datadir)).unwrap_or(datadir));
     let size = tables(root, &datadir).map_or(DatabaseSize::Unknown, DatabaseSize::Bytes);
     if size == DatabaseSize::Unknown {
         notes.push(format!("{} cannot be read, so the size of the database is not known: run as root to see it", datadir.display()));

@@ -50,7 +50,7 @@ impl Machine {
             machine.write(&format!("proc/{id}/comm"), "php-fpm8.2\n");
             machine.write(&format!("proc/{id}/cmdline"), "php-fpm: pool www\0\0\0");
             machine.write(&format!("proc/{id}/smaps_rollup"), &format!("Rss: 90000 kB\nPss: 20000 kB\nAnonymous: {anonymous} kB\n"));
-            machine.write(&format!("proc/{id}/status"), &format!("RssAnon:\t{anonymous} kB\nRssShmem:\t50000 kB\n"));
+            machine.write(&format!("proc/{id}/status"), &format!("PPid:\t70\nRssAnon:\t{anonymous} kB\nRssShmem:\t50000 kB\n"));
         }
         machine
     }
@@ -240,6 +240,30 @@ fn of_several_the_one_that_runs_counts() {
     assert!(facts.stack.notes.iter().any(|note| note.contains("/etc/php/8.10/fpm/php-fpm.conf")), "{:?}", facts.stack.notes);
     fs::remove_dir_all(machine.path("proc/70")).expect("gone");
     assert_eq!(machine.facts().stack.php.expect("php-fpm").version, "8.10");
+}
+
+/// Children of another php-fpm say nothing about this one, where it has some of its own.
+#[test]
+fn the_children_of_another_php_fpm_do_not_count() {
+    let machine = Machine::debian();
+    for (path, text) in [("comm", "php-fpm8.2\n"), ("cmdline", "php-fpm: pool www\0"), ("status", "PPid:\t80\nRssAnon:\t900000 kB\n")] {
+        machine.write(&format!("proc/81/{path}"), text);
+    }
+    assert_eq!(machine.facts().stack.php.expect("php-fpm").children.expect("children").largest, 40 * MIB);
+}
+
+/// Somebody who may not look closer still sees what the kernel tells everybody.
+#[test]
+fn who_is_not_root_sees_the_size_of_children_too() {
+    let machine = Machine::debian();
+    for id in [71, 72, 73] {
+        fs::remove_file(machine.path(&format!("proc/{id}/smaps_rollup"))).expect("gone");
+    }
+    assert_eq!(machine.facts().stack.php.expect("php-fpm").children.expect("children").largest, 40 * MIB);
+    fs::remove_dir_all(machine.path("var/lib/mysql")).expect("gone");
+    let facts = machine.facts();
+    assert_eq!(facts.stack.database.expect("a database").size, DatabaseSize::Unknown);
+    assert!(facts.stack.notes.iter().any(|note| note.contains("run as root")), "{:?}", facts.stack.notes);
 }
 
 /// What is not there is said in words, and is no error.
