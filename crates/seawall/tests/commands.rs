@@ -296,3 +296,47 @@ fn a_purge_of_what_is_no_address_is_refused_at_once() {
         assert!(said.err.contains(expected), "{arguments:?}: {}", said.err);
     }
 }
+
+/// Machines with other files are in the room `tune`; here is what a person sees.
+#[test]
+fn a_machine_is_tuned_when_it_is_said() {
+    let folder = folder();
+    let root = folder.path().join("machine");
+    let write = |path: &str, text: &str| {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("made");
+        fs::write(path, text).expect("written");
+    };
+    let pool = "etc/php/8.2/fpm/pool.d/www.conf";
+    write("etc/php/8.2/fpm/php-fpm.conf", "include=/etc/php/8.2/fpm/pool.d/*.conf\n");
+    write(pool, "[www]\npm = dynamic\npm.max_children = 5\n");
+    write("usr/sbin/php-fpm8.2", "#!/bin/sh\nexit 0\n");
+    fs::set_permissions(root.join("usr/sbin/php-fpm8.2"), fs::Permissions::from_mode(0o755)).expect("a program");
+    let root_text = root.to_str().expect("text").to_owned();
+    let tune = |more: &[&str]| run(folder.path(), &[&["tune", "--root", &root_text, "--memory", "2GiB", "--cores", "2"], more].concat());
+
+    let said = tune(&[]);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{}", said.out);
+    for words in [
+        "Machine: 2 cores (as given), 2.0 GiB (as given)",
+        "of the 1.5 GiB that are handed out (75 %)",
+        "pm.max_children = 10                       now 5",
+        "opcache.validate_timestamps = 1            stays",
+        "MariaDB or MySQL is not installed here",
+        "`seawall tune --diff` shows how",
+    ] {
+        assert!(said.out.contains(words), "{words}: {}", said.out);
+    }
+    assert!(tune(&["--diff"]).out.contains("-pm.max_children = 5\n+pm.max_children = 10\n"));
+    assert_eq!(fs::read_to_string(root.join(pool)).expect("a file"), "[www]\npm = dynamic\npm.max_children = 5\n");
+
+    let said = tune(&["--write"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("systemctl restart php8.2-fpm") && said.out.contains("www.conf.seawall-20"), "{}", said.out);
+    assert!(fs::read_to_string(root.join(pool)).expect("a file").contains("pm.max_children = 10\n"));
+    assert_eq!(tune(&["--write"]).out, "All of it is set already: nothing was written.\n");
+    assert_eq!(tune(&["--diff"]).out, "");
+
+    let said = tune(&["--site", "/nowhere"]);
+    assert!(said.code == Some(1) && said.err.contains("/nowhere is not a folder"), "{}", said.err);
+}

@@ -142,6 +142,7 @@ impl Changes {
             tried.push(format!("{} {}", check.program.display(), check.arguments.join(" ")));
         }
         let mut services: Vec<String> = self.files.iter().map(|change| change.service.clone()).collect();
+        services.sort();
         services.dedup();
         Ok(Outcome { written, tried, services })
     }

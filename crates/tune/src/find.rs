@@ -278,7 +278,7 @@ fn pools(root: &Root, config: &Path, text: &str, notes: &mut Vec<String>) -> Vec
         let pattern = if pattern.is_absolute() {
             pattern.to_owned()
         } else {
-            config.parent().unwrap_or(Path::new("/")).join(pattern.strip_prefix("etc").unwrap_or(pattern))
+            config.parent().unwrap_or_else(|| Path::new("/")).join(pattern.strip_prefix("etc").unwrap_or(pattern))
         };
         let ending = pattern.file_name().and_then(|name| name.to_str()).unwrap_or_default().trim_start_matches('*').to_owned();
         files.extend(pattern.parent().map(|folder| root.files(folder, &[&ending])).unwrap_or_default());
