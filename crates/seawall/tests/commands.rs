@@ -310,6 +310,7 @@ fn a_machine_is_tuned_when_it_is_said() {
     let pool = "etc/php/8.2/fpm/pool.d/www.conf";
     write("etc/php/8.2/fpm/php-fpm.conf", "include=/etc/php/8.2/fpm/pool.d/*.conf\n");
     write(pool, "[www]\npm = dynamic\npm.max_children = 5\n");
+    write("etc/php/8.2/fpm/conf.d/10-opcache.ini", "zend_extension=opcache.so\n");
     write("usr/sbin/php-fpm8.2", "#!/bin/sh\nexit 0\n");
     fs::set_permissions(root.join("usr/sbin/php-fpm8.2"), fs::Permissions::from_mode(0o755)).expect("a program");
     let root_text = root.to_str().expect("text").to_owned();
@@ -327,7 +328,8 @@ fn a_machine_is_tuned_when_it_is_said() {
     ] {
         assert!(said.out.contains(words), "{words}: {}", said.out);
     }
-    assert!(tune(&["--diff"]).out.contains("-pm.max_children = 5\n+pm.max_children = 10\n"));
+    let diff = tune(&["--diff"]).out;
+    assert!(diff.contains("\n-pm.max_children = 5\n") && diff.contains("\n+pm.max_children = 10\n"), "{diff}");
     assert_eq!(fs::read_to_string(root.join(pool)).expect("a file"), "[www]\npm = dynamic\npm.max_children = 5\n");
 
     let said = tune(&["--write"]);

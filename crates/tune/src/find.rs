@@ -255,12 +255,17 @@ fn php(root: &Root, processes: &[Process], notes: &mut Vec<String>) -> Option<Ph
     let limit_of_pool = pools.iter().filter_map(|pool| size::read(pool.value("php_admin_value[memory_limit]")?)).max();
     let limit = ini.iter().rev().find(|given| given.key == "memory_limit").and_then(|given| size::read(&given.value));
     let children = children(root, processes, (&chosen.config, &pools), notes);
+    // A folder that PHP was not built to read would be of no use.
+    let ini_file = match chosen.ini {
+        Some(ini) if !root.path(&chosen.ini_folder).is_dir() => ini,
+        Some(_) | None => chosen.ini_folder.join("99-seawall.ini"),
+    };
     Some(Php {
         version: chosen.version,
         config: chosen.config,
         program: chosen.program,
         service: chosen.service,
-        ini_place: Place { file: chosen.ini_folder.join("99-seawall.ini"), style: Style::Php, section: None },
+        ini_place: Place { file: ini_file, style: Style::Php, section: None },
         memory_limit: limit_of_pool.or(limit).unwrap_or(128 << 20),
         children,
         pools,

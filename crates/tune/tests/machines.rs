@@ -223,10 +223,22 @@ fn other_distributions_and_images_are_found() {
             format!("/{}/*.conf", Path::new(pool).parent().expect("a folder").display())
         };
         let machine = Machine::new(&[(config, &format!("[global]\ninclude = {include}\n")), (pool, POOL), (ini, "memory_limit = 64M\n")]);
+        let folder = machine.path(drop_in.trim_start_matches('/'));
+        fs::create_dir_all(folder.parent().expect("a parent")).expect("made");
         let php = machine.facts().stack.php.expect(config);
         assert_eq!((php.pools.len(), php.memory_limit, php.service.as_str()), (1, 64 * MIB, service), "{config}");
         assert_eq!(php.ini_place.file, Path::new(drop_in));
     }
+}
+
+/// Where PHP reads no folder, its own file is the place.
+#[test]
+fn without_a_folder_for_more_php_ini_is_changed() {
+    let machine = Machine::debian();
+    fs::remove_dir_all(machine.path("etc/php/8.2/fpm/conf.d")).expect("gone");
+    assert_eq!(machine.facts().stack.php.expect("php-fpm").ini_place.file, Path::new("/etc/php/8.2/fpm/php.ini"));
+    let diff = machine.changes().1.diff();
+    assert!(diff.contains("/php.ini\n") && diff.contains("\n+opcache.interned_strings_buffer = 16\n"), "{diff}");
 }
 
 /// Two versions: the one that runs counts, or else the newest.
