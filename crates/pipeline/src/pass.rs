@@ -86,6 +86,6 @@ pub(crate) const fn passed_because(rule: PassRule) -> Forwarded {
         | PassRule::Path(_)
         | PassRule::Parameter(_)
         | PassRule::Field(_)
-        | PassRule::Cookie(_) => Forwarded::Bypass,
+        | PassRule::Cookie { .. } => Forwarded::Bypass,
     }
 }

@@ -12,13 +12,20 @@ use crate::{
 pub struct CookieFilter {
     of_kind: Cookies,
     ignored: Vec<Pattern>,
+    dropped: Vec<Pattern>,
 }
 
 impl CookieFilter {
-    /// Makes a filter that ignores the cookies of a kind, and those that `ignored` names.
+    /// Makes a filter that ignores the cookies of a kind, and those that `ignored` names. Those that `dropped` names are taken off the answers to
+    /// requests without them; a request that has one is its owner's.
     #[must_use]
-    pub fn new(of_kind: Cookies, ignored: &[String]) -> Self {
-        Self { of_kind, ignored: Pattern::all(ignored) }
+    pub fn new(of_kind: Cookies, ignored: &[String], dropped: &[String]) -> Self {
+        Self { of_kind, ignored: Pattern::all(ignored), dropped: Pattern::all(dropped) }
+    }
+
+    /// Returns whether the settings take a cookie of this name off the answers to others.
+    pub(crate) fn is_dropped(&self, name: &str) -> bool {
+        self.dropped.iter().any(|pattern| pattern.matches(name))
     }
 
     /// Returns whether any cookie in a request may be somebody's. A name that cannot be read counts.
@@ -37,15 +44,19 @@ impl CookieFilter {
     #[must_use]
     pub fn has_of_ghost(&self, fields: &RequestFields<'_>) -> bool {
         let mut found = false;
-        self.each_name(fields, |name| found |= MEMBER_COOKIE.of.have(name));
+        self.each_pair(fields, |name, _| found |= MEMBER_COOKIE.of.have(name));
         found
     }
 
-    /// Calls `found` with the name of every cookie that can be read.
-    pub(crate) fn each_name(&self, fields: &RequestFields<'_>, mut found: impl FnMut(&str)) {
-        each_pair(fields, |name| {
+    /// Calls `found` with the name of every cookie that can be read, and with its value as it came.
+    pub(crate) fn each_pair(&self, fields: &RequestFields<'_>, mut found: impl FnMut(&str, &[u8])) {
+        // Most readers have none.
+        if fields.cookie == Slot::Absent {
+            return;
+        }
+        each_pair(fields, |name, value| {
             if let Ok(name) = std::str::from_utf8(name) {
-                found(name.trim());
+                found(name.trim(), value);
             }
         });
     }
@@ -57,7 +68,7 @@ impl CookieFilter {
                 || self.of_kind.ignored.have(name)
                 || self.ignored.iter().any(|pattern| pattern.matches(name))
         };
-        each_pair(fields, |name| found(name, !std::str::from_utf8(name).is_ok_and(|name| is_ignored(name.trim()))));
+        each_pair(fields, |name, _| found(name, !std::str::from_utf8(name).is_ok_and(|name| is_ignored(name.trim()))));
     }
 
     /// Returns what [`is_personal`](Self::is_personal) goes by, in words.
@@ -76,11 +87,12 @@ impl CookieFilter {
     }
 }
 
-/// Calls `found` with the name of every cookie as it came.
-fn each_pair(fields: &RequestFields<'_>, mut found: impl FnMut(&[u8])) {
+/// Calls `found` with the name and the value of every cookie as they came.
+fn each_pair(fields: &RequestFields<'_>, mut found: impl FnMut(&[u8], &[u8])) {
     fields.lines.for_each("cookie", |line| {
         for pair in line.split(|&b| b == b';').map(<[u8]>::trim_ascii).filter(|pair| !pair.is_empty()) {
-            found(pair.split(|&b| b == b'=').next().unwrap_or_default());
+            let end = pair.iter().position(|&b| b == b'=').unwrap_or(pair.len());
+            found(&pair[..end], pair.get(end + 1..).unwrap_or_default());
         }
     });
 }

@@ -2,18 +2,25 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderName, Method, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use semantics::{
     Timestamp,
     cache_control::{RequestDirectives, ResponseDirectives},
     freshness::{Freshness, LifetimeSource},
     omitted::omitted,
     reference::resolve,
+    request::has_any,
     storable::{NotStorable, storable},
-    targeted::{TARGETS, directives},
+    targeted::{SEAWALL_CACHE_CONTROL, TARGETS},
 };
 
-use crate::{Carries, Policy, member::MEMBER_CACHE_TIER, tags};
+use crate::{
+    Carries, NonceSearch, Policy,
+    cache_fields::{SAID_BY_SESSION, is_said_by_session},
+    member::MEMBER_CACHE_TIER,
+    pass::has_parameter,
+    tags,
+};
 
 /// The longest lifetime of a permanent redirect. Ghost calls its redirects good for a year; a wrong one should not outlive the day, purged or
 /// not.
@@ -74,6 +81,8 @@ pub enum NotKept {
     JustPurged,
     /// The kind stores no responses with this status here.
     Status,
+    /// The source forbids it in this field, which was written for another cache.
+    Said(&'static str),
     /// The response may be a member's, and this says that it is not the same for all members of the tier, or that the kind of the site knows no tiers.
     Member(&'static str),
 }
@@ -89,7 +98,7 @@ impl NotKept {
             Self::RedirectLoop => "redirect-loop",
             Self::JustPurged => "just-purged",
             Self::Status => "status",
-            Self::Member(why) => why,
+            Self::Member(why) | Self::Said(why) => why,
         }
     }
 
@@ -150,8 +159,14 @@ impl Policy {
         // What is known to be the same for everybody who is nobody in particular, whatever the source calls it.
         let held_anyway = keeps.held_anyway.iter().find(|(status, _)| *status == seen.status.as_u16()).map(|(_, hold)| *hold);
         let held_anyway = held_anyway.filter(|_| !seen.carries.is_personal() && *seen.method == Method::GET);
-        let directives = if held_anyway.is_some() { ResponseDirectives::default() } else { directives(seen.headers, &TARGETS) };
+        let said = self.directives(seen.headers, seen.response_time)?;
+        // What forbids it to caches alone was said with them in mind.
+        let held_anyway = held_anyway.filter(|_| !(said.targeted && (said.no_store || said.private.is_present())));
+        let directives = if held_anyway.is_some() { ResponseDirectives::default() } else { said };
         let omitted = omitted(seen.headers, &directives);
+        let query = seen.target.split_once('?').map(|(_, query)| query);
+        let briefly = keeps.briefly.iter().find(|(names, _)| has_parameter(query, names)).map(|(_, most)| *most);
+        let hold_max = [keeps.hold_max, briefly].into_iter().flatten().min();
         // An origin that says `private="set-cookie"` has said itself that the rest is for all.
         let cookie_stays = seen.headers.contains_key(header::SET_COOKIE) && !omitted.contains(&header::SET_COOKIE);
         if cookie_stays && !self.settings().store_set_cookie {
@@ -162,13 +177,13 @@ impl Policy {
         }
         let freshness = match held_anyway {
             Some(hold) => self.held(seen, hold),
-            None => self.freshness(seen, &directives, keeps.hold_max),
+            None => self.freshness(seen, &directives, hold_max, briefly),
         };
         storable(seen.method, seen.request, seen.carries.authorization, seen.status, seen.headers, &directives, &freshness).map_err(
             |why| {
                 // Without the cookie the site's hold would have kept it.
                 let is_held_for_others =
-                    why == NotStorable::Unfresh && seen.carries.cookie && self.hold(seen, &directives, (false, keeps.hold_max)).is_some();
+                    why == NotStorable::Unfresh && seen.carries.cookie && self.hold(seen, &directives, (false, hold_max)).is_some();
                 if is_held_for_others { NotKept::Cookie } else { NotKept::NotStorable(why) }
             },
         )?;
@@ -203,6 +218,74 @@ impl Policy {
         })
     }
 
+    /// Returns the fields of an answer as others may get it, if nothing but cookies that the settings name keeps it from them: without these
+    /// cookies, and without what PHP says of its own accord when a script begins a session.
+    ///
+    /// `None`: it is somebody's for another reason, or nobody's anyhow, and stays as it is.
+    #[must_use]
+    pub fn without_dropped_cookies(&self, seen: &Seen<'_>) -> Option<HeaderMap> {
+        if self.settings().drop_set_cookies.is_empty() || !seen.headers.contains_key(header::SET_COOKIE) {
+            return None;
+        }
+        let is_read = *seen.method == Method::GET || *seen.method == Method::HEAD;
+        if !is_read || seen.carries.is_personal() || self.refused_cookie(seen.headers).is_some() {
+            return None;
+        }
+        let mut headers = seen.headers.clone();
+        headers.remove(header::SET_COOKIE);
+        if is_said_by_session(&headers) {
+            for name in &SAID_BY_SESSION {
+                headers.remove(name);
+            }
+        }
+        // An answer to HEAD says what the answer to GET would be.
+        let would_be_kept = self.keep(&Seen { method: &Method::GET, headers: &headers, ..*seen }).is_ok();
+        would_be_kept.then_some(headers)
+    }
+
+    /// Returns the name of the first cookie that a response sets and that the settings do not take off.
+    #[must_use]
+    pub fn refused_cookie<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
+        let mut names = headers.get_all(header::SET_COOKIE).iter().map(|line| {
+            let line = line.as_bytes();
+            let end = line.iter().position(|&b| b == b'=' || b == b';').unwrap_or(line.len());
+            std::str::from_utf8(&line[..end]).unwrap_or_default().trim()
+        });
+        names.find(|name| !self.cookies.is_dropped(name))
+    }
+
+    /// Tells browsers what to do with an answer to a request that asked the cache, where the source says nothing to them and the kind says what
+    /// they are to be told. For this cache, nothing changes.
+    pub fn tell_browsers(&self, path: &str, headers: &mut HeaderMap) {
+        let Some(told) = self.rules_for(path).keeps.for_browsers else { return };
+        if has_any(headers, &[header::CACHE_CONTROL, header::EXPIRES, header::PRAGMA]) {
+            return;
+        }
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(told));
+        // A targeted field takes the place of `Cache-Control` (RFC 9213 §2.2), also in what is stored. This one says nothing.
+        if !has_any(headers, &TARGETS) {
+            headers.insert(SEAWALL_CACHE_CONTROL, HeaderValue::from_static("public"));
+        }
+    }
+
+    /// Begins the search for nonces in the body of a response with these fields. `None`: nobody minds if there are any.
+    #[must_use]
+    pub fn nonce_search(&self, headers: &HeaderMap) -> Option<NonceSearch> {
+        self.preset.responses.nonce_tick?;
+        let media_type = headers.get(header::CONTENT_TYPE)?.as_bytes();
+        let essence = media_type.split(|&b| b == b';').next().unwrap_or_default().trim_ascii();
+        let is_page =
+            [&b"text/html"[..], b"application/xhtml+xml", b"application/json"].iter().any(|page| essence.eq_ignore_ascii_case(page));
+        let coding = headers.get(header::CONTENT_ENCODING).filter(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"));
+        is_page.then(|| if coding.is_some() { NonceSearch::in_what_cannot_be_read() } else { NonceSearch::default() })
+    }
+
+    /// Returns the period in which pages of the source get new nonces.
+    #[must_use]
+    pub const fn nonce_tick(&self) -> Option<Duration> {
+        self.preset.responses.nonce_tick
+    }
+
     /// Returns the lifetime of an answer that is held for so long whatever the source says. It is refreshed behind its readers for as long
     /// again, but for a "not found": what is published there must be seen.
     fn held(&self, seen: &Seen<'_>, hold: Duration) -> Freshness {
@@ -216,13 +299,26 @@ impl Policy {
         }
     }
 
-    /// Returns the lifetime that the origin gave, or the site's hold if that is longer.
-    fn freshness(&self, seen: &Seen<'_>, directives: &ResponseDirectives, hold_max: Option<Duration>) -> Freshness {
+    /// Returns the lifetime that the origin gave, or the site's hold if that is longer; where the hold is for silence, the hold only if the origin gave
+    /// none to caches. `briefly` is the longest lifetime of all.
+    fn freshness(
+        &self,
+        seen: &Seen<'_>,
+        directives: &ResponseDirectives,
+        hold_max: Option<Duration>,
+        briefly: Option<Duration>,
+    ) -> Freshness {
         let mut freshness = Freshness::of(seen.status, seen.headers, directives, seen.request_time, seen.response_time);
-        if let Some(hold) = self.hold(seen, directives, (seen.carries.is_personal(), hold_max))
-            && freshness.lifetime.saturating_sub(freshness.initial_age) < hold
-        {
-            freshness = freshness.with_hold(hold);
+        if let Some(hold) = self.hold(seen, directives, (seen.carries.is_personal(), hold_max)) {
+            let is_for_silence = self.preset.responses.hold_is_for_silence;
+            let is_guess = is_for_silence && freshness.source == LifetimeSource::Heuristic;
+            let is_given = is_for_silence && directives.targeted && freshness.source == LifetimeSource::Explicit;
+            if is_guess || !is_given && freshness.lifetime.saturating_sub(freshness.initial_age) < hold {
+                freshness = freshness.with_hold(hold);
+            }
+        }
+        if let Some(briefly) = briefly {
+            freshness.lifetime = freshness.lifetime.min(freshness.initial_age + briefly);
         }
         if matches!(seen.status, StatusCode::MOVED_PERMANENTLY | StatusCode::PERMANENT_REDIRECT) {
             freshness.lifetime = freshness.lifetime.min(REDIRECT_HOLD_MAX);

@@ -6,6 +6,7 @@
 //! a hit. When it is not sure that a response may be seen by others, the answer is to pass, and the rule that said so has a name.
 
 mod accept;
+mod cache_fields;
 mod compress;
 mod cookies;
 mod forward;
@@ -13,8 +14,10 @@ mod hints;
 mod keep;
 mod key;
 mod login;
+mod known_cookies;
 mod member;
 mod names;
+mod nonces;
 mod pass;
 mod preset;
 pub mod purge;
@@ -33,15 +36,18 @@ pub use hints::{EarlyHints, HINTS_BYTES_MAX, HINTS_MAX, HINTS_PAGE_BYTES_MAX, Hi
 pub use keep::{Kept, NotKept, Seen};
 pub use key::{Holds, Key, parts_key, purge_url, purge_url_of};
 pub use login::{Login, PasswordIn, Tried, WrongIf};
+pub use known_cookies::{KnownCookie, known_cookie};
 pub use member::{MEMBER_CACHE_TIER, Member, answer_digest};
 pub use names::Names;
+pub use nonces::{NonceSearch, capped_by_nonce};
 pub use pass::PassRule;
 pub use preset::{
-    Area, Companion, CompanionServer, Cookies, Keeps, Kind, Parameters, Passes, Paths, Preset, Rule, Rules, SentFields, SourceForm, Way,
+    Area, CacheField, Companion, CompanionServer, CookieName, CookieRule, CookieValue, Cookies, Keeps, Kind, Parameters, Passes, Paths,
+    Preset, Responses, Rule, Rules, SentFields, SourceForm, Way,
 };
 pub use query::QueryFilter;
 pub use request::{Carries, Verdict, whole_target};
-pub use tags::{DIALECT_FIELDS, TAGS_MAX, invalidated_groups, remove_dialect, tags};
+pub use tags::{DIALECT_FIELDS, NONCE_MADE, TAGS_MAX, invalidated_groups, remove_dialect, tags};
 pub use trace::{Silent, Steps, Trace, TracedRule};
 
 /// The settings of a site, beside which stand the rules of its kind ([`Preset`]).
@@ -66,6 +72,8 @@ pub struct Settings {
     pub honour_request_directives: bool,
     /// Whether responses with `Set-Cookie` are stored, as RFC 9111 §7.3 allows. Everybody then gets the cookie.
     pub store_set_cookie: bool,
+    /// The cookies that are taken off the answers to requests without them, so that these can be stored. A `*` at the end stands for anything.
+    pub drop_set_cookies: Vec<String>,
     /// Whether a page is fetched a second time before it is stored for the first time, to see that it is the same for two visitors.
     pub two_visitor_proof: bool,
     /// The path below which the source's software is, without a slash at its end: `/blog`; empty if it has the whole host.
@@ -99,6 +107,7 @@ impl Settings {
             keep_query: Vec::new(),
             honour_request_directives: preset.honours_request_directives,
             store_set_cookie: false,
+            drop_set_cookies: Vec::new(),
             two_visitor_proof: preset.two_visitor_proof,
             base_path: String::new(),
             member_secret: None,
@@ -129,7 +138,7 @@ impl Policy {
     }
 
     fn by(preset: &'static Preset, settings: Settings) -> Self {
-        let cookies = CookieFilter::new(preset.cookies, &settings.ignore_cookies);
+        let cookies = CookieFilter::new(preset.cookies, &settings.ignore_cookies, &settings.drop_set_cookies);
         let query = QueryFilter::new(&settings.ignore_query, &settings.keep_query);
         let member_key = member::key(&settings);
         Self { preset, settings, cookies, query, member_key }

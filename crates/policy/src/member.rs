@@ -125,7 +125,7 @@ impl Policy {
             None => return (self.verdict_traced(site, head, key, trace), None),
             Some(Err(unknown)) => {
                 let verdict = self.verdict_traced(site, head, key, trace);
-                if matches!(verdict, Verdict::Pass(PassRule::Cookie(_))) {
+                if matches!(verdict, Verdict::Pass(PassRule::Cookie { .. })) {
                     trace.notes(RULE, || unknown.in_words().to_owned());
                 }
                 return (verdict, None);
@@ -134,9 +134,9 @@ impl Policy {
         };
         let with_cookies = self.verdict_traced(site, head, key, &mut Silent);
         let is_page = semantics::target::normal_path(head.path).is_ok_and(|path| self.is_page_for_tiers(&path));
-        if !matches!(with_cookies, Verdict::Pass(PassRule::Cookie(_))) || !is_page {
+        if !matches!(with_cookies, Verdict::Pass(PassRule::Cookie { .. })) || !is_page {
             let verdict = self.verdict_traced(site, head, key, trace);
-            if matches!(verdict, Verdict::Pass(PassRule::Cookie(_))) {
+            if matches!(verdict, Verdict::Pass(PassRule::Cookie { .. })) {
                 trace.notes(RULE, || "no page that members of a tier share".to_owned());
             }
             return (verdict, None);

@@ -6,7 +6,8 @@ use semantics::request::RequestHead;
 
 use crate::{
     Policy,
-    preset::{Area, Passes, Rule, Rules, Way},
+    names::Names,
+    preset::{Area, CookieName, CookieRule, Passes, Rule, Rules, Way},
     trace::Trace,
 };
 
@@ -28,7 +29,12 @@ pub enum PassRule {
     /// The kind has a rule of this name about a field.
     Field(&'static str),
     /// The kind has a rule of this name about a cookie.
-    Cookie(&'static str),
+    Cookie {
+        /// The name of the rule.
+        rule: &'static str,
+        /// The name of the cookie, as the table has it.
+        cookie: CookieName,
+    },
 }
 
 impl PassRule {
@@ -40,7 +46,7 @@ impl PassRule {
             Self::Upgrade => "upgrade",
             Self::Content => "content",
             Self::Route => "route",
-            Self::Path(name) | Self::Parameter(name) | Self::Field(name) | Self::Cookie(name) => name,
+            Self::Path(name) | Self::Parameter(name) | Self::Field(name) | Self::Cookie { rule: name, .. } => name,
         }
     }
 
@@ -48,7 +54,16 @@ impl PassRule {
     pub(crate) const fn keeps_query(self) -> bool {
         match self {
             Self::Method | Self::Upgrade | Self::Content => false,
-            Self::Route | Self::Path(_) | Self::Parameter(_) | Self::Field(_) | Self::Cookie(_) => true,
+            Self::Route | Self::Path(_) | Self::Parameter(_) | Self::Field(_) | Self::Cookie { .. } => true,
+        }
+    }
+
+    /// Returns the cookie by which the request passes.
+    #[must_use]
+    pub const fn cookie(self) -> Option<CookieName> {
+        match self {
+            Self::Cookie { cookie, .. } => Some(cookie),
+            Self::Method | Self::Upgrade | Self::Content | Self::Route | Self::Path(_) | Self::Parameter(_) | Self::Field(_) => None,
         }
     }
 }
@@ -103,8 +118,7 @@ impl Policy {
     #[inline(never)]
     pub(crate) fn passes(&self, rules: &Rules, head: &RequestHead<'_>, trace: &mut impl Trace) -> Option<PassRule> {
         let Passes { parameters, fields, cookies } = &rules.passes;
-        let names = || head.query.into_iter().flat_map(|query| query.split('&')).map(parameter_name);
-        let by_parameter = parameters.iter().find(|rule| names().any(|name| rule.of.have(&name)));
+        let by_parameter = parameters.iter().find(|rule| has_parameter(head.query, &rule.of));
         if trace.decides("passing parameters", by_parameter.is_some(), || seen(by_parameter)) {
             return by_parameter.map(|rule| PassRule::Parameter(rule.name));
         }
@@ -117,16 +131,27 @@ impl Policy {
         if trace.decides("passing fields", by_field.is_some(), || seen(by_field)) {
             return by_field.map(|rule| PassRule::Field(rule.name));
         }
-        let mut by_cookie = None;
-        self.cookies.each_name(head.fields, |name| {
-            if by_cookie.is_none() {
-                by_cookie = cookies.iter().find(|rule| rule.of.have(name));
-            }
-        });
-        if trace.decides("passing cookies", by_cookie.is_some(), || seen(by_cookie)) {
-            return by_cookie.map(|rule| PassRule::Cookie(rule.name));
+        let by_cookie = self.passing_cookie(cookies, head);
+        let seen = || by_cookie.map_or_else(|| "none".to_owned(), |(rule, cookie)| format!("{rule} ({cookie})"));
+        if trace.decides("passing cookies", by_cookie.is_some(), seen) {
+            return by_cookie.map(|(rule, cookie)| PassRule::Cookie { rule, cookie });
         }
         None
+    }
+
+    /// Finds the first rule about a cookie of the request, and the name of that cookie in the table.
+    fn passing_cookie(&self, rules: &[CookieRule], head: &RequestHead<'_>) -> Option<(&'static str, CookieName)> {
+        let mut found: Option<(usize, &'static str, CookieName)> = None;
+        self.cookies.each_pair(head.fields, |name, value| {
+            let by_rule = rules.iter().enumerate().find_map(|(at, rule)| Some((at, rule.name, rule.matched(name, value)?)));
+            let by_settings = || self.cookies.is_dropped(name).then_some((rules.len(), SESSION_COOKIE, CookieName::OF_THE_SETTINGS));
+            let new = by_rule.or_else(by_settings);
+            // The rules are tried in their order, whatever that of the cookies.
+            if let Some(new) = new.filter(|(at, ..)| found.is_none_or(|(before, ..)| *at < before)) {
+                found = Some(new);
+            }
+        });
+        found.map(|(_, rule, cookie)| (rule, cookie))
     }
 }
 
@@ -142,6 +167,18 @@ pub(crate) fn single_slashes(path: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(single)
+}
+
+/// The name of the rule about cookies that the settings take off the answers to others.
+const SESSION_COOKIE: &str = "session-cookie";
+
+/// Returns whether a query has a parameter with one of these names.
+pub(crate) fn has_parameter(query: Option<&str>, names: &Names) -> bool {
+    query.into_iter().flat_map(|query| query.split('&')).map(parameter_name).any(|name| {
+        // PHP makes underscores of what cannot be in the name of a variable.
+        names.have(&name)
+            || name.contains(['.', ' ', '+']) && names.have(name.trim_start_matches([' ', '+']).replace(['.', ' ', '+'], "_").as_str())
+    })
 }
 
 fn seen(rule: Option<&Rule>) -> String {
@@ -174,11 +211,13 @@ mod tests {
     use super::*;
     use crate::{
         Carries, EarlyHints, Key, Settings, Steps, Verdict,
-        names::Names,
-        preset::{Cookies, Keeps, Kind, Parameters, Paths, Preset, SentFields, SourceForm},
+        preset::{CookieValue, Cookies, Keeps, Kind, Parameters, Paths, Preset, Responses, SentFields, SourceForm},
     };
 
-    const LOGGED_IN: Rule = Rule { name: "logged-in", of: Names { whole: &[], beginnings: &["logged_in_"] } };
+    const LOGGED_IN: CookieRule = CookieRule::any("logged-in", &[], &["logged_in_"]);
+    const MEMBER: Names = Names { whole: &["member"], beginnings: &[] };
+    const CART: Names = Names { whole: &["cart"], beginnings: &[] };
+    const BASKET: Names = Names { whole: &["basket"], beginnings: &[] };
 
     /// The rules of a publishing system that does not exist.
     static INVENTED: Preset = Preset {
@@ -208,7 +247,12 @@ mod tests {
                     Rule { name: "gift", of: Names { whole: &["gift"], beginnings: &[] } },
                 ],
                 fields: &[Rule { name: "nonce", of: Names { whole: &["x-nonce"], beginnings: &[] } }],
-                cookies: &[Rule { name: "member", of: Names { whole: &["member"], beginnings: &[] } }, LOGGED_IN],
+                cookies: &[
+                    CookieRule { name: "member", of: MEMBER, also: None, counts: CookieValue::Any },
+                    LOGGED_IN,
+                    CookieRule { name: "cart", of: CART, also: None, counts: CookieValue::NotZero },
+                    CookieRule { name: "basket", of: BASKET, also: Some(("x(1)", |name| name == "x1")), counts: CookieValue::Filled },
+                ],
             },
             parameters: Parameters::Only(Names { whole: &["page", "s"], beginnings: &["filter_"] }),
             keeps: Keeps::AS_ALLOWED,
@@ -226,7 +270,12 @@ mod tests {
         early_hints: EarlyHints::Off,
         companions: &[],
         logins: &[],
+        responses: Responses::PLAIN,
     };
+
+    fn by_cookie(rule: &'static str, of: &Names, name: &str) -> Option<PassRule> {
+        Some(PassRule::Cookie { rule, cookie: CookieName::of(of, name).expect("it is of these") })
+    }
 
     fn invented(settings: Settings) -> Policy {
         Policy::by(&INVENTED, settings)
@@ -272,11 +321,22 @@ mod tests {
             ("/?gifts=1&x=gift", &[], None),
             ("/?%6=1&%zz&%", &[], None),
             ("/", &[("x-nonce", "1")], Some(PassRule::Field("nonce"))),
-            ("/", &[("cookie", "theme=dark; member=1")], Some(PassRule::Cookie("member"))),
-            ("/", &[("cookie", "logged_in_ab=1")], Some(PassRule::Cookie("logged-in"))),
+            ("/", &[("cookie", "theme=dark; member=1")], by_cookie("member", &MEMBER, "member")),
+            ("/", &[("cookie", "logged_in_ab=1")], by_cookie("logged-in", &LOGGED_IN.of, "logged_in_ab")),
             ("/", &[("cookie", "members=1; other=2")], None),
+            // By value, whatever else is there.
+            ("/", &[("cookie", "cart=1")], by_cookie("cart", &CART, "cart")),
+            ("/", &[("cookie", "cart=0; cart=20")], by_cookie("cart", &CART, "cart")),
+            ("/", &[("cookie", "cart=\"3\"")], by_cookie("cart", &CART, "cart")),
+            ("/", &[("cookie", "cart=; cart=0; cart=00; cart=\"0\"; cart=\"\"; cart")], None),
+            ("/", &[("cookie", "basket=0")], by_cookie("basket", &BASKET, "basket")),
+            ("/", &[("cookie", "basket=; basket; basket=\"\"; x1=")], None),
+            ("/", &[("cookie", "basket=a=b"), ("cookie", "member=")], by_cookie("member", &MEMBER, "member")),
+            // PHP makes underscores of these.
+            ("/?draft.id=1", &[], Some(PassRule::Parameter("preview"))),
+            ("/?+draft+id=1", &[], Some(PassRule::Parameter("preview"))),
             ("/assets/a.css", &[("cookie", "member=1")], None),
-            ("/assets/a.css", &[("cookie", "logged_in_ab=1")], Some(PassRule::Cookie("logged-in"))),
+            ("/assets/a.css", &[("cookie", "logged_in_ab=1")], by_cookie("logged-in", &LOGGED_IN.of, "logged_in_ab")),
             ("/Assets/a.css?gift=1", &[("cookie", "member=1")], None),
         ] {
             assert_eq!(verdict(target, fields), expected.map_or(FOR_ALL, Verdict::Pass), "{target} {fields:?}");
@@ -290,8 +350,24 @@ mod tests {
         assert_eq!(told("/login", &[]), ["area: editor"]);
         assert_eq!(told("/?gift", &[]), ["passing parameters: gift"]);
         assert_eq!(told("/", &[("x-nonce", "1")]), ["passing fields: nonce"]);
-        assert_eq!(told("/", &[("cookie", "member=secret")]), ["passing cookies: member"]);
-        assert_eq!(PassRule::Cookie("member").name(), "member");
+        assert_eq!(told("/", &[("cookie", "member=secret")]), ["passing cookies: member (member)"]);
+        assert_eq!(told("/", &[("cookie", "logged_in_secret=1")]), ["passing cookies: logged-in (logged_in_*)"]);
+        let rule = by_cookie("member", &MEMBER, "member").expect("a rule");
+        assert_eq!((rule.name(), rule.cookie().map(|cookie| cookie.to_string())), ("member", Some("member".to_owned())));
+    }
+
+    #[test]
+    fn who_has_a_cookie_that_others_are_not_given_is_somebody() {
+        let policy = invented(Settings { drop_set_cookies: vec!["PHPSESSID".into(), "sess_*".into()], ..Settings::preset(Kind::Generic) });
+        let rule = PassRule::Cookie { rule: "session-cookie", cookie: CookieName::OF_THE_SETTINGS };
+        for (cookie, expected) in [
+            ("PHPSESSID=1", Verdict::Pass(rule)),
+            ("a=1; sess_a=1", Verdict::Pass(rule)),
+            ("PHPSESSID2=1; theme=1", FOR_ALL),
+            ("PHPSESSID=1; member=1", Verdict::Pass(by_cookie("member", &MEMBER, "member").expect("a rule"))),
+        ] {
+            assert_eq!(judged(&policy, "/", &[("cookie", cookie)]).0, expected, "{cookie}");
+        }
     }
 
     #[test]

@@ -52,7 +52,7 @@ impl QueryFilter {
     fn drops(&self, of_kind: &Parameters, parameter: &str) -> bool {
         let name = parameter.split_once('=').map_or(parameter, |(name, _)| name);
         let of_kind = match of_kind {
-            Parameters::AllBut(dropped) => dropped.have(name),
+            Parameters::AllBut(dropped) => dropped.iter().any(|names| names.have(name)),
             Parameters::Only(known) => !known.have(name),
         };
         (of_kind || self.ignored.iter().any(|p| p.matches(name))) && !self.kept.iter().any(|p| p.matches(name))

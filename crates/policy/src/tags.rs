@@ -7,6 +7,8 @@ use semantics::{
     targeted::{SEAWALL_CACHE_CONTROL, SURROGATE_CONTROL},
 };
 
+use crate::cache_fields::{X_ACCEL_EXPIRES, X_LITESPEED_VARY};
+
 /// The most tags one response may have; further ones are ignored. RFC 9875 §2 asks for 128 groups at least.
 pub const TAGS_MAX: usize = 256;
 
@@ -28,23 +30,30 @@ const TAG_FIELDS: [HeaderName; 5] = [
 ///
 /// `CDN-Cache-Control` and `Cache-Groups` stay: both are meant for every cache on the way (RFC 9213 §2.1, RFC 9875 §2), and there may be
 /// one before this.
-pub const DIALECT_FIELDS: [HeaderName; 8] = [
+pub const DIALECT_FIELDS: [HeaderName; 11] = [
     HeaderName::from_static("surrogate-key"),
     HeaderName::from_static("cache-tag"),
     HeaderName::from_static("xkey"),
     HeaderName::from_static("x-litespeed-tag"),
     HeaderName::from_static("x-cache-tags"),
     HeaderName::from_static("x-litespeed-cache-control"),
+    X_LITESPEED_VARY,
+    X_ACCEL_EXPIRES,
+    NONCE_MADE,
     SURROGATE_CONTROL,
     SEAWALL_CACHE_CONTROL,
 ];
+
+/// The field in which a stored page says when it was made whose body carries a nonce: Unix time in seconds. It is Seawall's own, and removed from
+/// what an origin sends.
+pub const NONCE_MADE: HeaderName = HeaderName::from_static("seawall-nonce-made");
 
 const CACHE_GROUPS: HeaderName = HeaderName::from_static("cache-groups");
 const CACHE_GROUP_INVALIDATION: HeaderName = HeaderName::from_static("cache-group-invalidation");
 
 /// Removes the fields that are only for this cache.
 pub fn remove_dialect(headers: &mut HeaderMap) {
-    // Hardly any response has one: comparing the names that are there is cheaper than looking up each of the eight.
+    // Hardly any response has one: comparing the names that are there is cheaper than looking up each of these.
     if headers.keys().any(|name| DIALECT_FIELDS.contains(name)) {
         for name in &DIALECT_FIELDS {
             headers.remove(name);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Cookies, Keeps, Parameters, Passes, Preset, Rules, SentFields, SourceForm};
+use super::{Cookies, Keeps, Parameters, Passes, Preset, Responses, Rules, SentFields, SourceForm};
 use crate::{EarlyHints, names::Names, purge::Signals};
 
 pub(super) static PRESET: Preset = Preset {
@@ -10,7 +10,7 @@ pub(super) static PRESET: Preset = Preset {
     sources: &[SourceForm::Server],
     is_impersonal: false,
     areas: &[],
-    rules: Rules { passes: Passes::NONE, parameters: Parameters::AllBut(TRACKERS), keeps: Keeps::AS_ALLOWED },
+    rules: Rules { passes: Passes::NONE, parameters: Parameters::AllBut(&[TRACKERS]), keeps: Keeps::AS_ALLOWED },
     cookies: Cookies { ignored: ANALYTICS_COOKIES, unknown_are_personal: true },
     request_fields: SentFields::AllButMisleading,
     hold: None,
@@ -25,6 +25,7 @@ pub(super) static PRESET: Preset = Preset {
     early_hints: EarlyHints::On,
     companions: &[],
     logins: &[],
+    responses: Responses::PLAIN,
 };
 
 /// Cookies that analytics scripts set, and nothing else: no page depends on them, and where they are a request's only ones they do not reach

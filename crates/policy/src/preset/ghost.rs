@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::{
-    Area, Cookies, Keeps, Parameters, Passes, Paths, Preset, Rule, Rules, SentFields, SourceForm, Way, companions,
+    Area, CookieRule, Cookies, Keeps, Parameters, Passes, Paths, Preset, Responses, Rule, Rules, SentFields, SourceForm, Way, companions,
     generic::ANALYTICS_COOKIES,
 };
 use crate::{
@@ -47,9 +47,11 @@ pub(super) static PRESET: Preset = Preset {
     early_hints: EarlyHints::On,
     companions: companions::OF_GHOST,
     logins: LOGINS,
+    responses: Responses::PLAIN,
 };
 
-const PAGES: Keeps = Keeps { statuses: Some(&[200, 301, 308, 404, 410]), hold_max: None, held_anyway: &[(404, NOT_FOUND_HOLD)] };
+const PAGES: Keeps =
+    Keeps { statuses: Some(&[200, 301, 308, 404, 410]), hold_max: None, held_anyway: &[(404, NOT_FOUND_HOLD)], ..Keeps::AS_ALLOWED };
 
 /// A request with one of these unlocks something, or is a visit of one person: a sign-in link, a gift, a preview, a private blog's visitor.
 const UNLOCKING: &[Rule] = &[
@@ -66,12 +68,11 @@ const FIELDS: &[Rule] = &[
     Rule { name: "authorization", of: Names { whole: &["authorization"], beginnings: &[] } },
 ];
 
-const STAFF_COOKIE: Rule = Rule { name: "ghost-staff-cookie", of: Names { whole: &[], beginnings: &["ghost-admin"] } };
-const PRIVATE_COOKIE: Rule = Rule { name: "ghost-private-cookie", of: Names { whole: &["ghost-private"], beginnings: &[] } };
+const STAFF_COOKIE: CookieRule = CookieRule::any("ghost-staff-cookie", &[], &["ghost-admin"]);
+const PRIVATE_COOKIE: CookieRule = CookieRule::any("ghost-private-cookie", &["ghost-private"], &[]);
 /// Whatever else a Ghost sets. `members-ssr` is what its library calls the cookie by default.
-pub(crate) const MEMBER_COOKIE: Rule =
-    Rule { name: "ghost-member-cookie", of: Names { whole: &[], beginnings: &["ghost-", "members-ssr"] } };
-const KNOWN_VISITORS: &[Rule] = &[STAFF_COOKIE, PRIVATE_COOKIE, MEMBER_COOKIE];
+pub(crate) const MEMBER_COOKIE: CookieRule = CookieRule::any("ghost-member-cookie", &[], &["ghost-", "members-ssr"]);
+const KNOWN_VISITORS: &[CookieRule] = &[STAFF_COOKIE, PRIVATE_COOKIE, MEMBER_COOKIE];
 
 /// The parameters of the content API.
 const CONTENT_API: Names = Names {
@@ -87,12 +88,12 @@ const fn api(parameters: Names, statuses: &'static [u16], held_anyway: &'static 
     Way::Lookup(Rules {
         passes: Passes { parameters: UNLOCKING, fields: FIELDS, cookies: KNOWN_VISITORS },
         parameters: Parameters::Only(parameters),
-        keeps: Keeps { statuses: Some(statuses), hold_max: Some(API_HOLD), held_anyway },
+        keeps: Keeps { statuses: Some(statuses), hold_max: Some(API_HOLD), held_anyway, ..Keeps::AS_ALLOWED },
     })
 }
 
 /// Rules for files: they are the same for everybody who may see them.
-const fn files(parameters: Names, cookies: &'static [Rule]) -> Way {
+const fn files(parameters: Names, cookies: &'static [CookieRule]) -> Way {
     Way::Lookup(Rules { passes: Passes { parameters: &[], fields: &[], cookies }, parameters: Parameters::Only(parameters), keeps: PAGES })
 }
 
@@ -123,7 +124,7 @@ const AREAS: &[Area] = &[
         way: Way::Lookup(Rules {
             passes: Passes { parameters: &[], fields: FIELDS, cookies: &[] },
             parameters: Parameters::Only(CONTENT_API),
-            keeps: Keeps { statuses: Some(&[200]), hold_max: None, held_anyway: &[] },
+            keeps: Keeps { statuses: Some(&[200]), ..Keeps::AS_ALLOWED },
         }),
     },
     // Without a member of the staff it is empty.

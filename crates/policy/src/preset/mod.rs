@@ -141,6 +141,36 @@ pub struct Preset {
     pub companions: &'static [Companion],
     /// The requests with which somebody may guess a password. The first one that has a request counts.
     pub logins: &'static [Login],
+    /// The meaning of what the source's responses say beside the RFCs' fields.
+    pub responses: Responses,
+}
+
+/// The meaning of what a source's responses say beside the fields that the RFCs define.
+#[derive(Debug, Clone, Copy)]
+pub struct Responses {
+    /// The fields of other caches that count, the first one that speaks before the later ones.
+    pub cache_fields: &'static [CacheField],
+    /// Whether the hold is for responses that say nothing to caches. Then a lifetime that is meant for caches counts as it stands, and a guess
+    /// from `Last-Modified` does not count. Otherwise the hold counts wherever it is longer.
+    pub hold_is_for_silence: bool,
+    /// The period in which pages get new nonces, where they have any: a nonce is good in the period in which it was made, and in the next one.
+    pub nonce_tick: Option<Duration>,
+}
+
+impl Responses {
+    /// Nothing is known beside the RFCs.
+    pub const PLAIN: Self = Self { cache_fields: &[], hold_is_for_silence: false, nonce_tick: None };
+}
+
+/// A field by which applications speak to the cache that they were written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CacheField {
+    /// `cf-edge-cache`, which Cloudflare's plugin for WordPress sends with every page.
+    CfEdgeCache,
+    /// `X-LiteSpeed-Cache-Control` and `X-LiteSpeed-Vary`, which the plugin LiteSpeed Cache sends.
+    LiteSpeed,
+    /// `X-Accel-Expires`, which nginx obeys.
+    AccelExpires,
 }
 
 /// A part of a site that has rules of its own.
@@ -216,8 +246,8 @@ pub struct Passes {
     pub parameters: &'static [Rule],
     /// The rules about fields of the request. Only whole names count here, in lower case.
     pub fields: &'static [Rule],
-    /// The rules about the names of cookies.
-    pub cookies: &'static [Rule],
+    /// The rules about cookies.
+    pub cookies: &'static [CookieRule],
 }
 
 impl Passes {
@@ -238,6 +268,79 @@ pub struct Rule {
     pub of: Names,
 }
 
+/// A rule by which requests with a cookie pass.
+#[derive(Debug, Clone, Copy)]
+pub struct CookieRule {
+    /// The name of the rule in `Cache-Status`, `seawall explain` and the log.
+    pub name: &'static str,
+    /// The names of the cookies that the rule is about.
+    pub of: Names,
+    /// Another set of names, with the words for it.
+    pub also: Option<(&'static str, fn(&str) -> bool)>,
+    /// The values with which they count.
+    pub counts: CookieValue,
+}
+
+impl CookieRule {
+    /// Makes a rule about cookies with these names, whatever their values.
+    pub const fn any(name: &'static str, whole: &'static [&'static str], beginnings: &'static [&'static str]) -> Self {
+        Self { name, of: Names { whole, beginnings }, also: None, counts: CookieValue::Any }
+    }
+
+    /// Returns the name in the table that a cookie has, with a `*` for the rest of a beginning, if the rule is about it.
+    pub(crate) fn matched(&self, name: &str, value: &[u8]) -> Option<CookieName> {
+        let also = || self.also.filter(|(_, has)| has(name)).map(|(text, _)| CookieName { text, is_beginning: false });
+        if self.counts.is(value) { CookieName::of(&self.of, name).or_else(also) } else { None }
+    }
+}
+
+/// The values with which a cookie counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CookieValue {
+    /// It counts with any value.
+    Any,
+    /// It counts unless its value is empty.
+    Filled,
+    /// It counts unless its value is empty or zero.
+    NotZero,
+}
+
+impl CookieValue {
+    fn is(self, value: &[u8]) -> bool {
+        let value = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")).unwrap_or(value).trim_ascii();
+        match self {
+            Self::Any => true,
+            Self::Filled => !value.is_empty(),
+            Self::NotZero => value.iter().any(|&b| b != b'0'),
+        }
+    }
+}
+
+/// The name of a cookie as a table has it: it has nothing of a client in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CookieName {
+    text: &'static str,
+    is_beginning: bool,
+}
+
+impl CookieName {
+    /// The name of every cookie that the settings of the site take off the answers to others.
+    pub(crate) const OF_THE_SETTINGS: Self = Self { text: "one of drop_set_cookies", is_beginning: false };
+
+    /// Returns the name in a table that this cookie has.
+    pub(crate) fn of(names: &Names, name: &str) -> Option<Self> {
+        let whole = names.whole.iter().find(|whole| **whole == name).map(|text| Self { text, is_beginning: false });
+        whole.or_else(|| names.beginnings.iter().find(|text| name.starts_with(**text)).map(|text| Self { text, is_beginning: true }))
+    }
+}
+
+impl std::fmt::Display for CookieName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.text)?;
+        f.write_str(if self.is_beginning { "*" } else { "" })
+    }
+}
+
 /// The answers that are stored, and for how long.
 #[derive(Debug, Clone, Copy)]
 pub struct Keeps {
@@ -248,11 +351,15 @@ pub struct Keeps {
     /// The answers to nobody in particular that are held for so long even if the source forbids to store them: status and time. Their
     /// readers are told what the source says.
     pub held_anyway: &'static [(u16, Duration)],
+    /// The longest lifetimes of the answers to requests with one of these query parameters.
+    pub briefly: &'static [(Names, Duration)],
+    /// The `Cache-Control` that browsers are told where the source says nothing to them. `None`: they are told nothing, and may guess.
+    pub for_browsers: Option<&'static str>,
 }
 
 impl Keeps {
     /// What RFC 9111 allows.
-    pub const AS_ALLOWED: Self = Self { statuses: None, hold_max: None, held_anyway: &[] };
+    pub const AS_ALLOWED: Self = Self { statuses: None, hold_max: None, held_anyway: &[], briefly: &[], for_browsers: None };
 }
 
 /// The cookies that do not make a request personal.
@@ -268,7 +375,7 @@ pub struct Cookies {
 #[derive(Debug, Clone, Copy)]
 pub enum Parameters {
     /// Pages depend on all parameters but these.
-    AllBut(Names),
+    AllBut(&'static [Names]),
     /// Pages depend on these parameters, and on no others.
     Only(Names),
 }

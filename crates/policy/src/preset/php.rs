@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Cookies, Keeps, Parameters, Passes, Preset, Rules, SentFields, SourceForm, generic};
+use super::{CacheField, Cookies, Keeps, Parameters, Passes, Preset, Responses, Rules, SentFields, SourceForm, generic};
 use crate::{EarlyHints, purge::Signals};
 
 pub(super) static PRESET: Preset = Preset {
@@ -10,7 +10,7 @@ pub(super) static PRESET: Preset = Preset {
     sources: &[SourceForm::Php],
     is_impersonal: false,
     areas: &[],
-    rules: Rules { passes: Passes::NONE, parameters: Parameters::AllBut(generic::TRACKERS), keeps: Keeps::AS_ALLOWED },
+    rules: Rules { passes: Passes::NONE, parameters: Parameters::AllBut(&[generic::TRACKERS]), keeps: Keeps::AS_ALLOWED },
     cookies: Cookies { ignored: generic::ANALYTICS_COOKIES, unknown_are_personal: true },
     request_fields: SentFields::AllButMisleading,
     hold: None,
@@ -23,6 +23,7 @@ pub(super) static PRESET: Preset = Preset {
     two_visitor_proof: false,
     companions: &[],
     logins: &[],
+    responses: Responses { cache_fields: &[CacheField::AccelExpires], ..Responses::PLAIN },
     signals: Signals::None,
     early_hints: EarlyHints::On,
 };

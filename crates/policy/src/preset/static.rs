@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    Cookies, Keeps, Parameters, Passes, Preset, Rules, SentFields, SourceForm,
+    Cookies, Keeps, Parameters, Passes, Preset, Responses, Rules, SentFields, SourceForm,
     generic::{ANALYTICS_COOKIES, TRACKERS},
 };
 use crate::{EarlyHints, purge::Signals};
@@ -13,7 +13,7 @@ pub(super) static PRESET: Preset = Preset {
     sources: &[SourceForm::Files],
     is_impersonal: true,
     areas: &[],
-    rules: Rules { passes: Passes::NONE, parameters: Parameters::AllBut(TRACKERS), keeps: Keeps::AS_ALLOWED },
+    rules: Rules { passes: Passes::NONE, parameters: Parameters::AllBut(&[TRACKERS]), keeps: Keeps::AS_ALLOWED },
     cookies: Cookies { ignored: ANALYTICS_COOKIES, unknown_are_personal: true },
     request_fields: SentFields::AllButMisleading,
     hold: None,
@@ -29,4 +29,5 @@ pub(super) static PRESET: Preset = Preset {
     early_hints: EarlyHints::Off,
     companions: &[],
     logins: &[],
+    responses: Responses::PLAIN,
 };
