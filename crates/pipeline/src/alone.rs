@@ -97,7 +97,7 @@ impl Pipeline {
             Err(why @ NotKept::NotStorable(NotStorable::Partial)) if unproven.is_none() => {
                 parts::stored_as(shared, &question, &fetched, begun).ok_or_else(|| why.name())
             }
-            Err(why) => Err(why.name()),
+            Err(why) => Err(keep::detail(&question, why, fetched.response.headers())),
         };
         let (parts, body) = fetched.response.into_parts();
         // Whether a member's answer is that of the tier is known only when it is whole.

@@ -3,6 +3,7 @@
 use std::{rc::Rc, sync::Arc, time::Duration};
 
 use http::{Response, StatusCode};
+use policy::CookieName;
 use semantics::{
     cache_status::{CacheStatus, Forwarded, Outcome},
     coding::Accepted,
@@ -12,7 +13,7 @@ use crate::{
     Body, Failure, Note, Pipeline, Shared, Stored,
     coded::{best, in_passing},
     deliver, failure,
-    learnt::dictionaries,
+    learnt::{cookies, dictionaries},
     lookup::Asking,
     question::Question,
     stale,
@@ -27,6 +28,8 @@ pub(crate) struct Ending {
     pub(crate) status: CacheStatus<'static>,
     /// The time from the request to the origin until the head of its response; `None` if the origin was not asked.
     took: Option<Duration>,
+    /// The cookie by which the request passed.
+    cookie: Option<CookieName>,
 }
 
 impl Ending {
@@ -37,7 +40,7 @@ impl Ending {
             Outcome::Revalidated => CacheStatus { fwd_status: Some(304), stored: true, ..status },
             Outcome::Hit | Outcome::Updating | Outcome::Stale { .. } | Outcome::Forwarded(_) => status,
         };
-        Self { status, took: None }
+        Self { status, took: None, cookie: None }
     }
 
     /// Begins with a response that the origin sent with this status.
@@ -54,6 +57,11 @@ impl Ending {
     /// Adds the rule or the error that decided.
     pub(crate) fn because(self, detail: Option<&'static str>) -> Self {
         Self { status: CacheStatus { detail, ..self.status }, ..self }
+    }
+
+    /// Adds the cookie by which the request passed.
+    pub(crate) fn by_cookie(self, cookie: Option<CookieName>) -> Self {
+        Self { cookie, ..self }
     }
 
     /// Adds whether the request shared another one's way to the origin.
@@ -88,7 +96,8 @@ impl Ending {
 
     /// Ends with a response that says already what the cache did.
     pub(crate) fn with_explained(self, response: Response<Body>) -> Answer {
-        let note = Note { collapsed: self.status.collapsed, origin_time: self.took, ..Note::of(self.status.outcome) };
+        let cookie = self.cookie.or_else(|| self.status.detail.and_then(cookies::named_in));
+        let note = Note { collapsed: self.status.collapsed, origin_time: self.took, cookie, ..Note::of(self.status.outcome) };
         (response, note)
     }
 }

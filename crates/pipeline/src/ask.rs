@@ -8,7 +8,7 @@ use semantics::{Timestamp, date::format_http_date};
 
 use crate::{
     Failure, Interim, Pipeline, forward,
-    keep::ResponseHead,
+    keep::{self, ResponseHead},
     learnt::{early_hints, not_kept, trouble::Trouble},
     purge::signal,
     question::Question,
@@ -69,6 +69,7 @@ impl Pipeline {
         match answered {
             Ok(mut response) => {
                 tidy(&mut response, response_time);
+                keep::dress(&self.shared, question, &mut response, Times { request: request_time, response: response_time });
                 let status = response.status();
                 if question.site.policy.signal_field().is_some() {
                     signal::take(question, &mut response);

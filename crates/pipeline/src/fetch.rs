@@ -162,7 +162,7 @@ impl Fetch {
             Err(why) => {
                 keep::end_what_was_stored(&shared, &question, (head, times), lead.begun(), Some(&Err(why)));
                 not_kept(&shared, &question, lead, Refused { status, why, saying: self.saying });
-                why.name()
+                keep::detail(&question, why, response.headers())
             }
         };
         let _ = self.leader.send(Told::Alone { response, why, took });
@@ -176,13 +176,15 @@ impl Fetch {
         let ready = head.extensions.remove::<origins::Forms>().unwrap_or_default();
         let has_forms = !ready.0.is_empty();
         let head = ResponseHead { status: head.status, headers: &head.headers };
-        let (record, scope) = keep::record(shared, question, head, ContentSize { length, has_forms }, kept.clone());
+        let (record, scope) = keep::record(shared, question, head, ContentSize { length, has_forms, has_nonce: false }, kept.clone());
         let record = Arc::new(record);
         let mut writer = match &proof {
             Some(_) => self.lead.serve_leader(length),
             None => self.lead.serve(Arc::clone(&record), length),
         };
         let begun = writer.begun();
+        // It is read as it goes by: nobody waits for it.
+        let mut nonces = question.site.policy.nonce_search(head.headers);
         if let Some(body) = writer.reader() {
             let (record, own, proving) = (Arc::clone(&record), only(head.headers, &kept.omitted), proof.is_some());
             let _ = self.leader.send(Told::Growing { record, body, own, took, proving });
@@ -202,6 +204,9 @@ impl Fetch {
             match frame.map(http_body::Frame::into_data) {
                 Ok(Ok(data)) => {
                     arrived += data.len() as u64;
+                    if let Some(nonces) = &mut nonces {
+                        nonces.read(&data);
+                    }
                     if let Some(place) = proof.take_if(|_| arrived > proof::page_max(question)) {
                         if shared.proofs.is_proven(question.hash) {
                             writer.let_in(Arc::clone(&record));
@@ -224,10 +229,11 @@ impl Fetch {
             }
         }
         if let Some((whole, flight)) = writer.complete().await {
-            let record = if length == Some(whole.len()) {
+            let has_nonce = nonces.is_some_and(|nonces| nonces.has_found());
+            let record = if length == Some(whole.len()) && !has_nonce {
                 Record::clone(&record)
             } else {
-                keep::record(shared, question, head, ContentSize { length: Some(whole.len()), has_forms }, kept).0
+                keep::record(shared, question, head, ContentSize { length: Some(whole.len()), has_forms, has_nonce }, kept).0
             };
             let page = whole.memory().cloned();
             let stored = Stored::new(record, whole, begun, scope).with_forms(forms(ready));

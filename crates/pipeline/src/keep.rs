@@ -2,8 +2,8 @@
 
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
-use http::{HeaderMap, Method, StatusCode, header};
-use policy::{AcceptClass, Kept, Key, NotKept, Seen};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
+use policy::{AcceptClass, Kept, Key, NONCE_MADE, NotKept, Seen, capped_by_nonce};
 use semantics::{
     Timestamp,
     coding::{Coding, vary_on_accept_encoding},
@@ -19,6 +19,7 @@ use crate::{
     coded::may_have_forms,
     collapse::likeness,
     learnt::{
+        cookies,
         dictionaries::{AVAILABLE_DICTIONARY, offer},
         early_hints, not_kept, tier_proof,
     },
@@ -43,6 +44,42 @@ pub(crate) struct ContentSize {
     pub(crate) length: Option<u64>,
     /// Whether forms of it are at hand.
     pub(crate) has_forms: bool,
+    /// Whether it carries a nonce, which ends sooner than the page.
+    pub(crate) has_nonce: bool,
+}
+
+/// Makes an answer to a request that asked the cache what it is to be for all who get it: without cookies that the site's settings call nobody's,
+/// and with a word to browsers where the kind has one.
+pub(crate) fn dress(shared: &Shared, question: &Question, response: &mut Response<origins::Body>, times: Times) {
+    // This is said by nobody but us, to ourselves.
+    response.headers_mut().remove(NONCE_MADE);
+    if question.key.is_empty() {
+        return;
+    }
+    let policy = &question.site.policy;
+    let status = response.status();
+    let head = ResponseHead { status, headers: response.headers() };
+    let shareable = policy.without_dropped_cookies(&seen(shared, &question.method, question, head, times));
+    if let Some(headers) = shareable {
+        *response.headers_mut() = headers;
+    }
+    policy.tell_browsers(question.uri.path(), response.headers_mut());
+}
+
+/// Returns whether the content of a response that is here as a whole carries a nonce.
+pub(crate) fn has_nonce(question: &Question, headers: &HeaderMap, whole: &[u8]) -> bool {
+    question.site.policy.nonce_search(headers).is_some_and(|mut search| {
+        search.read(whole);
+        search.has_found()
+    })
+}
+
+/// Returns the name of the rule by which a response is not kept, with the cookie if that is the reason.
+pub(crate) fn detail(question: &Question, why: NotKept, headers: &HeaderMap) -> &'static str {
+    match question.site.policy.refused_cookie(headers).filter(|_| why == NotKept::SetCookie) {
+        Some(name) => cookies::detail(name),
+        None => why.name(),
+    }
 }
 
 /// Decides whether the answer to a question is kept, and how. Remembers the reason if it is not.
@@ -55,7 +92,13 @@ pub(crate) fn judge(shared: &Shared, question: &Question, head: ResponseHead<'_>
     };
     match &kept {
         Ok(_) => shared.not_kept.forget(question.hash),
-        Err(why) => not_kept::remember(shared, question, why.name(), Some(head.status), times.response),
+        Err(why) => {
+            let detail = detail(question, *why, head.headers);
+            if let Some(cookie) = cookies::named_in(detail) {
+                shared.cookies.refused(question.site.id, cookie);
+            }
+            not_kept::remember(shared, question, detail, Some(head.status), times.response);
+        }
     }
     kept
 }
@@ -132,6 +175,17 @@ pub(crate) fn record(
     }
     let codable = may_have_forms(question, head, content);
     let mut headers = Cow::Borrowed(headers);
+    if let Some(tick) = question.site.policy.nonce_tick() {
+        let freshness = kept.freshness.clone();
+        let made = match nonce_made(&headers) {
+            None if content.has_nonce => Some(freshness.response_time - freshness.initial_age),
+            made => made,
+        };
+        if let Some(made) = made {
+            kept.freshness = capped_by_nonce(freshness, made, tick);
+            headers.to_mut().insert(NONCE_MADE, HeaderValue::from(made.as_millis() / 1000));
+        }
+    }
     if codable {
         vary_on_accept_encoding(headers.to_mut());
         if question.site.policy.settings().compress.dictionaries && status == StatusCode::OK {
@@ -142,6 +196,11 @@ pub(crate) fn record(
     record.codable = codable;
     record.only_for = may_be_brought_on(status).then(|| likeness(shared, question));
     (record, Scope { site, url, tags })
+}
+
+/// Returns when a stored page was made whose content carries a nonce.
+fn nonce_made(headers: &HeaderMap) -> Option<Timestamp> {
+    headers.get(NONCE_MADE)?.to_str().ok()?.parse().ok().map(Timestamp::from_secs)
 }
 
 /// Stores `candidate` again with the fields of a 304 (RFC 9111 §4.3.4). Returns `None` if the 304 is about another representation, or if it
@@ -179,8 +238,12 @@ pub(crate) fn freshened(
             headers.remove(name);
         }
     }
-    let content = ContentSize { length: Some(candidate.body.len()), has_forms: candidate.forms().at_hand() != 0 };
+    let content = ContentSize { length: Some(candidate.body.len()), has_forms: candidate.forms().at_hand() != 0, has_nonce: false };
     let (record, scope) = record(shared, question, ResponseHead { status, headers: &headers }, content, kept);
+    // The page is the same, but its nonces have grown old.
+    if nonce_made(&headers).is_some() && !record.freshness.is_fresh(fetched.times.response) {
+        return None;
+    }
     let stored = Stored::new(record, candidate.body.clone(), begun, scope).with_forms(candidate.forms().share());
     Some(insert(shared, question, stored))
 }

@@ -50,6 +50,7 @@ pub use collapse::Collapse;
 pub use failure::Failure;
 pub use hit::{Content, Hit, Known};
 pub use interim::Interim;
+pub use learnt::cookies::CookieCount;
 pub use learnt::refill::{Refill, Refilling};
 pub use login::{LOGIN_REFUSALS, LoginLimits};
 pub use note::Note;

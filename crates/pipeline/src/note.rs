@@ -2,6 +2,7 @@
 
 use std::{net::IpAddr, time::Duration};
 
+use policy::CookieName;
 use semantics::{cache_status::Outcome, coding::Coding};
 
 /// The account of how a response came about.
@@ -19,6 +20,8 @@ pub struct Note {
     pub client: Option<IpAddr>,
     /// The content coding that the response has, if it is one of those we know.
     pub coding: Option<Coding>,
+    /// The cookie by which the request passed, or for which the response is not stored.
+    pub cookie: Option<CookieName>,
 }
 
 impl Note {

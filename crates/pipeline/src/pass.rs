@@ -22,7 +22,10 @@ use crate::{
 impl Pipeline {
     /// Passes a request on. What an unsafe method may have changed is purged before its answer is seen (RFC 9111 §4.4).
     pub(crate) async fn pass(self: &Rc<Self>, question: Rc<Question>, body: origins::Body, rule: PassRule) -> Answer {
-        let why = passed_because(rule);
+        let (why, cookie) = (passed_because(rule), rule.cookie());
+        if let Some(cookie) = cookie {
+            self.shared.cookies.passed(question.site.id, cookie);
+        }
         let fetching = self.shared.store.begin();
         let begun = fetching.begun();
         early_hints::tell(self, &question);
@@ -41,7 +44,7 @@ impl Pipeline {
         };
         // A scheduler that tries again after this one status, and after no other.
         let is_scheduler = written == Some(Written::Schedule);
-        let failed = |failure: &Failure| failed_plainly(failure, Ending::of(Outcome::Forwarded(why)));
+        let failed = |failure: &Failure| failed_plainly(failure, Ending::of(Outcome::Forwarded(why)).by_cookie(cookie));
         let fetched = match answered {
             Ok(fetched) if is_scheduler && is_of_a_gateway(fetched.response.status()) => {
                 return failed(&Failure::of_status(fetched.response.status()).to_be_tried_again());
@@ -55,7 +58,7 @@ impl Pipeline {
         let now = self.shared.store.generation();
         let posted = self.posted(&question, fetched.head(), fetched.times, begun);
         let since = self.invalidate(&question, status, fetched.response.headers(), now);
-        let ending = Ending::forwarded(why, status).took(fetched.took);
+        let ending = Ending::forwarded(why, status).took(fetched.took).by_cookie(cookie);
         let (parts, body) = fetched.response.into_parts();
         let (body, refused) = match posted.zip(since) {
             Some(((get, kept), begun)) => {

@@ -10,6 +10,7 @@ use crate::{
     Clock, Refilling, Store,
     admission::password::Verifying,
     body::storing::CopyBudget,
+    learnt::cookies::{CookieCount, Cookies},
     learnt::dictionaries::Dictionaries,
     learnt::early_hints::EarlyHints,
     learnt::not_kept::Reasons,
@@ -21,6 +22,7 @@ use crate::{
     purge::{Purging, Signalled},
 };
 use codings::Workshop;
+use policy::CookieName;
 
 /// A worker's hot pages may hold one part in this many of the memory tier.
 const HOT_SHARE: u64 = 16;
@@ -46,6 +48,8 @@ pub struct Shared {
     pub(crate) early_hints: EarlyHints,
     pub(crate) popularity: Popularity,
     pub(crate) not_kept: Reasons,
+    /// Which cookies kept something from the cache.
+    pub(crate) cookies: Cookies,
     /// Which pages were the same for two visitors, and which were not.
     pub(crate) proofs: Proofs,
     /// Pages whose refresh failed a moment ago.
@@ -92,6 +96,7 @@ impl Shared {
             early_hints: EarlyHints::default(),
             popularity: Popularity::new(),
             not_kept: Reasons::default(),
+            cookies: Cookies::default(),
             proofs: Proofs::default(),
             trouble: Pages::default(),
             tier_proofs: TierProofs::default(),
@@ -110,6 +115,12 @@ impl Shared {
     /// counts.
     pub fn tell_certified(&self, certified: Certified) {
         let _ = self.certified.set(certified);
+    }
+
+    /// Returns the cookies that kept something of a site from the cache, those that did so most often first.
+    #[must_use]
+    pub fn cookies(&self, site: u16) -> Vec<(CookieName, CookieCount)> {
+        self.cookies.of(site)
     }
 
     pub(crate) fn is_certified(&self, host: &str) -> bool {

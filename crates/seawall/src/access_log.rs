@@ -83,7 +83,7 @@ struct Field {
 
 /// The fields of a line. The combined format is the first column, read from top to bottom.
 #[cfg(test)]
-const FIELDS: [Field; 18] = [
+const FIELDS: [Field; 19] = [
     Field {
         combined: "CLIENT",
         json: "client",
@@ -123,6 +123,11 @@ const FIELDS: [Field; 18] = [
         combined: "",
         json: "coding",
         meaning: "The content coding of the response: `gzip`, `br` or `zstd`. Left out if there is none.",
+    },
+    Field {
+        combined: "",
+        json: "cookie",
+        meaning: "The cookie for which the response was not stored, or by which the request passed: its name or how it begins (`wp-postpass_*`), never its value. Left out if there is none.",
     },
     Field { combined: "", json: "collapsed", meaning: "Whether the request shared the fetch of another one." },
     Field {
@@ -241,6 +246,11 @@ fn json(out: &mut Vec<u8>, exchange: &Exchange<'_>, note: &Note) {
     if let Some(coding) = note.coding {
         out.extend_from_slice(b",\"coding\":\"");
         out.extend_from_slice(coding.token().as_bytes());
+        out.push(b'"');
+    }
+    if let Some(cookie) = note.cookie {
+        out.extend_from_slice(b",\"cookie\":\"");
+        json_escaped(out, cookie.to_string().as_bytes());
         out.push(b'"');
     }
     out.extend_from_slice(if note.collapsed { b",\"collapsed\":true" } else { b",\"collapsed\":false" });

@@ -156,6 +156,7 @@ impl Fingerprint {
             keep_query,
             honour_request_directives,
             store_set_cookie,
+            drop_set_cookies,
             two_visitor_proof: _, // it can only keep something out of the store
             early_hints: _,       // a hint is not stored with a page
             early_hints_http1: _, // likewise
@@ -169,6 +170,8 @@ impl Fingerprint {
         // For whom a response may be.
         self.set(&tag("ignore_cookies"), ignore_cookies, &[]);
         self.flag(&tag("store_set_cookie"), *store_set_cookie, false);
+        // What was stored without a cookie is not stored where that counts.
+        self.set(&tag("drop_set_cookies"), drop_set_cookies, &[]);
         // For which addresses it may be.
         self.set(&tag("ignore_query"), ignore_query, &[]);
         self.set(&tag("keep_query"), keep_query, &[]);
@@ -496,7 +499,7 @@ mod tests {
     #[test]
     fn what_changes_no_answer_changes_no_fingerprint() {
         for same in [
-            "[cache]\nstore_set_cookie = false\nhonour_request_directives = true\nignore_cookies = []",
+            "[cache]\nstore_set_cookie = false\nhonour_request_directives = true\nignore_cookies = []\ndrop_set_cookies = []",
             "[cache]\nobject_max = \"1MiB\"\ndisk_object_max = \"2MiB\"\nmemory = \"64MiB\"\nearly_hints = false",
             "[origin]\nconcurrency = 7\nqueue = 3\ncollapse_wait = \"1s\"\nconnect_timeout = \"1s\"\nfirst_byte_timeout = \"9s\"",
             "[compress]\nenabled = true\nmin_size = 512\npassed = \"off\"",
@@ -525,6 +528,7 @@ mod tests {
             "[cache]\nkeep_query = [\"a\"]",
             "[cache]\nhonour_request_directives = false",
             "[cache]\nstore_set_cookie = true",
+            "[cache]\ndrop_set_cookies = [\"PHPSESSID\"]",
             "[origin]\nhost = \"origin\"",
             "[origin]\nhost = \"blog.example\"",
             "[origin]\naddresses = [\"http://b\"]",

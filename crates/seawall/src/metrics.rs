@@ -1,7 +1,8 @@
 //! Every metric: its name, what it means, what to do when it moves, and where its values come from.
 //!
 //! This table is the only place where metrics are described. `/metrics` is made from it, and a test holds that `doc/metrics.md` says the
-//! same. Labels have bounded values: sites, addresses and certificate names come from the configuration, everything else from lists in the program.
+//! same. Labels have bounded values: sites, addresses and certificate names come from the configuration, at most 256 names
+//! of cookies from the origins, everything else from lists in the program.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use admin::{
     MetricKind::{self, Counter, Gauge},
     Sample,
 };
-use pipeline::{BUCKET_MICROS, Durations, LOGIN_REFUSALS, OUTCOMES, PROOF_RESULTS, SiteSnapshot, Snapshot};
+use pipeline::{BUCKET_MICROS, CookieCount, Durations, LOGIN_REFUSALS, OUTCOMES, PROOF_RESULTS, SiteSnapshot, Snapshot};
 use semantics::Timestamp;
 
 use crate::{
@@ -48,6 +49,15 @@ impl<'a> Seen<'a> {
     fn sites(&self) -> impl Iterator<Item = (&SitePlan, SiteSnapshot)> {
         self.plan.sites.iter().map(|site| (site, self.counted.sites.get(&site.id).cloned().unwrap_or_default()))
     }
+}
+
+/// Returns what was counted of each site's cookies, where it is more than nothing.
+fn cookies(seen: &Seen<'_>, of: impl Fn(&CookieCount) -> u64) -> Vec<Sample> {
+    let of_site = |site: &SitePlan| {
+        let counts = seen.state.shared.cookies(site.id).into_iter().map(|(name, count)| (name.to_string(), of(&count)));
+        counts.filter(|(_, n)| *n > 0).map(|(name, n)| Sample::labelled("site", site.name(), n).and("cookie", name)).collect::<Vec<_>>()
+    };
+    seen.plan.sites.iter().flat_map(of_site).collect()
 }
 
 /// A group of metrics: one heading of the page in `doc/`.
@@ -250,6 +260,23 @@ pub(crate) static GROUPS: [Group; 9] = [
                     };
                     seen.sites().flat_map(|(site, of)| of_site(site.name(), &of)).collect()
                 },
+            },
+            Definition {
+                name: "seawall_responses_not_stored_for_cookie_total",
+                kind: Counter,
+                labels: &["site", "cookie"],
+                help: "Responses that were not stored because they set a cookie, by site and by the cookie that they set.",
+                advice: "A cookie that grows as fast as the misses keeps the site from being cached: `seawall explain` says whose it is. If its readers do not need it, name it in `drop_set_cookies`. \
+                         The names come from the origin. There are at most 256 of them; the others are counted as `(another)`.",
+                samples: |seen| cookies(seen, |count| count.answers),
+            },
+            Definition {
+                name: "seawall_requests_passed_by_cookie_total",
+                kind: Counter,
+                labels: &["site", "cookie"],
+                help: "Requests that passed because of a cookie, by site and by the cookie, as the rules of the site's kind name it.",
+                advice: "Readers who have signed in or have something in a cart. If nearly all of a site's readers pass by one cookie, a plugin gives it to everybody.",
+                samples: |seen| cookies(seen, |count| count.requests),
             },
             Definition {
                 name: "seawall_origin_first_byte_seconds",

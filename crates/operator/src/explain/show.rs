@@ -155,7 +155,7 @@ impl Page {
 
     /// Says why the last answer was not stored. If `is_stored`, another one is stored, and this must not be taken for it.
     fn not_kept(&mut self, not_kept: &NotKept, is_stored: bool) {
-        let NotKept { reason, status, seconds_ago, difference } = not_kept;
+        let NotKept { reason, status, seconds_ago, cookie, cookie_of, difference } = not_kept;
         let ago = format!("{} ago", span(*seconds_ago));
         match status {
             Some(status) => {
@@ -167,6 +167,10 @@ impl Page {
                 if let Some(words) = in_words(reason) {
                     self.line("", words);
                 }
+                if let Some(cookie) = cookie {
+                    self.line("cookie", &whose(cookie, cookie_of.as_deref()));
+                    self.line("", &remedy(cookie));
+                }
                 if let Some(difference) = difference {
                     self.line("difference", difference);
                 }
@@ -175,6 +179,17 @@ impl Page {
             None => self.line("not stored", &format!("the origin did not answer, {ago}: {reason}")),
         }
     }
+}
+
+fn whose(cookie: &str, of: Option<&str>) -> String {
+    of.map_or_else(|| cookie.to_owned(), |of| format!("{cookie}: {of}"))
+}
+
+/// Says what an operator can do about a cookie that keeps pages from being stored.
+fn remedy(cookie: &str) -> String {
+    format!(
+        "If readers need no such cookie on this page, turn it off where it is set, or name it in [cache]: drop_set_cookies = [\"{cookie}\"]."
+    )
 }
 
 fn verdict(explanation: &Explanation) -> &'static str {
@@ -228,6 +243,9 @@ fn when_stale(variant: &Variant) -> String {
 fn in_words(reason: &str) -> Option<&'static str> {
     Some(match reason {
         "set-cookie" => "It sets a cookie, so it is meant for one reader.",
+        "cf-edge-cache" | "x-litespeed-cache-control" | "x-litespeed-vary" | "x-accel-expires" => {
+            "The site says so in this field, which is meant for caches: a plugin, or the server in front of PHP."
+        }
         "cookie" => "The request carried a cookie, and the origin did not say that the answer is the same for all.",
         "two-visitors-differ" => "A second visitor was given another page, so it may be made for one reader.",
         "two-visitor-proof" => "It is stored once another visitor was given the same page.",

@@ -45,8 +45,9 @@ impl StoredAs {
         let (shared, copying) = (Arc::clone(shared), Arc::clone(&shared.copying));
         let store = move |whole: Bytes| {
             let Self { question, status, headers, kept, begun } = self;
-            let (head, content) =
-                (ResponseHead { status, headers: &headers }, ContentSize { length: Some(whole.len() as u64), has_forms: false });
+            let has_nonce = keep::has_nonce(&question, &headers, &whole);
+            let head = ResponseHead { status, headers: &headers };
+            let content = ContentSize { length: Some(whole.len() as u64), has_forms: false, has_nonce };
             let (record, scope) = keep::record(&shared, &question, head, content, kept);
             if let Some(member) = &question.member
                 && !tier_proof::is_proven(&shared, &question, member, Answered { headers: &headers, body: &whole, begun, scope: &scope })

@@ -6,7 +6,7 @@ use std::{rc::Rc, time::Duration};
 
 use admin_api::explanation::{Explanation, Flight, Key, NotKept, Now, Purge, Rule, SiteRules, Variant};
 use http::{Method, Request, Response, header};
-use policy::{PassRule, Steps};
+use policy::{PassRule, Steps, known_cookie};
 use semantics::{
     Scheme, Timestamp,
     cache_status::{CacheStatus, Outcome},
@@ -25,7 +25,7 @@ use crate::{
     deliver,
     find::{found_in, purged_name},
     judge::{Judged, judge},
-    learnt::{early_hints, not_kept::Reason, trouble::Trouble},
+    learnt::{cookies, early_hints, not_kept::Reason, trouble::Trouble},
     next::{Next, next},
     pass::passed_because,
     proof,
@@ -141,7 +141,9 @@ impl Pipeline {
             stored_under_other_scheme: resource.is_none() && self.is_stored_under_other_scheme(&question),
             uncacheable_seconds: store.uncacheable_until(question.hash).and_then(|until| left(Timestamp::from_millis(until), now)),
             not_kept: self.shared.not_kept.get(question.hash).map(|Reason { rule: reason, status, at }| NotKept {
-                reason: reason.to_owned(),
+                reason: cookies::named_in(reason).map_or(reason, |_| policy::NotKept::SetCookie.name()).to_owned(),
+                cookie: cookies::named_in(reason).map(|cookie| cookie.to_string()),
+                cookie_of: cookies::named_in(reason).and_then(|cookie| Some(known_cookie(&cookie.to_string())?.whose.to_owned())),
                 status,
                 seconds_ago: now.since(at).as_secs(),
                 difference: if reason == proof::DIFFER {
@@ -357,7 +359,12 @@ fn webhook() -> Now {
 
 fn passed(rule: PassRule) -> Now {
     let ending = Ending::of(Outcome::Forwarded(passed_because(rule))).because(Some(rule.name()));
-    said(ending.status, vec!["It goes to the origin as it came, and nothing is stored.".to_owned()])
+    let mut words = vec!["It goes to the origin as it came, and nothing is stored.".to_owned()];
+    if let Some(cookie) = rule.cookie().map(|cookie| cookie.to_string()) {
+        let whose = known_cookie(&cookie).map(|known| format!(" ({})", known.whose)).unwrap_or_default();
+        words.push(format!("The cookie is {cookie}{whose}."));
+    }
+    said(ending.status, words)
 }
 
 fn rules(steps: Steps) -> Vec<Rule> {

@@ -317,7 +317,7 @@ impl CookieValue {
 }
 
 /// The name of a cookie as a table has it: it has nothing of a client in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CookieName {
     text: &'static str,
     is_beginning: bool,
@@ -326,6 +326,12 @@ pub struct CookieName {
 impl CookieName {
     /// The name of every cookie that the settings of the site take off the answers to others.
     pub(crate) const OF_THE_SETTINGS: Self = Self { text: "one of drop_set_cookies", is_beginning: false };
+
+    /// Makes the name of one cookie.
+    #[must_use]
+    pub const fn whole(text: &'static str) -> Self {
+        Self { text, is_beginning: false }
+    }
 
     /// Returns the name in a table that this cookie has.
     pub(crate) fn of(names: &Names, name: &str) -> Option<Self> {

@@ -17,7 +17,7 @@ use super::{
     routes::RoutePath,
     settings::{AccessLog, Listen, LogFormat, OriginAddress, OriginHost},
     units::{ByteSize, Count, Period},
-    words::{BaseUrl, CompanionServer, CookiePattern, CronPeriod, HostPattern, KindWord, LoginAttempts, NamePattern, TrustedField},
+    words::{BaseUrl, CompanionServer, CookiePattern, CronPeriod, DroppedCookie, HostPattern, KindWord, LoginAttempts, NamePattern, TrustedField},
 };
 
 /// A value and its place in the text, if the key was written.
@@ -464,6 +464,17 @@ pub struct Cache {
     ///
     /// Default: `false`.
     pub store_set_cookie: Given<bool>,
+
+    /// Cookies that readers of pages do not need although the site sets them, such as a PHP session that a plugin begins for everybody:
+    /// `["PHPSESSID"]`; `"sess_*"` stands for all names that begin so. A response that sets a cookie is not stored. Where these are the only
+    /// cookies that it sets, and nothing else forbids to store it, Seawall takes them off, and stores it. What PHP says by itself when a script begins
+    /// a session (`Cache-Control: no-store, no-cache, must-revalidate` with an `Expires` in 1981) then does not forbid it. Nothing is taken off
+    /// a response that is not stored, or to a request that passes (a POST, the sign-in page). A request that carries one of these cookies is its
+    /// reader's alone, as before. `seawall explain`, the access log and the metrics name the cookie that keeps pages from being stored. Before you
+    /// name it here: a form that is checked by the session fails on a page that is stored.
+    ///
+    /// Default: `[]`.
+    pub drop_set_cookies: Listed<DroppedCookie>,
 
     /// Whether a page (HTML, up to 2 MiB) is fetched a second time, without any cookie, before it is stored for the first time. If the two differ,
     /// the page is not stored: it may be made for one visitor. `seawall explain` shows what differs. It is tried again after ten minutes. A page that only

@@ -102,6 +102,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 21] = [
             "keep_query",
             "honour_request_directives",
             "store_set_cookie",
+            "drop_set_cookies",
             "two_visitor_proof",
             "early_hints",
             "early_hints_http1",

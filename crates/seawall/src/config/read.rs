@@ -157,7 +157,7 @@ mod tests {
     /// The file, and for each fault: its line, the text under the caret, and a piece of the message.
     #[test]
     fn faults_of_form() {
-        let cases: [(&str, &[Expected]); 21] = [
+        let cases: [(&str, &[Expected]); 22] = [
             ("soruce = \"x\"", &[(1, "soruce", "did you mean `source`?")]),
             ("[server]\nlisen = []", &[(2, "lisen", "did you mean `listen`?")]),
             ("[sever]\nlisten = []", &[(1, "sever", "did you mean `server`?")]),
@@ -178,6 +178,7 @@ mod tests {
             ("[cache]\nmemory = true", &[(2, "true", "a size such as \"64MiB\"")]),
             ("[cache]\nhonour_request_directives = \"yes\"", &[(2, "\"yes\"", "must be true or false")]),
             ("[cache]\nignore_cookies = [\"*\"]", &[(2, "\"*\"", "personal")]),
+            ("[cache]\ndrop_set_cookies = [\"*\"]", &[(2, "\"*\"", "session")]),
             ("kind = \"blgo\"", &[(1, "\"blgo\"", "did you mean \"blog\"?")]),
             ("log = 5", &[(1, "5", "write a line [log]")]),
             ("[site]\nsource = \"x\"", &[(1, "[site]", "double brackets")]),

@@ -408,6 +408,8 @@ pub struct Cache {
     pub honour_request_directives: bool,
     /// Whether responses with `Set-Cookie` are stored (RFC 9111 §7.3). Dangerous.
     pub store_set_cookie: bool,
+    /// Cookies that are taken off responses that are stored without them. A trailing `*` stands for anything.
+    pub drop_set_cookies: Vec<String>,
     /// Whether a page is fetched a second time before it is stored for the first time. Unless it was set: as the kind's preset says.
     pub two_visitor_proof: bool,
     /// Whether browsers are told early what a page will need (RFC 8297). Unless it was set: as the kind's preset says.
@@ -430,6 +432,7 @@ impl Cache {
             keep_query: self.keep_query.clone(),
             honour_request_directives: self.honour_request_directives,
             store_set_cookie: self.store_set_cookie,
+            drop_set_cookies: self.drop_set_cookies.clone(),
             two_visitor_proof: self.two_visitor_proof,
             early_hints: match (self.early_hints, self.early_hints_http1) {
                 (false, _) => EarlyHints::Off,

@@ -479,6 +479,7 @@ impl Resolver<'_> {
             list.into_iter().flat_map(Spanned::get_ref).map(|name| name.get_ref().0.clone()).collect()
         };
         let cookies = first(cache.map(|cache| &cache.ignore_cookies)).into_iter().flat_map(Spanned::get_ref);
+        let dropped = first(cache.map(|cache| &cache.drop_set_cookies)).into_iter().flat_map(Spanned::get_ref);
         Cache {
             object_max,
             disk_object_max,
@@ -492,6 +493,7 @@ impl Resolver<'_> {
             honour_request_directives: false,
             two_visitor_proof: false,
             store_set_cookie: first(cache.map(|cache| &cache.store_set_cookie)).is_some_and(|store| *store.get_ref()),
+            drop_set_cookies: dropped.map(|name| name.get_ref().0.clone()).collect(),
             early_hints: false,
             early_hints_http1: first(cache.map(|cache| &cache.early_hints_http1)).is_some_and(|hints| *hints.get_ref()),
         }

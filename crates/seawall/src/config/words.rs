@@ -259,6 +259,24 @@ impl FromStr for CookiePattern {
     }
 }
 
+/// A name pattern for cookies that are taken off answers, where a lone star is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DroppedCookie(pub String);
+
+impl FromStr for DroppedCookie {
+    type Err = Mistake;
+
+    fn from_str(text: &str) -> Result<Self, Mistake> {
+        if text == "*" {
+            return Err(Mistake::new(
+                "without any cookie, nobody could begin a session on a page that is stored, and forms on it would fail",
+                "name the cookies that readers of pages do not need, such as \"PHPSESSID\"",
+            ));
+        }
+        Ok(Self(text.parse::<NamePattern>()?.0))
+    }
+}
+
 /// A field that trusted proxies may send, in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustedField(pub String);
@@ -383,6 +401,7 @@ read_by_text! {
     HostPattern: "a host name such as \"blog.example.org\"",
     NamePattern: "a name such as \"utm_*\"",
     CookiePattern: "a name such as \"_ga*\"",
+    DroppedCookie: "a name such as \"PHPSESSID\"",
     TrustedField: "a field name such as \"X-Forwarded-Prefix\"",
     BaseUrl: "an address such as \"https://blog.example.org\"",
     Listen: "an address such as \"127.0.0.1:8080\"",

@@ -61,3 +61,4 @@ mod two_visitors;
 mod validation;
 mod vary;
 mod warm;
+mod wordpress;
