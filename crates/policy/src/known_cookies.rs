@@ -9,58 +9,58 @@ pub struct KnownCookie {
     pub name: &'static str,
     /// Who sets it, in words.
     pub whose: &'static str,
-    /// Whether a script keeps a visitor's data by it. Otherwise it is a mark that no page depends on.
-    pub is_session: bool,
+    /// Whether a page that sets it is for its visitor alone by what it is for. Otherwise its plugin may give it to everybody for no good reason.
+    pub is_somebodys: bool,
 }
 
-const fn session(name: &'static str, whose: &'static str) -> KnownCookie {
-    KnownCookie { name, whose, is_session: true }
+const fn known(name: &'static str, whose: &'static str) -> KnownCookie {
+    KnownCookie { name, whose, is_somebodys: false }
 }
 
-const fn mark(name: &'static str, whose: &'static str) -> KnownCookie {
-    KnownCookie { name, whose, is_session: false }
+const fn somebodys(name: &'static str, whose: &'static str) -> KnownCookie {
+    KnownCookie { name, whose, is_somebodys: true }
 }
 
 const KNOWN: &[KnownCookie] = &[
-    session("PHPSESSID", "a PHP session, which some plugin or theme begins"),
-    session("JSESSIONID", "a session of a Java server"),
-    session("SESS*", "a PHP session"),
-    session("charitable_session*", "the plugin Charitable"),
-    session("edd_wp_session*", "Easy Digital Downloads"),
-    session("edd_*", "Easy Digital Downloads"),
-    session("give_wp_session*", "GiveWP"),
-    session("wp-give_session*", "GiveWP"),
-    session("swpm_session*", "Simple Membership"),
-    session("wp_woocommerce_session_*", "WooCommerce: somebody's cart"),
-    session("woocommerce_*", "WooCommerce: somebody's cart"),
-    session("mc_session_ids*", "a plugin that keeps sessions"),
-    session("_wp_session*", "the library WP Session Manager, which some plugin uses"),
-    session("pmpro_*", "Paid Memberships Pro"),
-    session("wordpress_logged_in_*", "WordPress: somebody has signed in"),
-    session("wordpress_sec_*", "WordPress: somebody has signed in"),
-    session("wp-postpass_*", "WordPress: the password of a post"),
-    session("comment_author_*", "WordPress: somebody has commented"),
-    session("yith_wcwl_session_*", "YITH WooCommerce Wishlist"),
-    session("invite-anyone*", "Invite Anyone"),
-    session("bp-*", "BuddyPress"),
-    session("laravel_session", "a Laravel application"),
-    session("XSRF-TOKEN", "a Laravel application, or another framework"),
-    mark("wordpress_test_cookie", "the sign-in page of WordPress, which tries whether cookies work"),
-    mark("wfvt_*", "Wordfence: live traffic"),
-    mark("wordfence_verifiedHuman", "Wordfence"),
-    mark("wfwaf-*", "Wordfence's firewall"),
-    mark("hubspotutk", "HubSpot"),
-    mark("trwv.uid", "Marketo"),
-    mark("optimizely*", "Optimizely"),
-    mark("wordpress_apbct_*", "CleanTalk"),
-    mark("apbct_*", "CleanTalk"),
-    mark("ct_*", "CleanTalk"),
-    mark("pll_language", "Polylang: the language that was seen last"),
-    mark("wp-wpml_current_language", "WPML: the language that was seen last"),
-    mark("wpml_*", "WPML"),
-    mark("spu_*", "Popups"),
-    mark("tk_ai", "Jetpack"),
-    mark("_icl_*", "WPML"),
+    known("PHPSESSID", "a PHP session, which some plugin or theme begins"),
+    known("JSESSIONID", "a session of a Java server"),
+    known("SESS*", "a PHP session"),
+    known("charitable_session*", "the plugin Charitable"),
+    known("edd_wp_session*", "Easy Digital Downloads"),
+    known("edd_*", "Easy Digital Downloads"),
+    known("give_wp_session*", "GiveWP"),
+    known("wp-give_session*", "GiveWP"),
+    known("swpm_session*", "Simple Membership"),
+    somebodys("wp_woocommerce_session_*", "WooCommerce: somebody's cart"),
+    somebodys("woocommerce_*", "WooCommerce: somebody's cart"),
+    known("mc_session_ids*", "a plugin that keeps sessions"),
+    known("_wp_session*", "the library WP Session Manager, which some plugin uses"),
+    somebodys("pmpro_*", "Paid Memberships Pro"),
+    somebodys("wordpress_logged_in_*", "WordPress: somebody has signed in"),
+    somebodys("wordpress_sec_*", "WordPress: somebody has signed in"),
+    somebodys("wp-postpass_*", "WordPress: the password of a post"),
+    somebodys("comment_author_*", "WordPress: somebody has commented"),
+    known("yith_wcwl_session_*", "YITH WooCommerce Wishlist"),
+    known("invite-anyone*", "Invite Anyone"),
+    somebodys("bp-*", "BuddyPress"),
+    known("laravel_session", "a Laravel application"),
+    known("XSRF-TOKEN", "a Laravel application, or another framework"),
+    known("wordpress_test_cookie", "the sign-in page of WordPress, which tries whether cookies work"),
+    known("wfvt_*", "Wordfence: live traffic"),
+    known("wordfence_verifiedHuman", "Wordfence"),
+    known("wfwaf-*", "Wordfence's firewall"),
+    known("hubspotutk", "HubSpot"),
+    known("trwv.uid", "Marketo"),
+    known("optimizely*", "Optimizely"),
+    known("wordpress_apbct_*", "CleanTalk"),
+    known("apbct_*", "CleanTalk"),
+    known("ct_*", "CleanTalk"),
+    known("pll_language", "Polylang: the language that was seen last"),
+    known("wp-wpml_current_language", "WPML: the language that was seen last"),
+    known("wpml_*", "WPML"),
+    known("spu_*", "Popups"),
+    known("tk_ai", "Jetpack"),
+    known("_icl_*", "WPML"),
 ];
 
 /// Returns what is known of a cookie by its name.

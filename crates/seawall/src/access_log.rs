@@ -427,7 +427,8 @@ mod tests {
             complete: true,
         };
         let coding = Some(semantics::coding::Coding::Gzip);
-        let note = Note { outcome: Some(Outcome::Hit), origin_time: Some(Duration::from_millis(45)), coding, ..Note::default() };
+        let cookie = Some(policy::CookieName::whole("a\"b"));
+        let note = Note { outcome: Some(Outcome::Hit), origin_time: Some(Duration::from_millis(45)), coding, cookie, ..Note::default() };
         // 29 February 2024, 23:59:59.
         let at = Timestamp::from_secs(1_709_251_199);
         let mut out = Vec::new();
@@ -456,6 +457,7 @@ mod tests {
         assert_eq!(value["request_time"], 0.001_234);
         assert_eq!(value["origin_time"], 0.045);
         assert_eq!(value["cache"], "HIT");
+        assert_eq!(value["cookie"], "a\"b");
     }
 
     #[test]

@@ -187,9 +187,10 @@ fn whose(cookie: &str, of: Option<&str>) -> String {
 
 /// Says what an operator can do about a cookie that keeps pages from being stored.
 fn remedy(cookie: &str) -> String {
-    format!(
-        "If readers need no such cookie on this page, turn it off where it is set, or name it in [cache]: drop_set_cookies = [\"{cookie}\"]."
-    )
+    if policy::known_cookie(cookie).is_some_and(|known| known.is_somebodys) {
+        return "Such a page is for its reader alone.".to_owned();
+    }
+    format!("If readers of the page do not need it, turn it off where it is set, or set drop_set_cookies = [\"{cookie}\"] in [cache].")
 }
 
 fn verdict(explanation: &Explanation) -> &'static str {
