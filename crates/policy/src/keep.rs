@@ -170,7 +170,9 @@ impl Policy {
         // An origin that says `private="set-cookie"` has said itself that the rest is for all.
         let cookie_stays = seen.headers.contains_key(header::SET_COOKIE) && !omitted.contains(&header::SET_COOKIE);
         if cookie_stays && !self.settings().store_set_cookie {
-            return Err(NotKept::SetCookie);
+            // Where the settings take its cookies off, it is something else that keeps it out.
+            let another = self.reduced(seen).and_then(|headers| self.keep(&Seen { headers: &headers, ..*seen }).err());
+            return Err(another.unwrap_or(NotKept::SetCookie));
         }
         if self.redirects_to_itself(seen) {
             return Err(NotKept::RedirectLoop);
@@ -224,6 +226,14 @@ impl Policy {
     /// `None`: it is somebody's for another reason, or nobody's anyhow, and stays as it is.
     #[must_use]
     pub fn without_dropped_cookies(&self, seen: &Seen<'_>) -> Option<HeaderMap> {
+        let headers = self.reduced(seen)?;
+        // An answer to HEAD says what the answer to GET would be.
+        let would_be_kept = self.keep(&Seen { method: &Method::GET, headers: &headers, ..*seen }).is_ok();
+        would_be_kept.then_some(headers)
+    }
+
+    /// Returns the fields of an answer without its cookies, if the settings take all of them off.
+    fn reduced(&self, seen: &Seen<'_>) -> Option<HeaderMap> {
         if self.settings().drop_set_cookies.is_empty() || !seen.headers.contains_key(header::SET_COOKIE) {
             return None;
         }
@@ -238,9 +248,7 @@ impl Policy {
                 headers.remove(name);
             }
         }
-        // An answer to HEAD says what the answer to GET would be.
-        let would_be_kept = self.keep(&Seen { method: &Method::GET, headers: &headers, ..*seen }).is_ok();
-        would_be_kept.then_some(headers)
+        Some(headers)
     }
 
     /// Returns the name of the first cookie that a response sets and that the settings do not take off.

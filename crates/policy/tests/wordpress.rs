@@ -440,6 +440,9 @@ fn a_session_that_an_operator_calls_nobodys_is_taken_off_what_is_stored() {
     let mut forbidden = NOBODY_ELSES.to_vec();
     forbidden.push(("set-cookie", "PHPSESSID=1"));
     assert_eq!(without(php.clone(), "/", nobody, 200, &forbidden), None);
+    // What keeps it out is not the cookie.
+    assert_eq!(kept_by(php.clone(), "/", 200, &forbidden), Err("no-store"));
+    assert_eq!(kept_by(Settings::preset(Kind::WordPress), "/", 200, &forbidden), Err("set-cookie"));
     // An answer to somebody, or one that is not stored anyhow.
     assert_eq!(without(php.clone(), "/", Carries { authorization: true, ..nobody }, 200, SESSION), None);
     assert_eq!(without(php.clone(), "/", nobody, 302, SESSION), None);
