@@ -317,10 +317,10 @@ impl Policy {
         briefly: Option<Duration>,
     ) -> Freshness {
         let mut freshness = Freshness::of(seen.status, seen.headers, directives, seen.request_time, seen.response_time);
+        let is_for_silence = self.preset.responses.hold_is_for_silence;
+        let is_given = is_for_silence && directives.targeted && freshness.source == LifetimeSource::Explicit;
         if let Some(hold) = self.hold(seen, directives, (seen.carries.is_personal(), hold_max)) {
-            let is_for_silence = self.preset.responses.hold_is_for_silence;
             let is_guess = is_for_silence && freshness.source == LifetimeSource::Heuristic;
-            let is_given = is_for_silence && directives.targeted && freshness.source == LifetimeSource::Explicit;
             if is_guess || !is_given && freshness.lifetime.saturating_sub(freshness.initial_age) < hold {
                 freshness = freshness.with_hold(hold);
             }
@@ -331,7 +331,9 @@ impl Policy {
         if matches!(seen.status, StatusCode::MOVED_PERMANENTLY | StatusCode::PERMANENT_REDIRECT) {
             freshness.lifetime = freshness.lifetime.min(REDIRECT_HOLD_MAX);
         }
-        if let Some(window) = self.settings().stale_while_revalidate.map(|window| hold_max.map_or(window, |most| window.min(most)))
+        // What is to be looked at again soon (a file that may have changed) is not shown for long after that.
+        let window_max = if is_given { Some(freshness.lifetime) } else { hold_max };
+        if let Some(window) = self.settings().stale_while_revalidate.map(|window| window_max.map_or(window, |most| window.min(most)))
             && freshness.stale_allowed
             && freshness.stale_while_revalidate.is_zero()
         {

@@ -349,6 +349,10 @@ fn a_lifetime_for_caches_counts_as_it_stands() {
     ] {
         assert_eq!(kept("/", 200, &[(field, value)]), Ok(lifetime), "{field}: {value}");
     }
+    // A file in a folder is looked at again after a second: it is not shown for a day after that.
+    let both = |lifetime| kept_by(Settings::preset(Kind::WordPress), "/wp-includes/a.css", 200, &[("seawall-cache-control", lifetime)]);
+    assert_eq!(both("max-age=1"), Ok((1, 1)));
+    assert_eq!(both("max-age=604800"), Ok((604_800, 86_400)));
     // What an operator sets is the time for pages that say nothing, too.
     let settings = Settings { hold: Some(Duration::from_mins(5)), ..Settings::preset(Kind::WordPress) };
     assert_eq!(kept_by(settings, "/", 200, &[("x-accel-expires", "60")]).map(|(lifetime, _)| lifetime), Ok(60));
