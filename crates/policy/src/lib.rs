@@ -42,8 +42,8 @@ pub use names::Names;
 pub use nonces::{NonceSearch, capped_by_nonce};
 pub use pass::PassRule;
 pub use preset::{
-    Area, CacheField, Companion, CompanionServer, CookieName, CookieRule, CookieValue, Cookies, Keeps, Kind, Parameters, Passes, Paths,
-    Preset, Responses, Rule, Rules, SentFields, SourceForm, Way,
+    Area, CacheField, Companion, CompanionServer, CookieName, CookieRule, CookieValue, Cookies, Keeps, Kind, OtherNames, Parameters,
+    Passes, Paths, Preset, Responses, Rule, Rules, SentFields, SourceForm, Way,
 };
 pub use query::QueryFilter;
 pub use request::{Carries, Verdict, whole_target};

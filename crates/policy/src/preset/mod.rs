@@ -276,10 +276,13 @@ pub struct CookieRule {
     /// The names of the cookies that the rule is about.
     pub of: Names,
     /// Another set of names, with the words for it.
-    pub also: Option<(&'static str, fn(&str) -> bool)>,
+    pub also: Option<OtherNames>,
     /// The values with which they count.
     pub counts: CookieValue,
 }
+
+/// A set of names that cannot be written as a list: the words for it, and whether it has a name.
+pub type OtherNames = (&'static str, fn(&str) -> bool);
 
 impl CookieRule {
     /// Makes a rule about cookies with these names, whatever their values.
