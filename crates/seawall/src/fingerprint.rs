@@ -206,7 +206,7 @@ impl Fingerprint {
 
     fn php(&mut self, php: &PhpSettings) {
         let PhpSettings { server: _, is_found: _, folder } = php; // which server runs the scripts changes no page
-        let PhpOptions { document_root: _, not_run, links, handed_over } = folder;
+        let PhpOptions { document_root: _, not_run, links, handed_over, params: _ } = folder;
         for folders in not_run {
             self.path("php.not_run", folders);
         }

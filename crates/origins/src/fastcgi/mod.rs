@@ -120,7 +120,7 @@ impl FastCgi {
         params.describe(script, &parts, arrival)?;
         let content = self.server.spool.take(content).await?;
         // Always: without it PHP pays no attention to the content, and with another one a child waits for it for ever.
-        params.add("CONTENT_LENGTH", content.left().to_string().as_bytes())?;
+        params.add_length(content.left())?;
         let asked = Asked {
             records: params.end(),
             content,

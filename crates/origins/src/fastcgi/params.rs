@@ -3,7 +3,7 @@
 //! php-fpm resets a connection on which a pair begins in one record and ends in the next, so a record holds whole pairs, and a pair that no
 //! record can hold is the client's fault.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, sync::Arc};
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use semantics::{Scheme, decimal, target::host_without_port};
@@ -20,10 +20,18 @@ pub struct Script {
     pub name: String,
     /// The decoded rest of the request's path behind the script's, empty for none.
     pub path_info: String,
+    /// Parameters beside those of CGI. One replaces the parameter of the same name that CGI has, or that a field of the request would become.
+    pub more: Arc<[(String, String)]>,
 }
 
-/// The name by which we call ourselves.
-pub(crate) const SOFTWARE: &str = concat!("Seawall/", env!("CARGO_PKG_VERSION"));
+/// The name by which we call ourselves, and that of a server which needs no `.htaccess` either.
+///
+/// WordPress offers addresses without `index.php` only behind servers that it knows, and plugins ask for them by name: whoever finds `Apache` or
+/// `LiteSpeed` writes an `.htaccess` and relies on it, whoever finds `nginx` does not, and hands files over with `X-Accel-Redirect`, which is taken
+/// here as well. Versions of WordPress before 6.8 do not know `Caddy`.
+pub(crate) const SOFTWARE: &str = concat!("Seawall/", env!("CARGO_PKG_VERSION"), " (nginx)");
+
+const LENGTH: &str = "CONTENT_LENGTH";
 
 /// A request's pairs, in records.
 #[derive(Debug)]
@@ -31,6 +39,8 @@ pub(super) struct Params {
     out: Vec<u8>,
     /// Where the head of the record that is being filled stands.
     record: usize,
+    /// Parameters that replace others of the same name.
+    more: Arc<[(String, String)]>,
 }
 
 impl Params {
@@ -38,15 +48,20 @@ impl Params {
     pub(super) fn new(mut out: Vec<u8>) -> Self {
         let record = out.len();
         out.extend_from_slice(&record_header(Kind::Params, 0));
-        Self { out, record }
+        Self { out, record, more: Arc::default() }
     }
 
-    /// Adds a pair.
+    /// Adds a pair, unless the parameters beside those of CGI have one of this name.
     ///
     /// # Errors
     /// When it is longer than a record.
     pub(super) fn add(&mut self, name: &str, value: &[u8]) -> Result<(), OriginError> {
-        self.add_joined(name, &[value], b"")
+        if self.more.iter().any(|(other, _)| other == name) { Ok(()) } else { self.add_joined(name, &[value], b"") }
+    }
+
+    /// Adds the length of the content, which nothing replaces: a script that is told another one waits for ever, or not at all.
+    pub(super) fn add_length(&mut self, bytes: u64) -> Result<(), OriginError> {
+        self.add_joined(LENGTH, &[bytes.to_string().as_bytes()], b"")
     }
 
     /// Adds a pair whose value is made of several, with `between` between them.
@@ -99,7 +114,11 @@ impl Params {
     /// # Errors
     /// When a pair is longer than a record.
     pub(super) fn describe(&mut self, script: &Script, request: &http::request::Parts, arrival: &Arrival<'_>) -> Result<(), OriginError> {
-        let Script { document_root, name, path_info } = script;
+        let Script { document_root, name, path_info, more } = script;
+        for (name, value) in more.iter().filter(|(name, _)| name != LENGTH) {
+            self.add(name, value.as_bytes())?;
+        }
+        self.more = Arc::clone(more);
         let prefix = arrival.prefix.unwrap_or_default().trim_end_matches('/');
         let target = request.uri.path_and_query().map_or("/", |target| target.as_str());
         let with_prefix = |path: &str| [prefix, path].concat();
@@ -152,7 +171,10 @@ impl Params {
             let values: Vec<&[u8]> = fields.get_all(name).iter().map(HeaderValue::as_bytes).collect();
             // RFC 9113 §8.2.3, RFC 9110 §5.3.
             let between: &[u8] = if *name == header::COOKIE { b"; " } else { b", " };
-            self.add_joined(&variable(name), &values, between)?;
+            let name = variable(name);
+            if !self.more.iter().any(|(other, _)| *other == name) {
+                self.add_joined(&name, &values, between)?;
+            }
         }
         Ok(())
     }

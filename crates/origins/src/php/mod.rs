@@ -37,6 +37,8 @@ pub struct PhpOptions {
     pub links: Links,
     /// Folders whose files a script may hand over: with `X-Sendfile` by their path, and with `X-Accel-Redirect` by the prefix, if there is one.
     pub handed_over: Vec<(Option<String>, PathBuf)>,
+    /// Parameters that every script is told, beside those of CGI: names, and their values. One replaces what CGI or the client says under its name.
+    pub params: Vec<(String, String)>,
 }
 
 impl Default for PhpOptions {
@@ -46,6 +48,7 @@ impl Default for PhpOptions {
             not_run: vec!["wp-content/uploads".into(), "wp-content/blogs.dir".into()],
             links: Links::default(),
             handed_over: Vec::new(),
+            params: Vec::new(),
         }
     }
 }
@@ -55,6 +58,7 @@ impl Default for PhpOptions {
 pub struct PhpFolder {
     folder: Folder,
     places: Places,
+    more: Arc<[(String, String)]>,
     options: PhpOptions,
 }
 
@@ -65,7 +69,7 @@ impl PhpFolder {
     /// Fails when it, or a folder of the options, is not a folder that can be read.
     pub fn open(folder: impl AsRef<Path>, options: PhpOptions) -> io::Result<Self> {
         let places = Places::open(&options.handed_over)?;
-        Ok(Self { folder: Folder::open(folder.as_ref(), options.links)?, places, options })
+        Ok(Self { folder: Folder::open(folder.as_ref(), options.links)?, places, more: options.params.as_slice().into(), options })
     }
 
     /// Says which script answers a request, if the system need not read from a disk for that. Otherwise [`look`](Self::look) says more.
@@ -79,7 +83,7 @@ impl PhpFolder {
 
     fn script(&self, root: &Root, name: String, path_info: String) -> Script {
         let document_root = self.options.document_root.clone().unwrap_or_else(|| root.path().to_string_lossy().into_owned());
-        Script { document_root, name, path_info }
+        Script { document_root, name, path_info, more: Arc::clone(&self.more) }
     }
 
     /// Says what answers a request: a script, or a response that is ready. Blocks.

@@ -660,6 +660,7 @@ fn php_options(written: [&file::Php; 2]) -> PhpOptions {
             .map(|place| place.get_ref().clone())
             .map(|place| (place.prefix, place.folder))
             .collect(),
+        params: default.params,
     }
 }
 

@@ -37,7 +37,7 @@ fn client(server: &Server) -> FastCgi {
 }
 
 fn script() -> Script {
-    Script { document_root: "/srv/site".into(), name: "/index.php".into(), path_info: String::new() }
+    Script { document_root: "/srv/site".into(), name: "/index.php".into(), path_info: String::new(), more: Arc::default() }
 }
 
 fn request(method: &Method, target: &str, body: impl Into<Body>) -> Request<Body> {

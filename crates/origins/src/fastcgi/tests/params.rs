@@ -35,7 +35,8 @@ fn a_script_is_told_what_cgi_says() {
         ] {
             fields.append(name, value.parse().expect("a value"));
         }
-        let script = Script { document_root: "/srv/site".into(), name: "/index.php".into(), path_info: "/2024/café".into() };
+        let script =
+            Script { document_root: "/srv/site".into(), name: "/index.php".into(), path_info: "/2024/café".into(), more: Arc::default() };
         let client = Some([192, 0, 2, 7].into());
         let arrival =
             Arrival { caller: Some(Caller { peer: client, client, way: &[] }), ..Arrival::of_our_own(Scheme::Https, "blog.example:8443") };
@@ -62,9 +63,36 @@ fn a_script_is_told_what_cgi_says() {
             ("SERVER_NAME", "blog.example"),
             ("SERVER_PORT", "8443"),
             ("SERVER_PROTOCOL", "HTTP/1.1"),
-            ("SERVER_SOFTWARE", concat!("Seawall/", env!("CARGO_PKG_VERSION"))),
+            ("SERVER_SOFTWARE", concat!("Seawall/", env!("CARGO_PKG_VERSION"), " (nginx)")),
         ];
         assert_eq!(heard.params.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect::<Vec<_>>(), expected);
+    });
+}
+
+/// wp-includes/vars.php and wp-admin/includes/misc.php of WordPress 5.0 to 6.8: addresses without `index.php` are offered where the name says nginx, and
+/// an `.htaccess` is written where it says Apache or LiteSpeed.
+#[test]
+fn wordpress_takes_the_server_for_one_that_needs_no_htaccess() {
+    on_a_worker(async {
+        let heard = heard(script(), get("/"), arrival()).await;
+        let name = heard.param("SERVER_SOFTWARE");
+        assert!(name.starts_with("Seawall/") && name.contains("nginx"), "{name}");
+        assert!(["Apache", "LiteSpeed", "Microsoft-IIS", "ExpressionDevServer"].iter().all(|other| !name.contains(other)), "{name}");
+    });
+}
+
+#[test]
+fn a_script_is_told_what_the_operator_adds_and_no_client_says_it_instead() {
+    on_a_worker(async {
+        let more = [("SEAWALL_SECRET", "s3cret"), ("HTTPS", "on"), ("HTTP_X_STAGE", "live"), ("CONTENT_LENGTH", "7")];
+        let more = more.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let mut asked = get("/");
+        for (name, value) in [("seawall_secret", "x"), ("seawall-secret", "x"), ("x-stage", "test")] {
+            asked.headers_mut().append(name, value.parse().expect("a value"));
+        }
+        let heard = heard(Script { more, ..script() }, asked, arrival()).await;
+        assert_eq!((heard.param("SEAWALL_SECRET"), heard.param("HTTPS"), heard.param("HTTP_X_STAGE")), ("s3cret", "on", "live"));
+        assert_eq!((heard.param("HTTP_SEAWALL_SECRET"), heard.param("CONTENT_LENGTH")), ("x", "0"));
     });
 }
 
