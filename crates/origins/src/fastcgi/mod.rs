@@ -272,7 +272,7 @@ impl FastCgi {
         } else {
             // It has been settled: one line with a number.
             let length = fields.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-            ahead::read(ResponseBody::new(first, length, lease, held))?
+            ahead::read(ResponseBody::new(first, length, lease, held), &self.server.room)?
         };
         let mut response = Response::new(body);
         *response.status_mut() = status;

@@ -13,7 +13,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-use super::{connection::Connection, spool::Spool};
+use super::{ahead::Room, connection::Connection, spool::Spool};
 use crate::server::{Pool, ServerOptions};
 
 pub(super) type Connections = Pool<Box<Connection>>;
@@ -23,22 +23,25 @@ pub(super) type Connections = Pool<Box<Connection>>;
 pub struct FastCgiServer {
     pub(super) options: Arc<ServerOptions>,
     pub(super) spool: Spool,
+    pub(super) room: Room,
     /// Requests over new connections to which nothing has come yet: each may be waiting for a child.
     waiting: AtomicUsize,
     pools: Mutex<Vec<Weak<Connections>>>,
 }
 
 impl FastCgiServer {
-    /// Describes a server that is reached by these options. Long uploads go to a file in the system's folder for such files.
+    /// Describes a server that is reached by these options. Files for what is too long for the memory are made in the folder that `TMPDIR` names, else in
+    /// `/var/tmp`, as `/tmp` is often a part of the memory.
     #[must_use]
     pub fn new(options: Arc<ServerOptions>) -> Self {
-        Self::with_uploads_in(options, std::env::temp_dir())
+        Self::with_files_in(options, folder_for_files())
     }
 
-    /// Describes a server as [`FastCgiServer::new`] does. Long uploads go to a file in `folder`.
+    /// Describes a server as [`FastCgiServer::new`] does. Long uploads, and long responses to clients that read slowly, go to files in `folder`. They have no
+    /// names there: nothing stays behind.
     #[must_use]
-    pub fn with_uploads_in(options: Arc<ServerOptions>, folder: PathBuf) -> Self {
-        Self { options, spool: Spool::new(folder), waiting: AtomicUsize::new(0), pools: Mutex::default() }
+    pub fn with_files_in(options: Arc<ServerOptions>, folder: PathBuf) -> Self {
+        Self { options, spool: Spool::new(folder.clone()), room: Room::new(folder), waiting: AtomicUsize::new(0), pools: Mutex::default() }
     }
 
     /// Makes the connections of one worker.
@@ -58,6 +61,13 @@ impl FastCgiServer {
         }
         Waiting(Arc::clone(self))
     }
+}
+
+/// Returns the folder for files without names, if nobody names another one.
+fn folder_for_files() -> PathBuf {
+    const ON_A_DISK: &str = "/var/tmp";
+    let is_said = std::env::var_os("TMPDIR").is_some_and(|folder| !folder.is_empty());
+    if !is_said && std::fs::metadata(ON_A_DISK).is_ok_and(|folder| folder.is_dir()) { ON_A_DISK.into() } else { std::env::temp_dir() }
 }
 
 /// A request that may be waiting for a child, until it is dropped.

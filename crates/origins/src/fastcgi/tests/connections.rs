@@ -243,8 +243,8 @@ fn a_client_that_reads_slowly_holds_no_child_that_is_done() {
     on_a_worker(async {
         let server = Server::start();
         let client = client(&server);
-        for (length, says_first) in [(100, 50), (200_000, 10), (ahead::AHEAD_BYTES_MAX, 10)] {
-            let page = vec![b'x'; length];
+        for (length, says_first) in [(100, 50), (200_000, 10), (ahead::MEMORY_BYTES_MAX, 10), (9_000_000, 300_000)] {
+            let page: Vec<u8> = (0..=250).cycle().take(length).collect();
             let says = async {
                 let mut peer = server.accept().await;
                 peer.request().await;
@@ -258,15 +258,60 @@ fn a_client_that_reads_slowly_holds_no_child_that_is_done() {
             peer.question().await;
             peer.closed().await;
             assert!(content(response).await.expect("whole") == page);
+            assert_eq!(client.server.room.held.load(Relaxed), 0, "the room is given back");
         }
     });
 }
 
+/// In whatever turn the server says something and the client reads it.
+#[test]
+fn what_is_read_ahead_comes_in_order_and_whole_or_as_an_error() {
+    on_a_worker(async {
+        let server = Server::start();
+        let client = client(&server);
+        for ends_well in [true, false] {
+            let says = async {
+                let mut peer = server.accept().await;
+                peer.request().await;
+                peer.stdout("\r\n").await;
+                peer
+            };
+            let (response, mut peer) = futures_util::future::join(ask(&client, request(&Method::POST, "/", Body::Empty)), says).await;
+            let mut body = response.expect("a head").into_body();
+            let (mut said, mut read) = (Vec::new(), Vec::new());
+            // More than fits the memory, then all of it is read; and that several times over.
+            for (round, size) in [(0, 700_000), (1, 10), (2, 2_000_000), (3, 40_000), (4, 900_000)] {
+                let piece: Vec<u8> = (round..250).cycle().take(size).collect();
+                peer.stdout(&piece).await;
+                said.extend(piece);
+                let until = said.len() - if round % 2 == 0 { 5_000 } else { 0 };
+                while read.len() < until {
+                    read.extend(body.frame().await.expect("more").expect("good").into_data().expect("data"));
+                }
+            }
+            if ends_well {
+                peer.end().await;
+            }
+            drop(peer);
+            loop {
+                match body.frame().await {
+                    Some(Ok(frame)) => read.extend(frame.into_data().expect("data")),
+                    Some(Err(error)) => break assert!(!ends_well && error.fault == Fault::ConnectionTerminated, "{error}"),
+                    None => break assert!(ends_well),
+                }
+            }
+            assert!(read == said);
+        }
+    });
+}
+
+/// No room on the disk is left for what is read ahead.
 #[test]
 fn what_nobody_reads_is_not_read_without_end() {
     on_a_worker(async {
         let server = Server::start();
         let client = client(&server);
+        client.server.room.held.store(ahead::FILES_BYTES_MAX, Relaxed);
         let says = async {
             let mut peer = server.accept().await;
             peer.request().await;
