@@ -205,7 +205,8 @@ impl Fingerprint {
     }
 
     fn php(&mut self, php: &PhpSettings) {
-        let PhpSettings { server: _, is_found: _, folder } = php; // which server runs the scripts changes no page
+        // Which server runs the scripts changes no page, nor where files lie meanwhile.
+        let PhpSettings { server: _, is_found: _, folder, temporary_folder: _ } = php;
         let PhpOptions { document_root: _, not_run, links, handed_over, params: _ } = folder;
         for folders in not_run {
             self.path("php.not_run", folders);

@@ -413,7 +413,10 @@ fn open_php(folder: &Path, site: &Site) -> anyhow::Result<SharedSource> {
     let opened = PhpFolder::open(folder, php.folder.clone()).with_context(|| folder.display().to_string())?;
     Ok(SharedSource::Php {
         folder: Arc::new(opened),
-        server: Arc::new(FastCgiServer::new(Arc::clone(&options))),
+        server: Arc::new(match &php.temporary_folder {
+            Some(folder) => FastCgiServer::with_files_in(Arc::clone(&options), folder.clone()),
+            None => FastCgiServer::new(Arc::clone(&options)),
+        }),
         options,
         budget: Arc::new(budget(&site.origin)),
     })

@@ -108,6 +108,11 @@ impl Root {
         None
     }
 
+    /// Returns whether whoever uses this root may wait for a disk.
+    pub(crate) const fn may_wait(&self) -> bool {
+        matches!(self.at_hand, AtHand::All(_))
+    }
+
     /// Returns the path of the root when it was opened, without links.
     pub(crate) fn path(&self) -> &Path {
         &self.path
@@ -169,7 +174,7 @@ impl Root {
     fn open_at(&self, below: &Path) -> rustix::io::Result<Option<(OwnedFd, PathBuf)>> {
         use rustix::fs::ResolveFlags;
         let name = if below.as_os_str().is_empty() { Path::new(".") } else { below };
-        let is_at_hand = matches!(self.at_hand, AtHand::Only);
+        let is_at_hand = !self.may_wait();
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         let resolve = if is_at_hand { resolve | ResolveFlags::CACHED } else { resolve };
         // One call is enough where no link is on the way.

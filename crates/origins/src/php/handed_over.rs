@@ -19,6 +19,22 @@ use crate::{
 const X_ACCEL_REDIRECT: HeaderName = HeaderName::from_static("x-accel-redirect");
 const X_SENDFILE: HeaderName = HeaderName::from_static("x-sendfile");
 
+/// What scripts say to other servers about how a response is sent. It is always sent as it comes; `X-Accel-Expires` is for the cache.
+const ORDERS: [HeaderName; 5] = [
+    HeaderName::from_static("x-accel-buffering"),
+    HeaderName::from_static("x-accel-charset"),
+    HeaderName::from_static("x-accel-limit-rate"),
+    HeaderName::from_static("x-lighttpd-send-file"),
+    HeaderName::from_static("x-sendfile-temporary"),
+];
+
+/// Removes what is meant for a server and tells clients how the machine is arranged.
+pub(super) fn remove_orders(fields: &mut HeaderMap) {
+    for name in &ORDERS {
+        fields.remove(name);
+    }
+}
+
 /// The places whose files a script may hand over.
 #[derive(Debug)]
 pub(super) struct Places(Vec<Place>);

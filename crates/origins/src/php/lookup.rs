@@ -1,4 +1,4 @@
-//! What a path stands for: a file, else the index of a folder, else the site's `index.php`.
+//! What a path stands for: a file, else the index of a folder, else the `index.php` of the application.
 //!
 //! | path | answered by |
 //! |---|---|
@@ -6,20 +6,27 @@
 //! | `/page.php/rest` | the script, which is told `/rest` |
 //! | `/shop` | a redirect to `/shop/`, if that folder has an index |
 //! | `/shop/` | `shop/index.php`, `shop/index.html` |
-//! | anything else | `index.php` of the root |
+//! | anything else | `index.php` of the application: of the root, or of the nearest folder above that has an application of its own |
 
 use std::{
     io,
     path::{Path, PathBuf},
 };
 
-use super::names::{is_secret, lies_below};
+use super::{
+    htaccess::{is_closed, leads_to},
+    names::{is_secret, lies_below},
+};
 use crate::files::{Entry, Root, is_hidden, target};
 
 /// The index of a folder: a script before a page, which an installation often leaves behind.
 const INDEXES: [&str; 3] = ["index.php", "index.html", "index.htm"];
 /// What answers where nothing else does.
 const FRONT: &str = "index.php";
+/// The file that tells a WordPress from a folder whose `index.php` is there only so that nobody sees its names: WordPress has dozens of those.
+const WORDPRESS: &str = "wp-load.php";
+/// The longest way up on which an application is looked for.
+const FOLDERS_MAX: usize = 8;
 const SCRIPT: &str = ".php";
 
 /// The result of looking up a path.
@@ -59,23 +66,23 @@ impl Lookup<'_> {
     fn find(&self, path: &str) -> io::Result<Found> {
         let Some(asked) = target(path) else {
             // No file has such a name, but an application may: `/tag/c%2Fc++/`.
-            return if is_suspicious(path) { Ok(Found::Nothing) } else { self.front() };
+            return if is_suspicious(path) { Ok(Found::Nothing) } else { self.front(Path::new("")) };
         };
         if let Some(found) = self.script(&asked.below, asked.slash)? {
             return Ok(found);
         }
-        let Some(entry) = self.root.find(&asked.below)? else { return self.front() };
+        let Some(entry) = self.root.find(&asked.below)? else { return self.front(&asked.below) };
         if entry.metadata.is_dir() {
             return match self.index(&asked.below)? {
                 Some(_) if !asked.slash => Ok(Found::WithSlash),
                 Some(index) => Ok(index),
-                None => self.front(),
+                None => self.front(&asked.below),
             };
         }
         if asked.slash || !entry.metadata.is_file() {
-            return self.front();
+            return self.front(&asked.below);
         }
-        Ok(if is_public(&entry) { Found::File(entry) } else { Found::Nothing })
+        Ok(if is_public(&entry) && !is_closed(self.root, &entry)? { Found::File(entry) } else { Found::Nothing })
     }
 
     /// Returns what answers if a script is named somewhere in the path. Names that only look like one are passed over.
@@ -88,7 +95,7 @@ impl Lookup<'_> {
                 continue;
             }
             let Some(entry) = self.root.find_file(&name)? else { continue };
-            if !self.may_run(&entry) {
+            if !self.may_run(&entry) || is_closed(self.root, &entry)? {
                 return Ok(Some(Found::Nothing));
             }
             let mut path_info: String = rest.flat_map(|part| ["/".into(), part.to_string_lossy()]).collect();
@@ -113,9 +120,30 @@ impl Lookup<'_> {
         Ok(None)
     }
 
-    fn front(&self) -> io::Result<Found> {
-        let front = self.root.find_file(FRONT.as_ref())?.filter(|entry| self.may_run(entry));
-        Ok(front.map_or(Found::Nothing, |_| Found::Script { name: format!("/{FRONT}"), path_info: String::new() }))
+    /// Returns the script of the application to which a path belongs that names no file.
+    fn front(&self, below: &Path) -> io::Result<Found> {
+        let mut folders = Vec::new();
+        for folder in below.iter().take(FOLDERS_MAX) {
+            let folder = folders.last().map_or_else(PathBuf::new, PathBuf::clone).join(folder);
+            // Most addresses begin with a name that no folder has.
+            if self.root.find(&folder)?.is_none_or(|entry| !entry.metadata.is_dir()) {
+                break;
+            }
+            folders.push(folder);
+        }
+        for folder in folders.iter().rev() {
+            let Some(front) = self.runs(&folder.join(FRONT))? else { continue };
+            if self.root.find_file(&folder.join(WORDPRESS))?.is_some() || leads_to(self.root, folder, FRONT)? {
+                return Ok(front);
+            }
+        }
+        Ok(self.runs(FRONT.as_ref())?.unwrap_or(Found::Nothing))
+    }
+
+    /// Returns the script of this name, if there is one that is run.
+    fn runs(&self, name: &Path) -> io::Result<Option<Found>> {
+        let script = self.root.find_file(name)?.filter(|entry| self.may_run(entry));
+        Ok(script.map(|entry| Found::Script { name: absolute(&entry.name), path_info: String::new() }))
     }
 
     /// Returns whether a file is run: not where visitors may leave files, by whatever name it is asked for.

@@ -1,11 +1,13 @@
 //! A folder with an application in PHP: its files are sent, its scripts are run by php-fpm.
 //!
 //! The one idea: what is run and what is sent is decided by what is in the folder, and never by php-fpm, which would run whatever it is told. What a
-//! path stands for is said in `lookup.rs`, what is never sent in `names.rs`.
+//! path stands for is said in `lookup.rs`, what is never sent in `names.rs` and `htaccess.rs`.
 
 mod handed_over;
+mod htaccess;
 mod lookup;
 mod names;
+mod supercache;
 
 #[cfg(test)]
 mod tests;
@@ -17,6 +19,7 @@ use std::{
 };
 
 use ::http::{HeaderValue, Method, Request, Response, StatusCode, header, request::Parts};
+use semantics::Scheme;
 
 use crate::{
     Arrival, Body, Fault, LocalFuture, OnInterim, Origin, OriginError,
@@ -73,9 +76,13 @@ impl PhpFolder {
     }
 
     /// Says which script answers a request, if the system need not read from a disk for that. Otherwise [`look`](Self::look) says more.
-    fn script_at_hand(&self, parts: &Parts) -> Option<Script> {
+    fn script_at_hand(&self, parts: &Parts, asked: &Asked) -> Option<Script> {
         let root = self.folder.root();
-        match lookup::find(root.at_hand()?, parts.uri.path(), &self.options.not_run) {
+        let at_hand = root.at_hand()?;
+        if asked.prefix.is_empty() && supercache::find(at_hand, parts, asked.scheme, &asked.authority).ok()?.is_some() {
+            return None;
+        }
+        match lookup::find(at_hand, parts.uri.path(), &self.options.not_run) {
             Ok(Found::Script { name, path_info }) => Some(self.script(&root, name, path_info)),
             Ok(_) | Err(_) => None,
         }
@@ -87,9 +94,13 @@ impl PhpFolder {
     }
 
     /// Says what answers a request: a script, or a response that is ready. Blocks.
-    fn look(&self, parts: &Parts, prefix: &str) -> io::Result<Result<Script, Response<Body>>> {
+    fn look(&self, parts: &Parts, asked: &Asked) -> io::Result<Result<Script, Response<Body>>> {
         let root = self.folder.root();
         let path = parts.uri.path();
+        let page = if asked.prefix.is_empty() { supercache::find(&root, parts, asked.scheme, &asked.authority)? } else { None };
+        if let Some(page) = page {
+            return self.folder.send(&root, page, parts).map(Err);
+        }
         let response = match lookup::find(&root, path, &self.options.not_run)? {
             Found::Script { name, path_info } => return Ok(Ok(self.script(&root, name, path_info))),
             Found::File(_) if !matches!(parts.method, Method::GET | Method::HEAD) => {
@@ -100,13 +111,20 @@ impl PhpFolder {
             Found::File(entry) => self.folder.send(&root, entry, parts)?,
             Found::WithSlash => {
                 let query = parts.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
-                redirect(StatusCode::MOVED_PERMANENTLY, format!("{}{path}/{query}", prefix.trim_end_matches('/')))?
+                redirect(StatusCode::MOVED_PERMANENTLY, format!("{}{path}/{query}", asked.prefix.trim_end_matches('/')))?
             }
             Found::Forbidden => plain(StatusCode::FORBIDDEN),
             Found::Nothing => plain(StatusCode::NOT_FOUND),
         };
         Ok(Err(response))
     }
+}
+
+/// The address for which a request came, beside its target.
+struct Asked {
+    scheme: Scheme,
+    authority: String,
+    prefix: String,
 }
 
 /// An application in PHP, as one worker sees it.
@@ -138,19 +156,25 @@ impl Php {
         interim: Option<&OnInterim<'_>>,
     ) -> Result<Response<Body>, OriginError> {
         let (parts, body) = request.into_parts();
-        let prefix = arrival.prefix.unwrap_or_default().to_owned();
-        let (script, parts) = match self.folder.script_at_hand(&parts) {
+        let asked = Asked {
+            scheme: arrival.scheme,
+            authority: arrival.authority.to_owned(),
+            prefix: arrival.prefix.unwrap_or_default().to_owned(),
+        };
+        let (script, parts) = match self.folder.script_at_hand(&parts, &asked) {
             Some(script) => (script, parts),
             None => {
                 let folder = Arc::clone(&self.folder);
-                match on_a_thread_that_may_wait(move || folder.look(&parts, &prefix).map(|looked| (looked, parts))).await? {
+                match on_a_thread_that_may_wait(move || folder.look(&parts, &asked).map(|looked| (looked, parts))).await? {
                     (Ok(script), parts) => (script, parts),
                     (Err(response), _) => return Ok(response),
                 }
             }
         };
         let mut response = self.client.run(&script, Request::from_parts(parts, body), arrival, interim).await?;
-        let Some(handed) = HandedOver::take(response.headers_mut()) else { return Ok(response) };
+        let handed = HandedOver::take(response.headers_mut());
+        handed_over::remove_orders(response.headers_mut());
+        let Some(handed) = handed else { return Ok(response) };
         let folder = Arc::clone(&self.folder);
         // What the script says beside it is for nobody, and its child is free.
         *response.body_mut() = Body::Empty;

@@ -113,6 +113,59 @@ fn a_path_is_a_file_then_a_folders_index_then_index_php() {
     }
 }
 
+/// A WordPress below another application, or beside it, answers for what is below its folder. The many folders of WordPress whose `index.php` says
+/// nothing do not.
+#[test]
+fn the_nearest_application_answers_for_what_names_no_file() {
+    let site = Site::new();
+    site.write("shop/index.php", "shop");
+    site.write("shop/.htaccess", "RewriteEngine On\nRewriteCond %{REQUEST_FILENAME} !-f\nRewriteRule ^ index.php [L]\n");
+    site.write("plugin/index.php", "silence");
+    site.write("plugin/.htaccess", "<Files index.php>\nallow from all\n</Files>");
+    for path in ["blog/index.php", "blog/wp-load.php", "blog/wp-content/index.php", "blog/wp-content/plugins/index.php", "blog/2024/a.txt"]
+    {
+        site.write(path, path);
+    }
+    for (path, answer) in [
+        ("/blog", "add a slash"),
+        ("/blog/", "run /blog/index.php"),
+        ("/blog/2024/hello/", "run /blog/index.php"),
+        ("/blog/hello", "run /blog/index.php"),
+        ("/blog/index.php/hello", "run /blog/index.php with /hello"),
+        ("/blog/wp-content/plugins/missing.js", "run /blog/index.php"),
+        ("/blog/missing.php", "run /blog/index.php"),
+        ("/shop/cart", "run /shop/index.php"),
+        ("/plugin/missing", "run /index.php"),
+        ("/bloggy/", "run /index.php"),
+        ("/wp-content/missing.js", "run /index.php"),
+        ("/wp-admin/missing", "run /index.php"),
+    ] {
+        assert_eq!(site.looked_up(Links::Beneath, path), answer, "{path}");
+    }
+}
+
+#[test]
+fn a_folder_that_the_application_closes_is_closed() {
+    let site = Site::new();
+    for folder in ["wp-content/uploads/woocommerce_uploads", "wp-content/updraft", "open"] {
+        site.write(&format!("{folder}/2024/a.zip"), "zip");
+        site.write(&format!("{folder}/a.php"), "php");
+        site.write(&format!("{folder}/.htaccess"), if folder == "open" { "Options -Indexes" } else { "deny from all" });
+    }
+    symlink("wp-content/updraft/2024/a.zip", site.root().join("a.zip")).expect("a link");
+    for (path, answer) in [
+        ("/wp-content/uploads/woocommerce_uploads/2024/a.zip", "nothing"),
+        ("/wp-content/updraft/2024/a.zip", "nothing"),
+        ("/wp-content/updraft/a.php", "nothing"),
+        ("/a.zip", "nothing"),
+        ("/open/2024/a.zip", "send open/2024/a.zip"),
+        ("/open/a.php", "run /open/a.php"),
+        ("/wp-content/uploads/2024/photo.jpg", "send wp-content/uploads/2024/photo.jpg"),
+    ] {
+        assert_eq!(site.looked_up(Links::Beneath, path), answer, "{path}");
+    }
+}
+
 #[test]
 fn only_a_script_that_is_there_is_run_and_source_is_never_sent() {
     let site = Site::new();
@@ -270,6 +323,45 @@ fn files_are_sent_without_php_and_only_to_who_reads() {
     });
 }
 
+/// The recipe of WP Super Cache: a page for everybody is sent from its file, and PHP is asked where there is none.
+#[test]
+fn a_page_of_wp_super_cache_is_sent_without_php_while_it_is_there() {
+    on_a_worker(async {
+        let (site, server) = (Site::new(), Server::start());
+        site.write("wp-content/cache/supercache/blog.example/hello/index.html", "a page");
+        site.write("wp-content/cache/supercache/blog.example/hello/index-https.html", "another page");
+        site.write("wp-content/cache/supercache/blog.example/hello/index.html.gz", "gz");
+        let php = php(&site, &server, PhpOptions::default());
+        let asked_of_php = async |method: Method, target: &str| {
+            let runs = async {
+                let mut peer = server.accept().await;
+                let heard = peer.request().await;
+                peer.answer("\r\nfrom PHP").await;
+                peer.question().await;
+                heard
+            };
+            let (response, _) = futures_util::future::join(ask(&php, method, target), runs).await;
+            assert_eq!(content(response).await, "from PHP", "{target}");
+        };
+        // The plugin is switched off: its files may be old.
+        asked_of_php(Method::GET, "/hello/").await;
+        site.write("wp-content/advanced-cache.php", "<?php");
+        let page = ask(&php, Method::GET, "/hello/").await;
+        assert_eq!(page.headers()["content-type"], "text/html; charset=utf-8");
+        assert_eq!(page.headers()["seawall-cache-control"], "max-age=1");
+        assert_eq!(page.headers()["cache-control"], "public, max-age=0, must-revalidate");
+        assert!(page.headers().contains_key("last-modified"));
+        assert_eq!(page.extensions().get::<crate::Forms>().map(|forms| forms.0.len()), Some(1), "the compressed form");
+        assert_eq!(content(page).await, "a page");
+        assert!(server.is_idle().await);
+        for (method, target) in [(Method::POST, "/hello/"), (Method::GET, "/hello/?a=b"), (Method::GET, "/other/")] {
+            asked_of_php(method, target).await;
+        }
+        fs::remove_file(site.root().join("wp-content/cache/supercache/blog.example/hello/index.html")).expect("removed");
+        asked_of_php(Method::GET, "/hello/").await;
+    });
+}
+
 #[test]
 fn another_folder_in_its_place_is_noticed() {
     on_a_worker(async {
@@ -313,11 +405,12 @@ fn a_script_may_hand_over_a_file_below_a_configured_folder_and_no_other() {
             let runs = async {
                 let mut peer = server.accept().await;
                 peer.request().await;
-                let _ = peer.answer(format!("{fields}\r\nContent-Type: application/zip\r\nSet-Cookie: a=1\r\n\r\n")).await;
+                let orders = "X-Accel-Buffering: no\r\nX-Accel-Limit-Rate: 100\r\n";
+                let _ = peer.answer(format!("{fields}\r\n{orders}Content-Type: application/zip\r\nSet-Cookie: a=1\r\n\r\n")).await;
             };
             let (response, ()) = futures_util::future::join(ask(&php, Method::GET, "/download"), runs).await;
             assert_eq!(response.status(), status, "{fields}");
-            assert!(!response.headers().contains_key("x-accel-redirect") && !response.headers().contains_key("x-sendfile"));
+            assert!(!response.headers().keys().any(|name| name.as_str().starts_with("x-accel") || name.as_str().starts_with("x-send")));
             if status == 200 {
                 assert!(response.headers().contains_key("set-cookie"));
                 assert_eq!(response.headers()["content-type"], "application/zip");

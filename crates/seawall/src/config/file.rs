@@ -679,6 +679,12 @@ pub struct Php {
     ///
     /// Default: `[]`; such a field is answered with 404.
     pub send_files: Listed<SendFiles>,
+
+    /// The folder for uploads longer than 64 KiB, and for what clients that read slowly have not yet taken of responses longer than 256 KiB, so that
+    /// neither holds a child of php-fpm. Its files have no names, and none stays behind.
+    ///
+    /// Default: the folder that `TMPDIR` names, else `/var/tmp`.
+    pub temporary_folder: Given<String>,
 }
 
 /// `[static]` and `[site.static]`: for a folder of finished files.

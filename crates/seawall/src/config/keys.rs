@@ -126,7 +126,7 @@ pub(super) const SECTIONS: [(&str, &[&str]); 21] = [
     ("blog", &["title", "base_url"]),
     ("ghost", &["path", "activitypub", "analytics", "webhook_secret", "member_secret"]),
     ("wordpress", &["path", "secret", "cron"]),
-    ("php", &["server", "document_root", "never_run", "links", "send_files"]),
+    ("php", &["server", "document_root", "never_run", "links", "send_files", "temporary_folder"]),
     ("static", &["listing", "fallback"]),
     ("https", &["redirect", "hsts", "hsts_subdomains", "hsts_preload"]),
     ("headers", &["security", "set", "remove"]),

@@ -353,6 +353,8 @@ pub struct PhpSettings {
     pub is_found: bool,
     /// How the folder is read.
     pub folder: PhpOptions,
+    /// The folder for what is too long for the memory; the system's if there is none.
+    pub temporary_folder: Option<PathBuf>,
 }
 
 impl PhpSettings {

@@ -412,9 +412,11 @@ impl Resolver<'_> {
     fn php(&mut self, source: &Source, written: &Written<'_>) -> Option<PhpSettings> {
         let is_php = matches!(source, Source::Php(_));
         let folder = php_options(written.php);
+        let temporary_folder =
+            first(written.php.map(|php| &php.temporary_folder)).filter(|_| is_php).map(|path| self.folder_for_files(path));
         let said = written.php_server.clone().or_else(|| self.layered(written.php.map(|php| &php.server)).filter(|_| is_php));
         match said {
-            Some(said) if is_php => Some(PhpSettings { server: said.value.0, is_found: false, folder }),
+            Some(said) if is_php => Some(PhpSettings { server: said.value.0, is_found: false, folder, temporary_folder }),
             Some(said) => {
                 let mistake = Mistake::new(
                     "the address of php-fpm is for a folder with an application in PHP, and this source is none",
@@ -424,7 +426,7 @@ impl Resolver<'_> {
                 None
             }
             None if is_php => match php::find(Path::new("/")) {
-                Ok(server) => Some(PhpSettings { server, is_found: true, folder }),
+                Ok(server) => Some(PhpSettings { server, is_found: true, folder, temporary_folder }),
                 Err(mistake) => {
                     self.wrong(mistake, written.source.place.clone());
                     None
@@ -432,6 +434,17 @@ impl Resolver<'_> {
             },
             None => None,
         }
+    }
+
+    /// Resolves `temporary_folder`: a folder that is there.
+    fn folder_for_files(&mut self, path: &Spanned<String>) -> PathBuf {
+        let folder = self.file_folder().join(path.get_ref());
+        if !folder.is_dir() {
+            let mistake =
+                Mistake::new(format!("there is no folder {}", folder.display()), "make it, or name another one for temporary files");
+            self.wrong_at(mistake, path.span());
+        }
+        folder
     }
 
     /// Resolves `fallback`: the plain name of a file that exists below the folder.
@@ -665,8 +678,8 @@ fn php_options(written: [&file::Php; 2]) -> PhpOptions {
 }
 
 fn first_key_of_php(php: &file::Php) -> Option<Range<usize>> {
-    let file::Php { server, document_root, never_run, links, send_files } = php;
-    let spans = [span(server), span(document_root), span(never_run), span(links), span(send_files)];
+    let file::Php { server, document_root, never_run, links, send_files, temporary_folder } = php;
+    let spans = [span(server), span(document_root), span(never_run), span(links), span(send_files), span(temporary_folder)];
     spans.into_iter().flatten().min_by_key(|span| span.start)
 }
 

@@ -537,6 +537,9 @@ fn where_php_runs_is_said_of_a_folder_with_php() {
         let error = folder.load(arguments, &[]).expect_err(arguments).to_string();
         assert!(error.contains(problem), "{arguments}: {error}");
     }
+    let nowhere = "source = \"public\"\nkind = \"php\"\n[php]\nserver = \"127.0.0.1:9000\"\ntemporary_folder = \"nowhere\"";
+    let error = of_file(nowhere).expect_err("no such folder").to_string();
+    assert!(error.contains("there is no folder") && error.contains("nowhere"), "{error}");
     let error = of_file("source = \"public\"\n[php]\nnever_run = []").expect_err("no PHP").to_string();
     assert!(error.contains("[php] is for folders with an application in PHP"), "{error}");
 }
