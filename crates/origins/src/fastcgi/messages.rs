@@ -2,8 +2,9 @@
 //!
 //! It comes from a program that strangers feed: it is shown without its control bytes, and neither a request nor a crowd of them can fill a disk with it.
 
-use std::{fmt::Write as _, sync::Arc, time::Duration};
+use std::{fmt::Write as _, net::IpAddr, sync::Arc, time::Duration};
 
+use http::Method;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -37,10 +38,20 @@ impl Flow {
     }
 }
 
+/// The request to which messages belong.
+#[derive(Debug)]
+pub(super) struct About {
+    /// The name under which PHP knows it: `UNIQUE_ID`.
+    pub(super) id: Box<str>,
+    pub(super) client: Option<IpAddr>,
+    pub(super) method: Method,
+    pub(super) target: Box<str>,
+}
+
 /// The messages of a request. They are written when it ends, however that is, and when they are too many.
 #[derive(Debug)]
 pub(super) struct Messages {
-    target: Box<str>,
+    about: About,
     text: Vec<u8>,
     /// How many bytes came, those included that were not kept.
     bytes: u64,
@@ -48,8 +59,8 @@ pub(super) struct Messages {
 }
 
 impl Messages {
-    pub(super) fn new(target: &str, flow: &Arc<Mutex<Flow>>) -> Self {
-        Self { target: target.into(), text: Vec::new(), bytes: 0, flow: Arc::clone(flow) }
+    pub(super) const fn new(about: About, flow: Arc<Mutex<Flow>>) -> Self {
+        Self { about, text: Vec::new(), bytes: 0, flow }
     }
 
     pub(super) fn add(&mut self, message: &[u8]) {
@@ -69,11 +80,13 @@ impl Drop for Messages {
             tracing::warn!(requests = left_out, "messages of PHP were too many to be written");
         }
         let bytes_more = self.bytes - self.text.len() as u64;
+        let About { id, client, method, target } = &self.about;
         let text = escaped(&self.text);
+        let client = client.map_or_else(|| "-".to_owned(), |client| client.to_string());
         if bytes_more > 0 {
-            tracing::warn!(target = %self.target, bytes_more, "PHP: {text}");
+            tracing::warn!(request = %id, %client, %method, %target, bytes_more, "PHP: {text}");
         } else {
-            tracing::warn!(target = %self.target, "PHP: {text}");
+            tracing::warn!(request = %id, %client, %method, %target, "PHP: {text}");
         }
     }
 }
@@ -127,7 +140,7 @@ mod tests {
         assert_eq!(flow.admit(start + PERIOD), Some(7));
         assert_eq!(flow.admit(start + PERIOD), Some(0));
 
-        let mut messages = Messages::new("/", &Arc::default());
+        let mut messages = Messages::new(About { id: "1".into(), client: None, method: Method::GET, target: "/".into() }, Arc::default());
         for _ in 0..1000 {
             messages.add(&[b'x'; 1000]);
         }

@@ -22,6 +22,7 @@ mod tests;
 use std::{
     future::poll_fn,
     io,
+    net::IpAddr,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -45,7 +46,7 @@ use crate::{
 use body::ResponseBody;
 use connection::{Broken, Connection};
 use head::{HEAD_BYTES_MAX, Head};
-use messages::{Flow, Messages};
+use messages::{About, Flow, Messages};
 use params::Params;
 use record::Piece;
 use server::{Connections, Held, Waiting};
@@ -118,6 +119,9 @@ impl FastCgi {
         record::write_begin(&mut out);
         let mut params = Params::new(out);
         params.describe(script, &parts, arrival)?;
+        let id = self.server.next_id();
+        // As Apache's mod_unique_id calls it: applications write it into their logs.
+        params.add("UNIQUE_ID", id.as_bytes())?;
         let content = self.server.spool.take(content).await?;
         // Always: without it PHP pays no attention to the content, and with another one a child waits for it for ever.
         params.add_length(content.left())?;
@@ -125,6 +129,8 @@ impl FastCgi {
             records: params.end(),
             content,
             method: parts.method,
+            id,
+            client: arrival.caller.and_then(|caller| caller.client),
             target: parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string),
         };
         let permit = match &self.budget {
@@ -163,7 +169,7 @@ impl FastCgi {
                 }
             };
             self.look_for_idle();
-            connection.begin(&asked.records, asked.content.again(), Messages::new(&asked.target, &self.flow));
+            connection.begin(&asked.records, asked.content.again(), Messages::new(asked.about(), Arc::clone(&self.flow)));
             let broken = match self.head(&mut connection, waiting, interim).await {
                 Ok(Some((head, first))) => return Ok((head, first, connection)),
                 Ok(None) => {
@@ -307,7 +313,16 @@ struct Asked {
     records: Vec<u8>,
     content: Content,
     method: Method,
+    /// Names the request to PHP, and in the log.
+    id: String,
+    client: Option<IpAddr>,
     target: String,
+}
+
+impl Asked {
+    fn about(&self) -> About {
+        About { id: self.id.as_str().into(), client: self.client, method: self.method.clone(), target: self.target.as_str().into() }
+    }
 }
 
 fn tell(head: Head, interim: Option<&OnInterim<'_>>) {

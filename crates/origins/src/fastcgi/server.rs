@@ -4,10 +4,11 @@
 //! for everybody, and whoever opens one, not knowing whether a child is left for it, ends all that are idle.
 
 use std::{
+    hash::{BuildHasher as _, RandomState},
     path::PathBuf,
     sync::{
         Arc, Weak,
-        atomic::{AtomicUsize, Ordering::SeqCst},
+        atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst},
     },
 };
 
@@ -26,6 +27,7 @@ pub struct FastCgiServer {
     pub(super) room: Room,
     /// Requests over new connections to which nothing has come yet: each may be waiting for a child.
     waiting: AtomicUsize,
+    ids: Ids,
     pools: Mutex<Vec<Weak<Connections>>>,
 }
 
@@ -41,7 +43,19 @@ impl FastCgiServer {
     /// names there: nothing stays behind.
     #[must_use]
     pub fn with_files_in(options: Arc<ServerOptions>, folder: PathBuf) -> Self {
-        Self { options, spool: Spool::new(folder.clone()), room: Room::new(folder), waiting: AtomicUsize::new(0), pools: Mutex::default() }
+        Self {
+            options,
+            spool: Spool::new(folder.clone()),
+            room: Room::new(folder),
+            waiting: AtomicUsize::new(0),
+            ids: Ids::default(),
+            pools: Mutex::default(),
+        }
+    }
+
+    /// Makes the id of a request: in it nobody can see how many there were.
+    pub(super) fn next_id(&self) -> String {
+        format!("{:016x}", self.ids.secret.hash_one(self.ids.made.fetch_add(1, SeqCst)))
     }
 
     /// Makes the connections of one worker.
@@ -68,6 +82,13 @@ fn folder_for_files() -> PathBuf {
     const ON_A_DISK: &str = "/var/tmp";
     let is_said = std::env::var_os("TMPDIR").is_some_and(|folder| !folder.is_empty());
     if !is_said && std::fs::metadata(ON_A_DISK).is_ok_and(|folder| folder.is_dir()) { ON_A_DISK.into() } else { std::env::temp_dir() }
+}
+
+/// The ids of requests that were made.
+#[derive(Debug, Default)]
+struct Ids {
+    secret: RandomState,
+    made: AtomicU64,
 }
 
 /// A request that may be waiting for a child, until it is dropped.

@@ -3,17 +3,28 @@
 use std::{ffi::OsStr, path::Path};
 
 /// Endings of files whose text is source, or that have passwords and people's data in them.
-const SECRET: [&str; 12] = [".inc", ".phtml", ".pht", ".phar", ".sql", ".sqlite", ".ini", ".bak", ".orig", ".swp", ".swo", ".save"];
+const SECRET: [&str; 14] =
+    [".inc", ".phtml", ".pht", ".phar", ".sql", ".sqlite", ".ini", ".bak", ".orig", ".swp", ".swo", ".save", ".old", ".wpress"];
 /// Endings under which such files are packed.
-const PACKED: [&str; 6] = [".gz", ".bz2", ".xz", ".zst", ".br", ".zip"];
+const PACKED: [&str; 10] = [".gz", ".bz2", ".xz", ".zst", ".br", ".zip", ".7z", ".rar", ".tgz", ".tar"];
 /// What PHP and WordPress log into, if they are told to.
-const LOGS: [&str; 2] = ["debug.log", "error_log"];
+const LOGS: [&str; 5] = ["debug.log", "error_log", "php_errorlog", "php_error.log", "php_errors.log"];
+/// The passwords of WordPress, under whatever name somebody has put them aside: `wp-config.txt`, `wp-config copy`.
+const CONFIGURATION: &str = "wp-config";
 
 /// Returns whether a file of this name is never sent. `.php` counts wherever it stands in the name: `a.php`, `a.php~`, `a.php.gz`, `a.phps`, `a.php5`.
 pub(super) fn is_secret(name: &OsStr) -> bool {
     let name = name.to_string_lossy().to_ascii_lowercase();
-    let unpacked = PACKED.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name);
-    name.contains(".php") || name.ends_with('~') || SECRET.iter().any(|ending| unpacked.ends_with(ending)) || LOGS.contains(&name.as_str())
+    let mut unpacked = name.as_str();
+    // `dump.sql.tar.gz`.
+    while let Some(inner) = PACKED.iter().find_map(|ending| unpacked.strip_suffix(ending)) {
+        unpacked = inner;
+    }
+    name.contains(".php")
+        || name.starts_with(CONFIGURATION)
+        || name.ends_with('~')
+        || SECRET.iter().any(|ending| unpacked.ends_with(ending))
+        || LOGS.contains(&name.as_str())
 }
 
 /// Returns whether `folders`, which are names one below the other, stand somewhere in `path`. Upper and lower case are the same: they are so on some disks.
@@ -48,6 +59,12 @@ mod tests {
             "dump.sql",
             "dump.sql.gz",
             "dump.sql.zip",
+            "dump.sql.tar.gz",
+            "site.wpress",
+            "wp-config.txt",
+            "wp-config copy",
+            "index.old",
+            "php_errors.log",
             "php.ini",
             "debug.log",
             "error_log",
@@ -66,6 +83,10 @@ mod tests {
             "pharmacy.png",
             "a.zip",
             "sitemap.xml.gz",
+            "site.tar.gz",
+            "readme.html",
+            "license.txt",
+            "my-wp-config.html",
         ] {
             assert!(!is_secret(name.as_ref()), "{name}");
         }
