@@ -213,6 +213,11 @@ impl FastCgiPeer {
         self.raw([&header, content, PADDING].concat()).await;
     }
 
+    /// Waits for what comes next, and returns whether that is the end of the connection.
+    pub async fn is_at_end(&mut self) -> bool {
+        matches!(patiently("the end of a connection", self.0.read(&mut [0])).await, Ok(0) | Err(_))
+    }
+
     /// Waits until the other end closes the connection; what comes before does not matter.
     pub async fn closed(mut self) {
         let mut rest = Vec::new();

@@ -39,6 +39,8 @@ pub(super) struct Connection {
     front: BytesMut,
     piece: Bytes,
     content: Content,
+    /// The records of a request that waits for a child.
+    held: BytesMut,
     sending: Sending,
     /// Whether any byte of the request has left.
     sent: bool,
@@ -58,6 +60,10 @@ pub(super) struct Connection {
 /// The progress of sending a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sending {
+    /// Nothing: a new connection asks whether a child has taken it, and the answer has not come.
+    Question,
+    /// Nothing either, before a request that leaves in one write.
+    QuestionOfLast,
     /// Content follows what is being written.
     Content,
     /// The last piece of the request is being written.
@@ -85,6 +91,11 @@ impl Broken {
         Self { fault: Fault::ConnectionTerminated, what, source: Some(error.into()) }
     }
 
+    /// Returns whether the connection ended, and not the request.
+    pub(super) fn is_of_connection(&self) -> bool {
+        self.fault == Fault::ConnectionTerminated
+    }
+
     /// Makes the error of an exchange with `address`; `what` was being done.
     pub(super) fn into_error(self, what: &str, address: &Address) -> OriginError {
         let error = OriginError::new(self.fault, format!("{what} {address}: {}", self.what));
@@ -110,6 +121,7 @@ impl Connection {
             front: BytesMut::new(),
             piece: Bytes::new(),
             content: Content::Memory(Bytes::new()),
+            held: BytesMut::new(),
             sending: Sending::Done,
             sent: false,
             sent_at: Instant::now(),
@@ -122,6 +134,9 @@ impl Connection {
     }
 
     /// Makes a request ready to be sent: `records` with its parameters, and its content.
+    ///
+    /// A new connection may stand in the queue of a server whose children are all busy, and what was written into it is carried out even if nobody waits for
+    /// it any more. So it asks first, and the request leaves when a child answers.
     pub(super) fn begin(&mut self, records: &[u8], content: Content, messages: Messages) {
         self.front.clear();
         self.front.extend_from_slice(records);
@@ -138,7 +153,30 @@ impl Connection {
             }
             content => content,
         };
+        self.held.clear();
+        if !self.reused {
+            std::mem::swap(&mut self.front, &mut self.held);
+            let mut question = Vec::new();
+            record::write_question(&mut question);
+            self.front.extend_from_slice(&question);
+            self.sending = match self.sending {
+                Sending::Last => Sending::QuestionOfLast,
+                _ => Sending::Question,
+            };
+        }
         (self.sent, self.heard, self.free) = (false, false, false);
+        self.sent_at = Instant::now();
+    }
+
+    /// Returns whether the request waits for a child to take the connection.
+    pub(super) const fn waits_for_child(&self) -> bool {
+        matches!(self.sending, Sending::Question | Sending::QuestionOfLast)
+    }
+
+    /// Lets the request go that waited for a child.
+    fn taken(&mut self) {
+        self.front.unsplit(std::mem::take(&mut self.held));
+        self.sending = if self.sending == Sending::QuestionOfLast { Sending::Last } else { Sending::Content };
         self.sent_at = Instant::now();
     }
 
@@ -168,7 +206,7 @@ impl Connection {
 
     /// Sends what the server takes, and reads the next piece of what it says.
     pub(super) fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Result<Piece, Broken>> {
-        if matches!(self.sending, Sending::Content | Sending::Last) {
+        if !matches!(self.sending, Sending::Done | Sending::Torn) {
             self.poll_send(cx)?;
         }
         loop {
@@ -182,6 +220,11 @@ impl Connection {
                 Some(Piece::End(status, verdict)) => {
                     self.messages = None;
                     return Poll::Ready(ended(status, verdict).map(|()| Piece::End(status, verdict)));
+                }
+                Some(Piece::Values) if self.waits_for_child() => {
+                    self.taken();
+                    self.poll_send(cx)?;
+                    continue;
                 }
                 Some(Piece::Values) => return Poll::Ready(Err(Broken::new(Fault::ProtocolError, "an answer that nobody asked for"))),
                 Some(piece @ Piece::Output(_)) => return Poll::Ready(Ok(piece)),
@@ -228,7 +271,7 @@ impl Connection {
                         self.sending = Sending::Done;
                         return Ok(());
                     }
-                    Sending::Done | Sending::Torn => return Ok(()),
+                    Sending::Question | Sending::QuestionOfLast | Sending::Done | Sending::Torn => return Ok(()),
                 }
                 continue;
             }
@@ -240,7 +283,8 @@ impl Connection {
             match sent {
                 Poll::Pending => return Ok(()),
                 Poll::Ready(Ok(bytes)) if bytes > 0 => {
-                    (self.sent, self.sent_at) = (true, Instant::now());
+                    self.sent |= !self.waits_for_child();
+                    self.sent_at = Instant::now();
                     let of_front = bytes.min(self.front.len());
                     self.front.advance(of_front);
                     self.piece.advance(bytes - of_front);

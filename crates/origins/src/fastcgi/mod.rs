@@ -27,7 +27,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
-    task::Poll,
+    task::{Poll, ready},
     time::Duration,
 };
 
@@ -58,6 +58,8 @@ const IDLE_MAX: Duration = Duration::from_millis(750);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// The time between two attempts to connect to a server whose queue is full.
 const FULL_RETRY: Duration = Duration::from_millis(10);
+/// How often a request is put into the queue again whose connection was closed before a child had taken it: php-fpm was restarted.
+const QUEUED_AGAIN_MAX: u32 = 2;
 /// Interim responses before a final one.
 const INTERIMS_MAX: usize = 64;
 
@@ -133,13 +135,14 @@ impl FastCgi {
             client: arrival.caller.and_then(|caller| caller.client),
             target: parts.uri.path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string),
         };
+        let until = Instant::now() + self.wait_max();
         let permit = match &self.budget {
             Some(budget) => Some(budget.acquire().await?),
             None => None,
         };
         let (mut last, now) = (None, Instant::now());
         for slot in self.pool.turns(now) {
-            match self.ask(slot, &asked, interim).await {
+            match self.ask(slot, &asked, until, interim).await {
                 Ok((head, first, connection)) => {
                     let keep = Some(IDLE_MAX);
                     let lease = Lease { connection, pool: Arc::clone(&self.pool), address: slot, _permit: permit, keep };
@@ -153,10 +156,17 @@ impl FastCgi {
 
     /// Asks one address: over an idle connection if there is one and the request may be repeated, else over a new one; over a new one again if the
     /// idle one had died.
-    async fn ask(&self, slot: usize, asked: &Asked, interim: Option<&OnInterim<'_>>) -> Result<(Head, Bytes, Box<Connection>), Failed> {
+    async fn ask(
+        &self,
+        slot: usize,
+        asked: &Asked,
+        until: Instant,
+        interim: Option<&OnInterim<'_>>,
+    ) -> Result<(Head, Bytes, Box<Connection>), Failed> {
         let address = self.pool.address(slot);
         let may_repeat = params::may_be_repeated(&asked.method);
         let mut fresh = !may_repeat;
+        let mut queued_again = 0;
         loop {
             let idle = if fresh { None } else { self.pool.checkout(slot, |_| true, false, Instant::now()).await };
             let (mut connection, waiting) = match idle {
@@ -164,13 +174,13 @@ impl FastCgi {
                 None => {
                     let waiting = self.server.wait_for_child(slot);
                     // Nothing was sent: another address may serve any method.
-                    let stream = self.connect(slot).await.map_err(|error| Failed { error, next: true })?;
+                    let stream = self.connect(slot, until).await.map_err(|error| Failed { error, next: true })?;
                     (Box::new(Connection::new(stream)), Some(waiting))
                 }
             };
             self.look_for_idle();
             connection.begin(&asked.records, asked.content.again(), Messages::new(asked.about(), Arc::clone(&self.flow)));
-            let broken = match self.head(&mut connection, waiting, interim).await {
+            let broken = match self.head(&mut connection, waiting, until, interim).await {
                 Ok(Some((head, first))) => return Ok((head, first, connection)),
                 Ok(None) => {
                     let error = OriginError::new(Fault::ReadTimeout, format!("no response from {address}"));
@@ -183,6 +193,10 @@ impl FastCgi {
                 fresh = true;
                 continue;
             }
+            if connection.waits_for_child() && broken.is_of_connection() && queued_again < QUEUED_AGAIN_MAX {
+                queued_again += 1;
+                continue;
+            }
             let error = broken.into_error("response head from", address);
             return Err(Failed { error, next: connection.nothing_sent() });
         }
@@ -190,8 +204,7 @@ impl FastCgi {
 
     /// Connects. A server whose queue is full (`listen.backlog` of php-fpm, on a Unix socket) is no failure yet: the request waits in line, for as long
     /// as it may wait for a place.
-    async fn connect(&self, slot: usize) -> Result<Stream, OriginError> {
-        let wait_max = self.budget.as_ref().map_or(self.server.options.connect_timeout, |budget| budget.queue_timeout());
+    async fn connect(&self, slot: usize, until: Instant) -> Result<Stream, OriginError> {
         let connecting = async {
             if self.queue.try_lock().is_ok() {
                 match self.pool.connect(slot).await {
@@ -207,17 +220,24 @@ impl FastCgi {
                 }
             }
         };
-        match tokio::time::timeout(wait_max.max(self.server.options.connect_timeout), connecting).await {
+        match tokio::time::timeout_at(until.max(Instant::now() + self.server.options.connect_timeout), connecting).await {
             Ok(connected) => connected,
             Err(_) => Err(OriginError::new(Fault::Overloaded, format!("{}: its queue was full all the time", self.pool.address(slot)))),
         }
     }
 
-    /// Sends the request and waits for the final head, and what came with it; none if it has not come in time. Interim responses are told.
+    /// Returns how long a request may wait for a child.
+    fn wait_max(&self) -> Duration {
+        self.budget.as_ref().map_or(self.server.options.first_byte_timeout, |budget| budget.queue_timeout())
+    }
+
+    /// Sends the request when a child is there, and waits for the final head, and what came with it; none if it has not come in time. A child is waited for
+    /// `until` then. Interim responses are told.
     async fn head(
         &self,
         connection: &mut Connection,
         waiting: Option<Waiting>,
+        until: Instant,
         interim: Option<&OnInterim<'_>>,
     ) -> Result<Option<(Head, Bytes)>, Broken> {
         let (mut waiting, mut interims) = (waiting, 0);
@@ -256,6 +276,10 @@ impl FastCgi {
                     }
                     Poll::Ready(Err(broken)) => return Poll::Ready(Err(broken)),
                     Poll::Pending => {
+                        if connection.waits_for_child() {
+                            ready!(connection.poll_alarm(cx, until));
+                            return Poll::Ready(Err(Broken::new(Fault::Overloaded, "no child was free in time")));
+                        }
                         if connection.heard {
                             waiting = None;
                         }

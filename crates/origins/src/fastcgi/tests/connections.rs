@@ -228,13 +228,63 @@ fn a_full_queue_is_waited_for_and_is_no_failure() {
             for _ in 0..queue.len() {
                 drop(listener.accept().await.expect("from the queue"));
             }
-            // The request's own.
-            let (stream, _) = listener.accept().await.expect("a connection");
-            tokio::io::AsyncWriteExt::shutdown(&mut { stream }).await.expect("closed");
+            // The request's own: no child takes it, so it is put into the queue again, twice.
+            for _ in 0..=QUEUED_AGAIN_MAX {
+                let (stream, _) = listener.accept().await.expect("a connection");
+                drop(stream);
+            }
         };
         let (answered, ()) = futures_util::future::join(asking, accepts).await;
         assert_eq!(answered.expect_err("closed").fault, Fault::ConnectionTerminated, "it was connected");
         assert!(client.addresses().all(|address| address.up), "a busy server is not down");
+    });
+}
+
+/// What is written into a connection is carried out when a child gets to it, even if nobody waits for it any more: a pool that is full would work off what
+/// its clients have given up, and a form would be sent by whoever was told that it was not.
+#[test]
+fn a_request_that_no_child_has_taken_is_never_carried_out() {
+    on_a_worker(async {
+        let server = Server::start();
+        let budget = Arc::new(Budget::new(4, 4, Duration::from_millis(50)));
+        let client = FastCgi::new(shared(options(&server)), Some(budget));
+        let error = ask(&client, request(&Method::POST, "/", Body::from(Bytes::from_static(b"a=1")))).await.expect_err("nobody accepts");
+        assert_eq!((error.fault, error.fault.status()), (Fault::Overloaded, StatusCode::SERVICE_UNAVAILABLE));
+        // A child gets to it.
+        let mut late = server.accept().await;
+        late.question().await;
+        assert!(late.is_at_end().await, "nothing follows the question");
+        // And who waits for a child is not waiting for the script: its own time begins when a child has taken the connection.
+        let mut quick = options(&server);
+        quick.first_byte_timeout = Duration::from_millis(20);
+        let client = FastCgi::new(shared(quick), Some(Arc::new(Budget::new(4, 4, Duration::from_secs(10)))));
+        let mut asking = Box::pin(ask(&client, get("/")));
+        assert!(tokio::time::timeout(Duration::from_millis(60), &mut asking).await.is_err(), "it still waits");
+        let takes = async {
+            let mut peer = server.accept().await;
+            peer.request().await;
+            peer.answer("\r\nhere").await;
+        };
+        let (response, ()) = futures_util::future::join(asking, takes).await;
+        assert_eq!(whole(response).await, "here");
+    });
+}
+
+/// php-fpm was restarted, and its queue is gone.
+#[test]
+fn a_request_that_no_child_had_taken_is_put_into_the_queue_again_whatever_its_method() {
+    on_a_worker(async {
+        let server = Server::start();
+        let client = client(&server);
+        let post = request(&Method::POST, "/", Body::from(Bytes::from_static(b"a=1")));
+        let says = async {
+            drop(server.accept().await);
+            let mut peer = server.accept().await;
+            assert_eq!(peer.request().await.stdin, b"a=1");
+            peer.answer("\r\ndone").await;
+        };
+        let (response, ()) = futures_util::future::join(ask(&client, post), says).await;
+        assert_eq!(whole(response).await, "done");
     });
 }
 
