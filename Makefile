@@ -1,7 +1,7 @@
 # `make` alone lists what there is. What takes part in `make test` here is what `.ci/run` runs there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check check-bench spec spec-ghost fuzz bench bench-attacks bench-bytes bench-crowd bench-ghost bench-ghost-figures bench-http3 bench-paas bench-reload bench-restart bench-store clients conformance docs release deb tools hugo pebble ghost php deny
+.PHONY: help run test check check-bench spec spec-ghost spec-php fuzz bench bench-attacks bench-bytes bench-crowd bench-ghost bench-ghost-figures bench-http3 bench-paas bench-reload bench-restart bench-store clients conformance docs release deb tools hugo pebble ghost php deny
 
 CARGO ?= cargo
 # What `make run` serves, and where.
@@ -49,6 +49,9 @@ spec: tools ## the promises, from socket to socket: crates/seawall/tests/spec
 spec-ghost: tools ghost ## a real Ghost behind Seawall: all tests of crates/seawall/tests/ghost, with the long ones and a browser; installs what it needs
 	crates/seawall/tests/ghost/bring-up --browser
 	SEAWALL_GHOST_LONG=1 $(CARGO) test --locked --package seawall --test ghost
+
+spec-php: tools php ## a real php-fpm: all tests of crates/origins/tests/php_fpm, with an upload of 1 GB and a download of 2 GB
+	SEAWALL_PHP_LONG=1 $(CARGO) test --locked --package origins --test php_fpm
 
 fuzz: tools ## fuzz every target for SECONDS_EACH seconds (60); needs the nightly compiler
 	@$(CARGO) +nightly --version >/dev/null 2>&1 || rustup toolchain install nightly --profile minimal

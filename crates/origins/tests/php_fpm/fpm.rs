@@ -88,6 +88,13 @@ impl Fpm {
         let _ = running.wait();
     }
 
+    /// Has it start its children anew, as its package does after an update. Those that are at work are killed.
+    pub(crate) fn reload(&self) {
+        let running = self.running.as_ref().expect("it runs");
+        let pid = i32::try_from(running.id()).ok().and_then(Pid::from_raw).expect("a process");
+        kill_process(pid, Signal::USR2).expect("a signal");
+    }
+
     /// Ends it and starts it again, with the same socket and the same site.
     pub(crate) async fn restart(&mut self) {
         self.stop();
@@ -131,8 +138,13 @@ impl Fpm {
 
     /// Makes the origin of one worker.
     pub(crate) fn worker(&self, server: &Arc<FastCgiServer>) -> Php {
+        self.impatient(server, Duration::from_secs(10))
+    }
+
+    /// Makes the origin of one worker, whose requests wait so long for a child.
+    pub(crate) fn impatient(&self, server: &Arc<FastCgiServer>, queue_timeout: Duration) -> Php {
         let folder = PhpFolder::open(self.root(), PhpOptions::default()).expect("a folder");
-        let budget = Arc::new(Budget::new(256, 1024, Duration::from_secs(10)));
+        let budget = Arc::new(Budget::new(256, 1024, queue_timeout));
         Php::new(Arc::new(folder), FastCgi::new(Arc::clone(server), Some(budget)))
     }
 

@@ -130,6 +130,77 @@ fn a_crowd_waits_for_the_only_child_and_everybody_is_answered() {
     });
 }
 
+/// Nobody else's request is harmed, and what was given up is not carried out later.
+#[test]
+fn whoever_gets_no_child_in_time_is_turned_away_and_nothing_is_run_for_it() {
+    on_a_worker(async {
+        let script = format!(
+            "{WAIT} file_put_contents(__DIR__ . '/runs', $_SERVER['REQUEST_URI'] . ' ', FILE_APPEND); \
+             if ($_SERVER['REQUEST_URI'] === '/long') {{ wait_for('go'); }} echo 'done';"
+        );
+        let fpm = Fpm::start(1, &[("index.php", &script)]).await;
+        let server = fpm.server(|_| {});
+        let (patient, impatient) = (fpm.worker(&server), fpm.impatient(&server, Duration::from_millis(100)));
+        let others = async {
+            assert_eq!(fpm.written("runs").await, "/long ");
+            for method in [Method::GET, Method::POST] {
+                let error = ask(&impatient, request(method, "/given-up", Body::Empty)).await.expect_err("no child");
+                assert_eq!((error.fault, error.fault.status()), (Fault::Overloaded, StatusCode::SERVICE_UNAVAILABLE));
+            }
+            fpm.mark("go");
+        };
+        assert_eq!(join(text(&patient, "/long"), others).await.0, "done");
+        assert_eq!(text(&patient, "/next").await, "done");
+        assert_eq!(fpm.written("runs").await, "/long /next ");
+    });
+}
+
+/// A child that is killed at its work is a 502, or a page that ends early; whatever waits for a child is answered by the next one.
+#[test]
+fn a_reload_under_load_costs_no_more_than_what_was_at_work() {
+    on_a_worker(async {
+        const CHILDREN: usize = 2;
+        const RELOADS: usize = 3;
+        let fpm = Fpm::start(CHILDREN, &[("index.php", "usleep(3000); echo 'page';")]).await;
+        let server = fpm.server(|_| {});
+        let site = fpm.worker(&server);
+        let crowd = (0..6).map(|_| async {
+            let mut lost = 0;
+            for _ in 0..60 {
+                match ask(&site, request(Method::POST, "/", Body::Empty)).await {
+                    Ok(response) => lost += usize::from(content(response).await.is_err()),
+                    Err(error) => {
+                        assert_eq!(error.fault.status(), StatusCode::BAD_GATEWAY, "{error}");
+                        lost += 1;
+                    }
+                }
+            }
+            lost
+        });
+        let reloads = async {
+            for _ in 0..RELOADS {
+                tokio::time::sleep(Duration::from_millis(120)).await;
+                fpm.reload();
+            }
+        };
+        let (lost, ()) = join(join_all(crowd), reloads).await;
+        assert!(lost.iter().sum::<usize>() <= CHILDREN * RELOADS, "{lost:?}");
+    });
+}
+
+/// Returns how much to send where that is a matter of time: a gigabyte up and two down with `SEAWALL_PHP_LONG`.
+fn large(long: usize, short: usize) -> usize {
+    if std::env::var_os("SEAWALL_PHP_LONG").is_some() { long } else { short }
+}
+
+/// Asserts that this process has never held more memory than a few uploads and downloads may take.
+fn assert_little_memory() {
+    let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return };
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("the most memory");
+    let kilobytes: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
+    assert!(kilobytes < 160 * 1024, "{kilobytes} KB");
+}
+
 #[test]
 fn an_idle_connection_of_another_worker_does_not_hold_the_only_child() {
     on_a_worker(async {
@@ -247,13 +318,14 @@ fn a_large_upload_comes_whole() {
                       echo $_SERVER['CONTENT_LENGTH'], ' ', $n;";
         let fpm = Fpm::start(1, &[("index.php", script)]).await;
         let site = fpm.site();
-        for pieces in [0, 1, 2, 3_200] {
+        for pieces in [0, 1, 2, large(16 * 1024, 3_200)] {
             let mut asked = request(Method::POST, "/", upload(pieces));
             asked.headers_mut().insert("content-type", "application/octet-stream".parse().expect("a value"));
             let length = pieces * 64 * 1024;
             let answered = ask(&site, asked).await.expect("a response");
             assert_eq!(content(answered).await.expect("whole"), format!("{length} {length}"));
         }
+        assert_little_memory();
     });
 }
 
@@ -270,13 +342,15 @@ fn a_form_is_read() {
 #[test]
 fn a_large_download_comes_whole_and_is_never_held() {
     on_a_worker(async {
-        let script = "$piece = str_repeat('x', 1 << 20); for ($i = 0; $i < 300; $i++) { echo $piece; }";
-        let fpm = Fpm::start(1, &[("index.php", script)]).await;
+        let megabytes = large(2048, 300);
+        let script = format!("$piece = str_repeat('x', 1 << 20); for ($i = 0; $i < {megabytes}; $i++) {{ echo $piece; }}");
+        let fpm = Fpm::start(1, &[("index.php", &script)]).await;
         let (mut body, mut bytes) = (get(&fpm.site(), "/").await.into_body(), 0);
         while let Some(frame) = body.frame().await {
             bytes += frame.expect("good").into_data().expect("data").len();
         }
-        assert_eq!(bytes, 300 << 20);
+        assert_eq!(bytes, megabytes << 20);
+        assert_little_memory();
     });
 }
 
@@ -311,6 +385,21 @@ fn a_client_that_reads_slowly_does_not_hold_the_only_child() {
         let long = get(&site, "/long").await;
         assert_eq!(text(&site, "/").await, "page");
         assert_eq!(content(long).await.expect("whole").len(), 200_004);
+    });
+}
+
+/// What it has not taken lies in a file meanwhile.
+#[test]
+fn a_client_that_takes_a_long_page_slowly_does_not_hold_the_only_child_either() {
+    on_a_worker(async {
+        let script =
+            "echo str_repeat($_SERVER['REQUEST_URI'] === '/long' ? 'x' : 'y', $_SERVER['REQUEST_URI'] === '/long' ? 30000000 : 4);";
+        let fpm = Fpm::start(1, &[("index.php", script)]).await;
+        let site = fpm.site();
+        let long = get(&site, "/long").await;
+        assert_eq!(text(&site, "/").await, "yyyy");
+        let long = content(long).await.expect("whole");
+        assert!(long.len() == 30_000_000 && long.bytes().all(|byte| byte == b'x'));
     });
 }
 
