@@ -99,7 +99,11 @@ impl PhpFolder {
         let path = parts.uri.path();
         let page = if asked.prefix.is_empty() { supercache::find(&root, parts, asked.scheme, &asked.authority)? } else { None };
         if let Some(page) = page {
-            return self.folder.send(&root, page, parts).map(Err);
+            let mut response = self.folder.send(&root, page, parts)?;
+            // It is for whoever has no cookies, and not for everybody as a file is: as the plugin says of its pages.
+            response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("max-age=0, must-revalidate"));
+            response.headers_mut().append(header::VARY, HeaderValue::from_static("Cookie"));
+            return Ok(Err(response));
         }
         let response = match lookup::find(&root, path, &self.options.not_run)? {
             Found::Script { name, path_info } => return Ok(Ok(self.script(&root, name, path_info))),

@@ -349,7 +349,8 @@ fn a_page_of_wp_super_cache_is_sent_without_php_while_it_is_there() {
         let page = ask(&php, Method::GET, "/hello/").await;
         assert_eq!(page.headers()["content-type"], "text/html; charset=utf-8");
         assert_eq!(page.headers()["seawall-cache-control"], "max-age=1");
-        assert_eq!(page.headers()["cache-control"], "public, max-age=0, must-revalidate");
+        assert_eq!(page.headers()["cache-control"], "max-age=0, must-revalidate");
+        assert_eq!(page.headers()["vary"], "Cookie");
         assert!(page.headers().contains_key("last-modified"));
         assert_eq!(page.extensions().get::<crate::Forms>().map(|forms| forms.0.len()), Some(1), "the compressed form");
         assert_eq!(content(page).await, "a page");

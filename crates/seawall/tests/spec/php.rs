@@ -211,3 +211,110 @@ async fn the_settings_of_php_say_which_links_are_followed_and_what_is_run_and_ha
     assert_eq!(heard.param("SCRIPT_FILENAME"), "/var/www/html/index.php");
     client.read_answer().await.status(200).body("report").field("content-type", "application/pdf").no_field("x-accel-redirect");
 }
+
+/// All children are busy: whoever gets none in time is told to come back, nothing is run for it, and what is stored is served.
+#[tokio::test]
+async fn a_pool_that_is_full_is_503_and_what_is_stored_is_served() {
+    let (server, site) = site_with("[origin]\nqueue_timeout = \"100ms\"");
+    let mut client = sent(&site, Req::get("/stored")).await;
+    let (_, peer) = answers(&server, "Cache-Control: max-age=10\r\n\r\nstored").await;
+    client.read_answer().await.body("stored");
+    drop(peer);
+
+    for request in [Req::get("/other"), Req::post("/form").body("a=1")] {
+        let answer = site.request(request).await.status(503).field("retry-after", "5").body_contains("very busy");
+        answer.field("proxy-status", "seawall; error=connection_limit_reached");
+        // A child gets to it later.
+        let mut late = server.accept().await;
+        late.question().await;
+        assert!(late.is_at_end().await, "nothing was sent");
+    }
+    site.get("/stored").await.status(200).cache_status("hit");
+}
+
+/// The rewrite rules that WP Super Cache publishes, which never served a page with nginx.
+#[tokio::test]
+async fn a_page_of_wp_super_cache_is_served_while_it_is_there_and_looked_at_once_a_second() {
+    let server = FastCgiServer::start();
+    let pages = "www/wp-content/cache/supercache/blog.example/hello";
+    let site = Site::start_with(|folder| {
+        for (path, text) in [("www/index.php", "<?php"), ("www/wp-content/advanced-cache.php", "<?php")] {
+            let path = folder.join(path);
+            fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("a folder");
+            fs::write(path, text).expect("a file");
+        }
+        fs::create_dir_all(folder.join(pages)).expect("a folder");
+        fs::write(folder.join(pages).join("index.html"), "a page of the plugin, long enough for a shorter form").expect("a file");
+        fs::write(folder.join(pages).join("index.html.gz"), "its gzip form").expect("a file");
+        format!("source = \"www\"\n[php]\nserver = \"unix:{}\"\n", server.socket().display())
+    });
+    let page = site.folder().join(pages).join("index.html");
+    site.get("/hello/").await.status(200).body_contains("a page of the plugin").field("content-type", "text/html; charset=utf-8");
+    let coded = site.request(Req::get("/hello/").field("accept-encoding", "gzip")).await.status(200);
+    coded.field("content-encoding", "gzip").body("its gzip form").cache_status("hit");
+    site.get("/hello/?utm_source=x").await.status(200).cache_status("hit");
+    assert!(server.is_idle().await, "PHP was not asked");
+
+    fs::write(&page, "a newer page of the plugin, long enough for a shorter form").expect("a file");
+    site.clock.advance(secs(2));
+    site.get("/hello/").await.status(200).body_contains("a newer page");
+    // Whoever has a cookie may see another page.
+    let mut client = sent(&site, Req::get("/hello/").field("cookie", "PHPSESSID=1")).await;
+    let _peer = answers(&server, "Cache-Control: no-store\r\n\r\nfor one").await;
+    client.read_answer().await.body("for one");
+
+    fs::remove_file(&page).expect("removed");
+    site.clock.advance(secs(2));
+    let mut client = sent(&site, Req::get("/hello/")).await;
+    let _peer = answers(&server, "Cache-Control: max-age=10\r\n\r\nfrom PHP").await;
+    client.read_answer().await.status(200).body("from PHP");
+}
+
+/// RFC 9113 §8.2.3: cookies come in several lines. What PHP is told does not depend on the version of HTTP.
+#[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "it ends with its connection")]
+async fn a_request_over_http2_looks_like_any_other_to_php() {
+    let (server, site) = site_with("[server]\nh2c = true\n");
+    let stream = tokio::net::TcpStream::connect(site.address()).await.expect("connected");
+    let (send, connection) = h2::client::handshake(stream).await.expect("a preface");
+    tokio::spawn(connection);
+    let mut request = http::Request::builder().method("POST").uri("http://blog.example/form?a=b").header("x_real_ip", "1.2.3.4");
+    for cookie in ["a=1", "b=2"] {
+        request = request.header("cookie", cookie);
+    }
+    let mut ready = send.ready().await.expect("room");
+    let (response, mut content) = ready.send_request(request.body(()).expect("a request"), false).expect("sent");
+    content.send_data("hel".into(), false).expect("sent");
+    content.send_data("lo".into(), true).expect("sent");
+    let (heard, _peer) = answers(&server, "Status: 201\r\n\r\nmade").await;
+    assert_eq!(
+        (heard.param("SERVER_PROTOCOL"), heard.param("REQUEST_METHOD"), heard.param("REQUEST_URI")),
+        ("HTTP/1.1", "POST", "/form?a=b")
+    );
+    assert_eq!(
+        (heard.param("HTTP_COOKIE"), heard.param("HTTP_HOST"), heard.param("SERVER_NAME")),
+        ("a=1; b=2", "blog.example", "blog.example")
+    );
+    assert_eq!((heard.param("CONTENT_LENGTH"), &heard.stdin[..]), ("5", &b"hello"[..]));
+    assert!(heard.params.keys().all(|name| !name.contains("REAL_IP")), "{:?}", heard.params);
+    assert_eq!(testkit::patiently("a response", response).await.expect("a response").status(), 201);
+}
+
+/// What is said to the server about sending is not for clients.
+#[tokio::test]
+async fn orders_to_the_server_reach_no_client() {
+    let (server, site) = site();
+    let mut client = sent(&site, Req::get("/")).await;
+    let _peer = answers(&server, "X-Accel-Buffering: no\r\nX-Accel-Limit-Rate: 1000\r\nX-Accel-Charset: utf-8\r\n\r\nhello").await;
+    let answer = client.read_answer().await.status(200).body("hello");
+    answer.no_field("x-accel-buffering").no_field("x-accel-limit-rate").no_field("x-accel-charset");
+    // No folder is configured from which files may be sent.
+    for field in ["X-Accel-Redirect: /style.css", "X-Sendfile: /etc/passwd", "X-Sendfile: style.css"] {
+        let mut client = sent(&site, Req::post("/")).await;
+        let mut peer = server.accept().await;
+        peer.request().await;
+        peer.stdout(format!("{field}\r\n\r\n")).await;
+        client.read_answer().await.status(404).no_field("x-accel-redirect").no_field("x-sendfile");
+        peer.closed().await;
+    }
+}
