@@ -32,5 +32,5 @@ pub fn cookies(data: &[u8]) {
 }
 
 fn is_personal(lines: &[HeaderValue]) -> bool {
-    CookieFilter::new(Kind::Generic.preset().cookies, &[]).is_personal(&RequestFields::from_map(&field("cookie", lines)))
+    CookieFilter::new(Kind::Generic.preset().cookies, &[], &[]).is_personal(&RequestFields::from_map(&field("cookie", lines)))
 }
