@@ -122,9 +122,9 @@ pub struct SiteHealth {
     /// How the kind is known, in words. `None`, and then left out, if it follows from the form of the source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind_known: Option<String>,
-    /// The address that readers of the Ghost behind it use. `None`, and then left out, if it is not known to be a Ghost.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ghost_url: Option<String>,
+    /// The address that its readers use, as its software says. `None`, and then left out, if that is not known.
+    #[serde(default, alias = "ghost_url", skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
     /// What an operator should do something about, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,

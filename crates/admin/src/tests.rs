@@ -48,7 +48,7 @@ impl Console for Fake {
             source: "http://127.0.0.1:2368".to_owned(),
             kind: "generic".to_owned(),
             kind_known: None,
-            ghost_url: None,
+            url: None,
             remarks: Vec::new(),
             origin_up,
             signals: None,

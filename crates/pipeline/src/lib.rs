@@ -44,6 +44,7 @@ mod views;
 
 pub use admission::https::{Https, Redirect};
 pub use admission::password::Auth;
+pub use admission::schedule::Schedule;
 pub use body::{Body, BodyError};
 pub use clock::Clock;
 pub use collapse::Collapse;

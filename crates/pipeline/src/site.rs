@@ -18,7 +18,7 @@ use semantics::{Timestamp, target::normal_path};
 use store::Generation;
 
 use crate::{
-    Auth, Collapse, Https, LoginLimits, Refill, ResponseFields, WebhookSecret,
+    Auth, Collapse, Https, LoginLimits, Refill, ResponseFields, Schedule, WebhookSecret,
     hosts::{Hosts, lower_host},
     learnt::trouble::{Failures, Trouble},
 };
@@ -62,6 +62,8 @@ pub struct Site {
     pub logins: Option<LoginLimits>,
     /// The secret with which its origin signs webhooks. `None`: whoever may purge may send them.
     pub webhook_secret: Option<WebhookSecret>,
+    /// The schedule of its software, if that is run from here.
+    pub schedule: Option<Arc<Schedule>>,
     /// The fields that are added to its origin's responses, and taken from them.
     pub fields: ResponseFields,
     /// Which part of a site this is; `None`: the site.

@@ -69,6 +69,7 @@ fn site(origin: &Rc<Notebook>, route: Option<Route>, parts: Parts) -> Site {
         auth: None,
         logins: None,
         webhook_secret: None,
+        schedule: None,
         fields: ResponseFields::default(),
         route,
         parts,

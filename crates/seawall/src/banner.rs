@@ -1,6 +1,6 @@
 //! What is said at the start: what was found, where it is served, what to try next.
 
-use std::{fmt::Write, net::SocketAddr, time::Duration};
+use std::{fmt::Write, io::ErrorKind, net::SocketAddr, os::unix::net::UnixStream, path::Path, time::Duration};
 
 use edge::Socket;
 use futures_util::future::join_all;
@@ -14,7 +14,7 @@ use tracing::Level;
 use crate::{
     cli::route_line,
     config::settings::{AccessLog, Kind, OriginAddress, OriginHost, PhpSettings, Settings, Site, Source},
-    recognition::{Finding, keeper::remedy, leads_past, sends_to_https},
+    recognition::{ASKED, Finding, folder, keeper::remedy, leads_past, name_of, sends_to_https, software},
     server::Server,
     told,
     try_next::{self, Reach, local},
@@ -23,7 +23,7 @@ use crate::{
 /// The longest wait at the start for an origin to say what it is.
 const LOOK: Duration = Duration::from_secs(3);
 
-/// How the line begins about a server whose pages say that it is a Ghost, while it does not answer as one.
+/// How the line begins about a server whose pages say which software it is, while it does not answer as that.
 const CALLS_ITSELF: &str = "calls itself ";
 
 /// Asks every site's origin what it is. The start goes on without those that do not answer.
@@ -31,54 +31,129 @@ pub(crate) async fn look_at_origins(settings: &Settings) -> Vec<String> {
     join_all(settings.sites.iter().map(look)).await
 }
 
-/// Says what follows from a site's being a Ghost, a line each: how it is kept, and what is to be set if its url leads past Seawall.
-pub(crate) fn of_ghost(site: &Site, settings: &Settings, listening: &[Socket]) -> Vec<String> {
-    if site.kind != Kind::Ghost {
+/// Says what follows from the software that a site has, a line each: how it is kept, and what is to be set if something hinders.
+pub(crate) fn of_software(site: &Site, settings: &Settings, listening: &[Socket]) -> Vec<String> {
+    if !ASKED.contains(&site.kind) {
         return Vec::new();
     }
-    let what = match &site.finding {
-        Finding::Ghost { site: ghost, remembered: false } => ghost.to_string(),
-        Finding::Ghost { site: ghost, remembered: true } => format!("does not answer yet; when it did, it was {ghost}"),
-        Finding::Silent(why) => format!("does not answer yet: {why}; taken for a Ghost, as you say"),
-        Finding::Other(what) => format!("taken for a Ghost, as you say, but it does not answer as one: {what}"),
-        Finding::Unasked => "a Ghost, as you say".to_owned(),
+    let name = name_of(site.kind);
+    let (what, kept) = match (&site.source, &site.php) {
+        (Source::Php(path), Some(php)) => (in_folder(site, path, php), None),
+        _ => as_it_says(site, name),
     };
-    let kept = match &site.finding {
-        Finding::Other(_) => "pages are kept for a day at most, and nothing will say that they changed",
-        _ => "pages are kept until Ghost says that they changed",
-    };
-    let mut lines = vec![format!("{what}: {kept}; members and staff go to Ghost")];
-    lines.extend(sends_to_https(site, settings).map(str::to_owned));
+    let kept = kept.unwrap_or_else(|| match site.kind {
+        Kind::Ghost => "pages are kept until Ghost says that they changed; members and staff go to Ghost".to_owned(),
+        _ => format!("pages are kept until {name} changes them"),
+    });
+    let mut lines = vec![format!("{what}: {kept}")];
+    lines.extend(hindrances(site));
+    lines.extend(sends_to_https(site, settings));
     if let Some(why) = leads_past(site, listening) {
-        lines.push(format!("{why}: the admin, the scheduler and links then bypass Seawall, which cannot see when something changes"));
+        let bypass = match &site.source {
+            Source::Php(_) => "readers and editors are sent there",
+            _ => "the admin, the scheduler and links then bypass Seawall, which cannot see when something changes",
+        };
+        lines.push(format!("{why}: {bypass}"));
         lines.push(remedy(site, settings, listening));
     }
     lines
 }
 
-/// Says why a server is not kept as a Ghost, and how to change that. A Ghost that is away must not be taken for any server in silence, nor an
+/// Describes software behind a server, and how its pages are kept if that is not as usual.
+fn as_it_says(site: &Site, name: &str) -> (String, Option<String>) {
+    let kept_a_while = || {
+        let hold = if site.kind == Kind::Ghost { "a day" } else { "an hour" };
+        Some(format!("pages are kept for {hold} at most, and nothing will say that they changed; members and staff go to {name}"))
+    };
+    match &site.finding {
+        Finding::Recognised { software, .. } if software.kind() != site.kind => {
+            (format!("taken for a {name}, as you say, but it answers as {software}"), kept_a_while())
+        }
+        Finding::Recognised { software, remembered: false } => (software.to_string(), None),
+        Finding::Recognised { software, remembered: true } => (format!("does not answer yet; when it did, it was {software}"), None),
+        Finding::Silent(why) => (format!("does not answer yet: {why}; taken for a {name}, as you say"), None),
+        Finding::Other(what) => (format!("taken for a {name}, as you say, but it does not answer as one: {what}"), kept_a_while()),
+        Finding::Unasked => (format!("a {name}, as you say"), None),
+    }
+}
+
+/// Describes a WordPress in a folder.
+fn in_folder(site: &Site, path: &Path, php: &PhpSettings) -> String {
+    let version = folder::look(path, site.wordpress.path.as_deref()).map(|found| format!(" {}", found.version)).unwrap_or_default();
+    let at = software(site).map(|software| format!(", {}", software.url())).unwrap_or_default();
+    let found = if php.is_found { " (found)" } else { "" };
+    format!("WordPress{version} in {}{at}, PHP by {}{found}", path.display(), php.address())
+}
+
+/// Says what hinders a WordPress in a folder, and what to do about it, a line each.
+fn hindrances(site: &Site) -> Vec<String> {
+    let (Source::Php(path), Some(php)) = (&site.source, &site.php) else { return Vec::new() };
+    let mut lines = Vec::new();
+    if !php.also_found.is_empty() {
+        let others = php.also_found.iter().map(|socket| socket.display().to_string()).collect::<Vec<_>>().join(", ");
+        lines.push(format!("there is also {others}: --php names another one"));
+    }
+    lines.extend(of_socket(php));
+    match folder::look(path, site.wordpress.path.as_deref()) {
+        Some(found) if !found.is_set_up() => {
+            lines.push("it is not installed yet (there is no wp-config.php): open an address below with a browser".to_owned());
+        }
+        Some(_) => {
+            if let Finding::Other(what) = &site.finding {
+                lines.push(format!("it does not say where its readers find it: {what}"));
+            }
+        }
+        None => lines.push("as you say, though no WordPress is there (wp-includes/version.php and wp-load.php)".to_owned()),
+    }
+    lines
+}
+
+/// Says what hinders at the socket of php-fpm.
+fn of_socket(php: &PhpSettings) -> Option<String> {
+    let OriginAddress::Unix(socket) = &php.server else { return None };
+    match UnixStream::connect(socket) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => Some(format!(
+            "{} is not open to the user of Seawall: add that user to the group of the socket, or set listen.acl_users in the pool of php-fpm",
+            socket.display()
+        )),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            Some(format!("{} is not there yet; Seawall uses it as soon as php-fpm is started", socket.display()))
+        }
+        Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
+            Some(format!("nobody answers at {} yet; Seawall uses it as soon as php-fpm is started", socket.display()))
+        }
+        // A full queue is nothing that lasts.
+        _ => None,
+    }
+}
+
+/// Says why a server is kept as any other, and how to change that. A Ghost that is away must not be taken for any server in silence, nor an
 /// export that says "Ghost" for a Ghost.
-fn not_ghost(site: &Site, found: &str) -> Option<String> {
+fn not_recognised(site: &Site, found: &str) -> Option<String> {
     let is_decided = site.kind_is_given || site.kind != Kind::Generic;
     match &site.finding {
         // It was said with what it calls itself.
         Finding::Other(_) if found.starts_with(CALLS_ITSELF) => None,
-        Finding::Other(what) if !is_decided => Some(format!("not a Ghost, as {what} (--kind ghost if it is one)")),
-        Finding::Silent(_) if !is_decided => Some("if it is a Ghost, Seawall will see it as soon as it answers".to_owned()),
+        Finding::Other(what) if !is_decided => {
+            Some(format!("neither a Ghost nor a WordPress, as {what} (--kind ghost or --kind wordpress if it is one)"))
+        }
+        Finding::Silent(_) if !is_decided => {
+            Some("if it is a Ghost or a WordPress, Seawall will see it as soon as it answers".to_owned())
+        }
         _ => None,
     }
 }
 
 async fn look(site: &Site) -> String {
     if let Some(php) = &site.php {
-        return php_line(php);
+        return if ASKED.contains(&site.kind) { String::new() } else { php_line(php) };
     }
     let Source::Http(addresses) = &site.source else {
         return String::new();
     };
     match &site.finding {
         // It was asked already, and what it says is more than its pages do.
-        _ if site.kind == Kind::Ghost => return String::new(),
+        _ if ASKED.contains(&site.kind) => return String::new(),
         Finding::Silent(why) => return format!("does not answer yet: {why}"),
         _ => {}
     }
@@ -93,10 +168,13 @@ async fn look(site: &Site) -> String {
     };
     match tokio::time::timeout(LOOK, probe(&address, host, &tls)).await {
         Ok(Ok(probe)) => {
-            if let (Some(generator), Finding::Other(what)) =
-                (probe.generator.as_ref().filter(|generator| generator.starts_with("Ghost")), &site.finding)
-            {
-                return format!("{CALLS_ITSELF}\"{generator}\", but {what}: not taken for a Ghost (--kind ghost if it is one)");
+            let called = probe.generator.as_ref().and_then(|generator| {
+                let kind = ASKED.into_iter().find(|kind| generator.starts_with(name_of(*kind)))?;
+                Some((generator, kind))
+            });
+            if let (Some((generator, kind)), Finding::Other(what)) = (called, &site.finding) {
+                let (name, kind) = (name_of(kind), kind.name());
+                return format!("{CALLS_ITSELF}\"{generator}\", but {what}: not taken for a {name} (--kind {kind} if it is one)");
             }
             let what = probe.generator.or(probe.server).map(|what| format!("{what}, ")).unwrap_or_default();
             format!("{what}answers {}", probe.status.as_u16())
@@ -133,7 +211,7 @@ pub(crate) fn print(banner: &Banner<'_>) {
     let mut text = format!("\nSeawall {}\n\n", env!("CARGO_PKG_VERSION"));
     for (site, found) in settings.sites.iter().zip(*origins) {
         line(&mut text, "site", &site_line(site));
-        let more = of_ghost(site, settings, listening).into_iter().chain(not_ghost(site, found));
+        let more = of_software(site, settings, listening).into_iter().chain(not_recognised(site, found));
         for found in Some((*found).clone()).filter(|found| !found.is_empty()).into_iter().chain(more) {
             line(&mut text, "", &found);
         }

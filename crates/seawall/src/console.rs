@@ -24,13 +24,12 @@ use tokio::runtime::Builder;
 
 use crate::{
     automatic,
-    config::settings::Kind,
     metrics,
     plan::{ServerState, SitePlan},
     recognition::{
-        how_known,
+        ASKED, how_known,
         keeper::{Watched, remedy},
-        leads_past, sends_to_https,
+        leads_past, sends_to_https, software,
     },
     server::{Reloader, State},
     worker_questions,
@@ -79,7 +78,7 @@ fn site_health(site: &SitePlan, state: &State) -> SiteHealth {
         source: settings.source.to_string(),
         kind: settings.kind.name().to_owned(),
         kind_known: how_known(settings),
-        ghost_url: settings.finding.ghost().filter(|_| settings.kind == Kind::Ghost).map(|ghost| ghost.url().to_owned()),
+        url: software(settings).map(|software| software.url().to_owned()),
         remarks: remarks(site, state),
         origin_up: site.origin_up(),
         signals: (settings.kind.preset().signals != Signals::None).then(|| signal_health(site, &state.shared)),
@@ -99,10 +98,10 @@ fn signal_health(site: &SitePlan, shared: &Shared) -> SignalHealth {
     }
 }
 
-/// Says what an operator should do something about: a Ghost that publishes past Seawall.
+/// Says what an operator should do something about: software that publishes past Seawall.
 fn remarks(site: &SitePlan, state: &State) -> Vec<String> {
     let settings = site.settings();
-    if settings.kind != Kind::Ghost {
+    if !ASKED.contains(&settings.kind) {
         return Vec::new();
     }
     let mut remarks = Vec::new();
@@ -110,7 +109,7 @@ fn remarks(site: &SitePlan, state: &State) -> Vec<String> {
         let remedy = remedy(settings, &state.plan.load().settings, &state.listening);
         remarks.push(format!("{why}: {remedy}"));
     }
-    remarks.extend(sends_to_https(settings, &state.plan.load().settings).map(str::to_owned));
+    remarks.extend(sends_to_https(settings, &state.plan.load().settings));
     if let Some(Watched { past, past_at: Some(at) }) = state.watched.lock().get(site.name()) {
         let at = String::from_utf8_lossy(&format_http_date(*at)).into_owned();
         let times = if *past == 1 { "once".to_owned() } else { format!("{past} times") };

@@ -206,7 +206,7 @@ impl Fingerprint {
 
     fn php(&mut self, php: &PhpSettings) {
         // Which server runs the scripts changes no page, nor where files lie meanwhile.
-        let PhpSettings { server: _, is_found: _, folder, temporary_folder: _ } = php;
+        let PhpSettings { server: _, is_found: _, also_found: _, folder, temporary_folder: _ } = php;
         let PhpOptions { document_root: _, not_run, links, handed_over, params: _ } = folder;
         for folders in not_run {
             self.path("php.not_run", folders);

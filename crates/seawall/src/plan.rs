@@ -32,6 +32,7 @@ use crate::{
     companions,
     config::settings::{self, Cache, Headers, Kind, OriginAddress, OriginHost, OriginSettings, Settings, Site, Source},
     fingerprint::fingerprint,
+    recognition::{Software, software},
 };
 
 /// The sites of a configuration, ready for every worker to use.
@@ -121,11 +122,12 @@ impl Plan {
         Ok(router.with_moved(twins).with_moved(moved))
     }
 
-    /// Returns the names of the Ghosts that are of another version than before: they may make other pages of the same posts.
+    /// Returns the names of the sites whose software is of another version than before: it may make other pages of the same posts.
     pub(crate) fn upgraded<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = &'a str> + 'a {
-        let is_upgraded = |site: &SitePlan, old: &SitePlan| match (site.site.finding.ghost(), old.site.finding.ghost()) {
-            (Some(now), Some(then)) => old.id == site.id && site.site.kind == Kind::Ghost && now.version() != then.version(),
-            _ => false,
+        let is_upgraded = |site: &SitePlan, old: &SitePlan| {
+            let versions = (software(&site.site).and_then(Software::version), software(&old.site).and_then(Software::version));
+            // Who does not say its version any more may be the same.
+            old.id == site.id && matches!(versions, (Some(now), Some(then)) if now != then)
         };
         self.sites.iter().filter(move |site| before.sites.iter().any(|old| is_upgraded(site, old))).map(SitePlan::name)
     }

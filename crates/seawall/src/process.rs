@@ -18,10 +18,10 @@ use crate::{
     cli::{Serve, env},
     config::{
         self, ConfigErrors, Written,
-        settings::{Kind, Settings, Site},
+        settings::{Settings, Site},
     },
     passed::{Adopted, PassedSockets},
-    recognition::{Finding, GhostSite, Known, Question, ask, keeper::SharedKnown, memory},
+    recognition::{Finding, Known, Question, Software, ask, keeper::SharedKnown, memory, software},
     server::Server,
     signals::{Signal, Signals},
     systemd::ServiceManager,
@@ -136,8 +136,8 @@ fn take_over(configuration: &Configuration, adopted: &Adopted, server: &mut Serv
     match server.reload(new.clone()) {
         Ok(_) => {
             *settings = new;
-            for site in settings.sites.iter().filter(|site| site.kind == Kind::Ghost) {
-                let mut lines = banner::of_ghost(site, settings, server.listening()).into_iter();
+            for site in &settings.sites {
+                let mut lines = banner::of_software(site, settings, server.listening()).into_iter();
                 lines.next().into_iter().for_each(|line| tracing::info!(site = site.name, "{line}"));
                 lines.for_each(|line| tracing::warn!(site = site.name, "{line}"));
             }
@@ -146,12 +146,13 @@ fn take_over(configuration: &Configuration, adopted: &Adopted, server: &mut Serv
     }
 }
 
-/// Purges what is stored of Ghosts that were of another version when they were seen last: they may make other pages of the same posts.
+/// Purges what is stored of sites whose software was of another version when it was seen last: it may make other pages of the same posts.
 fn purge_upgraded(server: &Server, settings: &Settings, remembered: &Known) {
-    for site in settings.sites.iter().filter(|site| site.kind == Kind::Ghost) {
+    for site in &settings.sites {
         let before = Question::of(site).map(|question| remembered.of(&question));
-        let before = before.as_ref().and_then(Finding::ghost).map(GhostSite::version);
-        if before.is_some() && site.finding.ghost().is_some_and(|ghost| before != Some(ghost.version())) {
+        let before = before.as_ref().and_then(|before| before.of_kind(site.kind)).and_then(Software::version);
+        let now = software(site).and_then(Software::version);
+        if before.is_some() && now.is_some() && before != now {
             let order = Order::for_site(&site.name, vec![What::Everything], false, Maker::Watch);
             if let Err(why) = server.purge(&order) {
                 tracing::warn!(site = site.name, %why, "what was stored before the upgrade still counts as fresh");

@@ -39,7 +39,10 @@ use crate::{
     log_writer,
     passed::PassedSockets,
     plan::Plan,
-    recognition::keeper::{self, Keeper, SharedKnown},
+    recognition::{
+        keeper::{self, Keeper, SharedKnown},
+        schedule,
+    },
     service::SiteService,
     worker_questions::WorkerQuestion,
     writer::{Sink, Writer},
@@ -105,6 +108,8 @@ pub(crate) struct State {
     pub(crate) questions: Vec<mpsc::Sender<WorkerQuestion>>,
     /// What the watch over Ghosts has noticed.
     pub(crate) watched: keeper::Notes,
+    /// What is known of the schedules that are run from here.
+    pub(crate) schedules: schedule::Notes,
 }
 
 /// A function that reads the configuration again.
@@ -192,6 +197,7 @@ impl Server {
             reload: OnceLock::new(),
             questions,
             watched: keeper::Notes::default(),
+            schedules: schedule::Notes::default(),
         });
         let (stop, stopped) = watch::channel(None);
         let handles = Vec::with_capacity(workers);

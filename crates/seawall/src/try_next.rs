@@ -17,6 +17,7 @@ use crate::{
         self,
         settings::{Kind, Settings, Site},
     },
+    recognition::software,
 };
 
 /// Tells commands on this machine how to find the server's admin API.
@@ -70,7 +71,7 @@ pub(crate) fn suggestions(
     let mut address = page.url.clone();
     // Behind a proxy that ends TLS, a Ghost sends everybody to https who does not say that it came that way.
     let believed = settings.server.trusted_proxies.iter().any(|net| net.contains(&IpAddr::from(Ipv4Addr::LOCALHOST)));
-    if let Some(ghost) = site.finding.ghost().filter(|ghost| believed && ghost.is_https() && settings.tls.is_none()) {
+    if let Some(ghost) = software(site).filter(|software| believed && software.is_https() && settings.tls.is_none()) {
         let _ = write!(page.curl, " -H {} -H 'X-Forwarded-Proto: https'", quoted(&format!("Host: {}", ghost.host())));
         ghost.url().clone_into(&mut address);
     }
@@ -116,7 +117,12 @@ struct Page {
 impl Page {
     fn of(settings: &Settings, site: &Site, listening: &[Socket], certified: &dyn Fn(&str) -> bool) -> Option<Self> {
         let mut page = Self::front(settings, site, listening, certified)?;
-        if let Some(base_path) = site.ghost.path.as_ref().filter(|_| site.kind == Kind::Ghost) {
+        let base_path = match site.kind {
+            Kind::Ghost => site.ghost.path.as_ref(),
+            Kind::WordPress => site.wordpress.path.as_ref(),
+            Kind::Generic | Kind::Php | Kind::Blog | Kind::Static => None,
+        };
+        if let Some(base_path) = base_path {
             page.url = format!("{}{base_path}/", page.url.trim_end_matches('/'));
         }
         Some(page)

@@ -48,7 +48,7 @@ struct Ghost {
 
 impl Ghost {
     fn of(site: &SiteHealth) -> Option<Self> {
-        let url: Uri = site.ghost_url.as_ref()?.parse().ok()?;
+        let url: Uri = site.url.as_ref()?.parse().ok()?;
         let host = host_without_port(url.authority()?.as_str()).to_ascii_lowercase();
         Some(Self { hosts: site.hosts.clone(), host, path: url.path().trim_end_matches('/').to_owned() })
     }
@@ -177,7 +177,7 @@ mod tests {
             source: "http://127.0.0.1:2368".to_owned(),
             kind: "generic".to_owned(),
             kind_known: None,
-            ghost_url: None,
+            url: None,
             remarks: Vec::new(),
             origin_up: None,
             signals: None,

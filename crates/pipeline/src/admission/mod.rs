@@ -8,6 +8,7 @@ mod challenge;
 mod health;
 pub(crate) mod https;
 pub(crate) mod password;
+pub(crate) mod schedule;
 mod twin_host;
 
 use std::rc::Rc;
@@ -48,6 +49,8 @@ pub(crate) enum FirstStep {
     Health,
     /// The host only leads to another one.
     TwinHost,
+    /// Seawall runs the schedule of the site's software by itself.
+    Schedule,
     /// The site wants its visitors to use https.
     Https,
     /// The site asks for a password.
@@ -61,6 +64,7 @@ impl FirstStep {
             Self::Challenge => "challenge",
             Self::Health => "health",
             Self::TwinHost => "twin host",
+            Self::Schedule => "schedule",
             Self::Https => "https",
             Self::Password => "password",
         }
@@ -97,6 +101,10 @@ pub(crate) fn admit(shared: &Shared, router: &Router, incoming: &IncomingRequest
         return answered(FirstStep::TwinHost, None, response);
     }
     let Some(site) = router.site(incoming.authority()) else { return Admission::NoSite };
+    // WordPress follows no redirect to itself, and knows no password.
+    if let Some(response) = schedule::answer(site, incoming, || shared.clock.now(), trace) {
+        return answered(FirstStep::Schedule, Some(site), response);
+    }
     if let Some(response) = https::redirect(shared, site, incoming, trace) {
         return answered(FirstStep::Https, Some(site), response);
     }

@@ -326,6 +326,7 @@ fn site(server: &Server) -> Site {
         auth: None,
         logins: None,
         webhook_secret: None,
+        schedule: None,
         fields: ResponseFields::default(),
         route: None,
         parts: Parts::default(),

@@ -50,9 +50,10 @@ pub(crate) const HOLD: Flag = Flag::new("--hold", "SEAWALL_HOLD", "cache.hold");
 /// Secrets have a variable and no flag.
 pub(crate) const GHOST_WEBHOOK_SECRET: Flag = Flag::new("", "SEAWALL_GHOST_WEBHOOK_SECRET", "ghost.webhook_secret");
 pub(crate) const GHOST_MEMBER_SECRET: Flag = Flag::new("", "SEAWALL_GHOST_MEMBER_SECRET", "ghost.member_secret");
+pub(crate) const WORDPRESS_SECRET: Flag = Flag::new("", "SEAWALL_WORDPRESS_SECRET", "wordpress.secret");
 
 /// Every setting that can be given outside the file by a variable alone.
-pub(crate) const VARIABLES: [Flag; 2] = [GHOST_WEBHOOK_SECRET, GHOST_MEMBER_SECRET];
+pub(crate) const VARIABLES: [Flag; 3] = [GHOST_WEBHOOK_SECRET, GHOST_MEMBER_SECRET, WORDPRESS_SECRET];
 
 /// Every setting that can be given outside the file by a flag, in the order of the help.
 pub(crate) const ALL: [Flag; 21] = [

@@ -3,14 +3,13 @@
 use std::{fmt, ops::Range, str::FromStr};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use policy::SourceForm;
 
 use super::{
     error::{Mistake, Place},
     file,
     overrides::{Overrides, Said},
     resolve::Resolver,
-    settings::{GhostSettings, Kind, Site},
+    settings::{GhostSettings, Kind},
     sites::{first, first_span},
 };
 use crate::recognition::Finding;
@@ -120,18 +119,12 @@ pub(super) fn settings(written: [&file::Ghost; 2], secrets: &Secrets, source_pat
     let activitypub = first(written.map(|ghost| &ghost.activitypub));
     let path = first(written.map(|ghost| &ghost.path)).map(|path| path.get_ref().0.clone()).or(source_path);
     GhostSettings {
-        path: finding.ghost().map_or(path, |ghost| Some(ghost.base_path().to_owned()).filter(|path| !path.is_empty())),
+        path: finding.of_kind(Kind::Ghost).map_or(path, |ghost| Some(ghost.base_path().to_owned()).filter(|path| !path.is_empty())),
         activitypub: activitypub.map_or_else(|| ACTIVITYPUB.parse().ok(), |server| server.get_ref().0.clone()),
         analytics: first(written.map(|ghost| &ghost.analytics)).and_then(|server| server.get_ref().0.clone()),
         webhook_secret: secrets.webhook.as_ref().map(|secret| secret.value.0.clone()),
         member_secret: secrets.member.as_ref().map(|secret| secret.value.0.clone()),
     }
-}
-
-/// Returns whether the site's source may be a Ghost: it is one, or it could not be asked yet.
-pub(super) fn may_be_ghost(site: &Site) -> bool {
-    let is_unknown = !site.kind_is_given && site.source.form() == SourceForm::Server && !matches!(site.finding, Finding::Other(_));
-    site.kind == Kind::Ghost || is_unknown
 }
 
 fn first_key_of_ghost(ghost: &file::Ghost) -> Option<Range<usize>> {

@@ -6,7 +6,7 @@ use super::{
     addresses::{AdminAddress, TrustedProxy},
     error::{ConfigError, Mistake, Place},
     flags::{self, Flag},
-    ghost::{NOT_SHOWN, Secrets},
+    ghost::{NOT_SHOWN, SecretText, Secrets},
     php::PhpServer,
     routes::RouteWord,
     settings::{AccessLog, Listen, LogFormat},
@@ -46,6 +46,7 @@ pub(super) struct Overrides {
     pub(super) https_redirect: Option<bool>,
     pub(super) http3: Option<Said<bool>>,
     pub(super) ghost: Secrets,
+    pub(super) wordpress_secret: Option<Said<SecretText>>,
 }
 
 /// Reads them all, noting every error.
@@ -73,6 +74,7 @@ pub(super) fn gather(typed: &Serve, env: impl Fn(&str) -> Option<String>, errors
         https_redirect: sayings.flag(&flags::HTTPS_REDIRECT, typed.https_redirect).map(|said| said.value),
         http3: sayings.flag(&flags::HTTP3, typed.http3),
         ghost: Secrets { webhook: sayings.secret(&flags::GHOST_WEBHOOK_SECRET), member: sayings.secret(&flags::GHOST_MEMBER_SECRET) },
+        wordpress_secret: sayings.secret(&flags::WORDPRESS_SECRET),
     }
 }
 

@@ -86,15 +86,22 @@ impl FromStr for SendFiles {
     }
 }
 
-/// Finds the socket of php-fpm where distributions put it, below the root of the file system; that of the newest version if there are several.
+/// Finds the socket of php-fpm where distributions put it, below the root of the file system; that of the newest version if there are several. Returns
+/// the others too.
 ///
 /// # Errors
 /// When none is there, with what to do.
-pub(super) fn find(root: &Path) -> Result<OriginAddress, Mistake> {
+pub(super) fn find(root: &Path) -> Result<(OriginAddress, Vec<PathBuf>), Mistake> {
     let mut found: Vec<PathBuf> = FOLDERS.iter().flat_map(|folder| sockets(&root.join(folder))).collect();
     found.extend(SOCKETS.iter().map(|socket| root.join(socket)).filter(|socket| socket.exists()));
-    match found.into_iter().max_by_key(|socket| version(socket)) {
-        Some(socket) => Ok(OriginAddress::Unix(socket)),
+    found.sort_by_key(|socket| version(socket));
+    match found.pop() {
+        // Debian's own name leads to one of the others.
+        Some(socket) => {
+            let is_same = |other: &PathBuf| other.canonicalize().is_ok_and(|other| socket.canonicalize().is_ok_and(|socket| socket == other));
+            found.retain(|other| !is_same(other));
+            Ok((OriginAddress::Unix(socket), found))
+        }
         None => Err(Mistake::new(
             "the folder has an application in PHP, and no php-fpm was found to run it (looked in /run/php, /run/php-fpm, /var/run)",
             "install php-fpm and start it, or name its socket or port: --php unix:/run/php/php8.2-fpm.sock, or --php 127.0.0.1:9000 (in the file, below [php]: server = \"...\")",
@@ -164,7 +171,7 @@ mod tests {
         };
         for (made, found) in [("run/php-fpm/www.sock", "run/php-fpm/www.sock"), ("run/php/php7.4-fpm.sock", "run/php-fpm/www.sock")] {
             touch(made);
-            assert_eq!(find(root.path()), Ok(OriginAddress::Unix(root.path().join(found))), "{made}");
+            assert_eq!(find(root.path()).map(|(socket, _)| socket), Ok(OriginAddress::Unix(root.path().join(found))), "{made}");
         }
         fs::remove_file(root.path().join("run/php-fpm/www.sock")).expect("removed");
         for (made, found) in [
@@ -175,7 +182,7 @@ mod tests {
             ("run/php/php-fpm.sock", "run/php/php-fpm.sock"),
         ] {
             touch(made);
-            assert_eq!(find(root.path()), Ok(OriginAddress::Unix(root.path().join(found))), "{made}");
+            assert_eq!(find(root.path()).map(|(socket, _)| socket), Ok(OriginAddress::Unix(root.path().join(found))), "{made}");
         }
     }
 }

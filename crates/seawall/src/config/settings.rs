@@ -351,6 +351,8 @@ pub struct PhpSettings {
     pub server: OriginAddress,
     /// Whether it was found where distributions put it, as none was named.
     pub is_found: bool,
+    /// Further sockets that were found there.
+    pub also_found: Vec<PathBuf>,
     /// How the folder is read.
     pub folder: PhpOptions,
     /// The folder for what is too long for the memory; the system's if there is none.

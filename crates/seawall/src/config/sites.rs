@@ -14,7 +14,7 @@ use toml::Spanned;
 use super::{
     error::{Mistake, Place},
     file::{self, File, Given, Listed},
-    ghost::{self, Secrets, may_be_ghost},
+    ghost::{self, SecretText, Secrets},
     overrides::{Overrides, Said},
     php::{self, PhpServer},
     resolve::{Resolver, as_usize, seconds},
@@ -22,10 +22,10 @@ use super::{
     settings::{BlogSettings, Cache, FilesSettings, Headers, Kind, OriginAddress, OriginHost, OriginSettings, PhpSettings, Site, Source},
     source::{Found, Misfit, find, fit},
     units::{ByteSize, Count, Period},
-    wordpress::{self, may_be_wordpress},
+    wordpress,
     words::{HostPattern, KindWord},
 };
-use crate::recognition::{Finding, Question};
+use crate::recognition::{ASKED, Finding, Question, may_be};
 
 const OBJECT_MAX: u64 = 16 << 20;
 /// The largest response that is stored on the disk by default.
@@ -49,6 +49,7 @@ struct Written<'a> {
     ghost: [&'a file::Ghost; 2],
     secrets: Secrets,
     wordpress: [&'a file::WordPress; 2],
+    wordpress_secret: Option<Said<SecretText>>,
     files: [&'a file::Static; 2],
     https: [&'a file::Https; 2],
     headers: [&'a file::Headers; 2],
@@ -64,8 +65,12 @@ struct Written<'a> {
 impl Written<'_> {
     /// Returns the kind that was set. Whoever says where PHP runs has a folder with an application in PHP.
     fn wanted_kind(&self, found: &Found) -> Option<Kind> {
-        let has_php = self.php_server.is_some() && matches!(found, Found::Folder { .. });
-        self.kind.as_ref().map(|kind| kind.value.0).or_else(|| has_php.then_some(Kind::Php))
+        let runs_php = self.php_server.as_ref().and(match found {
+            Found::Folder { wordpress: true, .. } => Some(Kind::WordPress),
+            Found::Folder { .. } => Some(Kind::Php),
+            Found::Server(..) => None,
+        });
+        self.kind.as_ref().map(|kind| kind.value.0).or(runs_php)
     }
 
     /// Fills in what is set nowhere and depends on the kind.
@@ -125,6 +130,7 @@ impl Resolver<'_> {
             ghost: [&none.ghost, &file.ghost],
             secrets: self.secrets([&none.ghost, &file.ghost]).or_overridden(overrides),
             wordpress: [&none.wordpress, &file.wordpress],
+            wordpress_secret: overrides.wordpress_secret.clone().or_else(|| self.wordpress_secret([&none.wordpress, &file.wordpress])),
             files: [&none.r#static, &file.r#static],
             https: [&none.https, &file.https],
             headers: [&none.headers, &file.headers],
@@ -179,6 +185,13 @@ impl Resolver<'_> {
                 "write it in the [site.ghost] of its [[site]]",
             );
             self.wrong(mistake, place);
+        }
+        if let Some(secret) = &overrides.wordpress_secret {
+            let mistake = Mistake::new(
+                "the file has [[site]]s, so one WordPress's secret cannot be for all",
+                "write it in the [site.wordpress] of its [[site]]",
+            );
+            self.wrong(mistake, secret.place.clone());
         }
         if let Some(php) = &overrides.php {
             let mistake = Mistake::new("the file has [[site]]s, so one --php cannot be for all", "write server below its [site.php]");
@@ -252,6 +265,7 @@ impl Resolver<'_> {
                 ghost: [&site.ghost, &file.ghost],
                 secrets: self.secrets([&site.ghost, &file.ghost]),
                 wordpress: [&site.wordpress, &file.wordpress],
+                wordpress_secret: self.wordpress_secret([&site.wordpress, &file.wordpress]),
                 files: [&site.r#static, &file.r#static],
                 https: [&site.https, &file.https],
                 headers: [&site.headers, &file.headers],
@@ -352,6 +366,11 @@ impl Resolver<'_> {
                 return None;
             }
         };
+        if let Source::Php(folder) = &source
+            && ASKED.contains(&kind)
+        {
+            finding = self.known.of(&Question::of_folder(folder, &written.hosts));
+        }
         let php = self.php(&source, written);
         let mut files = FilesSettings::default();
         if let Source::Files(folder) = &source {
@@ -372,7 +391,7 @@ impl Resolver<'_> {
             cache.disk_object_max = 0;
         }
         let ghost = ghost::settings(written.ghost, &written.secrets, source_path.clone(), &finding);
-        let wordpress = wordpress::settings(written.wordpress, self.wordpress_secret(written.wordpress), source_path);
+        let wordpress = wordpress::settings(written.wordpress, written.wordpress_secret.clone(), source_path, &finding);
         let name = written.hosts.first().map_or("default", String::as_str).to_owned();
         let redirect =
             overrides.https_redirect.or_else(|| first(written.https.map(|https| &https.redirect)).map(|redirect| *redirect.get_ref()));
@@ -416,7 +435,9 @@ impl Resolver<'_> {
             first(written.php.map(|php| &php.temporary_folder)).filter(|_| is_php).map(|path| self.folder_for_files(path));
         let said = written.php_server.clone().or_else(|| self.layered(written.php.map(|php| &php.server)).filter(|_| is_php));
         match said {
-            Some(said) if is_php => Some(PhpSettings { server: said.value.0, is_found: false, folder, temporary_folder }),
+            Some(said) if is_php => {
+                Some(PhpSettings { server: said.value.0, is_found: false, also_found: Vec::new(), folder, temporary_folder })
+            }
             Some(said) => {
                 let mistake = Mistake::new(
                     "the address of php-fpm is for a folder with an application in PHP, and this source is none",
@@ -426,7 +447,7 @@ impl Resolver<'_> {
                 None
             }
             None if is_php => match php::find(Path::new("/")) {
-                Ok(server) => Some(PhpSettings { server, is_found: true, folder, temporary_folder }),
+                Ok((server, also_found)) => Some(PhpSettings { server, is_found: true, also_found, folder, temporary_folder }),
                 Err(mistake) => {
                     self.wrong(mistake, written.source.place.clone());
                     None
@@ -599,8 +620,8 @@ impl Resolver<'_> {
     /// Refuses a `[site.origin]`, `[site.blog]` or `[site.static]` that the site's source cannot use: its author expected an effect.
     fn refuse_foreign_sections(&mut self, section: &file::Site, site: &Site) {
         let source = &site.source;
-        self.refuse_ghost("[site.ghost]", &section.ghost, may_be_ghost(site));
-        self.refuse_wordpress("[site.wordpress]", &section.wordpress, may_be_wordpress(site));
+        self.refuse_ghost("[site.ghost]", &section.ghost, may_be(site, Kind::Ghost));
+        self.refuse_wordpress("[site.wordpress]", &section.wordpress, may_be(site, Kind::WordPress));
         if let Some(span) = first_key_of_origin(&section.origin).filter(|_| !source.is_server()) {
             self.wrong_at(Mistake::new("[site.origin] is for a server, and this site's source is a folder", "remove the section"), span);
         }
@@ -632,8 +653,8 @@ impl Resolver<'_> {
         if let Some(span) = first_key_of_origin(&file.origin).filter(|_| !sites.iter().any(Site::has_server)) {
             self.wrong_at(Mistake::new("[origin] is for servers, and no source is one", "remove the section"), span);
         }
-        self.refuse_ghost("[ghost]", &file.ghost, sites.iter().any(may_be_ghost));
-        self.refuse_wordpress("[wordpress]", &file.wordpress, sites.iter().any(may_be_wordpress));
+        self.refuse_ghost("[ghost]", &file.ghost, sites.iter().any(|site| may_be(site, Kind::Ghost)));
+        self.refuse_wordpress("[wordpress]", &file.wordpress, sites.iter().any(|site| may_be(site, Kind::WordPress)));
         if let Some(span) = first_key_of_blog(&file.blog).filter(|_| !sites.iter().any(|site| matches!(site.source, Source::Blog(_)))) {
             self.wrong_at(Mistake::new("[blog] is for folders of Markdown, and no source is one", "remove the section"), span);
         }

@@ -1,7 +1,7 @@
 //! What a SOURCE is: a server's address, a folder of finished files, of Markdown, or of PHP; or something else that deserves a plain word.
 //!
-//! Looks at names only: no file is opened, no connection made. A folder is looked through no deeper and no longer than needed to find
-//! one Markdown file.
+//! Looks at names, and opens no file but those by which a WordPress is known; no connection is made. A folder is looked through no deeper and no
+//! longer than needed to find one Markdown file.
 
 use std::{
     ffi::OsStr,
@@ -17,7 +17,7 @@ use super::{
     routes::RoutePath,
     settings::{Kind, OriginAddress, Source},
 };
-use crate::recognition::Finding;
+use crate::recognition::{ASKED, Finding, Software, folder::look};
 
 /// The depth to which Markdown files are looked for: `posts/2026/hello.md` is at depth three.
 const MARKDOWN_DEPTH_MAX: u32 = 3;
@@ -38,6 +38,8 @@ pub enum Found {
         looks: Option<SourceForm>,
         /// Whether Markdown is in it, whatever it looks like first.
         markdown: bool,
+        /// Whether a WordPress is in it.
+        wordpress: bool,
     },
 }
 
@@ -82,8 +84,8 @@ fn with_path(text: &str, finding: &Finding) -> Mistake {
     let mistake = text.parse::<OriginAddress>().err().unwrap_or_else(|| Mistake::new(format!("\"{text}\" has a path"), "leave it out"));
     match finding {
         Finding::Silent(why) => Mistake::new(
-            format!("{}, unless a Ghost is there, and it does not answer yet: {why}", mistake.problem),
-            "write ‹kind ghost›, or start it first",
+            format!("{}, unless a Ghost or a WordPress is there, and it does not answer yet: {why}", mistake.problem),
+            "write ‹kind ghost› or ‹kind wordpress›, or start it first",
         ),
         _ => mistake,
     }
@@ -139,8 +141,9 @@ fn folder(text: &str, path: PathBuf) -> Result<Found, Mistake> {
     let described = path.join("blog.toml").is_file();
     let markdown = described || has_markdown(&path, MARKDOWN_DEPTH_MAX, &mut NAMES_MAX.clone());
     let has = |name: &str| path.join(name).is_file();
+    let wordpress = look(&path, None).is_some();
     let looks = match () {
-        () if has("wp-includes/version.php") => Some(SourceForm::Php),
+        () if wordpress => Some(SourceForm::Php),
         () if described => Some(SourceForm::Markdown),
         () if path.join("index.html").is_file() => Some(SourceForm::Files),
         // An application brings its README, and more, as Markdown.
@@ -148,7 +151,7 @@ fn folder(text: &str, path: PathBuf) -> Result<Found, Mistake> {
         () if markdown => Some(SourceForm::Markdown),
         () => None,
     };
-    Ok(Found::Folder { path, looks, markdown })
+    Ok(Found::Folder { path, looks, markdown, wordpress })
 }
 
 /// Tells whether `folder`, or a folder up to `depth - 1` levels below it, contains a Markdown file. Skips hidden folders, links and
@@ -193,11 +196,11 @@ pub fn fit(text: &str, found: Found, wanted: Option<Kind>, finding: &Finding) ->
     let kind_of = |form: SourceForm| wanted.unwrap_or_else(|| form.usual_kind());
     match found {
         Found::Server(address, path) => {
-            let recognised = finding.ghost().map(|_| Kind::Ghost);
+            let recognised = finding.software().map(Software::kind);
             let kind = wanted.or(recognised).unwrap_or_else(|| SourceForm::Server.usual_kind());
-            // As long as nobody has asked, it may be a Ghost.
-            let may_be_ghost = kind == Kind::Ghost || wanted.is_none() && *finding == Finding::Unasked;
-            if path.is_some() && !may_be_ghost {
+            // As long as nobody has asked, it may be what can have one.
+            let may_have_path = ASKED.contains(&kind) || wanted.is_none() && *finding == Finding::Unasked;
+            if path.is_some() && !may_have_path {
                 return Err(Misfit::Source(with_path(text, finding)));
             }
             if kind.is_for(SourceForm::Server) {
@@ -205,17 +208,17 @@ pub fn fit(text: &str, found: Found, wanted: Option<Kind>, finding: &Finding) ->
             }
             Err(Misfit::Kind(Mistake::new(
                 format!("‹kind {}› is for a folder, and \"{text}\" is the address of a server", kind.name()),
-                "write ‹kind generic› or ‹kind ghost›, or leave ‹kind› out",
+                "write ‹kind generic›, ‹kind ghost› or ‹kind wordpress›, or leave ‹kind› out",
             )))
         }
-        Found::Folder { path, looks, markdown } => {
+        Found::Folder { path, looks, markdown, wordpress } => {
             let Some(form) = wanted.map(Kind::folder_form).or(looks) else {
                 return Err(Misfit::Source(Mistake::new(
                     format!("the folder \"{text}\" has neither an index.html nor Markdown (*.md)"),
                     "give the folder that has them (site generators often write to \"public\", \"_site\" or \"dist\"), or write ‹kind static› to serve it as it is",
                 )));
             };
-            let kind = kind_of(form);
+            let kind = if wanted.is_none() && wordpress { Kind::WordPress } else { kind_of(form) };
             match form {
                 SourceForm::Files => Ok((Source::Files(path), kind)),
                 SourceForm::Php => Ok((Source::Php(path), kind)),
@@ -239,7 +242,6 @@ pub fn fit(text: &str, found: Found, wanted: Option<Kind>, finding: &Finding) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recognition::GhostSite;
 
     /// A folder with these files, each empty.
     fn folder_with(files: &[&str]) -> tempfile::TempDir {
@@ -277,7 +279,7 @@ mod tests {
         assert_eq!(served(&["song.ogg"], Some(Kind::Static)), files());
         let php = || Ok((Source::Php("here".into()), Kind::Php));
         assert_eq!(served(&["index.php", "README.md", "docs/a.md"], None), php());
-        assert_eq!(served(&["wp-includes/version.php", "index.php", "index.html"], None), php());
+        assert_eq!(served(&["wp-includes/version.php", "wp-load.php", "index.html"], None), files(), "an export of one");
         assert_eq!(served(&["index.html"], Some(Kind::Php)), php());
         assert_eq!(served(&["index.html", "contact.php"], None), files());
     }
@@ -328,7 +330,7 @@ mod tests {
 
     #[test]
     fn a_server_is_what_was_found_there_unless_somebody_says_its_kind() {
-        let ghost = || Finding::Ghost { site: GhostSite::new("6.65", "http://a/").expect("a Ghost"), remembered: false };
+        let ghost = || Finding::Recognised { software: Software::ghost("6.65", "http://a/").expect("a Ghost"), remembered: false };
         let other = || Finding::Other("404".to_owned());
         let silent = || Finding::Silent("refused".to_owned());
         let kind = |text: &str, kind: Option<Kind>, finding: &Finding| {

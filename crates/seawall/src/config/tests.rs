@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     cli,
-    recognition::{Finding, GhostSite, Question},
+    recognition::{Finding, Question, Software},
 };
 
 /// A folder with a `seawall.toml`, a static site in `public`, Markdown in `posts`, and an empty folder.
@@ -383,7 +383,7 @@ fn what_a_server_answers_goes_into_the_settings() {
         let document = find_document(place.0.path(), None, true, &|_| None);
         resolve_in(place.0.path(), document, &serve, |_| None, &known)
     };
-    let ghost = |url: &str| Finding::Ghost { site: GhostSite::new("6.65", url).expect("a Ghost"), remembered: false };
+    let ghost = |url: &str| Finding::Recognised { software: Software::ghost("6.65", url).expect("a Ghost"), remembered: false };
     let (other, silent) = (Finding::Other("it answers 404".to_owned()), Finding::Silent("refused".to_owned()));
     let site = settings(SOURCE, "", ghost("https://blog.example/journal/")).expect("settings").sites.remove(0);
     assert_eq!((site.kind, site.kind_is_given, site.ghost.path.as_deref()), (Kind::Ghost, false, Some("/journal")));

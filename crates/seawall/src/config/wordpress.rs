@@ -2,18 +2,16 @@
 
 use std::{ops::Range, time::Duration};
 
-use policy::SourceForm;
-
 use super::{
     error::Mistake,
     file,
     ghost::SecretText,
     overrides::Said,
     resolve::Resolver,
-    settings::{Kind, Site, WordPressSettings},
+    settings::{Kind, WordPressSettings},
     sites::{first, first_span},
 };
-use crate::recognition::Finding;
+use crate::recognition::{Finding, Software};
 
 /// The time between two runs of the schedule.
 const CRON: Duration = Duration::from_mins(1);
@@ -33,19 +31,20 @@ impl Resolver<'_> {
     }
 }
 
-/// Returns the settings for a WordPress. `source_path` is the path in the source.
-pub(super) fn settings(written: [&file::WordPress; 2], secret: Option<Said<SecretText>>, source_path: Option<String>) -> WordPressSettings {
+/// Returns the settings for a WordPress. What it says of its own path goes before what was written: `source_path` is the one in the source.
+pub(super) fn settings(
+    written: [&file::WordPress; 2],
+    secret: Option<Said<SecretText>>,
+    source_path: Option<String>,
+    finding: &Finding,
+) -> WordPressSettings {
+    let path = first(written.map(|wordpress| &wordpress.path)).map(|path| path.get_ref().0.clone()).or(source_path);
+    let own_path = |software: &Software| Some(software.base_path().to_owned()).filter(|path| !path.is_empty());
     WordPressSettings {
-        path: first(written.map(|wordpress| &wordpress.path)).map(|path| path.get_ref().0.clone()).or(source_path),
+        path: finding.of_kind(Kind::WordPress).map_or(path, own_path),
         secret: secret.map(|secret| secret.value.0),
         cron: first(written.map(|wordpress| &wordpress.cron)).map_or(Some(CRON), |said| said.get_ref().0.map(|period| period.0)),
     }
-}
-
-/// Returns whether the site's source may be a WordPress: it is one, or it could not be asked yet.
-pub(super) fn may_be_wordpress(site: &Site) -> bool {
-    let is_unknown = !site.kind_is_given && site.source.form() == SourceForm::Server && !matches!(site.finding, Finding::Other(_));
-    site.kind == Kind::WordPress || is_unknown
 }
 
 fn first_key(wordpress: &file::WordPress) -> Option<Range<usize>> {

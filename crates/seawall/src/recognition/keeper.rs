@@ -1,4 +1,4 @@
-//! Recognition that goes on: servers are asked again, and Ghosts are watched, as long as Seawall runs.
+//! Recognition that goes on: servers are asked again, and those that were recognised are watched, as long as Seawall runs.
 //!
 //! One thread does it, far from any request. What it finds is taken over as a reload is, by whoever started it. It decides by Seawall's own
 //! clock when something is due, and looks at that clock every [`TICK`].
@@ -17,7 +17,8 @@ use tokio::{
 use super::{
     Finding, Known, Question,
     ask::{self, Asking, Server, askings},
-    leads_past,
+    leads_past, name_of,
+    schedule::Schedules,
     sitemap::{self, Seen},
 };
 use crate::{
@@ -92,16 +93,31 @@ impl Keeper {
 async fn keep(state: Arc<State>, known: SharedKnown, changed: impl Fn(), mut stopped: oneshot::Receiver<()>) {
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut schedules = Schedules::new(Arc::clone(&state), SharedKnown::clone(&known));
     let mut keeping = Keeping { state, known, askings: None, asked: BTreeMap::new(), watches: BTreeMap::new() };
-    loop {
-        let turn = async {
+    // A server that makes one wait holds up no schedule of another.
+    let run_schedules = async {
+        let mut tick = tokio::time::interval(TICK);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
             tick.tick().await;
-            keeping.turn().await
-        };
-        tokio::select! {
-            _ = &mut stopped => return,
-            is_new = turn => if is_new { changed() },
+            if schedules.turn().await {
+                changed();
+            }
         }
+    };
+    let ask_and_watch = async {
+        loop {
+            tick.tick().await;
+            if keeping.turn().await {
+                changed();
+            }
+        }
+    };
+    tokio::select! {
+        _ = &mut stopped => {}
+        () = run_schedules => {}
+        () = ask_and_watch => {}
     }
 }
 
@@ -180,11 +196,12 @@ impl Keeping {
         is_new
     }
 
-    /// Makes live what may have changed while a Ghost was away: it has a theme in files, and comes back as another version.
+    /// Makes live what may have changed while software was away: it has a theme in files, and comes back as another version.
     fn is_back(&self, plan: &Plan, question: &Question) {
         for site in plan.sites.iter().filter(|site| Question::of(site.settings()).as_ref() == Some(question)) {
             self.purge(site.name());
-            tracing::info!(site = site.name(), "the Ghost was away, and is back; what was stored before is asked for again");
+            let name = name_of(site.settings().kind);
+            tracing::info!(site = site.name(), "the {name} was away, and is back; what was stored before is asked for again");
         }
     }
 
@@ -196,8 +213,9 @@ impl Keeping {
         for site in &plan.sites {
             let settings = site.settings();
             // One that is only remembered does not answer.
-            let Finding::Ghost { site: ghost, remembered: false } = &settings.finding else { continue };
-            let Some(question) = Question::of(settings).filter(|_| settings.kind == Kind::Ghost) else { continue };
+            let Finding::Recognised { software: ghost, remembered: false } = &settings.finding else { continue };
+            let is_ghost = settings.kind == Kind::Ghost && ghost.kind() == Kind::Ghost;
+            let Some(question) = Question::of(settings).filter(|_| is_ghost) else { continue };
             known_names.push(site.name());
             let announced = self.state.shared.purging.announced(site.name());
             let watch = self
@@ -215,7 +233,7 @@ impl Keeping {
             let Some(server) = Server::of(settings, &plan.settings) else { continue };
             // How often it was announced is from before the look: a signal that comes meanwhile belongs to what it sees.
             let seen = sitemap::look(&server.for_readers_of(ghost), ghost.base_path()).await;
-            let change = watch.step(now, seen, announced);
+            let change = watch.step(now, seen, announced, GRACE);
             if let Some((seen, _)) = watch.learnt {
                 is_new |= self.known.lock().take_seen(question, seen);
             }
@@ -278,17 +296,17 @@ enum Heard {
 impl Asked {
     fn new(now: Timestamp, finding: &Finding) -> Self {
         let due = match finding {
-            Finding::Ghost { remembered: false, .. } | Finding::Other(_) => now + ASK_AGAIN,
+            Finding::Recognised { remembered: false, .. } | Finding::Other(_) => now + ASK_AGAIN,
             _ => now + RETRY,
         };
         // One that is only remembered did not answer at the start.
-        let was_away = matches!(finding, Finding::Ghost { remembered: true, .. });
+        let was_away = matches!(finding, Finding::Recognised { remembered: true, .. });
         Self { due, retry: RETRY, was_up: true, in_vain: 0, was_away, otherwise: None, told: None }
     }
 
     /// Takes what a server has answered, of which `before` was known, and decides when it is asked again.
     fn hear(&mut self, now: Timestamp, before: &Finding, finding: &Finding) -> Heard {
-        let was_ghost = before.ghost().is_some();
+        let was_known = before.software().is_some();
         match finding {
             Finding::Silent(_) | Finding::Unasked => {
                 self.in_vain += 1;
@@ -297,7 +315,7 @@ impl Asked {
                 self.ask_soon(now);
                 Heard::Answer
             }
-            Finding::Other(_) if was_ghost => {
+            Finding::Other(_) if was_known => {
                 self.in_vain = 0;
                 let (times, since) = self.otherwise.filter(|_| self.was_up).map_or((1, now), |(times, since)| (times + 1, since));
                 self.otherwise = Some((times, since));
@@ -308,10 +326,10 @@ impl Asked {
                 self.due = now + ASK_AGAIN;
                 Heard::Settled
             }
-            Finding::Other(_) | Finding::Ghost { .. } => {
+            Finding::Other(_) | Finding::Recognised { .. } => {
                 (self.in_vain, self.otherwise, self.retry) = (0, None, RETRY);
                 self.due = now + if self.was_up { ASK_AGAIN } else { RETRY_MAX };
-                let is_back = std::mem::take(&mut self.was_away) && was_ghost && finding.ghost().is_some();
+                let is_back = std::mem::take(&mut self.was_away) && was_known && finding.software().is_some();
                 if is_back { Heard::Back } else { Heard::Answer }
             }
         }
@@ -326,28 +344,32 @@ impl Asked {
     fn tell(&mut self, question: &Question, before: &Finding, now: &Finding, heard: Heard) {
         let server = &question.source;
         let text = match (before, now) {
-            (Finding::Ghost { site: before, .. }, Finding::Ghost { site, .. }) if before != site => {
-                format!("{server} is now {site}; before, it was {before}")
+            (Finding::Recognised { software: before, .. }, Finding::Recognised { software, .. }) if before != software => {
+                format!("{server} is now {software}; before, it was {before}")
             }
-            (Finding::Ghost { remembered: true, .. }, Finding::Ghost { site, .. }) => format!("{server} answers, and is still {site}"),
-            (Finding::Ghost { .. }, Finding::Ghost { .. }) => {
+            (Finding::Recognised { remembered: true, .. }, Finding::Recognised { software, .. }) => {
+                format!("{server} answers, and is still {software}")
+            }
+            (Finding::Recognised { .. }, Finding::Recognised { .. }) => {
                 self.told = None;
                 return;
             }
-            (_, Finding::Ghost { site, .. }) => format!("{server} is recognised: {site}"),
-            (Finding::Ghost { site, remembered: false }, Finding::Other(what)) => {
+            (_, Finding::Recognised { software, .. }) => format!("{server} is recognised: {software}"),
+            (Finding::Recognised { software, remembered: false }, Finding::Other(what)) => {
                 format!(
-                    "{server} was {site}, and no longer answers as one ({what}); it is still treated as one, until Seawall is restarted"
+                    "{server} was {software}, and no longer answers as one ({what}); it is still treated as one, until Seawall is restarted"
                 )
             }
-            (Finding::Ghost { site, remembered: true }, Finding::Other(what)) if heard != Heard::Settled => {
-                format!("{server} was {site}, and answers otherwise ({what}); it is treated as one unless it stays so for a minute")
+            (Finding::Recognised { software, remembered: true }, Finding::Other(what)) if heard != Heard::Settled => {
+                format!("{server} was {software}, and answers otherwise ({what}); it is treated as one unless it stays so for a minute")
             }
-            (Finding::Ghost { .. } | Finding::Silent(_), Finding::Other(what)) => format!("{server} is no Ghost: {what}"),
+            (Finding::Recognised { .. } | Finding::Silent(_), Finding::Other(what)) => {
+                format!("{server} is neither a Ghost nor a WordPress: {what}")
+            }
             _ => return,
         };
         if self.told.as_ref() != Some(&text) {
-            if matches!((before, now), (Finding::Ghost { .. }, Finding::Other(_))) {
+            if matches!((before, now), (Finding::Recognised { .. }, Finding::Other(_))) {
                 tracing::warn!("{text}");
             } else {
                 tracing::info!("{text}");
@@ -363,19 +385,25 @@ fn is_up(plan: &Plan, question: &Question) -> bool {
     sites.all(|site| site.origin_up() != Some(false))
 }
 
-/// Says how a Ghost gets the address that leads through Seawall.
+/// Says how a site's software gets the address that leads through Seawall.
 pub(crate) fn remedy(site: &Site, settings: &Settings, listening: &[edge::Socket]) -> String {
     let url = crate::try_next::address_of(settings, site, listening);
     let url = url.unwrap_or_else(|| "the address at which Seawall is reached".to_owned());
-    format!("set \"url\" in Ghost's config.production.json, or its environment variable url, to {url}, and restart Ghost")
+    match site.kind {
+        Kind::WordPress => format!(
+            "set both addresses in WordPress (Settings, General; or define WP_HOME and WP_SITEURL in wp-config.php) to {}",
+            url.trim_end_matches('/')
+        ),
+        _ => format!("set \"url\" in Ghost's config.production.json, or its environment variable url, to {url}, and restart Ghost"),
+    }
 }
 
-/// The watch over one Ghost.
+/// The watch over the pages of one site.
 #[derive(Debug)]
-struct Watch {
-    due: Timestamp,
+pub(super) struct Watch {
+    pub(super) due: Timestamp,
     /// What the last look has seen, and how often the site had been announced then. `None`: the next look only learns.
-    learnt: Option<(Seen, u64)>,
+    pub(super) learnt: Option<(Seen, u64)>,
     /// Whether that was seen by another process.
     is_remembered: bool,
     /// Whether a change waits for its signal.
@@ -386,7 +414,7 @@ struct Watch {
 
 /// What a look has found out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Change {
+pub(super) enum Change {
     /// Nothing was published, or it was announced.
     None,
     /// Something was published before Seawall was started.
@@ -396,29 +424,29 @@ enum Change {
 }
 
 impl Watch {
-    fn new(now: Timestamp, remembered: Option<Seen>, announced: u64) -> Self {
+    pub(super) fn new(now: Timestamp, remembered: Option<Seen>, announced: u64) -> Self {
         let learnt = remembered.map(|seen| (seen, announced));
         Self { due: now, is_remembered: learnt.is_some(), learnt, waits: false, announced }
     }
 
     /// Hears how often the site has been announced. Soon after a signal there is a look, which learns what belongs to it, so that a signal excuses
     /// nothing that comes after it.
-    fn heard(&mut self, now: Timestamp, announced: u64) {
+    pub(super) fn heard(&mut self, now: Timestamp, announced: u64) {
         if announced != self.announced {
             self.announced = announced;
             self.due = self.due.min(now + GRACE);
         }
     }
 
-    /// Takes what a look has seen, and how often the site had been announced before it.
-    fn step(&mut self, now: Timestamp, seen: Option<Seen>, announced: u64) -> Change {
+    /// Takes what a look has seen, and how often the site had been announced before it. A change waits for its signal for as long as `grace`.
+    pub(super) fn step(&mut self, now: Timestamp, seen: Option<Seen>, announced: u64, grace: Duration) -> Change {
         self.due = now + LOOK_EVERY;
         let Some(seen) = seen else { return Change::None };
         let waited = std::mem::take(&mut self.waits);
         let is_unannounced = self.learnt.is_some_and(|(before, then)| before != seen && then == announced);
-        if is_unannounced && !waited {
+        if is_unannounced && !waited && !grace.is_zero() {
             self.waits = true;
-            self.due = now + GRACE;
+            self.due = now + grace;
             return Change::None;
         }
         self.learnt = Some((seen, announced));
@@ -454,7 +482,7 @@ mod tests {
             let mut watch = Watch::new(now, None, looks[0].1);
             for (seen, announced, past) in looks {
                 let expected = if *past { Change::PastSeawall } else { Change::None };
-                assert_eq!(watch.step(now, *seen, *announced), expected, "{why}: {looks:?}");
+                assert_eq!(watch.step(now, *seen, *announced, GRACE), expected, "{why}: {looks:?}");
             }
         }
     }
@@ -463,33 +491,34 @@ mod tests {
     fn a_signal_excuses_nothing_that_comes_after_it() {
         let now = Timestamp::from_secs(1_000_000);
         let mut watch = Watch::new(now, None, 0);
-        assert_eq!(watch.step(now, Some(1), 0), Change::None);
+        assert_eq!(watch.step(now, Some(1), 0, GRACE), Change::None);
         // A signal, and the look that follows it.
         watch.heard(now + Duration::from_secs(10), 1);
         let later = now + Duration::from_secs(10) + GRACE;
         assert_eq!(watch.due, later);
-        assert_eq!(watch.step(later, Some(2), 1), Change::None);
+        assert_eq!(watch.step(later, Some(2), 1, GRACE), Change::None);
         // Something else, without one.
         watch.heard(later, 1);
         let at = watch.due;
-        assert_eq!(watch.step(at, Some(3), 1), Change::None, "it waits for its signal");
-        assert_eq!(watch.step(at + GRACE, Some(3), 1), Change::PastSeawall);
+        assert_eq!(watch.step(at, Some(3), 1, GRACE), Change::None, "it waits for its signal");
+        assert_eq!(watch.step(at + GRACE, Some(3), 1, GRACE), Change::PastSeawall);
     }
 
     #[test]
     fn what_was_published_while_seawall_was_away_is_found_by_the_first_looks() {
         let now = Timestamp::from_secs(1_000_000);
         let mut watch = Watch::new(now, Some(1), 0);
-        assert_eq!(watch.step(now, Some(1), 0), Change::None, "nothing was");
+        assert_eq!(watch.step(now, Some(1), 0, GRACE), Change::None, "nothing was");
         let mut watch = Watch::new(now, Some(1), 0);
-        assert_eq!(watch.step(now, Some(2), 0), Change::None, "it waits for a signal that may come");
-        assert_eq!(watch.step(now + GRACE, Some(2), 0), Change::WhileAway);
-        assert_eq!(watch.step(now + GRACE, Some(3), 0), Change::None);
-        assert_eq!(watch.step(now + GRACE, Some(3), 0), Change::PastSeawall);
+        assert_eq!(watch.step(now, Some(2), 0, GRACE), Change::None, "it waits for a signal that may come");
+        assert_eq!(watch.step(now + GRACE, Some(2), 0, GRACE), Change::WhileAway);
+        assert_eq!(watch.step(now + GRACE, Some(3), 0, GRACE), Change::None);
+        assert_eq!(watch.step(now + GRACE, Some(3), 0, GRACE), Change::PastSeawall);
     }
 
     fn ghost(remembered: bool) -> Finding {
-        Finding::Ghost { site: super::super::GhostSite::new("6.65", "https://blog.example/").expect("a Ghost"), remembered }
+        let software = super::super::Software::ghost("6.65", "https://blog.example/").expect("a Ghost");
+        Finding::Recognised { software, remembered }
     }
 
     /// A page for maintenance, a 404 of a proxy while Ghost starts: a site that turns generic for it would share the pages of members.
@@ -509,7 +538,7 @@ mod tests {
                 let now = begin + Duration::from_secs(*at);
                 let heard = asked.hear(now, &ghost(true), finding);
                 assert_eq!(heard == Heard::Settled, *is_believed, "{at} of {looks:?}");
-                if !is_believed && finding.ghost().is_none() {
+                if !is_believed && finding.software().is_none() {
                     assert!(asked.due > now && asked.due <= now + RETRY_MAX, "it is asked again soon");
                 }
             }

@@ -1,4 +1,4 @@
-//! The memory: which servers were Ghosts, for a start at which they are away.
+//! The memory: which software servers were, for a start at which they are away.
 //!
 //! It is a small file in the folder of stored responses, as it is of use with them alone. It holds nothing secret. A file that is torn, too long, or
 //! of another version is as good as none.
@@ -12,7 +12,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{Finding, GhostSite, Known, Question, sitemap::Seen};
+use super::{Finding, Known, Question, Software, sitemap::Seen};
 
 const FILE: &str = "recognised.json";
 const TEMPORARY: &str = "recognised.json.new";
@@ -26,15 +26,18 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 #[derive(Serialize, Deserialize)]
 struct Memory {
     version: u32,
-    ghosts: Vec<Remembered>,
+    /// Before WordPress was recognised, all of them were Ghosts.
+    #[serde(alias = "ghosts")]
+    recognised: Vec<Remembered>,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Remembered {
     source: String,
     host: Option<String>,
-    ghost: GhostSite,
-    /// Its sitemap, as it was seen last.
+    #[serde(alias = "ghost")]
+    software: Software,
+    /// What lists its pages, as it was seen last.
     #[serde(default)]
     seen: Option<Seen>,
 }
@@ -45,14 +48,14 @@ pub(crate) fn read(dir: &Path) -> Known {
     let mut text = String::new();
     let read = File::open(dir.join(FILE)).and_then(|file| file.take(FILE_BYTES_MAX).read_to_string(&mut text));
     let memory: Option<Memory> = read.ok().and_then(|_| serde_json::from_str(&text).ok());
-    for Remembered { source, host, ghost, seen } in
-        memory.filter(|memory| memory.version == VERSION).into_iter().flat_map(|memory| memory.ghosts)
+    for Remembered { source, host, software, seen } in
+        memory.filter(|memory| memory.version == VERSION).into_iter().flat_map(|memory| memory.recognised)
     {
         let question = Question { source, host };
         if let Some(seen) = seen {
             known.take_seen(question.clone(), seen);
         }
-        known.take(question, Finding::Ghost { site: ghost, remembered: true });
+        known.take(question, Finding::Recognised { software, remembered: true });
     }
     known
 }
@@ -62,13 +65,13 @@ pub(crate) fn read(dir: &Path) -> Known {
 /// # Errors
 /// When it cannot be written.
 pub(crate) fn write(dir: &Path, known: &Known) -> io::Result<()> {
-    let ghosts = known.ghosts().map(|(Question { source, host }, ghost, seen)| Remembered {
+    let recognised = known.recognised().map(|(Question { source, host }, software, seen)| Remembered {
         source: source.clone(),
         host: host.clone(),
-        ghost: ghost.clone(),
+        software: software.clone(),
         seen,
     });
-    let text = serde_json::to_string(&Memory { version: VERSION, ghosts: ghosts.collect() }).map_err(io::Error::other)?;
+    let text = serde_json::to_string(&Memory { version: VERSION, recognised: recognised.collect() }).map_err(io::Error::other)?;
     if fs::read_to_string(dir.join(FILE)).is_ok_and(|before| before == text) {
         return Ok(());
     }
@@ -89,14 +92,14 @@ mod tests {
         assert_eq!(read(folder.path()), Known::default());
         let question = Question { source: "http://127.0.0.1:2368".to_owned(), host: Some("blog.example".to_owned()) };
         let other = Question { source: "http://127.0.0.1:3000".to_owned(), host: None };
-        let site = GhostSite::new("6.65", "https://blog.example/").expect("a Ghost");
+        let software = Software::ghost("6.65", "https://blog.example/").expect("a Ghost");
         let mut known = Known::default();
-        known.take(question.clone(), Finding::Ghost { site: site.clone(), remembered: false });
+        known.take(question.clone(), Finding::Recognised { software: software.clone(), remembered: false });
         known.take_seen(question.clone(), u64::MAX);
         known.take(other.clone(), Finding::Other("404".to_owned()));
         write(folder.path(), &known).expect("written");
         let remembered = read(folder.path());
-        assert_eq!(remembered.of(&question), Finding::Ghost { site, remembered: true });
+        assert_eq!(remembered.of(&question), Finding::Recognised { software, remembered: true });
         assert_eq!(remembered.of(&other), Finding::Unasked);
         assert_eq!(remembered.seen.get(&question), Some(&u64::MAX));
         let file = folder.path().join(FILE);
@@ -105,5 +108,15 @@ mod tests {
             fs::write(&file, torn).expect("written");
             assert_eq!(read(folder.path()), Known::default(), "{torn}");
         }
+    }
+    /// Whoever upgrades Seawall while its Ghost is away keeps its pages.
+    #[test]
+    fn what_an_earlier_version_wrote_down_is_still_known() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let text = r#"{"version":1,"ghosts":[{"source":"http://127.0.0.1:2368","host":null,"ghost":{"version":"6.65","url":"https://blog.example/"},"seen":7}]}"#;
+        fs::write(folder.path().join(FILE), text).expect("written");
+        let question = Question { source: "http://127.0.0.1:2368".to_owned(), host: None };
+        let software = Software::ghost("6.65", "https://blog.example/").expect("a Ghost");
+        assert_eq!(read(folder.path()).of(&question), Finding::Recognised { software, remembered: true });
     }
 }

@@ -1,30 +1,39 @@
 //! Recognition: which software a server runs, as far as Seawall has rules for it.
 //!
-//! A server is asked one question, and only a Ghost answers it as a Ghost does ([`ask`]). What was found is a value ([`Known`]) from which the
-//! settings are made, so that presets, defaults and fingerprints follow from it. It is asked again while Seawall runs ([`keeper`]), and it is
-//! remembered for a start at which the server is away ([`memory`]).
+//! A server is asked one question for each software, and only that software answers it as it does ([`ask`]). What was found is a value ([`Known`])
+//! from which the settings are made, so that presets, defaults and fingerprints follow from it. It is asked again while Seawall runs ([`keeper`]), and
+//! it is remembered for a start at which the server is away ([`memory`]). What a folder holds is seen in it ([`folder`]).
 //!
 //! Absent: guesses. What a page says of its generator decides nothing: exports and imitations say the same.
 
 pub(crate) mod ask;
-mod ghost_site;
+pub(crate) mod folder;
 pub(crate) mod keeper;
 pub(crate) mod memory;
 mod past;
+pub(crate) mod schedule;
 mod sitemap;
+mod software;
+mod totals;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
-pub use ghost_site::GhostSite;
+use policy::SourceForm;
+
 pub(crate) use past::{leads_past, sends_to_https};
 use sitemap::Seen;
+pub use software::Software;
+pub(crate) use software::name_of;
 
 use crate::config::settings::{Kind, OriginAddress, OriginHost, Settings, Site, Source};
+
+/// The kinds of site whose software says what it is, in the order in which a server is asked.
+pub(crate) const ASKED: [Kind; 2] = [Kind::Ghost, Kind::WordPress];
 
 /// Which server is asked, and under which name: the same server may answer as different software for different hosts.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Question {
-    /// The first address of the server.
+    /// The first address of the server, or the folder.
     pub source: String,
     /// The host that is asked for. `None`: the one in the address.
     pub host: Option<String>,
@@ -42,11 +51,22 @@ impl Question {
         Self { source: address.to_string(), host }
     }
 
+    /// Makes the question for a site whose software is in this folder.
+    #[must_use]
+    pub fn of_folder(folder: &Path, hosts: &[String]) -> Self {
+        Self { source: folder.display().to_string(), host: hosts.iter().find(|host| !host.starts_with('*')).cloned() }
+    }
+
     /// Makes the question for a site, if its kind depends on the answer or more about it does.
     pub(crate) fn of(site: &Site) -> Option<Self> {
-        let Source::Http(addresses) = &site.source else { return None };
-        let address = addresses.first()?;
-        (!site.kind_is_given || site.kind == Kind::Ghost).then(|| Self::new(address, &site.hosts, &site.origin.host))
+        match &site.source {
+            Source::Http(addresses) => {
+                let address = addresses.first()?;
+                (!site.kind_is_given || ASKED.contains(&site.kind)).then(|| Self::new(address, &site.hosts, &site.origin.host))
+            }
+            Source::Php(folder) => ASKED.contains(&site.kind).then(|| Self::of_folder(folder, &site.hosts)),
+            Source::Files(_) | Source::Blog(_) => None,
+        }
     }
 }
 
@@ -58,33 +78,39 @@ pub enum Finding {
     Unasked,
     /// It has not answered. The words say why.
     Silent(String),
-    /// It is no Ghost. The words say what it answered.
+    /// It is no software that is known here. The words say what it answered.
     Other(String),
-    /// It is a Ghost.
-    Ghost {
+    /// It has said what it is.
+    Recognised {
         /// What it says of itself.
-        site: GhostSite,
+        software: Software,
         /// Whether this is from the last time that it was asked by another process.
         remembered: bool,
     },
 }
 
 impl Finding {
-    /// Returns what the Ghost says of itself, if it is one.
+    /// Returns what the software says of itself, if it has.
     #[must_use]
-    pub const fn ghost(&self) -> Option<&GhostSite> {
+    pub const fn software(&self) -> Option<&Software> {
         match self {
-            Self::Ghost { site, .. } => Some(site),
+            Self::Recognised { software, .. } => Some(software),
             Self::Unasked | Self::Silent(_) | Self::Other(_) => None,
         }
     }
 
-    /// Returns whether an answer replaces what is known. A server that is known as a Ghost stays one, and so does one that is only remembered: it
-    /// may be behind a page for maintenance. What is stored for it must not be lost for that, and its members' pages must not be taken for everybody's.
+    /// Returns what the software says of itself, if it makes sites of this kind.
+    #[must_use]
+    pub fn of_kind(&self, kind: Kind) -> Option<&Software> {
+        self.software().filter(|software| software.kind() == kind)
+    }
+
+    /// Returns whether an answer replaces what is known. A server that was recognised stays what it is, also if that is only remembered: it may be
+    /// behind a page for maintenance. What is stored for it must not be lost for that, and its members' pages must not be taken for everybody's.
     fn gives_way_to(&self, newer: &Self) -> bool {
         match (self, newer) {
             (_, Self::Unasked) => false,
-            (Self::Ghost { .. }, Self::Silent(_) | Self::Other(_)) | (Self::Other(_), Self::Silent(_)) => false,
+            (Self::Recognised { .. }, Self::Silent(_) | Self::Other(_)) | (Self::Other(_), Self::Silent(_)) => false,
             (before, newer) => before != newer,
         }
     }
@@ -94,7 +120,7 @@ impl Finding {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Known {
     findings: BTreeMap<Question, Finding>,
-    /// The sitemaps of Ghosts, as they were seen last.
+    /// What lists the pages of each, as it was seen last.
     seen: BTreeMap<Question, Seen>,
 }
 
@@ -115,22 +141,27 @@ impl Known {
         changes
     }
 
-    /// Takes an answer that has been the same for so long that even a remembered Ghost gives way to it. Returns whether it changes what is known.
+    /// Takes an answer that has been the same for so long that even remembered software gives way to it. Returns whether it changes what is known.
     fn take_settled(&mut self, question: Question, finding: Finding) -> bool {
-        if matches!((self.findings.get(&question), &finding), (Some(Finding::Ghost { remembered: true, .. }), Finding::Other(_))) {
+        if matches!((self.findings.get(&question), &finding), (Some(Finding::Recognised { remembered: true, .. }), Finding::Other(_))) {
             self.findings.remove(&question);
         }
         self.take(question, finding)
     }
 
-    /// Takes how the sitemap of a Ghost looks. Returns whether that is new.
+    /// Returns what lists the pages of a site, as it was seen last.
+    fn seen_of(&self, question: &Question) -> Option<Seen> {
+        self.seen.get(question).copied()
+    }
+
+    /// Takes how what lists the pages of a site looks. Returns whether that is new.
     fn take_seen(&mut self, question: Question, seen: Seen) -> bool {
         self.seen.insert(question, seen) != Some(seen)
     }
 
-    /// Returns the servers that are Ghosts, and their sitemaps as they were seen last.
-    fn ghosts(&self) -> impl Iterator<Item = (&Question, &GhostSite, Option<Seen>)> {
-        self.findings.iter().filter_map(|(question, finding)| Some((question, finding.ghost()?, self.seen.get(question).copied())))
+    /// Returns the servers that were recognised, and what lists their pages as it was seen last.
+    fn recognised(&self) -> impl Iterator<Item = (&Question, &Software, Option<Seen>)> {
+        self.findings.iter().filter_map(|(question, finding)| Some((question, finding.software()?, self.seen.get(question).copied())))
     }
 
     /// Forgets servers that none of these sites has.
@@ -141,17 +172,38 @@ impl Known {
     }
 }
 
+/// Returns what the software of a site says of itself, if it is what the site is treated as.
+pub(crate) fn software(site: &Site) -> Option<&Software> {
+    site.finding.of_kind(site.kind)
+}
+
+/// Returns whether a site may be of this kind: it is, or its server could not be asked yet.
+pub(crate) fn may_be(site: &Site, kind: Kind) -> bool {
+    let is_unknown = !site.kind_is_given
+        && site.source.form() == SourceForm::Server
+        && !matches!(site.finding, Finding::Other(_) | Finding::Recognised { .. });
+    site.kind == kind || is_unknown
+}
+
 /// Says in a few words how the kind of a site is known. Returns `None` if it follows from the form of the source.
 pub(crate) fn how_known(site: &Site) -> Option<String> {
     let given = site.kind_is_given;
+    if let (Source::Php(path), false) = (&site.source, given) {
+        let found = folder::look(path, site.wordpress.path.as_deref()).filter(|_| site.kind == Kind::WordPress)?;
+        let at = software(site).map(|software| format!(" at {}", software.url())).unwrap_or_default();
+        return Some(format!("found in the folder: WordPress {}{at}", found.version));
+    }
     match &site.finding {
-        Finding::Ghost { site: ghost, remembered: true } => Some(format!("remembered: {ghost}")),
-        Finding::Ghost { site: ghost, remembered: false } if given => Some(format!("set by you: {ghost}")),
-        Finding::Ghost { site: ghost, remembered: false } => Some(format!("recognised: {ghost}")),
+        Finding::Recognised { software, remembered: true } => Some(format!("remembered: {software}")),
+        Finding::Recognised { software, .. } if given && software.kind() != site.kind => {
+            Some(format!("set by you, but it answers otherwise: {software}"))
+        }
+        Finding::Recognised { software, remembered: false } if given => Some(format!("set by you: {software}")),
+        Finding::Recognised { software, remembered: false } => Some(format!("recognised: {software}")),
         Finding::Silent(why) if given => Some(format!("set by you; it does not answer yet: {why}")),
         Finding::Silent(why) => Some(format!("not asked yet, as it does not answer: {why}")),
         Finding::Other(what) if given => Some(format!("set by you, but it answers otherwise: {what}")),
-        Finding::Other(what) => Some(format!("no Ghost: {what}")),
+        Finding::Other(what) => Some(format!("neither a Ghost nor a WordPress: {what}")),
         Finding::Unasked => given.then(|| "set by you".to_owned()),
     }
 }
@@ -165,7 +217,7 @@ mod tests {
     }
 
     fn ghost(version: &str, remembered: bool) -> Finding {
-        Finding::Ghost { site: GhostSite::new(version, "https://blog.example/").expect("a Ghost"), remembered }
+        Finding::Recognised { software: Software::ghost(version, "https://blog.example/").expect("a Ghost"), remembered }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Whether the address that a Ghost tells its readers leads past Seawall.
+//! Whether the address that a site's software tells its readers leads past Seawall.
 //!
 //! Only what is certain is said: what stands in front of Seawall is not known here, so a name that Seawall was not told may well lead to it.
 
@@ -6,49 +6,56 @@ use std::net::{IpAddr, SocketAddr};
 
 use edge::Socket;
 
-use super::GhostSite;
+use super::{Software, name_of};
 use crate::config::settings::{OriginAddress, Settings, Site, Source};
 
-/// Says why the address of the Ghost behind `site` leads past Seawall, which listens on `listening`. Returns `None` if nothing says that it does.
+/// Says why the address of the software behind `site` leads past Seawall, which listens on `listening`. Returns `None` if nothing says that it does.
 pub(crate) fn leads_past(site: &Site, listening: &[Socket]) -> Option<String> {
-    let ghost = site.finding.ghost()?;
-    let Source::Http(addresses) = &site.source else { return None };
-    let url = ghost.url();
+    let software = super::software(site)?;
+    let url = software.url();
     let is_served = |pattern: &String| match pattern.strip_prefix("*.") {
-        Some(parent) => ghost.host().strip_suffix(parent).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.')),
-        None => pattern == ghost.host(),
+        Some(parent) => software.host().strip_suffix(parent).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.')),
+        None => pattern == software.host(),
     };
     if !site.hosts.is_empty() && !site.hosts.iter().any(is_served) {
         return Some(format!("its url is {url}, and Seawall serves this site as {}", site.hosts.join(", ")));
     }
-    let leads_to_origin = addresses.iter().any(|address| is_address_of(ghost, address));
-    (leads_to_origin && !is_listened_on(ghost, listening)).then(|| format!("its url is {url}, which leads past Seawall"))
+    let leads_to_origin = match &site.source {
+        Source::Http(addresses) => addresses.iter().any(|address| is_address_of(software, address)),
+        // Nobody but Seawall serves the folder as far as is known here: another port of this machine is certainly somebody else's.
+        Source::Php(_) => is_local(software.host().trim_start_matches('[').trim_end_matches(']')),
+        Source::Files(_) | Source::Blog(_) => false,
+    };
+    (leads_to_origin && !is_listened_on(software, listening)).then(|| format!("its url is {url}, which leads past Seawall"))
 }
 
-/// Says that the Ghost behind `site` sends every reader to https, where Seawall has none and trusts nobody who does. Returns `None` if it does not.
-pub(crate) fn sends_to_https(site: &Site, settings: &Settings) -> Option<&'static str> {
-    let is_so = site.finding.ghost()?.is_https() && settings.tls.is_none() && settings.server.trusted_proxies.is_empty();
-    is_so.then_some(
-        "its url begins with https, and Seawall has no https here: Ghost redirects every reader to https. Use --domain NAME, or name the \
-         proxy that ends TLS in --trusted-proxies",
-    )
+/// Says that the software behind `site` sends every reader to https, where Seawall has none and trusts nobody who does. Returns `None` if it does not.
+pub(crate) fn sends_to_https(site: &Site, settings: &Settings) -> Option<String> {
+    let is_so = super::software(site)?.is_https() && settings.tls.is_none() && settings.server.trusted_proxies.is_empty();
+    is_so.then(|| {
+        format!(
+            "its url begins with https, and Seawall has no https here: {} redirects every reader to https. Use --domain NAME, or name the \
+             proxy that ends TLS in --trusted-proxies",
+            name_of(site.kind)
+        )
+    })
 }
 
-/// Returns whether the url of a Ghost leads to this address of it. Inside containers and networks a server has other names than outside, so its
+/// Returns whether the url of software leads to this address of it. Inside containers and networks a server has other names than outside, so its
 /// port counts, unless it is one that everybody uses.
-fn is_address_of(ghost: &GhostSite, address: &OriginAddress) -> bool {
+fn is_address_of(software: &Software, address: &OriginAddress) -> bool {
     let (OriginAddress::Http { host, port } | OriginAddress::Https { host, port }) = address else { return false };
-    let own = ghost.host().trim_start_matches('[').trim_end_matches(']');
+    let own = software.host().trim_start_matches('[').trim_end_matches(']');
     let is_same_host = own.eq_ignore_ascii_case(host) || is_local(own) && is_local(host);
-    ghost.port() == *port && (is_same_host || is_local(own) || ghost.explicit_port().is_some())
+    software.port() == *port && (is_same_host || is_local(own) || software.explicit_port().is_some())
 }
 
 fn is_local(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-fn is_listened_on(ghost: &GhostSite, listening: &[Socket]) -> bool {
-    let host = ghost.host().trim_start_matches('[').trim_end_matches(']');
+fn is_listened_on(software: &Software, listening: &[Socket]) -> bool {
+    let host = software.host().trim_start_matches('[').trim_end_matches(']');
     let is_it = |address: &SocketAddr| {
         let is_same = match host.parse::<IpAddr>() {
             Ok(ip) => address.ip() == ip || address.ip().is_unspecified(),
@@ -56,7 +63,7 @@ fn is_listened_on(ghost: &GhostSite, listening: &[Socket]) -> bool {
             // A name: who knows where it leads.
             Err(_) => true,
         };
-        address.port() == ghost.port() && is_same
+        address.port() == software.port() && is_same
     };
     listening.iter().any(|socket| match socket {
         Socket::Tcp(address) | Socket::Tls(address) => is_it(address),
@@ -82,8 +89,8 @@ mod tests {
         let serve = typed(&format!("seawall serve {serve} --kind ghost")).expect("serve");
         let plain: Settings = config::load(&serve, |_| None).expect("settings");
         let mut known = Known::default();
-        let ghost = GhostSite::new("6.65", url).expect("a Ghost");
-        known.take(Question::of(&plain.sites[0]).expect("asked"), Finding::Ghost { site: ghost, remembered: false });
+        let software = Software::ghost("6.65", url).expect("a Ghost");
+        known.take(Question::of(&plain.sites[0]).expect("asked"), Finding::Recognised { software, remembered: false });
         let written = config::read(&serve, |_| None);
         config::resolve(&written, &serve, |_| None, &known).expect("settings")
     }

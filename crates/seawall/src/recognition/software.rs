@@ -1,56 +1,74 @@
-//! What a Ghost says of itself.
+//! What recognised software says of itself.
 
 use std::fmt;
 
 use http::Uri;
+use policy::Kind;
 use serde::{Deserialize, Serialize};
 
+use super::ASKED;
 use crate::config::routes::RoutePath;
 
 /// The longest address and the longest version that are believed.
 const TEXT_BYTES_MAX: usize = 512;
 
-/// What a Ghost says of itself: its version, and the address that its readers use.
+/// What a server has said of itself: its software, its version, and the address that its readers use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]
-pub struct GhostSite {
-    version: String,
+pub struct Software {
+    kind: Kind,
+    version: Option<String>,
     url: String,
     authority: String,
     base_path: String,
+    /// The address of its own files, if that is another one.
+    core_url: Option<String>,
 }
 
 /// The form in which it is written down.
 #[derive(Serialize, Deserialize)]
 struct Written {
-    version: String,
+    /// The name of the kind. Nobody else was recognised when there was no such key.
+    #[serde(default = "ghost_name")]
+    kind: String,
+    #[serde(default)]
+    version: Option<String>,
     url: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    core_url: Option<String>,
 }
 
-impl TryFrom<Written> for GhostSite {
+fn ghost_name() -> String {
+    Kind::Ghost.name().to_owned()
+}
+
+impl TryFrom<Written> for Software {
     type Error = String;
 
-    fn try_from(Written { version, url }: Written) -> Result<Self, String> {
-        Self::new(&version, &url)
-    }
-}
-
-impl From<GhostSite> for Written {
-    fn from(GhostSite { version, url, .. }: GhostSite) -> Self {
-        Self { version, url }
-    }
-}
-
-impl GhostSite {
-    /// Makes it of what the Ghost says.
-    ///
-    /// # Errors
-    /// When the version is none, or the address is none that readers could use.
-    pub fn new(version: &str, url: &str) -> Result<Self, String> {
-        let is_number = |part: &str| !part.is_empty() && part.len() <= 4 && part.bytes().all(|b| b.is_ascii_digit());
-        if !version.split_once('.').is_some_and(|(major, minor)| is_number(major) && is_number(minor)) {
-            return Err("its version is not a version".to_owned());
+    fn try_from(Written { kind, version, url, core_url }: Written) -> Result<Self, String> {
+        let kind = ASKED.into_iter().find(|known| known.name() == kind).ok_or("its kind is unknown")?;
+        let software = Self::new(kind, version.as_deref(), &url)?;
+        match core_url {
+            Some(core_url) => software.with_core(&core_url),
+            None => Ok(software),
         }
+    }
+}
+
+impl From<Software> for Written {
+    fn from(Software { kind, version, url, core_url, .. }: Software) -> Self {
+        Self { kind: kind.name().to_owned(), version, url, core_url }
+    }
+}
+
+/// The parts of an address that readers can use.
+struct Address {
+    authority: String,
+    base_path: String,
+}
+
+impl Address {
+    fn of(url: &str) -> Result<Self, String> {
         let odd = || "its url is no address of a site".to_owned();
         let uri: Uri = url.parse().ok().filter(|_| url.len() <= TEXT_BYTES_MAX).ok_or_else(odd)?;
         let (Some("http" | "https"), Some(authority)) = (uri.scheme_str(), uri.authority()) else { return Err(odd()) };
@@ -59,13 +77,65 @@ impl GhostSite {
         }
         let path = uri.path().trim_end_matches('/');
         let base_path = if path.is_empty() { String::new() } else { path.parse::<RoutePath>().map_err(|_| odd())?.0 };
-        Ok(Self { version: version.to_owned(), url: url.to_owned(), authority: authority.as_str().to_ascii_lowercase(), base_path })
+        Ok(Self { authority: authority.as_str().to_ascii_lowercase(), base_path })
+    }
+}
+
+impl Software {
+    /// Makes it of what a server says.
+    ///
+    /// # Errors
+    /// When the version is none, or the address is none that readers could use.
+    pub fn new(kind: Kind, version: Option<&str>, url: &str) -> Result<Self, String> {
+        if !version.is_none_or(is_version) {
+            return Err("its version is not a version".to_owned());
+        }
+        let Address { authority, base_path } = Address::of(url)?;
+        Ok(Self { kind, version: version.map(str::to_owned), url: url.to_owned(), authority, base_path, core_url: None })
     }
 
-    /// Returns its version: `6.65`.
+    /// Makes the software of a Ghost.
+    ///
+    /// # Errors
+    /// Fails as [`new`](Self::new) does.
+    pub fn ghost(version: &str, url: &str) -> Result<Self, String> {
+        Self::new(Kind::Ghost, Some(version), url)
+    }
+
+    /// Makes the software of a WordPress.
+    ///
+    /// # Errors
+    /// Fails as [`new`](Self::new) does.
+    pub fn wordpress(version: Option<&str>, url: &str) -> Result<Self, String> {
+        Self::new(Kind::WordPress, version, url)
+    }
+
+    /// Adds the address of its own files: `https://example.org/wp` for a WordPress in a folder of its own.
+    ///
+    /// # Errors
+    /// When readers could not use that address.
+    pub fn with_core(mut self, core_url: &str) -> Result<Self, String> {
+        Address::of(core_url)?;
+        self.core_url = Some(core_url.to_owned()).filter(|core| core.trim_end_matches('/') != self.url.trim_end_matches('/'));
+        Ok(self)
+    }
+
+    /// Returns the kind of site that it makes.
     #[must_use]
-    pub fn version(&self) -> &str {
-        &self.version
+    pub const fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Returns the address of its own files, without a slash at the end.
+    #[must_use]
+    pub fn core_url(&self) -> &str {
+        self.core_url.as_deref().unwrap_or(&self.url).trim_end_matches('/')
+    }
+
+    /// Returns its version, such as `6.65`. `None`: it does not say.
+    #[must_use]
+    pub fn version(&self) -> Option<&str> {
+        self.version.as_deref()
     }
 
     /// Returns the address that its readers use.
@@ -105,9 +175,27 @@ impl GhostSite {
     }
 }
 
-impl fmt::Display for GhostSite {
+/// Returns whether this is a version: some numbers, and a word about how finished it is.
+fn is_version(text: &str) -> bool {
+    let (numbers, rest) = text.split_once('-').unwrap_or((text, ""));
+    let is_number = |part: &str| !part.is_empty() && part.len() <= 4 && part.bytes().all(|b| b.is_ascii_digit());
+    let is_word = rest.len() <= 40 && rest.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.'));
+    (2..=4).contains(&numbers.split('.').count()) && numbers.split('.').all(is_number) && is_word
+}
+
+impl fmt::Display for Software {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Ghost {} at {}", self.version, self.url)
+        let version = self.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+        write!(f, "{}{version} at {}", name_of(self.kind), self.url)
+    }
+}
+
+/// Returns the name of a kind's software, as it writes itself.
+pub(crate) const fn name_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Ghost => "Ghost",
+        Kind::WordPress => "WordPress",
+        Kind::Generic | Kind::Php | Kind::Blog | Kind::Static => kind.name(),
     }
 }
 
@@ -116,11 +204,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ghost_has_a_version_and_an_address() {
-        let ghost = GhostSite::new("6.65", "https://Example.org:8443/blog/").expect("a Ghost");
+    fn software_has_a_version_and_an_address() {
+        let ghost = Software::ghost("6.65", "https://Example.org:8443/blog/").expect("a Ghost");
         assert_eq!((ghost.host(), ghost.port(), ghost.is_https(), ghost.base_path()), ("example.org", 8443, true, "/blog"));
-        assert_eq!(GhostSite::new("5.9", "http://[::1]:2368/").expect("a Ghost").host(), "[::1]");
-        assert_eq!(GhostSite::new("5.9", "http://a").expect("a Ghost").base_path(), "");
+        assert_eq!(Software::ghost("5.9", "http://[::1]:2368/").expect("a Ghost").host(), "[::1]");
+        assert_eq!(Software::ghost("5.9", "http://a").expect("a Ghost").base_path(), "");
         for (version, url) in [
             ("6", "http://a/"),
             ("6.x", "http://a/"),
@@ -132,7 +220,18 @@ mod tests {
             ("6.65", "http://a/b/../c"),
             ("6.65", "/blog/"),
         ] {
-            assert!(GhostSite::new(version, url).is_err(), "{version} {url}");
+            assert!(Software::ghost(version, url).is_err(), "{version} {url}");
         }
+    }
+
+    #[test]
+    fn a_wordpress_may_be_silent_about_its_version_and_have_its_files_elsewhere() {
+        let plain = Software::wordpress(None, "https://a.example/blog").expect("a WordPress");
+        assert_eq!((plain.to_string().as_str(), plain.core_url()), ("WordPress at https://a.example/blog", "https://a.example/blog"));
+        let own = Software::wordpress(Some("6.9-beta1-61000"), "https://a.example").expect("a WordPress");
+        let own = own.with_core("https://a.example/wp").expect("an address");
+        assert_eq!((own.to_string().as_str(), own.core_url()), ("WordPress 6.9-beta1-61000 at https://a.example", "https://a.example/wp"));
+        let written = serde_json::to_string(&own).expect("JSON");
+        assert_eq!(serde_json::from_str::<Software>(&written).expect("the same"), own);
     }
 }

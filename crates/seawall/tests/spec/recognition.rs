@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use seawall::recognition::{Finding, GhostSite, Known, Question};
+use seawall::recognition::{Finding, Known, Question, Software};
 use store::{Hardness, PurgeTarget};
 use testkit::{Gate, Origin, PATIENCE, Reply, Req, get, ok, post, secs, status};
 
@@ -11,10 +11,10 @@ use crate::site::{HOST, Site};
 /// What is said when it is known that a Ghost is behind the site, and that its readers use `url`.
 fn known_as(origin: &Origin, url: &str) -> impl FnOnce(&seawall::config::Settings) -> Known {
     let question = Question { source: origin.url(), host: None };
-    let site = GhostSite::new("6.65", url).expect("a Ghost");
+    let software = Software::ghost("6.65", url).expect("a Ghost");
     move |_| {
         let mut known = Known::default();
-        known.take(question, Finding::Ghost { site, remembered: false });
+        known.take(question, Finding::Recognised { software, remembered: false });
         known
     }
 }

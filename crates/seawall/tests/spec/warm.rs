@@ -4,7 +4,7 @@ use std::{future::pending, io::Write as _};
 
 use ::operator::warm::{Options, Outcome, Progress, Summary, warm};
 use flate2::{Compression, write::GzEncoder};
-use seawall::recognition::{Finding, GhostSite, Known, Question};
+use seawall::recognition::{Finding, Known, Question, Software};
 use store::{Hardness, PurgeTarget};
 use testkit::{Gate, Origin, Req, get, not_modified, ok, secs, status};
 
@@ -65,14 +65,14 @@ async fn a_ghosts_sitemap_is_read_where_it_says_that_it_is() {
     let origin = Origin::start();
     let url = format!("http://{HOST}/blog/");
     let question = Question { source: origin.url(), host: Some("old.example".to_owned()) };
-    let ghost = GhostSite::new("6.65", &url).expect("a Ghost");
+    let software = Software::ghost("6.65", &url).expect("a Ghost");
     let toml = format!(
         "[[site]]\nhosts = [\"old.example\", \"{HOST}\"]\nsource = \"{}\"\n[site.cache]\ntwo_visitor_proof = false\n",
         origin.url()
     );
     let site = Site::start_knowing(&toml, |_| {
         let mut known = Known::default();
-        known.take(question, Finding::Ghost { site: ghost, remembered: false });
+        known.take(question, Finding::Recognised { software, remembered: false });
         known
     });
     let operator = Operator::of(&site);
