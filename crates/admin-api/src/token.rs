@@ -110,7 +110,11 @@ impl Token {
         }
     }
 
-    fn random() -> Result<Self, TokenError> {
+    /// Makes a new one.
+    ///
+    /// # Errors
+    /// When the system has no random bytes.
+    pub fn random() -> Result<Self, TokenError> {
         let mut bytes = [0; RANDOM_BYTES];
         getrandom::fill(&mut bytes).map_err(TokenError::NoRandomness)?;
         Ok(Self(hex(&bytes)))

@@ -137,9 +137,7 @@ fn not_recognised(site: &Site, found: &str) -> Option<String> {
         Finding::Other(what) if !is_decided => {
             Some(format!("neither a Ghost nor a WordPress, as {what} (--kind ghost or --kind wordpress if it is one)"))
         }
-        Finding::Silent(_) if !is_decided => {
-            Some("if it is a Ghost or a WordPress, Seawall will see it as soon as it answers".to_owned())
-        }
+        Finding::Silent(_) if !is_decided => Some("if it is a Ghost or a WordPress, Seawall will see it as soon as it answers".to_owned()),
         _ => None,
     }
 }

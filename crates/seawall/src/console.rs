@@ -23,8 +23,7 @@ use store::DiskState;
 use tokio::runtime::Builder;
 
 use crate::{
-    automatic,
-    metrics,
+    automatic, metrics,
     plan::{ServerState, SitePlan},
     recognition::{
         ASKED, how_known,

@@ -26,6 +26,7 @@ mod signals;
 mod systemd;
 mod told;
 mod try_next;
+mod wordpress;
 mod worker_questions;
 mod writer;
 

@@ -13,15 +13,16 @@ use std::{
 use access::Lock;
 use anyhow::Context;
 use blog::{Blog, BlogOptions, Change, Watcher};
+use edge::Socket;
 use origins::{
     Origin,
     fastcgi::{FastCgi, FastCgiServer},
     files::{self, Files, FilesOptions},
     http::HttpOrigin,
-    php::{Php, PhpFolder},
+    php::{Php, PhpFolder, PhpOptions},
     server::{Address, Budget, ServerOptions, tls_config},
 };
-use pipeline::{Auth, Collapse, Down, Https, LoginLimits, Parts, Refill, ResponseFields, Route, Router, Shared, WebhookSecret};
+use pipeline::{Auth, Collapse, Down, Https, LoginLimits, Parts, Refill, ResponseFields, Route, Router, Schedule, Shared, WebhookSecret};
 use policy::{
     Policy,
     purge::{Maker, Order, What},
@@ -32,7 +33,8 @@ use crate::{
     companions,
     config::settings::{self, Cache, Headers, Kind, OriginAddress, OriginHost, OriginSettings, Settings, Site, Source},
     fingerprint::fingerprint,
-    recognition::{Software, software},
+    recognition::{Software, schedule::core_path, software},
+    wordpress::{self, Secrets},
 };
 
 /// The sites of a configuration, ready for every worker to use.
@@ -40,6 +42,7 @@ use crate::{
 pub(crate) struct Plan {
     pub(crate) settings: Settings,
     pub(crate) sites: Vec<SitePlan>,
+    secrets: Secrets,
 }
 
 /// One site of a plan.
@@ -48,6 +51,10 @@ pub(crate) struct SitePlan {
     pub(crate) id: u16,
     site: Site,
     auth: Option<Auth>,
+    /// The secret with which the site's software signs what it says.
+    secret: Option<WebhookSecret>,
+    /// The schedule of its software, if that is run from here.
+    schedule: Option<Arc<Schedule>>,
     whole: PartPlan,
     /// The parts in the order of the site's routes, then those of its companions.
     parts: Vec<PartPlan>,
@@ -95,17 +102,27 @@ enum SharedSource {
 }
 
 impl Plan {
-    /// Opens what the settings name. A folder that `before` has too stays watched without a gap.
+    /// Opens what the settings name, for a server that listens on `listening`. A folder that `before` has too stays watched without a gap.
     ///
     /// # Errors
     /// When a folder or a certificate file cannot be read.
-    pub(crate) fn new(settings: Settings, numbers: &mut SiteNumbers, shared: &Arc<Shared>, before: Option<&Self>) -> anyhow::Result<Self> {
+    pub(crate) fn new(
+        settings: Settings,
+        numbers: &mut SiteNumbers,
+        shared: &Arc<Shared>,
+        listening: &[Socket],
+        before: Option<&Self>,
+    ) -> anyhow::Result<Self> {
+        let secrets = wordpress::secrets(&settings, shared, before.map(|before| &before.secrets))?;
         let sites = settings
             .sites
             .iter()
-            .map(|site| SitePlan::new((site, &settings), numbers, shared, before).with_context(|| format!("site {}", site.name)))
+            .map(|site| {
+                SitePlan::new((site, &settings), numbers, shared, (&secrets, listening), before)
+                    .with_context(|| format!("site {}", site.name))
+            })
             .collect::<anyhow::Result<_>>()?;
-        Ok(Self { settings, sites })
+        Ok(Self { settings, sites, secrets })
     }
 
     /// Makes the sites for one worker.
@@ -147,8 +164,10 @@ impl SitePlan {
         (site, settings): (&Site, &Settings),
         numbers: &mut SiteNumbers,
         shared: &Arc<Shared>,
+        (secrets, listening): (&Secrets, &[Socket]),
         before: Option<&Plan>,
     ) -> anyhow::Result<Self> {
+        let secret = signing_secret(site, secrets);
         let SiteNumber { number: id, kept } = numbers.number(&site.name, &fingerprint(settings, site))?;
         let source = match &site.source {
             Source::Http(addresses) => SharedSource::server(addresses, &site.origin)?,
@@ -162,7 +181,7 @@ impl SitePlan {
                 }
             }
             Source::Blog(folder) => open_blog(folder, site, shared)?,
-            Source::Php(folder) => open_php(folder, site)?,
+            Source::Php(folder) => open_php(folder, site, wordpress::params(site, secret, listening))?,
         };
         // Folders are on a disk already, and a number that was not written down is another site's after a restart.
         let on_disk = kept && site.source.is_server();
@@ -210,7 +229,15 @@ impl SitePlan {
             })
         };
         let parts = site.routes.iter().chain(&companions::routes(site)).map(part).collect::<anyhow::Result<_>>()?;
-        Ok(Self { id, site: site.clone(), auth: site.auth.as_ref().map(auth).transpose()?, whole, parts })
+        Ok(Self {
+            id,
+            site: site.clone(),
+            auth: site.auth.as_ref().map(auth).transpose()?,
+            secret: secret.map(WebhookSecret::new),
+            schedule: schedule(site),
+            whole,
+            parts,
+        })
     }
 
     fn for_worker(&self, settings: &Settings) -> anyhow::Result<pipeline::Site> {
@@ -250,7 +277,8 @@ impl SitePlan {
                 own_port: settings.tls.as_ref().and_then(|tls| tls.listen.first()).map(std::net::SocketAddr::port),
             },
             logins: part.logins.clone(),
-            webhook_secret: self.site.ghost.webhook_secret.as_deref().map(WebhookSecret::new),
+            webhook_secret: self.secret.clone(),
+            schedule: self.schedule.clone(),
             fields: response_fields(&part.headers),
             auth: self.auth.clone(),
             route: part.route.clone(),
@@ -271,6 +299,11 @@ impl SitePlan {
     /// Returns the settings of the site.
     pub(crate) const fn settings(&self) -> &Site {
         &self.site
+    }
+
+    /// Returns the schedule of the site's software, if that is run from here.
+    pub(crate) fn schedule(&self) -> Option<&Schedule> {
+        self.schedule.as_deref()
     }
 
     /// Returns the servers behind the site, beginning with that of the whole site.
@@ -323,6 +356,21 @@ impl SharedSource {
             (OriginHost::Client | OriginHost::Origin, _) => None,
         }
     }
+}
+
+/// Returns the secret with which the software of a site signs what it says. `None`: whoever may purge is believed.
+fn signing_secret<'a>(site: &'a Site, made: &'a Secrets) -> Option<&'a str> {
+    match site.kind {
+        Kind::Ghost => site.ghost.webhook_secret.as_deref(),
+        Kind::WordPress => site.wordpress.secret.as_deref().or_else(|| made.of(&site.name)),
+        Kind::Generic | Kind::Php | Kind::Blog | Kind::Static => None,
+    }
+}
+
+/// Makes the schedule of a site's software, if that is run from here.
+fn schedule(site: &Site) -> Option<Arc<Schedule>> {
+    let is_run = site.kind == Kind::WordPress && site.wordpress.cron.is_some();
+    is_run.then(|| Arc::new(Schedule::at(format!("{}/wp-cron.php", core_path(site)))))
 }
 
 /// Adds what a site of its kind has beside the rules of any site.
@@ -408,11 +456,11 @@ fn warn_of(folder: &Path, mistakes: &[files::Mistake]) {
 }
 
 /// Opens a folder with an application in PHP. Its server need not be there yet.
-fn open_php(folder: &Path, site: &Site) -> anyhow::Result<SharedSource> {
+fn open_php(folder: &Path, site: &Site, params: Vec<(String, String)>) -> anyhow::Result<SharedSource> {
     let php = site.php.as_ref().context("nobody says where PHP runs")?;
     let address = php.server.to_string().parse::<Address>().with_context(|| php.address())?;
     let options = Arc::new(server_options(vec![address], &site.origin)?);
-    let opened = PhpFolder::open(folder, php.folder.clone()).with_context(|| folder.display().to_string())?;
+    let opened = PhpFolder::open(folder, PhpOptions { params, ..php.folder.clone() }).with_context(|| folder.display().to_string())?;
     Ok(SharedSource::Php {
         folder: Arc::new(opened),
         server: Arc::new(match &php.temporary_folder {

@@ -164,11 +164,12 @@ impl Server {
         let shared = Arc::new(Shared::open(options, disk(&settings), clock));
         shared.purging.allow(settings.purge.allow.clone());
         let mut numbers = shared.store.site_numbers();
-        let plan = Arc::new(Plan::new(settings, &mut numbers, &shared, None)?);
+        // Its addresses are told to whatever runs behind it.
+        let Bound { mut listeners, listening, own_paths } = bind_all(&settings, workers, &mut passed)?;
+        let plan = Arc::new(Plan::new(settings, &mut numbers, &shared, &listening, None)?);
         let tls = Tls::new(Certificates::new()).context("cannot make keys for TLS tickets")?;
         let certificates = Arc::new(Files::new(Arc::clone(tls.certificates())));
         certificates.watch(plan.settings.tls.as_ref().map_or(&[], |tls| &tls.certificates))?;
-        let Bound { mut listeners, listening, own_paths } = bind_all(&plan.settings, workers, &mut passed)?;
         let shown = Arc::clone(tls.certificates());
         shared.tell_certified(Box::new(move |host| shown.covers(&host.to_ascii_lowercase())));
         let challenges = Challenges::default();
@@ -331,7 +332,7 @@ impl Server {
         if let Some(tls) = &mut settings.tls {
             tls.listen = tls_listen(&before.settings).to_vec();
         }
-        let plan = Arc::new(Plan::new(settings, &mut self.numbers, &self.state.shared, Some(&before))?);
+        let plan = Arc::new(Plan::new(settings, &mut self.numbers, &self.state.shared, &self.listening, Some(&before))?);
         // Whatever can fail fails here, before the first worker has changed.
         let router = plan.router()?;
         self.certificates.watch(plan.settings.tls.as_ref().map_or(&[], |tls| &tls.certificates))?;

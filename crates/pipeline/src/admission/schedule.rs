@@ -5,6 +5,7 @@
 
 use std::net::IpAddr;
 
+use bytes::Bytes;
 use http::{HeaderValue, Response, header};
 use parking_lot::Mutex;
 use policy::Trace;
@@ -51,7 +52,7 @@ impl Schedule {
     /// Takes a value that may be the one of WordPress's lock now, the likeliest first.
     pub fn take(&self, now: Timestamp) -> Option<String> {
         let mut heard = self.heard.lock();
-        let mut recent = |value: &mut Option<String>| value.take().filter(|value| is_recent(value, now));
+        let recent = |value: &mut Option<String>| value.take().filter(|value| is_recent(value, now));
         let Heard { near, far } = &mut *heard;
         recent(near).or_else(|| recent(far))
     }
@@ -70,7 +71,8 @@ impl Schedule {
     /// Returns whether a path leads to the script.
     fn covers(&self, path: &str) -> bool {
         // Nearly every path is told apart without a look at its escapes.
-        let path = if path.contains('%') || path.contains("//") || path.contains("/.") { normal_path(path).ok() } else { Some(path.into()) };
+        let path =
+            if path.contains('%') || path.contains("//") || path.contains("/.") { normal_path(path).ok() } else { Some(path.into()) };
         path.and_then(|path| path.strip_prefix(self.path.as_str()).map(|rest| rest.is_empty() || rest.starts_with('/'))).unwrap_or(false)
     }
 }
@@ -93,13 +95,18 @@ fn is_near(address: IpAddr) -> bool {
 }
 
 /// Answers a request that would run the schedule of its site. The answer is that of the script, which says nothing.
-pub(crate) fn answer(site: &Site, incoming: &IncomingRequest, now: impl FnOnce() -> Timestamp, trace: &mut impl Trace) -> Option<Response<Body>> {
+pub(crate) fn answer(
+    site: &Site,
+    incoming: &IncomingRequest,
+    now: impl FnOnce() -> Timestamp,
+    trace: &mut impl Trace,
+) -> Option<Response<Body>> {
     let schedule = site.schedule.as_ref().filter(|schedule| schedule.covers(incoming.path()))?;
     trace.decides(FirstStep::Schedule.name(), true, || "Seawall runs this by itself (cron in [wordpress])".to_owned());
     if let Some(query) = incoming.parts.uri.query() {
         schedule.hear(incoming.client.address, query, now());
     }
-    let mut response = Response::new(Body::Empty);
+    let mut response = Response::new(Body::Full(Bytes::new()));
     let fields = response.headers_mut();
     fields.insert(header::CONTENT_LENGTH, HeaderValue::from_static("0"));
     fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -98,7 +98,8 @@ pub(super) fn find(root: &Path) -> Result<(OriginAddress, Vec<PathBuf>), Mistake
     match found.pop() {
         // Debian's own name leads to one of the others.
         Some(socket) => {
-            let is_same = |other: &PathBuf| other.canonicalize().is_ok_and(|other| socket.canonicalize().is_ok_and(|socket| socket == other));
+            let is_same =
+                |other: &PathBuf| other.canonicalize().is_ok_and(|other| socket.canonicalize().is_ok_and(|socket| socket == other));
             found.retain(|other| !is_same(other));
             Ok((OriginAddress::Unix(socket), found))
         }

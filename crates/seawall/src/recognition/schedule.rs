@@ -255,7 +255,8 @@ impl Schedule {
             self.watch.due = now + LOOK_EVERY;
             // Which changes were announced is from before the look: what is announced meanwhile belongs to what it sees.
             let announced = announced(state, site.name());
-            let (server, path, place) = (self.server.clone(), self.made_of.wordpress.path.clone().unwrap_or_default(), folder_of(&self.made_of));
+            let (server, path, place) =
+                (self.server.clone(), self.made_of.wordpress.path.clone().unwrap_or_default(), folder_of(&self.made_of));
             self.look = Some(spawn_local(async move {
                 let beside = match place {
                     Some((folder, path)) => extensions(folder, path).await,
@@ -283,7 +284,9 @@ const fn in_words(change: Change) -> &'static str {
     match change {
         Change::None => "nothing was published",
         Change::WhileAway => "something was published while Seawall was away; what was stored before is asked for again",
-        Change::PastSeawall => "something was published by WordPress's schedule, or past Seawall; what was stored before is asked for again",
+        Change::PastSeawall => {
+            "something was published by WordPress's schedule, or past Seawall; what was stored before is asked for again"
+        }
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) async fn ask(open: &Open<'_>, site: &Site) -> Finding {
         match ask_below(open, &base_path).await {
             Ok(finding) => return finding,
             Err(Otherwise { what, is_wordpress }) => {
-                drop(first.get_or_insert(what));
+                first.get_or_insert(what);
                 // What it is, is the next question.
                 if is_wordpress {
                     break;

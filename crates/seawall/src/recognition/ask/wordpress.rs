@@ -33,7 +33,9 @@ pub(super) async fn ask(open: &Open<'_>, site: &Site) -> Finding {
                 return Finding::Recognised { software: with_version(open, site, software).await, remembered: false };
             }
             Ok(finding) => return finding,
-            Err(what) => drop(first.get_or_insert(what)),
+            Err(what) => {
+                first.get_or_insert(what);
+            }
         }
     }
     Finding::Other(first.unwrap_or_default())
