@@ -117,7 +117,7 @@ pub struct SiteHealth {
     pub redirect_from: Vec<String>,
     /// The source of its responses: the addresses of a server, or a folder.
     pub source: String,
-    /// `generic`, `ghost`, `static`, or `blog`.
+    /// `generic`, `ghost`, `wordpress`, `php`, `static`, or `blog`.
     pub kind: String,
     /// How the kind is known, in words. `None`, and then left out, if it follows from the form of the source.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -133,9 +133,32 @@ pub struct SiteHealth {
     /// or it was not asked yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin_up: Option<bool>,
+    /// The schedule of its software, if Seawall runs that. `None`, and then left out, if it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<ScheduleHealth>,
     /// The changes of which its origin has told since the start. `None`, and then left out, if its kind tells of none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signals: Option<SignalHealth>,
+}
+
+/// Describes the schedule of a site's software, such as WordPress's `wp-cron.php`, which Seawall runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScheduleHealth {
+    /// Seconds between two runs.
+    pub every_seconds: u64,
+    /// Seconds since the last run that succeeded. Left out if there was none since the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ran_seconds_ago: Option<u64>,
+    /// Runs that succeeded since the start.
+    pub runs: u64,
+    /// Runs that failed since the start.
+    pub failures: u64,
+    /// Why the last run failed. Left out if it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
+    /// What Seawall's plugin in it says of itself, such as `wordpress/1.0.0`. Left out if it was not seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plugin: Option<String>,
 }
 
 /// Describes how the origin of a site tells that something has changed.

@@ -29,7 +29,7 @@ mod tests;
 pub use admin_api::{
     BadCommand, BadQuestion, BadRevocation, CacheHealth, CertificateState, ExplainCommand, ExplainRefused, Explanation, Histogram,
     Inventory, ListenerHealth, MetricKind, OWN_ROOT, OriginHealth, Publication, PurgeDone, PurgeRefused, ReloadDone, ReloadRefused,
-    RevokeCommand, RevokeRefused, SignalHealth, SiteHealth, StoredCommand, Token, TokenError, Value,
+    RevokeCommand, RevokeRefused, ScheduleHealth, SignalHealth, SiteHealth, StoredCommand, Token, TokenError, Value,
 };
 pub use connections::{CONNECTIONS_MAX, serve};
 pub use console::{Console, Health, Metric, Sample};

@@ -49,6 +49,7 @@ impl Console for Fake {
             kind: "generic".to_owned(),
             kind_known: None,
             url: None,
+            schedule: None,
             remarks: Vec::new(),
             origin_up,
             signals: None,

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, time::Duration};
 
-use admin_api::{CertificateState, ListenerHealth, Publication, Readiness, SignalHealth, Status};
+use admin_api::{CertificateState, ListenerHealth, Publication, Readiness, ScheduleHealth, SignalHealth, Status};
 use semantics::{Timestamp, date::format_http_date};
 
 use crate::{
@@ -74,6 +74,9 @@ fn page(status: &Status, certificates: &[CertificateState], colour: bool) -> Str
             let route = origin.route.as_ref().map(|route| format!("{route} <- ")).unwrap_or_default();
             line("", &format!("{route}{}: {state}", origin.address));
         }
+        for told in site.schedule.iter().flat_map(|schedule| schedule_lines(schedule, colour)) {
+            line("", &told);
+        }
         for told in site.signals.iter().flat_map(signals) {
             line("", &told);
         }
@@ -105,6 +108,21 @@ fn page(status: &Status, certificates: &[CertificateState], colour: bool) -> Str
         }
     }
     out
+}
+
+/// Says how the schedule of a site's software runs, and whether the plugin is there.
+fn schedule_lines(schedule: &ScheduleHealth, colour: bool) -> Vec<String> {
+    let ran = schedule.ran_seconds_ago.map_or_else(|| "not run yet".to_owned(), |ago| format!("ran {} ago", span(ago)));
+    let failed = if schedule.failures == 0 { String::new() } else { format!(", failed {}", count(schedule.failures, "time", "times")) };
+    let mut lines = vec![format!("cron: {ran}, every {}{failed}", span(schedule.every_seconds))];
+    if let Some(trouble) = &schedule.trouble {
+        lines.push(styled(&format!("cron does not run: {trouble}"), Style::Yellow, colour));
+    }
+    lines.push(match &schedule.plugin {
+        Some(plugin) => format!("plugin: {plugin}, which says what changes"),
+        None => "plugin: not seen, so a change marks all pages stale".to_owned(),
+    });
+    lines
 }
 
 /// Says what the origin of a site has told of changes: the last one, and by which ways they arrive.

@@ -8,7 +8,7 @@ use std::{
 
 use admin::{
     CacheHealth, CertificateState, Console, ExplainCommand, ExplainRefused, Explanation, Health, Inventory, ListenerHealth, Metric,
-    OriginHealth, Publication, PurgeDone, PurgeRefused, ReloadDone, ReloadRefused, RevokeRefused, SignalHealth, SiteHealth, StoredCommand,
+    OriginHealth, Publication, PurgeDone, PurgeRefused, ReloadDone, ReloadRefused, RevokeRefused, ScheduleHealth, SignalHealth, SiteHealth, StoredCommand,
 };
 use edge::Socket;
 use pipeline::{OUTCOMES, Shared};
@@ -28,7 +28,9 @@ use crate::{
     recognition::{
         ASKED, how_known,
         keeper::{Watched, remedy},
-        leads_past, sends_to_https, software,
+        leads_past,
+        schedule::Noted,
+        sends_to_https, software,
     },
     server::{Reloader, State},
     worker_questions,
@@ -80,8 +82,23 @@ fn site_health(site: &SitePlan, state: &State) -> SiteHealth {
         url: software(settings).map(|software| software.url().to_owned()),
         remarks: remarks(site, state),
         origin_up: site.origin_up(),
+        schedule: schedule_health(site, state),
         signals: (settings.kind.preset().signals != Signals::None).then(|| signal_health(site, &state.shared)),
     }
+}
+
+/// Says how the schedule of a site's software runs, if it is run from here.
+fn schedule_health(site: &SitePlan, state: &State) -> Option<ScheduleHealth> {
+    site.schedule()?;
+    let Noted { ran_at, runs, failures, trouble, plugin } = state.schedules.lock().get(site.name()).cloned().unwrap_or_default();
+    Some(ScheduleHealth {
+        every_seconds: site.settings().wordpress.cron.unwrap_or_default().as_secs(),
+        ran_seconds_ago: ran_at.map(|at| state.shared.clock.now().since(at).as_secs()),
+        runs,
+        failures,
+        trouble,
+        plugin,
+    })
 }
 
 /// Says which changes the origin of a site has told of.

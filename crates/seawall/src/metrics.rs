@@ -225,6 +225,20 @@ pub(crate) static GROUPS: [Group; 9] = [
                 },
             },
             Definition {
+                name: "seawall_cron_runs_total",
+                kind: Counter,
+                labels: &["site", "result"],
+                help: "Runs of WordPress's schedule (`wp-cron.php`) by Seawall: `done`, or `failed`.",
+                advice: "`done` grows once a minute for each WordPress, unless `cron` in `[wordpress]` says otherwise. If `failed` grows, scheduled posts stay away: \
+                         `seawall status` says why.",
+                samples: |seen| {
+                    let noted = seen.state.schedules.lock();
+                    let of = |name: &String, result: &'static str, value: u64| Sample::labelled("site", name, value).and("result", result);
+                    let samples = noted.iter().flat_map(|(name, noted)| [of(name, "done", noted.runs), of(name, "failed", noted.failures)]);
+                    samples.collect()
+                },
+            },
+            Definition {
                 name: "seawall_origin_requests_total",
                 kind: Counter,
                 labels: &["site"],
@@ -489,7 +503,7 @@ pub(crate) static GROUPS: [Group; 9] = [
                 name: "seawall_purges_total",
                 kind: Counter,
                 labels: &["by"],
-                help: "Purges that were carried out, by who ordered them: `operator`, `plugin` (a purge request), `origin` (a field of its response), `webhook` (its origin sent one), `unsafe-method` (a POST or the like was answered), `folder` (its files changed), `reload`, or `watch` (a Ghost was upgraded, or published past Seawall).",
+                help: "Purges that were carried out, by who ordered them: `operator`, `plugin` (a purge request), `origin` (a field of its response), `webhook` (its origin sent one), `unsafe-method` (a POST or the like was answered), `folder` (its files changed), `reload`, or `watch` (a Ghost or a WordPress was upgraded, or something was published past Seawall or by WordPress's schedule).",
                 advice: "Shows why pages are purged. If one of them keeps rising, something purges all the time, and the origin is asked for the same pages again.",
                 samples: |seen| seen.state.shared.purging.by_maker().map(|(by, n)| Sample::labelled("by", by, n)).collect(),
             },

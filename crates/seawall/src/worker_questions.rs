@@ -14,7 +14,11 @@ use http::{HeaderName, HeaderValue, Method, Request, Uri, header};
 use pipeline::Pipeline;
 use semantics::Scheme;
 
-use crate::{recognition::how_known, server::State};
+use crate::{
+    plan::SitePlan,
+    recognition::{how_known, schedule::Noted},
+    server::State,
+};
 
 /// The time that workers have to answer. They need microseconds, unless the machine is out of breath.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -37,6 +41,16 @@ impl WorkerQuestion {
 }
 
 /// Asks every worker, and gathers what they say in time.
+/// Says whether the plugin was seen, and when the schedule ran, of a site whose schedule is run from here.
+fn schedule_in_words(state: &State, site: &SitePlan) -> Option<String> {
+    site.schedule()?;
+    let Noted { ran_at, trouble, plugin, .. } = state.schedules.lock().get(site.name()).cloned()?;
+    let plugin = plugin.map_or_else(|| "no plugin seen".to_owned(), |plugin| format!("with the plugin {plugin}"));
+    let ran = ran_at.map_or_else(|| "not run yet".to_owned(), |at| format!("ran {} s ago", state.shared.clock.now().since(at).as_secs()));
+    let trouble = trouble.map(|trouble| format!(", and fails: {trouble}")).unwrap_or_default();
+    Some(format!("{plugin}; cron {ran}{trouble}"))
+}
+
 fn ask_all<T>(state: &State, question: impl Fn(SyncSender<T>) -> WorkerQuestion) -> Vec<T> {
     let deadline = Instant::now() + PATIENCE;
     let (reply, replies) = sync_channel(state.questions.len());
@@ -71,7 +85,10 @@ pub(crate) fn explain(state: &State, command: &ExplainCommand) -> Result<Explana
             let plan = state.plan.load();
             let site = plan.sites.iter().find(|site| site.name() == explanation.site.name);
             if explanation.site.route.is_none() {
-                explanation.site.kind_known = site.and_then(|site| how_known(site.settings()));
+                let known = site.and_then(|site| how_known(site.settings()));
+                let beside = site.and_then(|site| schedule_in_words(state, site));
+                let words = [known, beside].into_iter().flatten().collect::<Vec<_>>().join("; ");
+                explanation.site.kind_known = Some(words).filter(|words| !words.is_empty());
             }
             Ok(*explanation)
         }

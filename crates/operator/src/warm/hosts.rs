@@ -178,6 +178,7 @@ mod tests {
             kind: "generic".to_owned(),
             kind_known: None,
             url: None,
+            schedule: None,
             remarks: Vec::new(),
             origin_up: None,
             signals: None,
