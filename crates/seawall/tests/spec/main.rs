@@ -62,3 +62,4 @@ mod validation;
 mod vary;
 mod warm;
 mod wordpress;
+mod wordpress_schedule;

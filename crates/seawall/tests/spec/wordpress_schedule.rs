@@ -1,0 +1,188 @@
+//! WordPress's own schedule, `wp-cron.php`: run from here, and by nobody's request; and what it publishes is live.
+
+use std::time::Instant;
+
+use seawall::recognition::{Finding, Known, Question, Software};
+use testkit::{Origin, PATIENCE, Reply, Req, get, head, ok, status};
+
+use crate::site::Site;
+
+const RUN: &str = "/wp-cron.php";
+const COUNTED: &str = "/?rest_route=/wp/v2/search&per_page=1&doing_wp_cron";
+
+/// The time between two runs.
+const PERIOD: u64 = 60;
+
+/// What is said when it is known that a WordPress is behind the site.
+fn known_as(origin: &Origin, url: &str) -> impl FnOnce(&seawall::config::Settings) -> Known {
+    let question = Question { source: origin.url(), host: None };
+    let software = Software::wordpress(Some("6.8.7"), url).expect("a WordPress");
+    move |_| {
+        let mut known = Known::default();
+        known.take(question, Finding::Recognised { software, remembered: false });
+        known
+    }
+}
+
+/// What WordPress says of the number of its posts, and of the last change.
+fn lists(origin: &Origin, total: u32, changed: &str) {
+    origin.on(head("/").query("feed=comments-rss2&doing_wp_cron")).reply(ok("").field("last-modified", changed));
+    origin.on(head("/").query(COUNTED.trim_start_matches("/?"))).reply(ok("").field("x-wp-total", total.to_string()));
+}
+
+const BEFORE: &str = "Mon, 30 Jun 2025 16:30:00 GMT";
+
+/// A page as WordPress sends it.
+fn page(text: &'static str) -> Reply {
+    ok(text).field("content-type", "text/html; charset=UTF-8")
+}
+
+/// A WordPress that has been looked at once, and whose schedule has not run yet.
+async fn wordpress(more: &str) -> (Origin, Site) {
+    let origin = Origin::start();
+    origin.on(get(RUN)).reply(ok(""));
+    origin.on(get("/hello/")).reply(page("old"));
+    lists(&origin, 60, BEFORE);
+    let toml = format!("source = \"{}\"\n[cache]\ntwo_visitor_proof = false\n{more}", origin.url());
+    let site = Site::start_knowing(&toml, known_as(&origin, "http://blog.example"));
+    origin.until_count(COUNTED, 1).await;
+    site.get("/hello/").await.status(200).body("old");
+    site.get("/hello/").await.x_cache("HIT");
+    (origin, site)
+}
+
+/// Moves the clock until the condition holds: the thread that runs the schedule looks at it now and then.
+async fn after(site: &Site, seconds: u64, what: &str, mut holds: impl AsyncFnMut() -> bool) {
+    site.clock.advance(testkit::secs(seconds));
+    let begun = Instant::now();
+    while !holds().await {
+        assert!(begun.elapsed() < PATIENCE, "never: {what}");
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn run(site: &Site, origin: &Origin, n: usize, seconds: u64) {
+    after(site, seconds, "a run", async || origin.count(RUN) >= n && runs(site) >= n as u64).await;
+    assert_eq!(origin.count(RUN), n);
+}
+
+fn schedule(site: &Site) -> admin::ScheduleHealth {
+    site.server.console().health().sites[0].schedule.clone().expect("a schedule")
+}
+
+fn runs(site: &Site) -> u64 {
+    let schedule = schedule(site);
+    schedule.runs + schedule.failures
+}
+
+#[tokio::test]
+async fn the_schedule_is_run_bare_once_in_each_period_as_the_site_is_called() {
+    let (origin, site) = wordpress("").await;
+    run(&site, &origin, 1, 1).await;
+    run(&site, &origin, 2, PERIOD).await;
+    run(&site, &origin, 3, PERIOD).await;
+    let seen = origin.last(RUN);
+    assert_eq!(seen.field("host").as_deref(), Some("blog.example"));
+    assert!(seen.field("user-agent").expect("a name").contains("(wp-cron)"));
+    let schedule = schedule(&site);
+    assert_eq!((schedule.every_seconds, schedule.runs, schedule.failures, schedule.trouble), (60, 3, 0, None));
+    assert!(schedule.ran_seconds_ago.is_some());
+}
+
+/// A queue of visitors, or of a stranger's requests, must not start a process each.
+#[tokio::test]
+async fn nobodys_request_runs_the_schedule() {
+    let (origin, site) = wordpress("").await;
+    for request in [
+        Req::get(RUN),
+        Req::get("/wp-cron.php?doing_wp_cron=1"),
+        Req::get("/%77p-cron.php"),
+        Req::get("/wp-cron.php/x"),
+        Req::post("/wp-cron.php?doing_wp_cron").body("a=1"),
+    ] {
+        site.request(request).await.status(200).body("");
+    }
+    assert_eq!(origin.requests().iter().filter(|seen| seen.target.contains("cron.php")).count(), 0);
+}
+
+/// WordPress's lock keeps bare calls out for a minute. Its own request, which opens it, is answered by Seawall.
+#[tokio::test]
+async fn the_value_of_wordpresss_own_lock_is_handed_on_once() {
+    let (origin, site) = wordpress("").await;
+    let locked = format!("{}.1234560012817382812500", site.clock.secs());
+    let handed_on = format!("/wp-cron.php?doing_wp_cron={locked}");
+    origin.on(get(RUN).query(&format!("doing_wp_cron={locked}"))).reply(ok(""));
+    for _ in 0..3 {
+        site.request(Req::post(&handed_on)).await.status(200).body("");
+    }
+    origin.until_count(&handed_on, 1).await;
+    // The value was wrong, for all that is known: a bare run comes as soon as the lock has ended in any case.
+    run_after_lock(&site, &origin).await;
+    assert_eq!(origin.count(&handed_on), 1);
+}
+
+async fn run_after_lock(site: &Site, origin: &Origin) {
+    after(site, 0, "the first one is counted", async || runs(site) == 1).await;
+    after(site, 1, "the regular run", async || origin.count(RUN) == 1 && runs(site) == 2).await;
+    after(site, 60, "both runs that are due by now", async || runs(site) >= 3).await;
+}
+
+#[tokio::test]
+async fn what_the_schedule_has_published_is_live_after_a_second() {
+    let (origin, site) = wordpress("").await;
+    run(&site, &origin, 1, 1).await;
+    // A scheduled post keeps the date of its last edit; only the number tells.
+    lists(&origin, 61, BEFORE);
+    origin.on(get("/hello/")).reply(page("new"));
+    after(&site, 1, "the new page", async || site.get("/hello/").await.text() == "new").await;
+}
+
+#[tokio::test]
+async fn as_long_as_nothing_is_published_pages_stay() {
+    let (origin, site) = wordpress("").await;
+    for n in 1..=3 {
+        run(&site, &origin, n, if n == 1 { 1 } else { PERIOD }).await;
+        after(&site, 2, "a look", async || origin.count(COUNTED) > n).await;
+    }
+    site.get("/hello/").await.x_cache("HIT").body("old");
+}
+
+/// Nginx may keep everybody from it; whoever answers for the site should know.
+#[tokio::test]
+async fn a_schedule_that_does_not_run_is_told_and_tried_again() {
+    let (origin, site) = wordpress("").await;
+    origin.on(get(RUN)).reply(status(403));
+    run(&site, &origin, 1, 1).await;
+    assert_eq!(schedule(&site).trouble.as_deref(), Some("it answers 403"));
+    origin.on(get(RUN)).reply(ok(""));
+    // The next attempt comes after one period, and before two.
+    run(&site, &origin, 2, 2 * PERIOD).await;
+    assert_eq!((schedule(&site).trouble, schedule(&site).failures), (None, 1));
+}
+
+#[tokio::test]
+async fn with_cron_off_wordpress_is_asked_as_ever() {
+    let (origin, site) = wordpress("[wordpress]\ncron = \"off\"\n").await;
+    site.clock.advance(testkit::secs(PERIOD * 2));
+    site.get(RUN).await.status(200);
+    assert_eq!(origin.count(RUN), 1, "the reader's");
+    assert_eq!(site.server.console().health().sites[0].schedule, None);
+}
+
+/// Below its path, and with its own files in a folder of their own.
+#[tokio::test]
+async fn the_script_is_where_wordpress_says_that_its_files_are() {
+    let origin = Origin::start();
+    origin.on(get("/wp/wp-cron.php")).reply(ok(""));
+    lists(&origin, 60, BEFORE);
+    let question = Question { source: origin.url(), host: None };
+    let software = Software::wordpress(None, "http://blog.example").and_then(|found| found.with_core("http://blog.example/wp")).expect("one");
+    let site = Site::start_knowing(&format!("source = \"{}\"\n", origin.url()), move |_| {
+        let mut known = Known::default();
+        known.take(question, Finding::Recognised { software, remembered: false });
+        known
+    });
+    after(&site, 1, "a run", async || origin.count("/wp/wp-cron.php") == 1).await;
+    site.get("/wp/wp-cron.php").await.status(200).body("");
+    assert_eq!(origin.count("/wp/wp-cron.php"), 1);
+}
