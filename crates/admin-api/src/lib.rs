@@ -25,6 +25,8 @@ pub use metrics::{Histogram, MetricFamily, MetricKind, MetricSample, Value};
 pub use purge::{BadCommand, PurgeDone, PurgeRefused};
 pub use refusal::Refusal;
 pub use reload::{ReloadDone, ReloadRefused};
-pub use status::{CacheHealth, ListenerHealth, OriginHealth, Publication, Readiness, Ready, ScheduleHealth, SignalHealth, SiteHealth, Status};
+pub use status::{
+    CacheHealth, ListenerHealth, OriginHealth, Publication, Readiness, Ready, ScheduleHealth, SignalHealth, SiteHealth, Status,
+};
 pub use stored::{Inventory, StoredCommand, StoredPage};
 pub use token::{Token, TokenError};

@@ -8,7 +8,8 @@ use std::{
 
 use admin::{
     CacheHealth, CertificateState, Console, ExplainCommand, ExplainRefused, Explanation, Health, Inventory, ListenerHealth, Metric,
-    OriginHealth, Publication, PurgeDone, PurgeRefused, ReloadDone, ReloadRefused, RevokeRefused, ScheduleHealth, SignalHealth, SiteHealth, StoredCommand,
+    OriginHealth, Publication, PurgeDone, PurgeRefused, ReloadDone, ReloadRefused, RevokeRefused, ScheduleHealth, SignalHealth, SiteHealth,
+    StoredCommand,
 };
 use edge::Socket;
 use pipeline::{OUTCOMES, Shared};

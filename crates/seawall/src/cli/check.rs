@@ -127,7 +127,7 @@ pub(crate) fn look(name: &str, settings: &Settings) -> Checked {
         if let Some(known) = how_known(site) {
             line("", &known);
         } else if site.source.is_server() {
-            line("", "asked at the start whether it is a Ghost, as no kind is given");
+            line("", "asked at the start whether it is a Ghost or a WordPress, as no kind is given");
         }
         for route in site.routes.iter().chain(&companions::routes(site)) {
             line("route", &route_line(route));

@@ -90,7 +90,7 @@ pub struct Serve {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 
-    /// What SOURCE is, if what Seawall finds out is wrong: generic (a server), ghost (a Ghost), static (files), blog (Markdown) or php (an application in PHP)
+    /// What SOURCE is, if what Seawall finds out is wrong: generic (a server), ghost (a Ghost), wordpress (a WordPress), static (files), blog (Markdown) or php (an application in PHP)
     #[arg(long, value_name = "KIND")]
     pub kind: Option<String>,
 

@@ -34,19 +34,20 @@ pub type Listed<T> = Option<Spanned<Vec<Spanned<T>>>>;
 #[serde(deny_unknown_fields, default)]
 pub struct File {
     /// The site: a server (`"http://127.0.0.1:2368"`, `"https://..."`, `"unix:/run/ghost.sock"`), a folder of finished files (it has an
-    /// `index.html`), or a folder of Markdown. A relative folder is looked for beside the file. The address of a Ghost may end with the path at
-    /// which it is: `"http://127.0.0.1:2368/blog"`. This is the short form for one site; it
+    /// `index.html`), or a folder of Markdown. A relative folder is looked for beside the file. The address of a Ghost or a WordPress may end with the
+    /// path at which it is: `"http://127.0.0.1:2368/blog"`. This is the short form for one site; it
     /// cannot be combined with `[[site]]`. A SOURCE from the command line or the environment replaces it, and `kind` and `[origin]
     /// addresses` with it.
     ///
     /// Default: none; without it there must be a `[[site]]` or a SOURCE on the command line. Environment: `SEAWALL_SOURCE`.
     pub source: Given<String>,
 
-    /// The kind of the source: `"ghost"` (a server that is a Ghost), `"generic"` (any other server; its responses say what may be stored, RFC 9111),
-    /// `"blog"` (a folder of Markdown), `"static"` (a folder of finished files), or `"php"` (a folder with an application in PHP). `"wordpress"`
-    /// comes in a later version; until then, such a server is `"generic"`, and such a folder `"php"`.
+    /// The kind of the source: `"ghost"` (a server that is a Ghost), `"wordpress"` (a server or a folder that is a WordPress), `"generic"` (any other
+    /// server; its responses say what may be stored, RFC 9111), `"blog"` (a folder of Markdown), `"static"` (a folder of finished files), or `"php"`
+    /// (a folder with another application in PHP).
     ///
-    /// Default: none; it follows from the source. A server is asked whether it is a Ghost, at the start and now and then. Flag: `--kind`. Environment: `SEAWALL_KIND`.
+    /// Default: none; it follows from the source. A server is asked whether it is a Ghost or a WordPress, at the start and now and then. A folder with
+    /// `wp-load.php` and `wp-includes/version.php` is a WordPress. Flag: `--kind`. Environment: `SEAWALL_KIND`.
     pub kind: Given<KindWord>,
 
     /// Names whose visitors are sent to the name of the site, such as `["www.example.org"]`. GET and HEAD are answered with 301, other
@@ -628,17 +629,22 @@ pub struct Ghost {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct WordPress {
-    /// The path at which the site is, if its address has one: `"/blog"` for `https://example.org/blog/`.
+    /// The path at which the site is, if its address has one: `"/blog"` for `https://example.org/blog/`. What WordPress says of itself takes
+    /// precedence.
     ///
-    /// Default: none.
+    /// Default: none; the path in `source`, or the one that WordPress says.
     pub path: Given<RoutePath>,
 
-    /// The secret with which the plugin signs what it says. Without one, what is said from addresses that may purge counts.
+    /// The secret with which the plugin signs what it says. Set the same one in WordPress, as `SEAWALL_SECRET`. Without a secret, the addresses in
+    /// `[purge] allow` are believed.
     ///
-    /// Default: none. A WordPress that Seawall runs itself is told a secret of its own.
+    /// Default: none. For a WordPress in a folder, Seawall makes a secret, keeps it in the folder of the cache, and tells it PHP. Environment, for a
+    /// site without `[[site]]`: `SEAWALL_WORDPRESS_SECRET`.
     pub secret: Given<SecretText>,
 
-    /// The time between two runs of WordPress's own schedule (`wp-cron.php`), which Seawall then starts instead of its readers; or `"off"`.
+    /// The time between two runs of WordPress's own schedule (`wp-cron.php`), 10s to 24h; or `"off"`. Seawall starts these runs, and answers
+    /// readers' requests for `wp-cron.php` itself. It looks at what WordPress has published after each run. With `"off"`, readers start the
+    /// schedule, as without Seawall.
     ///
     /// Default: `"60s"`.
     pub cron: Given<CronPeriod>,

@@ -391,7 +391,8 @@ impl Resolver<'_> {
             cache.disk_object_max = 0;
         }
         let ghost = ghost::settings(written.ghost, &written.secrets, source_path.clone(), &finding);
-        let wordpress = wordpress::settings(written.wordpress, written.wordpress_secret.clone(), source_path, &finding);
+        let cron = self.wordpress_cron(written.wordpress);
+        let wordpress = wordpress::settings(written.wordpress, (written.wordpress_secret.clone(), cron), source_path, &finding);
         let name = written.hosts.first().map_or("default", String::as_str).to_owned();
         let redirect =
             overrides.https_redirect.or_else(|| first(written.https.map(|https| &https.redirect)).map(|redirect| *redirect.get_ref()));

@@ -7,14 +7,19 @@ use super::{
     file,
     ghost::SecretText,
     overrides::Said,
-    resolve::Resolver,
+    resolve::{Resolver, seconds},
     settings::{Kind, WordPressSettings},
     sites::{first, first_span},
+    units::Period,
+    words::CronPeriod,
 };
 use crate::recognition::{Finding, Software};
 
 /// The time between two runs of the schedule.
-const CRON: Duration = Duration::from_mins(1);
+const CRON: Period = seconds(60);
+/// The bounds of it. WordPress itself does nothing more often than once a minute, unless it is called as here.
+const CRON_MIN: Period = seconds(10);
+const CRON_MAX: Period = seconds(86_400);
 
 impl Resolver<'_> {
     /// Refuses sections for a WordPress where there is none.
@@ -22,6 +27,18 @@ impl Resolver<'_> {
         if let Some(span) = first_key(wordpress).filter(|_| !is_used) {
             let problem = format!("{name} is for a WordPress, and no source is one");
             self.wrong_at(Mistake::new(problem, "remove the section; or write ‹kind wordpress›, if it is a WordPress"), span);
+        }
+    }
+
+    /// Takes the time between two runs of the schedule. `None`: it is not run from here.
+    pub(super) fn wordpress_cron(&mut self, written: [&file::WordPress; 2]) -> Option<Duration> {
+        let said = self.layered(written.map(|wordpress| &wordpress.cron));
+        match said {
+            Some(Said { value: CronPeriod(None), .. }) => None,
+            Some(Said { value: CronPeriod(Some(period)), place }) => {
+                Some(self.within("cron", Some(Said { value: period, place }), CRON, CRON_MIN..=CRON_MAX).0)
+            }
+            None => Some(CRON.0),
         }
     }
 
@@ -34,17 +51,13 @@ impl Resolver<'_> {
 /// Returns the settings for a WordPress. What it says of its own path goes before what was written: `source_path` is the one in the source.
 pub(super) fn settings(
     written: [&file::WordPress; 2],
-    secret: Option<Said<SecretText>>,
+    (secret, cron): (Option<Said<SecretText>>, Option<Duration>),
     source_path: Option<String>,
     finding: &Finding,
 ) -> WordPressSettings {
     let path = first(written.map(|wordpress| &wordpress.path)).map(|path| path.get_ref().0.clone()).or(source_path);
     let own_path = |software: &Software| Some(software.base_path().to_owned()).filter(|path| !path.is_empty());
-    WordPressSettings {
-        path: finding.of_kind(Kind::WordPress).map_or(path, own_path),
-        secret: secret.map(|secret| secret.value.0),
-        cron: first(written.map(|wordpress| &wordpress.cron)).map_or(Some(CRON), |said| said.get_ref().0.map(|period| period.0)),
-    }
+    WordPressSettings { path: finding.of_kind(Kind::WordPress).map_or(path, own_path), secret: secret.map(|secret| secret.value.0), cron }
 }
 
 fn first_key(wordpress: &file::WordPress) -> Option<Range<usize>> {

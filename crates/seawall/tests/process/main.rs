@@ -11,3 +11,4 @@ mod service;
 mod signals;
 mod start;
 mod told;
+mod wordpress;

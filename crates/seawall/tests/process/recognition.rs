@@ -1,4 +1,4 @@
-//! A Ghost is recognised by itself: at the start, later, when it was upgraded, and when it is away.
+//! Software is recognised by itself: at the start, later, when it was upgraded, and when it is away. Most of this is shown with a Ghost.
 
 use std::{
     fs,
@@ -31,13 +31,13 @@ fn page(text: &'static str) -> Reply {
 }
 
 /// A server, and what it says on standard error.
-struct Talking {
-    running: Running,
+pub(crate) struct Talking {
+    pub(crate) running: Running,
     lines: Lines<BufReader<ChildStderr>>,
 }
 
 impl Talking {
-    fn start(place: &Place, arguments: &[&str]) -> Self {
+    pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
         let mut command = place.serve(arguments);
         let mut running = Running::spawn(command.stdout(Stdio::null()).stderr(Stdio::piped()));
         let lines = BufReader::new(running.stderr()).lines();
@@ -45,7 +45,7 @@ impl Talking {
     }
 
     /// Everything up to a line with this text.
-    fn says(&mut self, text: &str) -> String {
+    pub(crate) fn says(&mut self, text: &str) -> String {
         let mut said = String::new();
         for line in self.lines.by_ref().map_while(Result::ok) {
             said += &format!("{line}\n");
@@ -57,13 +57,13 @@ impl Talking {
     }
 
     /// The banner.
-    fn banner(&mut self) -> String {
+    pub(crate) fn banner(&mut self) -> String {
         let said = self.says("Try next:");
         self.running.told("READY=1");
         said
     }
 
-    fn stop(self) {
+    pub(crate) fn stop(self) {
         let Self { running, lines } = self;
         thread::spawn(move || lines.for_each(drop));
         assert_eq!(running.stop().code(), Some(0));
@@ -126,13 +126,13 @@ fn what_merely_says_ghost_stays_generic() {
         let origin = Origin::start();
         origin.on(request(SITE)).reply(answer);
         origin.on(request("/blog/ghost/api/admin/site/")).reply(status(404));
-        origin.on(request("/")).reply(ok(export));
+        origin.on(request("/").any_query()).reply(ok(export));
         let banner = Talking::start(&place, &[&origin.url()]).banner();
         assert!(
             banner.contains("(generic)") && banner.contains("calls itself \"Ghost 6.65\", but /ghost/api/admin/site/ answers"),
             "{banner}"
         );
-        assert!(banner.contains("not taken for a Ghost (--kind ghost if it is one)") && !banner.contains("not a Ghost, as"), "{banner}");
+        assert!(banner.contains("not taken for a Ghost (--kind ghost if it is one)") && !banner.contains("neither a Ghost"), "{banner}");
         assert!(banner.contains(why), "{why}: {banner}");
     }
 }
@@ -179,7 +179,7 @@ fn a_kind_that_was_given_decides_and_a_wrong_one_is_told() {
     // It is not even asked.
     origin.on(request("/")).reply(ok("page"));
     let banner = Talking::start(&place, &[&origin.url(), "--kind", "generic"]).banner();
-    assert!(banner.contains("(generic)") && !banner.contains("not a Ghost"), "{banner}");
+    assert!(banner.contains("(generic)") && !banner.contains("neither a Ghost"), "{banner}");
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn a_ghost_that_comes_up_later_is_taken_over_and_its_pages_are_kept() {
     let mut server = Talking::start(&place, &[&origin.url(), "--cache-dir", "cache"]);
     let banner = server.banner();
     assert!(banner.contains("(generic)") && banner.contains("does not answer yet"), "{banner}");
-    assert!(banner.contains("if it is a Ghost, Seawall will see it"), "{banner}");
+    assert!(banner.contains("if it is a Ghost or a WordPress, Seawall will see it"), "{banner}");
     origin.on(request(SITE)).reply(ghost("6.65", "https://blog.example/"));
     origin.on(request("/hello/")).reply(page("hello"));
     origin.on(request("/sitemap.xml")).reply(status(404));
@@ -270,6 +270,7 @@ fn a_remembered_ghost_that_answers_otherwise_for_a_moment_stays_one() {
     let mut server = Talking::start(&place, &arguments);
     server.banner();
     server.stop();
+    origin.on(request("/").any_query()).reply(status(404));
     for answer in [status(404), ok("<!DOCTYPE html>").field("content-type", "text/html"), status(500), status(503)] {
         origin.on(request(SITE)).reply(answer);
         let mut server = Talking::start(&place, &arguments);

@@ -176,12 +176,14 @@ async fn the_script_is_where_wordpress_says_that_its_files_are() {
     origin.on(get("/wp/wp-cron.php")).reply(ok(""));
     lists(&origin, 60, BEFORE);
     let question = Question { source: origin.url(), host: None };
-    let software = Software::wordpress(None, "http://blog.example").and_then(|found| found.with_core("http://blog.example/wp")).expect("one");
+    let software =
+        Software::wordpress(None, "http://blog.example").and_then(|found| found.with_core("http://blog.example/wp")).expect("one");
     let site = Site::start_knowing(&format!("source = \"{}\"\n", origin.url()), move |_| {
         let mut known = Known::default();
         known.take(question, Finding::Recognised { software, remembered: false });
         known
     });
+    origin.until_count(COUNTED, 1).await;
     after(&site, 1, "a run", async || origin.count("/wp/wp-cron.php") == 1).await;
     site.get("/wp/wp-cron.php").await.status(200).body("");
     assert_eq!(origin.count("/wp/wp-cron.php"), 1);

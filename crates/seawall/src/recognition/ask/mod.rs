@@ -249,7 +249,9 @@ pub(crate) fn askings(settings: &Settings) -> Vec<Asking> {
     let asking = |site: &Site| {
         let question = Question::of(site).filter(|question| asked.insert(question.clone()))?;
         let is_decided = site.kind_is_given || site.source.form() != policy::SourceForm::Server;
-        let kinds = ASKED.into_iter().filter(|kind| !is_decided || *kind == site.kind).collect();
+        let mut kinds: Vec<Kind> = ASKED.into_iter().filter(|kind| !is_decided || *kind == site.kind).collect();
+        // It is most likely what it was.
+        kinds.sort_by_key(|kind| site.finding.of_kind(*kind).is_none());
         Some(Asking { question, server: Server::of(site, settings)?, kinds, site: site.clone() })
     };
     settings.sites.iter().filter_map(asking).collect()
