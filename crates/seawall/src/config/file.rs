@@ -635,7 +635,7 @@ pub struct WordPress {
     /// Default: none; the path in `source`, or the one that WordPress says.
     pub path: Given<RoutePath>,
 
-    /// The secret with which the plugin signs what it says. Set the same one in WordPress, as `SEAWALL_SECRET`. Without a secret, the addresses in
+    /// The secret with which the plugin signs what it says. Set the same one in the plugin. Without a secret, the addresses in
     /// `[purge] allow` are believed.
     ///
     /// Default: none. For a WordPress in a folder, Seawall makes a secret, keeps it in the folder of the cache, and tells it PHP. Environment, for a

@@ -1,7 +1,8 @@
 //! The server that runs PHP: where it is said to be, and where distributions put it.
 
 use std::{
-    fs,
+    fs::{self, File},
+    io::Read,
     path::{Path, PathBuf},
     str::FromStr,
 };
@@ -14,6 +15,11 @@ use super::{error::Mistake, settings::OriginAddress, words::choose};
 const FOLDERS: [&str; 3] = ["run/php", "run/php-fpm", "run/php-fpm8"];
 /// Sockets that lie elsewhere: of FreeBSD, and of macOS with Homebrew.
 const SOCKETS: [&str; 3] = ["run/php-fpm.sock", "var/run/php-fpm.sock", "opt/homebrew/var/run/php-fpm.sock"];
+/// Folders with the pools of php-fpm: those of Debian and Ubuntu (below a folder for each version), of Fedora and Arch, and of Alpine.
+const POOLS: [&str; 3] = ["etc/php-fpm.d", "etc/php/php-fpm.d", "usr/local/etc/php-fpm.d"];
+const POOLS_OF_VERSIONS: &str = "etc/php";
+/// The most bytes of a pool's file that are read.
+const POOL_BYTES_MAX: u64 = 256 << 10;
 /// The most names that are looked at in a folder.
 const NAMES_MAX: usize = 100;
 
@@ -95,6 +101,9 @@ pub(super) fn find(root: &Path) -> Result<(OriginAddress, Vec<PathBuf>), Mistake
     let mut found: Vec<PathBuf> = FOLDERS.iter().flat_map(|folder| sockets(&root.join(folder))).collect();
     found.extend(SOCKETS.iter().map(|socket| root.join(socket)).filter(|socket| socket.exists()));
     found.sort_by_key(|socket| version(socket));
+    if let (true, Some(address)) = (found.is_empty(), configured(root)) {
+        return Ok((address, Vec::new()));
+    }
     match found.pop() {
         // Debian's own name leads to one of the others.
         Some(socket) => {
@@ -110,15 +119,46 @@ pub(super) fn find(root: &Path) -> Result<(OriginAddress, Vec<PathBuf>), Mistake
     }
 }
 
+/// Returns where php-fpm is set up to listen, though nothing is there yet: it may be started after Seawall. That of the newest version if there are
+/// several.
+fn configured(root: &Path) -> Option<OriginAddress> {
+    let mut folders: Vec<PathBuf> = names(&root.join(POOLS_OF_VERSIONS)).map(|version| version.join("fpm/pool.d")).collect();
+    folders.sort_by_key(|folder| numbers(&folder.to_string_lossy()));
+    folders.extend(POOLS.iter().map(|folder| root.join(folder)));
+    let pools = folders.iter().rev().flat_map(|folder| {
+        let mut pools: Vec<_> = names(folder).filter(|path| path.extension().is_some_and(|extension| extension == "conf")).collect();
+        pools.sort();
+        pools
+    });
+    pools.filter_map(|pool| listens_at(&pool)).next()
+}
+
+/// Reads where a pool listens.
+fn listens_at(pool: &Path) -> Option<OriginAddress> {
+    let mut text = String::new();
+    File::open(pool).ok()?.take(POOL_BYTES_MAX).read_to_string(&mut text).ok()?;
+    let value = text.lines().find_map(|line| line.trim().strip_prefix("listen")?.trim_start().strip_prefix('='))?;
+    let value = value.split(';').next()?.trim().trim_matches('"');
+    let address = if value.bytes().all(|b| b.is_ascii_digit()) { format!("127.0.0.1:{value}") } else { value.to_owned() };
+    address.parse::<PhpServer>().ok().map(|server| server.0)
+}
+
+fn names(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    fs::read_dir(folder).into_iter().flatten().flatten().take(NAMES_MAX).map(|item| item.path())
+}
+
 fn sockets(folder: &Path) -> Vec<PathBuf> {
-    let names = fs::read_dir(folder).into_iter().flatten().flatten().take(NAMES_MAX).map(|item| item.path());
-    names.filter(|path| path.extension().is_some_and(|extension| extension == "sock")).collect()
+    names(folder).filter(|path| path.extension().is_some_and(|extension| extension == "sock")).collect()
+}
+
+fn numbers(text: &str) -> Vec<u32> {
+    text.split(|letter: char| !letter.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()
 }
 
 /// Returns the numbers in the name of a socket: `php8.2-fpm.sock` is 8 and 2. A name without numbers is a distribution's own choice and goes first.
 fn version(socket: &Path) -> (bool, Vec<u32>, PathBuf) {
     let name = socket.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let numbers: Vec<u32> = name.split(|letter: char| !letter.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect();
+    let numbers = numbers(&name);
     (numbers.is_empty(), numbers, socket.to_owned())
 }
 
@@ -185,5 +225,25 @@ mod tests {
             touch(made);
             assert_eq!(find(root.path()).map(|(socket, _)| socket), Ok(OriginAddress::Unix(root.path().join(found))), "{made}");
         }
+    }
+
+    /// At the start of a machine Seawall may be first.
+    #[test]
+    fn a_php_fpm_that_is_set_up_and_not_started_is_found_where_it_will_listen() {
+        let root = tempfile::tempdir().expect("a folder");
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
+            fs::write(path, text).expect("a file");
+        };
+        let found = || find(root.path()).map(|(address, _)| address.to_string());
+        write("etc/php-fpm.d/www.conf", "[www]\n;listen = 1\nlisten.owner = nobody\nlisten = 9000 ; all\n");
+        assert_eq!(found(), Ok("http://127.0.0.1:9000".to_owned()));
+        write("etc/php/7.4/fpm/pool.d/www.conf", "listen = /run/php/php7.4-fpm.sock\n");
+        fs::remove_file(root.path().join("etc/php-fpm.d/www.conf")).expect("removed");
+        write("etc/php/8.2/fpm/pool.d/www.conf", "[www]\nuser = www-data\nlisten = /run/php/php8.2-fpm.sock\n");
+        assert_eq!(found(), Ok("unix:/run/php/php8.2-fpm.sock".to_owned()));
+        write("run/php/php7.4-fpm.sock", "");
+        assert!(found().expect("found").ends_with("run/php/php7.4-fpm.sock"), "what is there goes first");
     }
 }

@@ -431,6 +431,37 @@ fn secrets_are_shown_nowhere() {
     }
 }
 
+#[test]
+fn the_settings_of_a_wordpress() {
+    let known_as = |toml: &str, arguments: &str, variables: Variables| Folder::new(toml).load(arguments, variables);
+    let of = |toml: &str, variables: Variables| known_as(&format!("{SOURCE}kind = \"wordpress\"\n{toml}"), "", variables);
+    let plain = of("", &[]).expect("settings").sites.remove(0).wordpress;
+    assert_eq!((plain.path, plain.secret, plain.cron), (None, None, Some(Duration::from_secs(60))));
+    let variables: Variables = &[("SEAWALL_WORDPRESS_SECRET", "hush-word")];
+    let set = of("[wordpress]\npath = \"/blog\"\nsecret = \"of-file\"\ncron = \"5m\"\n", variables).expect("settings");
+    let wordpress = &set.sites[0].wordpress;
+    assert_eq!((wordpress.path.as_deref(), wordpress.cron), (Some("/blog"), Some(Duration::from_mins(5))));
+    assert_eq!(wordpress.secret.as_deref(), Some("hush-word"), "a variable goes before the file");
+    assert!(!format!("{set:?}").contains("hush"));
+    assert_eq!(of("[wordpress]\ncron = \"off\"\n", &[]).expect("settings").sites[0].wordpress.cron, None);
+    for (wrong, why) in [
+        ("[wordpress]\ncron = \"1s\"\n", "cron"),
+        ("[wordpress]\ncron = \"2d\"\n", "cron"),
+        ("[wordpress]\ncron = \"of\"\n", "cron"),
+        ("[wordpress]\npath = \"blog/../x\"\n", "path"),
+        ("[wordpress]\nsecret = \"\"\n", "secret"),
+    ] {
+        assert!(of(wrong, &[]).expect_err(wrong).to_string().contains(why), "{wrong}");
+    }
+    let foreign = known_as(&format!("{SOURCE}kind = \"generic\"\n[wordpress]\ncron = \"off\"\n"), "", &[]);
+    assert!(foreign.expect_err("refused").to_string().contains("[wordpress] is for a WordPress"));
+    // In a file with sites, a secret has to say for which of them it is.
+    let sites =
+        "[[site]]\nhosts = [\"a.example\"]\nsource = \"http://127.0.0.1:1\"\nkind = \"wordpress\"\n[site.wordpress]\nsecret = \"own\"\n";
+    assert_eq!(known_as(sites, "", &[]).expect("settings").sites[0].wordpress.secret.as_deref(), Some("own"));
+    assert!(known_as(sites, "", variables).expect_err("refused").to_string().contains("one WordPress's secret cannot be for all"));
+}
+
 /// The text of one report, whole.
 #[test]
 fn all_errors_are_shown_at_once() {

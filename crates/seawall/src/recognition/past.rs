@@ -133,4 +133,29 @@ mod tests {
             assert_eq!(leads_past(&site(serve, url), &tcp(listening)).is_some(), past, "{serve} {listening} {url}");
         }
     }
+
+    #[test]
+    fn a_wordpress_in_a_folder_leads_past_seawall_at_any_other_port_of_this_machine() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (file, text) in [("wp-includes/version.php", "<?php\n$wp_version = '6.8.7';\n"), ("wp-load.php", "")] {
+            std::fs::create_dir_all(folder.path().join("wp-includes")).expect("a folder");
+            std::fs::write(folder.path().join(file), text).expect("a file");
+        }
+        let serve = typed(&format!("seawall serve {} --php 127.0.0.1:9000", folder.path().display())).expect("serve");
+        let written = config::read(&serve, |_| None);
+        for (url, past) in [
+            ("http://127.0.0.1:8080", false),
+            ("http://localhost:8080", false),
+            ("http://127.0.0.1:8180", true),
+            ("http://localhost", true),
+            ("https://blog.example", false),
+        ] {
+            let mut known = Known::default();
+            let software = Software::wordpress(None, url).expect("a WordPress");
+            known.take(Question::of_folder(folder.path(), &[]), Finding::Recognised { software, remembered: false });
+            let settings = config::resolve(&written, &serve, |_| None, &known).expect("settings");
+            let listening = [Socket::Tcp("127.0.0.1:8080".parse().expect("an address"))];
+            assert_eq!(leads_past(&settings.sites[0], &listening).is_some(), past, "{url}");
+        }
+    }
 }
