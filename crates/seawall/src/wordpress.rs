@@ -117,6 +117,33 @@ mod tests {
     use crate::{cli::typed, config};
 
     #[test]
+    fn php_is_told_where_and_how_it_says_what_changes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |file: &str, text: &str| {
+            let path = folder.path().join(file);
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
+            std::fs::write(path, text).expect("a file");
+        };
+        write("wp-includes/version.php", "<?php\n$wp_version = '6.8.7';\n");
+        write("wp-load.php", "");
+        let serve = typed(&format!("seawall serve {} --php 127.0.0.1:9000", folder.path().display())).expect("serve");
+        let site = config::load(&serve, |_| None).expect("settings").sites.remove(0);
+        let listening = [Socket::Tcp("127.0.0.1:8080".parse().expect("an address"))];
+        let told =
+            |name: &str| params(&site, Some("hush"), &listening).into_iter().find_map(|(known, value)| (known == name).then_some(value));
+        assert_eq!(told("SEAWALL").as_deref(), Some(env!("CARGO_PKG_VERSION")));
+        assert_eq!(told("SEAWALL_PURGE_URL").as_deref(), Some("http://127.0.0.1:8080/.seawall/wordpress"));
+        assert_eq!(told("SEAWALL_SECRET").as_deref(), Some("hush"));
+        assert_eq!(told("X-LSCACHE"), None);
+        write("wp-content/plugins/litespeed-cache/litespeed-cache.php", "");
+        assert_eq!(told("X-LSCACHE").as_deref(), Some("on"));
+        assert!(told("LSWS_EDITION").is_some_and(|edition| edition.starts_with("Openlitespeed")));
+        // Another application is told nothing.
+        let other = Site { kind: Kind::Php, ..site.clone() };
+        assert!(params(&other, Some("hush"), &listening).is_empty());
+    }
+
+    #[test]
     fn php_reaches_seawall_without_tls_where_it_can() {
         let site = |serve: &str| config::load(&typed(serve).expect("serve"), |_| None).expect("settings").sites.remove(0);
         let (any, named) = (site("seawall serve http://127.0.0.1:1"), site("seawall serve http://127.0.0.1:1 --domain a.example"));

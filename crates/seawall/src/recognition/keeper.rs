@@ -33,6 +33,9 @@ const TICK: Duration = Duration::from_millis(250);
 /// How long after an answer a server is asked again, as it may have been upgraded.
 const ASK_AGAIN: Duration = Duration::from_mins(5);
 
+/// How long after an answer software in a folder is asked again, as it may have been set up meanwhile.
+const FOLDER_AGAIN: Duration = Duration::from_secs(30);
+
 /// How long a server that does not answer is left alone at first, and at most.
 const RETRY: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_secs(10);
@@ -182,10 +185,13 @@ impl Keeping {
         self.askings = Some((Arc::clone(plan), all));
         let findings = join_all(due.iter().map(ask::ask)).await;
         let mut is_new = false;
-        for (Asking { question, .. }, finding) in due.into_iter().zip(findings) {
+        for (Asking { question, server, .. }, finding) in due.into_iter().zip(findings) {
             let Some(asked) = self.asked.get_mut(&question) else { continue };
             let before = self.known.lock().of(&question);
             let heard = asked.hear(now, &before, &finding);
+            if server.is_folder() && finding.software().is_none() {
+                asked.due = asked.due.min(now + FOLDER_AGAIN);
+            }
             asked.tell(&question, &before, &finding, heard);
             if heard == Heard::Back {
                 self.is_back(plan, &question);

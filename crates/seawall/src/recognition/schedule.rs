@@ -111,12 +111,11 @@ impl Schedules {
     pub(super) async fn turn(&mut self) -> bool {
         let plan = self.state.plan.load_full();
         let now = self.state.shared.clock.now();
-        let (mut is_new, mut met, mut names) = (false, BTreeSet::new(), BTreeSet::new());
+        let (mut is_new, mut met) = (false, BTreeSet::new());
         for site in plan.sites.iter().filter(|site| runs(site.settings())) {
             let settings = site.settings();
             let Some(question) = Question::of(settings) else { continue };
             let key = (question.clone(), core_path(settings));
-            names.insert(site.name().to_owned());
             let is_first = met.insert(key.clone());
             if !self.all.get(&key).is_some_and(|schedule| !is_first || schedule.made_of == *settings) {
                 let Some(server) = server(settings, &plan) else { continue };

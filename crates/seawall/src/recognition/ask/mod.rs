@@ -29,6 +29,9 @@ const ANSWER_BYTES_MAX: usize = 64 * 1024;
 /// How often an answer may lead to another name or scheme of the same server.
 const REDIRECTS_MAX: usize = 2;
 
+/// The host by which a folder is asked that has none of its own.
+const NO_HOST: &str = "localhost";
+
 /// How Seawall calls itself when it asks.
 const OURSELVES: &str = concat!("seawall/", env!("CARGO_PKG_VERSION"));
 
@@ -111,6 +114,11 @@ impl Server {
             }
             Place::Php { folder, server } => Ok(Box::new(Php::new(Arc::clone(folder), FastCgi::new(Arc::clone(server), None)))),
         }
+    }
+
+    /// Returns whether it is a folder, whose scripts are run from here.
+    pub(crate) const fn is_folder(&self) -> bool {
+        matches!(self.place, Place::Php { .. })
     }
 
     /// Begins to ask. What is asked one after the other goes over one connection.
@@ -209,6 +217,8 @@ impl Open<'_> {
 
     async fn ask_as(&self, (host, scheme): (Option<&str>, Scheme), asks: &Asks<'_>) -> Result<Answer, String> {
         let Asks { ref method, path, accept, user_agent, bytes_max } = *asks;
+        // A script counts on there being one.
+        let host = host.or_else(|| self.server.is_folder().then_some(NO_HOST));
         let mut request = Request::new(Body::Empty);
         *request.method_mut() = method.clone();
         *request.uri_mut() = path.parse::<Uri>().map_err(|_| format!("{path} is no path"))?;
