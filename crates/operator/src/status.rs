@@ -116,7 +116,7 @@ fn schedule_lines(schedule: &ScheduleHealth, colour: bool) -> Vec<String> {
     let failed = if schedule.failures == 0 { String::new() } else { format!(", failed {}", count(schedule.failures, "time", "times")) };
     let mut lines = vec![format!("cron: {ran}, every {}{failed}", span(schedule.every_seconds))];
     if let Some(trouble) = &schedule.trouble {
-        lines.push(styled(&format!("cron does not run: {trouble}"), Style::Yellow, colour));
+        lines.push(styled(format!("cron does not run: {trouble}"), Style::Yellow, colour));
     }
     lines.push(match &schedule.plugin {
         Some(plugin) => format!("plugin: {plugin}, which says what changes"),
