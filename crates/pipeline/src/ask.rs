@@ -77,6 +77,9 @@ impl Pipeline {
                         asking.await;
                     }
                 }
+                if question.site.policy.obeys_purge_fields() {
+                    self.obey_fields(question, &mut response);
+                }
                 if status != StatusCode::SWITCHING_PROTOCOLS {
                     question.site.fields.apply(status, response.headers_mut(), question.client.scheme);
                 }

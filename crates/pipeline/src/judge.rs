@@ -40,13 +40,15 @@ pub(crate) fn judge(
     now: impl FnOnce() -> Timestamp,
     trace: &mut impl Trace,
 ) -> Judged {
+    // A source that has only a part of the site says it at the same place.
+    let is_webhook = |part: &&Rc<Site>| part.policy.is_webhook(&incoming.parts.method, incoming.path());
+    if let Some(teller) = site.with_parts().find(is_webhook).map(Rc::clone) {
+        trace.decides("webhook", true, || format!("of the site's {}", teller.policy.settings().kind.name()));
+        let IncomingRequest { client, authority, parts, .. } = incoming;
+        return Judged::Webhook { site: teller, client, parts: Box::new(parts), authority };
+    }
     let site = Rc::clone(site.part(incoming.path()));
     let IncomingRequest { client, authority, parts, interim } = incoming;
-
-    if site.policy.is_webhook(&parts.method, parts.uri.path()) {
-        trace.decides("webhook", true, || "of the site's Ghost".to_owned());
-        return Judged::Webhook { site, client, parts: Box::new(parts), authority };
-    }
     let target_bytes = parts.uri.path_and_query().map_or(0, |target| target.as_str().len());
     let mut key = Vec::with_capacity(KEY_OVERHEAD + authority.len() + target_bytes);
     let fields = RequestFields::from_map(&parts.headers);

@@ -15,7 +15,10 @@ use crate::{
     body::storing::StoredAs,
     forward,
     learnt::early_hints,
-    purge::signal::SaidEverything,
+    purge::{
+        signal::SaidEverything,
+        writes::{SpeaksForItself, Writing},
+    },
     question::Question,
 };
 
@@ -30,15 +33,20 @@ impl Pipeline {
         let begun = fetching.begun();
         early_hints::tell(self, &question);
         let policy = &question.site.policy;
+        let writing = Writing::of(&question);
+        let body = match &writing {
+            Some(writing) => writing.overhear(body),
+            None => body,
+        };
         let mut request = forward::passed(&question, body);
         let written = policy.written(&question.method, question.uri.path());
-        if matches!(written, Some(Written::Post | Written::Schedule)) {
+        if matches!(written, Some(Written::Post | Written::Schedule)) || writing.as_ref().is_some_and(Writing::reads_answer) {
             // The answer is read in passing.
             request.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
         let tells = policy.signal_field().is_some() && !is_safe(&question.method);
-        let answered = if tells {
-            Box::pin(self.write(&question, request, question.interim.clone())).await
+        let answered = if tells || writing.is_some() || (policy.obeys_purge_fields() && !is_safe(&question.method)) {
+            Box::pin(self.write(&question, request, question.interim.clone(), writing)).await
         } else {
             self.ask(&question, request, question.interim.as_ref()).await
         };
@@ -57,7 +65,9 @@ impl Pipeline {
         let status = fetched.response.status();
         let now = self.shared.store.generation();
         let posted = self.posted(&question, fetched.head(), fetched.times, begun);
-        let since = self.invalidate(&question, status, fetched.response.headers(), now);
+        self.look_for_editor(&question, status);
+        let speaks = fetched.response.extensions().get::<SpeaksForItself>().is_some();
+        let since = self.invalidate(&question, status, fetched.response.headers(), speaks, now);
         let ending = Ending::forwarded(why, status).took(fetched.took).by_cookie(cookie);
         let (parts, body) = fetched.response.into_parts();
         let (body, refused) = match posted.zip(since) {
@@ -65,6 +75,7 @@ impl Pipeline {
                 let stored_as = StoredAs { question: Rc::new(get), status, headers: parts.headers.clone(), kept, begun };
                 (stored_as.body(&self.shared, body, fetching), None)
             }
+            None if speaks && !is_safe(&question.method) => (Body::Origin(self.watch(&question, body)), Some(rule.name())),
             None if matches!(written, Some(Written::Post | Written::Schedule)) && parts.extensions.get::<SaidEverything>().is_some() => {
                 (Body::Origin(self.overhear(&question.site, body)), Some(rule.name()))
             }

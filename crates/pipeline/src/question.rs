@@ -5,7 +5,7 @@ use std::{net::IpAddr, rc::Rc};
 use http::{HeaderMap, HeaderValue, Method, Uri, header, request::Parts};
 use ipnet::IpNet;
 use origins::is_for_proxies_only;
-use policy::{Carries, Member, Trace, Verdict, settle_forms_for_scripts};
+use policy::{Carries, Member, Trace, Verdict, purge::is_for_sources_only, settle_forms_for_scripts};
 use semantics::{
     FieldLines, RequestFields, RequestHead, Scheme, Timestamp, cache_control::RequestDirectives, request::has_any,
     target::canonical_authority, vary::canonical_accept_encoding,
@@ -141,6 +141,7 @@ pub(crate) fn reduce(headers: &mut HeaderMap, site: &Site, is_trusted: bool, car
             || !(is_for_proxies_only(name)
                 || policy.is_spelling_of_trusted_field(name)
                 || policy.signal_field().is_some_and(|signal| signal.as_str() == name)
+                || is_for_sources_only(name)
                 || (carries.is_some() && !policy.shares_field(name)))
     };
     while let Some(name) = headers.keys().find(|name| !goes(name.as_str())).cloned() {

@@ -208,7 +208,7 @@ impl Policy {
         }
         let mut tags = tags(seen.authority, seen.headers);
         if let Some(tag) = self.signal_tag(seen.target.split('?').next().unwrap_or_default()) {
-            tags.push(tag.into());
+            tags.push(tag);
         }
         let shared = directives.public || directives.must_revalidate || directives.s_maxage.is_some();
         Ok(Kept {

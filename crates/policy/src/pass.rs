@@ -186,7 +186,7 @@ fn seen(rule: Option<&Rule>) -> String {
 }
 
 /// Returns the name of a parameter as most software reads it: `g%69ft[]=1` is `gift`, and to some of it `[gift]=1` is, too.
-fn parameter_name(parameter: &str) -> String {
+pub(crate) fn parameter_name(parameter: &str) -> String {
     let name = parameter.split_once('=').map_or(parameter, |(name, _)| name).as_bytes();
     let mut decoded = Vec::with_capacity(name.len());
     let mut rest = name;
@@ -266,6 +266,7 @@ mod tests {
         honours_request_directives: false,
         shows_what_was_purged: true,
         signals: crate::purge::Signals::None,
+        obeys_purge_fields: false,
         two_visitor_proof: false,
         early_hints: EarlyHints::Off,
         companions: &[],

@@ -30,7 +30,7 @@ const TAG_FIELDS: [HeaderName; 5] = [
 ///
 /// `CDN-Cache-Control` and `Cache-Groups` stay: both are meant for every cache on the way (RFC 9213 §2.1, RFC 9875 §2), and there may be
 /// one before this.
-pub const DIALECT_FIELDS: [HeaderName; 11] = [
+pub const DIALECT_FIELDS: [HeaderName; 16] = [
     HeaderName::from_static("surrogate-key"),
     HeaderName::from_static("cache-tag"),
     HeaderName::from_static("xkey"),
@@ -40,6 +40,11 @@ pub const DIALECT_FIELDS: [HeaderName; 11] = [
     X_LITESPEED_VARY,
     X_ACCEL_EXPIRES,
     NONCE_MADE,
+    HeaderName::from_static("x-litespeed-purge"),
+    HeaderName::from_static("x-litespeed-purge2"),
+    HeaderName::from_static("lsc-cookie"),
+    HeaderName::from_static("seawall-purge"),
+    HeaderName::from_static("seawall-plugin"),
     SURROGATE_CONTROL,
     SEAWALL_CACHE_CONTROL,
 ];
@@ -76,7 +81,8 @@ pub fn tags(authority: &str, headers: &HeaderMap) -> Vec<Box<str>> {
     };
     for name in &TAG_FIELDS {
         for line in headers.get_all(name) {
-            line.to_str().unwrap_or_default().split([' ', ',', '\t']).for_each(&mut add);
+            // LiteSpeed's guide marks tags that are for everybody so, where others are for one visitor.
+            line.to_str().unwrap_or_default().split([' ', ',', '\t']).map(|tag| tag.strip_prefix("public:").unwrap_or(tag)).for_each(&mut add);
         }
     }
     for group in groups(authority, headers, &CACHE_GROUPS) {
@@ -127,6 +133,7 @@ mod tests {
             ),
             (&[("xkey", "a b")], &["a", "b"]),
             (&[("x-litespeed-tag", "3f2_Po.12,3f2_H")], &["3f2_Po.12", "3f2_H"]),
+            (&[("x-litespeed-tag", "public:a,b")], &["a", "b"]),
             (&[("x-cache-tags", "a, b")], &["a", "b"]),
             (&[("cache-groups", "\"scripts\", \"two words\";x=1")], &["group blog.example scripts", "group blog.example two words"]),
             // Malformed, or no strings.

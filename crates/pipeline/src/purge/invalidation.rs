@@ -5,7 +5,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header};
 use policy::{
     Kept, Silent, Verdict,
-    purge::{Address, Maker, Order, What},
+    purge::{Address, Maker, Order, Signals, What},
 };
 use semantics::{
     RequestFields, RequestHead,
@@ -29,11 +29,15 @@ const OF_CONTENT: [header::HeaderName; 6] =
     [header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::CONTENT_TYPE, header::CONTENT_ENCODING, header::EXPECT, header::RANGE];
 
 /// Names what the answer to an unsafe method says has changed: addresses (RFC 9111 §4.4) and groups (RFC 9875 §3), all of the site's own.
-fn changed(question: &Question, status: StatusCode, headers: &HeaderMap) -> Vec<What> {
+///
+/// An origin that says what has changed (`speaks`) is taken at its word: no stranger keeps a page cold by writing to its address.
+fn changed(question: &Question, status: StatusCode, headers: &HeaderMap, speaks: bool) -> Vec<What> {
+    let policy = &question.site.policy;
     let mut what = Vec::new();
-    // An origin that says what has changed is taken at its word: no stranger keeps a page cold by writing to its address.
-    if question.site.policy.signal_field().is_none() && invalidates(&question.method, status) {
-        let addresses = invalidated(&question.authority, &question.target, headers).into_iter();
+    if !speaks && policy.invalidates_by_method(&question.target) && invalidates(&question.method, status) {
+        // A stranger can have many a form lead to a page of his choice.
+        let led_to = policy.signals() == Signals::None;
+        let addresses = invalidated(&question.authority, &question.target, headers).into_iter().take(if led_to { usize::MAX } else { 1 });
         let addresses = addresses.map(|target| Address::over(question.client.scheme, &question.authority, &target));
         // What has no normal form was never stored, and must not keep the others from being invalidated.
         what.extend(addresses.filter(|address| normal_path(address.path()).is_ok()).map(What::Url));
@@ -49,8 +53,15 @@ impl Pipeline {
     ///
     /// Returns the generation after that, if nobody else has purged anything since the generation `since`: what no purge covered then is
     /// covered by none now but those that it caused itself.
-    pub(crate) fn invalidate(&self, question: &Question, status: StatusCode, headers: &HeaderMap, since: Generation) -> Option<Generation> {
-        let what = changed(question, status, headers);
+    pub(crate) fn invalidate(
+        &self,
+        question: &Question,
+        status: StatusCode,
+        headers: &HeaderMap,
+        speaks: bool,
+        since: Generation,
+    ) -> Option<Generation> {
+        let what = changed(question, status, headers, speaks);
         if what.is_empty() {
             return Some(since);
         }

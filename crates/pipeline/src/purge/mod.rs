@@ -2,7 +2,8 @@
 //!
 //! 1. Somebody makes an [`Order`], which names sites by name and hosts as people write them: the operator through the admin API, a plugin
 //!    by a request on the site's own address ([`request`]; [`permission`] says who may), the answer to an unsafe method ([`invalidation`]),
-//!    an origin that says what has changed ([`signal`]), a folder that changed, a new configuration.
+//!    a write that a WordPress accepted ([`writes`]), an origin that says what has changed ([`signal`], [`webhook`]), a folder that changed, a
+//!    new configuration.
 //! 2. [`Shared::purge`] takes it. [`resolve`] makes of it what the store understands, or refuses the whole of it.
 //! 3. The store purges. That is counted and logged with who ordered it.
 //! 4. Whoever made the order gets a [`Receipt`].
@@ -15,6 +16,7 @@ mod resolve;
 pub(crate) mod ripple;
 pub(crate) mod signal;
 mod webhook;
+pub(crate) mod writes;
 
 use std::{
     collections::BTreeMap,
@@ -151,7 +153,7 @@ impl Purging {
         };
         let covered = || resolved.covered.iter().map(ToString::to_string).collect::<Vec<_>>();
         match order.by {
-            Maker::Operator | Maker::Plugin(_) | Maker::Origin | Maker::Webhook => {
+            Maker::Operator | Maker::Plugin(_) | Maker::Origin | Maker::Webhook | Maker::Write => {
                 tracing::info!(by, dialect, site, covered = ?covered(), hard = order.hard, "purged");
             }
             Maker::UnsafeMethod | Maker::Folder | Maker::Reload | Maker::Watch => {
@@ -212,7 +214,7 @@ impl Shared {
         };
         let receipts = resolved.targets.iter().map(purge).collect();
         if !by_writer {
-            if hardness == Hardness::Soft && !matches!(order.by, Maker::Origin | Maker::Webhook) {
+            if hardness == Hardness::Soft && !matches!(order.by, Maker::Origin | Maker::Webhook | Maker::Write) {
                 self.refilling.ripples.forget();
             }
             self.refilling.purged(hardness);

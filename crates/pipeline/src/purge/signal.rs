@@ -22,7 +22,10 @@ use semantics::{RequestFields, RequestHead, Scheme, Timestamp, invalidation::is_
 use store::Generation;
 use tokio::time::{sleep, timeout};
 
-use super::webhook::Reading;
+use super::{
+    webhook::Reading,
+    writes::{Editors, Writing},
+};
 use crate::{
     Client, Failure, Interim, Pipeline, Shared, Site,
     ask::Fetched,
@@ -72,6 +75,7 @@ pub(crate) fn take(question: &Question, response: &mut Response<origins::Body>) 
 pub struct Signalled {
     sites: Mutex<BTreeMap<String, OfSite>>,
     pub(super) reading: Reading,
+    pub(super) editors: Editors,
 }
 
 /// The signals of a site.
@@ -197,7 +201,7 @@ impl Shared {
         };
         let policy::purge::Sites::Named(site) = &order.sites else { return true };
         // A comment is no publication.
-        if order.what.iter().all(|what| matches!(what, What::Tag(_))) {
+        if order.what.iter().all(policy::Policy::is_aside) {
             return true;
         }
         let publication = Publication { at: self.clock.now(), covered: receipt.in_words(), hard: order.hard };
@@ -217,21 +221,25 @@ impl Shared {
 }
 
 impl Pipeline {
-    /// Sends a write to an origin that says what has changed, and obeys it, whether or not the client stays to see the answer.
+    /// Sends a write to an origin that says what has changed or shows it by what it accepts, and purges for it, whether or not the client stays to
+    /// see the answer.
     pub(crate) async fn write(
         self: &Rc<Self>,
         question: &Rc<Question>,
         request: Request<origins::Body>,
         interim: Option<Interim>,
+        writing: Option<Writing>,
     ) -> Result<Fetched, Failure> {
         let (pipeline, question) = (Rc::clone(self), Rc::clone(question));
         let written = async move {
             let mut answered = pipeline.ask(&question, request, interim.as_ref()).await;
-            match &mut answered {
-                Ok(fetched) if is_of_a_gateway(fetched.response.status()) => pipeline.may_have_written(&question),
-                Ok(fetched) => pipeline.obey(&question, fetched).await,
-                Err(failure) if failure.was_perhaps_sent() => pipeline.may_have_written(&question),
-                Err(_) => {}
+            match (&mut answered, &writing) {
+                (Ok(fetched), Some(writing)) => pipeline.judge_write(&question, writing, fetched).await,
+                (Ok(fetched), None) if is_of_a_gateway(fetched.response.status()) => pipeline.may_have_written(&question),
+                (Ok(fetched), None) => pipeline.obey(&question, fetched).await,
+                (Err(failure), Some(writing)) if failure.was_perhaps_sent() => pipeline.may_be_accepted(&question, writing, failure.status()),
+                (Err(failure), None) if failure.was_perhaps_sent() => pipeline.may_have_written(&question),
+                (Err(_), _) => {}
             }
             answered
         };
@@ -251,8 +259,13 @@ impl Pipeline {
         if !is_of_editor && !question.headers.contains_key(header::AUTHORIZATION) && written != Written::Schedule {
             return;
         }
+        self.purge_for_unanswered(site, Maker::Origin);
+    }
+
+    /// Purges softly for a write of which nobody knows what came of it: at once, or when the last such purge is long enough ago.
+    pub(super) fn purge_for_unanswered(self: &Rc<Self>, site: &Rc<Site>, by: Maker) {
         let Some(wait) = self.shared.signalled.unanswered(&site.name, self.shared.clock.now()) else { return };
-        let order = Order::for_site(&site.name, vec![What::Everything], false, Maker::Origin);
+        let order = Order::for_site(&site.name, vec![What::Everything], false, by);
         if wait.is_zero() {
             self.purge_unanswered(site, &order);
         } else {

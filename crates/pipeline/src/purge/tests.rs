@@ -5,7 +5,7 @@ use store::StoreOptions;
 use super::*;
 use crate::Clock;
 
-const MAKERS: [Maker; 8] = [
+const MAKERS: [Maker; 9] = [
     Maker::Operator,
     Maker::Plugin(Dialect::Fastly),
     Maker::Origin,
@@ -14,6 +14,7 @@ const MAKERS: [Maker; 8] = [
     Maker::Folder,
     Maker::Reload,
     Maker::Watch,
+    Maker::Write,
 ];
 
 fn whats() -> [What; 5] {

@@ -1,7 +1,8 @@
-//! Webhooks of a Ghost: `POST /.seawall/ghost` on any host of its site. They tell of changes that were made past Seawall, and of a Ghost on
-//! another machine.
+//! Webhooks: `POST /.seawall/ghost` of a Ghost and `POST /.seawall/wordpress` of the plugin in a WordPress, on any host of the site. They tell of
+//! changes that were made past Seawall, and of a source on another machine.
 //!
-//! With a secret, only webhooks count that are signed with it; without one, those of senders who may purge. A Ghost deletes a webhook that is
+//! A Ghost says that something has changed, and its signature is over content and time. The plugin says what is to be purged, and its signature is
+//! over time and content. With a secret, only webhooks count that are signed with it; without one, those of senders who may purge. A Ghost deletes a webhook that is
 //! answered with 410, so none is.
 
 use std::{collections::BTreeMap, future::poll_fn, net::IpAddr, pin::Pin, rc::Rc, sync::Arc, time::Duration};
@@ -12,11 +13,11 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, header, request::Parts}
 use http_body::Body as _;
 use origins::Fault;
 use parking_lot::Mutex;
-use policy::purge::{Maker, Webhook};
+use policy::purge::{Maker, Signals, Webhook, What, wordpress_order};
 use semantics::Timestamp;
 use tokio::time::timeout;
 
-use super::permission::vouched_address;
+use super::{permission::vouched_address, writes::is_of_site};
 use crate::{Body, Client, Pipeline, Shared, Site, pipeline::Config};
 
 /// The most bytes of one webhook. A post with all its forms is some 100 KiB.
@@ -29,35 +30,125 @@ const KEPT_OF_ONE_MAX: usize = 4;
 const KEPT_MAX: usize = 64;
 /// The time within which a webhook has to arrive as a whole.
 const WEBHOOK_WITHIN: Duration = Duration::from_secs(10);
-/// The time by which the clock of a Ghost may differ from ours.
+/// The most bytes of a purge of the plugin, all of which are kept.
+const PURGE_BYTES_MAX: usize = 64 << 10;
+/// The time by which the clock of a webhook's sender may differ from ours.
 const CLOCKS_DIFFER_MAX: Duration = Duration::from_mins(5);
 
-/// The field with the signature of a webhook: `sha256=HEX, t=MS`.
-const SIGNATURE: &str = "x-ghost-signature";
+/// What tells the webhooks of one kind of source from those of another.
+struct Dialect {
+    /// The field with the signature: `sha256=HEX, t=TIME`.
+    signature: &'static str,
+    /// The scheme by which that is asked for.
+    scheme: &'static str,
+    /// The number of milliseconds that the time of the signature counts in.
+    time_unit: u64,
+    bytes_max: usize,
+    too_large: Refused,
+    unsigned: Refused,
+    wrongly_signed: Refused,
+    /// The remedy where there is no secret.
+    without_secret: &'static str,
+}
+
+static OF_GHOST: Dialect = Dialect {
+    signature: "x-ghost-signature",
+    scheme: "X-Ghost-Signature",
+    time_unit: 1,
+    bytes_max: WEBHOOK_BYTES_MAX,
+    too_large: Refused(StatusCode::PAYLOAD_TOO_LARGE, "a webhook has 16 MiB at most"),
+    unsigned: Refused(
+        StatusCode::UNAUTHORIZED,
+        "this webhook is not signed: give it the secret in Ghost's settings that is set as webhook_secret in [ghost]",
+    ),
+    wrongly_signed: Refused(
+        StatusCode::FORBIDDEN,
+        "the signature of this webhook is wrong: its secret in Ghost's settings must be the same as webhook_secret in [ghost]",
+    ),
+    without_secret: "Or set webhook_secret in [ghost], and the same secret in Ghost's settings.",
+};
+
+static OF_WORDPRESS: Dialect = Dialect {
+    signature: "seawall-signature",
+    scheme: "Seawall-Signature",
+    time_unit: 1_000,
+    bytes_max: PURGE_BYTES_MAX,
+    too_large: Refused(StatusCode::PAYLOAD_TOO_LARGE, "a purge has 64 KiB at most: purge everything instead"),
+    unsigned: Refused(
+        StatusCode::UNAUTHORIZED,
+        "this purge is not signed (Seawall-Signature: t=SECONDS, sha256=HEX): give the plugin the secret that is set as secret in [wordpress]",
+    ),
+    wrongly_signed: Refused(
+        StatusCode::FORBIDDEN,
+        "the signature of this purge is wrong: SEAWALL_SECRET in WordPress must be the same as secret in [wordpress]",
+    ),
+    without_secret: "Or set secret in [wordpress], and the same as SEAWALL_SECRET in WordPress.",
+};
+
+impl Dialect {
+    const fn of(site: &Site) -> &'static Self {
+        match site.policy.signals() {
+            Signals::WordPress => &OF_WORDPRESS,
+            Signals::None | Signals::Ghost => &OF_GHOST,
+        }
+    }
+}
 
 /// The secret with which a site's webhooks are signed.
 #[derive(Clone)]
 pub struct WebhookSecret(Arc<hmac::Key>);
 
 impl WebhookSecret {
-    /// Takes the secret as it is typed into Ghost.
+    /// Takes the secret as it is typed into the source's settings.
     #[must_use]
     pub fn new(secret: &str) -> Self {
         Self(Arc::new(hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes())))
     }
 
-    /// Begins to verify a signature: of content with the time when it was signed, or as older Ghosts do it, of the content alone.
-    fn verification(&self) -> hmac::Context {
+    fn context(&self) -> hmac::Context {
         hmac::Context::with_key(&self.0)
     }
 }
 
-/// Returns whether this is the signature of what was verified.
-fn has_signed(mut content: hmac::Context, signature: &Signature) -> bool {
-    let is_of = |context: hmac::Context| verify_slices_are_equal(context.sign().as_ref(), &signature.hmac).is_ok();
-    let alone = content.clone();
-    content.update(signature.at.as_bytes());
-    is_of(content) || is_of(alone)
+/// The verification of a signature, while the content arrives.
+enum Verification {
+    /// Of content with the time behind it, or as older Ghosts do it, of the content alone.
+    Ghost(hmac::Context),
+    /// Of the time, a dot, and the content.
+    WordPress(hmac::Context),
+}
+
+impl Verification {
+    fn begin(site: &Site, secret: &WebhookSecret, signature: &Signature) -> Self {
+        let mut context = secret.context();
+        match site.policy.signals() {
+            Signals::WordPress => {
+                context.update(signature.at.as_bytes());
+                context.update(b".");
+                Self::WordPress(context)
+            }
+            Signals::None | Signals::Ghost => Self::Ghost(context),
+        }
+    }
+
+    fn update(&mut self, data: &[u8]) {
+        match self {
+            Self::Ghost(context) | Self::WordPress(context) => context.update(data),
+        }
+    }
+
+    /// Returns whether this is the signature of what was verified.
+    fn is_signed_by(self, signature: &Signature) -> bool {
+        let is_of = |context: hmac::Context| verify_slices_are_equal(context.sign().as_ref(), &signature.hmac).is_ok();
+        match self {
+            Self::WordPress(context) => is_of(context),
+            Self::Ghost(mut content) => {
+                let alone = content.clone();
+                content.update(signature.at.as_bytes());
+                is_of(content) || is_of(alone)
+            }
+        }
+    }
 }
 
 impl std::fmt::Debug for WebhookSecret {
@@ -109,13 +200,14 @@ struct Content<'a> {
     place: Option<Place<'a>>,
     bytes: Vec<u8>,
     length: usize,
+    dialect: &'static Dialect,
 }
 
 impl Content<'_> {
     fn push(&mut self, data: &[u8]) -> Result<(), Refused> {
         self.length += data.len();
-        if self.length > WEBHOOK_BYTES_MAX {
-            return Err(TOO_LARGE);
+        if self.length > self.dialect.bytes_max {
+            return Err(self.dialect.too_large);
         }
         if self.length > KEPT_BYTES_MAX {
             self.place = None;
@@ -134,18 +226,10 @@ impl Content<'_> {
 }
 
 /// Why a webhook is refused, in words for whoever set it up.
+#[derive(Clone, Copy)]
 struct Refused(StatusCode, &'static str);
 
-const TOO_LARGE: Refused = Refused(StatusCode::PAYLOAD_TOO_LARGE, "a webhook has 16 MiB at most");
 const TOO_SLOW: Refused = Refused(StatusCode::REQUEST_TIMEOUT, "the webhook took too long to arrive");
-const UNSIGNED: Refused = Refused(
-    StatusCode::UNAUTHORIZED,
-    "this webhook is not signed: give it the secret in Ghost's settings that is set as webhook_secret in [ghost]",
-);
-const WRONGLY_SIGNED: Refused = Refused(
-    StatusCode::FORBIDDEN,
-    "the signature of this webhook is wrong: its secret in Ghost's settings must be the same as webhook_secret in [ghost]",
-);
 const AT_ANOTHER_TIME: Refused =
     Refused(StatusCode::FORBIDDEN, "this webhook was signed more than five minutes ago or ahead: set the clocks of both machines right");
 
@@ -165,9 +249,17 @@ impl Pipeline {
             Ok(content) => content,
             Err((status, why)) => {
                 tracing::debug!(site = %site.name, %status, why, "refused a webhook");
-                return reply(status, &why);
+                let mut refusal = reply(status, &why);
+                if status == StatusCode::UNAUTHORIZED {
+                    let scheme = HeaderValue::from_static(Dialect::of(site).scheme);
+                    refusal.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
+                }
+                return refusal;
             }
         };
+        if site.policy.signals() == Signals::WordPress {
+            return self.purge_of_plugin(site, authority, content);
+        }
         // What was too much to be kept is signed, and may say anything.
         let said = content.kept().map_or(Some(Webhook::Changed(None)), |content| site.policy.webhook(content));
         drop(content);
@@ -193,6 +285,26 @@ impl Pipeline {
         }
     }
 
+    /// Purges what the plugin in a WordPress asks for. It is answered when that is done.
+    fn purge_of_plugin(&self, site: &Rc<Site>, authority: &str, content: Content<'_>) -> Response<Body> {
+        let is_own_host = |host: &str| is_of_site(site, authority, host);
+        // What found no room to be kept is signed, and may say anything.
+        let order = content.kept().map_or(Some((vec![What::Everything], false)), |content| wordpress_order(content, &is_own_host));
+        drop(content);
+        let Some((what, soft)) = order else {
+            let why = "this is no purge: it must be JSON such as {\"purge\": [\"post-12\", \"url=/feed/\", \"*\"], \"soft\": false}";
+            return reply(StatusCode::BAD_REQUEST, why);
+        };
+        self.shared.signalled.webhook_came(&site.name, self.shared.clock.now());
+        let purged = what.len();
+        let covered: Vec<String> = what.iter().map(|what| site.policy.as_asked(what)).collect();
+        if !what.is_empty() && !self.publish_asked(site, what, !soft, Maker::Webhook) {
+            return reply(StatusCode::SERVICE_UNAVAILABLE, "nothing was purged: the site is not served any more; send it again");
+        }
+        let said = serde_json::json!({ "purged": purged, "covered": covered, "soft": soft });
+        reply_with(StatusCode::OK, "application/json", format!("{said}\n"))
+    }
+
     /// Reads the content of a webhook whose sender may send it.
     async fn admitted_content(
         &self,
@@ -201,36 +313,38 @@ impl Pipeline {
         address: Option<IpAddr>,
         body: origins::Body,
     ) -> Result<Content<'_>, (StatusCode, String)> {
+        let dialect = Dialect::of(site);
         let refused = |Refused(status, why)| (status, why.to_owned());
         let Some(secret) = &site.webhook_secret else {
             self.shared.purging.admit(headers, address).map_err(|why| {
-                (StatusCode::FORBIDDEN, format!("{why} Or set webhook_secret in [ghost], and the same secret in Ghost's settings."))
+                (StatusCode::FORBIDDEN, format!("{why} {}", dialect.without_secret))
             })?;
-            return read(&self.shared, headers, address, body, |_| ()).await.map_err(refused);
+            return read(&self.shared, dialect, headers, address, body, |_| ()).await.map_err(refused);
         };
-        let signature = Signature::of(headers).ok_or_else(|| refused(UNSIGNED))?;
-        if !signature.is_recent(self.shared.clock.now()) {
+        let signature = Signature::of(dialect, headers).ok_or_else(|| refused(dialect.unsigned))?;
+        if !signature.is_recent(dialect, self.shared.clock.now()) {
             return Err(refused(AT_ANOTHER_TIME));
         }
-        let mut verified = secret.verification();
-        let content = read(&self.shared, headers, address, body, |data| verified.update(data)).await.map_err(refused)?;
-        if has_signed(verified, &signature) { Ok(content) } else { Err(refused(WRONGLY_SIGNED)) }
+        let mut verified = Verification::begin(site, secret, &signature);
+        let content = read(&self.shared, dialect, headers, address, body, |data| verified.update(data)).await.map_err(refused)?;
+        if verified.is_signed_by(&signature) { Ok(content) } else { Err(refused(dialect.wrongly_signed)) }
     }
 }
 
 /// Reads content within the bounds, and shows all of it to `see`.
 async fn read<'a>(
     shared: &'a Shared,
+    dialect: &'static Dialect,
     headers: &HeaderMap,
     address: Option<IpAddr>,
     body: origins::Body,
     see: impl FnMut(&[u8]),
 ) -> Result<Content<'a>, Refused> {
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    if announced.is_some_and(|length| length > WEBHOOK_BYTES_MAX as u64) {
-        return Err(TOO_LARGE);
+    if announced.is_some_and(|length| length > dialect.bytes_max as u64) {
+        return Err(dialect.too_large);
     }
-    let content = Content { place: shared.signalled.reading.place(address), bytes: Vec::new(), length: 0 };
+    let content = Content { place: shared.signalled.reading.place(address), bytes: Vec::new(), length: 0, dialect };
     timeout(WEBHOOK_WITHIN, read_into(content, body, see)).await.unwrap_or(Err(TOO_SLOW))
 }
 
@@ -258,25 +372,28 @@ async fn read_into<'a>(mut content: Content<'a>, mut body: origins::Body, mut se
 /// The signature of a webhook.
 struct Signature {
     hmac: Vec<u8>,
-    /// When it was signed, in milliseconds, as it was written.
+    /// When it was signed, as it was written.
     at: String,
 }
 
 impl Signature {
-    fn of(headers: &HeaderMap) -> Option<Self> {
+    fn of(dialect: &Dialect, headers: &HeaderMap) -> Option<Self> {
         let (mut hmac, mut at) = (None, None);
-        for part in headers.get(SIGNATURE)?.to_str().ok()?.split(',') {
+        for part in headers.get(dialect.signature)?.to_str().ok()?.split(',') {
             match part.trim().split_once('=')? {
                 ("sha256", hex) => hmac = Some(bytes_of_hex(hex)?),
-                ("t", millis) => at = Some(millis.to_owned()),
+                ("t", time) => at = Some(time.to_owned()),
                 _ => {}
             }
         }
         Some(Self { hmac: hmac?, at: at? })
     }
 
-    fn is_recent(&self, now: Timestamp) -> bool {
-        self.at.parse().is_ok_and(|millis: u64| Duration::from_millis(now.as_millis().abs_diff(millis)) <= CLOCKS_DIFFER_MAX)
+    fn is_recent(&self, dialect: &Dialect, now: Timestamp) -> bool {
+        let at = self.at.parse().ok().and_then(|time: u64| time.checked_mul(dialect.time_unit));
+        // As coarsely as the sender counts.
+        let now = now.as_millis() / dialect.time_unit * dialect.time_unit;
+        at.is_some_and(|at| Duration::from_millis(now.abs_diff(at)) <= CLOCKS_DIFFER_MAX)
     }
 }
 
@@ -288,16 +405,16 @@ fn bytes_of_hex(hex: &str) -> Option<Vec<u8>> {
 }
 
 fn reply(status: StatusCode, text: &str) -> Response<Body> {
-    let text = format!("{text}\n");
+    reply_with(status, "text/plain; charset=utf-8", format!("{text}\n"))
+}
+
+fn reply_with(status: StatusCode, content_type: &'static str, text: String) -> Response<Body> {
     let length = text.len();
     let mut response = Response::new(Body::Full(Bytes::from(text)));
     *response.status_mut() = status;
     let fields = response.headers_mut();
-    fields.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    fields.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     fields.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
     fields.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    if status == StatusCode::UNAUTHORIZED {
-        fields.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("X-Ghost-Signature"));
-    }
     response
 }

@@ -21,6 +21,7 @@ pub(super) static PRESET: Preset = Preset {
     honours_request_directives: true,
     shows_what_was_purged: true,
     signals: Signals::None,
+    obeys_purge_fields: false,
     two_visitor_proof: false,
     early_hints: EarlyHints::On,
     companions: &[],

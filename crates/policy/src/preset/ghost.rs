@@ -43,6 +43,7 @@ pub(super) static PRESET: Preset = Preset {
     honours_request_directives: false,
     shows_what_was_purged: false,
     signals: Signals::Ghost,
+    obeys_purge_fields: false,
     two_visitor_proof: true,
     early_hints: EarlyHints::On,
     companions: companions::OF_GHOST,

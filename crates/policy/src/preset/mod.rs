@@ -133,6 +133,8 @@ pub struct Preset {
     pub shows_what_was_purged: bool,
     /// The way in which the source says what has changed.
     pub signals: Signals,
+    /// Whether fields of the source's answers can order a purge: `Seawall-Purge` of its plugin, and `X-LiteSpeed-Purge`.
+    pub obeys_purge_fields: bool,
     /// Whether a page is fetched a second time before it is stored for the first time, to see that it is the same for two visitors.
     pub two_visitor_proof: bool,
     /// The clients that are told what a page will need while the source is asked for it (RFC 8297).

@@ -25,5 +25,6 @@ pub(super) static PRESET: Preset = Preset {
     logins: &[],
     responses: Responses { cache_fields: &[CacheField::AccelExpires], ..Responses::PLAIN },
     signals: Signals::None,
+    obeys_purge_fields: true,
     early_hints: EarlyHints::On,
 };

@@ -24,6 +24,7 @@ pub(super) static PRESET: Preset = Preset {
     honours_request_directives: false,
     shows_what_was_purged: true,
     signals: Signals::None,
+    obeys_purge_fields: false,
     two_visitor_proof: false,
     // For what lies on a disk nobody waits.
     early_hints: EarlyHints::Off,

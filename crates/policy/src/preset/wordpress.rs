@@ -52,6 +52,7 @@ pub(super) static PRESET: Preset = Preset {
     honours_request_directives: false,
     shows_what_was_purged: false,
     signals: Signals::WordPress,
+    obeys_purge_fields: true,
     // Two visits differ where nothing is anybody's: `/embed/` has a secret of its own each time, Akismet prints a random number into each form
     // for comments, themes shuffle what they recommend. A proof would keep these pages out for good, and cost a second run of PHP for all others.
     two_visitor_proof: false,

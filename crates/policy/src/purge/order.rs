@@ -144,11 +144,13 @@ pub enum Maker {
     Reload,
     /// A look at the origin did: it was upgraded, or something was published past Seawall.
     Watch,
+    /// A write did that the origin accepted from somebody who may write: an editor, or a program of the site.
+    Write,
 }
 
 impl Maker {
     /// The names of all makers, in the order of [`index`](Self::index).
-    pub const NAMES: [&str; 8] = ["operator", "plugin", "origin", "webhook", "unsafe-method", "folder", "reload", "watch"];
+    pub const NAMES: [&str; 9] = ["operator", "plugin", "origin", "webhook", "unsafe-method", "folder", "reload", "watch", "write"];
 
     /// Returns the place of this maker in [`NAMES`](Self::NAMES).
     #[must_use]
@@ -162,6 +164,7 @@ impl Maker {
             Self::Folder => 5,
             Self::Reload => 6,
             Self::Watch => 7,
+            Self::Write => 8,
         }
     }
 
@@ -176,7 +179,7 @@ impl Maker {
     pub const fn dialect(self) -> Option<Dialect> {
         match self {
             Self::Plugin(dialect) => Some(dialect),
-            Self::Operator | Self::Origin | Self::Webhook | Self::UnsafeMethod | Self::Folder | Self::Reload | Self::Watch => None,
+            Self::Operator | Self::Origin | Self::Webhook | Self::UnsafeMethod | Self::Folder | Self::Reload | Self::Watch | Self::Write => None,
         }
     }
 }
@@ -208,6 +211,7 @@ mod tests {
             Maker::Folder,
             Maker::Reload,
             Maker::Watch,
+            Maker::Write,
         ] {
             for sites in [Sites::All, Sites::Named("blog".to_owned())] {
                 let order = Order { sites, what: what(), hard: false, by };
@@ -244,6 +248,7 @@ mod tests {
             Maker::Folder,
             Maker::Reload,
             Maker::Watch,
+            Maker::Write,
         ] {
             assert_eq!(Maker::NAMES.iter().position(|name| *name == by.name()), Some(by.index()));
         }

@@ -11,7 +11,7 @@ use semantics::{
 };
 use serde::Deserialize;
 
-use super::{Address, What};
+use super::{Address, What, fields::path_tag};
 use crate::Policy;
 
 /// The way in which a kind of source says what has changed.
@@ -32,7 +32,10 @@ const MEMBERS_TAG: &str = "ghost-members";
 const CONTENT_API_TAG: &str = "ghost-content-api";
 
 /// The path at which webhooks are taken, on every host of a site.
-const WEBHOOK_PATH: &str = "/.seawall/ghost";
+const GHOST_WEBHOOK_PATH: &str = "/.seawall/ghost";
+
+/// The path at which purges of a WordPress's plugin are taken, on every host of a site.
+const WORDPRESS_WEBHOOK_PATH: &str = "/.seawall/wordpress";
 
 const X_CACHE_INVALIDATE: HeaderName = HeaderName::from_static("x-cache-invalidate");
 
@@ -161,13 +164,16 @@ impl Policy {
     }
 
     /// Returns the tag of what is stored for this path, by which a signal purges it without the rest of the site.
-    pub(crate) fn signal_tag(&self, path: &str) -> Option<&'static str> {
+    pub(crate) fn signal_tag(&self, path: &str) -> Option<Box<str>> {
+        if self.preset.obeys_purge_fields {
+            return path_tag(path).map(Into::into);
+        }
         let within = self.within_base(path).filter(|_| self.preset.signals == Signals::Ghost)?;
         let is_of_content_api = |rest: &str| rest.split('/').any(|segment| segment == "content");
         if within.starts_with("/members/") {
-            Some(MEMBERS_TAG)
+            Some(MEMBERS_TAG.into())
         } else {
-            within.strip_prefix("/ghost/api/").is_some_and(is_of_content_api).then_some(CONTENT_API_TAG)
+            within.strip_prefix("/ghost/api/").is_some_and(is_of_content_api).then(|| CONTENT_API_TAG.into())
         }
     }
 
@@ -243,7 +249,18 @@ impl Policy {
     /// Returns whether this request is a webhook of the source, which is answered here and never by the source.
     #[must_use]
     pub fn is_webhook(&self, method: &Method, path: &str) -> bool {
-        self.preset.signals == Signals::Ghost && *method == Method::POST && path == WEBHOOK_PATH
+        let webhook_path = match self.preset.signals {
+            Signals::None => return false,
+            Signals::Ghost => GHOST_WEBHOOK_PATH,
+            Signals::WordPress => WORDPRESS_WEBHOOK_PATH,
+        };
+        *method == Method::POST && path == webhook_path
+    }
+
+    /// Returns whether a purge of this is one of comments or of keys, and nothing that was published.
+    #[must_use]
+    pub fn is_aside(what: &What) -> bool {
+        matches!(what, What::Tag(tag) if tag == MEMBERS_TAG || tag == CONTENT_API_TAG)
     }
 
     /// Reads a webhook. `None`: it is none.

@@ -1,0 +1,376 @@
+//! Writes to an origin that has nobody to say what they change, and purges that the fields of its answers ask for.
+//!
+//! What a write is, and whether the origin has accepted it, is in `policy`. Here it is carried out before the answer goes out: the beginning of the
+//! request's content is read in passing, and the answer where only its content tells. A write that was accepted purges softly, so that every page
+//! is validated before anybody sees it again. Where the origin's plugin says by itself what has changed, it is believed instead.
+
+use std::{
+    collections::{BTreeSet, VecDeque},
+    future::poll_fn,
+    pin::Pin,
+    rc::Rc,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::{HeaderMap, Response, StatusCode};
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use origins::{Body, OriginError};
+use parking_lot::Mutex;
+use policy::{
+    Policy,
+    purge::{Accepted, Address, Answer, Attempt, Content, Maker, Order, Told, What},
+};
+use semantics::target::host_without_port;
+use store::KeyHash;
+use tokio::time::timeout;
+
+use crate::{Pipeline, Shared, Site, ask::Fetched, question::Question};
+
+/// The most bytes of a request's content that are kept to see what it does.
+const CONTENT_BYTES_MAX: usize = 64 << 10;
+/// The most bytes of an answer that are read to see whether a write was accepted.
+const ANSWER_BYTES_MAX: usize = 64 << 10;
+/// The time within which such an answer has to be whole. Such answers are short: they come with their head.
+const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+/// The most editors of all sites that are remembered. Nobody but an editor makes one more.
+const EDITORS_MAX: usize = 4_096;
+
+/// Marks the answer of an origin whose plugin says by itself what has changed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SpeaksForItself;
+
+/// The editors of all sites, as far as they were seen: a hash of the cookie or the credentials to which an origin showed what it shows editors alone.
+#[derive(Debug, Default)]
+pub(super) struct Editors(Mutex<BTreeSet<KeyHash>>);
+
+impl Editors {
+    fn know(&self, hashes: impl Iterator<Item = KeyHash>) -> bool {
+        let known = self.0.lock();
+        hashes.into_iter().any(|hash| known.contains(&hash))
+    }
+
+    fn remember(&self, hashes: impl Iterator<Item = KeyHash>) {
+        let mut known = self.0.lock();
+        for hash in hashes {
+            if known.len() >= EDITORS_MAX {
+                // They are seen again with the next page of theirs.
+                known.clear();
+            }
+            known.insert(hash);
+        }
+    }
+}
+
+/// Returns a hash for each sign of who sent a request.
+fn signs<'a>(shared: &'a Shared, question: &'a Question) -> impl Iterator<Item = KeyHash> + 'a {
+    let of_site = |sign: &[u8]| [b"editor ", question.site.name.as_bytes(), b"\0", sign].concat();
+    Policy::credentials(&question.headers).into_iter().map(move |sign| shared.store.hash(&of_site(sign)))
+}
+
+/// A request on its way that may change what readers see.
+#[derive(Debug)]
+pub(crate) struct Writing {
+    attempt: Attempt,
+    heard: Arc<Mutex<Heard>>,
+}
+
+/// The beginning of the content of such a request.
+#[derive(Debug, Default)]
+struct Heard {
+    bytes: Vec<u8>,
+    is_cut: bool,
+    is_whole: bool,
+}
+
+impl Heard {
+    fn hear(&mut self, data: &[u8]) {
+        let room = CONTENT_BYTES_MAX - self.bytes.len();
+        self.is_cut |= data.len() > room;
+        self.bytes.extend_from_slice(&data[..data.len().min(room)]);
+    }
+}
+
+impl Writing {
+    /// Returns what a request may change; `None` if it changes nothing.
+    pub(crate) fn of(question: &Question) -> Option<Self> {
+        let attempt = question.site.policy.attempted(&question.method, &question.target, &question.headers)?;
+        Some(Self { attempt, heard: Arc::default() })
+    }
+
+    /// Returns whether the answer may have to be read.
+    pub(crate) fn reads_answer(&self) -> bool {
+        self.attempt.may_be_told_by_answer()
+    }
+
+    /// Returns the beginning of the request's content, and whether that is all of it. `None`: it is not needed.
+    fn content(&self) -> Option<(Vec<u8>, bool)> {
+        let heard = self.heard.lock();
+        self.attempt.is_told_by_content().then(|| (heard.bytes.clone(), heard.is_whole && !heard.is_cut))
+    }
+
+    /// Reads the beginning of the request's content in passing, if that says what it does.
+    pub(crate) fn overhear(&self, body: Body) -> Body {
+        if !self.attempt.is_told_by_content() {
+            return body;
+        }
+        match body {
+            Body::Empty => {
+                self.heard.lock().is_whole = true;
+                Body::Empty
+            }
+            Body::Full(bytes) => {
+                let mut heard = self.heard.lock();
+                heard.hear(&bytes);
+                heard.is_whole = true;
+                Body::Full(bytes)
+            }
+            body @ (Body::File(_) | Body::Stream(_)) => Body::stream(Overheard { body, heard: Arc::clone(&self.heard) }),
+        }
+    }
+}
+
+/// The content of a request on its way, the beginning of which is kept.
+struct Overheard {
+    body: Body,
+    heard: Arc<Mutex<Heard>>,
+}
+
+impl HttpBody for Overheard {
+    type Data = Bytes;
+    type Error = OriginError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, OriginError>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        let mut heard = self.heard.lock();
+        match &polled {
+            Poll::Ready(Some(Ok(frame))) => {
+                if let Some(data) = frame.data_ref() {
+                    heard.hear(data);
+                }
+                heard.is_whole |= self.body.is_end_stream();
+            }
+            Poll::Ready(None) => heard.is_whole = true,
+            Poll::Ready(Some(Err(_))) | Poll::Pending => {}
+        }
+        drop(heard);
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Pipeline {
+    /// Purges what the fields of an answer ask for, and notes whether the origin says by itself what has changed.
+    pub(crate) fn obey_fields(&self, question: &Question, response: &mut Response<Body>) {
+        let (site, policy) = (&question.site, &question.site.policy);
+        if policy.speaks_for_itself(response.headers()) {
+            response.extensions_mut().insert(SpeaksForItself);
+        }
+        for asked in policy.asked_purges(response.headers(), &|host| is_of_site(site, &question.authority, host)) {
+            self.publish_asked(site, asked.what, asked.hard, Maker::Origin);
+        }
+    }
+
+    /// Purges what an origin says has changed. Returns `false` if that was not possible.
+    pub(super) fn publish_asked(&self, site: &Site, what: Vec<What>, hard: bool, by: Maker) -> bool {
+        let is_done = self.shared.publish(&Order::for_site(&site.name, what, hard, by));
+        if !hard {
+            self.ripple_of_write(site, false);
+        }
+        is_done
+    }
+
+    /// Remembers who sent a request if its answer is a page for editors.
+    pub(crate) fn look_for_editor(&self, question: &Question, status: StatusCode) {
+        if question.site.policy.shows_an_editor(&question.method, &question.target, status) {
+            self.shared.signalled.editors.remember(signs(&self.shared, question));
+        }
+    }
+
+    /// Purges what a write has changed, if the origin has accepted it.
+    pub(super) async fn judge_write(self: &Rc<Self>, question: &Question, writing: &Writing, fetched: &mut Fetched) {
+        let status = fetched.response.status();
+        if fetched.response.extensions().get::<SpeaksForItself>().is_some() {
+            return;
+        }
+        if status.is_server_error() {
+            return self.may_be_accepted(question, writing, status);
+        }
+        let policy = &question.site.policy;
+        let is_editors = self.shared.signalled.editors.know(signs(&self.shared, question));
+        let headers = fetched.response.headers().clone();
+        let content = writing.content();
+        let answer = Answer { is_editors, ..answer_to(question, content.as_ref(), status, &headers) };
+        let told = if policy.is_told_by_answer(writing.attempt, &answer) { read_beginning(fetched.response.body_mut()).await } else { None };
+        let told = match &told {
+            None => Told::Unread,
+            Some(None) => Told::TooLong,
+            Some(Some(content)) => Told::Whole(content),
+        };
+        match policy.accepted(writing.attempt, &Answer { told, ..answer }) {
+            Accepted::Nothing => {}
+            Accepted::Pages(paths) => self.comment_on(question, &paths),
+            Accepted::Everything => {
+                if !is_editors && writing.attempt.is_of_editors() {
+                    self.shared.signalled.editors.remember(signs(&self.shared, question));
+                }
+                self.shared.publish_everything(&question.site, false, Maker::Write);
+                self.ripple_of_write(&question.site, false);
+            }
+        }
+    }
+
+    /// Purges the pages on which somebody has commented. Anybody can: so it is an invalidation, which costs these pages alone.
+    fn comment_on(&self, question: &Question, paths: &[String]) {
+        let mut hosts = BTreeSet::from([question.authority.as_str()]);
+        hosts.extend(question.site.hosts.iter().map(String::as_str).filter(|host| !host.starts_with('*')));
+        let address = |path| hosts.iter().map(move |host| What::Url(Address::over_either(host, path)));
+        let what = paths.iter().flat_map(|path| address(path)).collect();
+        let order = Order::for_site(&question.site.name, what, true, Maker::UnsafeMethod);
+        if let Err(why) = self.shared.purge(&order) {
+            tracing::debug!(site = %question.site.name, %why, "nothing was purged for a comment");
+        }
+    }
+
+    /// Purges for a write that the origin may have carried out, although no answer says so: every page may have changed.
+    ///
+    /// Anybody can send such a request. Those that carry nothing by which an editor is known count for nothing; others purge now and then at most.
+    pub(super) fn may_be_accepted(self: &Rc<Self>, question: &Question, writing: &Writing, status: StatusCode) {
+        let (content, headers) = (writing.content(), HeaderMap::new());
+        let answer = answer_to(question, content.as_ref(), status, &headers);
+        if question.site.policy.may_have_been_accepted(writing.attempt, &answer) {
+            self.purge_for_unanswered(&question.site, Maker::Write);
+        }
+    }
+
+    /// Watches an answer of an origin that says by itself what has changed: if it breaks off, that may be what was still to come.
+    pub(crate) fn watch(&self, question: &Question, body: Body) -> Body {
+        let watched = Watched { body, shared: Arc::clone(&self.shared), site: question.site.name.clone() };
+        if Policy::credentials(&question.headers).is_empty() { watched.body } else { Body::stream(watched) }
+    }
+}
+
+/// Makes of a question what the policy judges.
+fn answer_to<'a>(question: &'a Question, content: Option<&'a (Vec<u8>, bool)>, status: StatusCode, headers: &'a HeaderMap) -> Answer<'a> {
+    Answer {
+        authority: &question.authority,
+        target: &question.target,
+        request: &question.headers,
+        content: content.map(|(bytes, is_whole)| Content { bytes, is_whole: *is_whole }),
+        is_editors: false,
+        status,
+        headers,
+        told: Told::Unread,
+    }
+}
+
+/// An answer to a write on its way, which purges if it breaks off.
+struct Watched {
+    body: Body,
+    shared: Arc<Shared>,
+    site: String,
+}
+
+impl HttpBody for Watched {
+    type Data = Bytes;
+    type Error = OriginError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, OriginError>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        if matches!(polled, Poll::Ready(Some(Err(_)))) {
+            tracing::info!(site = %self.site, "the answer to a write broke off: everything may have changed");
+            self.shared.publish(&Order::for_site(&self.site, vec![What::Everything], false, Maker::Write));
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// Returns whether a host is one of a site that was asked under `authority`.
+pub(super) fn is_of_site(site: &Site, authority: &str, host: &str) -> bool {
+    let is = |own: &str| host_without_port(own).eq_ignore_ascii_case(host);
+    let is_below = |name: &str| name.strip_prefix('*').is_some_and(|end| host.to_ascii_lowercase().ends_with(end));
+    site.hosts.is_empty() || is(authority) || site.hosts.iter().any(|own| is(own) || is_below(own))
+}
+
+/// Reads an answer to see what it says, and puts it back. `Some(None)`: it is too long, or does not come in time.
+async fn read_beginning(body: &mut Body) -> Option<Option<Vec<u8>>> {
+    let mut whole = Some(Vec::new());
+    let mut begun = VecDeque::new();
+    let mut rest = std::mem::take(body);
+    let read = async {
+        while let Some(frame) = poll_fn(|cx| Pin::new(&mut rest).poll_frame(cx)).await {
+            let is_broken = frame.is_err();
+            if let Some(data) = frame.as_ref().ok().and_then(Frame::data_ref) {
+                whole = whole.take().filter(|whole| whole.len() + data.len() <= ANSWER_BYTES_MAX).map(|mut whole: Vec<u8>| {
+                    whole.extend_from_slice(data);
+                    whole
+                });
+            }
+            begun.push_back(frame);
+            if is_broken {
+                whole = None;
+            }
+            if whole.is_none() {
+                return false;
+            }
+        }
+        true
+    };
+    let is_whole = timeout(ANSWER_WITHIN, read).await.unwrap_or(false);
+    *body = Body::stream(Begun { begun, rest: (!is_whole).then_some(rest) });
+    Some(whole.filter(|_| is_whole))
+}
+
+/// An answer of which the beginning was read before it goes out.
+struct Begun {
+    begun: VecDeque<Result<Frame<Bytes>, OriginError>>,
+    /// `None`: there is no more.
+    rest: Option<Body>,
+}
+
+impl HttpBody for Begun {
+    type Data = Bytes;
+    type Error = OriginError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, OriginError>>> {
+        if let Some(frame) = self.begun.pop_front() {
+            return Poll::Ready(Some(frame));
+        }
+        match &mut self.rest {
+            Some(rest) => Pin::new(rest).poll_frame(cx),
+            None => Poll::Ready(None),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.begun.is_empty() && self.rest.as_ref().is_none_or(HttpBody::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let begun: usize = self.begun.iter().filter_map(|frame| frame.as_ref().ok()?.data_ref()).map(Bytes::len).sum();
+        let mut hint = self.rest.as_ref().map_or_else(|| SizeHint::with_exact(0), HttpBody::size_hint);
+        let begun = begun as u64;
+        if let Some(upper) = hint.upper() {
+            hint.set_upper(upper.saturating_add(begun));
+        }
+        hint.set_lower(hint.lower().saturating_add(begun));
+        hint
+    }
+}

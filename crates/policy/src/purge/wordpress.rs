@@ -1,0 +1,655 @@
+//! Writes to a WordPress that has no plugin to say what they change: which requests may be one, and whether WordPress has accepted it.
+//!
+//! Everybody can send a request that looks like an editor's, and WordPress answers many of them with 200 or a redirect although it refuses them.
+//! So what counts is what only an accepted write is answered with: a redirect back into `wp-admin`, a success of an interface that is for
+//! editors alone, an answer of XML-RPC without a fault. Where strangers can get the same answer (forms of plugins, by `admin-ajax.php`,
+//! `admin-post.php` or REST), the request counts only from somebody who was seen to be an editor: WordPress has shown the same cookie or
+//! credentials a page that is for editors.
+//!
+//! What editors' browsers send by themselves changes no page: autosaves, heartbeats, locks, preferences. A published comment changes its page.
+
+use http::{HeaderMap, Method, StatusCode, Uri, header};
+use semantics::{invalidation::is_safe, reference::resolve, target::normal_path};
+use serde::Deserialize;
+
+use super::{IsOwnHost, What, fields, signals::Signals};
+use crate::{
+    Policy,
+    pass::{parameter_name, single_slashes},
+};
+
+/// A request that may change what readers see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Attempt {
+    /// A script of `wp-admin`, which lets through only who is signed in.
+    Admin {
+        /// Whether every user of the site can use it, or everybody: what it answers says nothing.
+        of_anybody: bool,
+    },
+    /// `admin-ajax.php`: its content says what is done.
+    Ajax,
+    /// The REST interface.
+    Rest(Resource),
+    /// XML-RPC: its content says what is done.
+    XmlRpc,
+    /// A comment by the form below a post.
+    Comment,
+}
+
+/// A part of the REST interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resource {
+    /// Only editors can write it.
+    Editors,
+    /// Readers can write it if the site lets them.
+    Comments,
+    /// The user who asks: editors' browsers keep their preferences there.
+    Me,
+    /// A plugin's: it may be the form of a shop or of a survey.
+    Unknown,
+}
+
+/// The beginning of the content of a request.
+#[derive(Debug, Clone, Copy)]
+pub struct Content<'a> {
+    /// The bytes.
+    pub bytes: &'a [u8],
+    /// Whether that is all of it.
+    pub is_whole: bool,
+}
+
+/// An answer to an attempt, with what is known of who made it.
+#[derive(Debug, Clone, Copy)]
+pub struct Answer<'a> {
+    /// The request's host.
+    pub authority: &'a str,
+    /// The request's path and query.
+    pub target: &'a str,
+    /// The request's fields.
+    pub request: &'a HeaderMap,
+    /// The request's content, where [`Attempt::is_told_by_content`].
+    pub content: Option<Content<'a>>,
+    /// Whether the request is from somebody who was seen to be an editor.
+    pub is_editors: bool,
+    /// The status.
+    pub status: StatusCode,
+    /// The fields.
+    pub headers: &'a HeaderMap,
+    /// The content, where [`Policy::is_told_by_answer`]; `None` if it is too long, or did not come in time.
+    pub told: Told<'a>,
+}
+
+/// The content of an answer that is looked at.
+#[derive(Debug, Clone, Copy)]
+pub enum Told<'a> {
+    /// It was not looked at.
+    Unread,
+    /// It is too long to be looked at.
+    TooLong,
+    /// All of it.
+    Whole(&'a [u8]),
+}
+
+/// What an attempt came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Accepted {
+    /// Readers see no change.
+    Nothing,
+    /// A comment is public: these paths may show it.
+    Pages(Vec<String>),
+    /// Every page may have changed.
+    Everything,
+}
+
+impl Attempt {
+    /// Returns whether the content of the request says what is done.
+    #[must_use]
+    pub const fn is_told_by_content(self) -> bool {
+        matches!(self, Self::Ajax | Self::XmlRpc | Self::Rest(Resource::Me))
+    }
+
+    /// Returns whether the content of the answer may say whether it was accepted.
+    #[must_use]
+    pub const fn may_be_told_by_answer(self) -> bool {
+        matches!(self, Self::Ajax | Self::XmlRpc | Self::Rest(Resource::Comments))
+    }
+
+    /// Returns whether only an editor makes such an attempt.
+    #[must_use]
+    pub const fn is_of_editors(self) -> bool {
+        matches!(self, Self::Admin { of_anybody: false } | Self::Rest(Resource::Editors))
+    }
+}
+
+/// The scripts below `wp-admin` that write nothing that readers see, whoever asks; most of them answer everybody.
+const HARMLESS_SCRIPTS: &[&str] =
+    &["install.php", "upgrade.php", "setup-config.php", "install-helper.php", "load-scripts.php", "load-styles.php", "maint/repair.php"];
+
+/// The scripts below `wp-admin` that every user of the site can use, or everybody.
+const SCRIPTS_OF_ANYBODY: &[&str] =
+    &["", "index.php", "profile.php", "admin.php", "admin-post.php", "async-upload.php", "network/", "user/", "user/index.php", "user/profile.php"];
+
+/// The scripts below `wp-admin` of which WordPress shows a page only to those who may write.
+const SCRIPTS_OF_EDITORS: &[&str] = &[
+    "customize.php",
+    "edit-comments.php",
+    "edit-tags.php",
+    "edit.php",
+    "media-new.php",
+    "nav-menus.php",
+    "options-discussion.php",
+    "options-general.php",
+    "options-media.php",
+    "options-permalink.php",
+    "options-reading.php",
+    "options-writing.php",
+    "plugins.php",
+    "post-new.php",
+    "post.php",
+    "site-editor.php",
+    "term.php",
+    "themes.php",
+    "update-core.php",
+    "upload.php",
+    "users.php",
+    "widgets.php",
+];
+
+/// The actions of `admin-ajax.php` that change nothing that readers see: those that browsers send by themselves, those that only read, and those
+/// about the screens of `wp-admin`.
+const HARMLESS_ACTIONS: &[&str] = &[
+    "ajax-tag-search",
+    "autocomplete-user",
+    "closed-postboxes",
+    "customize_load_themes",
+    "customize_refresh_nonces",
+    "dashboard-widgets",
+    "date_format",
+    "destroy-sessions",
+    "dismiss-wp-pointer",
+    "fetch-list",
+    "find_posts",
+    "generate-password",
+    "get-attachment",
+    "get-comments",
+    "get-community-events",
+    "get-permalink",
+    "get-post-thumbnail-html",
+    "get-revision-diffs",
+    "get-tagcloud",
+    "health-check-background-updates",
+    "health-check-dotorg-communication",
+    "health-check-get-sizes",
+    "health-check-is-in-debug-mode",
+    "health-check-loopback-requests",
+    "health-check-site-status-result",
+    "heartbeat",
+    "hidden-columns",
+    "imgedit-preview",
+    "logged-in",
+    "menu-get-metabox",
+    "menu-quick-search",
+    "meta-box-order",
+    "oembed-cache",
+    "parse-embed",
+    "parse-media-shortcode",
+    "query-attachments",
+    "query-themes",
+    "rest-nonce",
+    "sample-permalink",
+    "save-user-color-scheme",
+    "save-wporg-username",
+    "search-install-plugins",
+    "search-plugins",
+    "send-attachment-to-editor",
+    "send-link-to-editor",
+    "send-password-reset",
+    "time_format",
+    "toggle-auto-updates",
+    "update-welcome-panel",
+    "wp-compression-test",
+    "wp-link-ajax",
+    "wp-privacy-erase-personal-data",
+    "wp-privacy-export-personal-data",
+    "wp-remove-post-lock",
+];
+
+/// The actions of `admin-ajax.php` by which WordPress itself writes. It knows none of them for somebody who is not signed in.
+const WRITING_ACTIONS: &[&str] = &[
+    "activate-plugin",
+    "add-link-category",
+    "add-meta",
+    "add-tag",
+    "crop-image",
+    "customize_save",
+    "delete-comment",
+    "delete-inactive-widgets",
+    "delete-link",
+    "delete-meta",
+    "delete-page",
+    "delete-plugin",
+    "delete-post",
+    "delete-tag",
+    "delete-theme",
+    "dim-comment",
+    "edit-comment",
+    "edit-theme-plugin-file",
+    "image-editor",
+    "inline-save",
+    "inline-save-tax",
+    "install-plugin",
+    "install-theme",
+    "media-create-image-subsizes",
+    "menu-locations-save",
+    "replyto-comment",
+    "save-attachment",
+    "save-attachment-compat",
+    "save-attachment-order",
+    "save-widget",
+    "set-attachment-thumbnail",
+    "set-post-thumbnail",
+    "trash-post",
+    "untrash-post",
+    "update-plugin",
+    "update-theme",
+    "update-widget",
+    "widgets-order",
+];
+
+impl Policy {
+    /// Finds out whether a request may change what readers of a WordPress see. `target` is path and query as the source is asked for them.
+    #[must_use]
+    pub fn attempted(&self, method: &Method, target: &str, headers: &HeaderMap) -> Option<Attempt> {
+        if self.preset.signals != Signals::WordPress {
+            return None;
+        }
+        let (path, query) = target.split_once('?').map_or((target, ""), |(path, query)| (path, query));
+        let path = normal_path(path).ok()?;
+        let path = single_slashes(&path);
+        let path = self.below_base(&path).to_ascii_lowercase();
+        if let Some(route) = rest_route(&path, query) {
+            return rest(method, &route, query, headers);
+        }
+        if let Some(script) = path.strip_prefix("/wp-admin/") {
+            return admin(method, script, query);
+        }
+        if is_safe(method) {
+            return None;
+        }
+        match path.as_str() {
+            "/wp-comments-post.php" => Some(Attempt::Comment),
+            "/xmlrpc.php" => Some(Attempt::XmlRpc),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the content of the answer says whether this attempt was accepted.
+    #[must_use]
+    pub fn is_told_by_answer(&self, attempt: Attempt, answer: &Answer<'_>) -> bool {
+        if !answer.status.is_success() {
+            return false;
+        }
+        match attempt {
+            Attempt::Ajax => !answer.is_editors && action(answer).is_some_and(|action| WRITING_ACTIONS.contains(&action.as_str())),
+            Attempt::XmlRpc => answer.content.is_some_and(|content| Calls::of(content).writes > 0),
+            Attempt::Rest(Resource::Comments) => !answer.is_editors,
+            Attempt::Admin { .. } | Attempt::Rest(_) | Attempt::Comment => false,
+        }
+    }
+
+    /// Finds out what an attempt came to.
+    #[must_use]
+    pub fn accepted(&self, attempt: Attempt, answer: &Answer<'_>) -> Accepted {
+        let (status, is_editors) = (answer.status, answer.is_editors);
+        let everything_if = |accepted: bool| if accepted { Accepted::Everything } else { Accepted::Nothing };
+        match attempt {
+            Attempt::Admin { of_anybody } if status.is_success() => everything_if(!of_anybody || is_editors),
+            Attempt::Admin { of_anybody } if status.is_redirection() => everything_if(match leads_to(answer.headers) {
+                Leads::ToLogin => false,
+                Leads::ToAdmin => !of_anybody || is_editors,
+                Leads::Elsewhere => is_editors,
+            }),
+            Attempt::Ajax if status.is_success() => everything_if(match action(answer) {
+                Some(action) if HARMLESS_ACTIONS.contains(&action.as_str()) => false,
+                Some(action) if action == "customize_save" && !publishes_changeset(answer) => false,
+                Some(action) if WRITING_ACTIONS.contains(&action.as_str()) => is_editors || !says_refused(answer.told),
+                _ => is_editors,
+            }),
+            Attempt::Rest(_) if !status.is_success() => Accepted::Nothing,
+            Attempt::Rest(Resource::Editors) => Accepted::Everything,
+            Attempt::Rest(Resource::Me) => everything_if(is_editors && !is_of_preferences(answer.content)),
+            Attempt::Rest(Resource::Comments) if !is_editors => self.commented_by_rest(answer),
+            Attempt::Rest(Resource::Comments | Resource::Unknown) => everything_if(is_editors),
+            Attempt::XmlRpc if status.is_success() => {
+                let calls = answer.content.map(Calls::of).unwrap_or_default();
+                everything_if(calls.writes > 0 && calls.has_written(answer.told))
+            }
+            Attempt::Comment if status.is_redirection() => self.commented(answer),
+            Attempt::Admin { .. } | Attempt::Ajax | Attempt::XmlRpc | Attempt::Comment => Accepted::Nothing,
+        }
+    }
+
+    /// Returns whether an attempt may have changed pages of which no answer says what came of it. Anybody can send such a request, but only with
+    /// what looks like an editor's credentials, and never by what a browser sends by itself.
+    #[must_use]
+    pub fn may_have_been_accepted(&self, attempt: Attempt, answer: &Answer<'_>) -> bool {
+        let says_who = || !Self::credentials(answer.request).is_empty();
+        match attempt {
+            Attempt::Comment => false,
+            // It has its credentials within its content.
+            Attempt::XmlRpc => answer.content.is_some_and(|content| Calls::of(content).writes > 0),
+            Attempt::Ajax => says_who() && !action(answer).is_some_and(|action| HARMLESS_ACTIONS.contains(&action.as_str())),
+            Attempt::Rest(Resource::Me) => says_who() && !is_of_preferences(answer.content),
+            Attempt::Admin { .. } | Attempt::Rest(_) => says_who(),
+        }
+    }
+
+    /// Returns whether WordPress has shown a page to a request that it shows only to editors.
+    #[must_use]
+    pub fn shows_an_editor(&self, method: &Method, target: &str, status: StatusCode) -> bool {
+        if self.preset.signals != Signals::WordPress || *method != Method::GET || status != StatusCode::OK {
+            return false;
+        }
+        let path = target.split('?').next().unwrap_or_default();
+        let script = self.below_base(path).strip_prefix("/wp-admin/");
+        script.is_some_and(|script| SCRIPTS_OF_EDITORS.contains(&script.strip_prefix("network/").unwrap_or(script)))
+    }
+
+    /// Returns the paths of the pages that list what changes with each comment, and those of the comments of one page.
+    fn shown_with_comments(&self, page: &str) -> Vec<String> {
+        let base = &self.settings().base_path;
+        let mut paths = vec![page.to_owned()];
+        // The pages of a long discussion are below the post, and one more comment moves all of them.
+        let post = page.find("/comment-page-").map_or(page, |at| &page[..=at]);
+        for path in [post.to_owned(), format!("{}/feed/", post.trim_end_matches('/'))] {
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+        paths.extend(["/", "/comments/feed/", "/wp-json/wp/v2/comments"].map(|path| format!("{base}{path}")));
+        paths
+    }
+
+    /// Names the pages of a comment that WordPress has taken by its form. Spam is answered as a comment is: it costs the page that it names.
+    fn commented(&self, answer: &Answer<'_>) -> Accepted {
+        let Some(location) = answer.headers.get(header::LOCATION) else { return Accepted::Nothing };
+        let Some(there) = resolve(answer.authority, answer.target, location.as_bytes()) else { return Accepted::Nothing };
+        let (page, query) = there.split_once('?').map_or((there.as_str(), ""), |(page, query)| (page, query));
+        // It is held, and shown to its author alone.
+        if parameters(query).any(|(name, _)| name == "unapproved") {
+            return Accepted::Nothing;
+        }
+        normal_path(page).map_or(Accepted::Nothing, |page| Accepted::Pages(self.shown_with_comments(&page)))
+    }
+
+    fn commented_by_rest(&self, answer: &Answer<'_>) -> Accepted {
+        #[derive(Deserialize)]
+        struct Comment {
+            status: String,
+            link: String,
+        }
+        let Told::Whole(content) = answer.told else { return Accepted::Nothing };
+        let Ok(comment) = serde_json::from_slice::<Comment>(content) else { return Accepted::Nothing };
+        let page = comment.link.parse::<Uri>().ok().filter(|_| comment.status == "approved");
+        let page = page.and_then(|page| normal_path(page.path()).ok().map(std::borrow::Cow::into_owned));
+        page.map_or(Accepted::Nothing, |page| Accepted::Pages(self.shown_with_comments(&page)))
+    }
+
+    /// Returns what in a request says who made it: the cookies of users who are signed in, and credentials.
+    #[must_use]
+    pub fn credentials(headers: &HeaderMap) -> Vec<&[u8]> {
+        let is_of_user = |pair: &&[u8]| pair.starts_with(b"wordpress_logged_in_");
+        let cookies = headers.get_all(header::COOKIE).into_iter();
+        let cookies = cookies.flat_map(|line| line.as_bytes().split(|&b| b == b';').map(<[u8]>::trim_ascii)).filter(is_of_user);
+        cookies.chain(headers.get_all(header::AUTHORIZATION).into_iter().map(|value| value.as_bytes())).take(CREDENTIALS_MAX).collect()
+    }
+
+    /// Returns whether an unsafe request for this path may be followed by invalidating what is stored for it (RFC 9111 §4.4). A WordPress has
+    /// scripts that answer strangers with a success or a redirect and change no page.
+    #[must_use]
+    pub fn invalidates_by_method(&self, target: &str) -> bool {
+        match self.preset.signals {
+            Signals::None => true,
+            Signals::Ghost => false,
+            Signals::WordPress => {
+                let (path, query) = target.split_once('?').map_or((target, ""), |(path, query)| (path, query));
+                let names = || query.split('&').map(parameter_name);
+                let is_of_page = self.rules(path, &mut crate::Silent).is_ok();
+                // Nothing is stored under these: shops take orders there, and the REST interface has rules of its own.
+                let is_elsewhere = names().any(|name| name == "wc-ajax" || name == "rest_route");
+                let unlocks = self.preset.rules.passes.parameters.iter().any(|rule| names().any(|name| rule.of.have(&name)));
+                is_of_page && !is_elsewhere && !unlocks
+            }
+        }
+    }
+}
+
+/// The most signs of who asks that are looked at in one request.
+const CREDENTIALS_MAX: usize = 8;
+
+/// Reads a purge that the plugin sends beside the path: what, whether softly. `None`: it is none.
+#[must_use]
+pub fn wordpress_order(content: &[u8], is_own_host: IsOwnHost<'_>) -> Option<(Vec<What>, bool)> {
+    #[derive(Deserialize)]
+    struct Message {
+        purge: Vec<String>,
+        #[serde(default)]
+        soft: bool,
+    }
+    let message: Message = serde_json::from_slice(content).ok()?;
+    Some((fields::items(message.purge.iter().map(String::as_str), is_own_host).unwrap_or_default(), message.soft))
+}
+
+/// Returns the parameters of a query or a form, names as PHP reads them and values decoded.
+fn parameters(form: &str) -> impl Iterator<Item = (String, String)> {
+    form.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
+        let (_, value) = pair.split_once('=').unwrap_or((pair, ""));
+        (parameter_name(pair), decoded(value))
+    })
+}
+
+fn decoded(value: &str) -> String {
+    let mut bytes = value.bytes();
+    let mut out = Vec::with_capacity(value.len());
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'+' => out.push(b' '),
+            b'%' => {
+                let digits: Option<Vec<u32>> = bytes.clone().take(2).map(|digit| char::from(digit).to_digit(16)).collect();
+                match digits.as_deref() {
+                    Some([high, low]) => {
+                        out.extend(u8::try_from(high * 16 + low));
+                        bytes.nth(1);
+                    }
+                    _ => out.push(byte),
+                }
+            }
+            byte => out.push(byte),
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// Returns the last value of a parameter: PHP takes that one.
+fn parameter(form: &str, name: &str) -> Option<String> {
+    parameters(form).filter(|(parameter, _)| parameter == name).map(|(_, value)| value).last()
+}
+
+/// Returns the route of the REST interface that a request is for.
+fn rest_route(path: &str, query: &str) -> Option<String> {
+    if let Some(route) = parameter(query, "rest_route").filter(|route| !route.is_empty()) {
+        return Some(route.to_ascii_lowercase());
+    }
+    let path = path.strip_prefix("/index.php").filter(|rest| rest.starts_with('/')).unwrap_or(path);
+    let rest = path.strip_prefix("/wp-json").filter(|rest| rest.is_empty() || rest.starts_with('/'))?;
+    Some(rest.to_owned())
+}
+
+fn rest(method: &Method, route: &str, query: &str, headers: &HeaderMap) -> Option<Attempt> {
+    // The interface takes another method than that of the request, of a GET too.
+    let said = headers.get("x-http-method-override").and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let taken = parameter(query, "_method").or(said).unwrap_or_else(|| method.as_str().to_owned()).trim().to_ascii_uppercase();
+    if matches!(taken.as_str(), "GET" | "HEAD" | "OPTIONS") {
+        return None;
+    }
+    let route = route.trim_matches('/');
+    let segments: Vec<&str> = route.split('/').collect();
+    let resource = match segments.as_slice() {
+        [.., "autosaves"] | [.., "autosaves" | "revisions", _] => return None,
+        ["wp", "v2", "users", .., "application-passwords"] | ["wp", "v2", "users", _, "application-passwords", _] => return None,
+        ["wp", "v2", "block-renderer" | "search" | "pattern-directory", ..] => return None,
+        ["oembed" | "wp-site-health" | "wp-block-editor", ..] => return None,
+        ["wp", "v2", "users", "me"] => Resource::Me,
+        ["wp", "v2", "users", ..] => Resource::Unknown,
+        ["wp", "v2", "comments", ..] => Resource::Comments,
+        ["wp", "v2", _, ..] | ["batch", "v1"] | ["wc", "v1" | "v2" | "v3", ..] => Resource::Editors,
+        _ => Resource::Unknown,
+    };
+    Some(Attempt::Rest(resource))
+}
+
+fn admin(method: &Method, script: &str, query: &str) -> Option<Attempt> {
+    let is_script = script.is_empty() || script.ends_with(".php") || script.ends_with('/');
+    if !is_script || HARMLESS_SCRIPTS.contains(&script) {
+        return None;
+    }
+    if is_safe(method) && (*method != Method::GET || !is_link_that_acts(query)) {
+        return None;
+    }
+    if script == "admin-ajax.php" {
+        return Some(Attempt::Ajax);
+    }
+    Some(Attempt::Admin { of_anybody: SCRIPTS_OF_ANYBODY.contains(&script) })
+}
+
+/// Returns whether a link in `wp-admin` does something: it carries a proof that a page of `wp-admin` gave it, and an action. A list that is
+/// searched carries such a proof as well, and no action.
+fn is_link_that_acts(query: &str) -> bool {
+    let acts = |name: &str| parameter(query, name).is_some_and(|action| !action.is_empty() && action != "-1");
+    parameter(query, "_wpnonce").is_some()
+        && (acts("action") || acts("action2") || acts("delete_all") || acts("delete_all2") || parameter(query, "_wp_http_referer").is_none())
+}
+
+/// The place to which a script of `wp-admin` leads.
+enum Leads {
+    ToLogin,
+    ToAdmin,
+    Elsewhere,
+}
+
+fn leads_to(headers: &HeaderMap) -> Leads {
+    let location = headers.get(header::LOCATION).and_then(|location| location.to_str().ok()).unwrap_or_default();
+    let path = location.split(['?', '#']).next().unwrap_or_default();
+    // Without its host: WordPress may have another one for its editors than the readers' one.
+    let path = path.split_once("://").map_or(path, |(_, rest)| rest.find('/').map_or("/", |at| &rest[at..]));
+    if path.ends_with("/wp-login.php") || path == "wp-login.php" {
+        Leads::ToLogin
+    } else if path.contains("/wp-admin/") || (!path.starts_with('/') && path.ends_with(".php")) {
+        Leads::ToAdmin
+    } else {
+        Leads::Elsewhere
+    }
+}
+
+/// Returns the action of a request to `admin-ajax.php`. `None`: it is not known.
+fn action(answer: &Answer<'_>) -> Option<String> {
+    let query = answer.target.split_once('?').map_or("", |(_, query)| query);
+    form_value(answer, "action").or_else(|| {
+        // What the content says goes before it, so it must be known to say nothing.
+        let says_nothing = answer.content.is_none_or(|content| content.is_whole);
+        says_nothing.then(|| parameter(query, "action")).flatten()
+    })
+}
+
+/// Returns a value of the form in a request's content.
+fn form_value(answer: &Answer<'_>, name: &str) -> Option<String> {
+    let content = answer.content?;
+    let media_type = answer.request.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if media_type.to_ascii_lowercase().starts_with("multipart/form-data") {
+        let text = String::from_utf8_lossy(content.bytes);
+        let (_, rest) = text.split_once(&format!("name=\"{name}\""))?;
+        let (_, value) = rest.split_once("\r\n\r\n")?;
+        return value.split_once("\r\n").map(|(value, _)| value.to_owned());
+    }
+    // Names and values that matter here are in ASCII.
+    parameter(&String::from_utf8_lossy(content.bytes), name)
+}
+
+/// Returns whether the customizer publishes: it saves drafts by itself.
+fn publishes_changeset(answer: &Answer<'_>) -> bool {
+    let is_whole = answer.content.is_some_and(|content| content.is_whole);
+    form_value(answer, "customize_changeset_status").map_or(!is_whole, |status| status == "publish")
+}
+
+/// Returns whether the content of an answer of `admin-ajax.php` says that WordPress has refused.
+fn says_refused(told: Told<'_>) -> bool {
+    match told {
+        Told::Whole(content) => {
+            let content = content.trim_ascii();
+            let is_failure = || serde_json::from_slice::<serde_json::Value>(content).is_ok_and(|said| said["success"] == false);
+            matches!(content, b"" | b"0" | b"-1") || is_failure()
+        }
+        Told::TooLong => false,
+        Told::Unread => true,
+    }
+}
+
+/// Returns whether a user's write to himself is about nothing but preferences.
+fn is_of_preferences(content: Option<Content<'_>>) -> bool {
+    let Some(Content { bytes, is_whole: true }) = content else { return false };
+    let said: Option<serde_json::Map<String, serde_json::Value>> = serde_json::from_slice(bytes).ok();
+    said.is_some_and(|said| said.keys().all(|key| matches!(key.as_str(), "id" | "meta")))
+}
+
+/// The calls in the content of XML-RPC.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Calls {
+    writes: usize,
+    others: usize,
+    /// Whether more of them may follow.
+    is_cut: bool,
+}
+
+impl Calls {
+    fn of(content: Content<'_>) -> Self {
+        let text = String::from_utf8_lossy(content.bytes);
+        let first = text.split_once("<methodName>").and_then(|(_, rest)| rest.split_once("</methodName>"));
+        let Some((name, rest)) = first.map(|(name, rest)| (name.trim(), rest)) else { return Self::default() };
+        if name != "system.multicall" {
+            let writes = usize::from(is_writing_call(name));
+            return Self { writes, others: 1 - writes, is_cut: false };
+        }
+        let mut calls = Self::default();
+        for member in rest.split("<name>methodName</name>").skip(1) {
+            let value = member.split_once("<value>").and_then(|(_, rest)| rest.split_once("</value>")).map_or("", |(value, _)| value);
+            let name = value.trim().trim_start_matches("<string>").trim_end_matches("</string>").trim();
+            let writes = usize::from(is_writing_call(name));
+            calls = Self { writes: calls.writes + writes, others: calls.others + 1 - writes, is_cut: false };
+        }
+        calls.is_cut = !content.is_whole;
+        calls
+    }
+
+    /// Returns whether one of the writing calls has succeeded: there are more successes than other calls. Where not all calls are known, none has
+    /// failed.
+    fn has_written(self, told: Told<'_>) -> bool {
+        match told {
+            Told::Whole(content) => {
+                let text = String::from_utf8_lossy(content);
+                let faults = text.matches("<name>faultCode</name>").count();
+                let has_written = if self.is_cut { faults == 0 } else { self.writes > faults };
+                text.contains("<methodResponse>") && has_written
+            }
+            // Lists are long, and written by nobody.
+            Told::TooLong | Told::Unread => false,
+        }
+    }
+}
+
+fn is_writing_call(name: &str) -> bool {
+    let verb = name.rsplit('.').next().unwrap_or_default();
+    ["new", "edit", "delete", "set", "publish", "upload", "restore"].iter().any(|beginning| verb.starts_with(beginning))
+}
+
+#[cfg(test)]
+mod tests;
