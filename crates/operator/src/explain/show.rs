@@ -198,7 +198,7 @@ fn verdict(explanation: &Explanation) -> &'static str {
         "lookup" => "the cache is asked",
         "pass" => "it passes: the cache is not asked",
         "purge" => "it is a purge request",
-        "webhook" => "it is a webhook of the site's Ghost",
+        "webhook" => "it is a webhook of the site's origin",
         "redirect" => "it is redirected: the cache is not asked",
         "answered" => "Seawall answers it before the cache is asked",
         _ => "it is malformed",

@@ -354,7 +354,7 @@ fn purging() -> Now {
 }
 
 fn webhook() -> Now {
-    let words = vec!["It is a webhook of the site's Ghost: answered here, and never forwarded.".to_owned()];
+    let words = vec!["It is a webhook of the site's origin: answered here, and never forwarded.".to_owned()];
     Now { cache_status: String::new(), x_cache: String::new(), words }
 }
 
