@@ -1,0 +1,374 @@
+use http::HeaderName;
+
+use super::*;
+use crate::{Kind, Settings};
+
+type Fields<'a> = &'a [(&'static str, &'a str)];
+
+fn policy() -> Policy {
+    Policy::new(Settings::preset(Kind::WordPress))
+}
+
+fn headers(fields: Fields<'_>) -> HeaderMap {
+    fields.iter().map(|(name, value)| (HeaderName::from_static(name), value.parse().expect("a value"))).collect()
+}
+
+fn attempted(method: &Method, target: &str, fields: Fields<'_>) -> Option<Attempt> {
+    policy().attempted(method, target, &headers(fields))
+}
+
+const ADMIN: Option<Attempt> = Some(Attempt::Admin { of_anybody: false });
+const ADMIN_OF_ANYBODY: Option<Attempt> = Some(Attempt::Admin { of_anybody: true });
+
+fn rest_of(resource: Resource) -> Option<Attempt> {
+    Some(Attempt::Rest(resource))
+}
+
+#[test]
+fn a_request_is_a_write_by_its_path_and_method() {
+    for (target, expected) in [
+        ("/wp-admin/post.php", ADMIN),
+        ("/wp-admin/options.php", ADMIN),
+        ("/wp-admin/network/settings.php", ADMIN),
+        ("//wp-admin//post.php", ADMIN),
+        ("/WP-Admin/post.php", ADMIN),
+        ("/wp-admin/", ADMIN_OF_ANYBODY),
+        ("/wp-admin/profile.php", ADMIN_OF_ANYBODY),
+        ("/wp-admin/admin-post.php", ADMIN_OF_ANYBODY),
+        ("/wp-admin/admin-ajax.php", Some(Attempt::Ajax)),
+        // They answer everybody.
+        ("/wp-admin/upgrade.php", None),
+        ("/wp-admin/install.php", None),
+        ("/wp-admin/css/a.css", None),
+        ("/wp-comments-post.php", Some(Attempt::Comment)),
+        ("/xmlrpc.php", Some(Attempt::XmlRpc)),
+        ("/wp-json/wp/v2/posts/12", rest_of(Resource::Editors)),
+        ("/index.php/wp-json/wp/v2/posts/12", rest_of(Resource::Editors)),
+        ("/?rest_route=/wp/v2/posts/12", rest_of(Resource::Editors)),
+        ("/?rest_route=%2Fwp%2Fv2%2Fposts", rest_of(Resource::Editors)),
+        ("/wp-json/batch/v1", rest_of(Resource::Editors)),
+        ("/wp-json/wc/v3/products/5", rest_of(Resource::Editors)),
+        ("/wp-json/wp/v2/comments", rest_of(Resource::Comments)),
+        ("/wp-json/wp/v2/users/me", rest_of(Resource::Me)),
+        ("/wp-json/wp/v2/users/2", rest_of(Resource::Unknown)),
+        ("/wp-json/wc/store/v1/cart/add-item", rest_of(Resource::Unknown)),
+        ("/wp-json/contact-form-7/v1/contact-forms/5/feedback", rest_of(Resource::Unknown)),
+        // What browsers of editors send by themselves.
+        ("/wp-json/wp/v2/posts/12/autosaves", None),
+        ("/wp-json/wp/v2/templates/theme//home/autosaves", None),
+        ("/wp-json/wp/v2/block-renderer/core/archives", None),
+        ("/wp-json/wp/v2/users/me/application-passwords", None),
+        ("/wp-login.php", None),
+        ("/wp-cron.php?doing_wp_cron", None),
+        ("/contact/", None),
+        ("/?wc-ajax=add_to_cart", None),
+    ] {
+        assert_eq!(attempted(&Method::POST, target, &[]), expected, "{target}");
+        assert_eq!(Policy::new(Settings::preset(Kind::Generic)).attempted(&Method::POST, target, &headers(&[])), None);
+        let below = Policy::new(Settings { base_path: "/blog".to_owned(), ..Settings::preset(Kind::WordPress) });
+        if target.starts_with("/w") {
+            assert_eq!(below.attempted(&Method::POST, &format!("/blog{target}"), &headers(&[])), expected, "/blog{target}");
+        }
+    }
+}
+
+/// WordPress takes the method from elsewhere.
+#[test]
+fn rest_is_written_by_the_method_that_wordpress_takes() {
+    let target = "/wp-json/wp/v2/posts/12";
+    let editors = rest_of(Resource::Editors);
+    for (method, target, fields, expected) in [
+        (Method::GET, target, &[][..], None),
+        (Method::OPTIONS, target, &[], None),
+        (Method::DELETE, target, &[], editors),
+        (Method::GET, target, &[("x-http-method-override", "DELETE")], editors),
+        (Method::GET, "/wp-json/wp/v2/posts/12?_method=PATCH", &[], editors),
+        (Method::POST, target, &[("x-http-method-override", "PUT")], editors),
+        (Method::POST, target, &[("x-http-method-override", "get")], None),
+        (Method::POST, "/wp-json/wp/v2/posts/12?_method=GET", &[], None),
+    ] {
+        assert_eq!(attempted(&method, target, fields), expected, "{method} {target} {fields:?}");
+    }
+}
+
+#[test]
+fn a_link_in_wp_admin_writes_if_it_carries_a_proof_and_acts() {
+    for (query, expected) in [
+        ("post=12&action=trash&_wpnonce=a", ADMIN),
+        ("action=activate&plugin=a&_wpnonce=a", ADMIN),
+        ("post_status=all&action=-1&action2=trash&post%5B%5D=1&_wpnonce=a&_wp_http_referer=x", ADMIN),
+        ("delete_all=Empty+Trash&_wpnonce=a&_wp_http_referer=x&action=-1", ADMIN),
+        ("page=shop&do=x&_wpnonce=a", ADMIN),
+        ("post=12&action=edit", None),
+        ("post=12&action=trash", None),
+        // A list is searched.
+        ("s=bread&_wpnonce=a&_wp_http_referer=x&action=-1&action2=-1", None),
+    ] {
+        assert_eq!(attempted(&Method::GET, &format!("/wp-admin/edit.php?{query}"), &[]), expected, "{query}");
+        assert_eq!(attempted(&Method::HEAD, &format!("/wp-admin/edit.php?{query}"), &[]), None);
+        // Logging out, and a form of a page, are none.
+        assert_eq!(attempted(&Method::GET, &format!("/wp-login.php?{query}"), &[]), None);
+        assert_eq!(attempted(&Method::GET, &format!("/?{query}"), &[]), None);
+    }
+}
+
+/// An answer to be judged, by which each test says what matters to it.
+struct Case<'a> {
+    target: &'a str,
+    request: Fields<'a>,
+    content: Option<&'a [u8]>,
+    is_cut: bool,
+    is_editors: bool,
+    status: u16,
+    fields: Fields<'a>,
+    told: Told<'a>,
+}
+
+impl Default for Case<'_> {
+    fn default() -> Self {
+        Self { target: "/", request: &[], content: None, is_cut: false, is_editors: false, status: 200, fields: &[], told: Told::Unread }
+    }
+}
+
+impl Case<'_> {
+    fn with<T>(&self, judge: impl FnOnce(&Policy, &Answer<'_>) -> T) -> T {
+        let (request, fields) = (headers(self.request), headers(self.fields));
+        let answer = Answer {
+            authority: "blog.example",
+            target: self.target,
+            request: &request,
+            content: self.content.map(|bytes| Content { bytes, is_whole: !self.is_cut }),
+            is_editors: self.is_editors,
+            status: StatusCode::from_u16(self.status).expect("a status"),
+            headers: &fields,
+            told: self.told,
+        };
+        judge(&policy(), &answer)
+    }
+
+    fn accepted(&self, attempt: Attempt) -> Accepted {
+        self.with(|policy, answer| policy.accepted(attempt, answer))
+    }
+
+    fn purges(&self, attempt: Attempt) -> bool {
+        self.accepted(attempt) == Accepted::Everything
+    }
+}
+
+#[test]
+fn wp_admin_has_accepted_what_it_answers_with_a_page_of_its_own() {
+    let (for_editors, for_anybody) = (Attempt::Admin { of_anybody: false }, Attempt::Admin { of_anybody: true });
+    for (status, location, stranger, editor) in [
+        (302, "https://blog.example/wp-admin/post.php?post=1&action=edit&message=1", true, true),
+        (302, "edit.php?trashed=1", true, true),
+        (200, "", true, true),
+        (302, "https://blog.example/wp-login.php?redirect_to=https%3A%2F%2Fblog.example%2Fwp-admin%2Fpost.php&reauth=1", false, false),
+        // Plugins hide the page for signing in.
+        (302, "/404", false, true),
+        (302, "https://blog.example/", false, true),
+        (403, "", false, false),
+        (404, "", false, false),
+        (500, "", false, false),
+    ] {
+        let fields: Fields<'_> = if location.is_empty() { &[] } else { &[("location", location)] };
+        let case = |is_editors| Case { status, fields, is_editors, ..Case::default() };
+        assert_eq!((case(false).purges(for_editors), case(true).purges(for_editors)), (stranger, editor), "{status} {location}");
+        assert_eq!((case(false).purges(for_anybody), case(true).purges(for_anybody)), (false, editor), "{status} {location}");
+    }
+}
+
+#[test]
+fn ajax_is_judged_by_its_action() {
+    let form: Fields<'_> = &[("content-type", "application/x-www-form-urlencoded; charset=UTF-8")];
+    let done = Told::Whole(b"<tr id=\"post-1\">");
+    for (content, told, stranger, editor) in [
+        ("action=inline-save&post_ID=1", done, true, true),
+        ("post_ID=1&action=inline%2Dsave", done, true, true),
+        ("action=heartbeat&action=delete-comment", Told::Whole(b"1"), true, true),
+        ("action=update-plugin", Told::Whole(br#"{"success":true}"#), true, true),
+        ("action=update-plugin", Told::TooLong, true, true),
+        // A user who may not.
+        ("action=delete-comment&id=1", Told::Whole(b"-1"), false, true),
+        ("action=delete-comment&id=1", Told::Whole(b"0"), false, true),
+        ("action=update-plugin", Told::Whole(br#"{"success":false,"data":{}}"#), false, true),
+        // Browsers send these by themselves.
+        ("action=heartbeat&interval=15&data%5Bwp_autosave%5D%5Bpost_id%5D=1", done, false, false),
+        ("action=wp-remove-post-lock", done, false, false),
+        ("action=query-attachments", done, false, false),
+        // The customizer saves drafts.
+        ("action=customize_save&customize_changeset_status=auto-draft", done, false, false),
+        ("action=customize_save&customized=%7B%7D", done, false, false),
+        ("action=customize_save&customize_changeset_status=publish", done, true, true),
+        // A plugin's: strangers can do that too.
+        ("action=add_to_wishlist", done, false, true),
+        ("", done, false, true),
+    ] {
+        let case = |is_editors| Case { request: form, content: Some(content.as_bytes()), told, is_editors, ..Case::default() };
+        assert_eq!((case(false).purges(Attempt::Ajax), case(true).purges(Attempt::Ajax)), (stranger, editor), "{content}");
+    }
+    for status in [400, 403] {
+        let refused = Case { status, request: form, content: Some(b"action=inline-save"), is_editors: true, told: done, ..Case::default() };
+        assert!(!refused.purges(Attempt::Ajax));
+    }
+}
+
+#[test]
+fn the_action_is_found_wherever_it_stands() {
+    let multipart = ("content-type", "multipart/form-data; boundary=x");
+    let parts = b"--x\r\nContent-Disposition: form-data; name=\"id\"\r\n\r\n5\r\n--x\r\nContent-Disposition: form-data; name=\"action\"\r\n\r\nheartbeat\r\n--x--";
+    for (target, request, content, is_cut, expected) in [
+        ("/a", &[multipart][..], Some(&parts[..]), false, Some("heartbeat")),
+        ("/a?action=heartbeat", &[], Some(b""), false, Some("heartbeat")),
+        ("/a?action=heartbeat", &[], None, false, Some("heartbeat")),
+        ("/a?action=heartbeat", &[], Some(b"action=x"), false, Some("x")),
+        // The content may say another one, further on.
+        ("/a?action=heartbeat", &[], Some(b"a=1"), true, None),
+        ("/a", &[], Some(b"a=1"), false, None),
+    ] {
+        let found = Case { target, request, content, is_cut, ..Case::default() }.with(|_, answer| action(answer));
+        assert_eq!(found.as_deref(), expected, "{target} {content:?}");
+    }
+}
+
+#[test]
+fn rest_is_judged_by_who_can_write_there() {
+    for (resource, content, stranger, editor) in [
+        (Resource::Editors, None, true, true),
+        (Resource::Unknown, None, false, true),
+        (Resource::Me, Some(&br#"{"meta":{"persisted_preferences":{}}}"#[..]), false, false),
+        (Resource::Me, Some(br#"{"id":1,"name":"Mira"}"#), false, true),
+        (Resource::Me, Some(b""), false, true),
+    ] {
+        let attempt = Attempt::Rest(resource);
+        let case = |is_editors| Case { content, is_editors, status: 201, ..Case::default() };
+        assert_eq!((case(false).purges(attempt), case(true).purges(attempt)), (stranger, editor), "{resource:?} {content:?}");
+        for status in [302, 400, 401, 403, 404, 500] {
+            assert!(!Case { content, is_editors: true, status, ..Case::default() }.purges(attempt), "{resource:?} {status}");
+        }
+    }
+}
+
+#[test]
+fn xml_rpc_has_written_if_a_writing_call_has_no_fault() {
+    let call = |name: &str| format!("<methodCall><methodName>{name}</methodName></methodCall>");
+    let several = |names: &[&str]| {
+        let member = |name: &&str| format!("<member><name>methodName</name><value><string>{name}</string></value></member>");
+        format!("{}{}", call("system.multicall"), names.iter().map(member).collect::<String>())
+    };
+    let done = "<methodResponse><params><boolean>1</boolean></params></methodResponse>";
+    let fault = "<methodResponse><fault><member> <name>faultCode</name></member></fault></methodResponse>";
+    for (content, is_cut, answer, expected) in [
+        (call("wp.newPost"), false, done, true),
+        (call("metaWeblog.editPost"), false, done, true),
+        (call("wp.uploadFile"), true, done, true),
+        (call("wp.newPost"), false, fault, false),
+        (call("wp.newPost"), false, "no XML", false),
+        (call("demo.sayHello"), false, done, false),
+        (call("wp.getUsersBlogs"), false, done, false),
+        (call("pingback.ping"), false, done, false),
+        (several(&["wp.editPost", "wp.getPosts"]), false, done, true),
+        // One of two has failed, and it may be the one that writes.
+        (several(&["wp.editPost", "demo.sayHello"]), false, fault, false),
+        (several(&["wp.editPost", "wp.newPost"]), false, fault, true),
+        (several(&["wp.editPost"]), true, fault, false),
+        (several(&["demo.sayHello"]), false, done, false),
+        (String::new(), false, done, false),
+    ] {
+        let told = Told::Whole(answer.as_bytes());
+        let case = Case { content: Some(content.as_bytes()), is_cut, told, ..Case::default() };
+        assert_eq!(case.purges(Attempt::XmlRpc), expected, "{content} {answer}");
+    }
+}
+
+#[test]
+fn a_comment_that_is_public_costs_the_pages_that_show_it() {
+    let pages = |paths: &[&str]| Accepted::Pages(paths.iter().map(ToString::to_string).collect());
+    let lists = ["/", "/comments/feed/", "/wp-json/wp/v2/comments"];
+    let below = |paths: &[&str]| pages(&[paths, &lists[..]].concat());
+    for (status, location, expected) in [
+        (302, "https://blog.example/post/#comment-5", below(&["/post/", "/post/feed/"])),
+        (302, "/post/comment-page-2/#comment-5", below(&["/post/comment-page-2/", "/post/", "/post/feed/"])),
+        (302, "/?p=5#comment-5", below(&["/", "/feed/"])),
+        (302, "/post/?unapproved=5&moderation-hash=a#comment-5", Accepted::Nothing),
+        (302, "https://elsewhere.example/post/#comment-5", Accepted::Nothing),
+        (409, "/post/", Accepted::Nothing),
+        (200, "/post/", Accepted::Nothing),
+    ] {
+        let case = Case { target: "/wp-comments-post.php", status, fields: &[("location", location)], ..Case::default() };
+        assert_eq!(case.accepted(Attempt::Comment), expected, "{location}");
+    }
+    for (answer, expected) in [
+        (&br#"{"id":5,"status":"approved","link":"https://blog.example/post/#comment-5"}"#[..], below(&["/post/", "/post/feed/"])),
+        (br#"{"id":5,"status":"hold","link":"https://blog.example/post/#comment-5"}"#, Accepted::Nothing),
+        (b"[]", Accepted::Nothing),
+    ] {
+        let case = Case { status: 201, told: Told::Whole(answer), ..Case::default() };
+        assert_eq!(case.accepted(Attempt::Rest(Resource::Comments)), expected);
+    }
+}
+
+#[test]
+fn what_was_not_answered_counts_from_those_who_look_like_editors() {
+    let cookie: Fields<'_> = &[("cookie", "a=1; wordpress_logged_in_ab=mira")];
+    for (attempt, request, content, expected) in [
+        (Attempt::Admin { of_anybody: false }, cookie, None, true),
+        (Attempt::Admin { of_anybody: false }, &[], None, false),
+        (Attempt::Rest(Resource::Editors), &[("authorization", "Basic a")], None, true),
+        (Attempt::Ajax, cookie, Some(&b"action=inline-save"[..]), true),
+        (Attempt::Ajax, cookie, Some(b"action=heartbeat"), false),
+        (Attempt::XmlRpc, &[], Some(b"<methodName>wp.newPost</methodName>"), true),
+        (Attempt::XmlRpc, &[], Some(b"<methodName>wp.getUsersBlogs</methodName>"), false),
+        (Attempt::Comment, cookie, None, false),
+    ] {
+        let case = Case { request, content, ..Case::default() };
+        let counts = case.with(|policy, answer| policy.may_have_been_accepted(attempt, answer));
+        assert_eq!(counts, expected, "{attempt:?} {content:?}");
+    }
+}
+
+#[test]
+fn an_editor_is_known_by_a_page_that_only_editors_get() {
+    let shows = |method: &Method, target: &str, status| policy().shows_an_editor(method, target, status);
+    for target in ["/wp-admin/edit.php?post_type=page", "/wp-admin/post.php?post=1&action=edit", "/wp-admin/network/themes.php"] {
+        assert!(shows(&Method::GET, target, StatusCode::OK), "{target}");
+        assert!(!shows(&Method::POST, target, StatusCode::OK) && !shows(&Method::GET, target, StatusCode::FOUND), "{target}");
+    }
+    for target in ["/wp-admin/", "/wp-admin/profile.php", "/wp-admin/admin-ajax.php?action=x", "/wp-admin/upgrade.php", "/edit.php"] {
+        assert!(!shows(&Method::GET, target, StatusCode::OK), "{target}");
+    }
+}
+
+/// RFC 9111 §4.4, but for what changes no page.
+#[test]
+fn an_unsafe_request_invalidates_its_own_page() {
+    for (target, expected) in [
+        ("/contact/", true),
+        ("/contact/?sent=1", true),
+        ("/wp-login.php?action=postpass", false),
+        ("/wp-admin/admin-ajax.php", false),
+        ("/xmlrpc.php", false),
+        ("/wp-cron.php?doing_wp_cron", false),
+        ("/?wc-ajax=add_to_cart", false),
+        ("/?preview=true", false),
+    ] {
+        assert_eq!(policy().invalidates_by_method(target), expected, "{target}");
+    }
+}
+
+#[test]
+fn the_plugin_orders_a_purge_beside_the_path() {
+    let order = |content: &str| wordpress_order(content.as_bytes(), &|host| host == "blog.example");
+    let tag = |tag: &str| What::Tag(tag.to_owned());
+    for (content, expected) in [
+        (r#"{"purge":["post-12","url=/feed/"],"soft":false,"reason":"x"}"#, Some((vec![tag("post-12"), tag("path /feed/")], false))),
+        (r#"{"purge":["*"],"soft":true}"#, Some((vec![What::Everything], true))),
+        (r#"{"purge":["url=https://blog.example/a/"]}"#, Some((vec![tag("path /a/")], false))),
+        (r#"{"purge":["url=https://elsewhere.example/a/"]}"#, Some((vec![What::Everything], false))),
+        (r#"{"purge":[]}"#, Some((vec![], false))),
+        ("{}", None),
+        ("[]", None),
+        (r#"{"purge":"*"}"#, None),
+    ] {
+        assert_eq!(order(content), expected, "{content}");
+    }
+}
