@@ -63,3 +63,4 @@ mod vary;
 mod warm;
 mod wordpress;
 mod wordpress_schedule;
+mod wordpress_signals;
