@@ -65,7 +65,7 @@ impl Pipeline {
         let status = fetched.response.status();
         let now = self.shared.store.generation();
         let posted = self.posted(&question, fetched.head(), fetched.times, begun);
-        self.look_for_editor(&question, status);
+        self.look_for_editor(&question, status, fetched.response.headers());
         let speaks = fetched.response.extensions().get::<SpeaksForItself>().is_some();
         let since = self.invalidate(&question, status, fetched.response.headers(), speaks, now);
         let ending = Ending::forwarded(why, status).took(fetched.took).by_cookie(cookie);

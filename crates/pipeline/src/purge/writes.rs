@@ -190,8 +190,8 @@ impl Pipeline {
     }
 
     /// Remembers who sent a request if its answer is a page for editors.
-    pub(crate) fn look_for_editor(&self, question: &Question, status: StatusCode) {
-        if question.site.policy.shows_an_editor(&question.method, &question.target, status) {
+    pub(crate) fn look_for_editor(&self, question: &Question, status: StatusCode, headers: &HeaderMap) {
+        if question.site.policy.shows_an_editor(&question.method, &question.target, status, headers) {
             self.shared.signalled.editors.remember(signs(&self.shared, question));
         }
     }

@@ -265,21 +265,42 @@ impl Policy {
         }
         let (path, query) = target.split_once('?').map_or((target, ""), |(path, query)| (path, query));
         let path = normal_path(path).ok()?;
-        let path = single_slashes(&path);
-        let path = self.below_base(&path).to_ascii_lowercase();
+        let path = single_slashes(&path).to_ascii_lowercase();
         if let Some(route) = rest_route(&path, query) {
             return rest(method, &route, query, headers);
         }
-        if let Some(script) = path.strip_prefix("/wp-admin/") {
+        if let Some((_, script)) = path.split_once("/wp-admin/") {
             return admin(method, script, query);
         }
         if is_safe(method) {
-            return None;
+            None
+        } else if path.ends_with(COMMENTS_POST) {
+            Some(Attempt::Comment)
+        } else {
+            path.ends_with("/xmlrpc.php").then_some(Attempt::XmlRpc)
         }
-        match path.as_str() {
-            "/wp-comments-post.php" => Some(Attempt::Comment),
-            "/xmlrpc.php" => Some(Attempt::XmlRpc),
-            _ => None,
+    }
+
+    /// Returns whether an answer is one of the interface that its request was for. Where scripts lie elsewhere than at the site's own place, as those
+    /// of blogs of a network do and those of a WordPress in a folder of its own, any path may lead to a page that WordPress shows for whatever it
+    /// does not know: so the answer must have what only the interface says.
+    fn is_of_interface(&self, attempt: Attempt, target: &str, status: StatusCode, headers: &HeaderMap) -> bool {
+        let path = target.split('?').next().unwrap_or_default();
+        let below = self.below_base(path);
+        let says = |name: header::HeaderName, beginning: &[u8]| headers.get(name).is_some_and(|value| value.as_bytes().starts_with(beginning));
+        // A day on which WordPress was not there yet.
+        let is_past = says(header::EXPIRES, b"Wed, 11 Jan 1984");
+        let is_of_admin = is_past && headers.contains_key(header::X_FRAME_OPTIONS);
+        match attempt {
+            Attempt::Admin { .. } if below.starts_with("/wp-admin/") => {
+                let controls = || headers.get_all(header::CACHE_CONTROL).iter().filter_map(|line| line.to_str().ok());
+                status.is_redirection() || is_past || controls().any(|line| line.contains("no-cache") || line.contains("no-store"))
+            }
+            Attempt::Ajax if below.starts_with("/wp-admin/") => true,
+            Attempt::Admin { .. } | Attempt::Ajax => is_of_admin,
+            Attempt::Rest(_) if below.starts_with("/wp-json") || status == StatusCode::NO_CONTENT => true,
+            Attempt::Rest(_) => says(header::CONTENT_TYPE, b"application/json"),
+            Attempt::XmlRpc | Attempt::Comment => true,
         }
     }
 
@@ -300,6 +321,9 @@ impl Policy {
     /// Finds out what an attempt came to.
     #[must_use]
     pub fn accepted(&self, attempt: Attempt, answer: &Answer<'_>) -> Accepted {
+        if !self.is_of_interface(attempt, answer.target, answer.status, answer.headers) {
+            return Accepted::Nothing;
+        }
         let (status, is_editors) = (answer.status, answer.is_editors);
         let everything_if = |accepted: bool| if accepted { Accepted::Everything } else { Accepted::Nothing };
         match attempt {
@@ -346,28 +370,13 @@ impl Policy {
 
     /// Returns whether WordPress has shown a page to a request that it shows only to editors.
     #[must_use]
-    pub fn shows_an_editor(&self, method: &Method, target: &str, status: StatusCode) -> bool {
+    pub fn shows_an_editor(&self, method: &Method, target: &str, status: StatusCode, headers: &HeaderMap) -> bool {
         if self.preset.signals != Signals::WordPress || *method != Method::GET || status != StatusCode::OK {
             return false;
         }
-        let path = target.split('?').next().unwrap_or_default();
-        let script = self.below_base(path).strip_prefix("/wp-admin/");
-        script.is_some_and(|script| SCRIPTS_OF_EDITORS.contains(&script.strip_prefix("network/").unwrap_or(script)))
-    }
-
-    /// Returns the paths of the pages that list what changes with each comment, and those of the comments of one page.
-    fn shown_with_comments(&self, page: &str) -> Vec<String> {
-        let base = &self.settings().base_path;
-        let mut paths = vec![page.to_owned()];
-        // The pages of a long discussion are below the post, and one more comment moves all of them.
-        let post = page.find("/comment-page-").map_or(page, |at| &page[..=at]);
-        for path in [post.to_owned(), format!("{}/feed/", post.trim_end_matches('/'))] {
-            if !paths.contains(&path) {
-                paths.push(path);
-            }
-        }
-        paths.extend(["/", "/comments/feed/", "/wp-json/wp/v2/comments"].map(|path| format!("{base}{path}")));
-        paths
+        let Some((_, script)) = target.split('?').next().and_then(|path| path.split_once("/wp-admin/")) else { return false };
+        SCRIPTS_OF_EDITORS.contains(&script.strip_prefix("network/").unwrap_or(script))
+            && self.is_of_interface(Attempt::Admin { of_anybody: false }, target, status, headers)
     }
 
     /// Names the pages of a comment that WordPress has taken by its form. Spam is answered as a comment is: it costs the page that it names.
@@ -379,7 +388,10 @@ impl Policy {
         if parameters(query).any(|(name, _)| name == "unapproved") {
             return Accepted::Nothing;
         }
-        normal_path(page).map_or(Accepted::Nothing, |page| Accepted::Pages(self.shown_with_comments(&page)))
+        // A blog of a network is where its scripts are; a WordPress in a folder of its own is not.
+        let of_script = answer.target.split(COMMENTS_POST).next().unwrap_or_default();
+        let base = if page.starts_with(&format!("{of_script}/")) { of_script } else { &self.settings().base_path };
+        normal_path(page).map_or(Accepted::Nothing, |page| Accepted::Pages(shown_with_comments(&page, base)))
     }
 
     fn commented_by_rest(&self, answer: &Answer<'_>) -> Accepted {
@@ -392,7 +404,10 @@ impl Policy {
         let Ok(comment) = serde_json::from_slice::<Comment>(content) else { return Accepted::Nothing };
         let page = comment.link.parse::<Uri>().ok().filter(|_| comment.status == "approved");
         let page = page.and_then(|page| normal_path(page.path()).ok().map(std::borrow::Cow::into_owned));
-        page.map_or(Accepted::Nothing, |page| Accepted::Pages(self.shown_with_comments(&page)))
+        let base = answer.target.split("/wp-json").next().filter(|base| base.len() < answer.target.len());
+        page.map_or(Accepted::Nothing, |page| {
+            Accepted::Pages(shown_with_comments(&page, base.unwrap_or(&self.settings().base_path)))
+        })
     }
 
     /// Returns what in a request says who made it: the cookies of users who are signed in, and credentials.
@@ -423,6 +438,23 @@ impl Policy {
         }
     }
 }
+
+/// Returns the paths that show the comments of a page, and of those that list all comments of the blog at `base`.
+fn shown_with_comments(page: &str, base: &str) -> Vec<String> {
+    let mut paths = vec![page.to_owned()];
+    // The pages of a long discussion are below the post, and one more comment moves all of them.
+    let post = page.find("/comment-page-").map_or(page, |at| &page[..=at]);
+    for path in [post.to_owned(), format!("{}/feed/", post.trim_end_matches('/'))] {
+        if !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+    paths.extend(["/", "/comments/feed/", "/wp-json/wp/v2/comments"].map(|path| format!("{base}{path}")));
+    paths
+}
+
+/// The script that takes comments.
+const COMMENTS_POST: &str = "/wp-comments-post.php";
 
 /// The most signs of who asks that are looked at in one request.
 const CREDENTIALS_MAX: usize = 8;
@@ -480,8 +512,7 @@ fn rest_route(path: &str, query: &str) -> Option<String> {
     if let Some(route) = parameter(query, "rest_route").filter(|route| !route.is_empty()) {
         return Some(route.to_ascii_lowercase());
     }
-    let path = path.strip_prefix("/index.php").filter(|rest| rest.starts_with('/')).unwrap_or(path);
-    let rest = path.strip_prefix("/wp-json").filter(|rest| rest.is_empty() || rest.starts_with('/'))?;
+    let (_, rest) = path.split_once("/wp-json").filter(|(_, rest)| rest.is_empty() || rest.starts_with('/'))?;
     Some(rest.to_owned())
 }
 

@@ -41,7 +41,7 @@ async fn all_are(site: &Site, text: &str) {
 
 /// An editor opens the list of posts, and is known from then on.
 async fn editor_comes(origin: &Origin, site: &Site) {
-    origin.on(get("/wp-admin/edit.php")).reply(page("the posts"));
+    origin.on(get("/wp-admin/edit.php")).reply(page("the posts").field("expires", "Wed, 11 Jan 1984 05:00:00 GMT"));
     site.request(Req::get("/wp-admin/edit.php").field("cookie", COOKIE)).await.status(200);
 }
 
@@ -83,8 +83,14 @@ fn accepted() -> Vec<Write> {
         written(method("DELETE", REST), ok("{}"), by_cookie(Req::new("DELETE", REST))),
         // WordPress takes this GET for the method in the field.
         written(get(REST), ok("{}"), by_cookie(Req::get(REST).field("x-http-method-override", "DELETE"))),
-        written(post("/?rest_route=/wp/v2/posts"), status(201), by_cookie(Req::post("/?rest_route=/wp/v2/posts").body("{}"))),
+        written(post("/?rest_route=/wp/v2/posts"), ok("{}").field("content-type", "application/json"), by_cookie(Req::post("/?rest_route=/wp/v2/posts").body("{}"))),
         written(post("/xmlrpc.php"), ok("<methodResponse><params/></methodResponse>"), Req::post("/xmlrpc.php").body(NEW_POST)),
+        // A WordPress in a folder of its own.
+        written(
+            post("/wp/wp-admin/post.php"),
+            redirect("/wp/wp-admin/post.php?post=12").field("expires", "Wed, 11 Jan 1984 05:00:00 GMT").field("x-frame-options", "SAMEORIGIN"),
+            by_cookie(form("/wp/wp-admin/post.php", "action=editpost")),
+        ),
         // In pieces, as an upload that is still coming.
         written(
             post(AJAX),
@@ -147,6 +153,9 @@ async fn a_strangers_request_purges_nothing() {
         // What looks like an editor's is lost.
         written(post("/xmlrpc.php"), status(500), Req::post("/xmlrpc.php").body("<methodName>wp.getUsersBlogs</methodName>")),
         written(post(POST_PHP), status(500), form(POST_PHP, "action=editpost")),
+        // WordPress shows its front page for what it does not know.
+        written(post("/x/wp-admin/post.php"), page("front"), forged(form("/x/wp-admin/post.php", ""))),
+        written(get("/wp-admin/edit.php"), page("front"), forged(Req::get("/wp-admin/edit.php"))),
         written(post("/wp-admin/"), ok("the dashboard"), forged(form("/wp-admin/", ""))),
     ] {
         let what = format!("{:?}", write.2);

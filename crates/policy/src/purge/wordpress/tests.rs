@@ -17,6 +17,7 @@ fn attempted(method: &Method, target: &str, fields: Fields<'_>) -> Option<Attemp
     policy().attempted(method, target, &headers(fields))
 }
 
+const AJAX: &str = "/wp-admin/admin-ajax.php";
 const ADMIN: Option<Attempt> = Some(Attempt::Admin { of_anybody: false });
 const ADMIN_OF_ANYBODY: Option<Attempt> = Some(Attempt::Admin { of_anybody: true });
 
@@ -32,6 +33,10 @@ fn a_request_is_a_write_by_its_path_and_method() {
         ("/wp-admin/network/settings.php", ADMIN),
         ("//wp-admin//post.php", ADMIN),
         ("/WP-Admin/post.php", ADMIN),
+        // A WordPress in a folder of its own, a blog of a network.
+        ("/wp/wp-admin/post.php", ADMIN),
+        ("/blog2/wp-json/wp/v2/posts", rest_of(Resource::Editors)),
+        ("/wp/wp-comments-post.php", Some(Attempt::Comment)),
         ("/wp-admin/", ADMIN_OF_ANYBODY),
         ("/wp-admin/profile.php", ADMIN_OF_ANYBODY),
         ("/wp-admin/admin-post.php", ADMIN_OF_ANYBODY),
@@ -170,11 +175,38 @@ fn wp_admin_has_accepted_what_it_answers_with_a_page_of_its_own() {
         (404, "", false, false),
         (500, "", false, false),
     ] {
-        let fields: Fields<'_> = if location.is_empty() { &[] } else { &[("location", location)] };
-        let case = |is_editors| Case { status, fields, is_editors, ..Case::default() };
+        let fields: Fields<'_> = if location.is_empty() { &[("cache-control", "no-cache, private")] } else { &[("location", location)] };
+        let case = |is_editors| Case { target: "/wp-admin/x.php", status, fields, is_editors, ..Case::default() };
         assert_eq!((case(false).purges(for_editors), case(true).purges(for_editors)), (stranger, editor), "{status} {location}");
         assert_eq!((case(false).purges(for_anybody), case(true).purges(for_anybody)), (false, editor), "{status} {location}");
     }
+}
+
+/// WordPress may show its front page for whatever path it does not know.
+#[test]
+fn what_answers_elsewhere_must_say_that_it_is_wp_admin() {
+    let admin = Attempt::Admin { of_anybody: false };
+    let of_admin: Fields<'_> = &[("expires", "Wed, 11 Jan 1984 05:00:00 GMT"), ("x-frame-options", "SAMEORIGIN")];
+    let page: Fields<'_> = &[("content-type", "text/html"), ("x-frame-options", "SAMEORIGIN")];
+    for (attempt, target, fields, expected) in [
+        (admin, "/wp-admin/post.php", of_admin, true),
+        (admin, "/wp-admin/post.php", page, false),
+        (admin, "/wp/wp-admin/post.php", of_admin, true),
+        (admin, "/wp/wp-admin/post.php", page, false),
+        (admin, "/index.php/wp-admin/post.php", &[("cache-control", "no-cache")], false),
+        (Attempt::Rest(Resource::Editors), "/wp-json/wp/v2/posts", &[], true),
+        (Attempt::Rest(Resource::Editors), "/blog2/wp-json/wp/v2/posts", &[("content-type", "application/json; charset=UTF-8")], true),
+        (Attempt::Rest(Resource::Editors), "/index.php/wp-json/wp/v2/posts", page, false),
+        (Attempt::Rest(Resource::Editors), "/?rest_route=/wp/v2/posts", page, false),
+    ] {
+        assert_eq!(Case { target, fields, ..Case::default() }.purges(attempt), expected, "{target} {fields:?}");
+    }
+    let ajax = |target, fields| {
+        let content = Some(&b"action=inline-save"[..]);
+        Case { target, fields, content, told: Told::Whole(b"<html>"), ..Case::default() }.purges(Attempt::Ajax)
+    };
+    assert!(ajax("/wp-admin/admin-ajax.php", &[]) && ajax("/wp/wp-admin/admin-ajax.php", of_admin));
+    assert!(!ajax("/wp/wp-admin/admin-ajax.php", page));
 }
 
 #[test]
@@ -203,11 +235,11 @@ fn ajax_is_judged_by_its_action() {
         ("action=add_to_wishlist", done, false, true),
         ("", done, false, true),
     ] {
-        let case = |is_editors| Case { request: form, content: Some(content.as_bytes()), told, is_editors, ..Case::default() };
+        let case = |is_editors| Case { target: AJAX, request: form, content: Some(content.as_bytes()), told, is_editors, ..Case::default() };
         assert_eq!((case(false).purges(Attempt::Ajax), case(true).purges(Attempt::Ajax)), (stranger, editor), "{content}");
     }
     for status in [400, 403] {
-        let refused = Case { status, request: form, content: Some(b"action=inline-save"), is_editors: true, told: done, ..Case::default() };
+        let refused = Case { target: AJAX, status, request: form, content: Some(b"action=inline-save"), is_editors: true, told: done, ..Case::default() };
         assert!(!refused.purges(Attempt::Ajax));
     }
 }
@@ -240,10 +272,11 @@ fn rest_is_judged_by_who_can_write_there() {
         (Resource::Me, Some(b""), false, true),
     ] {
         let attempt = Attempt::Rest(resource);
-        let case = |is_editors| Case { content, is_editors, status: 201, ..Case::default() };
+        let target = "/wp-json/x";
+        let case = |is_editors| Case { target, content, is_editors, status: 201, ..Case::default() };
         assert_eq!((case(false).purges(attempt), case(true).purges(attempt)), (stranger, editor), "{resource:?} {content:?}");
         for status in [302, 400, 401, 403, 404, 500] {
-            assert!(!Case { content, is_editors: true, status, ..Case::default() }.purges(attempt), "{resource:?} {status}");
+            assert!(!Case { target, content, is_editors: true, status, ..Case::default() }.purges(attempt), "{resource:?} {status}");
         }
     }
 }
@@ -297,12 +330,19 @@ fn a_comment_that_is_public_costs_the_pages_that_show_it() {
         let case = Case { target: "/wp-comments-post.php", status, fields: &[("location", location)], ..Case::default() };
         assert_eq!(case.accepted(Attempt::Comment), expected, "{location}");
     }
+    // The blog of a network; and a WordPress in a folder of its own, the pages of which are not there.
+    for (target, base) in [("/blog2/wp-comments-post.php", "/blog2"), ("/wp/wp-comments-post.php", "")] {
+        let location = "/blog2/post/#comment-5";
+        let case = Case { target, status: 302, fields: &[("location", location)], ..Case::default() };
+        let Accepted::Pages(paths) = case.accepted(Attempt::Comment) else { panic!("{target}") };
+        assert!(paths.contains(&format!("{base}/comments/feed/")) && paths.contains(&"/blog2/post/".to_owned()), "{paths:?}");
+    }
     for (answer, expected) in [
         (&br#"{"id":5,"status":"approved","link":"https://blog.example/post/#comment-5"}"#[..], below(&["/post/", "/post/feed/"])),
         (br#"{"id":5,"status":"hold","link":"https://blog.example/post/#comment-5"}"#, Accepted::Nothing),
         (b"[]", Accepted::Nothing),
     ] {
-        let case = Case { status: 201, told: Told::Whole(answer), ..Case::default() };
+        let case = Case { target: "/wp-json/wp/v2/comments", status: 201, told: Told::Whole(answer), ..Case::default() };
         assert_eq!(case.accepted(Attempt::Rest(Resource::Comments)), expected);
     }
 }
@@ -328,7 +368,9 @@ fn what_was_not_answered_counts_from_those_who_look_like_editors() {
 
 #[test]
 fn an_editor_is_known_by_a_page_that_only_editors_get() {
-    let shows = |method: &Method, target: &str, status| policy().shows_an_editor(method, target, status);
+    let of_admin = headers(&[("expires", "Wed, 11 Jan 1984 05:00:00 GMT"), ("x-frame-options", "SAMEORIGIN")]);
+    let shows = |method: &Method, target: &str, status| policy().shows_an_editor(method, target, status, &of_admin);
+    assert!(!policy().shows_an_editor(&Method::GET, "/wp-admin/edit.php", StatusCode::OK, &headers(&[])));
     for target in ["/wp-admin/edit.php?post_type=page", "/wp-admin/post.php?post=1&action=edit", "/wp-admin/network/themes.php"] {
         assert!(shows(&Method::GET, target, StatusCode::OK), "{target}");
         assert!(!shows(&Method::POST, target, StatusCode::OK) && !shows(&Method::GET, target, StatusCode::FOUND), "{target}");
