@@ -82,7 +82,11 @@ pub fn tags(authority: &str, headers: &HeaderMap) -> Vec<Box<str>> {
     for name in &TAG_FIELDS {
         for line in headers.get_all(name) {
             // LiteSpeed's guide marks tags that are for everybody so, where others are for one visitor.
-            line.to_str().unwrap_or_default().split([' ', ',', '\t']).map(|tag| tag.strip_prefix("public:").unwrap_or(tag)).for_each(&mut add);
+            line.to_str()
+                .unwrap_or_default()
+                .split([' ', ',', '\t'])
+                .map(|tag| tag.strip_prefix("public:").unwrap_or(tag))
+                .for_each(&mut add);
         }
     }
     for group in groups(authority, headers, &CACHE_GROUPS) {

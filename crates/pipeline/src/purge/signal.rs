@@ -237,7 +237,9 @@ impl Pipeline {
                 (Ok(fetched), Some(writing)) => pipeline.judge_write(&question, writing, fetched).await,
                 (Ok(fetched), None) if is_of_a_gateway(fetched.response.status()) => pipeline.may_have_written(&question),
                 (Ok(fetched), None) => pipeline.obey(&question, fetched).await,
-                (Err(failure), Some(writing)) if failure.was_perhaps_sent() => pipeline.may_be_accepted(&question, writing, failure.status()),
+                (Err(failure), Some(writing)) if failure.was_perhaps_sent() => {
+                    pipeline.may_be_accepted(&question, writing, failure.status())
+                }
                 (Err(failure), None) if failure.was_perhaps_sent() => pipeline.may_have_written(&question),
                 (Err(_), _) => {}
             }

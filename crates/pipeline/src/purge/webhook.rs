@@ -316,9 +316,10 @@ impl Pipeline {
         let dialect = Dialect::of(site);
         let refused = |Refused(status, why)| (status, why.to_owned());
         let Some(secret) = &site.webhook_secret else {
-            self.shared.purging.admit(headers, address).map_err(|why| {
-                (StatusCode::FORBIDDEN, format!("{why} {}", dialect.without_secret))
-            })?;
+            self.shared
+                .purging
+                .admit(headers, address)
+                .map_err(|why| (StatusCode::FORBIDDEN, format!("{why} {}", dialect.without_secret)))?;
             return read(&self.shared, dialect, headers, address, body, |_| ()).await.map_err(refused);
         };
         let signature = Signature::of(dialect, headers).ok_or_else(|| refused(dialect.unsigned))?;

@@ -210,7 +210,8 @@ impl Pipeline {
         let headers = fetched.response.headers().clone();
         let content = writing.content();
         let answer = Answer { is_editors, ..answer_to(question, content.as_ref(), status, &headers) };
-        let told = if policy.is_told_by_answer(writing.attempt, &answer) { read_beginning(fetched.response.body_mut()).await } else { None };
+        let told =
+            if policy.is_told_by_answer(writing.attempt, &answer) { read_beginning(fetched.response.body_mut()).await } else { None };
         let told = match &told {
             None => Told::Unread,
             Some(None) => Told::TooLong,

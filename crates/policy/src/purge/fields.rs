@@ -207,7 +207,8 @@ mod tests {
             ("soft", None),
         ] {
             let found = asked(&[("seawall-purge", value)]);
-            let expected: Vec<_> = expected.map(|(what, hard)| (what.iter().map(ToString::to_string).collect(), hard)).into_iter().collect();
+            let expected: Vec<_> =
+                expected.map(|(what, hard)| (what.iter().map(ToString::to_string).collect(), hard)).into_iter().collect();
             assert_eq!(found, expected, "{value}");
         }
         let many = |n: usize| (0..n).map(|n| format!("t{n}")).collect::<Vec<_>>().join(",");

@@ -15,5 +15,5 @@ pub use dialect::{Dialect, KEYS_MAX, Misunderstood};
 pub(crate) use dialect::{below, is_purge};
 pub use fields::{Asked, ITEMS_MAX, IsOwnHost, is_for_sources_only, items};
 pub use order::{BadWhat, Maker, Order, Sites, What};
-pub use wordpress::{Accepted, Answer, Attempt, Content, Told, wordpress_order};
 pub use signals::{Addresses, Signal, Signals, Webhook, Written, written_addresses};
+pub use wordpress::{Accepted, Answer, Attempt, Content, Told, wordpress_order};

@@ -179,7 +179,14 @@ impl Maker {
     pub const fn dialect(self) -> Option<Dialect> {
         match self {
             Self::Plugin(dialect) => Some(dialect),
-            Self::Operator | Self::Origin | Self::Webhook | Self::UnsafeMethod | Self::Folder | Self::Reload | Self::Watch | Self::Write => None,
+            Self::Operator
+            | Self::Origin
+            | Self::Webhook
+            | Self::UnsafeMethod
+            | Self::Folder
+            | Self::Reload
+            | Self::Watch
+            | Self::Write => None,
         }
     }
 }

@@ -126,8 +126,18 @@ const HARMLESS_SCRIPTS: &[&str] =
     &["install.php", "upgrade.php", "setup-config.php", "install-helper.php", "load-scripts.php", "load-styles.php", "maint/repair.php"];
 
 /// The scripts below `wp-admin` that every user of the site can use, or everybody.
-const SCRIPTS_OF_ANYBODY: &[&str] =
-    &["", "index.php", "profile.php", "admin.php", "admin-post.php", "async-upload.php", "network/", "user/", "user/index.php", "user/profile.php"];
+const SCRIPTS_OF_ANYBODY: &[&str] = &[
+    "",
+    "index.php",
+    "profile.php",
+    "admin.php",
+    "admin-post.php",
+    "async-upload.php",
+    "network/",
+    "user/",
+    "user/index.php",
+    "user/profile.php",
+];
 
 /// The scripts below `wp-admin` of which WordPress shows a page only to those who may write.
 const SCRIPTS_OF_EDITORS: &[&str] = &[
@@ -287,7 +297,8 @@ impl Policy {
     fn is_of_interface(&self, attempt: Attempt, target: &str, status: StatusCode, headers: &HeaderMap) -> bool {
         let path = target.split('?').next().unwrap_or_default();
         let below = self.below_base(path);
-        let says = |name: header::HeaderName, beginning: &[u8]| headers.get(name).is_some_and(|value| value.as_bytes().starts_with(beginning));
+        let says =
+            |name: header::HeaderName, beginning: &[u8]| headers.get(name).is_some_and(|value| value.as_bytes().starts_with(beginning));
         // A day on which WordPress was not there yet.
         let is_past = says(header::EXPIRES, b"Wed, 11 Jan 1984");
         let is_of_admin = is_past && headers.contains_key(header::X_FRAME_OPTIONS);
@@ -405,9 +416,7 @@ impl Policy {
         let page = comment.link.parse::<Uri>().ok().filter(|_| comment.status == "approved");
         let page = page.and_then(|page| normal_path(page.path()).ok().map(std::borrow::Cow::into_owned));
         let base = answer.target.split("/wp-json").next().filter(|base| base.len() < answer.target.len());
-        page.map_or(Accepted::Nothing, |page| {
-            Accepted::Pages(shown_with_comments(&page, base.unwrap_or(&self.settings().base_path)))
-        })
+        page.map_or(Accepted::Nothing, |page| Accepted::Pages(shown_with_comments(&page, base.unwrap_or(&self.settings().base_path))))
     }
 
     /// Returns what in a request says who made it: the cookies of users who are signed in, and credentials.
@@ -558,7 +567,11 @@ fn admin(method: &Method, script: &str, query: &str) -> Option<Attempt> {
 fn is_link_that_acts(query: &str) -> bool {
     let acts = |name: &str| parameter(query, name).is_some_and(|action| !action.is_empty() && action != "-1");
     parameter(query, "_wpnonce").is_some()
-        && (acts("action") || acts("action2") || acts("delete_all") || acts("delete_all2") || parameter(query, "_wp_http_referer").is_none())
+        && (acts("action")
+            || acts("action2")
+            || acts("delete_all")
+            || acts("delete_all2")
+            || parameter(query, "_wp_http_referer").is_none())
 }
 
 /// The place to which a script of `wp-admin` leads.

@@ -83,12 +83,18 @@ fn accepted() -> Vec<Write> {
         written(method("DELETE", REST), ok("{}"), by_cookie(Req::new("DELETE", REST))),
         // WordPress takes this GET for the method in the field.
         written(get(REST), ok("{}"), by_cookie(Req::get(REST).field("x-http-method-override", "DELETE"))),
-        written(post("/?rest_route=/wp/v2/posts"), ok("{}").field("content-type", "application/json"), by_cookie(Req::post("/?rest_route=/wp/v2/posts").body("{}"))),
+        written(
+            post("/?rest_route=/wp/v2/posts"),
+            ok("{}").field("content-type", "application/json"),
+            by_cookie(Req::post("/?rest_route=/wp/v2/posts").body("{}")),
+        ),
         written(post("/xmlrpc.php"), ok("<methodResponse><params/></methodResponse>"), Req::post("/xmlrpc.php").body(NEW_POST)),
         // A WordPress in a folder of its own.
         written(
             post("/wp/wp-admin/post.php"),
-            redirect("/wp/wp-admin/post.php?post=12").field("expires", "Wed, 11 Jan 1984 05:00:00 GMT").field("x-frame-options", "SAMEORIGIN"),
+            redirect("/wp/wp-admin/post.php?post=12")
+                .field("expires", "Wed, 11 Jan 1984 05:00:00 GMT")
+                .field("x-frame-options", "SAMEORIGIN"),
             by_cookie(form("/wp/wp-admin/post.php", "action=editpost")),
         ),
         // In pieces, as an upload that is still coming.
@@ -340,7 +346,9 @@ async fn a_write_purges_every_host_of_the_site() {
     origin.on(post("/wp-comments-post.php")).reply(redirect("/post/#comment-5"));
     origin.on(post(REST)).reply(ok("{}"));
     origin.on(post("/plugin")).reply(ok("").field("seawall-plugin", "wordpress/1.0").field("seawall-purge", "url=/post/"));
-    for (request, is_for_all) in [(Req::post(REST).body("{}"), true), (Req::post("/plugin"), true), (form("/wp-comments-post.php", ""), false)] {
+    for (request, is_for_all) in
+        [(Req::post(REST).body("{}"), true), (Req::post("/plugin"), true), (form("/wp-comments-post.php", ""), false)]
+    {
         origin.on(get("/post/")).reply(page("old"));
         site.server.purge(&policy::purge::Order::by_operator(policy::purge::What::Everything, true)).expect("purged");
         for host in hosts {
@@ -485,7 +493,9 @@ async fn the_purges_of_plugins_for_litespeed_are_obeyed() {
 #[tokio::test]
 async fn other_kinds_of_site_obey_no_such_field() {
     let (origin, site) = stored("kind = \"generic\"\n[refill]\nconcurrency = 0\n[cache]\nhold = \"1h\"\n").await;
-    origin.on(post("/x")).reply(ok("").field("seawall-purge", "*").field("x-litespeed-purge", "*").field("seawall-plugin", "wordpress/1.0"));
+    origin
+        .on(post("/x"))
+        .reply(ok("").field("seawall-purge", "*").field("x-litespeed-purge", "*").field("seawall-plugin", "wordpress/1.0"));
     let answer = site.request(Req::post("/x")).await.status(200);
     answer.no_field("seawall-purge").no_field("x-litespeed-purge").no_field("seawall-plugin");
     all_are(&site, "old").await;

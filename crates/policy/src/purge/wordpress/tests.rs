@@ -235,11 +235,20 @@ fn ajax_is_judged_by_its_action() {
         ("action=add_to_wishlist", done, false, true),
         ("", done, false, true),
     ] {
-        let case = |is_editors| Case { target: AJAX, request: form, content: Some(content.as_bytes()), told, is_editors, ..Case::default() };
+        let case =
+            |is_editors| Case { target: AJAX, request: form, content: Some(content.as_bytes()), told, is_editors, ..Case::default() };
         assert_eq!((case(false).purges(Attempt::Ajax), case(true).purges(Attempt::Ajax)), (stranger, editor), "{content}");
     }
     for status in [400, 403] {
-        let refused = Case { target: AJAX, status, request: form, content: Some(b"action=inline-save"), is_editors: true, told: done, ..Case::default() };
+        let refused = Case {
+            target: AJAX,
+            status,
+            request: form,
+            content: Some(b"action=inline-save"),
+            is_editors: true,
+            told: done,
+            ..Case::default()
+        };
         assert!(!refused.purges(Attempt::Ajax));
     }
 }
