@@ -27,7 +27,7 @@ use super::{
     writes::{Editors, Writing},
 };
 use crate::{
-    Client, Failure, Interim, Pipeline, Shared, Site,
+    Client, Failure, Pipeline, Shared, Site,
     ask::Fetched,
     forward,
     pass::is_of_a_gateway,
@@ -221,16 +221,16 @@ impl Shared {
 }
 
 impl Pipeline {
-    /// Sends a write to an origin that says what has changed or shows it by what it accepts, and purges for it, whether or not the client stays to
-    /// see the answer.
+    /// Sends a write to an origin that says what has changed or shows it by what it accepts, and purges for it. If it `must_count`, it does so whether or
+    /// not the client stays to see the answer; otherwise a client that leaves ends it.
     pub(crate) async fn write(
         self: &Rc<Self>,
         question: &Rc<Question>,
         request: Request<origins::Body>,
-        interim: Option<Interim>,
         writing: Option<Writing>,
+        must_count: bool,
     ) -> Result<Fetched, Failure> {
-        let (pipeline, question) = (Rc::clone(self), Rc::clone(question));
+        let (pipeline, question, interim) = (Rc::clone(self), Rc::clone(question), question.interim.clone());
         let written = async move {
             let mut answered = pipeline.ask(&question, request, interim.as_ref()).await;
             match (&mut answered, &writing) {
@@ -245,7 +245,11 @@ impl Pipeline {
             }
             answered
         };
-        self.tasks.spawn_local(written).await.unwrap_or_else(|_| Err(Failure::given_up("the write was given up")))
+        if must_count {
+            self.tasks.spawn_local(written).await.unwrap_or_else(|_| Err(Failure::given_up("the write was given up")))
+        } else {
+            written.await
+        }
     }
 
     /// Purges for a write that the origin may have carried out, although no answer says so: everything may have changed.

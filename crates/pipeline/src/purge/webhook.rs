@@ -138,7 +138,7 @@ impl Verification {
     }
 
     /// Returns whether this is the signature of what was verified.
-    fn is_signed_by(self, signature: &Signature) -> bool {
+    fn agrees_with(self, signature: &Signature) -> bool {
         let is_of = |context: hmac::Context| verify_slices_are_equal(context.sign().as_ref(), &signature.hmac).is_ok();
         match self {
             Self::WordPress(context) => is_of(context),
@@ -289,7 +289,7 @@ impl Pipeline {
     fn purge_of_plugin(&self, site: &Rc<Site>, authority: &str, content: Content<'_>) -> Response<Body> {
         let is_own_host = |host: &str| is_of_site(site, authority, host);
         // What found no room to be kept is signed, and may say anything.
-        let order = content.kept().map_or(Some((vec![What::Everything], false)), |content| wordpress_order(content, &is_own_host));
+        let order = content.kept().map_or_else(|| Some((vec![What::Everything], false)), |content| wordpress_order(content, &is_own_host));
         drop(content);
         let Some((what, soft)) = order else {
             let why = "this is no purge: it must be JSON such as {\"purge\": [\"post-12\", \"url=/feed/\", \"*\"], \"soft\": false}";
@@ -328,7 +328,7 @@ impl Pipeline {
         }
         let mut verified = Verification::begin(site, secret, &signature);
         let content = read(&self.shared, dialect, headers, address, body, |data| verified.update(data)).await.map_err(refused)?;
-        if verified.is_signed_by(&signature) { Ok(content) } else { Err(refused(dialect.wrongly_signed)) }
+        if verified.agrees_with(&signature) { Ok(content) } else { Err(refused(dialect.wrongly_signed)) }
     }
 }
 

@@ -105,6 +105,12 @@ impl Writing {
         self.attempt.may_be_told_by_answer()
     }
 
+    /// Returns whether this is to be seen to its end although its client has left: it says who asks, or it is what strangers may write. A child of PHP is
+    /// not to be held by everybody else who left.
+    pub(crate) fn must_count(&self, question: &Question) -> bool {
+        matches!(self.attempt, Attempt::Comment | Attempt::XmlRpc) || !Policy::credentials(&question.headers).is_empty()
+    }
+
     /// Returns the beginning of the request's content, and whether that is all of it. `None`: it is not needed.
     fn content(&self) -> Option<(Vec<u8>, bool)> {
         let heard = self.heard.lock();

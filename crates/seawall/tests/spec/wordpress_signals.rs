@@ -287,6 +287,26 @@ async fn the_change_is_there_before_the_editor_is_told() {
     editor.read_answer().await.status(200).body("{\"id\":12}");
 }
 
+/// WordPress has published even if the editor's connection breaks before the answer is there.
+#[tokio::test]
+async fn an_editor_who_leaves_has_published_all_the_same() {
+    let (origin, site) = wordpress().await;
+    let gate = Gate::new();
+    origin.on(post(REST)).reply(ok("{}").gate(&gate));
+    let mut editor = site.client().await;
+    editor.send(Req::post(REST).field("cookie", COOKIE).body("{}")).await;
+    gate.arrived().await;
+    drop(editor);
+    site.get("/post/").await.body("old");
+    gate.open();
+    for _ in 0..5_000 {
+        if site.get("/post/").await.text() == "new" {
+            return;
+        }
+    }
+    panic!("the old page is still there");
+}
+
 /// The answer that is looked at reaches its client as it came.
 #[tokio::test]
 async fn an_answer_that_is_read_to_judge_a_write_is_passed_on_whole() {
