@@ -45,14 +45,9 @@ impl Pipeline {
             request.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
         let tells = policy.signal_field().is_some() && !is_safe(&question.method);
-<<<<<<< HEAD
-        let answered = if tells || writing.is_some() || (policy.obeys_purge_fields() && !is_safe(&question.method)) {
-            Box::pin(self.write(&question, request, question.interim.clone(), writing)).await
-=======
         let answered = if tells || writing.is_some() {
             let must_count = tells || writing.as_ref().is_some_and(|writing| writing.must_count(&question));
-            self.write(&question, request, writing, must_count).await
->>>>>>> 9b00f64 (A client that leaves ends PHP's work unless it may have written something)
+            Box::pin(self.write(&question, request, writing, must_count)).await
         } else {
             self.ask(&question, request, question.interim.as_ref()).await
         };

@@ -503,11 +503,7 @@ pub(crate) static GROUPS: [Group; 9] = [
                 name: "seawall_purges_total",
                 kind: Counter,
                 labels: &["by"],
-<<<<<<< HEAD
-                help: "Purges that were carried out, by who ordered them: `operator`, `plugin` (a purge request), `origin` (a field of its response), `webhook` (its origin sent one), `unsafe-method` (a POST or the like was answered), `folder` (its files changed), `reload`, or `watch` (a Ghost or a WordPress was upgraded, or something was published past Seawall or by WordPress's schedule).",
-=======
-                help: "Purges that were carried out, by who ordered them: `operator`, `plugin` (a purge request), `origin` (a field of its response), `webhook` (its origin sent one), `unsafe-method` (a POST or the like was answered), `folder` (its files changed), `reload`, `watch` (a Ghost was upgraded, or published past Seawall), or `write` (a WordPress without the plugin accepted a write).",
->>>>>>> e295d0c (Documents: what is purged for a WordPress)
+                help: "Purges that were carried out, by who ordered them: `operator`, `plugin` (a purge request), `origin` (a field of its response), `webhook` (its origin sent one), `unsafe-method` (a POST or the like was answered), `folder` (its files changed), `reload`, `watch` (a Ghost or a WordPress was upgraded, or something was published past Seawall or by WordPress's schedule), or `write` (a WordPress without the plugin accepted a write).",
                 advice: "Shows why pages are purged. If one of them keeps rising, something purges all the time, and the origin is asked for the same pages again.",
                 samples: |seen| seen.state.shared.purging.by_maker().map(|(by, n)| Sample::labelled("by", by, n)).collect(),
             },
