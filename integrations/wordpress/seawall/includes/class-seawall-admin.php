@@ -1,0 +1,2 @@
+<?php
+class Seawall_Admin { function __construct($p){} function watch(){} }

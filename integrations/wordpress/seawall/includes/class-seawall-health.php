@@ -1,0 +1,2 @@
+<?php
+class Seawall_Health { function __construct($p){} function watch(){} }
