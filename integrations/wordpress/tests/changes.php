@@ -77,7 +77,7 @@ function links_of( $body ) {
 	preg_match_all( '~(?:href=["\']|<loc>|<link>)(' . preg_quote( $base, '~' ) . ')?(/[^"\'<#]*)~', $body, $found );
 	$paths = array();
 	foreach ( $found[2] as $path ) {
-		$path = html_entity_decode( $path );
+		$path = html_entity_decode( $path, ENT_QUOTES );
 		if ( ! preg_match( '~^//|/wp-(content|includes|admin|login|cron|comments-post)|xmlrpc|replytocom|/embed/|oembed|\.(css|js|png|jpe?g|webp|xsl)|^/wp-json/wp/v2/[a-z]+/\d~', $path ) ) {
 			$paths[] = $path;
 		}

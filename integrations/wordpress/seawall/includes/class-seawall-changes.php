@@ -590,6 +590,9 @@ final class Seawall_Changes {
 			'list-' . $type . '-date-' . substr( $date, 0, 7 ),
 			'list-' . $type . '-date-' . substr( $date, 0, 4 ),
 		);
+		foreach ( $this->ends_of_newest( $id, $state ) as $end ) {
+			$words[] = 'list-' . $type . $end;
+		}
 		if ( $state['comments'] > 0 ) {
 			$words[] = 'list-comment';
 		}
@@ -597,6 +600,39 @@ final class Seawall_Changes {
 			$words[] = 'adjacent-' . $neighbour;
 		}
 		return array_merge( $words, $this->term_lists_of( $state ) );
+	}
+
+	/**
+	 * Returns the ends of words of lists of the newest posts that a post enters or leaves.
+	 *
+	 * @param int   $id    The post.
+	 * @param array $state The post.
+	 * @return string[]
+	 */
+	private function ends_of_newest( $id, array $state ) {
+		global $wpdb;
+		// phpcs:disable WordPress.DB.DirectDatabaseQuery -- It is asked once per change, and must not come from a cache.
+		$newer = (int) $wpdb->get_var( $wpdb->prepare( "SELECT COUNT(*) FROM $wpdb->posts WHERE post_type = %s AND post_status = 'publish' AND post_date > %s AND ID <> %d", $state['type'], $state['date'], $id ) );
+		$all   = (int) $wpdb->get_var( $wpdb->prepare( "SELECT COUNT(*) FROM $wpdb->posts WHERE post_type = %s AND post_status = 'publish'", $state['type'] ) );
+		// phpcs:enable
+		// Other posts of this request may have come or gone, before or after this one.
+		$others = count( $this->posts );
+		$ends   = array();
+		foreach ( Seawall_Names::FIRST as $first ) {
+			if ( $newer - $others < $first ) {
+				$ends[] = '-first-' . $first;
+			}
+		}
+		// One more post begins a page if those before filled theirs.
+		for ( $size = 1; $size <= Seawall_Names::PAGE_MAX; $size++ ) {
+			for ( $full = $all - $others; $full <= $all + $others; $full++ ) {
+				if ( 0 === $full % $size ) {
+					$ends[] = '-pages-' . $size;
+					break;
+				}
+			}
+		}
+		return $ends;
 	}
 
 	/**

@@ -14,6 +14,8 @@ defined( 'ABSPATH' ) || exit;
  * |---|---|---|
  * | `post-12` | shows or links post 12 (of any type) | post 12 changed |
  * | `list-post`, `list-post-term-3`, `-user-2`, `-date-2025-06` | lists posts, all or those of a term, author, time | the list got or lost a post |
+ * | `list-post-first-10` | lists the first posts by date, these 10 at most | one of the first 10 came, went or moved |
+ * | `list-post-pages-9` | lists posts on pages of 9 | the number of pages is another |
  * | `order-post-title`, `-modified`, `-comments`, `-meta`, `-menu` | lists posts in that order | what the order depends on changed |
  * | `adjacent-12` | shows what comes before or after post 12 | that changed |
  * | `name-about` | looked for a post or term with that slug | it came or went |
@@ -26,6 +28,12 @@ defined( 'ABSPATH' ) || exit;
  * | `many-post`, `many-list`, ... | has too many words of the kind to list them | anything of the kind changed |
  */
 final class Seawall_Names {
+
+	/** The lengths of lists of the newest posts that have words of their own. A list has the next larger one. */
+	const FIRST = array( 5, 10, 20, 50, 100 );
+
+	/** The longest page of a list whose number of pages has a word. */
+	const PAGE_MAX = 50;
 
 	/** Types of posts that are never part of a page. */
 	const TYPES_UNSEEN = array( 'revision', 'customize_changeset', 'oembed_cache', 'user_request', 'wp_font_family', 'wp_font_face', 'scheduled-action' );
@@ -156,12 +164,12 @@ final class Seawall_Names {
 	/**
 	 * Returns a string that can be part of a tag.
 	 *
-	 * @param string $string Any string.
+	 * @param string $text Any string.
 	 * @return string
 	 */
-	public static function word( $string ) {
-		$string = (string) $string;
-		return preg_match( '/^[A-Za-z0-9_.-]{1,64}$/', $string ) ? $string : substr( md5( $string ), 0, 12 );
+	public static function word( $text ) {
+		$text = (string) $text;
+		return preg_match( '/^[A-Za-z0-9_.-]{1,64}$/', $text ) ? $text : substr( md5( $text ), 0, 12 );
 	}
 
 	/**

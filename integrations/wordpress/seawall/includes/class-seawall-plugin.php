@@ -46,7 +46,7 @@ final class Seawall_Plugin {
 
 		// Seawall calls wp-cron.php itself. Page views then need not do so, and a page for readers does not depend on who asked last.
 		if ( Seawall_Settings::runs_cron() && ! defined( 'DISABLE_WP_CRON' ) ) {
-			define( 'DISABLE_WP_CRON', true );
+			define( 'DISABLE_WP_CRON', true ); // phpcs:ignore WordPress.NamingConventions.PrefixAllGlobals -- It is WordPress's own.
 		}
 
 		self::$changes->watch();

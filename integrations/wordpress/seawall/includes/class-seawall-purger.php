@@ -35,7 +35,7 @@ final class Seawall_Purger {
 	const ANSWER_BYTES_MAX = 65536;
 
 	/** Bytes of the field `Seawall-Purge`, to Seawall itself and through another server with its small buffers. */
-	const FIELD_BYTES_MAX                = 6144;
+	const FIELD_BYTES_MAX               = 6144;
 	const FIELD_BYTES_MAX_BEHIND_SERVER = 1024;
 
 	/**
@@ -181,7 +181,7 @@ final class Seawall_Purger {
 			/* translators: %s: an address. */
 			return self::failed( sprintf( __( 'The address for purges is not one: %s', 'seawall' ), $url ) );
 		}
-		$body = wp_json_encode(
+		$body   = wp_json_encode(
 			array(
 				'purge'  => array_values( $words ),
 				'soft'   => false,
@@ -284,7 +284,7 @@ final class Seawall_Purger {
 		$end    = -1;
 		if ( @fwrite( $socket, $request ) === strlen( $request ) ) {
 			stream_set_blocking( $socket, false );
-			while ( strlen( $answer ) < self::ANSWER_BYTES_MAX ) {
+			while ( ! isset( $answer[ self::ANSWER_BYTES_MAX ] ) ) {
 				$left = $until - microtime( true );
 				if ( $left <= 0 ) {
 					break;

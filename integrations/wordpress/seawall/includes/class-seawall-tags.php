@@ -341,7 +341,9 @@ final class Seawall_Tags {
 		$limits = $this->limits_of( $query );
 		foreach ( $this->types_of( $query ) as $type ) {
 			foreach ( 'any' === $type ? array() : $limits as $limit ) {
-				$this->add( 'list-' . $type . $limit );
+				foreach ( '' === $limit ? $this->ends_of_newest( $query ) : array( $limit ) as $end ) {
+					$this->add( 'list-' . $type . $end );
+				}
 			}
 			foreach ( $this->orders_of( $vars ) as $order ) {
 				$this->add( 'any' === $type ? 'many-order' : 'order-' . $type . '-' . $order );
@@ -410,6 +412,55 @@ final class Seawall_Tags {
 		}
 		$date = $this->date_of( $vars );
 		return array( '' === $date ? '' : '-date-' . $date );
+	}
+
+	/**
+	 * Returns the ends of words for a list without a limit; one empty end if it has other posts than the newest.
+	 *
+	 * An old post that comes or goes changes neither the newest ones nor, mostly, the number of pages.
+	 *
+	 * @param WP_Query $query The query.
+	 * @return string[]
+	 */
+	private function ends_of_newest( WP_Query $query ) {
+		$plain = array( '' );
+		$vars  = $query->query_vars;
+		// The REST API says in its fields how many posts there are.
+		if ( ( defined( 'REST_REQUEST' ) && REST_REQUEST ) || ! empty( $query->tax_query->queries ) || ! empty( $query->meta_query->queries ) || ! empty( $query->date_query ) ) {
+			return $plain;
+		}
+		// What else narrows a list, so that the newest ones of it may be old.
+		$narrow = array( 'author', 'author__not_in', 'year', 'monthnum', 'day', 'w', 'm', 'hour', 'minute', 'second', 'post_parent', 'post_parent__in', 'post_parent__not_in', 'title', 'comment_count', 'post_password', 'has_password', 'menu_order', 'post_mime_type', 'ping_status', 'comment_status', 'meta_key', 'perm' );
+		foreach ( $narrow as $var ) {
+			if ( ! empty( $vars[ $var ] ) || ( 'has_password' === $var && isset( $vars[ $var ] ) ) ) {
+				return $plain;
+			}
+		}
+		$by    = isset( $vars['orderby'] ) ? $vars['orderby'] : '';
+		$order = isset( $vars['order'] ) ? $vars['order'] : 'DESC';
+		if ( ! in_array( $by, array( '', 'date', 'post_date' ), true ) || ! is_string( $order ) || ( '' !== $order && 'DESC' !== strtoupper( $order ) ) ) {
+			return $plain;
+		}
+		$size = (int) ( $query->is_feed() && ! empty( $vars['posts_per_rss'] ) ? $vars['posts_per_rss'] : ( isset( $vars['posts_per_page'] ) ? $vars['posts_per_page'] : 0 ) );
+		if ( $size < 1 || ! empty( $vars['nopaging'] ) || count( $this->types_of( $query ) ) !== 1 ) {
+			return $plain;
+		}
+		$start = isset( $vars['offset'] ) && is_numeric( $vars['offset'] ) ? (int) $vars['offset'] : ( max( 1, (int) $vars['paged'] ) - 1 ) * $size;
+		$last  = $start + $size + ( empty( $vars['post__not_in'] ) ? 0 : count( (array) $vars['post__not_in'] ) );
+		$ends  = array();
+		foreach ( Seawall_Names::FIRST as $first ) {
+			if ( $last <= $first ) {
+				$ends[] = '-first-' . $first;
+				break;
+			}
+		}
+		if ( ! $ends || ( empty( $vars['no_found_rows'] ) && $size > Seawall_Names::PAGE_MAX ) ) {
+			return $plain;
+		}
+		if ( empty( $vars['no_found_rows'] ) && ! $query->is_feed() ) {
+			$ends[] = '-pages-' . $size;
+		}
+		return $ends;
 	}
 
 	/**
@@ -642,6 +693,9 @@ final class Seawall_Tags {
 	public function block( $block ) {
 		if ( isset( $block['attrs']['ref'] ) && is_numeric( $block['attrs']['ref'] ) ) {
 			$this->add( 'post-' . (int) $block['attrs']['ref'] );
+		}
+		if ( isset( $block['blockName'] ) && 'core/query-total' === $block['blockName'] ) {
+			$this->add( 'many-list' );
 		}
 		if ( isset( $block['blockName'], $block['attrs']['id'], $block['attrs']['kind'] ) && is_numeric( $block['attrs']['id'] )
 			&& in_array( $block['blockName'], array( 'core/navigation-link', 'core/navigation-submenu' ), true ) ) {
