@@ -78,7 +78,7 @@ function links_of( $body ) {
 	$paths = array();
 	foreach ( $found[2] as $path ) {
 		$path = html_entity_decode( $path, ENT_QUOTES );
-		if ( ! preg_match( '~^//|/wp-(content|includes|admin|login|cron|comments-post)|xmlrpc|replytocom|/embed/|oembed|\.(css|js|png|jpe?g|webp|xsl)|^/wp-json/wp/v2/[a-z]+/\d~', $path ) ) {
+		if ( ! preg_match( '~^//|/wp-(content|includes|admin|login|cron|comments-post)|xmlrpc|replytocom|/feed/|/embed/|oembed|\.(css|js|png|jpe?g|webp|xsl)|^/wp-json/wp/v2/[a-z]+/\d~', $path ) ) {
 			$paths[] = $path;
 		}
 	}

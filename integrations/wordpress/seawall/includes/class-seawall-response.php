@@ -51,6 +51,13 @@ final class Seawall_Response {
 	private $page = '';
 
 	/**
+	 * Whether the fields of this response have been written, or left out on purpose.
+	 *
+	 * @var bool
+	 */
+	private $is_described = false;
+
+	/**
 	 * Whether words are watched in this request.
 	 *
 	 * @var bool
@@ -198,7 +205,7 @@ final class Seawall_Response {
 		if ( 'broken' === $this->page || ( $this->is_watched && 'held' === $this->page ) ) {
 			header_remove( 'Cache-Tag' );
 			header( 'Seawall-Cache-Control: no-store' );
-		} elseif ( $this->is_watched && $this->is_marked() ) {
+		} elseif ( $this->is_watched && ( $this->is_marked() || ( ! $this->is_described && ! $this->has_own_lifetime() ) ) ) {
 			header( 'Seawall-Cache-Control: no-store' );
 		}
 		$this->purge();
@@ -223,17 +230,18 @@ final class Seawall_Response {
 		if ( headers_sent() || ! $this->is_watched || ! did_action( 'init' ) ) {
 			return;
 		}
-		$status   = $status ? $status : (int) http_response_code();
-		$lifetime = $this->lifetime( $status );
-		if ( 'HEAD' === $_SERVER['REQUEST_METHOD'] && '' === $this->page && ! $this->is_rest() ) { // phpcs:ignore WordPress.Security.ValidatedSanitizedInput
+		$this->is_described = true;
+		if ( isset( $_SERVER['REQUEST_METHOD'] ) && 'HEAD' === $_SERVER['REQUEST_METHOD'] && ! $this->is_rest() ) {
 			// WordPress ends before the template: what the page lists is not known.
 			return;
 		}
+		$status   = $status ? $status : (int) http_response_code();
+		$lifetime = $this->lifetime( $status );
 		if ( 'no-store' !== $lifetime ) {
 			$max   = Seawall_Settings::through_seawall() ? Seawall_Tags::BYTES_MAX : Seawall_Tags::BYTES_MAX_BEHIND_SERVER;
 			$value = $this->tags->value( defined( 'SEAWALL_TAG_BYTES' ) ? (int) SEAWALL_TAG_BYTES : $max );
 			if ( '' === $value ) {
-				$lifetime = 'no-store';
+				$lifetime = $this->has_own_lifetime() ? '' : 'no-store';
 			} else {
 				header( 'Cache-Tag: ' . $value );
 			}
@@ -284,6 +292,21 @@ final class Seawall_Response {
 		 */
 		$seconds = (int) apply_filters( 'seawall_lifetime', self::SECONDS_MAX );
 		return $seconds > 0 ? 'max-age=' . $seconds : 'no-store';
+	}
+
+	/**
+	 * Returns whether the response says itself for how long it may be stored. A plugin made it before WordPress asked its queries, so that
+	 * nothing tells when it changes.
+	 *
+	 * @return bool
+	 */
+	private function has_own_lifetime() {
+		foreach ( headers_list() as $line ) {
+			if ( preg_match( '/^cache-control:.*\b(s-maxage|max-age)=[1-9]/i', $line ) ) {
+				return true;
+			}
+		}
+		return false;
 	}
 
 	/**
