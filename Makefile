@@ -1,7 +1,7 @@
 # `make` alone lists what there is. What takes part in `make test` here is what `.ci/run` runs there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check check-bench spec spec-ghost spec-php fuzz bench bench-attacks bench-bytes bench-crowd bench-ghost bench-ghost-figures bench-http3 bench-paas bench-reload bench-restart bench-store clients conformance docs release deb tools hugo pebble ghost php deny
+.PHONY: help run test check check-bench spec spec-ghost spec-php fuzz bench bench-attacks bench-bytes bench-crowd bench-ghost bench-ghost-figures bench-http3 bench-paas bench-reload bench-restart bench-store clients conformance docs release deb wordpress-plugin tools hugo pebble ghost php deny
 
 CARGO ?= cargo
 # What `make run` serves, and where.
@@ -128,6 +128,9 @@ release: test ## test, then pack the binary into target/dist
 deb: tools ## a package for Debian and its kin, into target/dist; needs dpkg-dev
 	$(CARGO) build --release --locked --package seawall
 	deploy/debian/build '$(BINARY)' '$(VERSION)' target/dist
+
+wordpress-plugin: ## the plugin for WordPress, as a zip file to upload, into target/dist; needs zip
+	integrations/wordpress/package target/dist
 
 # The compiler comes from rustup: a distribution's is too old. The C compiler is for the cryptography (aws-lc) and the allocator (jemalloc).
 tools:

@@ -38,7 +38,7 @@ final class Seawall_Command {
 	 * @param string[] $args    Not used.
 	 * @param string[] $options Not used.
 	 */
-	public function status( $args, $options ) {
+	public function status( $args, $options ) { // phpcs:ignore Generic.CodeAnalysis.UnusedFunctionParameter -- WP-CLI gives them.
 		$url = Seawall_Settings::url();
 		WP_CLI::line( 'Plugin: ' . SEAWALL_PLUGIN_VERSION );
 		WP_CLI::line( 'Address for purges: ' . ( '' === $url ? 'not known' : $url ) );

@@ -54,6 +54,7 @@ final class Seawall_Plugin {
 		( new Seawall_Response( self::$tags, self::$purger ) )->watch();
 
 		add_action( 'init', array( 'Seawall_Settings', 'remember' ) );
+		add_action( 'init', array( __CLASS__, 'translate' ) );
 		if ( is_admin() || self::has_login_cookie() ) {
 			require_once __DIR__ . '/class-seawall-admin.php';
 			require_once __DIR__ . '/class-seawall-health.php';
@@ -70,6 +71,13 @@ final class Seawall_Plugin {
 		}
 		register_deactivation_hook( SEAWALL_PLUGIN_FILE, array( __CLASS__, 'deactivate' ) );
 		register_activation_hook( SEAWALL_PLUGIN_FILE, array( __CLASS__, 'activate' ) );
+	}
+
+	/**
+	 * Loads translations from the plugin's own folder; those of translate.wordpress.org need no code.
+	 */
+	public static function translate() {
+		load_plugin_textdomain( 'seawall', false, dirname( plugin_basename( SEAWALL_PLUGIN_FILE ) ) . '/languages' );
 	}
 
 	/**
