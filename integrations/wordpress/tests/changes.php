@@ -2,10 +2,11 @@
 /**
  * For each change that an editor can make: which pages of a real WordPress really change, and which ones the plugin purges?
  *
- *     php changes.php BASE HTDOCS USER APPLICATION-PASSWORD [WORD]
+ *     php changes.php BASE HTDOCS USER APPLICATION-PASSWORD [WORD | from:WORD]
  *
  * BASE is where WordPress answers without a cache before it, HTDOCS its folder, in which the plugin is active. With WORD, only the changes
- * whose names contain it are made. The blog is changed: use a copy.
+ * whose names contain it are made; with `from:`, only the first of those and all that follow. The blog is changed: use a copy. With EVERY=3
+ * in the environment, only every third address that links lead to is looked at; with VERBOSE=1, each needless purge is printed with its words.
  *
  * No page that changed may be missed. The needless purges are counted and printed. Ends with 1 if one was missed, or if a change that
  * should purge nothing did.
@@ -239,9 +240,13 @@ $changes = array(
 	'page trashed' => function () use ( $state ) {
 		return rest( 'DELETE', '/wp/v2/pages/' . $state->page )['words'];
 	},
+	'comment shown at once' => function () {
+		return form( '/wp-comments-post.php', array( 'comment_post_ID' => 28, 'author' => 'Old Reader', 'email' => 'old@reader.example', 'url' => '', 'comment' => 'A comment ' . uniqid() ) );
+	},
 	'comment held for moderation' => function () use ( $state ) {
+		inside( 'update_option( "comment_moderation", "1" );' );
 		$words = form( '/wp-comments-post.php', array( 'comment_post_ID' => 29, 'author' => 'New Reader', 'email' => 'new@reader.example', 'url' => '', 'comment' => 'A first comment ' . uniqid() ) );
-		$held  = rest( 'GET', '/wp/v2/comments?status=hold&per_page=1' );
+		$held  = rest( 'GET', '/wp/v2/comments?status=hold&per_page=1&orderby=id&order=desc&post=29' );
 		$state->comment = $held['answer'][0]['id'];
 		return $words;
 	},
@@ -263,7 +268,8 @@ $changes = array(
 		return rest( 'POST', '/wp/v2/categories/3', array( 'name' => 'Renamed' ) )['words'];
 	},
 	'term: other slug' => function () {
-		return rest( 'POST', '/wp/v2/tags/5', array( 'slug' => 'other-slug' ) )['words'];
+		$tag = rest( 'GET', '/wp/v2/tags?slug=how-to' )['answer'][0]['id'];
+		return rest( 'POST', '/wp/v2/tags/' . $tag, array( 'slug' => 'other-slug' ) )['words'];
 	},
 	'term deleted' => function () {
 		return rest( 'DELETE', '/wp/v2/categories/4?force=true' )['words'];
@@ -400,8 +406,20 @@ for ( $depth = 0; $todo && $depth < 4; $depth++ ) {
 	$todo = array_values( array_diff( array_unique( $next ), array_keys( $seen ) ) );
 }
 $html  = count( $seen );
+$every = max( 1, (int) getenv( 'EVERY' ) );
+$linked = array_keys( $seen );
+sort( $linked );
 $paths = array_merge(
-	array_keys( $seen ),
+	array_values(
+		array_filter(
+			$linked,
+			function ( $number ) use ( $every ) {
+				return 0 === $number % $every;
+			},
+			ARRAY_FILTER_USE_KEY
+		)
+	),
+	array( '/' ),
 	// What nothing links, and what does not exist yet.
 	array( '/feed/', '/feed/atom/', '/comments/feed/', '/category/gardening/feed/', '/2025/06/what-the-frost-taught-me-about-beans/feed/', '/author/ngozi-bright/feed/', '/robots.txt', '/?s=bread', '/no-such-page/', '/?p=60', '/2024/', '/2024/07/', '/2025/06/' ),
 	array( '/wp-sitemap.xml', '/wp-sitemap-posts-post-1.xml', '/wp-sitemap-posts-page-1.xml', '/wp-sitemap-taxonomies-category-1.xml', '/wp-sitemap-users-1.xml' ),
@@ -433,6 +451,9 @@ $failed = 0;
 $passed = 0;
 printf( "%-42s %8s %8s %8s %8s  %s\n", 'change', 'changed', 'purged', 'missed', 'needless', 'words' );
 foreach ( $changes as $name => $make ) {
+	if ( 0 === strpos( $only, 'from:' ) && false !== strpos( $name, substr( $only, 5 ) ) ) {
+		$only = '';
+	}
 	if ( '' !== $only && false === strpos( $name, $only ) ) {
 		continue;
 	}

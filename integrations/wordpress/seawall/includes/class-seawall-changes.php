@@ -251,6 +251,11 @@ final class Seawall_Changes {
 			$this->everything( 'many posts' );
 			return;
 		}
+		if ( is_multisite() && ms_is_switched() ) {
+			// What it means is worked out when another site of the network is at work.
+			$this->everything( 'another site of the network' );
+			return;
+		}
 		if ( '' === $this->reason ) {
 			$this->reason = (string) current_action();
 		}
@@ -551,7 +556,7 @@ final class Seawall_Changes {
 			$words = array_merge( $words, $was['seen'] ? $this->files_of( $id ) : array() );
 		}
 		if ( $was['seen'] !== $now['seen'] ) {
-			return array_merge( $words, $this->lists_of( $id, $known ), $this->names_of( $id, $known ) );
+			return array_merge( $words, $this->lists_of( $id, $known, $now['seen'] ? 1 : -1 ), $this->names_of( $id, $known ) );
 		}
 		// It is seen, and was.
 		if ( $was['title'] !== $now['title'] ) {
@@ -577,9 +582,10 @@ final class Seawall_Changes {
 	 *
 	 * @param int   $id    The post.
 	 * @param array $state The post while it was seen.
+	 * @param int   $more  1 if there is one more post now, -1 if there is one less, 0 if it only moved.
 	 * @return string[]
 	 */
-	private function lists_of( $id, array $state ) {
+	private function lists_of( $id, array $state, $more = 0 ) {
 		$type  = Seawall_Names::word( $state['type'] );
 		$date  = substr( $state['date'], 0, 10 );
 		$words = array(
@@ -590,7 +596,7 @@ final class Seawall_Changes {
 			'list-' . $type . '-date-' . substr( $date, 0, 7 ),
 			'list-' . $type . '-date-' . substr( $date, 0, 4 ),
 		);
-		foreach ( $this->ends_of_newest( $id, $state ) as $end ) {
+		foreach ( $this->ends_of_newest( $id, $state, $more ) as $end ) {
 			$words[] = 'list-' . $type . $end;
 		}
 		if ( $state['comments'] > 0 ) {
@@ -607,16 +613,17 @@ final class Seawall_Changes {
 	 *
 	 * @param int   $id    The post.
 	 * @param array $state The post.
+	 * @param int   $more  1 if there is one more post now, -1 if there is one less, 0 if it only moved.
 	 * @return string[]
 	 */
-	private function ends_of_newest( $id, array $state ) {
+	private function ends_of_newest( $id, array $state, $more ) {
 		global $wpdb;
 		// phpcs:disable WordPress.DB.DirectDatabaseQuery -- It is asked once per change, and must not come from a cache.
 		$newer = (int) $wpdb->get_var( $wpdb->prepare( "SELECT COUNT(*) FROM $wpdb->posts WHERE post_type = %s AND post_status = 'publish' AND post_date > %s AND ID <> %d", $state['type'], $state['date'], $id ) );
 		$all   = (int) $wpdb->get_var( $wpdb->prepare( "SELECT COUNT(*) FROM $wpdb->posts WHERE post_type = %s AND post_status = 'publish'", $state['type'] ) );
 		// phpcs:enable
 		// Other posts of this request may have come or gone, before or after this one.
-		$others = count( $this->posts );
+		$others = count( $this->posts ) - 1;
 		$ends   = array();
 		foreach ( Seawall_Names::FIRST as $first ) {
 			if ( $newer - $others < $first ) {
@@ -624,8 +631,9 @@ final class Seawall_Changes {
 			}
 		}
 		// One more post begins a page if those before filled theirs.
-		for ( $size = 1; $size <= Seawall_Names::PAGE_MAX; $size++ ) {
-			for ( $full = $all - $others; $full <= $all + $others; $full++ ) {
+		$before = $more > 0 ? $all - 1 : $all;
+		for ( $size = 1; 0 !== $more && $size <= Seawall_Names::PAGE_MAX; $size++ ) {
+			for ( $full = $before - $others; $full <= $before + $others; $full++ ) {
 				if ( 0 === $full % $size ) {
 					$ends[] = '-pages-' . $size;
 					break;
@@ -866,6 +874,9 @@ final class Seawall_Changes {
 		if ( ! $was || $was->name !== $term->name || $was->slug !== $term->slug || $was->parent !== $term->parent ) {
 			$words[] = 'list-term-' . Seawall_Names::word( $taxonomy );
 		}
+		if ( ! $was || $was->name !== $term->name ) {
+			$words[] = 'class-' . (int) $id;
+		}
 		if ( ! $was || $was->slug !== $term->slug ) {
 			$words = array_merge( $words, array( 'class-' . (int) $id, Seawall_Names::name( $term->slug ) ), $was ? array( Seawall_Names::name( $was->slug ) ) : array() );
 		}
@@ -1099,6 +1110,15 @@ final class Seawall_Changes {
 	public function option_updated( $option, $old = null, $value = null ) {
 		if ( in_array( $option, Seawall_Names::OPTIONS_SHOWN, true ) ) {
 			$this->add( array( 'option-' . $option ), 'option ' . $option );
+		} elseif ( 'sticky_posts' === $option ) {
+			$old   = array_map( 'intval', is_array( $old ) ? $old : array() );
+			$value = array_map( 'intval', is_array( $value ) ? $value : array() );
+			$words = array( 'option-sticky_posts' );
+			// Their class and their field in the REST API say whether they are.
+			foreach ( array_merge( array_diff( $old, $value ), array_diff( $value, $old ) ) as $id ) {
+				$words[] = 'post-' . $id;
+			}
+			$this->add( $words, 'option ' . $option );
 		} elseif ( 'posts_per_page' === $option ) {
 			// It says how many posts a list has, which all lists that have no number of their own depend on.
 			$this->add( array( 'option-posts_per_page' ), 'option ' . $option );

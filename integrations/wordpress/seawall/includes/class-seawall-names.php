@@ -19,7 +19,7 @@ defined( 'ABSPATH' ) || exit;
  * | `order-post-title`, `-modified`, `-comments`, `-meta`, `-menu` | lists posts in that order | what the order depends on changed |
  * | `adjacent-12` | shows what comes before or after post 12 | that changed |
  * | `name-about` | looked for a post or term with that slug | it came or went |
- * | `term-3`, `class-3` | shows term 3; has only its slug, in a CSS class | the term changed; its slug changed |
+ * | `term-3`, `class-3` | shows term 3; has only its slug, in a CSS class | the term changed; its slug changed, or its name, which orders the classes |
  * | `list-term-category` | lists terms | a term came or went, or has more or fewer posts |
  * | `user-2`, `list-user` | shows an author; lists authors | the profile changed; an author came or went |
  * | `comments-12`, `list-comment` | shows the comments of post 12, or their number; lists the latest | a comment changed |
@@ -50,7 +50,6 @@ final class Seawall_Names {
 		'blogdescription',
 		'date_format',
 		'time_format',
-		'sticky_posts',
 		'site_icon',
 		'site_logo',
 		'show_avatars',

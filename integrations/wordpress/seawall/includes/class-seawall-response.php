@@ -79,7 +79,8 @@ final class Seawall_Response {
 	 * Begins to watch.
 	 */
 	public function watch() {
-		if ( 'cli' === PHP_SAPI || ! isset( $_SERVER['REQUEST_METHOD'] ) ) {
+		// wp-cron.php has answered before it loads WordPress: what the jobs change is sent beside the response.
+		if ( 'cli' === PHP_SAPI || headers_sent() || ! isset( $_SERVER['REQUEST_METHOD'] ) ) {
 			return;
 		}
 		if ( Seawall_Plugin::only_reads() && ! is_admin() && ! wp_doing_cron() && ! Seawall_Plugin::has_login_cookie() ) {

@@ -73,6 +73,7 @@ final class Seawall_Tags {
 		add_filter( 'wp_get_attachment_image_src', array( $this, 'of_post' ), $last, 2 );
 		add_filter( 'wp_get_attachment_metadata', array( $this, 'of_post' ), $last, 2 );
 		add_filter( 'wp_get_attachment_caption', array( $this, 'of_post' ), $last, 2 );
+		add_filter( 'query_loop_block_query_vars', array( $this, 'query_block' ), $last, 2 );
 		add_filter( 'render_block_data', array( $this, 'block' ), $last );
 		add_filter( 'get_previous_post_where', array( $this, 'adjacent' ), $last, 5 );
 		add_filter( 'get_next_post_where', array( $this, 'adjacent' ), $last, 5 );
@@ -337,6 +338,9 @@ final class Seawall_Tags {
 		// The size of a page, where the query has none of its own.
 		if ( empty( $query->query['posts_per_page'] ) && empty( $query->query['numberposts'] ) && empty( $query->query['showposts'] ) ) {
 			$this->add( $query->is_feed() ? 'option-posts_per_rss' : 'option-posts_per_page' );
+		}
+		if ( $query->is_home() && empty( $vars['ignore_sticky_posts'] ) && (int) $vars['paged'] <= 1 ) {
+			$this->add( 'option-sticky_posts' );
 		}
 		$limits = $this->limits_of( $query );
 		foreach ( $this->types_of( $query ) as $type ) {
@@ -702,6 +706,20 @@ final class Seawall_Tags {
 			$this->add( ( 'taxonomy' === $block['attrs']['kind'] ? 'term-' : 'post-' ) . (int) $block['attrs']['id'] );
 		}
 		return $block;
+	}
+
+	/**
+	 * Adds sticky posts where a block lists only them, or all others.
+	 *
+	 * @param array    $query The query.
+	 * @param WP_Block $block The block.
+	 * @return array
+	 */
+	public function query_block( $query, $block = null ) {
+		if ( ! empty( $block->context['query']['sticky'] ) && 'ignore' !== $block->context['query']['sticky'] ) {
+			$this->add( 'option-sticky_posts' );
+		}
+		return $query;
 	}
 
 	/**
