@@ -210,8 +210,9 @@ final class Seawall_Changes {
 			}
 		}
 		foreach ( array_keys( $words ) as $word ) {
-			if ( 0 !== strpos( (string) $word, 'url=' ) ) {
-				$words[ 'many-' . Seawall_Names::kind( (string) $word ) ] = true;
+			$kind = Seawall_Names::kind( (string) $word );
+			if ( 0 !== strpos( (string) $word, 'url=' ) && $kind !== (string) $word && 'many' !== $kind ) {
+				$words[ 'many-' . $kind ] = true;
 			}
 		}
 		if ( isset( $words['*'] ) || count( $words ) > self::WORDS_MAX ) {
@@ -634,7 +635,7 @@ final class Seawall_Changes {
 		$before = $more > 0 ? $all - 1 : $all;
 		for ( $size = 1; 0 !== $more && $size <= Seawall_Names::PAGE_MAX; $size++ ) {
 			for ( $full = $before - $others; $full <= $before + $others; $full++ ) {
-				if ( 0 === $full % $size ) {
+				if ( $full > 0 && 0 === $full % $size ) {
 					$ends[] = '-pages-' . $size;
 					break;
 				}

@@ -36,7 +36,7 @@ final class Seawall_Purger {
 
 	/** Bytes of the field `Seawall-Purge`, to Seawall itself and through another server with its small buffers. */
 	const FIELD_BYTES_MAX               = 6144;
-	const FIELD_BYTES_MAX_BEHIND_SERVER = 1024;
+	const FIELD_BYTES_MAX_BEHIND_SERVER = 2048;
 
 	/**
 	 * What was changed.
