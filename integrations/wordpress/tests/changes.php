@@ -340,13 +340,13 @@ $changes = array(
 		return rest( 'POST', '/wp/v2/posts/61', array( 'title' => 'Renamed in the menu' ) )['words'];
 	},
 	'widget added' => function () {
-		return rest( 'POST', '/wp/v2/widgets', array( 'id_base' => 'recent-posts', 'sidebar' => 'footer', 'instance' => array( 'raw' => array( 'title' => 'Latest', 'number' => 3 ) ) ) )['words'];
+		return add_widget( 'recent-posts', array( 'title' => 'Latest', 'number' => 3 ) );
 	},
 	'widgets of comments and terms added' => function () {
 		return array_merge(
-			rest( 'POST', '/wp/v2/widgets', array( 'id_base' => 'recent-comments', 'sidebar' => 'footer', 'instance' => array( 'raw' => array( 'title' => 'Comments', 'number' => 5 ) ) ) )['words'],
-			rest( 'POST', '/wp/v2/widgets', array( 'id_base' => 'categories', 'sidebar' => 'footer', 'instance' => array( 'raw' => array( 'title' => 'Terms', 'count' => 1 ) ) ) )['words'],
-			rest( 'POST', '/wp/v2/widgets', array( 'id_base' => 'archives', 'sidebar' => 'footer', 'instance' => array( 'raw' => array( 'title' => 'Months', 'count' => 1 ) ) ) )['words']
+			add_widget( 'recent-comments', array( 'title' => 'Comments', 'number' => 5 ) ),
+			add_widget( 'categories', array( 'title' => 'Terms', 'count' => 1 ) ),
+			add_widget( 'archives', array( 'title' => 'Months', 'count' => 1 ) )
 		);
 	},
 	'widget edited' => function () {
@@ -374,10 +374,17 @@ $changes = array(
 /** What readers cannot see purges nothing. */
 $silent = array( 'nothing', 'draft saved', 'post scheduled', 'comment held for moderation', 'reader logs in' );
 
+/** Adds a widget to the footer as the editor of widgets does: it makes one, then says which ones the footer has. */
+function add_widget( $base_name, array $instance ) {
+	$made    = rest( 'POST', '/wp/v2/widgets', array( 'id_base' => $base_name, 'sidebar' => 'footer', 'instance' => array( 'raw' => $instance ) ) );
+	$widgets = array_merge( array( $made['answer']['id'] ), rest( 'GET', '/wp/v2/sidebars/footer' )['answer']['widgets'] );
+	return array_merge( $made['words'], rest( 'PUT', '/wp/v2/sidebars/footer', array( 'widgets' => array_values( array_unique( $widgets ) ) ) )['words'] );
+}
+
 /** The number of the widget of a kind. */
 function widget_number( $base_name ) {
 	foreach ( rest( 'GET', '/wp/v2/widgets' )['answer'] as $widget ) {
-		if ( 0 === strpos( $widget['id'], $base_name . '-' ) ) {
+		if ( 'footer' === $widget['sidebar'] && 0 === strpos( $widget['id'], $base_name . '-' ) ) {
 			return substr( $widget['id'], strlen( $base_name ) + 1 );
 		}
 	}
