@@ -556,6 +556,9 @@ final class Seawall_Changes {
 		if ( 'attachment' === $known['type'] && $now['seen'] ) {
 			$words = array_merge( $words, $was['seen'] ? $this->files_of( $id ) : array() );
 		}
+		if ( null === $before || $was['seen'] !== $now['seen'] || $this->is_linked_otherwise( $was, $now ) ) {
+			$words[] = 'link-' . $id;
+		}
 		if ( $was['seen'] !== $now['seen'] ) {
 			return array_merge( $words, $this->lists_of( $id, $known, $now['seen'] ? 1 : -1 ), $this->names_of( $id, $known ) );
 		}
@@ -576,6 +579,22 @@ final class Seawall_Changes {
 			$words = array_merge( $words, $this->names_of( $id, $was ), $this->names_of( $id, $now ) );
 		}
 		return $words;
+	}
+
+	/**
+	 * Returns whether a link to a post is another one now: its title, its address, its place among others.
+	 *
+	 * @param array $was The post before.
+	 * @param array $now The post now.
+	 * @return bool
+	 */
+	private function is_linked_otherwise( array $was, array $now ) {
+		foreach ( array( 'title', 'url', 'name', 'date', 'parent', 'menu', 'password', 'type' ) as $part ) {
+			if ( $was[ $part ] !== $now[ $part ] ) {
+				return true;
+			}
+		}
+		return false;
 	}
 
 	/**
@@ -715,6 +734,7 @@ final class Seawall_Changes {
 				);
 				foreach ( $below as $child ) {
 					$words[] = 'post-' . (int) $child;
+					$words[] = 'link-' . (int) $child;
 					$words[] = Seawall_Names::name( get_post_field( 'post_name', $child ) );
 				}
 			}

@@ -13,6 +13,7 @@ defined( 'ABSPATH' ) || exit;
  * | word | a page has it | a change has it |
  * |---|---|---|
  * | `post-12` | shows or links post 12 (of any type) | post 12 changed |
+ * | `link-12` | has post 12 in a menu of pages, by its title alone | its title, address or place changed |
  * | `list-post`, `list-post-term-3`, `-user-2`, `-date-2025-06` | lists posts, all or those of a term, author, time | the list got or lost a post |
  * | `list-post-first-10` | lists the first posts by date, these 10 at most | one of the first 10 came, went or moved |
  * | `list-post-pages-9` | lists posts on pages of 9 | the number of pages is another |

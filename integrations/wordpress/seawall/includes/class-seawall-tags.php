@@ -45,6 +45,20 @@ final class Seawall_Tags {
 	private $queries = array();
 
 	/**
+	 * Queries of lists that show posts by their titles alone, by the IDs of the objects.
+	 *
+	 * @var array
+	 */
+	private $of_links = array();
+
+	/**
+	 * Whether a list of pages is being made, which shows titles and links alone.
+	 *
+	 * @var bool
+	 */
+	private $in_links = false;
+
+	/**
 	 * How many lists of CSS classes are being made.
 	 *
 	 * @var int
@@ -62,6 +76,9 @@ final class Seawall_Tags {
 		add_action( 'pre_get_comments', array( $this, 'keep' ), $last );
 		add_action( 'pre_get_users', array( $this, 'keep' ), $last );
 				add_filter( 'get_pages', array( $this, 'pages' ), $last, 2 );
+		add_filter( 'wp_list_pages_excludes', array( $this, 'links_begin' ), $last );
+		add_filter( 'wp_list_pages', array( $this, 'links_end' ), -$last );
+		add_filter( 'register_block_type_args', array( $this, 'block_type' ), $last, 2 );
 
 		// Posts that are shown or linked without a query: it was in the object cache, or a block has its ID.
 		add_filter( 'post_link', array( $this, 'of_post' ), $last, 2 );
@@ -249,6 +266,11 @@ final class Seawall_Tags {
 			$this->read();
 		}
 		$this->queries[ $id ] = $query;
+		if ( $this->in_links ) {
+			$this->of_links[ $id ] = true;
+		} else {
+			unset( $this->of_links[ $id ] );
+		}
 	}
 
 	/**
@@ -293,7 +315,10 @@ final class Seawall_Tags {
 		if ( $query->is_main_query() && ( $query->is_robots() || $query->is_favicon() || ! empty( $vars['sitemap'] ) || ! empty( $vars['sitemap-stylesheet'] ) ) ) {
 			return; // WordPress lists the latest posts, and shows none of them.
 		}
+		$in_links       = $this->in_links;
+		$this->in_links = isset( $this->of_links[ spl_object_id( $query ) ] );
 		$this->posts( (array) $query->posts );
+		$this->in_links = $in_links;
 		foreach ( (array) ( isset( $query->comments ) ? $query->comments : array() ) as $comment ) {
 			if ( isset( $comment->comment_post_ID ) ) {
 				$this->add( 'post-' . (int) $comment->comment_post_ID );
@@ -648,10 +673,10 @@ final class Seawall_Tags {
 		foreach ( is_array( $posts ) ? $posts : array() as $post ) {
 			if ( is_object( $post ) ) {
 				if ( isset( $post->ID ) && ! ( isset( $post->post_type ) && in_array( $post->post_type, Seawall_Names::TYPES_OF_DESIGN, true ) ) ) {
-					$this->add( 'post-' . (int) $post->ID );
+					$this->add( ( $this->in_links && isset( $post->post_type ) && is_post_type_viewable( $post->post_type ) ? 'link-' : 'post-' ) . (int) $post->ID );
 				}
 			} elseif ( is_numeric( $post ) ) {
-				$this->add( 'post-' . (int) $post );
+				$this->add( ( $this->in_links ? 'link-' : 'post-' ) . (int) $post );
 			}
 		}
 		return $posts;
@@ -673,6 +698,54 @@ final class Seawall_Tags {
 	}
 
 	/**
+	 * Wraps the blocks that list pages: a menu of blocks, and the list of pages that may be in it. A menu renders the blocks in it without
+	 * the hooks of other blocks.
+	 *
+	 * @param array  $args The block.
+	 * @param string $name Its name.
+	 * @return array
+	 */
+	public function block_type( $args, $name ) {
+		if ( in_array( $name, array( 'core/page-list', 'core/navigation' ), true ) && isset( $args['render_callback'] ) && is_callable( $args['render_callback'] ) ) {
+			$render                  = $args['render_callback'];
+			$args['render_callback'] = function () use ( $render ) {
+				$given = func_get_args();
+				if ( isset( $given[0]['ref'] ) && is_numeric( $given[0]['ref'] ) ) {
+					$this->add( 'post-' . (int) $given[0]['ref'] );
+				}
+				$was            = $this->in_links;
+				$this->in_links = true;
+				$html           = call_user_func_array( $render, $given );
+				$this->in_links = $was;
+				return $html;
+			};
+		}
+		return $args;
+	}
+
+	/**
+	 * Notes that a list of pages begins.
+	 *
+	 * @param mixed $value What is filtered.
+	 * @return mixed
+	 */
+	public function links_begin( $value ) {
+		$this->in_links = true;
+		return $value;
+	}
+
+	/**
+	 * Notes that a list of pages has ended.
+	 *
+	 * @param string $html The list.
+	 * @return string
+	 */
+	public function links_end( $html ) {
+		$this->in_links = false;
+		return $html;
+	}
+
+	/**
 	 * Adds the post that a filter is about.
 	 *
 	 * @param mixed       $value What is filtered.
@@ -683,7 +756,7 @@ final class Seawall_Tags {
 		if ( is_object( $post ) ) {
 			$this->posts( array( $post ) );
 		} elseif ( is_numeric( $post ) && $post > 0 ) {
-			$this->add( 'post-' . (int) $post );
+			$this->add( ( $this->in_links ? 'link-' : 'post-' ) . (int) $post );
 		}
 		return $value;
 	}
