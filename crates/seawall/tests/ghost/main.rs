@@ -14,6 +14,7 @@ mod browser;
 mod changes;
 mod client;
 mod comments;
+mod crowd;
 mod editor;
 mod editors;
 mod load;
