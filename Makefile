@@ -1,7 +1,7 @@
 # `make` alone lists what there is. What takes part in `make test` here is what `.ci/run` runs there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check check-bench spec spec-ghost spec-php fuzz bench bench-attacks bench-bytes bench-crowd bench-ghost bench-ghost-figures bench-http3 bench-paas bench-reload bench-restart bench-store clients conformance docs release deb wordpress-plugin tools hugo pebble ghost php deny
+.PHONY: help run test check check-bench spec spec-ghost spec-php spec-wordpress fuzz bench bench-attacks bench-bytes bench-crowd bench-ghost bench-ghost-figures bench-http3 bench-paas bench-reload bench-restart bench-store bench-wordpress clients conformance docs release deb wordpress-plugin tools hugo pebble ghost wordpress php deny
 
 CARGO ?= cargo
 # What `make run` serves, and where.
@@ -34,7 +34,7 @@ run: tools ## serve the example blog on http://127.0.0.1:8080; SOURCE=... LISTEN
 	@echo '  End       Ctrl-C'
 	@exec '$(TRY_BINARY)' serve '$(SOURCE)' --listen '$(LISTEN)'
 
-test: check hugo pebble ghost php ## everything that must hold: formatting, lints, licences, dependencies, all tests; installs what it needs
+test: check hugo pebble ghost wordpress php ## everything that must hold: formatting, lints, licences, dependencies, all tests; installs what it needs
 	$(CARGO) test --locked --workspace
 
 check: tools deny check-bench ## formatting, lints, licences and unused dependencies, without the tests
@@ -52,6 +52,10 @@ spec-ghost: tools ghost ## a real Ghost behind Seawall: all tests of crates/seaw
 
 spec-php: tools php ## a real php-fpm: all tests of crates/origins/tests/php_fpm, with an upload of 1 GB and a download of 2 GB
 	SEAWALL_PHP_LONG=1 $(CARGO) test --locked --package origins --test php_fpm
+
+spec-wordpress: tools wordpress ## a real WordPress with Seawall: all tests of crates/seawall/tests/wordpress, with the long ones and a browser; installs what it needs
+	crates/seawall/tests/wordpress/bring-up --browser
+	SEAWALL_WORDPRESS_LONG=1 $(CARGO) test --locked --package seawall --test wordpress
 
 fuzz: tools ## fuzz every target for SECONDS_EACH seconds (60); needs the nightly compiler
 	@$(CARGO) +nightly --version >/dev/null 2>&1 || rustup toolchain install nightly --profile minimal
@@ -158,6 +162,10 @@ pebble:
 # A part of `test`: a Ghost with a blog in it (crates/seawall/tests/ghost). The first time, it is installed from npm: five minutes on two cores.
 ghost:
 	@crates/seawall/tests/ghost/bring-up
+
+# A part of `test`: a WordPress with a blog in it (crates/seawall/tests/wordpress), its PHP and its MariaDB, all from Debian packages: a minute or two.
+wordpress:
+	@crates/seawall/tests/wordpress/bring-up
 
 # A part of `test`: what runs the scripts of crates/origins/tests/php_fpm. Debian would start a server of its own with it, which nothing here needs.
 php:
