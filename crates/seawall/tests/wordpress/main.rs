@@ -8,14 +8,23 @@
 //! nginx without a cache: what the tests of changes and people say must hold then, too, or the test is wrong.
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "tests")]
 
+mod away;
 mod blog;
+mod browser;
+mod changes;
 #[path = "../ghost/client.rs"]
 #[allow(dead_code, reason = "Ghost's tests use all of it")]
 mod client;
+mod cron;
 #[path = "../ghost/crowd.rs"]
 mod crowd;
 mod database;
 mod editor;
+mod people;
+mod plugins;
+mod poison;
 mod process;
 mod readers;
+mod recognition;
+mod slow;
 mod witness;
