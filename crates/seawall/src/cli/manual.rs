@@ -162,7 +162,7 @@ mod tests {
             let name = command.get_bin_name().expect("built").to_uppercase();
             let (_, section) = page.split_once(&format!(".SH {}\n", escaped(&name))).unwrap_or_else(|| panic!("no {name}"));
             let section = section.split(".SH ").next().expect("a section");
-            for arg in command.get_arguments() {
+            for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
                 let entry = format!(".TP\n{}\n", super::name(arg));
                 let (_, help) = section.split_once(&entry).unwrap_or_else(|| panic!("{name} has no {entry}"));
                 assert!(help.lines().next().is_some_and(|line| line.len() > 5 && !line.starts_with('.')), "{entry} has no text");

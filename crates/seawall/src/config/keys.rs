@@ -83,6 +83,8 @@ pub(super) const SECTIONS: [(&str, &[&str]); 21] = [
             "body_timeout",
             "write_timeout",
             "idle_timeout",
+            "login_attempts",
+            "login_concurrency",
         ],
     ),
     ("log", &["access", "format"]),
