@@ -86,6 +86,10 @@ bench-ghost-figures: tools ghost ## ab and wrk on a Ghost alone and behind Seawa
 	$(CARGO) build --release --locked --package seawall
 	SEAWALL_BIN='$(abspath $(BINARY))' bench/ghost-figures
 
+bench-wordpress: tools wordpress ## a WordPress behind php-fpm, beside nginx with fastcgi_cache; starts its own WordPress
+	$(CARGO) build --release --locked --package seawall
+	SEAWALL_BIN='$(abspath $(BINARY))' bench/wordpress
+
 bench-paas: tools ## a folder behind a platform's router, beside nginx: ab -c 100 -n 5000
 	$(CARGO) build --release --locked --package seawall
 	SEAWALL_BIN='$(abspath $(BINARY))' bench/paas

@@ -10,7 +10,7 @@ import statistics
 import chart
 import report
 
-NEEDED, OPTIONAL = ("servers", "static", "tls", "crowd"), ("http3", "ghost")
+NEEDED, OPTIONAL = ("servers", "static", "tls", "crowd"), ("http3", "ghost", "wordpress")
 NOT_MEASURED, NOT_THERE, NOT_VALID = "not measured", "–", "not valid"
 
 
@@ -46,6 +46,8 @@ ROWS = [
     Row("Miss, as each ships ²", "servers", "miss-64", others=("haproxy", "varnish")),
     Row("Miss, kept in memory alone ²", "servers", "miss-64", seawall="seawall-plain", nginx=None, others=("haproxy", "varnish")),
     Row("Real Ghost, stored front page", "ghost", "warm front", nginx="nginx-ghost", floor="floor"),
+    Row("Real WordPress, stored front page, gzip", "wordpress", "front-64", nginx="nginx"),
+    Row("PHP asked each time, over FastCGI", "wordpress", "php-8k", nginx="nginx"),
 ]
 CROWD = Row("1,000 readers, one cold page: lag of the last, ms ³", "crowd", "stored", nginx="nginx-ghost", others=("varnish",), key="lag_last_ms", digits=0)
 # HAProxy lets all of them through to the origin: it is on the chart, where that is said, and not the best of anything.
