@@ -1,4 +1,4 @@
-//! The body of a stored response: in memory, or too long for it and in a file.
+//! The body of a stored response: in memory, too long for it and in a file, or in memory in the forms alone that are made of it.
 
 use bytes::Bytes;
 
@@ -12,6 +12,11 @@ pub enum Content {
     Memory(Bytes),
     /// A body in the disk tier's file, to be read in pieces.
     Disk(DiskBody),
+    /// A body that is in memory in its [forms](crate::Forms) alone. Whoever wants the body itself makes it of one of them.
+    Packed {
+        /// The length of the body itself, in bytes.
+        length: u64,
+    },
 }
 
 impl Content {
@@ -21,6 +26,7 @@ impl Content {
         match self {
             Self::Memory(bytes) => bytes.len() as u64,
             Self::Disk(body) => body.len(),
+            Self::Packed { length } => *length,
         }
     }
 
@@ -30,12 +36,12 @@ impl Content {
         self.len() == 0
     }
 
-    /// Returns the bytes, if they are in memory.
+    /// Returns the bytes, if they are in memory as they are.
     #[must_use]
     pub const fn memory(&self) -> Option<&Bytes> {
         match self {
             Self::Memory(bytes) => Some(bytes),
-            Self::Disk(_) => None,
+            Self::Disk(_) | Self::Packed { .. } => None,
         }
     }
 
@@ -43,7 +49,7 @@ impl Content {
     #[must_use]
     pub fn is_damaged(&self) -> bool {
         match self {
-            Self::Memory(_) => false,
+            Self::Memory(_) | Self::Packed { .. } => false,
             Self::Disk(body) => body.is_damaged(),
         }
     }
@@ -53,6 +59,8 @@ impl Content {
         match self {
             Self::Memory(bytes) => bytes.len(),
             Self::Disk(body) => body.weight(),
+            // The forms weigh themselves.
+            Self::Packed { .. } => 0,
         }
     }
 }

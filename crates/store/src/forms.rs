@@ -19,8 +19,10 @@ use crate::resource::{ALLOCATION, BYTES};
 /// The most forms that a body may have beside itself.
 pub const FORMS: usize = 3;
 
+/// The most readers of a body beside its forms that are told apart: none, one, or more.
+const READERS_COUNTED: u8 = 2;
+
 /// The forms of one body, by their numbers, which are less than [`FORMS`].
-#[derive(Default)]
 pub struct Forms {
     /// The forms. They are in a box of their own: most stored bodies, such as pictures, never have any.
     made: OnceLock<Box<Places>>,
@@ -28,6 +30,15 @@ pub struct Forms {
     at_hand: AtomicU8,
     /// The forms that somebody has begun to make, whether or not they are there.
     begun: AtomicU8,
+    /// The readers of the body itself: see [`read_beside`](Self::read_beside).
+    readers: AtomicU8,
+}
+
+impl Default for Forms {
+    /// Makes the forms of a body that has none yet. It counts as read: somebody wanted it, or it would not be here.
+    fn default() -> Self {
+        Self { made: OnceLock::new(), at_hand: AtomicU8::new(0), begun: AtomicU8::new(0), readers: AtomicU8::new(1) }
+    }
 }
 
 type Places = [OnceLock<Bytes>; FORMS];
@@ -37,6 +48,12 @@ impl Forms {
     #[must_use]
     pub fn at_hand(&self) -> u8 {
         self.at_hand.load(Ordering::Acquire)
+    }
+
+    /// Returns whether somebody is making a form, or has found that it is not worth it.
+    #[must_use]
+    pub fn are_under_way(&self) -> bool {
+        self.begun.load(Ordering::Relaxed) != self.at_hand()
     }
 
     /// Returns the set of the forms that nobody has begun to make.
@@ -60,6 +77,33 @@ impl Forms {
     /// Notes that the form will not be made after all: the next request for it may begin.
     pub fn withdraw(&self, form: usize) {
         self.begun.fetch_and(!(1 << form), Ordering::Relaxed);
+    }
+
+    /// Notes that somebody reads the body itself, and none of its forms. Nearly always that is noted already: then this only looks.
+    ///
+    /// Relaxed is enough: where an update is lost, a reader counts at the next reading.
+    #[inline]
+    pub fn read_beside(&self) {
+        let readers = self.readers_beside();
+        if readers < READERS_COUNTED {
+            self.readers.store(readers + 1, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns how many have [read the body itself](Self::read_beside) since they were forgotten: none, one, or more.
+    #[inline]
+    #[must_use]
+    pub fn readers_beside(&self) -> u8 {
+        self.readers.load(Ordering::Relaxed)
+    }
+
+    /// Forgets who has read the body itself, and returns how many there were.
+    pub fn forget_readers_beside(&self) -> u8 {
+        let readers = self.readers_beside();
+        if readers > 0 {
+            self.readers.store(0, Ordering::Relaxed);
+        }
+        readers
     }
 
     /// Stores a form for good. Returns `false` if there is one already.
@@ -136,6 +180,18 @@ mod tests {
         assert!(forms.set(1, Bytes::from_static(b"a")) && !forms.set(1, Bytes::from_static(b"b")));
         assert_eq!((forms.at_hand(), forms.get(1)), (0b010, Some(&Bytes::from_static(b"a"))));
         assert!(!forms.set(FORMS, Bytes::new()));
+        assert!(!forms.are_under_way() && forms.begin(0) && forms.are_under_way());
+    }
+
+    #[test]
+    fn none_one_and_more_readers_of_the_body_are_told_apart() {
+        let forms = Forms::default();
+        assert_eq!((forms.forget_readers_beside(), forms.readers_beside()), (1, 0), "it is new");
+        for readers in [1, 2, 2] {
+            forms.read_beside();
+            assert_eq!(forms.readers_beside(), readers);
+        }
+        assert_eq!((forms.forget_readers_beside(), forms.forget_readers_beside()), (2, 0));
     }
 
     #[test]

@@ -90,12 +90,30 @@ impl<R: Record> Stored<R> {
     }
 }
 
+impl<R: Clone> Stored<R> {
+    /// Returns this response with another body of the same content. `None` if its body is a file, or its file is being written. Call it with the
+    /// key's writer lock held.
+    pub(crate) fn with_body(&self, body: Content) -> Option<Self> {
+        if matches!(self.body, Content::Disk(_)) {
+            return None;
+        }
+        let mark = self.mark.settled()?;
+        let weight = self.weight - self.body.weight() as u64 + body.weight() as u64;
+        let verdict = AtomicU64::new(self.verdict.load(Ordering::Relaxed));
+        let (record, forms, scope) = (self.record.clone(), self.forms.share(), self.scope.clone());
+        if body.memory().is_none() {
+            let _ = forms.forget_readers_beside();
+        }
+        Some(Self { record, body, forms, begun: self.begun, scope, verdict, weight, mark })
+    }
+}
+
 impl<R> Stored<R> {
     /// Returns the response's place on the disk. A body in a file has a mark of its own, because a response that a 304 freshened shares it
     /// with the stale one.
     pub(crate) fn mark(&self) -> &Mark {
         match &self.body {
-            Content::Memory(_) => &self.mark,
+            Content::Memory(_) | Content::Packed { .. } => &self.mark,
             Content::Disk(body) => body.mark(),
         }
     }

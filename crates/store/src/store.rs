@@ -18,6 +18,7 @@ use quick_cache::{Lifecycle, OptionsBuilder, UnitWeighter, Weighter};
 use smallvec::SmallVec;
 
 use crate::changes::{Changes, Counter};
+use crate::content::Content;
 use crate::disk::DiskState;
 use crate::disk::load::Loads;
 use crate::disk::tier::Disk;
@@ -207,7 +208,8 @@ impl<R: Record, E: Failure> Store<R, E> {
             let name = self.purges.url(stored.scope().site, &stored.scope().url);
             self.urls.add(name, hash);
             let invalidated = self.is_invalidated(stored.scope(), stored.begun());
-            let fits = stored.body.memory().is_none_or(|bytes| bytes.len() as u64 <= self.object_max)
+            let is_a_file = matches!(stored.body, Content::Disk(_));
+            let fits = (is_a_file || stored.body.len() <= self.object_max)
                 && stored.weight() + Resource::<R>::frame(key.len(), self.variants_max) <= self.resource_max;
             if (invalidated || !fits) && before.as_deref().is_none_or(|before| before.url != name) {
                 self.urls.remove(name, hash);
@@ -221,7 +223,7 @@ impl<R: Record, E: Failure> Store<R, E> {
             let key: Arc<[u8]> = same.map_or_else(|| key.into(), |resource| Arc::clone(&resource.key));
             self.put(hash, Arc::clone(&key), before.as_deref(), variants, &mut evicted);
             let mut files = self.forget_files(hash, held.iter().filter(|held| gone(held)), Some(&stored));
-            if same.is_none() && stored.body.memory().is_some() {
+            if same.is_none() && !is_a_file {
                 // These files were not read before this was fetched: nobody knows which of them it replaces.
                 files.extend(self.forget_unread(hash));
             }
@@ -254,6 +256,36 @@ impl<R: Record, E: Failure> Store<R, E> {
         }
         self.account(evicted);
         true
+    }
+
+    /// Gives a response that is stored under a key another body of the same content: the body as it is, or none beside its forms. Returns the
+    /// response in its new shape; `None` if it is not stored any more, its file is being written, or it would weigh too much: then nothing has
+    /// changed.
+    ///
+    /// The memory tier learns the new weight, which does not count as use. The file on the disk is that of the new shape.
+    pub fn replace_body(&self, hash: KeyHash, key: &[u8], stored: &Arc<Stored<R>>, body: Content) -> Option<Arc<Stored<R>>>
+    where
+        R: Clone,
+    {
+        let mut evicted = Evicted::default();
+        let new = {
+            let _writer = self.writer(hash).lock();
+            let before = self.memory.peek(&hash).filter(|resource| *resource.key == *key)?;
+            let at = before.variants().iter().position(|held| Arc::ptr_eq(held, stored))?;
+            let new = Arc::new(stored.with_body(body)?);
+            let mut variants: Box<[_]> = before.variants().into();
+            variants[at] = Arc::clone(&new);
+            let resource = Arc::new(Resource::new(Arc::clone(&before.key), before.url, variants));
+            if resource.weight() > self.resource_max {
+                return None;
+            }
+            // If it is evicted right now, its line in the index goes with it.
+            self.memory.replace_with_lifecycle(hash, resource, true, &mut evicted).ok()?;
+            self.changes.of(hash).raise();
+            new
+        };
+        self.account(evicted);
+        Some(new)
     }
 
     /// Returns whether exactly this response is stored under a key, as one of its variants.

@@ -29,6 +29,14 @@ impl Mark {
         self.0.store(sequence << BITS | WRITTEN, Ordering::Release);
     }
 
+    /// Returns a mark that says the same for another response in the same place of the store. `None` while the file is being written, as the writer
+    /// knows this mark alone, and for a response that was taken out. Call it with the key's writer lock held: nothing else begins to write or
+    /// takes out.
+    pub(crate) fn settled(&self) -> Option<Self> {
+        let word = self.0.load(Ordering::Acquire);
+        matches!(word & 7, NONE | WRITTEN | OFF).then(|| Self(AtomicU64::new(word)))
+    }
+
     /// Notes that the response must never be written.
     pub(crate) fn keep_off(&self) {
         self.0.store(OFF, Ordering::Relaxed);
@@ -95,6 +103,10 @@ mod tests {
         assert!(again.queue(1) && !again.queue(2));
         again.unqueue();
         assert!(again.queue(3));
+        assert!(again.settled().is_none() && dead.settled().is_none(), "a writer or nobody would see the copy");
+        assert!(again.write());
+        assert_eq!(again.settled().map(|mark| mark.kill()), Some(Some(3)));
+        assert!(off.settled().is_some_and(|mark| !mark.queue(1)) && Mark::default().settled().is_some());
         let read = Mark::default();
         read.set_written(7);
         assert_eq!(read.sequence(), Some(7));

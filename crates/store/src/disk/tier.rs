@@ -221,6 +221,8 @@ impl Disk {
         let pieces = match &stored.body {
             Content::Memory(body) => Pieces::of(body),
             Content::Disk(body) => body.pieces(),
+            // It has no number, so it is not written.
+            Content::Packed { .. } => return Err(io::ErrorKind::FileTooLarge.into()),
         };
         let head = Head {
             key: key.into(),
@@ -244,6 +246,7 @@ impl Disk {
                 Ok(head.body_len + tail.len() as u64)
             }
             Content::Disk(body) => body.finish(&head, &path),
+            Content::Packed { .. } => Err(io::ErrorKind::FileTooLarge.into()),
         }
     }
 

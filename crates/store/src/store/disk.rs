@@ -148,7 +148,9 @@ impl<R: Record, E: Failure> Store<R, E> {
     /// Returns the number under which a response is to be written, and the files to be unlinked after that. Call it with the key's writer
     /// lock held.
     pub(super) fn number(&self, hash: KeyHash, stored: &Stored<R>, fits: bool, replaced: Vec<FileId>) -> (Option<FileId>, Vec<FileId>) {
-        let id = self.disk.as_ref().filter(|_| fits).and_then(|disk| {
+        // What is here in its forms alone is not the body that a file has.
+        let is_whole = !matches!(stored.body, Content::Packed { .. });
+        let id = self.disk.as_ref().filter(|_| fits && is_whole).and_then(|disk| {
             let sequence = disk.next_sequence();
             stored.mark().queue(sequence).then_some(FileId { hash, sequence })
         });

@@ -541,3 +541,44 @@ proptest! {
         prop_assert_eq!(place.told(), []);
     }
 }
+
+/// Its file is there for the next start, and goes with it.
+#[test]
+fn a_body_in_its_forms_alone_keeps_its_file() {
+    let place = Place::new();
+    let store = place.open();
+    let hash = store.hash(b"h/a");
+    let pack = |stored: &Arc<Stored<Page>>| store.replace_body(hash, b"h/a", stored, Content::Packed { length: 100 });
+    let stored = put(&store, "h/a", 1);
+    store.settle_disk();
+    let packed = pack(&stored).expect("it is stored");
+    assert!(!store.may_be_on_disk(hash), "it need not be read");
+    assert!(tiers(&store, "h/a").disk);
+    drop(packed);
+    let newer = put(&store, "h/a", 1);
+    store.settle_disk();
+    assert_eq!(store.usage().disk_objects, 1, "the file of what was replaced is gone");
+    pack(&newer).expect("it is stored");
+    drop(store);
+
+    let store = place.open();
+    let found = found(&store, "h/a").expect("it is on the disk");
+    assert_eq!(found.variants()[0].body.memory(), newer.body.memory());
+    store.remove(hash, b"h/a");
+    store.settle_disk();
+    assert!(place.files().is_empty());
+}
+
+/// The writer tells the response that it was given, and no other, where the file is.
+#[test]
+fn a_body_whose_file_is_being_written_stays_as_it_is() {
+    let place = Place::new();
+    let store = place.open();
+    let hash = store.hash(b"h/a");
+    let busy: Vec<_> = (0..THREADS).map(|_| hold(&store)).collect();
+    let stored = put(&store, "h/a", 1);
+    assert!(store.replace_body(hash, b"h/a", &stored, Content::Packed { length: 100 }).is_none());
+    drop(busy);
+    store.settle_disk();
+    assert!(store.replace_body(hash, b"h/a", &stored, Content::Packed { length: 100 }).is_some());
+}
