@@ -1,6 +1,6 @@
 //! Content as a whole, made once for many readers.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
 use semantics::coding::Coding;
 
@@ -35,6 +35,65 @@ pub fn encode(coding: Coding, content: &[u8]) -> Option<Vec<u8>> {
     }
     .ok()?;
     (coded.len() < content.len() - content.len() / PAYS).then_some(coded)
+}
+
+/// Content that was coded in gzip and is decoded a piece at a time, so that whoever decodes it can do something else in between.
+///
+/// Its length is known from elsewhere: no more than that is decoded, whatever the coded bytes claim.
+#[derive(Debug)]
+pub struct Decoding<'a> {
+    decoder: flate2::bufread::GzDecoder<&'a [u8]>,
+    left: u64,
+}
+
+/// The coded bytes are not those of content of this length, or they are damaged: their checksum does not hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Damaged;
+
+impl<'a> Decoding<'a> {
+    /// Begins to decode content of this length.
+    #[must_use]
+    pub fn of_gzip(coded: &'a [u8], length: u64) -> Self {
+        Self { decoder: flate2::bufread::GzDecoder::new(coded), left: length }
+    }
+
+    /// Returns how many bytes are still to be decoded.
+    #[must_use]
+    pub const fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Fills a piece with the next bytes, which it must not have more room for than are left. With the last of them, length and checksum are
+    /// verified: nothing is to be used before.
+    ///
+    /// # Errors
+    /// Fails if the coded bytes are damaged, or those of other content.
+    pub fn fill(&mut self, piece: &mut [u8]) -> Result<(), Damaged> {
+        self.left = self.left.checked_sub(piece.len() as u64).ok_or(Damaged)?;
+        self.decoder.read_exact(piece).map_err(|_| Damaged)?;
+        // The decoder looks at the checksum when it is asked for more than there is.
+        let is_over = self.left > 0 || matches!(self.decoder.read(&mut [0]), Ok(0));
+        if is_over { Ok(()) } else { Err(Damaged) }
+    }
+}
+
+/// Decodes content of a known length that was coded in gzip. Returns `None` if the coded bytes are damaged, or those of other content.
+#[must_use]
+pub fn decode_gzip(coded: &[u8], length: usize) -> Option<Vec<u8>> {
+    let mut content = vec![0; length];
+    Decoding::of_gzip(coded, length as u64).fill(&mut content).ok()?;
+    Some(content)
+}
+
+/// Returns whether these bytes are `content` in gzip. It costs as much as decoding them, unless they differ early.
+#[must_use]
+pub fn is_gzip_of(coded: &[u8], content: &[u8]) -> bool {
+    let mut decoding = Decoding::of_gzip(coded, content.len() as u64);
+    let mut piece = [0; 4096];
+    content.chunks(piece.len()).all(|expected| {
+        let piece = &mut piece[..expected.len()];
+        decoding.fill(piece).is_ok() && *piece == *expected
+    })
 }
 
 fn gzip(content: &[u8]) -> io::Result<Vec<u8>> {
@@ -111,6 +170,45 @@ mod tests {
         for coding in Coding::ALL {
             assert_eq!(decode(coding, &encode(coding, &page).expect("text pays")), page, "{coding:?}");
         }
+    }
+
+    #[test]
+    fn gzip_is_decoded_piece_by_piece() {
+        let page = page(3_000);
+        let coded = encode(Coding::Gzip, &page).expect("text pays");
+        assert_eq!(decode_gzip(&coded, page.len()).as_deref(), Some(&page[..]));
+        let mut decoding = Decoding::of_gzip(&coded, page.len() as u64);
+        let mut pieces = Vec::new();
+        while decoding.left() > 0 {
+            let mut piece = vec![0; decoding.left().min(10_000) as usize];
+            decoding.fill(&mut piece).expect("it is sound");
+            pieces.extend_from_slice(&piece);
+        }
+        assert_eq!(pieces, page);
+        assert!(is_gzip_of(&coded, &page));
+        assert_eq!(decoding.fill(&mut [0]), Err(Damaged), "there is no more");
+    }
+
+    /// RFC 1952 §2.3.1: the last eight bytes are the checksum and the length of the content.
+    #[test]
+    fn damaged_gzip_is_not_decoded() {
+        let page = page(300);
+        let coded = encode(Coding::Gzip, &page).expect("text pays");
+        for length in [0, 1, page.len() - 1, page.len() + 1, page.len() * 2] {
+            assert_eq!(decode_gzip(&coded, length), None, "{length} bytes, not {}", page.len());
+        }
+        for end in [0, 5, 10, coded.len() / 2, coded.len() - 1] {
+            assert_eq!(decode_gzip(&coded[..end], page.len()), None, "cut off at {end}");
+        }
+        for at in (20..coded.len()).step_by(7).chain(coded.len() - 8..coded.len()) {
+            let mut flipped = coded.clone();
+            flipped[at] ^= 4;
+            assert_eq!(decode_gzip(&flipped, page.len()), None, "a bit of byte {at}");
+            assert!(!is_gzip_of(&flipped, &page));
+        }
+        let mut other = page.clone();
+        other[page.len() - 2] ^= 1;
+        assert!(!is_gzip_of(&coded, &other) && !is_gzip_of(&coded, &page[1..]));
     }
 
     #[test]
