@@ -55,14 +55,15 @@ impl Pipeline {
                 if !same_representation(&candidate.record.headers(), fetched.response.headers()) {
                     return Box::pin(self.alone(Asking { candidate: None, ..asking })).await;
                 }
-                let confirmed = keep::freshened(shared, &question, candidate, &fetched, begun).unwrap_or_else(|| Arc::clone(candidate));
+                let confirmed =
+                    keep::freshened(shared, &question, candidate, &fetched, begun).await.unwrap_or_else(|| Arc::clone(candidate));
                 return self.deliver(&question, &confirmed, Ending::of(Outcome::Revalidated).took(fetched.took)).await;
             }
-            if let Some(updated) = self.looked_at(&question, candidate, &fetched, begun) {
+            if let Some(updated) = self.looked_at(&question, candidate, &fetched, begun).await {
                 let ending = ending.stored_unless(None);
                 let now = shared.clock.now();
                 // Of a HEAD, so no file is opened.
-                if let Ok(response) = deliver::stored(&updated, &question, &ending.status, now).await {
+                if let Ok(response) = deliver::stored(shared, &updated, &question, &ending.status, now).await {
                     return ending.with_explained(response);
                 }
             }
@@ -110,7 +111,7 @@ impl Pipeline {
     }
 
     /// Updates the stored response to GET by a 200 to HEAD (RFC 9111 §4.3.5), if that is about it.
-    fn looked_at(
+    async fn looked_at(
         self: &Rc<Self>,
         question: &Rc<Question>,
         candidate: &Arc<Stored>,
@@ -122,7 +123,7 @@ impl Pipeline {
             return None;
         }
         match head_says(&candidate.record.headers(), candidate.body.len(), fetched.response.headers()) {
-            HeadSays::Same => keep::freshened(&self.shared, question, candidate, fetched, begun),
+            HeadSays::Same => keep::freshened(&self.shared, question, candidate, fetched, begun).await,
             HeadSays::Changed => {
                 // It is fetched anew behind. Till then it stays what it is: a HEAD alone must not cost the copy that may have to stand in.
                 stale::refresh(self, &Rc::new(Question { method: Method::GET, ..(**question).clone() }), candidate);

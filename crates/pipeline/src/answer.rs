@@ -103,7 +103,8 @@ impl Ending {
 }
 
 impl Pipeline {
-    /// Answers with what is stored. If that lies in a file that cannot be read, it was not stored after all: the origin is asked.
+    /// Answers with what is stored. If that lies in a file that cannot be read, or is packed and cannot be unpacked, it was not stored after all: the
+    /// origin is asked.
     pub(crate) async fn deliver(self: &Rc<Self>, question: &Rc<Question>, stored: &Arc<Stored>, ending: Ending) -> Answer {
         let shared = &self.shared;
         let now = shared.clock.now();
@@ -111,10 +112,10 @@ impl Pipeline {
         if let Some(response) = dictionaries::update(shared, question, stored, &ending.status, now) {
             return ending.with_explained(response);
         }
-        match deliver::stored(stored, question, &ending.status, now).await {
+        match deliver::stored(shared, stored, question, &ending.status, now).await {
             Ok(response) => ending.with_explained(response),
             Err(error) => {
-                tracing::warn!(site = %question.site.name, target = %question.target, %error, "a stored response could not be read from the disk, so the origin is asked");
+                tracing::warn!(site = %question.site.name, target = %question.target, %error, "a stored response could not be read, so the origin is asked");
                 Box::pin(self.alone(Asking::new(question, None, Forwarded::UriMiss))).await
             }
         }
@@ -136,7 +137,7 @@ pub(crate) async fn failed(shared: &Shared, asking: Asking, failure: &Failure) -
     let now = shared.clock.now();
     if let Some(stored) = candidate.filter(|stored| stale::may_stand_in(&question, stored, now)) {
         let ending = Ending::of(Outcome::Stale { forwarded: true }).because(Some(failure.name())).collapsed(collapsed);
-        if let Ok(response) = deliver::stored(&stored, &question, &ending.status, now).await {
+        if let Ok(response) = deliver::stored(shared, &stored, &question, &ending.status, now).await {
             return ending.with_explained(response);
         }
     }

@@ -13,6 +13,7 @@ use crate::{
     Body, Record, Shared, Stored,
     body::coded::CodedBody,
     keep::{ContentSize, ResponseHead},
+    packed::content_behind,
     question::{HashedKey, Question},
     record::Form,
 };
@@ -66,7 +67,8 @@ impl Shared {
     pub(crate) fn make_form(self: &Arc<Self>, key: HashedKey<'_>, stored: &Arc<Stored>, coding: Coding) -> bool {
         let at_once = coding == Coding::Gzip;
         let form = coding as usize;
-        if stored.body.memory().is_none() || !at_once && is_short_lived(&stored.record) || !stored.forms().begin(form) {
+        let lies_in_a_file = matches!(stored.body, store::Content::Disk(_));
+        if lies_in_a_file || !at_once && is_short_lived(&stored.record) || !stored.forms().begin(form) {
             return true;
         }
         let HashedKey { hash, key } = key;
@@ -75,7 +77,7 @@ impl Shared {
             // What has gone meanwhile is not worth it.
             let content = || {
                 let (shared, response) = (shared.upgrade()?, response.upgrade()?);
-                shared.store.holds(hash, &key, &response).then(|| response.body.memory().cloned()).flatten()
+                shared.store.holds(hash, &key, &response).then(|| content_behind(&response)).flatten()
             };
             let Some(coded) = content().and_then(|content| codings::encode(coding, &content)) else { return };
             if let (Some(shared), Some(response)) = (shared.upgrade(), response.upgrade()) {

@@ -18,13 +18,15 @@ use semantics::{
 
 use store::{Content, OpenBody, Unreadable};
 
-use crate::{Body, Record, Stored, body::disk::DiskStream, coded::best, failure, question::Question, record::Form};
+use crate::{Body, Record, Shared, Stored, body::disk::DiskStream, coded::best, failure, packed, question::Question, record::Form};
 
 const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
 
-/// Makes the response that `stored` gives to a request. Waits only for a file to be opened, and fails only if that cannot be.
+/// Makes the response that `stored` gives to a request. Waits only for a file to be opened, or content to be unpacked, and fails only if that
+/// cannot be.
 pub(crate) async fn stored(
+    shared: &Shared,
     stored: &Arc<Stored>,
     question: &Question,
     status: &CacheStatus<'_>,
@@ -41,7 +43,21 @@ pub(crate) async fn stored(
         Precondition::Proceed if method == Method::HEAD => whole(record, form, Body::empty()),
         Precondition::Proceed => match (form, coding.and_then(|coding| stored.forms().get(coding as usize))) {
             (Some(form), Some(content)) => whole(record, Some(form), Body::Full(Bytes::clone(content))),
-            _ => whole_or_part(record, &Source::of(&stored.body).await?, fields),
+            _ => {
+                let unpacked;
+                let source = match &stored.body {
+                    Content::Memory(bytes) => {
+                        stored.forms().read_beside();
+                        Source::Memory(bytes)
+                    }
+                    Content::Packed { .. } => {
+                        unpacked = packed::content(shared, question.hashed_key(), stored).await?;
+                        Source::Memory(&unpacked)
+                    }
+                    Content::Disk(body) => Source::Disk(body.open().await?),
+                };
+                whole_or_part(record, &source, fields)
+            }
         },
     };
     with_status(&mut response, record, status, now);
@@ -73,14 +89,7 @@ pub(crate) enum Source<'a> {
     File(FileBody),
 }
 
-impl<'a> Source<'a> {
-    async fn of(content: &'a Content) -> Result<Self, Unreadable> {
-        match content {
-            Content::Memory(bytes) => Ok(Self::Memory(bytes)),
-            Content::Disk(body) => body.open().await.map(Self::Disk),
-        }
-    }
-
+impl Source<'_> {
     fn len(&self) -> u64 {
         match self {
             Self::Memory(bytes) => bytes.len() as u64,

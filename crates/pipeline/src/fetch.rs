@@ -255,7 +255,7 @@ impl Fetch {
     /// Stores what a 304 confirms with its new fields (RFC 9111 §4.3.4), for everybody who follows.
     async fn confirm(self, candidate: &Stored, fetched: Fetched) {
         let (pipeline, question) = (Rc::clone(&self.pipeline), Rc::clone(&self.question));
-        if let Some(stored) = keep::freshened(&pipeline.shared, &question, candidate, &fetched, self.lead.begun()) {
+        if let Some(stored) = keep::freshened(&pipeline.shared, &question, candidate, &fetched, self.lead.begun()).await {
             self.lead.stored(Arc::clone(&stored));
             let _ = self.leader.send(Told::Confirmed { stored, took: fetched.took });
             return;

@@ -164,9 +164,10 @@ impl Pipeline {
             Precondition::Proceed if *head.method == Method::GET => Extent::Whole,
             Precondition::Proceed => Extent::Head,
         };
-        // What lies in a file is read on the long way.
-        if extent == Extent::Whole && stored.body.memory().is_none() {
-            return None;
+        if extent == Extent::Whole && coding.is_none() {
+            // What lies in a file is read on the long way, and what is packed is unpacked there.
+            stored.body.memory()?;
+            stored.forms().read_beside();
         }
         let settled =
             !record.codable || self.shared.better_form_is_coming(HashedKey { hash: store.hash(&key), key: &key }, stored, accepted, chosen);
@@ -204,6 +205,9 @@ impl Pipeline {
         let now = self.shared.clock.at(started);
         if !self.is_fresh(stored, now) {
             return None;
+        }
+        if known.extent == Extent::Whole && known.coding.is_none() {
+            stored.forms().read_beside();
         }
         let store = &self.shared.store;
         self.sampler.hit(&self.shared.popularity, page.resource().key(), |key| store.hash(key));

@@ -23,7 +23,7 @@ use crate::{
         dictionaries::{AVAILABLE_DICTIONARY, offer},
         early_hints, not_kept, tier_proof,
     },
-    proof,
+    packed, proof,
     question::Question,
 };
 
@@ -204,8 +204,8 @@ fn nonce_made(headers: &HeaderMap) -> Option<Timestamp> {
 }
 
 /// Stores `candidate` again with the fields of a 304 (RFC 9111 §4.3.4). Returns `None` if the 304 is about another representation, or if it
-/// may not be kept any more.
-pub(crate) fn freshened(
+/// may not be kept any more. It is stored unpacked: the disk takes it as it is, and so does whoever looks into it.
+pub(crate) async fn freshened(
     shared: &Arc<Shared>,
     question: &Question,
     candidate: &Stored,
@@ -238,13 +238,14 @@ pub(crate) fn freshened(
             headers.remove(name);
         }
     }
-    let content = ContentSize { length: Some(candidate.body.len()), has_forms: candidate.forms().at_hand() != 0, has_nonce: false };
+    let body = packed::body(candidate).await?;
+    let content = ContentSize { length: Some(body.len()), has_forms: candidate.forms().at_hand() != 0, has_nonce: false };
     let (record, scope) = record(shared, question, ResponseHead { status, headers: &headers }, content, kept);
     // The page is the same, but its nonces have grown old.
     if nonce_made(&headers).is_some() && !record.freshness.is_fresh(fetched.times.response) {
         return None;
     }
-    let stored = Stored::new(record, candidate.body.clone(), begun, scope).with_forms(candidate.forms().share());
+    let stored = Stored::new(record, body, begun, scope).with_forms(candidate.forms().share());
     Some(insert(shared, question, stored))
 }
 
@@ -279,10 +280,7 @@ pub(crate) fn insert(shared: &Arc<Shared>, question: &Question, stored: Stored) 
 /// Gives a response the forms of a stored one with the same content: many origins know no 304 and send the same once more.
 fn with_forms_of_the_same(shared: &Shared, question: &Question, stored: Stored) -> Stored {
     let resource = shared.store.peek(question.hash, &question.key);
-    let same = |held: &&Arc<Stored>| match (held.body.memory(), stored.body.memory()) {
-        (Some(held), Some(new)) => held == new,
-        _ => false,
-    };
+    let same = |held: &&Arc<Stored>| stored.body.memory().is_some_and(|new| packed::is_content_of(held, new) == Some(true));
     match resource.as_deref().and_then(|resource| resource.variants().iter().find(same)) {
         Some(held) if stored.forms().at_hand() == 0 => stored.with_forms(held.forms().share()),
         _ => stored,

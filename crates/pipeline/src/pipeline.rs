@@ -81,8 +81,10 @@ impl Pipeline {
         self.configured.set(self.configured.get() + 1);
     }
 
-    /// Releases the pages that this worker keeps at hand though they are no longer stored. Call it every second or so.
+    /// Releases the pages that this worker keeps at hand though they are no longer stored, and has packed what nobody reads as it is. Call it
+    /// every second or so.
     pub fn sweep(&self) {
+        self.shared.pack_unread();
         self.hot.borrow_mut().sweep(&self.shared.store);
     }
 

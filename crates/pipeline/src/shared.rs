@@ -19,6 +19,7 @@ use crate::{
     learnt::tier_proof::{ConfirmedMembers, TierProofs},
     learnt::trouble::Pages,
     login::Logins,
+    packed::Packing,
     purge::{Purging, Signalled},
 };
 use codings::Workshop;
@@ -44,6 +45,8 @@ pub struct Shared {
     pub refilling: Refilling,
     /// The threads that make forms of stored responses.
     pub workshop: Workshop,
+    /// Which stored content is there in its forms alone.
+    pub packing: Packing,
     pub(crate) dictionaries: Dictionaries,
     pub(crate) early_hints: EarlyHints,
     pub(crate) popularity: Popularity,
@@ -84,6 +87,7 @@ impl Shared {
     #[must_use]
     pub fn open(options: store::StoreOptions, disk: Option<store::DiskOptions>, clock: Clock) -> Self {
         let copying = Arc::new(CopyBudget::new(options.growing_max));
+        let packing = Packing::new(options.memory, clock.now());
         let hot_bytes = (options.memory / HOT_SHARE).min(HOT_BYTES_MAX);
         Self {
             store: Store::open(options, disk),
@@ -92,6 +96,7 @@ impl Shared {
             signalled: Signalled::default(),
             refilling: Refilling::default(),
             workshop: Workshop::default(),
+            packing,
             dictionaries: Dictionaries::default(),
             early_hints: EarlyHints::default(),
             popularity: Popularity::new(),

@@ -570,6 +570,22 @@ pub(crate) static GROUPS: [Group; 9] = [
                 advice: "Nothing is lost: those pages are sent in another form until there is time.",
                 samples: |seen| one(seen.state.shared.workshop.counts().refused),
             },
+            Definition {
+                name: "seawall_packed_total",
+                kind: Counter,
+                labels: &[],
+                help: "Stored responses that were reduced to their compressed forms, as for a minute nobody had read them uncompressed.",
+                advice: "Follows what is stored: text takes a third of the memory then, or less.",
+                samples: |seen| one(seen.state.shared.packing.packed()),
+            },
+            Definition {
+                name: "seawall_unpacked_total",
+                kind: Counter,
+                labels: &[],
+                help: "Times that such a response was decompressed for a client that takes no compression, or that asked for a range.",
+                advice: "Small beside the hits. If it is not, many clients without `Accept-Encoding` read pages that few others read.",
+                samples: |seen| one(seen.state.shared.packing.unpacked()),
+            },
         ],
     },
     Group {

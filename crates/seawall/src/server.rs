@@ -309,6 +309,12 @@ impl Server {
         self.state.shared.workshop.wait_until_idle();
     }
 
+    /// Packs what nobody has read as it is for long enough, if it is time to look for it, and waits for that on this thread. For tests and tools.
+    pub fn settle_packing(&self) {
+        self.state.shared.pack_unread();
+        self.settle_codings();
+    }
+
     /// Replaces the settings without dropping a connection. Returns the names of changed settings that need a restart.
     ///
     /// # Errors

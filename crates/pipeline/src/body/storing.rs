@@ -73,7 +73,7 @@ impl CopyBudget {
         Self { used: AtomicU64::new(0), max }
     }
 
-    fn take(&self, bytes: u64) -> bool {
+    pub(crate) fn take(&self, bytes: u64) -> bool {
         let fits = self.used.fetch_add(bytes, Relaxed) + bytes <= self.max;
         if !fits {
             self.give_back(bytes);
@@ -81,7 +81,7 @@ impl CopyBudget {
         fits
     }
 
-    fn give_back(&self, bytes: u64) {
+    pub(crate) fn give_back(&self, bytes: u64) {
         self.used.fetch_sub(bytes, Relaxed);
     }
 }

@@ -18,7 +18,7 @@ use store::KeyHash;
 
 use crate::{Body, Shared, Stored, coded::weaken, deliver, question::Question};
 
-/// Bytes of last versions, which nearly always are the stored ones.
+/// Bytes of last versions, which are the stored ones, unless those are packed.
 const VERSIONS_BYTES_MAX: usize = 32 << 20;
 /// Bytes of differences, and how many.
 const UPDATES_BYTES_MAX: usize = 8 << 20;
@@ -74,6 +74,14 @@ impl Dictionaries {
         while kept.update_bytes > UPDATES_BYTES_MAX || kept.updates.len() > UPDATES_MAX {
             let Some(oldest) = kept.updates.pop_front() else { break };
             kept.update_bytes -= oldest.content.len();
+        }
+    }
+
+    /// Notes that a stored response has another shape now.
+    pub(crate) fn moved(&self, before: &Arc<Stored>, now: &Arc<Stored>) {
+        let mut kept = self.0.lock();
+        for update in kept.updates.iter_mut().filter(|update| std::ptr::eq(update.to.as_ptr(), Arc::as_ptr(before))) {
+            update.to = Arc::downgrade(now);
         }
     }
 

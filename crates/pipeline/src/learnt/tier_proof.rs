@@ -23,7 +23,7 @@ use policy::{Member, answer_digest};
 use semantics::Timestamp;
 use store::{Generation, KeyHash, Purged, Scope};
 
-use crate::{Shared, Stored, question::Question};
+use crate::{Shared, Stored, packed::is_content_of, question::Question};
 
 /// The pages of tiers that are remembered.
 const PAGES_MAX: usize = 4_096;
@@ -178,8 +178,7 @@ pub(crate) fn is_proven(shared: &Shared, question: &Question, member: &Member, a
     // A page that is stored was proven. It is the same for one member more, or it never was for all.
     if let Some(stored) = current(shared, question, now) {
         // What lies in a file is left as it is.
-        let Some(stored) = stored.body.memory() else { return false };
-        let is_same = **stored == *body;
+        let Some(is_same) = is_content_of(&stored, body) else { return false };
         if !is_same {
             proofs.note(key, Page { at: now, known: Known::Personal });
             shared.store.remove(key, &question.key);

@@ -1,0 +1,289 @@
+//! Stored content that nobody reads as it is, is packed: it stays in memory in its coded forms alone, which take a fifth to a third of it.
+//!
+//! Nearly all clients take a coding, so the content itself (the identity, RFC 9110 §12.5.3) is dead weight for most pages. Every
+//! [`LOOK_EVERY`], a thread of the workshop looks at what is stored. What had no reader as it is since the last look, and has its gzip form,
+//! is packed. That is the form it can be made of again: its checksum tells whether that has worked, and nothing is packed that was not found
+//! to be the same. A hit of a form is what it was before. A hit of the identity notes that there was one, nearly always by looking alone.
+//!
+//! A packed response is unpacked for whoever needs its content: a client without `Accept-Encoding`, a range, a 304 that renews it. All who
+//! want it at the same time share one unpacking, which makes way for others every [`STEP`] bytes. The first reader since the last look does
+//! not bring it back into the store: a crawler that takes no coding would push out half the site. The second does.
+//!
+//! Content whose form cannot be decoded is a miss, and is removed.
+
+use std::{
+    collections::HashMap,
+    fmt, io,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use codings::{Decoding, decode_gzip, is_gzip_of};
+use parking_lot::Mutex;
+use semantics::{Timestamp, coding::Coding};
+use store::{Content, Unreadable};
+use tokio::{sync::OnceCell, task::yield_now};
+
+use crate::{Resource, Shared, Stored, body::storing::CopyBudget, question::HashedKey};
+
+/// The time between two looks at what is stored. Content that nobody reads as it is, is packed after this time at the earliest, and after twice
+/// as long at the latest.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+/// The bytes that are unpacked before others have their turn, a tenth of a millisecond.
+const STEP: usize = 64 << 10;
+/// The bytes that are compared before the workshop does what else is urgent: some ten milliseconds.
+const BATCH_BYTES: u64 = 4 << 20;
+/// The longest content that is compared with packed content on a worker's thread, half a millisecond.
+const COMPARED_MAX: u64 = 256 << 10;
+/// Unpacked content that is not in the store may take one part in this many of the memory tier's bytes; beyond that, it is stored for its first
+/// reader.
+const UNPACKED_SHARE: u64 = 16;
+/// The most bytes of unpacked content that is not in the store, however large the memory tier is.
+const UNPACKED_BYTES_MAX: u64 = 32 << 20;
+
+/// The state of packing and unpacking.
+pub struct Packing {
+    /// When the last look began.
+    looked: Mutex<Timestamp>,
+    /// The responses that are being unpacked, by their addresses, which live as long as their unpacking.
+    unpacking: Mutex<HashMap<usize, Weak<Unpacking>>>,
+    /// The room for unpacked content that is not in the store.
+    room: Arc<CopyBudget>,
+    packed: AtomicU64,
+    unpacked: AtomicU64,
+}
+
+/// One unpacking, for all who wait for it. `None`: the content cannot be had.
+struct Unpacking {
+    /// Kept, so that no other response gets its address meanwhile.
+    of: Arc<Stored>,
+    content: OnceCell<Option<Bytes>>,
+}
+
+impl Packing {
+    pub(crate) fn new(memory: u64, now: Timestamp) -> Self {
+        Self {
+            looked: Mutex::new(now),
+            unpacking: Mutex::default(),
+            room: Arc::new(CopyBudget::new((memory / UNPACKED_SHARE).min(UNPACKED_BYTES_MAX))),
+            packed: AtomicU64::new(0),
+            unpacked: AtomicU64::new(0),
+        }
+    }
+
+    /// Returns how many responses were packed since the start.
+    #[must_use]
+    pub fn packed(&self) -> u64 {
+        self.packed.load(Relaxed)
+    }
+
+    /// Returns how many times a packed response was unpacked since the start.
+    #[must_use]
+    pub fn unpacked(&self) -> u64 {
+        self.unpacked.load(Relaxed)
+    }
+
+    /// Joins the unpacking of a response, or begins one.
+    fn join(&self, stored: &Arc<Stored>) -> Arc<Unpacking> {
+        let address = Arc::as_ptr(stored).addr();
+        let mut open = self.unpacking.lock();
+        if let Some(unpacking) = open.get(&address).and_then(Weak::upgrade) {
+            return unpacking;
+        }
+        // There are never more than requests under way.
+        open.retain(|_, unpacking| unpacking.strong_count() > 0);
+        let unpacking = Arc::new(Unpacking { of: Arc::clone(stored), content: OnceCell::new() });
+        open.insert(address, Arc::downgrade(&unpacking));
+        unpacking
+    }
+}
+
+/// Room that unpacked content takes until its readers have it.
+struct Place {
+    room: Arc<CopyBudget>,
+    bytes: u64,
+}
+
+impl Place {
+    fn take(room: &Arc<CopyBudget>, bytes: u64) -> Option<Self> {
+        room.take(bytes).then(|| Self { room: Arc::clone(room), bytes })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.room.give_back(self.bytes);
+    }
+}
+
+/// Unpacked content that is not in the store.
+struct Held {
+    content: Vec<u8>,
+    _place: Place,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.content
+    }
+}
+
+impl Shared {
+    /// Packs, behind, what nobody has read as it is since the last look, if it is time for another one. Call it every second or so.
+    pub fn pack_unread(self: &Arc<Self>) {
+        let now = self.clock.now();
+        let mut looked = self.packing.looked.lock();
+        if now.since(*looked) < LOOK_EVERY {
+            return;
+        }
+        let shared = Arc::downgrade(self);
+        let look = move || {
+            if let Some(shared) = shared.upgrade() {
+                let unread: Vec<_> =
+                    shared.store.resources().filter(|resource| look_at(resource)).map(|unread| Arc::downgrade(&unread)).collect();
+                shared.pack_all(unread);
+            }
+        };
+        if self.workshop.submit(true, look).is_ok() {
+            *looked = now;
+        }
+    }
+
+    /// Packs these, some at a time, so that what else is urgent in the workshop comes in between. What finds no room there waits for the next
+    /// look.
+    fn pack_all(self: &Arc<Self>, mut unread: Vec<Weak<Resource>>) {
+        let mut compared = 0;
+        while compared < BATCH_BYTES {
+            let Some(next) = unread.pop() else { return };
+            let Some(resource) = next.upgrade() else { continue };
+            let key = HashedKey { hash: self.store.hash(resource.key()), key: resource.key() };
+            for stored in resource.variants().iter().filter(|stored| stored.forms().readers_beside() == 0) {
+                if let Some(length) = self.pack(key, stored) {
+                    compared += length;
+                }
+            }
+        }
+        let shared = Arc::downgrade(self);
+        let rest = move || {
+            if let Some(shared) = shared.upgrade() {
+                shared.pack_all(unread);
+            }
+        };
+        let _ = self.workshop.submit(true, rest);
+    }
+
+    /// Packs a response if its content can be made again. Returns the length of the content if that was tried.
+    fn pack(&self, key: HashedKey<'_>, stored: &Arc<Stored>) -> Option<u64> {
+        let (content, gzip) = packable(stored)?;
+        let length = content.len() as u64;
+        // A form may have been brought along, and be that of something else.
+        if is_gzip_of(gzip, content)
+            && let Some(packed) = self.store.replace_body(key.hash, key.key, stored, Content::Packed { length })
+        {
+            self.dictionaries.moved(stored, &packed);
+            self.packing.packed.fetch_add(1, Relaxed);
+        }
+        Some(length)
+    }
+
+    /// Makes the content of a packed response, and stores it again unless it is for one reader alone. `None` if it cannot be made.
+    async fn unpack(&self, key: HashedKey<'_>, packed: &Arc<Stored>) -> Option<Bytes> {
+        let is_for_one = || packed.forms().readers_beside() < 2;
+        let place = if is_for_one() { Place::take(&self.packing.room, packed.body.len()) } else { None };
+        let content = unpacked(packed).await?;
+        self.packing.unpacked.fetch_add(1, Relaxed);
+        // Others may have come meanwhile.
+        if let Some(place) = place.filter(|_| is_for_one()) {
+            return Some(Bytes::from_owner(Held { content, _place: place }));
+        }
+        let content = Bytes::from(content.into_boxed_slice());
+        if let Some(stored) = self.store.replace_body(key.hash, key.key, packed, content.clone().into()) {
+            self.dictionaries.moved(packed, &stored);
+        }
+        Some(content)
+    }
+}
+
+/// Returns the content of a packed response for somebody who reads it as it is. Cancel-safe: another one who waits for it goes on.
+///
+/// # Errors
+/// Fails if it cannot be made of its form. Then it is not stored any more.
+pub(crate) async fn content(shared: &Shared, key: HashedKey<'_>, packed: &Arc<Stored>) -> Result<Bytes, Unreadable> {
+    packed.forms().read_beside();
+    let unpacking = shared.packing.join(packed);
+    let content = unpacking.content.get_or_init(|| shared.unpack(key, &unpacking.of)).await;
+    content.clone().ok_or_else(|| {
+        shared.store.end(key.hash, key.key, packed.begun(), |record| std::ptr::eq(record, &packed.record));
+        io::Error::from(io::ErrorKind::InvalidData).into()
+    })
+}
+
+/// Returns the body of a stored response, unpacked, for another response with the same content. `None` if it cannot be made of its form.
+pub(crate) async fn body(stored: &Stored) -> Option<Content> {
+    match &stored.body {
+        Content::Packed { .. } => Some(Bytes::from(unpacked(stored).await?.into_boxed_slice()).into()),
+        body @ (Content::Memory(_) | Content::Disk(_)) => Some(body.clone()),
+    }
+}
+
+/// Returns whether this is the content of a stored response. `None` if it would take too long to find out.
+pub(crate) fn is_content_of(stored: &Stored, content: &[u8]) -> Option<bool> {
+    match &stored.body {
+        Content::Memory(held) => Some(**held == *content),
+        Content::Packed { length } if *length != content.len() as u64 => Some(false),
+        Content::Packed { length } if *length <= COMPARED_MAX => Some(gzip(stored).is_some_and(|gzip| is_gzip_of(gzip, content))),
+        Content::Packed { .. } | Content::Disk(_) => None,
+    }
+}
+
+/// Returns the content of a stored response, if it is in memory in whichever way. It may take long: do not call it on a worker's thread.
+pub(crate) fn content_behind(stored: &Stored) -> Option<Bytes> {
+    match &stored.body {
+        Content::Memory(content) => Some(content.clone()),
+        Content::Packed { length } => Some(decode_gzip(gzip(stored)?, usize::try_from(*length).ok()?)?.into()),
+        Content::Disk(_) => None,
+    }
+}
+
+/// Makes the content of a packed response of its form. `None` if the form is damaged.
+async fn unpacked(packed: &Stored) -> Option<Vec<u8>> {
+    let mut decoding = Decoding::of_gzip(gzip(packed)?, packed.body.len());
+    let mut content = vec![0; usize::try_from(packed.body.len()).ok()?];
+    for piece in content.chunks_mut(STEP) {
+        decoding.fill(piece).ok()?;
+        if decoding.left() > 0 {
+            yield_now().await;
+        }
+    }
+    Some(content)
+}
+
+fn gzip(stored: &Stored) -> Option<&Bytes> {
+    stored.forms().get(Coding::Gzip as usize)
+}
+
+/// Returns the content of a response that can be packed, and the form that it can be made of again. While forms are being made, their makers
+/// need the content.
+fn packable(stored: &Stored) -> Option<(&Bytes, &Bytes)> {
+    let is_settled = stored.record.codable && !stored.forms().are_under_way();
+    Some((stored.body.memory().filter(|_| is_settled)?, gzip(stored)?))
+}
+
+/// Looks at what is stored under a key. Returns whether some of it may be packed: nobody has read it as it is since the last look.
+fn look_at(resource: &Resource) -> bool {
+    // Every one of them is looked at.
+    resource.variants().iter().fold(false, |any, stored| {
+        let is_unread = stored.forms().forget_readers_beside() == 0;
+        any || is_unread && packable(stored).is_some()
+    })
+}
+
+impl fmt::Debug for Packing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Packing").field("packed", &self.packed()).field("unpacked", &self.unpacked()).finish_non_exhaustive()
+    }
+}
