@@ -143,8 +143,10 @@ impl Shared {
         let shared = Arc::downgrade(self);
         let look = move || {
             if let Some(shared) = shared.upgrade() {
-                let unread: Vec<_> =
-                    shared.store.resources().filter(|resource| look_at(resource)).map(|unread| Arc::downgrade(&unread)).collect();
+                let mut unread = Vec::new();
+                for resource in shared.store.resources() {
+                    look_at(&resource, &mut unread);
+                }
                 shared.pack_all(unread);
             }
         };
@@ -155,16 +157,15 @@ impl Shared {
 
     /// Packs these, some at a time, so that what else is urgent in the workshop comes in between. What finds no room there waits for the next
     /// look.
-    fn pack_all(self: &Arc<Self>, mut unread: Vec<Weak<Resource>>) {
+    fn pack_all(self: &Arc<Self>, mut unread: Vec<Unread>) {
         let mut compared = 0;
         while compared < BATCH_BYTES {
-            let Some(next) = unread.pop() else { return };
-            let Some(resource) = next.upgrade() else { continue };
+            let Some(Unread { of, variant }) = unread.pop() else { return };
+            let Some(resource) = of.upgrade() else { continue };
             let key = HashedKey { hash: self.store.hash(resource.key()), key: resource.key() };
-            for stored in resource.variants().iter().filter(|stored| stored.forms().readers_beside() == 0) {
-                if let Some(length) = self.pack(key, stored) {
-                    compared += length;
-                }
+            // Somebody may have come meanwhile.
+            if let Some(stored) = resource.variants().get(variant).filter(|stored| stored.forms().readers_beside() == 0) {
+                compared += self.pack(key, stored).unwrap_or_default();
             }
         }
         let shared = Arc::downgrade(self);
@@ -273,13 +274,19 @@ fn packable(stored: &Stored) -> Option<(&Bytes, &Bytes)> {
     Some((stored.body.memory().filter(|_| is_settled)?, gzip(stored)?))
 }
 
-/// Looks at what is stored under a key. Returns whether some of it may be packed: nobody has read it as it is since the last look.
-fn look_at(resource: &Resource) -> bool {
-    // Every one of them is looked at.
-    resource.variants().iter().fold(false, |any, stored| {
-        let is_unread = stored.forms().forget_readers_beside() == 0;
-        any || is_unread && packable(stored).is_some()
-    })
+/// A stored response that nobody has read as it is for long enough. It may have gone meanwhile.
+struct Unread {
+    of: Weak<Resource>,
+    variant: usize,
+}
+
+/// Looks at what is stored under a key: adds what may be packed, as nobody has read it as it is since the last look.
+fn look_at(resource: &Arc<Resource>, unread: &mut Vec<Unread>) {
+    for (variant, stored) in resource.variants().iter().enumerate() {
+        if stored.forms().forget_readers_beside() == 0 && packable(stored).is_some() {
+            unread.push(Unread { of: Arc::downgrade(resource), variant });
+        }
+    }
 }
 
 impl fmt::Debug for Packing {

@@ -422,7 +422,7 @@ async fn the_version_before_is_a_dictionary() {
     site.request(has("old", codings).field("if-none-match", "W/\"new\"")).await.status(304);
 }
 
-fn base64(bytes: &[u8]) -> String {
+pub(crate) fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
     for chunk in bytes.chunks(3) {

@@ -37,6 +37,7 @@ mod malformed;
 mod members;
 mod metrics;
 mod operator;
+mod packed;
 mod parts;
 mod php;
 mod purge;
