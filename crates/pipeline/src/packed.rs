@@ -294,3 +294,162 @@ impl fmt::Debug for Packing {
         f.debug_struct("Packing").field("packed", &self.packed()).field("unpacked", &self.unpacked()).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::join_all;
+    use http::{HeaderMap, StatusCode};
+    use policy::Kept;
+    use semantics::{cache_control::ResponseDirectives, freshness::Freshness, vary::Vary};
+    use store::{Scope, StoreOptions};
+
+    use super::*;
+    use crate::{Clock, Record};
+
+    const MEMORY: u64 = 64 << 20;
+
+    fn shared() -> Arc<Shared> {
+        Arc::new(Shared::new(StoreOptions::with_memory(MEMORY), Clock::Simulated(Arc::default())))
+    }
+
+    fn text(bytes: usize) -> Vec<u8> {
+        (0..).flat_map(|n: usize| format!("<p>Paragraph {n} of {}.</p>\n", n * n % 97).into_bytes()).take(bytes).collect()
+    }
+
+    fn gzip_of(content: &[u8]) -> Bytes {
+        codings::encode(Coding::Gzip, content).expect("text pays").into()
+    }
+
+    fn key<'a>(shared: &Shared, key: &'a str) -> HashedKey<'a> {
+        HashedKey { hash: shared.store.hash(key.as_bytes()), key: key.as_bytes() }
+    }
+
+    /// Stores a page with its gzip form.
+    fn put(shared: &Shared, name: &str, body: impl Into<Content>, gzip: Bytes) -> Arc<Stored> {
+        let (headers, now) = (HeaderMap::new(), Timestamp::default());
+        let freshness = Freshness::of(StatusCode::OK, &headers, &ResponseDirectives::of(&headers), now, now);
+        let kept = Kept { freshness, for_cookies: true, for_authorization: false, tags: Vec::new(), omitted: Vec::new() };
+        let mut record = Record::new(StatusCode::OK, &headers, None, kept, Vary::Nominated(Vec::new()));
+        record.codable = true;
+        let stored = Stored::new(record, body.into(), shared.store.generation(), Scope::default());
+        let HashedKey { hash, key } = key(shared, name);
+        shared.store.insert(hash, key, stored.with_forms([(Coding::Gzip as usize, gzip)].into_iter().collect()), |_| true)
+    }
+
+    /// Stores a page, and packs it.
+    fn packed(shared: &Shared, name: &str, content: &[u8]) -> Arc<Stored> {
+        let stored = put(shared, name, Bytes::copy_from_slice(content), gzip_of(content));
+        shared.pack(key(shared, name), &stored).expect("it can be packed");
+        held(shared, name).expect("it is stored")
+    }
+
+    fn held(shared: &Shared, name: &str) -> Option<Arc<Stored>> {
+        let HashedKey { hash, key } = key(shared, name);
+        shared.store.get(hash, key).and_then(|resource| resource.variants().first().cloned())
+    }
+
+    #[tokio::test]
+    async fn content_whose_form_is_damaged_is_a_miss() {
+        let content = text(100_000);
+        let gzip = gzip_of(&content);
+        let mut flipped = gzip.to_vec();
+        flipped[500] ^= 1;
+        let other = {
+            let mut other = content.clone();
+            other.push(b'!');
+            gzip_of(&other)
+        };
+        for damaged in [Bytes::from(flipped), gzip.slice(..gzip.len() - 1), gzip.slice(..40), other, Bytes::from_static(b"no gzip")] {
+            let shared = shared();
+            let stored = put(&shared, "a", Content::Packed { length: content.len() as u64 }, damaged);
+            let others = packed(&shared, "b", &content);
+            let outcomes = join_all((0..3).map(|_| super::content(&shared, key(&shared, "a"), &stored))).await;
+            assert!(outcomes.iter().all(Result::is_err));
+            assert!(held(&shared, "a").is_none() && body(&stored).await.is_none());
+            assert_eq!((is_content_of(&stored, &content), content_behind(&stored)), (Some(false), None));
+            assert!(held(&shared, "b").is_some_and(|held| Arc::ptr_eq(&held, &others)));
+            assert_eq!(shared.packing.unpacked(), 0);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_page_that_came_meanwhile_is_not_removed_with_a_damaged_one() {
+        let (shared, content) = (shared(), text(1_000));
+        let stored = put(&shared, "a", Content::Packed { length: 1_000 }, Bytes::from_static(b"no gzip"));
+        put(&shared, "a", Bytes::from(content.clone()), gzip_of(&content));
+        assert!(super::content(&shared, key(&shared, "a"), &stored).await.is_err());
+        assert!(held(&shared, "a").is_some());
+    }
+
+    /// Longer than what is unpacked in one turn.
+    #[tokio::test]
+    async fn all_who_want_it_at_once_share_one_unpacking() {
+        let (shared, content) = (shared(), text(10 * STEP + 77));
+        let stored = packed(&shared, "a", &content);
+        let weight = shared.store.usage().bytes;
+        let readers = join_all((0..8).map(|_| super::content(&shared, key(&shared, "a"), &stored))).await;
+        assert!(readers.iter().all(|read| read.as_ref().is_ok_and(|read| *read == content)));
+        assert_eq!(shared.packing.unpacked(), 1);
+        // So many want it at hand again; then it takes room in the store, and none beside it.
+        assert_eq!(shared.store.usage().bytes, weight + content.len() as u64);
+        assert_eq!(held(&shared, "a").and_then(|held| held.body.memory().cloned()), Some(Bytes::from(content)));
+        assert!(shared.packing.room.take(MEMORY / UNPACKED_SHARE));
+    }
+
+    #[tokio::test]
+    async fn a_reader_that_leaves_takes_no_other_along() {
+        let (shared, content) = (shared(), text(4 * STEP));
+        let stored = packed(&shared, "a", &content);
+        let mut leaving = Box::pin(super::content(&shared, key(&shared, "a"), &stored));
+        let mut staying = Box::pin(super::content(&shared, key(&shared, "a"), &stored));
+        assert!(futures_util::poll!(&mut leaving).is_pending() && futures_util::poll!(&mut staying).is_pending());
+        drop(leaving);
+        assert_eq!(staying.await.expect("it can be unpacked"), content);
+        let again = super::content(&shared, key(&shared, "a"), &stored);
+        assert_eq!(again.await.expect("it can be unpacked"), content);
+        assert_eq!(shared.packing.unpacking.lock().values().filter(|unpacking| unpacking.strong_count() > 0).count(), 0);
+    }
+
+    /// Each reader of another page holds the content until it has all of it. Beyond a bound, the store's own bound counts.
+    #[tokio::test]
+    async fn what_readers_hold_beside_the_store_is_bounded() {
+        let (shared, content) = (shared(), text(1 << 20));
+        let fit = (MEMORY / UNPACKED_SHARE / content.len() as u64) as usize;
+        let names: Vec<String> = (0..fit + 2).map(|n| n.to_string()).collect();
+        let mut holding = Vec::new();
+        for (n, name) in names.iter().enumerate() {
+            let stored = packed(&shared, name, &content);
+            holding.push(super::content(&shared, key(&shared, name), &stored).await.expect("it can be unpacked"));
+            let is_packed = held(&shared, name).is_some_and(|held| held.body.memory().is_none());
+            assert_eq!(is_packed, n < fit, "page {n} of {fit} that fit");
+        }
+        assert!(holding.iter().all(|held| *held == content));
+        drop(holding);
+        assert!(shared.packing.room.take(MEMORY / UNPACKED_SHARE), "all is given back");
+    }
+
+    #[test]
+    fn a_form_of_something_else_is_not_taken_for_the_content() {
+        let (shared, content) = (shared(), text(5_000));
+        let other: Vec<u8> = content.iter().map(|byte| byte.to_ascii_uppercase()).collect();
+        let stored = put(&shared, "a", Bytes::from(content.clone()), gzip_of(&other));
+        shared.pack(key(&shared, "a"), &stored);
+        assert_eq!((shared.packing.packed(), held(&shared, "a").and_then(|held| held.body.memory().cloned())), (0, Some(content.into())));
+    }
+
+    #[test]
+    fn the_same_content_is_known_in_either_shape() {
+        let (shared, content) = (shared(), text(5_000));
+        let other: Vec<u8> = content.iter().map(|byte| byte.to_ascii_uppercase()).collect();
+        let plain = put(&shared, "a", Bytes::from(content.clone()), gzip_of(&content));
+        let packed = packed(&shared, "b", &content);
+        assert_eq!(packed.body.memory(), None);
+        for stored in [&plain, &packed] {
+            assert_eq!([&content[..], &other, &content[1..]].map(|it| is_content_of(stored, it)), [Some(true), Some(false), Some(false)]);
+            assert_eq!(content_behind(stored).as_deref(), Some(&content[..]));
+        }
+        let long = text(1 + usize::try_from(COMPARED_MAX).expect("it fits"));
+        let packed = self::packed(&shared, "c", &long);
+        assert_eq!(is_content_of(&packed, &long), None, "that would hold up all others");
+    }
+}
