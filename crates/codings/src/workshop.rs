@@ -17,7 +17,11 @@ const CORES_PER_THREAD: usize = 4;
 /// The niceness of the threads: they come after everything else the machine has to do. The lowest priority is 19.
 const NICENESS: i32 = 10;
 
-type Job = Box<dyn FnOnce() + Send>;
+struct Job {
+    run: Box<dyn FnOnce() + Send>,
+    /// Whether it encodes content, and so is counted when it is done.
+    encodes: bool,
+}
 
 /// A few threads that encode content. They are started when there is something to do for the first time.
 ///
@@ -56,7 +60,7 @@ pub struct Busy;
 pub struct Counts {
     /// Jobs that wait or are being done.
     pub waiting: usize,
-    /// Jobs done since the start.
+    /// Encoding jobs done since the start.
     pub done: u64,
     /// Jobs refused since the start, because too many waited.
     pub refused: u64,
@@ -79,13 +83,25 @@ impl Workshop {
     /// # Errors
     /// Fails if too many jobs wait already.
     pub fn submit(&self, urgent: bool, job: impl FnOnce() + Send + 'static) -> Result<(), Busy> {
+        self.queue(urgent, Job { run: Box::new(job), encodes: true })
+    }
+
+    /// Queues an urgent job that encodes nothing. It is not counted when it is done.
+    ///
+    /// # Errors
+    /// Fails if too many jobs wait already.
+    pub fn submit_other(&self, job: impl FnOnce() + Send + 'static) -> Result<(), Busy> {
+        self.queue(true, Job { run: Box::new(job), encodes: false })
+    }
+
+    fn queue(&self, urgent: bool, job: Job) -> Result<(), Busy> {
         let mut queue = self.shared.queue.lock();
         let waiting = if urgent { &mut queue.urgent } else { &mut queue.others };
         if waiting.len() >= WAITING_MAX {
             queue.refused += 1;
             return Err(Busy);
         }
-        waiting.push_back(Box::new(job));
+        waiting.push_back(job);
         let hands = queue.idle;
         drop(queue);
         if hands == 0 {
@@ -141,10 +157,10 @@ fn work(shared: &Shared) {
         queue.at_work += 1;
         drop(queue);
         // A coder that panics costs its job, not the thread.
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job.run));
         queue = shared.queue.lock();
         queue.at_work -= 1;
-        queue.done += u64::from(outcome.is_ok());
+        queue.done += u64::from(outcome.is_ok() && job.encodes);
         if queue.at_work == 0 && queue.urgent.is_empty() && queue.others.is_empty() {
             shared.rested.notify_all();
         }
@@ -208,10 +224,11 @@ mod tests {
             workshop.submit(urgent, move || order.lock().push(name)).expect("there is room");
         }
         assert_eq!(workshop.counts().waiting, 5);
+        workshop.submit_other(|| {}).expect("there is room");
         drop(gate);
         workshop.wait_until_idle();
         assert_eq!(*order.lock(), ["b", "d", "a", "c"]);
-        assert_eq!(workshop.counts(), Counts { waiting: 0, done: 5, refused: 0 });
+        assert_eq!(workshop.counts(), Counts { waiting: 0, done: 5, refused: 0 }, "and one that encodes nothing");
     }
 
     #[test]

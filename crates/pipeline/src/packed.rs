@@ -133,13 +133,18 @@ impl AsRef<[u8]> for Held {
 }
 
 impl Shared {
-    /// Packs, behind, what nobody has read as it is since the last look, if it is time for another one. Call it every second or so.
+    /// Looks at what is stored, if it is time for another look. Call it every second or so.
     pub fn pack_unread(self: &Arc<Self>) {
         let now = self.clock.now();
         let mut looked = self.packing.looked.lock();
-        if now.since(*looked) < LOOK_EVERY {
-            return;
+        if now.since(*looked) >= LOOK_EVERY && self.look() {
+            *looked = now;
         }
+    }
+
+    /// Looks at what is stored, behind: packs what nobody has read as it is since the last look. Returns `false` if those who would do it are
+    /// busy.
+    pub fn look(self: &Arc<Self>) -> bool {
         let shared = Arc::downgrade(self);
         let look = move || {
             if let Some(shared) = shared.upgrade() {
@@ -150,9 +155,7 @@ impl Shared {
                 shared.pack_all(unread);
             }
         };
-        if self.workshop.submit(true, look).is_ok() {
-            *looked = now;
-        }
+        self.workshop.submit_other(look).is_ok()
     }
 
     /// Packs these, some at a time, so that what else is urgent in the workshop comes in between. What finds no room there waits for the next
@@ -174,7 +177,7 @@ impl Shared {
                 shared.pack_all(unread);
             }
         };
-        let _ = self.workshop.submit(true, rest);
+        let _ = self.workshop.submit_other(rest);
     }
 
     /// Packs a response if its content can be made again. Returns the length of the content if that was tried.

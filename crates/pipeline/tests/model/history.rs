@@ -62,6 +62,8 @@ pub(crate) enum Step {
         page: Option<usize>,
         hard: bool,
     },
+    /// What nobody reads as it is is packed, if it was looked at before.
+    Look,
     /// Milliseconds pass.
     Wait(u64),
     /// The process ends, and another begins with what is on the disk, if there is one; readers who wait get nothing.
@@ -83,6 +85,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0..2_usize, page.clone()).prop_map(|(worker, page)| Step::Post { worker, page }),
         2 => (prop::option::of(page), any::<bool>()).prop_map(|(page, hard)| Step::Purge { page, hard }),
         3 => prop_oneof![0..2_000_u64, 9_000..11_000_u64, Just(61_000)].prop_map(Step::Wait),
+        3 => Just(Step::Look),
         1 => Just(Step::End),
     ]
 }
@@ -224,6 +227,7 @@ impl<'a> World<'a> {
                 self.shared.purge(&Order::for_site("site", vec![what], *hard, Maker::Operator)).expect("the site's own");
                 self.purges.push(Purge { page: *page, hard: *hard, order });
             }
+            Step::Look => assert!(self.shared.look(), "nobody is busy"),
             Step::End => {}
             Step::Wait(millis) => drop(self.now.fetch_add(*millis, Ordering::Relaxed)),
         }

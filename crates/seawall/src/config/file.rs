@@ -380,8 +380,8 @@ pub struct Log {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Cache {
-    /// Memory for stored responses, all sites together; 1MiB to 16TiB. Fields, bodies and compressed copies count. Only in `[cache]`,
-    /// as it belongs to the whole process.
+    /// Memory for stored responses, all sites together; 1MiB to 16TiB. Fields, bodies and compressed copies count; what nobody has read
+    /// uncompressed for a minute or two counts with its compressed copies alone. Only in `[cache]`, as it belongs to the whole process.
     ///
     /// Default: `"256MiB"`. Flag: `--memory`. Environment: `SEAWALL_MEMORY`.
     pub memory: Given<ByteSize>,
