@@ -309,8 +309,10 @@ impl Server {
         self.state.shared.workshop.wait_until_idle();
     }
 
-    /// Packs what nobody has read as it is for long enough, if it is time to look for it, and waits for that on this thread. For tests and tools.
+    /// Packs what nobody has read as it is for long enough, if it is time to look for it, and waits for that on this thread; before that, for what
+    /// the disk is still to write. For tests and tools.
     pub fn settle_packing(&self) {
+        self.state.shared.store.settle_disk();
         self.state.shared.pack_unread();
         self.settle_codings();
     }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
-use store::{Generation, Hardness, PurgeTarget, Purged, Record, Scope, Store, StoreOptions, Stored};
+use store::{Content, Generation, Hardness, PurgeTarget, Purged, Record, Scope, Store, StoreOptions, Stored};
 
 use crate::input::Reader;
 
@@ -12,7 +12,7 @@ const KEYS: u8 = 12;
 const OPERATIONS_MAX: usize = 200;
 
 /// What the pipeline would keep; here the model's names for it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Page {
     variant: u8,
     serial: u64,
@@ -69,12 +69,13 @@ pub fn store_ops(data: &[u8]) {
         if input.is_empty() {
             break;
         }
-        match input.below(8) {
+        match input.below(9) {
             0..=2 => model.insert(&mut input),
             3 => model.remove(input.below(KEYS)),
             4 | 5 => model.purge(&mut input),
             6 => model.begun.push(model.store.generation()),
-            _ => model.mark(&mut input),
+            7 => model.mark(&mut input),
+            _ => model.reshape(input.below(KEYS), input.below(4)),
         }
         model.holds();
     }
@@ -156,6 +157,19 @@ impl Model {
         })
     }
 
+    /// Takes a body out of memory, or puts it back. Nothing else about its response changes.
+    fn reshape(&self, key: u8, variant: u8) {
+        let Some(held) = self.held(key, variant) else { return };
+        let length = held.body.len();
+        let body = match held.body.memory() {
+            Some(_) => Content::Packed { length },
+            None => Bytes::from(vec![key; usize::try_from(length).expect("it was there")]).into(),
+        };
+        let Some(new) = self.store.replace_body(self.store.hash(&[key]), &[key], &held, body) else { return };
+        assert_eq!((new.record.serial, new.body.len(), self.store.verdict(&new)), (held.record.serial, length, self.store.verdict(&held)));
+        assert!(!self.store.holds(self.store.hash(&[key]), &[key], &held));
+    }
+
     fn mark(&self, input: &mut Reader<'_>) {
         let (hash, until, now) = (self.store.hash(&[input.below(KEYS)]), u64::from(input.byte()), u64::from(input.byte()));
         self.store.mark_uncacheable(hash, until);
@@ -193,9 +207,13 @@ impl Model {
             assert!((1..=3).contains(&variants.len()));
             assert!(resource.weight() >= variants.iter().map(|stored| stored.weight()).sum::<u64>());
             for stored in variants {
-                assert!(stored.weight() >= stored.body.len() + stored.record.heap as u64);
-                let body = stored.body.memory().expect("there is no disk");
-                assert!([body.first(), body.last()].into_iter().flatten().all(|byte| *byte == key), "another key's body");
+                let in_memory = match &stored.body {
+                    Content::Memory(body) => &body[..],
+                    Content::Packed { .. } => &[],
+                    Content::Disk(_) => panic!("there is no disk"),
+                };
+                assert!(stored.weight() >= (in_memory.len() + stored.record.heap) as u64);
+                assert!([in_memory.first(), in_memory.last()].into_iter().flatten().all(|byte| *byte == key), "another key's body");
                 assert_eq!(self.newest.get(&(key, stored.record.variant)), Some(&stored.record.serial), "not the newest of its variant");
                 let (verdict, expected) = (self.store.verdict(stored), self.expected(stored));
                 assert!(verdict == expected || (self.folds && verdict > expected), "{verdict:?} where {expected:?} is right");
