@@ -22,7 +22,7 @@ use crate::{
     body::file::lies_in_a_file,
     collapse::{LOOK, saying},
     forward,
-    keep::{self, ContentSize, ResponseHead},
+    keep::{self, ContentSize, ContentTag, ResponseHead},
     learnt::not_kept,
     parts,
     proof::{self, Unproven},
@@ -176,7 +176,7 @@ impl Fetch {
         let ready = head.extensions.remove::<origins::Forms>().unwrap_or_default();
         let has_forms = !ready.0.is_empty();
         let head = ResponseHead { status: head.status, headers: &head.headers };
-        let (record, scope) = keep::record(shared, question, head, ContentSize { length, has_forms, has_nonce: false }, kept.clone());
+        let (record, scope) = keep::record(shared, question, head, ContentSize { length, has_forms, has_nonce: false, tag: None }, kept.clone());
         let record = Arc::new(record);
         let mut writer = match &proof {
             Some(_) => self.lead.serve_leader(length),
@@ -230,12 +230,13 @@ impl Fetch {
         }
         if let Some((whole, flight)) = writer.complete().await {
             let has_nonce = nonces.is_some_and(|nonces| nonces.has_found());
-            let record = if length == Some(whole.len()) && !has_nonce {
+            let page = whole.memory().cloned();
+            let tag = ContentTag::of(head.headers, page.as_deref());
+            let record = if length == Some(whole.len()) && !has_nonce && tag.is_none() {
                 Record::clone(&record)
             } else {
-                keep::record(shared, question, head, ContentSize { length: Some(whole.len()), has_forms, has_nonce }, kept).0
+                keep::record(shared, question, head, ContentSize { length: Some(whole.len()), has_forms, has_nonce, tag }, kept).0
             };
-            let page = whole.memory().cloned();
             let stored = Stored::new(record, whole, begun, scope).with_forms(forms(ready));
             match (proof, page) {
                 (Some(place), Some(body)) => {

@@ -26,7 +26,7 @@ pub(crate) fn shared(question: &Question, candidate: Option<&Stored>) -> Request
     }
     ask_as_keyed(question, fields);
     if let Some(stored) = candidate {
-        add_validators(&stored.record.headers(), fields);
+        ask_whether_current(question, stored, fields);
     }
     request
 }
@@ -52,9 +52,18 @@ pub(crate) fn alone(question: &Question, candidate: Option<&Stored>) -> Request<
     let mut request = request(question, Body::Empty);
     ask_as_keyed(question, request.headers_mut());
     if let Some(stored) = candidate {
-        add_validators(&stored.record.headers(), request.headers_mut());
+        ask_whether_current(question, stored, request.headers_mut());
     }
     request
+}
+
+/// Makes a request ask whether `stored` is still current. Where the origin does not know that by its validators, the request asks for the whole.
+fn ask_whether_current(question: &Question, stored: &Stored, fields: &mut HeaderMap) {
+    let mut headers = stored.record.headers();
+    if question.site.policy.mistakes_validators(&headers) {
+        headers.clear();
+    }
+    add_validators(&headers, fields);
 }
 
 /// Makes the request that passes as it came.

@@ -3,7 +3,8 @@
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
-use policy::{AcceptClass, Kept, Key, NONCE_MADE, NotKept, Seen, capped_by_nonce};
+use aws_lc_rs::digest;
+use policy::{AcceptClass, Kept, Key, NONCE_MADE, NotKept, Seen, TAG_WANTED, capped_by_nonce};
 use semantics::{
     Timestamp,
     coding::{Coding, vary_on_accept_encoding},
@@ -16,6 +17,7 @@ use store::{Generation, Scope};
 use crate::{
     Record, Shared, Stored,
     ask::{Fetched, Times},
+    body::file::lies_in_a_file,
     coded::may_have_forms,
     collapse::likeness,
     learnt::{
@@ -46,13 +48,34 @@ pub(crate) struct ContentSize {
     pub(crate) has_forms: bool,
     /// Whether it carries a nonce, which ends sooner than the page.
     pub(crate) has_nonce: bool,
+    /// The entity tag that it gets from us.
+    pub(crate) tag: Option<ContentTag>,
+}
+
+/// An entity tag made from content: the first half of its SHA-256. So it is a strong one (RFC 9110 §8.8.1).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ContentTag(u128);
+
+impl ContentTag {
+    /// Returns the tag of a response that is to have one. `whole` is its content, if that is at hand.
+    pub(crate) fn of(headers: &HeaderMap, whole: Option<&[u8]>) -> Option<Self> {
+        let whole = whole.filter(|_| headers.contains_key(TAG_WANTED))?;
+        let digest = digest::digest(&digest::SHA256, whole);
+        digest.as_ref().first_chunk().map(|half| Self(u128::from_be_bytes(*half)))
+    }
+
+    fn value(self) -> HeaderValue {
+        HeaderValue::try_from(format!("\"{:032x}\"", self.0)).expect("quotes and hexadecimal digits are a field's value")
+    }
 }
 
 /// Makes an answer to a request that asked the cache what it is to be for all who get it: without cookies that the site's settings call nobody's,
-/// and with a word to browsers where the kind has one.
+/// without validators that are none, and with a word to browsers where the kind has one.
 pub(crate) fn dress(shared: &Shared, question: &Question, response: &mut Response<origins::Body>, times: Times) {
     // This is said by nobody but us, to ourselves.
-    response.headers_mut().remove(NONCE_MADE);
+    for name in [NONCE_MADE, TAG_WANTED] {
+        response.headers_mut().remove(name);
+    }
     if question.key.is_empty() {
         return;
     }
@@ -64,6 +87,13 @@ pub(crate) fn dress(shared: &Shared, question: &Question, response: &mut Respons
         *response.headers_mut() = headers;
     }
     policy.tell_browsers(question.uri.path(), response.headers_mut());
+    // Those of a file are ours.
+    if policy.mistakes_validators(response.headers()) && !lies_in_a_file(response.body()) {
+        let taken = [header::ETAG, header::LAST_MODIFIED].map(|name| response.headers_mut().remove(name));
+        if taken.iter().any(Option::is_some) {
+            response.headers_mut().insert(TAG_WANTED, HeaderValue::from_static("1"));
+        }
+    }
 }
 
 /// Returns whether the content of a response that is here as a whole carries a nonce.
@@ -186,6 +216,9 @@ pub(crate) fn record(
             headers.to_mut().insert(NONCE_MADE, HeaderValue::from(made.as_millis() / 1000));
         }
     }
+    if let Some(tag) = content.tag {
+        headers.to_mut().insert(header::ETAG, tag.value());
+    }
     if codable {
         vary_on_accept_encoding(headers.to_mut());
         if question.site.policy.settings().compress.dictionaries && status == StatusCode::OK {
@@ -239,7 +272,7 @@ pub(crate) async fn freshened(
         }
     }
     let body = packed::body(candidate).await?;
-    let content = ContentSize { length: Some(body.len()), has_forms: candidate.forms().at_hand() != 0, has_nonce: false };
+    let content = ContentSize { length: Some(body.len()), has_forms: candidate.forms().at_hand() != 0, has_nonce: false, tag: None };
     let (record, scope) = record(shared, question, ResponseHead { status, headers: &headers }, content, kept);
     // The page is the same, but its nonces have grown old.
     if nonce_made(&headers).is_some() && !record.freshness.is_fresh(fetched.times.response) {

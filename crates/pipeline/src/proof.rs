@@ -34,7 +34,7 @@ use crate::{
     Client, Failure, Pipeline, Record, Shared, Stored,
     collapse::LOOK,
     forward,
-    keep::{self, ContentSize, ResponseHead},
+    keep::{self, ContentSize, ContentTag, ResponseHead},
     learnt::not_kept,
     question::Question,
 };
@@ -383,7 +383,8 @@ pub(crate) fn release(shared: &Shared, question: &Question, status: StatusCode, 
 /// Makes the stored response of a page in memory.
 fn page(shared: &Shared, question: &Question, head: ResponseHead<'_>, kept: Kept, body: Bytes, begun: Generation) -> Stored {
     let has_nonce = keep::has_nonce(question, head.headers, &body);
-    let content = ContentSize { length: Some(body.len() as u64), has_forms: false, has_nonce };
+    let tag = ContentTag::of(head.headers, Some(&body));
+    let content = ContentSize { length: Some(body.len() as u64), has_forms: false, has_nonce, tag };
     let (record, scope) = keep::record(shared, question, head, content, kept);
     Stored::new(record, body, begun, scope)
 }

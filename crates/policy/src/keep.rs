@@ -288,6 +288,18 @@ impl Policy {
         is_page.then(|| if coding.is_some() { NonceSearch::in_what_cannot_be_read() } else { NonceSearch::default() })
     }
 
+    /// Returns whether the validators of a response with these fields may stay the same when its content changes: then they are no validators
+    /// (RFC 9110 §8.8.1).
+    #[must_use]
+    pub fn mistakes_validators(&self, headers: &HeaderMap) -> bool {
+        let types = self.preset.responses.mistaken_validators;
+        !types.is_empty() && {
+            let media_type = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+            let essence = media_type.split(|&b| b == b';').next().unwrap_or_default().trim_ascii();
+            types.iter().any(|mistaken| essence.eq_ignore_ascii_case(mistaken.as_bytes()))
+        }
+    }
+
     /// Returns the period in which pages of the source get new nonces.
     #[must_use]
     pub const fn nonce_tick(&self) -> Option<Duration> {

@@ -30,7 +30,7 @@ const TAG_FIELDS: [HeaderName; 5] = [
 ///
 /// `CDN-Cache-Control` and `Cache-Groups` stay: both are meant for every cache on the way (RFC 9213 §2.1, RFC 9875 §2), and there may be
 /// one before this.
-pub const DIALECT_FIELDS: [HeaderName; 16] = [
+pub const DIALECT_FIELDS: [HeaderName; 17] = [
     HeaderName::from_static("surrogate-key"),
     HeaderName::from_static("cache-tag"),
     HeaderName::from_static("xkey"),
@@ -40,6 +40,7 @@ pub const DIALECT_FIELDS: [HeaderName; 16] = [
     X_LITESPEED_VARY,
     X_ACCEL_EXPIRES,
     NONCE_MADE,
+    TAG_WANTED,
     HeaderName::from_static("x-litespeed-purge"),
     HeaderName::from_static("x-litespeed-purge2"),
     HeaderName::from_static("lsc-cookie"),
@@ -52,6 +53,10 @@ pub const DIALECT_FIELDS: [HeaderName; 16] = [
 /// The field in which a stored page says when it was made whose body carries a nonce: Unix time in seconds. It is Seawall's own, and removed from
 /// what an origin sends.
 pub const NONCE_MADE: HeaderName = HeaderName::from_static("seawall-nonce-made");
+
+/// The field by which a response says that its validators were taken from it, and that an entity tag made from its content is to take their place. It
+/// is Seawall's own, and removed from what an origin sends.
+pub const TAG_WANTED: HeaderName = HeaderName::from_static("seawall-tag-wanted");
 
 const CACHE_GROUPS: HeaderName = HeaderName::from_static("cache-groups");
 const CACHE_GROUP_INVALIDATION: HeaderName = HeaderName::from_static("cache-group-invalidation");

@@ -22,7 +22,7 @@ use store::{Fetching, Generation};
 
 use crate::{
     Body, Shared, Stored,
-    keep::{self, ContentSize, ResponseHead},
+    keep::{self, ContentSize, ContentTag, ResponseHead},
     learnt::tier_proof::{self, Answered},
     question::Question,
 };
@@ -47,7 +47,8 @@ impl StoredAs {
             let Self { question, status, headers, kept, begun } = self;
             let has_nonce = keep::has_nonce(&question, &headers, &whole);
             let head = ResponseHead { status, headers: &headers };
-            let content = ContentSize { length: Some(whole.len() as u64), has_forms: false, has_nonce };
+            let tag = ContentTag::of(&headers, Some(&whole));
+            let content = ContentSize { length: Some(whole.len() as u64), has_forms: false, has_nonce, tag };
             let (record, scope) = keep::record(&shared, &question, head, content, kept);
             if let Some(member) = &question.member
                 && !tier_proof::is_proven(&shared, &question, member, Answered { headers: &headers, body: &whole, begun, scope: &scope })

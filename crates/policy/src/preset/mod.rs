@@ -157,11 +157,14 @@ pub struct Responses {
     pub hold_is_for_silence: bool,
     /// The period in which pages get new nonces, where they have any: a nonce is good in the period in which it was made, and in the next one.
     pub nonce_tick: Option<Duration>,
+    /// The media types of the responses whose validators may stay the same when their content changes. Neither clients nor the source itself are
+    /// asked whether they have the same one.
+    pub mistaken_validators: &'static [&'static str],
 }
 
 impl Responses {
     /// Nothing is known beside the RFCs.
-    pub const PLAIN: Self = Self { cache_fields: &[], hold_is_for_silence: false, nonce_tick: None };
+    pub const PLAIN: Self = Self { cache_fields: &[], hold_is_for_silence: false, nonce_tick: None, mistaken_validators: &[] };
 }
 
 /// A field by which applications speak to the cache that they were written for.

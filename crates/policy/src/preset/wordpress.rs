@@ -64,8 +64,24 @@ pub(super) static PRESET: Preset = Preset {
         hold_is_for_silence: true,
         // Half of `nonce_life`.
         nonce_tick: Some(Duration::from_hours(12)),
+        mistaken_validators: MADE_BY_SCRIPTS,
     },
 };
+
+/// The media types of what WordPress makes. Its feeds have validators, and they are those of the newest post or comment alone, to the second: they
+/// stay the same when a post goes, when it changes twice in one second, and when the site gets another name (`WP::send_headers`). Plugins that give
+/// pages a date take that of the post, whatever else the page shows.
+const MADE_BY_SCRIPTS: &[&str] = &[
+    "text/html",
+    "application/xhtml+xml",
+    "application/rss+xml",
+    "application/atom+xml",
+    "application/rdf+xml",
+    "application/xml",
+    "text/xml",
+    "application/json",
+    "application/feed+json",
+];
 
 /// Pages say nothing to browsers, which would then keep a redirect for good and a feed for a tenth of its age. They are to ask each time: what is
 /// purged here must not stay there. (Pages have no validators, so this costs no browser a confirmation that it could have had.)

@@ -255,6 +255,97 @@ async fn a_comment_that_is_published_at_once_is_on_its_page() {
     }
 }
 
+/// A feed as WordPress makes it: its validators are the time of the newest post, to the second, whatever else is in it (`WP::send_headers`).
+fn feed(origin: &Origin, path: &str, text: &'static str) {
+    const NEWEST: &str = "Sun, 01 Jun 2025 12:00:00 GMT";
+    const TAG: &str = "\"c4ca4238a0b923820dcc509a6f75849b\"";
+    origin.on(get(path)).reply_with(move |seen| {
+        let is_same = |tag: String| tag.trim_start_matches("W/") == TAG;
+        let is_current = seen.field("if-none-match").is_some_and(is_same) || seen.field("if-modified-since").is_some_and(|at| at == NEWEST);
+        let reply = if is_current { status(304) } else { ok(text).field("content-type", "application/rss+xml; charset=UTF-8") };
+        reply.field("last-modified", NEWEST).field("etag", TAG)
+    });
+}
+
+/// A post was trashed, the site has another name, a post was changed twice in one second: WordPress would say 304.
+#[tokio::test]
+async fn a_feed_is_new_after_a_write_though_its_validators_are_the_old_ones() {
+    for path in ["/feed/", "/post/feed/", "/tag/bread/feed/atom/"] {
+        let (origin, site) = site_with(WORDPRESS).await;
+        feed(&origin, path, "old words");
+        site.get(path).await.body("old words");
+        feed(&origin, path, "new words");
+        accepted().remove(0).happens(&origin, &site).await;
+        site.get(path).await.status(200).body("new words");
+        site.get(path).await.body("new words").x_cache("HIT");
+        // The same holds when its time is over.
+        feed(&origin, path, "other words");
+        site.clock.advance(secs(3600 * 30));
+        site.get(path).await.body("other words");
+    }
+}
+
+/// RFC 9110 §8.8.1: a validator that stays the same when the content changes is none. Readers of feeds ask whether there is anything new, and are
+/// told so by what is in the feed.
+#[tokio::test]
+async fn a_reader_of_feeds_is_told_by_their_content_whether_they_are_new() {
+    let (origin, site) = site_with(WORDPRESS).await;
+    feed(&origin, "/feed/", "old words");
+    let first = site.get("/feed/").await.body("old words");
+    assert_eq!((first.value("etag"), first.value("last-modified")), (None, None), "nothing that is wrong later");
+    let stored = site.get("/feed/").await.body("old words").x_cache("HIT");
+    assert_eq!(stored.value("last-modified"), None);
+    // SHA-256 of the content, of which the first half is enough.
+    assert_eq!(stored.value("etag").as_deref(), Some("\"8bc14f296d5a4835d96eb5e7733367aa\""));
+    let asks = |name: &str, value: &str| Req::get("/feed/").field(name, value);
+    site.request(asks("if-none-match", "\"8bc14f296d5a4835d96eb5e7733367aa\"")).await.status(304);
+    feed(&origin, "/feed/", "new words");
+    accepted().remove(0).happens(&origin, &site).await;
+    for _ in 0..2 {
+        for request in [
+            asks("if-none-match", "\"8bc14f296d5a4835d96eb5e7733367aa\""),
+            // What readers have kept from the time before Seawall.
+            asks("if-none-match", "W/\"c4ca4238a0b923820dcc509a6f75849b\""),
+            asks("if-modified-since", "Sun, 01 Jun 2025 12:00:00 GMT"),
+        ] {
+            site.request(request).await.status(200).body("new words");
+        }
+    }
+    site.request(asks("if-none-match", "W/\"f029add4643cff404aedea0f0dd6c50d\"")).await.status(304);
+}
+
+/// The validators of files are good, and clients resume their downloads by them.
+#[tokio::test]
+async fn the_validators_of_files_stay_as_they_are() {
+    let (origin, site) = site_with(WORDPRESS).await;
+    let path = "/wp-content/uploads/2025/06/bread.jpg";
+    let tag = "\"5f-65a\"";
+    origin.on(get(path)).reply(ok("picture").field("content-type", "image/jpeg").field("etag", tag));
+    site.get(path).await.field("etag", tag);
+    accepted().remove(0).happens(&origin, &site).await;
+    origin.on(get(path).field("if-none-match", tag)).reply(status(304).field("etag", tag));
+    site.get(path).await.status(200).body("picture").field("etag", tag);
+    assert_eq!(origin.last(path).field("if-none-match").as_deref(), Some(tag));
+}
+
+/// Only whoever may moderate changes a comment that is there, so the status that it has then says nothing: what is spam now was on the page before.
+#[tokio::test]
+async fn a_comment_that_is_moderated_over_rest_is_on_its_page_or_not() {
+    let comment = "/wp-json/wp/v2/comments/5";
+    let link = "https://blog.example/post/#comment-5";
+    for (now, verb) in [("spam", "PUT"), ("hold", "PATCH"), ("trash", "DELETE"), ("approved", "POST")] {
+        let (origin, site) = wordpress().await;
+        origin.on(method(verb, comment)).reply(ok(format!(r#"{{"id":5,"status":"{now}","link":"{link}"}}"#)));
+        site.request(Req::new(verb, comment).field("cookie", COOKIE).body("{}")).await.status(200);
+        all_are(&site, "new").await;
+    }
+    // A stranger is refused.
+    let (origin, site) = wordpress().await;
+    origin.on(post(comment)).reply(status(401));
+    site.request(Req::post(comment).field("cookie", COOKIE).body(r#"{"status":"spam"}"#)).await.status(401);
+    all_are(&site, "old").await;
+}
+
 /// Nobody can tell what came of it.
 #[tokio::test]
 async fn a_write_that_is_not_answered_purges_now_and_then() {
