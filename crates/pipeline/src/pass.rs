@@ -44,7 +44,8 @@ impl Pipeline {
             // The answer is read in passing.
             request.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
-        let tells = policy.signal_field().is_some() && !is_safe(&question.method);
+        let is_unsafe = !is_safe(&question.method);
+        let tells = policy.signal_field().is_some() && is_unsafe;
         let answered = if tells || writing.is_some() {
             let must_count = tells || writing.as_ref().is_some_and(|writing| writing.must_count(&question));
             Box::pin(self.write(&question, request, writing, must_count)).await
@@ -60,7 +61,7 @@ impl Pipeline {
             }
             Ok(fetched) => fetched,
             // Nothing was asked yet, so whoever wrote something may send it again.
-            Err(failure) if is_scheduler || (tells && failure.is_unreachable()) => return failed(&failure.to_be_tried_again()),
+            Err(failure) if is_scheduler || (is_unsafe && failure.is_unreachable()) => return failed(&failure.to_be_tried_again()),
             Err(failure) => return failed(&failure),
         };
         let status = fetched.response.status();
@@ -76,7 +77,7 @@ impl Pipeline {
                 let stored_as = StoredAs { question: Rc::new(get), status, headers: parts.headers.clone(), kept, begun };
                 (stored_as.body(&self.shared, body, fetching), None)
             }
-            None if speaks && !is_safe(&question.method) => (Body::Origin(self.watch(&question, body)), Some(rule.name())),
+            None if speaks && is_unsafe => (Body::Origin(self.watch(&question, body)), Some(rule.name())),
             None if matches!(written, Some(Written::Post | Written::Schedule)) && parts.extensions.get::<SaidEverything>().is_some() => {
                 (Body::Origin(self.overhear(&question.site, body)), Some(rule.name()))
             }

@@ -77,6 +77,25 @@ async fn an_error_on_one_page_keeps_no_other_page_old() {
     }
 }
 
+/// Who reads is told what is wrong. Who writes has written nothing yet, and may do it again: clients try again after a 503, and not after a 502
+/// (RFC 9110 §15.6.4). Whatever fails later may have been carried out.
+#[tokio::test]
+async fn who_writes_to_an_origin_that_cannot_be_reached_is_told_to_come_again() {
+    for kind in ["generic", "wordpress", "ghost"] {
+        let (origin, site) = site_with(&format!("kind = \"{kind}\"")).await;
+        for method in ["POST", "PUT", "DELETE"] {
+            origin.on(testkit::method(method, "/form")).reply(raw(""));
+            site.request(Req::new(method, "/form").body("x=1")).await.status(502).has_field("retry-after");
+        }
+        origin.kill();
+        for method in ["POST", "PUT", "DELETE"] {
+            let answer = site.request(Req::new(method, "/form").body("x=1")).await.status(503).has_field("retry-after");
+            answer.body_contains("does not answer right now");
+        }
+        site.get("/new").await.status(502).has_field("retry-after");
+    }
+}
+
 /// A page whose refresh has just failed is not asked for by each of its readers; and as soon as its origin is well again, it is new.
 #[tokio::test]
 async fn a_failing_page_is_asked_for_now_and_then_and_behind_its_readers() {
