@@ -1,4 +1,4 @@
-//! What a WordPress is told that Seawall runs itself: where it says what has changed, and with which secret.
+//! What a WordPress is told that Seawall runs itself: where it says what has changed, with which secret, and who runs its schedule.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -84,6 +84,10 @@ pub(crate) fn params(site: &Site, secret: Option<&str>, listening: &[Socket]) ->
     if let Some(secret) = secret {
         add("SEAWALL_SECRET", secret);
     }
+    if site.wordpress.cron.is_some() {
+        // Then the plugin has page views start no run.
+        add("SEAWALL_CRON", "1");
+    }
     if folder::look(path, site.wordpress.path.as_deref()).is_some_and(|found| found.has_plugin(LITESPEED)) {
         // It asks for these two, and is silent without them.
         add("X-LSCACHE", "on");
@@ -134,10 +138,15 @@ mod tests {
         assert_eq!(told("SEAWALL").as_deref(), Some(env!("CARGO_PKG_VERSION")));
         assert_eq!(told("SEAWALL_PURGE_URL").as_deref(), Some("http://127.0.0.1:8080/.seawall/wordpress"));
         assert_eq!(told("SEAWALL_SECRET").as_deref(), Some("hush"));
+        assert_eq!(told("SEAWALL_CRON").as_deref(), Some("1"), "once a minute is the default");
         assert_eq!(told("X-LSCACHE"), None);
         write("wp-content/plugins/litespeed-cache/litespeed-cache.php", "");
         assert_eq!(told("X-LSCACHE").as_deref(), Some("on"));
         assert!(told("LSWS_EDITION").is_some_and(|edition| edition.starts_with("Openlitespeed")));
+        // Where Seawall does not run the schedule, page views are to.
+        let mut off = site.clone();
+        off.wordpress.cron = None;
+        assert!(params(&off, Some("hush"), &listening).iter().all(|(name, _)| name != "SEAWALL_CRON"));
         // Another application is told nothing.
         let other = Site { kind: Kind::Php, ..site.clone() };
         assert!(params(&other, Some("hush"), &listening).is_empty());
