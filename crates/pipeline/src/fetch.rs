@@ -176,7 +176,8 @@ impl Fetch {
         let ready = head.extensions.remove::<origins::Forms>().unwrap_or_default();
         let has_forms = !ready.0.is_empty();
         let head = ResponseHead { status: head.status, headers: &head.headers };
-        let (record, scope) = keep::record(shared, question, head, ContentSize { length, has_forms, has_nonce: false, tag: None }, kept.clone());
+        let (record, scope) =
+            keep::record(shared, question, head, ContentSize { length, has_forms, has_nonce: false, tag: None }, kept.clone());
         let record = Arc::new(record);
         let mut writer = match &proof {
             Some(_) => self.lead.serve_leader(length),

@@ -2,8 +2,8 @@
 
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use aws_lc_rs::digest;
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header};
 use policy::{AcceptClass, Kept, Key, NONCE_MADE, NotKept, Seen, TAG_WANTED, capped_by_nonce};
 use semantics::{
     Timestamp,

@@ -126,8 +126,13 @@ impl Pipeline {
         }
         let by_origin = kept.freshness.source == LifetimeSource::Explicit && kept.freshness.is_fresh(times.response);
         // To be asked before this answer invalidates what it replaces: afterwards nobody could tell whose purge covers it.
-        let (record, scope) =
-            keep::record(&self.shared, &get, head, ContentSize { length: None, has_forms: false, has_nonce: false, tag: None }, kept.clone());
+        let (record, scope) = keep::record(
+            &self.shared,
+            &get,
+            head,
+            ContentSize { length: None, has_forms: false, has_nonce: false, tag: None },
+            kept.clone(),
+        );
         let store = &self.shared.store;
         let invalidated = store.is_invalidated(&scope, begun);
         let purged = store.verdict(&Stored::new(record, Bytes::new(), begun, scope));

@@ -235,6 +235,12 @@ async fn a_pool_that_is_full_is_503_and_what_is_stored_is_served() {
 /// The rewrite rules that WP Super Cache publishes, which never served a page with nginx.
 #[tokio::test]
 async fn a_page_of_wp_super_cache_is_served_while_it_is_there_and_looked_at_once_a_second() {
+    for kind in ["php", "wordpress"] {
+        serves_pages_of_wp_super_cache(kind).await;
+    }
+}
+
+async fn serves_pages_of_wp_super_cache(kind: &str) {
     let server = FastCgiServer::start();
     let pages = "www/wp-content/cache/supercache/blog.example/hello";
     let site = Site::start_with(|folder| {
@@ -246,7 +252,7 @@ async fn a_page_of_wp_super_cache_is_served_while_it_is_there_and_looked_at_once
         fs::create_dir_all(folder.join(pages)).expect("a folder");
         fs::write(folder.join(pages).join("index.html"), "a page of the plugin, long enough for a shorter form").expect("a file");
         fs::write(folder.join(pages).join("index.html.gz"), "its gzip form").expect("a file");
-        format!("source = \"www\"\n[php]\nserver = \"unix:{}\"\n", server.socket().display())
+        format!("source = \"www\"\nkind = \"{kind}\"\n[php]\nserver = \"unix:{}\"\n[refill]\nconcurrency = 0\n", server.socket().display())
     });
     let page = site.folder().join(pages).join("index.html");
     site.get("/hello/").await.status(200).body_contains("a page of the plugin").field("content-type", "text/html; charset=utf-8");

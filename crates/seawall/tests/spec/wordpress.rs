@@ -417,6 +417,29 @@ async fn no_confirmation_makes_a_nonce_younger() {
     site.get("/form/").await.cache_status("hit").no_field("seawall-nonce-made");
 }
 
+/// The plugin says of every page that it may stay for a day. It does not know what other plugins print into it.
+#[tokio::test]
+async fn a_page_with_a_nonce_outlives_it_by_no_word_of_the_plugin() {
+    let (origin, site) = wordpress().await;
+    site.clock.advance(secs(1));
+    let a_day = |text: &'static str| page(text).field("seawall-plugin", "wordpress/1").field("seawall-cache-control", "max-age=86400");
+    origin.on(get("/form/")).reply(a_day(r#"<input type="hidden" name="_wpnonce" value="3fc92f3572" />"#));
+    origin.on(get("/text/")).reply(a_day("no form at all"));
+    for target in ["/form/", "/text/"] {
+        site.get(target).await.cache_status("stored");
+    }
+    site.clock.advance(secs(TICK - 3));
+    site.get("/form/").await.cache_status("hit");
+    assert_eq!(origin.count("/form/"), 1);
+    site.clock.advance(secs(3));
+    site.get("/form/").await.status(200);
+    origin.until_count("/form/", 2).await;
+    // The other one stays for its day.
+    site.clock.advance(secs(86_400 - TICK - 5));
+    site.get("/text/").await.cache_status("hit");
+    assert_eq!(origin.count("/text/"), 1);
+}
+
 /// Where nothing answers, a form is of no use; a page can still be read.
 #[tokio::test]
 async fn a_page_with_an_old_nonce_stands_in_for_a_wordpress_that_is_away() {

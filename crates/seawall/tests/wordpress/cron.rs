@@ -19,7 +19,7 @@ fn schedule(blog: &Blog, slug: &str) {
 }
 
 fn is_live(setup: Setup) {
-    let blog = setup.cron("1s").start();
+    let blog = setup.cron("10s").start();
     for page in ["/", "/feed/"] {
         blog.stored(page).lacks("Title of soon");
     }
@@ -47,7 +47,7 @@ fn a_scheduled_post_is_live_when_its_time_comes_in_front_of_a_server() {
 /// Readers' page views start it in a stock WordPress: each such reader waits, and two at a time wait for each other.
 #[test]
 fn the_schedule_is_started_by_seawall_alone() {
-    let blog = Setup::default().cron("1s").start();
+    let blog = Setup::default().cron("10s").start();
     until("it is asked for", || blog.witness.count_of_path("/wp-cron.php") >= 2);
     for n in 0..5 {
         blog.reader().get(&format!("/?p=1&cold={n}"));
