@@ -347,6 +347,13 @@ impl server::Connection for Box<Connection> {
         self.poll_is_good(cx) && self.free
     }
 
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+        match self.poll_is_good(cx) {
+            true if !self.free => Poll::Pending,
+            good => Poll::Ready(good),
+        }
+    }
+
     fn has_ended(&mut self, cx: &mut Context<'_>) -> bool {
         !self.poll_is_good(cx)
     }

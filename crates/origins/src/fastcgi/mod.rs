@@ -54,6 +54,8 @@ use spool::Content;
 
 /// How long an idle connection may hold a child. With the time between two looks it is closed within a second.
 const IDLE_MAX: Duration = Duration::from_millis(750);
+/// The time for which a request waits for a child to say that it is done with the request before, as it nearly always does at once.
+const FREE_MAX: Duration = Duration::from_millis(2);
 /// The time between two looks for idle connections to be closed.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// The time between two attempts to connect to a server whose queue is full.
@@ -168,7 +170,7 @@ impl FastCgi {
         let mut fresh = !may_repeat;
         let mut queued_again = 0;
         loop {
-            let idle = if fresh { None } else { self.pool.checkout(slot, |_| true, false, Instant::now()).await };
+            let idle = if fresh { None } else { self.pool.checkout_when_free(slot, FREE_MAX, Instant::now()).await };
             let (mut connection, waiting) = match idle {
                 Some(connection) => (connection, None),
                 None => {

@@ -30,6 +30,11 @@ pub(crate) trait Connection: Send + 'static {
     /// Returns whether a request may be sent on it now. Bytes that came while nobody asked for any end it, as its closing does.
     fn is_ready(&mut self, cx: &mut Context<'_>) -> bool;
 
+    /// Returns whether a request may be sent on it, when that is known.
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<bool> {
+        Poll::Ready(self.is_ready(cx))
+    }
+
     /// Returns whether it can be closed while it waits, because the other end has closed it.
     fn has_ended(&mut self, cx: &mut Context<'_>) -> bool;
 }
@@ -135,6 +140,20 @@ impl<C: Connection> Pool<C> {
                 good = is_ready(&mut connection).await;
             }
             if good {
+                return Some(connection);
+            }
+        }
+    }
+
+    /// Takes the warmest idle connection that is still good, and waits a little for the other end to say that it is free again.
+    pub(crate) async fn checkout_when_free(&self, address: usize, patience: Duration, now: Instant) -> Option<C> {
+        loop {
+            let Idle { mut connection, expires } = self.warmest(address, |_| true)?;
+            if expires <= now {
+                continue;
+            }
+            let ready = tokio::task::unconstrained(poll_fn(|cx| connection.poll_ready(cx)));
+            if tokio::time::timeout(patience, ready).await.is_ok_and(|ready| ready) {
                 return Some(connection);
             }
         }
