@@ -22,6 +22,14 @@ list( , $base, $htdocs, $user, $password ) = $argv;
 $only = isset( $argv[5] ) ? $argv[5] : '';
 $base = rtrim( $base, '/' );
 
+// All comments of these tests come from one address, and one soon after the other.
+$patience = "$htdocs/wp-content/mu-plugins/seawall-patience.php";
+if ( ! is_dir( dirname( $patience ) ) ) {
+	mkdir( dirname( $patience ) );
+}
+file_put_contents( $patience, "<?php\nadd_filter( 'comment_flood_filter', '__return_false', 99 );\nadd_filter( 'wp_is_comment_flood', '__return_false', 99 );\n" );
+register_shutdown_function( 'unlink', $patience );
+
 /** Fetches many addresses, some at a time: path => array( status, location, body, tags ). */
 function fetch_all( array $paths ) {
 	global $base;
