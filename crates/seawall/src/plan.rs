@@ -234,7 +234,7 @@ impl SitePlan {
             site: site.clone(),
             auth: site.auth.as_ref().map(auth).transpose()?,
             secret: secret.map(WebhookSecret::new),
-            schedule: schedule(site),
+            schedule: schedule(site, before),
             whole,
             parts,
         })
@@ -367,10 +367,16 @@ fn signing_secret<'a>(site: &'a Site, made: &'a Secrets) -> Option<&'a str> {
     }
 }
 
-/// Makes the schedule of a site's software, if that is run from here.
-fn schedule(site: &Site) -> Option<Arc<Schedule>> {
+/// Makes the schedule of a site's software, if that is run from here. One that `before` has stays: WordPress tells the value of its lock once, and a
+/// plan may be replaced before anybody has read it.
+fn schedule(site: &Site, before: Option<&Plan>) -> Option<Arc<Schedule>> {
     let is_run = site.kind == Kind::WordPress && site.wordpress.cron.is_some();
-    is_run.then(|| Arc::new(Schedule::at(format!("{}/wp-cron.php", core_path(site)))))
+    is_run.then(|| {
+        let path = format!("{}/wp-cron.php", core_path(site));
+        let same = before.and_then(|before| before.sites.iter().find(|old| old.site.name == site.name && old.site.source == site.source));
+        let same = same.and_then(|old| old.schedule.as_ref()).filter(|schedule| schedule.is_at(&path));
+        same.map_or_else(|| Arc::new(Schedule::at(path)), Arc::clone)
+    })
 }
 
 /// Adds what a site of its kind has beside the rules of any site.

@@ -49,6 +49,12 @@ impl Schedule {
         Self { path, heard: Mutex::default() }
     }
 
+    /// Returns whether it is for the script at this path.
+    #[must_use]
+    pub fn is_at(&self, path: &str) -> bool {
+        self.path == path
+    }
+
     /// Takes a value that may be the one of WordPress's lock now, the likeliest first.
     pub fn take(&self, now: Timestamp) -> Option<String> {
         let mut heard = self.heard.lock();

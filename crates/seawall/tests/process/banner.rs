@@ -64,7 +64,7 @@ fn what_it_suggests_works_in_front_of_a_server() {
     origin.on(head("/")).reply(ok(""));
     origin.on(request("/ghost/api/admin/site/")).reply(status(404));
     origin.on(request("/blog/ghost/api/admin/site/")).reply(status(404));
-    origin.on(request("/").query("rest_route=/&_fields=name,url,home,namespaces")).reply(status(404));
+    origin.on(request("/").query("rest_route=/&_fields=name,url,home,namespaces&doing_wp_cron")).reply(status(404));
     let place = Place::new();
     let (_running, text) = said(&place, &[&origin.url(), "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"], &[]);
     try_all(&place, &text, &[SEE, EXPLAIN, "Purged"]);
@@ -129,7 +129,7 @@ fn the_disk_is_named_where_it_is_used_and_only_there() {
     origin.on(request("/")).reply(ok("text"));
     origin.on(request("/ghost/api/admin/site/")).reply(status(404));
     origin.on(request("/blog/ghost/api/admin/site/")).reply(status(404));
-    origin.on(request("/").query("rest_route=/&_fields=name,url,home,namespaces")).reply(status(404));
+    origin.on(request("/").query("rest_route=/&_fields=name,url,home,namespaces&doing_wp_cron")).reply(status(404));
     let place = Place::new();
     let line =
         |text: &str| text.lines().find_map(|line| line.trim().strip_prefix("disk")).map(|rest| rest.trim().to_owned()).unwrap_or_default();

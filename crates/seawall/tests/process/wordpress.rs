@@ -10,7 +10,7 @@ use super::{
 };
 
 /// The question for a WordPress, as its query.
-const ROOT: &str = "rest_route=/&_fields=name,url,home,namespaces";
+const ROOT: &str = "rest_route=/&_fields=name,url,home,namespaces&doing_wp_cron";
 
 /// What WordPress 6.8.7 says of itself, as it says it.
 fn wordpress(home: &str, core: &str) -> Reply {
@@ -32,7 +32,7 @@ fn not_found(home: &str) -> Reply {
 
 fn says_version(origin: &Origin, path: &str) {
     let opml = "<?xml version=\"1.0\"?>\n<opml version=\"1.0\">\n<head><!-- generator=\"WordPress/6.8.7\" --></head></opml>";
-    origin.on(request(path)).reply(ok(opml).field("content-type", "text/xml; charset=UTF-8"));
+    origin.on(request(path).query("doing_wp_cron")).reply(ok(opml).field("content-type", "text/xml; charset=UTF-8"));
 }
 
 /// What the schedule and the watch ask for.
@@ -54,8 +54,11 @@ fn a_wordpress_behind_a_server_is_recognised_with_few_questions() {
     assert!(banner.contains("(wordpress)"), "{banner}");
     assert!(banner.contains("WordPress 6.8.7 at https://blog.example: pages are kept until WordPress changes them"), "{banner}");
     assert!(banner.contains("WordPress redirects every reader to https"), "{banner}");
-    let asked: Vec<_> = origin.requests().iter().filter(|seen| seen.method == "GET" && !seen.target.contains("cron")).cloned().collect();
+    let asked: Vec<_> =
+        origin.requests().iter().filter(|seen| seen.method == "GET" && !seen.target.contains("cron.php")).cloned().collect();
     assert_eq!(asked.len(), 3, "{asked:?}");
+    // A question without this would have WordPress lock its schedule for a minute, and tell the lock's value to a Seawall that does not listen yet.
+    assert!(asked[1..].iter().all(|seen| seen.target.ends_with("doing_wp_cron")), "{asked:?}");
 }
 
 #[test]
@@ -76,7 +79,9 @@ fn a_wordpress_is_found_where_its_pages_say_that_its_api_is() {
     origin.on(request(GHOST)).reply(not_found("http://blog.example"));
     let front = ok("<!DOCTYPE html>").field("content-type", "text/html");
     origin.on(request("/").query(ROOT)).reply(front.field("link", "<http://blog.example/api/>; rel=\"https://api.w.org/\""));
-    origin.on(request("/api/").query("_fields=name,url,home,namespaces")).reply(wordpress("http://blog.example", "http://blog.example/wp"));
+    origin
+        .on(request("/api/").query("_fields=name,url,home,namespaces&doing_wp_cron"))
+        .reply(wordpress("http://blog.example", "http://blog.example/wp"));
     says_version(&origin, "/wp/wp-links-opml.php");
     origin.on(request("/wp/wp-cron.php")).reply(ok(""));
     origin.on(head("/").any_query()).reply(ok(""));
@@ -93,7 +98,7 @@ fn a_wordpress_whose_api_is_closed_to_strangers_is_recognised() {
     let refusal = status(401).body(refusal).field("content-type", "application/json; charset=UTF-8");
     origin.on(request("/").query(ROOT)).reply(refusal.field("link", "<http://blog.example/wp-json/>; rel=\"https://api.w.org/\""));
     // Nor does it say its version.
-    origin.on(request("/wp-links-opml.php")).reply(status(403));
+    origin.on(request("/wp-links-opml.php").query("doing_wp_cron")).reply(status(403));
     runs(&origin, "");
     let banner = Talking::start(&place, &[&origin.url()]).banner();
     assert!(banner.contains("(wordpress)") && banner.contains("WordPress at http://blog.example: pages are kept"), "{banner}");

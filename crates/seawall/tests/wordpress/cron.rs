@@ -59,6 +59,8 @@ fn the_schedule_is_started_by_seawall_alone() {
         let by = seen.sent("HTTP_USER_AGENT").unwrap_or_default();
         assert!(by.starts_with("seawall/"), "{} {} by {by}", seen.method, seen.target);
     }
+    // The plugin has page views start nothing, then.
+    assert!(blog.witness.all().iter().filter(|seen| seen.target.starts_with("/?p=1")).all(|seen| seen.sent("SEAWALL_CRON") == Some("1")));
 }
 
 #[test]
