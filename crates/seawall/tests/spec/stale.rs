@@ -67,7 +67,7 @@ async fn a_killed_origin_leaves_its_pages_readable() {
         .x_cache("STALE");
     // It is known to be down now, so nobody waits for a second refusal.
     site.get("/post").await.status(200).body("v1").cache_status("hit; ttl=-3590").x_cache("STALE");
-    site.request(Req::post("/comment").body("hello")).await.status(502).has_field("retry-after");
+    site.request(Req::post("/comment").body("hello")).await.status(503).has_field("retry-after");
 
     origin.revive();
     origin.on(get("/post")).reply(ok("v2").field("cache-control", "max-age=10"));
