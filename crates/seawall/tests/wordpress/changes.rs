@@ -383,21 +383,27 @@ fn asked_again(blog: &Blog, act: impl FnOnce(&Editor)) -> BTreeSet<String> {
     seen[before..].iter().filter(|seen| site.contains(&seen.target)).map(|seen| seen.target.clone()).collect()
 }
 
+/// One blog for all: to read the whole site once is most of the time that each takes.
 #[test]
-fn with_the_plugin_an_edit_of_an_old_post_fetches_five_of_eighty_one_pages_again_at_most() {
+fn with_the_plugin_only_what_shows_a_change_is_fetched_again() {
     let blog = Setup::default().plugin().start();
-    let again = asked_again(&blog, |editor| {
+    a_draft_and_a_picture_fetch_nothing_again(&blog);
+    an_edit_of_an_old_post_fetches_five_of_eighty_one_pages_again_at_most(&blog);
+    an_approved_comment_fetches_five_of_eighty_one_pages_again_at_most(&blog);
+    a_publish_fetches_what_lists_posts_again_and_no_more(&blog);
+}
+
+fn an_edit_of_an_old_post_fetches_five_of_eighty_one_pages_again_at_most(blog: &Blog) {
+    let again = asked_again(blog, |editor| {
         editor.edit("post-57", &json!({"content": "<p>Other words.</p>"}));
     });
     assert!(again.contains(path_of("post-57")), "{again:?}");
     assert!(again.len() <= 5, "{} pages: {again:?}", again.len());
 }
 
-#[test]
-fn with_the_plugin_an_approved_comment_fetches_five_of_eighty_one_pages_again_at_most() {
-    let blog = Setup::default().plugin().start();
-    let comment = waiting_comment(&blog, "post-50", "WORDS-OF-NORA");
-    let again = asked_again(&blog, |editor| {
+fn an_approved_comment_fetches_five_of_eighty_one_pages_again_at_most(blog: &Blog) {
+    let comment = waiting_comment(blog, "post-50", "WORDS-OF-NORA");
+    let again = asked_again(blog, |editor| {
         editor.send("POST", &format!("comments/{comment}"), &json!({"status": "approved"}));
     });
     assert!(again.contains(path_of("post-50")) && again.contains("/comments/feed/"), "{again:?}");
@@ -405,27 +411,29 @@ fn with_the_plugin_an_approved_comment_fetches_five_of_eighty_one_pages_again_at
 }
 
 /// The theme lists the newest posts below each post, so a new one changes all of them.
-#[test]
-fn with_the_plugin_a_publish_fetches_what_lists_posts_again_and_no_more() {
-    let blog = Setup::default().plugin().start();
+fn a_publish_fetches_what_lists_posts_again_and_no_more(blog: &Blog) {
     let post = json!({"title": "Title of news", "content": "<p>Words.</p>", "status": "publish", "categories": [tides()]});
-    let again = asked_again(&blog, |editor| {
+    let again = asked_again(blog, |editor| {
         editor.send("POST", "posts", &post);
     });
     for page in ["/", "/feed/", "/category/tides/", path_of("post-01")] {
         assert!(again.contains(page), "{page} is not in {again:?}");
     }
-    // Pages list no posts.
+    // Pages list no posts. The feed of comments lists none either, but the time when it was made is that of the newest post.
     for page in [path_of("about"), path_of("crew")] {
         assert!(!again.contains(page), "{page} is in {again:?}");
     }
     assert!(again.len() <= 76, "{} pages", again.len());
 }
 
-#[test]
-fn with_the_plugin_a_draft_and_a_picture_fetch_nothing_again() {
-    let blog = Setup::default().plugin().start();
-    let again = asked_again(&blog, |editor| {
+fn a_draft_and_a_picture_fetch_nothing_again(blog: &Blog) {
+    let sitemaps = ["/wp-sitemap.xml", "/wp-sitemap-posts-post-1.xml"];
+    for sitemap in sitemaps {
+        blog.stored(sitemap).status(200);
+    }
+    let asked = || sitemaps.map(|sitemap| blog.witness.count_of_path(sitemap));
+    let before = asked();
+    let again = asked_again(blog, |editor| {
         let draft = editor.send("POST", "posts", &json!({"title": "Not yet", "content": "<p>Words.</p>", "status": "draft"}));
         editor.send("POST", &format!("posts/{}/autosaves", draft["id"]), &json!({"content": "<p>More.</p>"}));
         let picture = std::fs::read(blog.root().join(FACTS["picture"]["path"].as_str().unwrap().trim_start_matches('/'))).unwrap();
@@ -433,6 +441,10 @@ fn with_the_plugin_a_draft_and_a_picture_fetch_nothing_again() {
         upload.send("POST", "/wp-json/wp/v2/media", &picture).status(201);
     });
     assert!(again.is_empty(), "{again:?}");
+    for sitemap in sitemaps {
+        blog.reader().get(sitemap).status(200);
+    }
+    assert_eq!(asked(), before, "the list of what there is stays, too");
 }
 
 /// Jobs, imports and WP-CLI change pages, too, and come by no server.

@@ -609,13 +609,15 @@ final class Seawall_Changes {
 		$type  = Seawall_Names::word( $state['type'] );
 		$date  = substr( $state['date'], 0, 10 );
 		$words = array(
-			'list-user',
 			'list-' . $type,
 			'list-' . $type . '-user-' . $state['author'],
 			'list-' . $type . '-date-' . $date,
 			'list-' . $type . '-date-' . substr( $date, 0, 7 ),
 			'list-' . $type . '-date-' . substr( $date, 0, 4 ),
 		);
+		if ( 'attachment' !== $state['type'] ) {
+			$words[] = 'list-user'; // Nobody becomes an author by a file.
+		}
 		foreach ( $this->ends_of_newest( $id, $state, $more ) as $end ) {
 			$words[] = 'list-' . $type . $end;
 		}
