@@ -71,13 +71,15 @@ pub(crate) fn found_in(shared: &Shared, resource: Option<&Resource>, question: &
     let cookie = question.carries.cookie && !record.for_cookies;
     let for_cookies = || match &question.member {
         Some(_) => "the tier, which the member's cookies have proved, is part of the key".to_owned(),
-        None => allowed(record, record.for_cookies, question.carries.cookie),
+        None => allowed(record, record.for_cookies, question.carries.cookie, "a cookie that may change the page"),
     };
     if trace.decides("for cookies", cookie, for_cookies) {
         return Found::Nothing(Forwarded::Bypass);
     }
     let authorization = question.carries.authorization && !record.for_authorization;
-    if trace.decides("for authorization", authorization, || allowed(record, record.for_authorization, question.carries.authorization)) {
+    if trace
+        .decides("for authorization", authorization, || allowed(record, record.for_authorization, question.carries.authorization, "one"))
+    {
         return Found::Nothing(Forwarded::Bypass);
     }
     let purged = shared.store.verdict(stored);
@@ -137,14 +139,14 @@ fn nominated(resource: &Resource) -> Vec<&str> {
     names
 }
 
-fn allowed(record: &Record, allowed: bool, asked: bool) -> String {
+fn allowed(record: &Record, allowed: bool, asked: bool, sign: &str) -> String {
     match (allowed, asked) {
         (true, _) => "it may answer such requests",
         (false, true) if record.freshness.source == LifetimeSource::Hold => {
             "the site's hold keeps it for longer than the origin said: that is for other requests alone"
         }
         (false, true) => "the origin did not say that it is for everybody",
-        (false, false) => "it may not answer requests with one, but this request has none",
+        (false, false) => return format!("it may not answer requests with {sign}, but this request has none"),
     }
     .to_owned()
 }

@@ -13,6 +13,8 @@ use crate::{
 const LABEL: usize = 13;
 /// The columns before the text of a line that belongs to another line, without those of [`LABEL`].
 const INNER: usize = 19;
+/// The most tags of a response that are named: a list of a WordPress has dozens.
+const TAGS_SHOWN: usize = 10;
 
 /// Writes an explanation for a person.
 #[must_use]
@@ -143,7 +145,7 @@ impl Page {
             hardness => self.inner("purged", &format!("{hardness}, by {}", purges.join(", "))),
         }
         if !variant.tags.is_empty() {
-            self.inner("tags", &variant.tags.join(", "));
+            self.inner("tags", &tags(&variant.tags));
         }
         let yes = |allowed| if allowed { "yes" } else { "no" };
         self.inner("with cookies", yes(variant.for_cookies));
@@ -275,6 +277,12 @@ fn in_words(reason: &str) -> Option<&'static str> {
     })
 }
 
+/// Writes tags in a line: the first of them, and how many there are if there are more.
+fn tags(all: &[String]) -> String {
+    let named = all.iter().take(TAGS_SHOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if all.len() > TAGS_SHOWN { format!("{named}, ... ({} in all)", all.len()) } else { named }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -311,5 +319,14 @@ mod tests {
         assert_eq!(shown("ghost", "hold", 86_400), held);
         assert_eq!(shown("generic", "hold", year), "fresh for another 364 d 23 h of 365 d (the site's hold)");
         assert_eq!(shown("generic", "explicit", 60), "fresh for another 50 s of 1 min (the origin said so)");
+    }
+
+    #[test]
+    fn many_tags_are_the_first_ten_and_their_number() {
+        let numbered = |count: usize| (1..=count).map(|number| format!("post-{number}")).collect::<Vec<_>>();
+        let ten = "post-1, post-2, post-3, post-4, post-5, post-6, post-7, post-8, post-9, post-10";
+        assert_eq!(tags(&numbered(2)), "post-1, post-2");
+        assert_eq!(tags(&numbered(10)), ten);
+        assert_eq!(tags(&numbered(70)), format!("{ten}, ... (70 in all)"));
     }
 }

@@ -4,6 +4,9 @@ use std::fmt;
 
 use store::Generation;
 
+/// The most tags that are named in words: a change of one post purges dozens.
+const TAGS_NAMED: usize = 3;
+
 /// A purge that was carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt {
@@ -21,8 +24,21 @@ impl Receipt {
     /// Says what was covered in words, for the operator.
     #[must_use]
     pub fn in_words(&self) -> String {
-        self.covered.iter().map(Covered::in_words).collect::<Vec<_>>().join(", ")
+        in_words(&self.covered)
     }
+}
+
+/// Says in words what a purge covered, with many tags as their number and the first of them.
+fn in_words(covered: &[Covered]) -> String {
+    let tags: Vec<&str> = covered.iter().filter_map(Covered::as_tag).collect();
+    if tags.len() < 2 {
+        return covered.iter().map(Covered::in_words).collect::<Vec<_>>().join(", ");
+    }
+    let named = tags.iter().take(TAGS_NAMED).copied().collect::<Vec<_>>().join(", ");
+    let more = if tags.len() > TAGS_NAMED { ", ..." } else { "" };
+    let of_tags = format!("every page with one of {} tags ({named}{more})", tags.len());
+    let others = covered.iter().filter(|covered| covered.as_tag().is_none()).map(Covered::in_words);
+    std::iter::once(of_tags).chain(others).collect::<Vec<_>>().join(", ")
 }
 
 /// One thing that a purge covered.
@@ -43,6 +59,10 @@ pub enum Covered {
 }
 
 impl Covered {
+    fn as_tag(&self) -> Option<&str> {
+        if let Self::Tag(tag) = self { Some(tag) } else { None }
+    }
+
     fn in_words(&self) -> String {
         match self {
             Self::Url(url) => format!("{url} in all its forms"),
@@ -65,6 +85,28 @@ impl fmt::Display for Covered {
             Self::Tag(tag) => write!(f, "tag {tag}"),
             Self::Site(name) => write!(f, "site {name}"),
             Self::Everything => f.write_str("everything"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Covered, in_words};
+
+    #[test]
+    fn many_tags_are_a_number_and_the_first_three() {
+        let tag = |tag: &str| Covered::Tag(tag.to_owned());
+        let url = || Covered::Url("a.example/feed/".to_owned());
+        for (covered, words) in [
+            (vec![tag("list")], "every page with the tag list"),
+            (vec![tag("post-1"), tag("list")], "every page with one of 2 tags (post-1, list)"),
+            (
+                vec![tag("post-1"), url(), tag("list"), tag("term-3"), tag("home")],
+                "every page with one of 4 tags (post-1, list, term-3, ...), a.example/feed/ in all its forms",
+            ),
+            (vec![url(), Covered::Everything], "a.example/feed/ in all its forms, everything that was stored"),
+        ] {
+            assert_eq!(in_words(&covered), words);
         }
     }
 }

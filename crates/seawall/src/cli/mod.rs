@@ -78,7 +78,8 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
 
 const EXAMPLES: &str = "\
 Examples:
-  seawall serve http://127.0.0.1:2368    in front of Ghost
+  seawall serve http://127.0.0.1:2368    in front of Ghost, WordPress, or any other server
+  seawall serve /srv/wordpress           a folder with WordPress: Seawall runs its PHP by php-fpm
   seawall serve ./public                 a folder with an index.html
   seawall serve ./public --domain blog.example.org
                                          for everybody, with an automatic certificate

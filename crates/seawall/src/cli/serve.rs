@@ -16,7 +16,10 @@ use crate::{
 const EXAMPLES: &str = "\
 Examples:
   seawall serve http://127.0.0.1:2368
-      Put Seawall in front of Ghost, or of any other server on this machine.
+      Put Seawall in front of Ghost, of WordPress behind nginx or Apache, or of any other server on this machine.
+
+  seawall serve /srv/wordpress --listen 0.0.0.0:80
+      Serve the folder of a WordPress: Seawall sends its files, and has its PHP run by php-fpm.
 
   seawall serve ./posts
       Turn a folder of Markdown into a blog, and serve it.
@@ -45,7 +48,7 @@ fn after_help() -> String {
             true or false."
 }
 
-/// Serve a site: a server such as Ghost, a folder of files, or a folder of Markdown
+/// Serve a site: a server such as Ghost or WordPress, a folder of files, of WordPress or of Markdown
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(after_help = after_help())]
 pub struct Serve {

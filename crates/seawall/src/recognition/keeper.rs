@@ -207,7 +207,7 @@ impl Keeping {
         for site in plan.sites.iter().filter(|site| Question::of(site.settings()).as_ref() == Some(question)) {
             self.purge(site.name());
             let name = name_of(site.settings().kind);
-            tracing::info!(site = site.name(), "the {name} was away, and is back; what was stored before is asked for again");
+            tracing::info!(site = site.name(), "the {name} was away, and is back; all pages are marked stale, and asked for again");
         }
     }
 
@@ -249,7 +249,7 @@ impl Keeping {
                     self.purge(site.name());
                     tracing::info!(
                         site = site.name(),
-                        "something was published while Seawall was away; what was stored before is asked for again"
+                        "something was published while Seawall was away; all pages are marked stale, and asked for again"
                     );
                 }
                 Change::PastSeawall => {

@@ -282,9 +282,9 @@ async fn extensions(folder: std::path::PathBuf, path: Option<String>) -> u64 {
 const fn in_words(change: Change) -> &'static str {
     match change {
         Change::None => "nothing was published",
-        Change::WhileAway => "something was published while Seawall was away; what was stored before is asked for again",
+        Change::WhileAway => "something was published while Seawall was away; all pages are marked stale, and asked for again",
         Change::PastSeawall => {
-            "something was published by WordPress's schedule, or past Seawall; what was stored before is asked for again"
+            "something was published by WordPress's schedule, or past Seawall; all pages are marked stale, and asked for again"
         }
     }
 }
