@@ -1,6 +1,6 @@
 //! What is said at the start: what was found, where it is served, what to try next.
 
-use std::{fmt::Write, io::ErrorKind, net::SocketAddr, os::unix::net::UnixStream, path::Path, time::Duration};
+use std::{fmt::Write, net::SocketAddr, path::Path, time::Duration};
 
 use edge::Socket;
 use futures_util::future::join_all;
@@ -13,7 +13,8 @@ use tracing::Level;
 
 use crate::{
     cli::route_line,
-    config::settings::{AccessLog, Kind, OriginAddress, OriginHost, PhpSettings, Settings, Site, Source},
+    config::settings::{AccessLog, Kind, OriginHost, PhpSettings, Settings, Site, Source},
+    php_server,
     recognition::{ASKED, Finding, folder, keeper::remedy, leads_past, name_of, sends_to_https, software},
     server::Server,
     told,
@@ -22,6 +23,9 @@ use crate::{
 
 /// The longest wait at the start for an origin to say what it is.
 const LOOK: Duration = Duration::from_secs(3);
+
+/// What to do about a kind that is not what the server says.
+const LOOK_AGAIN: &str = "Leave --kind out, or look at the address";
 
 /// How the line begins about a server whose pages say which software it is, while it does not answer as that.
 const CALLS_ITSELF: &str = "calls itself ";
@@ -55,6 +59,8 @@ pub(crate) fn of_software(site: &Site, settings: &Settings, listening: &[Socket]
         };
         lines.push(format!("{why}: {bypass}"));
         lines.push(remedy(site, settings, listening));
+    } else if let (None, Some(there)) = (sends_to_https(site, settings), try_next::redirected_to(settings, site, listening)) {
+        lines.push(format!("readers are redirected to {there}: if that does not lead to Seawall, {}", remedy(site, settings, listening)));
     }
     lines
 }
@@ -63,16 +69,18 @@ pub(crate) fn of_software(site: &Site, settings: &Settings, listening: &[Socket]
 fn as_it_says(site: &Site, name: &str) -> (String, Option<String>) {
     let kept_a_while = || {
         let hold = if site.kind == Kind::Ghost { "a day" } else { "an hour" };
-        Some(format!("pages are kept for {hold} at most, and nothing will say that they changed; members and staff go to {name}"))
+        Some(format!("pages are kept for {hold} at most, as nothing will say that they changed"))
     };
     match &site.finding {
         Finding::Recognised { software, .. } if software.kind() != site.kind => {
-            (format!("taken for a {name}, as you say, but it answers as {software}"), kept_a_while())
+            (format!("You say that this is a {name}, but it answers as {software}. {LOOK_AGAIN}"), kept_a_while())
         }
         Finding::Recognised { software, remembered: false } => (software.to_string(), None),
         Finding::Recognised { software, remembered: true } => (format!("does not answer yet; when it did, it was {software}"), None),
         Finding::Silent(why) => (format!("does not answer yet: {why}; taken for a {name}, as you say"), None),
-        Finding::Other(what) => (format!("taken for a {name}, as you say, but it does not answer as one: {what}"), kept_a_while()),
+        Finding::Other(what) => {
+            (format!("You say that this is a {name}, but it does not answer as one ({what}). {LOOK_AGAIN}"), kept_a_while())
+        }
         Finding::Unasked => (format!("a {name}, as you say"), None),
     }
 }
@@ -81,7 +89,7 @@ fn as_it_says(site: &Site, name: &str) -> (String, Option<String>) {
 fn in_folder(site: &Site, path: &Path, php: &PhpSettings) -> String {
     let version = folder::look(path, site.wordpress.path.as_deref()).map(|found| format!(" {}", found.version)).unwrap_or_default();
     let at = software(site).map(|software| format!(", {}", software.url())).unwrap_or_default();
-    let found = if php.is_found { " (found)" } else { "" };
+    let found = found(php);
     format!("WordPress{version} in {}{at}, PHP by {}{found}", path.display(), php.address())
 }
 
@@ -93,7 +101,7 @@ fn hindrances(site: &Site) -> Vec<String> {
         let others = php.also_found.iter().map(|socket| socket.display().to_string()).collect::<Vec<_>>().join(", ");
         lines.push(format!("there is also {others}: --php names another one"));
     }
-    lines.extend(of_socket(php));
+    lines.extend(php_server::trouble(php).map(|trouble| trouble.text));
     match folder::look(path, site.wordpress.path.as_deref()) {
         Some(found) if !found.is_set_up() => {
             lines.push("it is not installed yet (there is no wp-config.php): open an address below with a browser".to_owned());
@@ -106,25 +114,6 @@ fn hindrances(site: &Site) -> Vec<String> {
         None => lines.push("as you say, though no WordPress is there (wp-includes/version.php and wp-load.php)".to_owned()),
     }
     lines
-}
-
-/// Says what hinders at the socket of php-fpm.
-fn of_socket(php: &PhpSettings) -> Option<String> {
-    let OriginAddress::Unix(socket) = &php.server else { return None };
-    match UnixStream::connect(socket) {
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => Some(format!(
-            "{} is not open to the user of Seawall: add that user to the group of the socket, or set listen.acl_users in the pool of php-fpm",
-            socket.display()
-        )),
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            Some(format!("{} is not there yet; Seawall uses it as soon as php-fpm is started", socket.display()))
-        }
-        Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
-            Some(format!("nobody answers at {} yet; Seawall uses it as soon as php-fpm is started", socket.display()))
-        }
-        // A full queue is nothing that lasts.
-        _ => None,
-    }
 }
 
 /// Says why a server is kept as any other, and how to change that. A Ghost that is away must not be taken for any server in silence, nor an
@@ -182,12 +171,19 @@ async fn look(site: &Site) -> String {
     }
 }
 
-/// Says where PHP runs, and whether there is something.
+/// Says where PHP runs, and what hinders there.
 fn php_line(php: &PhpSettings) -> String {
-    let found = if php.is_found { ", found there" } else { "" };
-    let missing = matches!(&php.server, OriginAddress::Unix(socket) if !socket.exists());
-    let missing = if missing { ", which is not there yet" } else { "" };
-    format!("PHP runs at {}{found}{missing}", php.address())
+    let trouble = php_server::trouble(php).map(|trouble| format!(". {}", trouble.text)).unwrap_or_default();
+    format!("PHP by {}{}{trouble}", php.address(), found(php))
+}
+
+/// Says how the address of php-fpm is known, if nobody gave it.
+pub(crate) fn found(php: &PhpSettings) -> &'static str {
+    match (php.is_found, php_server::trouble(php)) {
+        (false, _) => "",
+        (true, None) => " (found)",
+        (true, Some(_)) => " (the usual place)",
+    }
 }
 
 /// The outcome of a start, to be printed.

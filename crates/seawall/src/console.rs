@@ -24,7 +24,7 @@ use store::DiskState;
 use tokio::runtime::Builder;
 
 use crate::{
-    automatic, metrics,
+    automatic, metrics, php_server,
     plan::{ServerState, SitePlan},
     recognition::{
         ASKED, how_known,
@@ -118,10 +118,11 @@ fn signal_health(site: &SitePlan, shared: &Shared) -> SignalHealth {
 /// Says what an operator should do something about: software that publishes past Seawall.
 fn remarks(site: &SitePlan, state: &State) -> Vec<String> {
     let settings = site.settings();
+    let away = settings.php.as_ref().filter(|_| site.origin_up() == Some(false)).and_then(php_server::trouble);
+    let mut remarks: Vec<String> = away.map(|trouble| trouble.text).into_iter().collect();
     if !ASKED.contains(&settings.kind) {
-        return Vec::new();
+        return remarks;
     }
-    let mut remarks = Vec::new();
     if let Some(why) = leads_past(settings, &state.listening) {
         let remedy = remedy(settings, &state.plan.load().settings, &state.listening);
         remarks.push(format!("{why}: {remedy}"));

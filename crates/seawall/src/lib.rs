@@ -17,6 +17,7 @@ mod own_process;
 #[cfg(test)]
 mod page;
 mod passed;
+mod php_server;
 mod plan;
 mod process;
 pub mod recognition;

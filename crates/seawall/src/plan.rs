@@ -465,7 +465,9 @@ fn warn_of(folder: &Path, mistakes: &[files::Mistake]) {
 fn open_php(folder: &Path, site: &Site, params: Vec<(String, String)>) -> anyhow::Result<SharedSource> {
     let php = site.php.as_ref().context("nobody says where PHP runs")?;
     let address = php.server.to_string().parse::<Address>().with_context(|| php.address())?;
-    let options = Arc::new(server_options(vec![address], &site.origin)?);
+    let mut options = server_options(vec![address], &site.origin)?;
+    options.health.remedy = ": start php-fpm, or say where it listens with --php";
+    let options = Arc::new(options);
     let opened = PhpFolder::open(folder, PhpOptions { params, ..php.folder.clone() }).with_context(|| folder.display().to_string())?;
     Ok(SharedSource::Php {
         folder: Arc::new(opened),

@@ -17,7 +17,7 @@ use crate::{
         self,
         settings::{Kind, Settings, Site},
     },
-    recognition::software,
+    recognition::{Software, software},
 };
 
 /// Tells commands on this machine how to find the server's admin API.
@@ -74,6 +74,9 @@ pub(crate) fn suggestions(
     if let Some(ghost) = software(site).filter(|software| believed && software.is_https() && settings.tls.is_none()) {
         let _ = write!(page.curl, " -H {} -H 'X-Forwarded-Proto: https'", quoted(&format!("Host: {}", ghost.host())));
         ghost.url().clone_into(&mut address);
+    } else if let Some((wordpress, path)) = redirects_from(site, &page.url) {
+        let _ = write!(page.curl, " -H {}", quoted(&format!("Host: {}", wordpress.authority())));
+        address = format!("http://{}/{path}", wordpress.authority());
     }
     let mut all = vec![(
         "See what the cache does with a page, and by which rule (twice: a miss, then a hit)",
@@ -90,6 +93,23 @@ pub(crate) fn suggestions(
         }
     }
     all
+}
+
+/// Returns a WordPress that redirects whoever asks for `url`, as its own address has another host or port, and the path of `url`. Returns `None` where that
+/// would not be answered here under its own address either.
+fn redirects_from<'s, 'u>(site: &'s Site, url: &'u str) -> Option<(&'s Software, &'u str)> {
+    let wordpress = software(site).filter(|software| software.kind() == Kind::WordPress)?;
+    let (authority, path) = url.strip_prefix("http://")?.split_once('/')?;
+    let is_served = site.hosts.is_empty() || site.hosts.iter().any(|host| host == wordpress.host());
+    (is_served && wordpress.authority() != authority).then_some((wordpress, path))
+}
+
+/// Says where a WordPress redirects readers who come to Seawall under the address that is known here. Returns `None` if it does not.
+pub(crate) fn redirected_to<'a>(settings: &Settings, site: &'a Site, listening: &[Socket]) -> Option<&'a str> {
+    let here = format!("{}/", address_of(settings, site, listening)?);
+    // What stands before Seawall has addresses that are not known here.
+    let is_known = settings.server.trusted_proxies.is_empty();
+    redirects_from(site, &here).filter(|_| is_known).map(|(wordpress, _)| wordpress.url())
 }
 
 /// Returns an address under which visitors reach a site here, without a slash at its end.

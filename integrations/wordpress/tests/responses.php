@@ -283,7 +283,7 @@ preg_match( '/^Seawall-Signature: t=(\d+), sha256=([0-9a-f]{64})\r?$/mi', $sent[
 check( '... signed over time and body', hash_hmac( 'sha256', $signature[1] . '.' . $sent[0]['body'], 's3cret' ), $signature[2] );
 check( '... now', true, abs( time() - $signature[1] ) < 30 );
 check( '... hard, with a reason', array( false, 'pre_post_update' ), array( json_decode( $sent[0]['body'], true )['soft'], json_decode( $sent[0]['body'], true )['reason'] ) );
-check( 'the result is kept', '3 stored responses purged', inside( 'echo Seawall_Purger::last()[0]["text"];' ) );
+check( 'the result is kept', 'Seawall has taken the order', inside( 'echo Seawall_Purger::last()[0]["text"];' ) );
 
 list( $out, $sent ) = as_seawall( wp_cli( 'for ( $i = 0; $i < 120; $i++ ) { wp_insert_post( array( "post_title" => "Import $i", "post_status" => "publish", "post_content" => "x" ) ); }' ) );
 check( 'an import is one purge of everything', array( 1, array( '*' ) ), array( count( $sent ), $sent ? purge_of( $sent[0] ) : null ) );
@@ -327,8 +327,15 @@ foreach ( $all as $name => $code ) {
 
 // ----------------------------------------------------------------- failures
 
-foreach ( array( array( 403, 'Seawall refuses the purge (403)' ), array( 404, 'Seawall did not get the purge (404)' ), array( 500, 'The purge was answered with status 500' ) ) as list( $status, $text ) ) {
-	list( $out, $sent ) = as_seawall( wp_cli( $edit ), $status );
+$refusals = array(
+	array( 401, '{"error":"this signature is another one"}', 'Seawall refuses the purge (401): this signature is another one' ),
+	array( 403, '{"error":"purging is not allowed"}', 'Seawall refuses the purge (403): purging is not allowed' ),
+	array( 403, '<html><title>403 Forbidden</title>', 'What answered (403) is not Seawall' ),
+	array( 404, '<html>', 'What answered (404) is not Seawall' ),
+	array( 500, '{"code":"internal_server_error"}', 'What answered (500) is not Seawall' ),
+);
+foreach ( $refusals as list( $status, $body, $text ) ) {
+	list( $out, $sent ) = as_seawall( wp_cli( $edit ), $status, $body );
 	check( "refused with $status: says why", true, 0 === strpos( inside( 'echo Seawall_Purger::last()[0]["text"];' ), $text ) );
 	inside( 'delete_option( "seawall_pending" ); wp_clear_scheduled_hook( "seawall_retry" );' );
 }
@@ -355,14 +362,22 @@ $cli  = function ( $code ) use ( $stub ) {
 };
 if ( ! getenv( 'WP_CLI_REAL' ) ) {
 	list( $out, $sent ) = as_seawall( $cli( '$command[1]->purge( array( "/about/" ), array( "post" => "12" ) );' ) );
-	check( 'wp seawall purge /about/ --post=12', array( 'Success: 3 stored responses purged', array( array( 'post-12', 'many-post', 'url=/about/' ) ) ), array( $out, array_map( 'purge_of', $sent ) ) );
+	check( 'wp seawall purge /about/ --post=12', array( 'Success: Seawall has taken the order', array( array( 'post-12', 'many-post', 'url=/about/' ) ) ), array( $out, array_map( 'purge_of', $sent ) ) );
 	list( $out, $sent ) = as_seawall( $cli( '$command[1]->purge( array(), array( "all" => true ) );' ) );
 	check( 'wp seawall purge --all', array( array( '*' ) ), array_map( 'purge_of', $sent ) );
 	list( $out, $sent ) = as_seawall( $cli( '$command[1]->status( array(), array() );' ) );
 	check( 'wp seawall status', true, (bool) strpos( $out, 'Success: Purges reach Seawall.' ) );
-	list( $out, $sent ) = as_seawall( $cli( '$command[1]->status( array(), array() );' ), 403 );
+	list( $out, $sent ) = as_seawall( $cli( '$command[1]->status( array(), array() );' ), 403, '{"error":"purging is not allowed"}' );
 	check( 'wp seawall status, refused', true, (bool) strpos( $out, 'Error: Seawall refuses the purge (403)' ) );
 }
+list( $out, $sent ) = as_seawall( wp_cli( 'Seawall_Plugin::purger()->send( array( "*" ), "admin bar" ); $l = Seawall_Purger::last()[0]; echo $l["text"], "; ", Seawall_Purger::reason_in_words( $l["reason"] );' ) );
+check( 'a purge by hand is in the list with its reason', 'Everything will be made anew; purged by hand, in the admin bar', $out );
+list( $out, $sent ) = as_seawall( wp_cli( 'Seawall_Plugin::purger()->test( "test" ); $l = Seawall_Purger::last()[0]; echo $l["text"], "; ", Seawall_Purger::reason_in_words( $l["reason"] );' ) );
+check( 'so is a test', 'Seawall has taken the order; a test', $out );
+check( 'the name of a hook is said in words', 'a post has changed', inside( 'echo Seawall_Purger::reason_in_words( "pre_post_update" );' ) );
+$form = 'require_once ABSPATH . "wp-admin/includes/template.php"; require_once WP_PLUGIN_DIR . "/seawall/includes/class-seawall-admin.php"; $a = new Seawall_Admin( Seawall_Plugin::purger() ); echo json_encode( array( $a->clean( array( "url" => "%s" ) ), count( get_settings_errors( "seawall_settings" ) ) ), JSON_UNESCAPED_SLASHES );';
+check( 'an address without http:// is kept in the form, not used, and said', '[{"url":"","typed":"127.0.0.1:8080/.seawall/wordpress","secret":""},1]', inside( sprintf( $form, '127.0.0.1:8080/.seawall/wordpress' ) ) );
+check( 'an address with http:// is used', '[{"url":"http://127.0.0.1:8080/.seawall/wordpress","secret":""},0]', inside( sprintf( $form, 'http://127.0.0.1:8080/.seawall/wordpress' ) ) );
 $health = 'require_once WP_PLUGIN_DIR . "/seawall/includes/class-seawall-health.php"; $h = new Seawall_Health( Seawall_Plugin::purger() ); echo $h->test()["status"], " ", $h->test()["label"];';
 check( 'Site Health without Seawall', 'recommended Seawall is not in front of this site', inside( 'add_filter( "pre_http_request", function () { return array( "headers" => array( "content-type" => "text/html" ), "body" => "", "response" => array( "code" => 200 ), "cookies" => array() ); } );' . $health ) );
 $front = 'add_filter( "pre_http_request", function () { return array( "headers" => array( "cache-status" => "seawall; hit" ), "body" => "", "response" => array( "code" => 200 ), "cookies" => array() ); } );';

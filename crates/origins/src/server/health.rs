@@ -38,11 +38,13 @@ pub struct HealthOptions {
     pub failures: u32,
     /// For how long other addresses are asked first, the first time.
     pub retry_after: Duration,
+    /// What to do about an address that is down, for the log; empty if nothing more is known.
+    pub remedy: &'static str,
 }
 
 impl Default for HealthOptions {
     fn default() -> Self {
-        Self { failures: 3, retry_after: Duration::from_secs(2) }
+        Self { failures: 3, retry_after: Duration::from_secs(2), remedy: "" }
     }
 }
 
@@ -176,7 +178,7 @@ impl Health {
         }
         drop(state);
         if goes_down {
-            tracing::warn!(%address, %error, "origin is down");
+            tracing::warn!(%address, %error, "origin is down{}", options.remedy);
         }
         if let Some(Trial(tell)) = trial {
             tell.send_replace(Some((error.fault, error.detail.clone())));
@@ -190,7 +192,7 @@ mod tests {
 
     use super::*;
 
-    const OPTIONS: HealthOptions = HealthOptions { failures: 3, retry_after: Duration::from_secs(2) };
+    const OPTIONS: HealthOptions = HealthOptions { failures: 3, retry_after: Duration::from_secs(2), remedy: "" };
 
     struct Seen {
         health: Health,

@@ -249,7 +249,7 @@ impl Pipeline {
             Ok(content) => content,
             Err((status, why)) => {
                 tracing::debug!(site = %site.name, %status, why, "refused a webhook");
-                let mut refusal = reply(status, &why);
+                let mut refusal = refusal(site, status, &why);
                 if status == StatusCode::UNAUTHORIZED {
                     let scheme = HeaderValue::from_static(Dialect::of(site).scheme);
                     refusal.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
@@ -293,13 +293,14 @@ impl Pipeline {
         drop(content);
         let Some((what, soft)) = order else {
             let why = "this is no purge: it must be JSON such as {\"purge\": [\"post-12\", \"url=/feed/\", \"*\"], \"soft\": false}";
-            return reply(StatusCode::BAD_REQUEST, why);
+            return refusal(site, StatusCode::BAD_REQUEST, why);
         };
         self.shared.signalled.webhook_came(&site.name, self.shared.clock.now());
         let purged = what.len();
         let covered: Vec<String> = what.iter().map(|what| site.policy.as_asked(what)).collect();
         if !what.is_empty() && !self.publish_asked(site, what, !soft, Maker::Webhook) {
-            return reply(StatusCode::SERVICE_UNAVAILABLE, "nothing was purged: the site is not served any more; send it again");
+            let why = "nothing was purged: the site is not served any more; send it again";
+            return refusal(site, StatusCode::SERVICE_UNAVAILABLE, why);
         }
         let said = serde_json::json!({ "purged": purged, "covered": covered, "soft": soft });
         reply_with(StatusCode::OK, "application/json", format!("{said}\n"))
@@ -403,6 +404,14 @@ fn bytes_of_hex(hex: &str) -> Option<Vec<u8>> {
     let (pairs, rest) = hex.as_bytes().as_chunks::<2>();
     rest.is_empty().then_some(())?;
     pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect()
+}
+
+/// Makes the answer to a webhook that is not obeyed. The plugin of a WordPress tells it by its JSON from the refusal of another server.
+fn refusal(site: &Site, status: StatusCode, why: &str) -> Response<Body> {
+    if site.policy.signals() == Signals::WordPress {
+        return reply_with(status, "application/json", format!("{}\n", serde_json::json!({ "error": why })));
+    }
+    reply(status, why)
 }
 
 fn reply(status: StatusCode, text: &str) -> Response<Body> {

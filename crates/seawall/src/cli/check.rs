@@ -1,7 +1,7 @@
 //! `seawall check`: what `seawall serve` would do with the same words, without doing it.
 //!
 //! The settings are valid already; what is left is what only opening the sources shows: front matter that cannot be read, lines of
-//! `_redirects` and `_headers` that mean nothing. Nothing is listened on, and no server is asked.
+//! `_redirects` and `_headers` that mean nothing. Nothing is listened on, and no server is asked; of php-fpm only whether it listens is seen.
 
 use std::{fmt::Write as _, process::ExitCode};
 
@@ -23,6 +23,7 @@ use crate::{
         self, flags,
         settings::{Route, Settings, Site, Source},
     },
+    php_server,
     plan::{blog_options, files_options},
     recognition::{Known, how_known, memory},
     told,
@@ -42,7 +43,7 @@ Examples:
   seawall check --acme --domain blog.example.org
       Check whether Seawall can get a certificate for this name.
 
-Everything that `seawall serve` takes can be given here, too. Nothing is started, and no server is asked. Exit code 0: all is well; 1: something is wrong.";
+Everything that `seawall serve` takes can be given here, too. Nothing is started, and no server is asked: of php-fpm it is only seen whether it listens. Exit code 0: all is well; 1: something is wrong.";
 
 /// Check what `serve` would do, and show every error: in flags, file, and folder
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -124,6 +125,13 @@ pub(crate) fn look(name: &str, settings: &Settings) -> Checked {
     };
     for site in &settings.sites {
         line("site", &site_line(site));
+        if let Some(php) = &site.php {
+            let heard = match php_server::trouble(php) {
+                None => "somebody listens there".to_owned(),
+                Some(trouble) => trouble.text,
+            };
+            line("", &format!("PHP by {}: {heard}", php.address()));
+        }
         if let Some(known) = how_known(site) {
             line("", &known);
         } else if site.source.is_server() {
@@ -157,7 +165,7 @@ fn faults(site: &Site) -> Vec<String> {
     match &site.source {
         Source::Http(_) => Vec::new(),
         Source::Php(folder) => match PhpFolder::open(folder, site.php.as_ref().map(|php| php.folder.clone()).unwrap_or_default()) {
-            Ok(_) => Vec::new(),
+            Ok(_) => site.php.as_ref().and_then(php_server::trouble).filter(|it| it.is_mistake).map(|it| it.text).into_iter().collect(),
             Err(error) => vec![format!("{}: {error}", folder.display())],
         },
         Source::Files(folder) => match Files::open(folder, files_options(site)) {

@@ -40,6 +40,13 @@ impl FromStr for PhpServer {
         if text.starts_with('/') {
             return format!("unix:{text}").parse().map(Self);
         }
+        let is_relative = |path: &str| !path.starts_with('/') && (path.ends_with(".sock") || path.contains('/') && !path.contains(':'));
+        if is_relative(text.strip_prefix("unix:").unwrap_or(text)) {
+            return Err(Mistake::new(
+                format!("\"{text}\" is not the full path of a socket"),
+                "write the full path, such as \"unix:/run/php/php8.2-fpm.sock\"",
+            ));
+        }
         if text.starts_with("unix:") {
             return text.parse().map(Self);
         }
@@ -183,6 +190,10 @@ mod tests {
             ["", "php", "127.0.0.1", "http://127.0.0.1:9000", "tcp://127.0.0.1:9000", "127.0.0.1:0", "127.0.0.1:9000/x", "unix:run/x"]
         {
             assert!(text.parse::<PhpServer>().is_err(), "{text}");
+        }
+        for text in ["run/php/php8.2-fpm.sock", "php.sock", "./php.sock", "unix:php.sock", "unix:run/php/x"] {
+            let told = text.parse::<PhpServer>().expect_err("it is relative").to_string();
+            assert!(told.contains("full path"), "{told}");
         }
     }
 

@@ -144,6 +144,12 @@ impl Software {
         &self.url
     }
 
+    /// Returns the host that its readers use, in lower case, with the port if the address has one.
+    #[must_use]
+    pub fn authority(&self) -> &str {
+        &self.authority
+    }
+
     /// Returns the host that its readers use, in lower case, without the port.
     #[must_use]
     pub fn host(&self) -> &str {

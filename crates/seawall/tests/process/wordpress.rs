@@ -1,6 +1,6 @@
 //! A WordPress is recognised by itself: in a folder, and behind a server.
 
-use std::{fs, os::unix::net::UnixListener};
+use std::{fs, os::unix::net::UnixListener, process::Command};
 
 use testkit::{Origin, Reply, get as request, head, ok, status};
 
@@ -39,6 +39,32 @@ fn says_version(origin: &Origin, path: &str) {
 fn runs(origin: &Origin, base: &str) {
     origin.on(request(&format!("{base}/wp-cron.php"))).reply(ok(""));
     origin.on(head(&format!("{base}/")).any_query()).reply(ok(""));
+}
+
+/// A reader who comes under an address that WordPress does not know is sent to its own: that is said with the remedy, and the commands to try ask under it.
+#[test]
+fn an_address_that_wordpress_does_not_know_is_said_and_tried_around() {
+    let (origin, place) = (Origin::start(), Place::new());
+    origin.on(request(GHOST)).reply(not_found("http://blog.example"));
+    origin.on(request("/").query(ROOT)).reply(wordpress("http://blog.example", "http://blog.example"));
+    says_version(&origin, "/wp-links-opml.php");
+    runs(&origin, "");
+    let mut talking = Talking::start(&place, &[&origin.url()]);
+    let banner = talking.banner() + &talking.says("grep -i cache");
+    let said = "readers are redirected to http://blog.example: if that does not lead to Seawall, set both addresses in WordPress (Settings, General;";
+    assert!(banner.contains(said), "{banner}");
+    assert!(banner.contains(" -H 'Host: blog.example' http://"), "{banner}");
+}
+
+#[test]
+fn a_server_that_is_no_wordpress_though_its_owner_says_so_is_told_in_plain_words() {
+    let (origin, place) = (Origin::start(), Place::new());
+    origin.on(request("/").any_query()).reply(ok("{}"));
+    runs(&origin, "");
+    let banner = Talking::start(&place, &[&origin.url(), "--kind", "wordpress"]).banner();
+    assert!(banner.contains("You say that this is a WordPress, but it does not answer as one ("), "{banner}");
+    assert!(banner.contains("Leave --kind out, or look at the address: pages are kept for an hour at most"), "{banner}");
+    assert!(!banner.contains("members"), "{banner}");
 }
 
 const GHOST: &str = "/ghost/api/admin/site/";
@@ -185,8 +211,15 @@ fn a_wordpress_in_a_folder_is_known_before_php_is_there() {
     let banner = Talking::start(&place, &["www", "--php", &socket]).banner();
     assert!(banner.contains("(wordpress)"), "{banner}");
     assert!(banner.contains(&format!(", PHP by {socket}: pages are kept until WordPress changes them")), "{banner}");
-    assert!(banner.contains("WordPress 6.8.7 in ") && banner.contains("is not there yet; Seawall uses it as soon as"), "{banner}");
+    assert!(
+        banner.contains("WordPress 6.8.7 in ")
+            && banner.contains("php.sock: start php-fpm (systemctl start php-fpm), or say where it listens with --php"),
+        "{banner}"
+    );
     assert!(banner.contains("it is not installed yet (there is no wp-config.php)"), "{banner}");
+    let check = Command::new(env!("CARGO_BIN_EXE_seawall")).args(["check", "www", "--php", &socket]).current_dir(place.path()).output();
+    let check = String::from_utf8(check.expect("seawall check").stdout).expect("text");
+    assert!(check.contains("www is fine.") && check.contains(&format!("PHP by {socket}: Nobody listens at ")), "{check}");
     place.write("www/wp-config.php", "<?php");
     let banner = Talking::start(&place, &["www", "--php", &socket, "--kind", "php"]).banner();
     assert!(banner.contains("(php)") && !banner.contains("WordPress"), "{banner}");

@@ -101,6 +101,7 @@ final class Seawall_Admin {
 				'href'  => $this->may_purge( 'all' ) ? admin_url( 'options-general.php?page=' . self::PAGE ) : false,
 			)
 		);
+		$this->admin_bar_notice( $bar );
 		$path = $this->path_shown();
 		if ( '' !== $path && $this->may_purge( 'page' ) ) {
 			$bar->add_node(
@@ -122,6 +123,33 @@ final class Seawall_Admin {
 				)
 			);
 		}
+	}
+
+	/**
+	 * Shows the result of a purge once as an item of the menu, and beside its name, where there are no admin notices.
+	 *
+	 * @param WP_Admin_Bar $bar The bar.
+	 */
+	private function admin_bar_notice( $bar ) {
+		$key    = 'seawall_notice_' . get_current_user_id();
+		$notice = is_admin() ? false : get_transient( $key );
+		if ( ! is_array( $notice ) ) {
+			return;
+		}
+		delete_transient( $key );
+		$bar->add_node(
+			array(
+				'id'    => 'seawall',
+				'title' => $notice['ok'] ? esc_html__( 'Seawall: purged', 'seawall' ) : esc_html__( 'Seawall: not purged', 'seawall' ),
+			)
+		);
+		$bar->add_node(
+			array(
+				'id'     => 'seawall-result',
+				'parent' => 'seawall',
+				'title'  => esc_html( $notice['text'] ),
+			)
+		);
 	}
 
 	/**
@@ -183,7 +211,7 @@ final class Seawall_Admin {
 		if ( ! current_user_can( 'manage_options' ) ) {
 			wp_die( esc_html__( 'You may not change settings.', 'seawall' ), '', array( 'response' => 403 ) );
 		}
-		set_transient( 'seawall_notice_' . get_current_user_id(), $this->purger->post( array( 'seawall-test' ), 'test' ), MINUTE_IN_SECONDS );
+		set_transient( 'seawall_notice_' . get_current_user_id(), $this->purger->test( 'test' ), MINUTE_IN_SECONDS );
 		wp_safe_redirect( admin_url( 'options-general.php?page=' . self::PAGE ) );
 		exit;
 	}
@@ -245,11 +273,21 @@ final class Seawall_Admin {
 	 * @return array
 	 */
 	public function clean( $input ) {
-		$url    = isset( $input['url'] ) && is_string( $input['url'] ) ? esc_url_raw( trim( $input['url'] ), array( 'http', 'https' ) ) : '';
+		$typed  = isset( $input['url'] ) && is_string( $input['url'] ) ? sanitize_text_field( $input['url'] ) : '';
+		$url    = preg_match( '~^https?://[^/]~i', $typed ) ? esc_url_raw( $typed, array( 'http', 'https' ) ) : '';
 		$secret = isset( $input['secret'] ) && is_string( $input['secret'] ) ? trim( $input['secret'] ) : '';
 		$page   = Seawall_Settings::page();
 		if ( '' === $secret && '' !== $url && empty( $input['forget'] ) ) {
 			$secret = $page['secret'];
+		}
+		if ( '' === $url && '' !== $typed ) {
+			add_settings_error( Seawall_Settings::OPTION, 'seawall-url', __( 'Write the address with http://, such as http://127.0.0.1/.seawall/wordpress.', 'seawall' ) );
+			// What was typed stays in the form, and is used for nothing.
+			return array(
+				'url'    => '',
+				'typed'  => $typed,
+				'secret' => '' === $secret ? $page['secret'] : $secret,
+			);
 		}
 		return array(
 			'url'    => $url,
@@ -326,7 +364,7 @@ final class Seawall_Admin {
 					<table class="form-table" role="presentation">
 						<tr>
 							<th scope="row"><label for="seawall-url"><?php esc_html_e( 'Address for purges', 'seawall' ); ?></label></th>
-							<td><input id="seawall-url" class="regular-text code" type="url" name="<?php echo esc_attr( Seawall_Settings::OPTION ); ?>[url]" value="<?php echo esc_attr( $page['url'] ); ?>" placeholder="http://127.0.0.1/.seawall/wordpress"></td>
+							<td><input id="seawall-url" class="regular-text code" type="text" inputmode="url" name="<?php echo esc_attr( Seawall_Settings::OPTION ); ?>[url]" value="<?php echo esc_attr( '' === $page['url'] ? $page['typed'] : $page['url'] ); ?>" placeholder="http://127.0.0.1/.seawall/wordpress"></td>
 						</tr>
 						<tr>
 							<th scope="row"><label for="seawall-secret"><?php esc_html_e( 'Secret', 'seawall' ); ?></label></th>
@@ -362,7 +400,7 @@ final class Seawall_Admin {
 				$words = sprintf( __( '%1$s and %2$d more', 'seawall' ), $words, $purge['count'] - count( (array) $purge['words'] ) );
 			}
 			$result = false === $purge['ok'] ? '<strong>' . esc_html( $purge['text'] ) . '</strong>' : esc_html( $purge['text'] );
-			echo '<tr><td>', esc_html( wp_date( 'Y-m-d H:i:s', $purge['time'] ) ), '</td><td>', esc_html( $purge['reason'] ),
+			echo '<tr><td>', esc_html( wp_date( 'Y-m-d H:i:s', $purge['time'] ) ), '</td><td>', esc_html( Seawall_Purger::reason_in_words( (string) $purge['reason'] ) ),
 				'</td><td><code>', esc_html( $words ), '</code></td><td>', $result, '</td></tr>'; // phpcs:ignore WordPress.Security.EscapeOutput.OutputNotEscaped -- It was escaped above.
 		}
 		echo '</tbody></table>';

@@ -34,6 +34,9 @@ final class Seawall_Purger {
 	/** Bytes of an answer that are read. */
 	const ANSWER_BYTES_MAX = 65536;
 
+	/** Bytes of what Seawall says of a refusal that are shown. */
+	const SENTENCE_BYTES_MAX = 400;
+
 	/** Bytes of the field `Seawall-Purge`, to Seawall itself and through another server with its small buffers. */
 	const FIELD_BYTES_MAX               = 6144;
 	const FIELD_BYTES_MAX_BEHIND_SERVER = 2048;
@@ -151,7 +154,20 @@ final class Seawall_Purger {
 				wp_schedule_single_event( time() + MINUTE_IN_SECONDS, self::RETRY_HOOK );
 			}
 		}
-		$this->log( $words, $result['text'], $result['ok'] );
+		$this->log( $words, $result['text'], $result['ok'], $reason );
+		return $result;
+	}
+
+	/**
+	 * Sends a purge that purges nothing, to see whether purges arrive, and remembers it.
+	 *
+	 * @param string $reason What happened.
+	 * @return array array( 'ok' => bool, 'text' => string )
+	 */
+	public function test( $reason ) {
+		$words  = array( 'seawall-test' );
+		$result = $this->post( $words, $reason );
+		$this->log( $words, $result['text'], $result['ok'], $reason );
 		return $result;
 	}
 
@@ -210,7 +226,7 @@ final class Seawall_Purger {
 			return self::failed( $answer );
 		}
 		if ( 200 !== $answer['status'] ) {
-			return self::failed( self::refusal( $answer['status'], '' !== $secret ) );
+			return self::failed( self::refusal( $answer ) );
 		}
 		$data = json_decode( $answer['body'], true );
 		if ( ! is_array( $data ) || ! isset( $data['purged'] ) ) {
@@ -218,32 +234,24 @@ final class Seawall_Purger {
 		}
 		return array(
 			'ok'   => true,
-			/* translators: %d: a number of pages. */
-			'text' => sprintf( _n( '%d stored response purged', '%d stored responses purged', (int) $data['purged'], 'seawall' ), (int) $data['purged'] ),
+			'text' => in_array( '*', $words, true ) ? __( 'Everything will be made anew', 'seawall' ) : __( 'Seawall has taken the order', 'seawall' ),
 		);
 	}
 
 	/**
-	 * Says what a status means, and what to do.
+	 * Says what an answer other than 200 means, and what to do. A server that is not Seawall may refuse as well.
 	 *
-	 * @param int  $status The status.
-	 * @param bool $signed Whether the purge was signed.
+	 * @param array $answer The answer.
 	 * @return string
 	 */
-	private static function refusal( $status, $signed ) {
-		if ( in_array( $status, array( 401, 403 ), true ) ) {
-			return $signed
-				/* translators: %d: an HTTP status. */
-				? sprintf( __( 'Seawall refuses the purge (%d). The secret here and [wordpress] secret in seawall.toml differ, or the clocks of both machines do.', 'seawall' ), $status )
-				/* translators: %d: an HTTP status. */
-				: sprintf( __( 'Seawall refuses the purge (%d). Give it a secret: [wordpress] secret in seawall.toml, and the same one here.', 'seawall' ), $status );
-		}
-		if ( in_array( $status, array( 404, 405 ), true ) ) {
+	private static function refusal( array $answer ) {
+		$data = json_decode( $answer['body'], true );
+		if ( ! is_array( $data ) || ! isset( $data['error'] ) || ! is_string( $data['error'] ) ) {
 			/* translators: %d: an HTTP status. */
-			return sprintf( __( 'Seawall did not get the purge (%d): something else answers at this address, or Seawall runs with another kind than wordpress.', 'seawall' ), $status );
+			return sprintf( __( 'What answered (%d) is not Seawall, or Seawall runs with another kind than wordpress. Look at the address for purges.', 'seawall' ), $answer['status'] );
 		}
-		/* translators: %d: an HTTP status. */
-		return sprintf( __( 'The purge was answered with status %d.', 'seawall' ), $status );
+		/* translators: 1: an HTTP status, 2: what Seawall says. */
+		return sprintf( __( 'Seawall refuses the purge (%1$d): %2$s', 'seawall' ), $answer['status'], substr( $data['error'], 0, self::SENTENCE_BYTES_MAX ) );
 	}
 
 	/**
@@ -351,17 +359,18 @@ final class Seawall_Purger {
 	/**
 	 * Remembers a purge, to be shown.
 	 *
-	 * @param string[]  $words The words.
-	 * @param string    $text  The result.
-	 * @param bool|null $ok    Whether it worked; null if nobody can know.
+	 * @param string[]  $words  The words.
+	 * @param string    $text   The result.
+	 * @param bool|null $ok     Whether it worked; null if nobody can know.
+	 * @param string    $reason What happened; the first change of this request if it is left out.
 	 */
-	private function log( array $words, $text, $ok ) {
+	private function log( array $words, $text, $ok, $reason = '' ) {
 		$log = self::last();
 		array_unshift(
 			$log,
 			array(
 				'time'   => time(),
-				'reason' => $this->changes->reason(),
+				'reason' => '' === $reason ? $this->changes->reason() : $reason,
 				'words'  => array_slice( $words, 0, 12 ),
 				'count'  => count( $words ),
 				'text'   => $text,
@@ -379,5 +388,42 @@ final class Seawall_Purger {
 	public static function last() {
 		$log = get_option( self::LOG_OPTION );
 		return is_array( $log ) ? array_values( array_filter( $log, 'is_array' ) ) : array();
+	}
+
+	/**
+	 * Says a reason in words: most reasons are names of hooks.
+	 *
+	 * @param string $reason The reason, as it is sent and kept.
+	 * @return string
+	 */
+	public static function reason_in_words( $reason ) {
+		$beginnings = array(
+			'admin bar'        => __( 'purged by hand, in the admin bar', 'seawall' ),
+			'wp seawall purge' => __( 'purged by hand, by WP-CLI', 'seawall' ),
+			'test'             => __( 'a test', 'seawall' ),
+			'retry'            => __( 'sent again', 'seawall' ),
+			'many posts'       => __( 'many posts have changed', 'seawall' ),
+			'another site'     => __( 'another site of the network has changed', 'seawall' ),
+			'comment'          => __( 'a comment has changed', 'seawall' ),
+			'menu'             => __( 'a menu has changed', 'seawall' ),
+			'nav_menu'         => __( 'a menu has changed', 'seawall' ),
+			'term'             => __( 'a category or tag has changed', 'seawall' ),
+			'user'             => __( 'a user has changed', 'seawall' ),
+			'profile'          => __( 'a user has changed', 'seawall' ),
+			'option'           => __( 'a setting has changed', 'seawall' ),
+			'customize'        => __( 'the design has changed', 'seawall' ),
+			'theme'            => __( 'the theme has changed', 'seawall' ),
+			'plugin'           => __( 'a plugin has changed', 'seawall' ),
+			'upgrader'         => __( 'something was updated', 'seawall' ),
+			'woocommerce'      => __( 'a product has changed', 'seawall' ),
+			'attachment'       => __( 'a file of the library has changed', 'seawall' ),
+			'post'             => __( 'a post has changed', 'seawall' ),
+		);
+		foreach ( $beginnings as $part => $words ) {
+			if ( false !== strpos( $reason, $part ) ) {
+				return $words;
+			}
+		}
+		return $reason;
 	}
 }

@@ -140,6 +140,7 @@ final class Seawall_Settings {
 		return array(
 			'url'    => isset( $page['url'] ) ? (string) $page['url'] : '',
 			'secret' => isset( $page['secret'] ) ? (string) $page['secret'] : '',
+			'typed'  => isset( $page['typed'] ) ? (string) $page['typed'] : '',
 		);
 	}
 
