@@ -91,14 +91,14 @@ fn site_health(site: &SitePlan, state: &State) -> SiteHealth {
 /// Says how the schedule of a site's software runs, if it is run from here.
 fn schedule_health(site: &SitePlan, state: &State) -> Option<ScheduleHealth> {
     site.schedule()?;
-    let Noted { ran_at, runs, failures, trouble, plugin } = state.schedules.lock().get(site.name()).cloned().unwrap_or_default();
+    let Noted { ran_at, runs, failures, trouble, .. } = state.schedules.lock().get(site.name()).cloned().unwrap_or_default();
     Some(ScheduleHealth {
         every_seconds: site.settings().wordpress.cron.unwrap_or_default().as_secs(),
         ran_seconds_ago: ran_at.map(|at| state.shared.clock.now().since(at).as_secs()),
         runs,
         failures,
         trouble,
-        plugin,
+        plugin: state.shared.signalled.of(site.name()).plugin,
     })
 }
 

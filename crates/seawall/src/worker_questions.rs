@@ -44,7 +44,8 @@ impl WorkerQuestion {
 /// Says whether the plugin was seen, and when the schedule ran, of a site whose schedule is run from here.
 fn schedule_in_words(state: &State, site: &SitePlan) -> Option<String> {
     site.schedule()?;
-    let Noted { ran_at, trouble, plugin, .. } = state.schedules.lock().get(site.name()).cloned()?;
+    let Noted { ran_at, trouble, .. } = state.schedules.lock().get(site.name()).cloned()?;
+    let plugin = state.shared.signalled.of(site.name()).plugin;
     let plugin = plugin.map_or_else(|| "no plugin seen".to_owned(), |plugin| format!("with the plugin {plugin}"));
     let ran = ran_at.map_or_else(|| "not run yet".to_owned(), |at| format!("ran {} s ago", state.shared.clock.now().since(at).as_secs()));
     let trouble = trouble.map(|trouble| format!(", and fails: {trouble}")).unwrap_or_default();

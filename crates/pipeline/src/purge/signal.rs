@@ -89,6 +89,8 @@ pub struct OfSite {
     pub webhook_at: Option<Timestamp>,
     /// The number of pages that were fetched again since the last of these purges, before anybody asked for them.
     pub refilled: u64,
+    /// What the last page of the origin said of its plugin, such as `wordpress/1.0.0`. `None`: the plugin is not there, or nothing was seen.
+    pub plugin: Option<String>,
     privacy: Privacy,
     /// When the last purge was because a write was not answered. If that is in the future, it is on its way.
     unanswered: Option<Timestamp>,
@@ -142,6 +144,13 @@ impl Signalled {
     pub(crate) fn refilled(&self, site: &str) {
         if let Some(of_site) = self.sites.lock().get_mut(site) {
             of_site.refilled += 1;
+        }
+    }
+
+    /// Notes what an answer of a site's origin said of its plugin.
+    pub fn plugin_said(&self, site: &str, plugin: Option<&str>) {
+        if self.sites.lock().get(site).and_then(|of_site| of_site.plugin.as_deref()) != plugin {
+            self.change(site, |of_site| of_site.plugin = plugin.map(str::to_owned));
         }
     }
 

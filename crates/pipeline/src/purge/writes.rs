@@ -181,6 +181,9 @@ impl Pipeline {
         if policy.speaks_for_itself(response.headers()) {
             response.extensions_mut().insert(SpeaksForItself);
         }
+        if let Some(plugin) = policy.plugin_of(response.headers()) {
+            self.shared.signalled.plugin_said(&site.name, plugin);
+        }
         for asked in policy.asked_purges(response.headers(), &|host| is_of_site(site, &question.authority, host)) {
             self.publish_asked(site, asked.what, asked.hard, Maker::Origin);
         }

@@ -67,6 +67,22 @@ impl Policy {
         self.preset.obeys_purge_fields && headers.contains_key(SEAWALL_PLUGIN)
     }
 
+    /// Returns what an answer says of the source's plugin: the plugin's name and version, or `Some(None)` from a page that the plugin would have marked. `None`: it
+    /// says nothing, as it may be a file.
+    #[must_use]
+    pub fn plugin_of<'a>(&self, headers: &'a HeaderMap) -> Option<Option<&'a str>> {
+        if !self.preset.obeys_purge_fields {
+            return None;
+        }
+        if let Some(plugin) = headers.get(SEAWALL_PLUGIN) {
+            return Some(plugin.to_str().ok());
+        }
+        // WordPress names its API on each page that it makes.
+        let is_page =
+            headers.get_all(http::header::LINK).iter().any(|link| link.to_str().is_ok_and(|link| link.contains("https://api.w.org/")));
+        is_page.then_some(None)
+    }
+
     /// Returns a thing to be purged as it is asked for, for whoever asked.
     #[must_use]
     pub fn as_asked(&self, what: &What) -> String {
@@ -185,6 +201,21 @@ mod tests {
         };
         let asked = policy.asked_purges(&headers, &|host| host.eq_ignore_ascii_case("blog.example"));
         asked.iter().map(|asked| (asked.what.iter().map(said).collect(), asked.hard)).collect()
+    }
+
+    #[test]
+    fn a_page_says_whether_the_plugin_is_there_and_a_file_says_nothing() {
+        let api = ("link", "<https://blog.example/wp-json/>; rel=\"https://api.w.org/\"");
+        for (kind, lines, said) in [
+            (Kind::WordPress, vec![("seawall-plugin", "wordpress/1.0.0"), api], Some(Some("wordpress/1.0.0"))),
+            (Kind::WordPress, vec![("link", "</style.css>; rel=preload"), api], Some(None)),
+            (Kind::WordPress, vec![("content-type", "text/css")], None),
+            (Kind::Generic, vec![api], None),
+        ] {
+            let mut headers = HeaderMap::new();
+            lines.iter().for_each(|(name, value)| drop(headers.append(HeaderName::from_static(name), value.parse().expect("a value"))));
+            assert_eq!(Policy::new(Settings::preset(kind)).plugin_of(&headers), said, "{headers:?}");
+        }
     }
 
     #[test]

@@ -237,6 +237,7 @@ impl Schedule {
             let (found, announced) = look.await.unwrap_or((None, 0));
             if let Some(found) = &found {
                 self.noted.plugin.clone_from(&found.plugin);
+                state.shared.signalled.plugin_said(site.name(), found.plugin.as_deref());
             }
             // The plugin says what has changed; it needs a moment for that.
             let grace = if self.noted.plugin.is_some() { GRACE } else { Duration::ZERO };

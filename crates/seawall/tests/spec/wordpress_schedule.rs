@@ -89,6 +89,23 @@ async fn the_schedule_is_run_bare_once_in_each_period_as_the_site_is_called() {
     assert!(schedule.ran_seconds_ago.is_some());
 }
 
+/// Whoever has just activated the plugin looks whether Seawall sees it.
+#[tokio::test]
+async fn the_last_page_says_whether_the_plugin_is_there() {
+    let (origin, site) = wordpress("").await;
+    let api = "<http://blog.example/wp-json/>; rel=\"https://api.w.org/\"";
+    assert_eq!(schedule(&site).plugin, None);
+    origin.on(get("/with/")).reply(page("with").field("link", api).field("seawall-plugin", "wordpress/1.0.0"));
+    site.get("/with/").await.status(200);
+    assert_eq!(schedule(&site).plugin.as_deref(), Some("wordpress/1.0.0"));
+    origin.on(get("/style.css")).reply(ok("a{}").field("content-type", "text/css"));
+    site.get("/style.css").await.status(200);
+    assert_eq!(schedule(&site).plugin.as_deref(), Some("wordpress/1.0.0"), "a file says nothing of it");
+    origin.on(get("/without/")).reply(page("without").field("link", api));
+    site.get("/without/").await.status(200);
+    assert_eq!(schedule(&site).plugin, None);
+}
+
 /// A queue of visitors, or of a stranger's requests, must not start a process each.
 #[tokio::test]
 async fn nobodys_request_runs_the_schedule() {
