@@ -174,11 +174,8 @@ const SESSION_COOKIE: &str = "session-cookie";
 
 /// Returns whether a query has a parameter with one of these names.
 pub(crate) fn has_parameter(query: Option<&str>, names: &Names) -> bool {
-    query.into_iter().flat_map(|query| query.split('&')).map(parameter_name).any(|name| {
-        // PHP makes underscores of what cannot be in the name of a variable.
-        names.have(&name)
-            || name.contains(['.', ' ', '+']) && names.have(name.trim_start_matches([' ', '+']).replace(['.', ' ', '+'], "_").as_str())
-    })
+    // In doubt it has: software differs in how it reads names.
+    query.into_iter().flat_map(|query| query.split('&')).any(|pair| names.have(&parameter_name(pair)) || names.have(&php_name(pair)))
 }
 
 fn seen(rule: Option<&Rule>) -> String {
@@ -187,6 +184,25 @@ fn seen(rule: Option<&Rule>) -> String {
 
 /// Returns the name of a parameter as most software reads it: `g%69ft[]=1` is `gift`, and to some of it `[gift]=1` is, too.
 pub(crate) fn parameter_name(parameter: &str) -> String {
+    let decoded = decoded_name(parameter);
+    let bare = decoded.strip_prefix(b"[").unwrap_or(&decoded);
+    let end = bare.iter().position(|&b| b == b'[' || b == b']').unwrap_or(bare.len());
+    String::from_utf8_lossy(&bare[..end]).into_owned()
+}
+
+/// Returns the name of a parameter as PHP reads it: it makes underscores of what cannot be in the name of a variable, and of a bracket that is not
+/// closed.
+pub(crate) fn php_name(parameter: &str) -> String {
+    let decoded = decoded_name(parameter);
+    let start = decoded.iter().position(|byte| !b" +".contains(byte)).unwrap_or(decoded.len());
+    let name = &decoded[start..];
+    let bracket = name.iter().position(|&b| b == b'[').filter(|&at| name[at..].contains(&b']'));
+    let name = String::from_utf8_lossy(&name[..bracket.unwrap_or(name.len())]);
+    name.replace(['.', ' ', '+', '['], "_")
+}
+
+/// Returns the name of a parameter, decoded, as far as software in C reads it: to the first NUL.
+fn decoded_name(parameter: &str) -> Vec<u8> {
     let name = parameter.split_once('=').map_or(parameter, |(name, _)| name).as_bytes();
     let mut decoded = Vec::with_capacity(name.len());
     let mut rest = name;
@@ -196,9 +212,9 @@ pub(crate) fn parameter_name(parameter: &str) -> String {
         decoded.push(escaped.unwrap_or(*byte));
         rest = if escaped.is_some() { &after[2..] } else { after };
     }
-    let bare = decoded.strip_prefix(b"[").unwrap_or(&decoded);
-    let end = bare.iter().position(|&b| b == b'[' || b == b']').unwrap_or(bare.len());
-    String::from_utf8_lossy(&bare[..end]).into_owned()
+    let end = decoded.iter().position(|&byte| byte == 0).unwrap_or(decoded.len());
+    decoded.truncate(end);
+    decoded
 }
 
 #[cfg(test)]
@@ -336,6 +352,13 @@ mod tests {
             // PHP makes underscores of these.
             ("/?draft.id=1", &[], Some(PassRule::Parameter("preview"))),
             ("/?+draft+id=1", &[], Some(PassRule::Parameter("preview"))),
+            ("/?draft[id=1", &[], Some(PassRule::Parameter("preview"))),
+            ("/?draft%5bid=1", &[], Some(PassRule::Parameter("preview"))),
+            // It reads a name to its first NUL.
+            ("/?gift%00=1", &[], Some(PassRule::Parameter("gift"))),
+            ("/?a=1&g%69ft%00x[]=1", &[], Some(PassRule::Parameter("gift"))),
+            ("/?draft[id%00x]=1", &[], Some(PassRule::Parameter("preview"))),
+            ("/?%00gift=1", &[], None),
             ("/assets/a.css", &[("cookie", "member=1")], None),
             ("/assets/a.css", &[("cookie", "logged_in_ab=1")], by_cookie("logged-in", &LOGGED_IN.of, "logged_in_ab")),
             ("/Assets/a.css?gift=1", &[("cookie", "member=1")], None),

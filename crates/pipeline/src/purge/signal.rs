@@ -43,6 +43,9 @@ const ASKED_AGAIN_AFTER: Duration = Duration::from_secs(5);
 /// The time between two purges because writes were not answered: who sends such writes keeps no page colder than that.
 const UNANSWERED_EVERY: Duration = Duration::from_secs(10);
 
+/// The time between two such purges for those who were not seen to be editors: every user of the site, or everybody, can send such writes.
+const UNANSWERED_BY_OTHERS_EVERY: Duration = Duration::from_secs(60);
+
 /// The cookie of an editor's session.
 const EDITORS_COOKIE: &str = "ghost-admin-api-session=";
 
@@ -92,8 +95,21 @@ pub struct OfSite {
     /// What the last page of the origin said of its plugin, such as `wordpress/1.0.0`. `None`: the plugin is not there, or nothing was seen.
     pub plugin: Option<String>,
     privacy: Privacy,
-    /// When the last purge was because a write was not answered. If that is in the future, it is on its way.
-    unanswered: Option<Timestamp>,
+    unanswered: Unanswered,
+}
+
+/// When the last purge of a site was because nobody knows what came of a write. If that is in the future, it is on its way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Unanswered {
+    by_known: Option<Timestamp>,
+    by_others: Option<Timestamp>,
+}
+
+/// Who sent a write of which nobody knows what came of it. Those who are not known cannot defer a purge for those who are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writer {
+    Known,
+    Other,
 }
 
 /// A purge that a signal caused.
@@ -185,14 +201,18 @@ impl Signalled {
     }
 
     /// Returns after what time a site is to be purged for a write that was not answered. `None`: a purge that is on its way covers it.
-    fn unanswered(&self, site: &str, now: Timestamp) -> Option<Duration> {
+    fn unanswered(&self, site: &str, writer: Writer, now: Timestamp) -> Option<Duration> {
         self.change(site, |of_site| {
-            let wait = match of_site.unanswered {
+            let (last, every) = match writer {
+                Writer::Known => (&mut of_site.unanswered.by_known, UNANSWERED_EVERY),
+                Writer::Other => (&mut of_site.unanswered.by_others, UNANSWERED_BY_OTHERS_EVERY),
+            };
+            let wait = match *last {
                 Some(at) if at > now => return None,
-                Some(at) => UNANSWERED_EVERY.saturating_sub(now.since(at)),
+                Some(at) => every.saturating_sub(now.since(at)),
                 None => Duration::ZERO,
             };
-            of_site.unanswered = Some(now + wait);
+            *last = Some(now + wait);
             Some(wait)
         })
     }
@@ -274,12 +294,12 @@ impl Pipeline {
         if !is_of_editor && !question.headers.contains_key(header::AUTHORIZATION) && written != Written::Schedule {
             return;
         }
-        self.purge_for_unanswered(site, Maker::Origin);
+        self.purge_for_unanswered(site, Writer::Known, Maker::Origin);
     }
 
     /// Purges softly for a write of which nobody knows what came of it: at once, or when the last such purge is long enough ago.
-    pub(super) fn purge_for_unanswered(self: &Rc<Self>, site: &Rc<Site>, by: Maker) {
-        let Some(wait) = self.shared.signalled.unanswered(&site.name, self.shared.clock.now()) else { return };
+    pub(super) fn purge_for_unanswered(self: &Rc<Self>, site: &Rc<Site>, writer: Writer, by: Maker) {
+        let Some(wait) = self.shared.signalled.unanswered(&site.name, writer, self.shared.clock.now()) else { return };
         let order = Order::for_site(&site.name, vec![What::Everything], false, by);
         if wait.is_zero() {
             self.purge_unanswered(site, &order);
@@ -293,9 +313,9 @@ impl Pipeline {
     }
 
     fn purge_unanswered(&self, site: &Site, order: &Order) {
-        tracing::info!(site = %site.name, "a write was not answered, and may have been carried out: everything may have changed");
+        tracing::info!(site = %site.name, "a write may have been carried out: everything may have changed");
         if let Err(why) = self.shared.purge(order) {
-            tracing::warn!(site = %site.name, %why, "could not purge for a write that was not answered");
+            tracing::warn!(site = %site.name, %why, "could not purge for a write that may have been carried out");
         }
         self.ripple_of_write(site, false);
     }

@@ -27,6 +27,7 @@ use semantics::target::host_without_port;
 use store::KeyHash;
 use tokio::time::timeout;
 
+use super::signal::Writer;
 use crate::{Pipeline, Shared, Site, ask::Fetched, question::Question};
 
 /// The most bytes of a request's content that are kept to see what it does.
@@ -229,6 +230,7 @@ impl Pipeline {
         match policy.accepted(writing.attempt, &Answer { told, ..answer }) {
             Accepted::Nothing => {}
             Accepted::Pages(paths) => self.comment_on(question, &paths),
+            Accepted::Perhaps => self.purge_for_unanswered(&question.site, Writer::Other, Maker::Write),
             Accepted::Everything => {
                 if !is_editors && writing.attempt.is_of_editors() {
                     self.shared.signalled.editors.remember(signs(&self.shared, question));
@@ -253,12 +255,14 @@ impl Pipeline {
 
     /// Purges for a write that the origin may have carried out, although no answer says so: every page may have changed.
     ///
-    /// Anybody can send such a request. Those that carry nothing by which an editor is known count for nothing; others purge now and then at most.
+    /// Anybody can send such a request. Those that carry nothing by which an editor is known count for nothing; others purge now and then at most, and
+    /// never defer what is purged for known editors.
     pub(super) fn may_be_accepted(self: &Rc<Self>, question: &Question, writing: &Writing, status: StatusCode) {
         let (content, headers) = (writing.content(), HeaderMap::new());
         let answer = answer_to(question, content.as_ref(), status, &headers);
         if question.site.policy.may_have_been_accepted(writing.attempt, &answer) {
-            self.purge_for_unanswered(&question.site, Maker::Write);
+            let is_known = self.shared.signalled.editors.know(signs(&self.shared, question));
+            self.purge_for_unanswered(&question.site, if is_known { Writer::Known } else { Writer::Other }, Maker::Write);
         }
     }
 

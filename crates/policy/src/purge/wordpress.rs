@@ -8,6 +8,8 @@
 //!
 //! What editors' browsers send by themselves changes no page: autosaves, heartbeats, locks, preferences. A published comment changes its page.
 
+mod xml_rpc;
+
 use http::{HeaderMap, Method, StatusCode, Uri, header};
 use semantics::{invalidation::is_safe, reference::resolve, target::normal_path};
 use serde::Deserialize;
@@ -15,7 +17,7 @@ use serde::Deserialize;
 use super::{IsOwnHost, What, fields, signals::Signals};
 use crate::{
     Policy,
-    pass::{parameter_name, single_slashes},
+    pass::{has_parameter, php_name, single_slashes},
 };
 
 /// A request that may change what readers see.
@@ -41,10 +43,12 @@ pub enum Attempt {
 pub enum Resource {
     /// Only editors can write it.
     Editors,
+    /// Only editors can write it, and the answer says so within its content alone: several writes in one, or an answer in an envelope.
+    WithinAnswer,
     /// Readers can write a new one if the site lets them.
     Comments,
-    /// The user who asks: editors' browsers keep their preferences there.
-    Me,
+    /// A user, who can write it as editors can. Editors' browsers keep their preferences there.
+    User,
     /// A plugin's: it may be the form of a shop or of a survey.
     Unknown,
 }
@@ -97,6 +101,8 @@ pub enum Accepted {
     Nothing,
     /// A comment is public: these paths may show it.
     Pages(Vec<String>),
+    /// Every page may have changed, and every user of the site can do that: it is to purge now and then at most.
+    Perhaps,
     /// Every page may have changed.
     Everything,
 }
@@ -105,38 +111,123 @@ impl Attempt {
     /// Returns whether the content of the request says what is done.
     #[must_use]
     pub const fn is_told_by_content(self) -> bool {
-        matches!(self, Self::Ajax | Self::XmlRpc | Self::Rest(Resource::Me))
+        matches!(self, Self::Ajax | Self::XmlRpc | Self::Rest(_))
     }
 
     /// Returns whether the content of the answer may say whether it was accepted.
     #[must_use]
     pub const fn may_be_told_by_answer(self) -> bool {
-        matches!(self, Self::Ajax | Self::XmlRpc | Self::Rest(Resource::Comments))
+        matches!(self, Self::Ajax | Self::XmlRpc | Self::Rest(Resource::Comments | Resource::WithinAnswer))
     }
 
     /// Returns whether only an editor makes such an attempt.
     #[must_use]
     pub const fn is_of_editors(self) -> bool {
-        matches!(self, Self::Admin { of_anybody: false } | Self::Rest(Resource::Editors))
+        matches!(self, Self::Admin { of_anybody: false } | Self::Rest(Resource::Editors | Resource::WithinAnswer))
     }
 }
 
-/// The scripts below `wp-admin` that write nothing that readers see, whoever asks; most of them answer everybody.
-const HARMLESS_SCRIPTS: &[&str] =
-    &["install.php", "upgrade.php", "setup-config.php", "install-helper.php", "load-scripts.php", "load-styles.php", "maint/repair.php"];
+/// The scripts below `wp-admin` that write nothing that readers see, whoever asks; many of them answer everybody, or every user of the site. Some
+/// are parts of others, and fail when they are asked for.
+const HARMLESS_SCRIPTS: &[&str] = &[
+    "about.php",
+    "admin-footer.php",
+    "admin-functions.php",
+    "admin-header.php",
+    "authorize-application.php",
+    "contribute.php",
+    "credits.php",
+    "custom-background.php",
+    "custom-header.php",
+    "edit-form-advanced.php",
+    "edit-form-blocks.php",
+    "edit-form-comment.php",
+    "edit-link-form.php",
+    "edit-tag-form.php",
+    "freedoms.php",
+    "install-helper.php",
+    "install.php",
+    "link-parse-opml.php",
+    "load-scripts.php",
+    "load-styles.php",
+    "maint/repair.php",
+    "media.php",
+    "menu-header.php",
+    "menu.php",
+    "moderation.php",
+    "my-sites.php",
+    "options-head.php",
+    "privacy.php",
+    "setup-config.php",
+    "upgrade-functions.php",
+    "upgrade.php",
+    "widgets-form-blocks.php",
+    "widgets-form.php",
+];
 
-/// The scripts below `wp-admin` that every user of the site can use, or everybody.
-const SCRIPTS_OF_ANYBODY: &[&str] = &[
-    "",
-    "index.php",
-    "profile.php",
-    "admin.php",
-    "admin-post.php",
-    "async-upload.php",
-    "network/",
-    "user/",
-    "user/index.php",
-    "user/profile.php",
+/// The scripts below `wp-admin` that write for those alone who may, and refuse all other users of the site: what they answer tells. All others
+/// count from known editors.
+const WRITING_SCRIPTS: &[&str] = &[
+    "comment.php",
+    "customize.php",
+    "edit-comments.php",
+    "edit-tags.php",
+    "edit.php",
+    "link-manager.php",
+    "link.php",
+    "media-new.php",
+    "media-upload.php",
+    "nav-menus.php",
+    "options-discussion.php",
+    "options-general.php",
+    "options-media.php",
+    "options-permalink.php",
+    "options-privacy.php",
+    "options-reading.php",
+    "options-writing.php",
+    "options.php",
+    "plugin-editor.php",
+    "plugin-install.php",
+    "plugins.php",
+    "post-new.php",
+    "post.php",
+    "revision.php",
+    "site-editor.php",
+    "theme-editor.php",
+    "theme-install.php",
+    "themes.php",
+    "update-core.php",
+    "upload.php",
+    "user-new.php",
+    "users.php",
+    "widgets.php",
+    "network/plugin-editor.php",
+    "network/plugins.php",
+    "network/settings.php",
+    "network/site-info.php",
+    "network/site-new.php",
+    "network/site-settings.php",
+    "network/site-themes.php",
+    "network/site-users.php",
+    "network/sites.php",
+    "network/theme-editor.php",
+    "network/themes.php",
+    "network/update-core.php",
+    "network/user-new.php",
+    "network/users.php",
+];
+
+/// The actions of `update.php` that WordPress has itself. It lets plugins do what they like for all others.
+const UPDATING_ACTIONS: &[&str] = &[
+    "activate-plugin",
+    "install-plugin",
+    "install-theme",
+    "update-selected",
+    "update-selected-themes",
+    "upgrade-plugin",
+    "upgrade-theme",
+    "upload-plugin",
+    "upload-theme",
 ];
 
 /// The scripts below `wp-admin` of which WordPress shows a page only to those who may write.
@@ -276,19 +367,17 @@ impl Policy {
         let (path, query) = target.split_once('?').map_or((target, ""), |(path, query)| (path, query));
         let path = normal_path(path).ok()?;
         let path = single_slashes(&path).to_ascii_lowercase();
-        if let Some(route) = rest_route(&path, query) {
+        let script = script(&path);
+        // No other script serves the interface, whatever else is in the path or the query.
+        let is_of_pages = script.is_none_or(|script| script.ends_with("/index.php")) && !path.contains("/wp-admin/");
+        if let Some(route) = is_of_pages.then(|| rest_route(&path, query)).flatten() {
             return rest(method, &route, query, headers);
         }
-        if let Some((_, script)) = path.split_once("/wp-admin/") {
+        if let Some(script) = script_of_admin(&path) {
             return admin(method, script, query);
         }
-        if is_safe(method) {
-            None
-        } else if path.ends_with(COMMENTS_POST) {
-            Some(Attempt::Comment)
-        } else {
-            path.ends_with("/xmlrpc.php").then_some(Attempt::XmlRpc)
-        }
+        let script = script.filter(|_| !is_safe(method))?;
+        if script.ends_with(COMMENTS_POST) { Some(Attempt::Comment) } else { script.ends_with("/xmlrpc.php").then_some(Attempt::XmlRpc) }
     }
 
     /// Returns whether an answer is one of the interface that its request was for. Where scripts lie elsewhere than at the site's own place, as those
@@ -323,8 +412,8 @@ impl Policy {
         }
         match attempt {
             Attempt::Ajax => !answer.is_editors && action(answer).is_some_and(|action| WRITING_ACTIONS.contains(&action.as_str())),
-            Attempt::XmlRpc => answer.content.is_some_and(|content| Calls::of(content).writes > 0),
-            Attempt::Rest(Resource::Comments) => !answer.is_editors,
+            Attempt::XmlRpc => answer.content.is_some_and(|content| xml_rpc::Calls::of(content.bytes).write()),
+            Attempt::Rest(Resource::Comments | Resource::WithinAnswer) => !answer.is_editors,
             Attempt::Admin { .. } | Attempt::Rest(_) | Attempt::Comment => false,
         }
     }
@@ -341,7 +430,8 @@ impl Policy {
             Attempt::Admin { of_anybody } if status.is_success() => everything_if(!of_anybody || is_editors),
             Attempt::Admin { of_anybody } if status.is_redirection() => everything_if(match leads_to(answer.headers) {
                 Leads::ToLogin => false,
-                Leads::ToAdmin => !of_anybody || is_editors,
+                Leads::ToAdmin if of_anybody && !is_editors => return said_of_a_user(answer),
+                Leads::ToAdmin => is_editors || !leads_away(answer),
                 Leads::Elsewhere => is_editors,
             }),
             Attempt::Ajax if status.is_success() => everything_if(match action(answer) {
@@ -351,13 +441,24 @@ impl Policy {
                 _ => is_editors,
             }),
             Attempt::Rest(_) if !status.is_success() => Accepted::Nothing,
+            // The route within a form goes before the others.
+            Attempt::Rest(_) if !is_editors && may_be_for_another_route(answer) => Accepted::Nothing,
             Attempt::Rest(Resource::Editors) => Accepted::Everything,
-            Attempt::Rest(Resource::Me) => everything_if(is_editors && !is_of_preferences(answer.content)),
+            Attempt::Rest(Resource::WithinAnswer) => everything_if(is_editors || says_accepted(answer.told)),
+            Attempt::Rest(Resource::User) if is_of_preferences(answer.content) => Accepted::Nothing,
+            Attempt::Rest(Resource::User) => {
+                if is_editors {
+                    Accepted::Everything
+                } else {
+                    Accepted::Perhaps
+                }
+            }
             Attempt::Rest(Resource::Comments) if !is_editors => self.commented_by_rest(answer),
             Attempt::Rest(Resource::Comments | Resource::Unknown) => everything_if(is_editors),
             Attempt::XmlRpc if status.is_success() => {
-                let calls = answer.content.map(Calls::of).unwrap_or_default();
-                everything_if(calls.writes > 0 && calls.has_written(answer.told))
+                // Lists are long, and written by nobody.
+                let Told::Whole(told) = answer.told else { return Accepted::Nothing };
+                answer.content.map_or(Accepted::Nothing, |content| xml_rpc::Calls::of(content.bytes).accepted(told))
             }
             Attempt::Comment if status.is_redirection() => self.commented(answer),
             Attempt::Admin { .. } | Attempt::Ajax | Attempt::XmlRpc | Attempt::Comment => Accepted::Nothing,
@@ -372,9 +473,9 @@ impl Policy {
         match attempt {
             Attempt::Comment => false,
             // It has its credentials within its content.
-            Attempt::XmlRpc => answer.content.is_some_and(|content| Calls::of(content).writes > 0),
+            Attempt::XmlRpc => answer.content.is_some_and(|content| xml_rpc::Calls::of(content.bytes).write()),
             Attempt::Ajax => says_who() && !action(answer).is_some_and(|action| HARMLESS_ACTIONS.contains(&action.as_str())),
-            Attempt::Rest(Resource::Me) => says_who() && !is_of_preferences(answer.content),
+            Attempt::Rest(Resource::User) => says_who() && !is_of_preferences(answer.content),
             Attempt::Admin { .. } | Attempt::Rest(_) => says_who(),
         }
     }
@@ -385,8 +486,12 @@ impl Policy {
         if self.preset.signals != Signals::WordPress || *method != Method::GET || status != StatusCode::OK {
             return false;
         }
-        let Some((_, script)) = target.split('?').next().and_then(|path| path.split_once("/wp-admin/")) else { return false };
-        SCRIPTS_OF_EDITORS.contains(&script.strip_prefix("network/").unwrap_or(script))
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let Ok(path) = normal_path(path) else { return false };
+        let Some(script) = script_of_admin(&path) else { return false };
+        // Plugins show pages of theirs to whom they like.
+        parameter(query, "page").is_none()
+            && SCRIPTS_OF_EDITORS.contains(&script.strip_prefix("network/").unwrap_or(script))
             && self.is_of_interface(Attempt::Admin { of_anybody: false }, target, status, headers)
     }
 
@@ -437,11 +542,11 @@ impl Policy {
             Signals::Ghost => false,
             Signals::WordPress => {
                 let (path, query) = target.split_once('?').map_or((target, ""), |(path, query)| (path, query));
-                let names = || query.split('&').map(parameter_name);
+                let names = || parameters(query).map(|(name, _)| name);
                 let is_of_page = self.rules(path, &mut crate::Silent).is_ok();
                 // Nothing is stored under these: shops take orders there, and the REST interface has rules of its own.
                 let is_elsewhere = names().any(|name| name == "wc-ajax" || name == "rest_route");
-                let unlocks = self.preset.rules.passes.parameters.iter().any(|rule| names().any(|name| rule.of.have(&name)));
+                let unlocks = self.preset.rules.passes.parameters.iter().any(|rule| has_parameter(Some(query), &rule.of));
                 is_of_page && !is_elsewhere && !unlocks
             }
         }
@@ -485,7 +590,7 @@ pub fn wordpress_order(content: &[u8], is_own_host: IsOwnHost<'_>) -> Option<(Ve
 fn parameters(form: &str) -> impl Iterator<Item = (String, String)> {
     form.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
         let (_, value) = pair.split_once('=').unwrap_or((pair, ""));
-        (parameter_name(pair), decoded(value))
+        (php_name(pair), decoded(value))
     })
 }
 
@@ -525,6 +630,21 @@ fn rest_route(path: &str, query: &str) -> Option<String> {
     Some(rest.to_owned())
 }
 
+/// Returns the script that runs for a path: PHP gives it all that follows as a parameter. `None`: there is none in it.
+fn script(path: &str) -> Option<&str> {
+    let ends = path.match_indices(".php").map(|(at, end)| at + end.len());
+    ends.filter(|&end| path[end..].is_empty() || path[end..].starts_with('/')).map(|end| &path[..end]).next()
+}
+
+/// Returns the script below `wp-admin` that runs for a path, as seen from there; a folder stands for its index. `None`: another one runs, or a part
+/// of others.
+fn script_of_admin(path: &str) -> Option<&str> {
+    let (_, script) = script(path).unwrap_or(path).rsplit_once("/wp-admin/")?;
+    let name = script.strip_prefix("network/").or_else(|| script.strip_prefix("user/")).unwrap_or(script);
+    let is_whole = name.is_empty() || name.ends_with(".php");
+    (is_whole && !name.contains('/') && !HARMLESS_SCRIPTS.contains(&name)).then_some(script)
+}
+
 fn rest(method: &Method, route: &str, query: &str, headers: &HeaderMap) -> Option<Attempt> {
     // The interface takes another method than that of the request, of a GET too.
     let said = headers.get("x-http-method-override").and_then(|value| value.to_str().ok()).map(str::to_owned);
@@ -539,28 +659,32 @@ fn rest(method: &Method, route: &str, query: &str, headers: &HeaderMap) -> Optio
         ["wp", "v2", "users", .., "application-passwords"] | ["wp", "v2", "users", _, "application-passwords", _] => return None,
         ["wp", "v2", "block-renderer" | "search" | "pattern-directory", ..] => return None,
         ["oembed" | "wp-site-health" | "wp-block-editor", ..] => return None,
-        ["wp", "v2", "users", "me"] => Resource::Me,
-        ["wp", "v2", "users", ..] => Resource::Unknown,
+        // Users can write themselves, and nobody but editors can write others, or make or delete any.
+        ["wp", "v2", "users", _] if taken != "DELETE" => Resource::User,
         // Whoever changes a comment that is there may do so: WordPress refuses all others.
         ["wp", "v2", "comments"] => Resource::Comments,
-        ["wp", "v2", _, ..] | ["batch", "v1"] | ["wc", "v1" | "v2" | "v3", ..] => Resource::Editors,
+        ["batch", "v1"] => Resource::WithinAnswer,
+        ["wp", "v2", _, ..] | ["wc", "v1" | "v2" | "v3", ..] => Resource::Editors,
         _ => Resource::Unknown,
     };
-    Some(Attempt::Rest(resource))
+    let is_enveloped = parameters(query).any(|(name, _)| name == "_envelope");
+    Some(Attempt::Rest(match resource {
+        Resource::Editors if is_enveloped => Resource::WithinAnswer,
+        _ if is_enveloped => Resource::Unknown,
+        resource => resource,
+    }))
 }
 
 fn admin(method: &Method, script: &str, query: &str) -> Option<Attempt> {
-    let is_script = script.is_empty() || script.ends_with(".php") || script.ends_with('/');
-    if !is_script || HARMLESS_SCRIPTS.contains(&script) {
-        return None;
-    }
     if is_safe(method) && (*method != Method::GET || !is_link_that_acts(query)) {
         return None;
     }
     if script == "admin-ajax.php" {
         return Some(Attempt::Ajax);
     }
-    Some(Attempt::Admin { of_anybody: SCRIPTS_OF_ANYBODY.contains(&script) })
+    let updates = || parameter(query, "action").is_some_and(|action| UPDATING_ACTIONS.contains(&action.as_str()));
+    let is_update = matches!(script, "update.php" | "network/update.php") && updates();
+    Some(Attempt::Admin { of_anybody: !is_update && !WRITING_SCRIPTS.contains(&script) })
 }
 
 /// Returns whether a link in `wp-admin` does something: it carries a proof that a page of `wp-admin` gave it, and an action. A list that is
@@ -594,6 +718,22 @@ fn leads_to(headers: &HeaderMap) -> Leads {
     } else {
         Leads::Elsewhere
     }
+}
+
+/// Returns whether a script of `wp-admin` leads to a plain list or form: so it does with whoever asks for nothing that it knows.
+fn leads_away(answer: &Answer<'_>) -> bool {
+    let location = answer.headers.get(header::LOCATION).and_then(|location| location.to_str().ok()).unwrap_or_default();
+    let asks = answer.target.split('?').next().unwrap_or_default().to_ascii_lowercase();
+    let is_of_posts = ["post.php", "revision.php"].iter().any(|script| script_of_admin(&asks) == Some(script));
+    is_of_posts && ["edit.php", "post.php"].iter().any(|script| location.rsplit('/').next() == Some(script))
+}
+
+/// Returns what the answer of a script that every user of the site can use came to: users can change the names that they are shown by.
+fn said_of_a_user(answer: &Answer<'_>) -> Accepted {
+    let location = answer.headers.get(header::LOCATION).and_then(|location| location.to_str().ok()).unwrap_or_default();
+    let (page, query) = location.split_once('?').unwrap_or((location, ""));
+    let is_of_user = page.ends_with("/profile.php") || page.ends_with("/user-edit.php");
+    if is_of_user && parameter(query, "updated").is_some() { Accepted::Perhaps } else { Accepted::Nothing }
 }
 
 /// Returns the action of a request to `admin-ajax.php`. `None`: it is not known.
@@ -639,61 +779,29 @@ fn says_refused(told: Told<'_>) -> bool {
     }
 }
 
+/// Returns whether the content of a request to the REST interface may say that it is for another route.
+fn may_be_for_another_route(answer: &Answer<'_>) -> bool {
+    let media_type = answer.request.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media_type = media_type.trim().to_ascii_lowercase();
+    let is_form = media_type.starts_with("application/x-www-form-urlencoded") || media_type.starts_with("multipart/form-data");
+    is_form && answer.content.is_some_and(|content| !content.is_whole || form_value(answer, "rest_route").is_some())
+}
+
+/// Returns whether the content of an answer of the REST interface says that a write was accepted.
+fn says_accepted(told: Told<'_>) -> bool {
+    let Told::Whole(content) = told else { return false };
+    let Ok(said) = serde_json::from_slice::<serde_json::Value>(content) else { return false };
+    let is_success = |said: &serde_json::Value| said["status"].as_u64().is_some_and(|status| (200..300).contains(&status));
+    let of_several = |said: &serde_json::Value| said["responses"].as_array().map(|each| each.iter().any(is_success));
+    // An envelope may hold several.
+    of_several(&said).or_else(|| of_several(&said["body"])).unwrap_or_else(|| is_success(&said))
+}
+
 /// Returns whether a user's write to himself is about nothing but preferences.
 fn is_of_preferences(content: Option<Content<'_>>) -> bool {
     let Some(Content { bytes, is_whole: true }) = content else { return false };
     let said: Option<serde_json::Map<String, serde_json::Value>> = serde_json::from_slice(bytes).ok();
     said.is_some_and(|said| said.keys().all(|key| matches!(key.as_str(), "id" | "meta")))
-}
-
-/// The calls in the content of XML-RPC.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Calls {
-    writes: usize,
-    others: usize,
-    /// Whether more of them may follow.
-    is_cut: bool,
-}
-
-impl Calls {
-    fn of(content: Content<'_>) -> Self {
-        let text = String::from_utf8_lossy(content.bytes);
-        let first = text.split_once("<methodName>").and_then(|(_, rest)| rest.split_once("</methodName>"));
-        let Some((name, rest)) = first.map(|(name, rest)| (name.trim(), rest)) else { return Self::default() };
-        if name != "system.multicall" {
-            let writes = usize::from(is_writing_call(name));
-            return Self { writes, others: 1 - writes, is_cut: false };
-        }
-        let mut calls = Self::default();
-        for member in rest.split("<name>methodName</name>").skip(1) {
-            let value = member.split_once("<value>").and_then(|(_, rest)| rest.split_once("</value>")).map_or("", |(value, _)| value);
-            let name = value.trim().trim_start_matches("<string>").trim_end_matches("</string>").trim();
-            let writes = usize::from(is_writing_call(name));
-            calls = Self { writes: calls.writes + writes, others: calls.others + 1 - writes, is_cut: false };
-        }
-        calls.is_cut = !content.is_whole;
-        calls
-    }
-
-    /// Returns whether one of the writing calls has succeeded: there are more successes than other calls. Where not all calls are known, none has
-    /// failed.
-    fn has_written(self, told: Told<'_>) -> bool {
-        match told {
-            Told::Whole(content) => {
-                let text = String::from_utf8_lossy(content);
-                let faults = text.matches("<name>faultCode</name>").count();
-                let has_written = if self.is_cut { faults == 0 } else { self.writes > faults };
-                text.contains("<methodResponse>") && has_written
-            }
-            // Lists are long, and written by nobody.
-            Told::TooLong | Told::Unread => false,
-        }
-    }
-}
-
-fn is_writing_call(name: &str) -> bool {
-    let verb = name.rsplit('.').next().unwrap_or_default();
-    ["new", "edit", "delete", "set", "publish", "upload", "restore"].iter().any(|beginning| verb.starts_with(beginning))
 }
 
 #[cfg(test)]

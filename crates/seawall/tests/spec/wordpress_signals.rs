@@ -163,7 +163,10 @@ async fn a_strangers_request_purges_nothing() {
         written(post("/x/wp-admin/post.php"), page("front"), forged(form("/x/wp-admin/post.php", ""))),
         written(get("/wp-admin/edit.php"), page("front"), forged(Req::get("/wp-admin/edit.php"))),
         written(post("/wp-admin/"), ok("the dashboard"), forged(form("/wp-admin/", ""))),
-    ] {
+    ]
+    .into_iter()
+    .chain(answered_whoever_asks())
+    {
         let what = format!("{:?}", write.2);
         let (origin, site) = wordpress().await;
         write.happens(&origin, &site).await;
@@ -171,6 +174,105 @@ async fn a_strangers_request_purges_nothing() {
             let answer = site.get(path).await;
             assert_eq!(answer.value("x-cache").as_deref(), Some("HIT"), "{path} after {what}");
         }
+    }
+}
+
+/// WordPress answers everybody, or every user of the site, with what looks like a page of `wp-admin` or a success.
+fn answered_whoever_asks() -> Vec<Write> {
+    let of_admin = |reply: Reply| {
+        let reply = reply.field("expires", "Wed, 11 Jan 1984 05:00:00 GMT").field("x-frame-options", "SAMEORIGIN");
+        reply.field("cache-control", "no-cache, must-revalidate, max-age=0")
+    };
+    let forged = |request: Req| request.field("cookie", COOKIE);
+    let mut writes = Vec::new();
+    // The script that runs is the first one; what follows it is a parameter of it.
+    for path in [
+        "/wp-admin/upgrade.php/",
+        "/wp-admin/upgrade.php/x.php",
+        "/wp-admin/install.php/x.php",
+        "/wp-admin/network/upgrade.php/x.php",
+        "/wp/wp-admin/upgrade.php/wp-admin/post.php",
+        "/wp-login.php/wp-admin/post.php",
+        "/wp-login.php/wp-json/wp/v2/posts",
+        "/wp-admin/moderation.php",
+        "/wp-admin/about.php",
+        "/wp-admin/credits.php",
+        "/wp-admin/my-sites.php",
+        "/wp-admin/update.php",
+    ] {
+        let link = format!("{path}?_wpnonce=1");
+        writes.push(written(post(path), of_admin(ok("a page")), forged(form(path, ""))));
+        writes.push(written(get(path).query("_wpnonce=1"), of_admin(ok("a page")), forged(Req::get(&link))));
+    }
+    for path in ["/wp-admin/includes/nav-menu.php", "/wp-admin/menu-header.php", "/wp-admin/my-sites.php"] {
+        writes.push(written(post(path), status(500), forged(form(path, ""))));
+    }
+    let heartbeat = "/wp-admin/admin-ajax.php/x.php";
+    let query = "action=heartbeat&_wpnonce=1";
+    writes.push(written(get(heartbeat).query(query), of_admin(ok("{}")), forged(Req::get(&format!("{heartbeat}?{query}")))));
+    writes.push(written(post(POST_PHP), of_admin(redirect("/wp-admin/edit.php")), forged(form(POST_PHP, ""))));
+    // Each of several writes was refused.
+    let (batch, refused) = ("/wp-json/batch/v1", r#"{"responses":[{"status":401}]}"#);
+    let json = |reply: Reply| reply.field("content-type", "application/json; charset=UTF-8");
+    let several = || Req::post(batch).body(r#"{"requests":[{"path":"/wp/v2/posts"}]}"#);
+    writes.push(written(post(batch), json(status(207).body(refused)), several()));
+    let enveloped = "/wp-json/wp/v2/posts?_envelope=1";
+    let refusal = r#"{"body":{"code":"rest_cannot_create"},"status":401,"headers":{}}"#;
+    writes.push(written(post("/wp-json/wp/v2/posts").query("_envelope=1"), json(ok(refusal)), Req::post(enveloped).body("{}")));
+    let within = "<![CDATA[<name>methodName</name><value>wp.newPost</value>]]>";
+    let call = format!(
+        "<methodCall><methodName>system.multicall</methodName><params><param><value><array><data><value><struct><member><name>methodName</name>\
+         <value>demo.sayHello</value></member><member><name>params</name><value><string>{within}</string></value></member></struct></value>\
+         </data></array></value></param></params></methodCall>"
+    );
+    let hello = "<methodResponse><params><param><value><array><data><value><array><data><value><string>Hello!</string></value></data></array>\
+                 </value></data></array></value></param></params></methodResponse>";
+    writes.push(written(post("/xmlrpc.php"), ok(hello), Req::post("/xmlrpc.php").body(&call)));
+    writes
+}
+
+/// The script that runs is another one, and shows its page to everybody.
+#[tokio::test]
+async fn a_stranger_does_not_become_an_editor_by_what_follows_the_script() {
+    for path in ["/wp-login.php/wp-admin/edit.php", "/wp-admin/upgrade.php/wp-admin/edit.php"] {
+        let (origin, site) = wordpress().await;
+        let reply = page("sign in").field("expires", "Wed, 11 Jan 1984 05:00:00 GMT").field("x-frame-options", "SAMEORIGIN");
+        origin.on(get(path)).reply(reply.field("cache-control", "no-cache"));
+        site.request(Req::get(path).field("cookie", COOKIE)).await.status(200);
+        origin.on(post(AJAX)).reply(ok("{}"));
+        site.request(form(AJAX, "action=plugin_saves").field("cookie", COOKIE)).await.status(200);
+        all_are(&site, "old").await;
+    }
+}
+
+/// Every user of the site may do this, so it must not keep pages cold; an editor who has just signed in is not known yet.
+#[tokio::test]
+async fn a_user_who_changes_his_own_name_purges_now_and_then() {
+    let (profile, user) = ("/wp-admin/profile.php", "/wp-json/wp/v2/users/1");
+    let basic = |request: Req| request.field("authorization", "Basic bWlyYTp4");
+    for (matcher, reply, request) in [
+        (post(profile), redirect("/wp-admin/profile.php?updated=1"), || form(profile, "action=update").field("cookie", COOKIE)),
+        (post(user), ok("{}"), || Req::post(user).field("authorization", "Basic bWlyYTp4").body(r#"{"name":"Mira"}"#)),
+    ] as [(Matcher, Reply, fn() -> Req); 2]
+    {
+        let (origin, site) = wordpress().await;
+        origin.on(matcher).reply(reply);
+        site.request(request()).await;
+        all_are(&site, "new").await;
+        for path in PAGES {
+            origin.on(get(path)).reply(page("newer"));
+        }
+        site.request(request()).await;
+        all_are(&site, "new").await;
+    }
+    // Nobody but editors may do this.
+    for target in ["/wp-json/wp/v2/comments/5", "/wp-json/wp/v2/comments/5?force=true", "/wp-json/wp/v2/users/7?force=true&reassign=1"] {
+        let (origin, site) = wordpress().await;
+        let path = target.split('?').next().expect("a path");
+        let matcher = target.split_once('?').map_or(method("DELETE", path), |(path, query)| method("DELETE", path).query(query));
+        origin.on(matcher).reply(ok("{}"));
+        site.request(basic(Req::new("DELETE", target))).await.status(200);
+        all_are(&site, "new").await;
     }
 }
 
@@ -362,6 +464,25 @@ async fn a_write_that_is_not_answered_purges_now_and_then() {
         site.request(by_editor()).await;
         all_are(&site, "new").await;
     }
+}
+
+/// Who invents a cookie and provokes errors keeps his own time only.
+#[tokio::test]
+async fn a_strangers_lost_write_does_not_defer_an_editors() {
+    let (origin, site) = wordpress().await;
+    editor_comes(&origin, &site).await;
+    origin.on(post(POST_PHP)).reply(status(500));
+    for cookie in ["wordpress_logged_in_ab=x", "wordpress_logged_in_ab=y"] {
+        site.request(form(POST_PHP, "").field("cookie", cookie)).await;
+    }
+    all_are(&site, "new").await;
+    for path in PAGES {
+        origin.on(get(path)).reply(page("newer"));
+    }
+    site.request(form(POST_PHP, "").field("cookie", "wordpress_logged_in_ab=z")).await;
+    all_are(&site, "new").await;
+    site.request(form(POST_PHP, "action=editpost").field("cookie", COOKIE)).await;
+    all_are(&site, "newer").await;
 }
 
 /// The purge comes before the head of the answer does.

@@ -33,6 +33,39 @@ fn a_request_is_a_write_by_its_path_and_method() {
         ("/wp-admin/network/settings.php", ADMIN),
         ("//wp-admin//post.php", ADMIN),
         ("/WP-Admin/post.php", ADMIN),
+        // The script that runs is the first one in the path.
+        ("/wp-admin/post.php/x.php", ADMIN),
+        ("/wp-admin/upgrade.php/x.php", None),
+        ("/wp-admin/upgrade.php/", None),
+        ("/wp-admin/install.php/wp-admin/post.php", None),
+        ("/wp-admin/network/upgrade.php/x.php", None),
+        ("/wp-login.php/wp-admin/post.php", None),
+        ("/index.php/wp-admin/post.php", None),
+        ("/wp-login.php/xmlrpc.php", None),
+        ("/wp-login.php/wp-json/wp/v2/posts", None),
+        ("/wp-admin/admin-ajax.php?rest_route=/wp/v2/posts", Some(Attempt::Ajax)),
+        ("/wp-admin/admin-ajax.php/wp-json/wp/v2/posts", Some(Attempt::Ajax)),
+        ("/xmlrpc.php/", Some(Attempt::XmlRpc)),
+        // These are no scripts that anybody asks for.
+        ("/wp-admin/includes/nav-menu.php", None),
+        ("/wp-admin/includes/", None),
+        ("/wp-admin/network/includes/x.php", None),
+        ("/wp-admin/menu-header.php", None),
+        // They answer every user of the site, or everybody, and write nothing.
+        ("/wp-admin/about.php", None),
+        ("/wp-admin/network/credits.php", None),
+        ("/wp-admin/user/freedoms.php", None),
+        ("/wp-admin/privacy.php", None),
+        ("/wp-admin/contribute.php", None),
+        ("/wp-admin/my-sites.php", None),
+        ("/wp-admin/moderation.php", None),
+        ("/wp-admin/media.php", None),
+        ("/wp-admin/update.php", ADMIN_OF_ANYBODY),
+        ("/wp-admin/update.php?action=of-a-plugin", ADMIN_OF_ANYBODY),
+        ("/wp-admin/update.php?action=upload-plugin", ADMIN),
+        ("/wp-admin/of-another-version.php", ADMIN_OF_ANYBODY),
+        ("/wp-admin/user-edit.php", ADMIN_OF_ANYBODY),
+        ("/wp-admin/network/", ADMIN_OF_ANYBODY),
         // A WordPress in a folder of its own, a blog of a network.
         ("/wp/wp-admin/post.php", ADMIN),
         ("/blog2/wp-json/wp/v2/posts", rest_of(Resource::Editors)),
@@ -51,14 +84,21 @@ fn a_request_is_a_write_by_its_path_and_method() {
         ("/index.php/wp-json/wp/v2/posts/12", rest_of(Resource::Editors)),
         ("/?rest_route=/wp/v2/posts/12", rest_of(Resource::Editors)),
         ("/?rest_route=%2Fwp%2Fv2%2Fposts", rest_of(Resource::Editors)),
-        ("/wp-json/batch/v1", rest_of(Resource::Editors)),
+        ("/wp-json/batch/v1", rest_of(Resource::WithinAnswer)),
+        ("/wp-json/wp/v2/posts?_envelope", rest_of(Resource::WithinAnswer)),
+        ("/wp-json/forms/v1/form?_envelope=1", rest_of(Resource::Unknown)),
+        // PHP reads a name to its first NUL, and takes a bracket that is not closed for an underscore.
+        ("/?rest_route%00x=/wp/v2/posts", rest_of(Resource::Editors)),
+        ("/?rest[route=/wp/v2/posts", rest_of(Resource::Editors)),
+        ("/wp-json/wp/v2/posts?_method%00a=OPTIONS", None),
         ("/wp-json/wc/v3/products/5", rest_of(Resource::Editors)),
         ("/wp-json/wp/v2/comments", rest_of(Resource::Comments)),
         ("/wp-json/wp/v2/comments/", rest_of(Resource::Comments)),
         ("/wp-json/wp/v2/comments/7", rest_of(Resource::Editors)),
         ("/?rest_route=/wp/v2/comments/7", rest_of(Resource::Editors)),
-        ("/wp-json/wp/v2/users/me", rest_of(Resource::Me)),
-        ("/wp-json/wp/v2/users/2", rest_of(Resource::Unknown)),
+        ("/wp-json/wp/v2/users/me", rest_of(Resource::User)),
+        ("/wp-json/wp/v2/users/2", rest_of(Resource::User)),
+        ("/wp-json/wp/v2/users", rest_of(Resource::Editors)),
         ("/wp-json/wc/store/v1/cart/add-item", rest_of(Resource::Unknown)),
         ("/wp-json/contact-form-7/v1/contact-forms/5/feedback", rest_of(Resource::Unknown)),
         // What browsers of editors send by themselves.
@@ -185,6 +225,89 @@ fn wp_admin_has_accepted_what_it_answers_with_a_page_of_its_own() {
     }
 }
 
+/// WordPress leads there whoever asks for nothing that it knows.
+#[test]
+fn a_script_that_leads_to_a_plain_list_has_written_nothing() {
+    for (target, location, expected) in [
+        ("/wp-admin/post.php", "https://blog.example/wp-admin/edit.php", false),
+        ("/wp/wp-admin/post.php/x", "https://blog.example/wp/wp-admin/edit.php", false),
+        ("/wp-admin/post.php?action=edit&_wpnonce=1", "https://blog.example/wp-admin/post.php", false),
+        ("/wp-admin/revision.php", "edit.php", false),
+        ("/wp-admin/post.php", "https://blog.example/wp-admin/edit.php?trashed=1&ids=5", true),
+        ("/wp-admin/nav-menus.php", "https://blog.example/wp-admin/nav-menus.php", true),
+    ] {
+        let fields: Fields<'_> = &[("location", location), ("expires", "Wed, 11 Jan 1984 05:00:00 GMT"), ("x-frame-options", "SAMEORIGIN")];
+        let case = |is_editors| Case { target, status: 302, fields, is_editors, ..Case::default() };
+        let admin = Attempt::Admin { of_anybody: false };
+        assert_eq!((case(false).purges(admin), case(true).purges(admin)), (expected, true), "{target} {location}");
+    }
+}
+
+/// Every user of the site can change the name that he is shown by.
+#[test]
+fn a_user_who_changes_himself_purges_perhaps() {
+    let admin = Attempt::Admin { of_anybody: true };
+    for (location, expected) in [
+        ("https://blog.example/wp-admin/profile.php?updated=1", Accepted::Perhaps),
+        ("https://blog.example/wp-admin/user/profile.php?updated=true&wp_http_referer=x", Accepted::Perhaps),
+        ("https://blog.example/wp-admin/user-edit.php?user_id=3&updated=1", Accepted::Perhaps),
+        ("https://blog.example/wp-admin/profile.php", Accepted::Nothing),
+        ("https://blog.example/wp-login.php?updated=1", Accepted::Nothing),
+        ("https://blog.example/wp-admin/index.php?updated=1", Accepted::Nothing),
+    ] {
+        let case = Case { target: "/wp-admin/profile.php", status: 302, fields: &[("location", location)], ..Case::default() };
+        assert_eq!(case.accepted(admin), expected, "{location}");
+    }
+    for (content, expected) in
+        [(&br#"{"name":"Mira"}"#[..], Accepted::Perhaps), (br#"{"meta":{"persisted_preferences":{}}}"#, Accepted::Nothing)]
+    {
+        let case = Case { target: "/wp-json/wp/v2/users/1", content: Some(content), ..Case::default() };
+        assert_eq!(case.accepted(Attempt::Rest(Resource::User)), expected);
+    }
+    assert_eq!(attempted(&Method::DELETE, "/wp-json/wp/v2/users/2", &[]), rest_of(Resource::Editors));
+    assert_eq!(attempted(&Method::DELETE, "/wp-json/wp/v2/comments/7?force=true", &[]), rest_of(Resource::Editors));
+}
+
+/// Anybody is answered 207 or 200 then, and the status of each write is within the content.
+#[test]
+fn several_writes_and_those_in_an_envelope_are_judged_by_what_is_within() {
+    for (answer, expected) in [
+        (r#"{"responses":[{"status":401},{"status":200,"body":{}}]}"#, true),
+        (r#"{"responses":[{"status":401}]}"#, false),
+        (r#"{"responses":[]}"#, false),
+        (r#"{"body":{"id":12},"status":201}"#, true),
+        (r#"{"body":{"code":"rest_cannot_create"},"status":401}"#, false),
+        (r#"{"body":{"responses":[{"status":401}]},"status":207}"#, false),
+        ("/**/x({})", false),
+    ] {
+        let case = |is_editors| Case {
+            target: "/wp-json/batch/v1",
+            status: 207,
+            told: Told::Whole(answer.as_bytes()),
+            is_editors,
+            ..Case::default()
+        };
+        let attempt = Attempt::Rest(Resource::WithinAnswer);
+        assert_eq!((case(false).purges(attempt), case(true).purges(attempt)), (expected, true), "{answer}");
+    }
+}
+
+/// WordPress takes the route of a form before that of the path.
+#[test]
+fn a_form_may_be_for_another_route_than_the_path_says() {
+    let form: Fields<'_> = &[("content-type", "application/x-www-form-urlencoded")];
+    for (request, content, is_cut, expected) in [
+        (form, "title=x", false, true),
+        (form, "rest_route=/forms/v1/form", false, false),
+        (form, "a=1&rest.route%00=/forms/v1/form", false, false),
+        (form, "title=x", true, false),
+        (&[("content-type", "application/json")], "{}", true, true),
+    ] {
+        let case = Case { target: "/wp-json/wp/v2/posts", request, content: Some(content.as_bytes()), is_cut, ..Case::default() };
+        assert_eq!(case.purges(Attempt::Rest(Resource::Editors)), expected, "{content}");
+    }
+}
+
 /// WordPress may show its front page for whatever path it does not know.
 #[test]
 fn what_answers_elsewhere_must_say_that_it_is_wp_admin() {
@@ -279,9 +402,9 @@ fn rest_is_judged_by_who_can_write_there() {
     for (resource, content, stranger, editor) in [
         (Resource::Editors, None, true, true),
         (Resource::Unknown, None, false, true),
-        (Resource::Me, Some(&br#"{"meta":{"persisted_preferences":{}}}"#[..]), false, false),
-        (Resource::Me, Some(br#"{"id":1,"name":"Mira"}"#), false, true),
-        (Resource::Me, Some(b""), false, true),
+        (Resource::User, Some(&br#"{"meta":{"persisted_preferences":{}}}"#[..]), false, false),
+        (Resource::User, Some(br#"{"id":1,"name":"Mira"}"#), false, true),
+        (Resource::User, Some(b""), false, true),
     ] {
         let attempt = Attempt::Rest(resource);
         let target = "/wp-json/x";
@@ -295,33 +418,63 @@ fn rest_is_judged_by_who_can_write_there() {
 
 #[test]
 fn xml_rpc_has_written_if_a_writing_call_has_no_fault() {
-    let call = |name: &str| format!("<methodCall><methodName>{name}</methodName></methodCall>");
+    let call = |name: &str| format!("<methodCall><methodName>{name}</methodName><params/></methodCall>");
     let several = |names: &[&str]| {
-        let member = |name: &&str| format!("<member><name>methodName</name><value><string>{name}</string></value></member>");
-        format!("{}{}", call("system.multicall"), names.iter().map(member).collect::<String>())
+        let member = |name: &&str| {
+            format!("<value><struct><member><name>methodName</name><value><string>{name}</string></value></member></struct></value>")
+        };
+        let calls: String = names.iter().map(member).collect();
+        format!(
+            "<?xml version='1.0'?><methodCall><methodName>system.multicall</methodName><params><param><value><array><data>{calls}</data></array>\
+             </value></param></params></methodCall>"
+        )
     };
-    let done = "<methodResponse><params><boolean>1</boolean></params></methodResponse>";
-    let fault = "<methodResponse><fault><member> <name>faultCode</name></member></fault></methodResponse>";
-    for (content, is_cut, answer, expected) in [
-        (call("wp.newPost"), false, done, true),
-        (call("metaWeblog.editPost"), false, done, true),
-        (call("wp.uploadFile"), true, done, true),
-        (call("wp.newPost"), false, fault, false),
-        (call("wp.newPost"), false, "no XML", false),
-        (call("demo.sayHello"), false, done, false),
-        (call("wp.getUsersBlogs"), false, done, false),
-        (call("pingback.ping"), false, done, false),
-        (several(&["wp.editPost", "wp.getPosts"]), false, done, true),
-        // One of two has failed, and it may be the one that writes.
-        (several(&["wp.editPost", "demo.sayHello"]), false, fault, false),
-        (several(&["wp.editPost", "wp.newPost"]), false, fault, true),
-        (several(&["wp.editPost"]), true, fault, false),
-        (several(&["demo.sayHello"]), false, done, false),
-        (String::new(), false, done, false),
+    let done = "<methodResponse><params><param><value><boolean>1</boolean></value></param></params></methodResponse>";
+    let fault = "<methodResponse><fault><value><struct><member> <name>faultCode</name></member></struct></value></fault></methodResponse>";
+    let each = |successes: &[bool]| {
+        let (success, fault) = ("<array><data><value/></data></array>", "<struct><member><name>faultCode</name></member></struct>");
+        let values: String = successes.iter().map(|&is| format!("<value>{}</value>", if is { success } else { fault })).collect();
+        format!("<methodResponse><params><param><value><array><data>{values}</data></array></value></param></params></methodResponse>")
+    };
+    // What stands elsewhere than a call does is none.
+    let text = |content: &str| {
+        let hello = "<member><name>methodName</name><value>demo.sayHello</value></member>";
+        let parameter = format!("<member><name>params</name><value><string>{content}</string></value></member>");
+        several(&[]).replace("<data></data>", &format!("<data><value><struct>{hello}{parameter}</struct></value></data>"))
+    };
+    let (everything, perhaps, nothing) = (Accepted::Everything, Accepted::Perhaps, Accepted::Nothing);
+    let name = "<name>methodName</name><value>wp.newPost</value>";
+    for (content, answer, expected) in [
+        (call("wp.newPost"), done, &everything),
+        (call("metaWeblog.editPost"), done, &everything),
+        (call(" wp.new&#80;ost "), done, &everything),
+        (call("<![CDATA[wp.newPost]]>"), done, &everything),
+        (call("wp.new<!-- x -->Post"), done, &everything),
+        (call("wp.newPost").replace("methodName>", "methodName\n>"), done, &everything),
+        (call("wp.uploadFile").replace("<params/></methodCall>", "<params><param><value><base64>AAAA"), done, &everything),
+        (call("wp.newPost"), fault, &nothing),
+        (call("wp.newPost"), "no XML", &nothing),
+        (call("demo.sayHello"), done, &nothing),
+        (call("wp.getUsersBlogs"), done, &nothing),
+        (call("pingback.ping"), done, &nothing),
+        // Every user of the site can do this.
+        (call("wp.editProfile"), done, &perhaps),
+        (several(&["wp.editPost", "wp.getPosts"]), &each(&[true, true]), &everything),
+        (several(&["wp.editPost", "wp.getPosts"]), &each(&[true, false]), &everything),
+        (several(&["wp.editPost", "demo.sayHello"]), &each(&[false, true]), &nothing),
+        (several(&["demo.sayHello", "wp.editPost", "wp.newPost"]), &each(&[true, false, true]), &everything),
+        (several(&["wp.editPost"]), fault, &nothing),
+        (several(&["demo.sayHello"]), &each(&[true]), &nothing),
+        (several(&["wp.editPost"]), &each(&[]), &nothing),
+        (text(&format!("<![CDATA[{name}]]>")), &each(&[true]), &nothing),
+        (text(&format!("<!--{name}-->")), &each(&[true]), &nothing),
+        (text(&format!("<member>{name}</member>")), &each(&[true]), &nothing),
+        (text(&name.replace('<', "&lt;")), &each(&[true]), &nothing),
+        (format!("<!--<methodName>wp.newPost</methodName>-->{}", call("demo.sayHello")), done, &nothing),
+        (String::new(), done, &nothing),
     ] {
-        let told = Told::Whole(answer.as_bytes());
-        let case = Case { content: Some(content.as_bytes()), is_cut, told, ..Case::default() };
-        assert_eq!(case.purges(Attempt::XmlRpc), expected, "{content} {answer}");
+        let case = Case { content: Some(content.as_bytes()), told: Told::Whole(answer.as_bytes()), ..Case::default() };
+        assert_eq!(&case.accepted(Attempt::XmlRpc), expected, "{content} {answer}");
     }
 }
 
@@ -368,8 +521,8 @@ fn what_was_not_answered_counts_from_those_who_look_like_editors() {
         (Attempt::Rest(Resource::Editors), &[("authorization", "Basic a")], None, true),
         (Attempt::Ajax, cookie, Some(&b"action=inline-save"[..]), true),
         (Attempt::Ajax, cookie, Some(b"action=heartbeat"), false),
-        (Attempt::XmlRpc, &[], Some(b"<methodName>wp.newPost</methodName>"), true),
-        (Attempt::XmlRpc, &[], Some(b"<methodName>wp.getUsersBlogs</methodName>"), false),
+        (Attempt::XmlRpc, &[], Some(b"<methodCall><methodName>wp.newPost</methodName></methodCall>"), true),
+        (Attempt::XmlRpc, &[], Some(b"<methodCall><methodName>wp.getUsersBlogs</methodName></methodCall>"), false),
         (Attempt::Comment, cookie, None, false),
     ] {
         let case = Case { request, content, ..Case::default() };
@@ -387,7 +540,12 @@ fn an_editor_is_known_by_a_page_that_only_editors_get() {
         assert!(shows(&Method::GET, target, StatusCode::OK), "{target}");
         assert!(!shows(&Method::POST, target, StatusCode::OK) && !shows(&Method::GET, target, StatusCode::FOUND), "{target}");
     }
-    for target in ["/wp-admin/", "/wp-admin/profile.php", "/wp-admin/admin-ajax.php?action=x", "/wp-admin/upgrade.php", "/edit.php"] {
+    for target in ["/wp-admin/", "/wp-admin/profile.php", "/wp-admin/admin-ajax.php?action=x", "/wp-admin/upgrade.php", "/edit.php"]
+        .into_iter()
+        .chain(["/wp-login.php/wp-admin/edit.php", "/wp-admin/upgrade.php/edit.php", "/wp-admin/upgrade.php/wp-admin/edit.php"])
+        // A plugin's page, which may be for every user of the site.
+        .chain(["/wp-admin/edit.php?post_type=x&page=y"])
+    {
         assert!(!shows(&Method::GET, target, StatusCode::OK), "{target}");
     }
 }
