@@ -227,7 +227,7 @@ fn answered_whoever_asks() -> Vec<Write> {
     );
     let hello = "<methodResponse><params><param><value><array><data><value><array><data><value><string>Hello!</string></value></data></array>\
                  </value></data></array></value></param></params></methodResponse>";
-    writes.push(written(post("/xmlrpc.php"), ok(hello), Req::post("/xmlrpc.php").body(&call)));
+    writes.push(written(post("/xmlrpc.php"), ok(hello), Req::post("/xmlrpc.php").body(call)));
     writes
 }
 
@@ -248,11 +248,12 @@ async fn a_stranger_does_not_become_an_editor_by_what_follows_the_script() {
 /// Every user of the site may do this, so it must not keep pages cold; an editor who has just signed in is not known yet.
 #[tokio::test]
 async fn a_user_who_changes_his_own_name_purges_now_and_then() {
-    let (profile, user) = ("/wp-admin/profile.php", "/wp-json/wp/v2/users/1");
+    const PROFILE: &str = "/wp-admin/profile.php";
+    const USER: &str = "/wp-json/wp/v2/users/1";
     let basic = |request: Req| request.field("authorization", "Basic bWlyYTp4");
     for (matcher, reply, request) in [
-        (post(profile), redirect("/wp-admin/profile.php?updated=1"), || form(profile, "action=update").field("cookie", COOKIE)),
-        (post(user), ok("{}"), || Req::post(user).field("authorization", "Basic bWlyYTp4").body(r#"{"name":"Mira"}"#)),
+        (post(PROFILE), redirect("/wp-admin/profile.php?updated=1"), || form(PROFILE, "action=update").field("cookie", COOKIE)),
+        (post(USER), ok("{}"), || Req::post(USER).field("authorization", "Basic bWlyYTp4").body(r#"{"name":"Mira"}"#)),
     ] as [(Matcher, Reply, fn() -> Req); 2]
     {
         let (origin, site) = wordpress().await;
