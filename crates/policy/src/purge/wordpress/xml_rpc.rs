@@ -24,9 +24,9 @@ impl Calls {
             return Self { names: vec![name], are_several: false };
         }
         let name_of = |value: usize| {
-            let members = tree.down(value, &["struct", "member"]).into_iter();
+            let mut members = tree.down(value, &["struct", "member"]).into_iter();
             let is_name = |&member: &usize| tree.children(member, "name").any(|name| tree.text(name) == "methodName");
-            let value = members.filter(is_name).last().and_then(|member| tree.children(member, "value").last());
+            let value = members.rfind(is_name).and_then(|member| tree.children(member, "value").last());
             value.map(|value| tree.text(value)).unwrap_or_default()
         };
         let values = tree.down(call, &["params", "param", "value", "array", "data", "value"]);
@@ -99,8 +99,8 @@ impl Tree {
                 let (data, _) = data.split_once("]]>").unwrap_or((data, ""));
                 tree.say(&open, data);
                 after(markup, "]]>")
-            } else if markup.starts_with("!--") {
-                after(&markup[3..], "-->").map(|at| at + 3)
+            } else if let Some(comment) = markup.strip_prefix("!--") {
+                after(comment, "-->").map(|at| at + "!--".len())
             } else if markup.starts_with('?') {
                 after(markup, "?>")
             } else {
