@@ -270,7 +270,7 @@ async fn a_user_who_changes_his_own_name_purges_now_and_then() {
     for target in ["/wp-json/wp/v2/comments/5", "/wp-json/wp/v2/comments/5?force=true", "/wp-json/wp/v2/users/7?force=true&reassign=1"] {
         let (origin, site) = wordpress().await;
         let path = target.split('?').next().expect("a path");
-        let matcher = target.split_once('?').map_or(method("DELETE", path), |(path, query)| method("DELETE", path).query(query));
+        let matcher = target.split_once('?').map_or_else(|| method("DELETE", path), |(path, query)| method("DELETE", path).query(query));
         origin.on(matcher).reply(ok("{}"));
         site.request(basic(Req::new("DELETE", target))).await.status(200);
         all_are(&site, "new").await;
