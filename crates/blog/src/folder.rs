@@ -11,7 +11,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use origins::media_type;
+use origins::{is_secret, media_type};
 use semantics::Timestamp;
 
 use crate::{HELD_BYTES_MAX, HELD_FILE_BYTES_MAX, config, error::Problem, markdown::is_markdown};
@@ -159,6 +159,11 @@ impl Walk {
     }
 
     fn file(&mut self, path: PathBuf, name: &str, modified: SystemTime, bytes: u64) -> io::Result<()> {
+        let leaf = name.rsplit('/').next().unwrap_or(name);
+        if [Some(leaf.as_ref()), path.file_name()].into_iter().flatten().any(|name| is_secret(name, bytes)) {
+            tracing::debug!(file = name, "not published: source, or passwords");
+            return Ok(());
+        }
         let Some(content_type) = content_type(name) else {
             tracing::debug!(file = name, "not published: no type of the web");
             return Ok(());

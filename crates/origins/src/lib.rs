@@ -15,6 +15,7 @@ mod body;
 mod error;
 mod file_body;
 mod forms;
+mod names;
 mod request;
 
 use std::{future::Future, pin::Pin};
@@ -24,6 +25,7 @@ pub use body::Body;
 pub use error::{Fault, OriginError};
 pub use file_body::{FileBody, FileRegion};
 pub use forms::{FileForms, Forms};
+pub use names::is_secret;
 pub use request::{end_to_end, is_for_proxies_only, keep_upgrade};
 
 /// A future that stays on its worker's thread.

@@ -9,6 +9,7 @@ use super::{
     root::{Entry, Root, is_hidden},
     rules::{HEADERS, REDIRECTS},
 };
+use crate::names::is_secret;
 
 /// The most names that a list shows. If the folder has more, the list says so.
 const NAMES_MAX: usize = 10_000;
@@ -64,6 +65,9 @@ fn rows(root: &Root, folder: &Entry) -> io::Result<(Vec<Row>, bool)> {
         }
         let Some((kind, bytes, modified)) = look(root, folder, name) else { continue };
         let is_folder = kind == FileType::Directory;
+        if !is_folder && is_secret(name.as_ref(), bytes) {
+            continue;
+        }
         rows.push(Row { name: name.to_owned(), folder: is_folder, bytes: if is_folder { 0 } else { bytes }, modified });
     }
     Ok((rows, false))

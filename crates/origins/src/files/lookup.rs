@@ -70,9 +70,9 @@ fn file(root: &Root, below: &Path) -> io::Result<Option<Entry>> {
     Ok(root.find_file(below)?.filter(is_public))
 }
 
-/// Returns whether a file may be served. The files of rules are only for us, by whatever name they are asked for.
+/// Returns whether a file may be served. The files of rules are only for us, by whatever name they are asked for, and source and passwords for nobody.
 fn is_public(entry: &Entry) -> bool {
-    entry.real != Path::new(REDIRECTS) && entry.real != Path::new(HEADERS)
+    entry.real != Path::new(REDIRECTS) && entry.real != Path::new(HEADERS) && !entry.is_secret()
 }
 
 fn with_html(below: &Path) -> Option<std::path::PathBuf> {

@@ -21,6 +21,8 @@ use rustix::{
     io::Errno,
 };
 
+use crate::names::is_secret;
+
 /// The most links that one name may go through, as in the system's own resolution.
 const LINKS_MAX: usize = 40;
 
@@ -72,6 +74,13 @@ pub(crate) struct Entry {
     pub(crate) name: PathBuf,
     /// The name below the root, without links.
     pub(crate) real: PathBuf,
+}
+
+impl Entry {
+    /// Returns whether the file is never sent, by its own name or by the one that it was asked for with.
+    pub(crate) fn is_secret(&self) -> bool {
+        [&self.name, &self.real].iter().any(|path| path.file_name().is_some_and(|name| is_secret(name, self.metadata.len())))
+    }
 }
 
 impl Root {

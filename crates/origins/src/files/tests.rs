@@ -53,6 +53,41 @@ fn big() -> Vec<u8> {
     (0..400_000_u32).flat_map(u32::to_le_bytes).collect()
 }
 
+/// Nothing runs PHP here: a script could only be sent as its source, which has the password of a database.
+#[tokio::test]
+async fn source_and_passwords_are_sent_by_no_name() {
+    let root = folder(&[
+        ("index.html", "home"),
+        ("wp-config.php", "<?php define('DB_PASSWORD', 'x');"),
+        ("wp-config.txt", "x"),
+        ("blog/index.php", "<?php"),
+        ("blog/dump.sql.gz", "x"),
+        ("debug.log.1", "x"),
+        ("server.key", "x"),
+        ("saved.php.html", "page"),
+    ]);
+    symlink("wp-config.php", root.path().join("linked.txt")).expect("linked");
+    let files = Files::open(root.path(), FilesOptions { listing: true, ..FilesOptions::default() }).expect("a folder");
+    for path in [
+        "/wp-config.php",
+        "/wp-config%2ephp",
+        "/wp-config.txt",
+        "/blog/index.php",
+        "/blog/dump.sql.gz",
+        "/debug.log.1",
+        "/server.key",
+        "/linked.txt",
+    ] {
+        for method in [Method::GET, Method::HEAD] {
+            assert_eq!(send(&files, method, path, &[]).await.status(), 404, "{path}");
+        }
+    }
+    assert_eq!(send(&files, Method::GET, "/saved.php", &[]).await.status(), 200);
+    let list = send(&files, Method::GET, "/blog/", &[]).await.into_body().collect().await.expect("a list").to_bytes();
+    let list = String::from_utf8_lossy(&list);
+    assert!(!list.contains("index.php") && !list.contains("dump"), "{list}");
+}
+
 async fn send(files: &Files, method: Method, uri: &str, fields: &[(&'static str, &str)]) -> Response<Body> {
     let mut request = Request::builder().method(method).uri(uri);
     for (name, value) in fields {

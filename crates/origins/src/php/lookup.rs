@@ -13,11 +13,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{
-    htaccess::{is_closed, leads_to},
-    names::{is_secret, lies_below},
+use super::htaccess::{is_closed, leads_to};
+use crate::{
+    files::{Entry, Root, is_hidden, target},
+    names::{is_configuration, lies_below},
 };
-use crate::files::{Entry, Root, is_hidden, target};
 
 /// The index of a folder: a script before a page, which an installation often leaves behind.
 const INDEXES: [&str; 3] = ["index.php", "index.html", "index.htm"];
@@ -82,7 +82,7 @@ impl Lookup<'_> {
         if asked.slash || !entry.metadata.is_file() {
             return self.front(&asked.below);
         }
-        Ok(if is_public(&entry) && !is_closed(self.root, &entry)? { Found::File(entry) } else { Found::Nothing })
+        Ok(if !entry.is_secret() && !is_closed(self.root, &entry)? { Found::File(entry) } else { Found::Nothing })
     }
 
     /// Returns what answers if a script is named somewhere in the path. Names that only look like one are passed over.
@@ -149,12 +149,11 @@ impl Lookup<'_> {
     /// Returns whether a file is run: not where visitors may leave files, by whatever name it is asked for.
     fn may_run(&self, entry: &Entry) -> bool {
         let real_is_script = entry.real.as_os_str().as_encoded_bytes().ends_with(SCRIPT.as_bytes());
-        real_is_script && !self.not_run.iter().any(|folders| lies_below(&entry.name, folders) || lies_below(&entry.real, folders))
+        let has_passwords = [&entry.name, &entry.real].iter().any(|path| path.file_name().is_some_and(is_configuration));
+        real_is_script
+            && !has_passwords
+            && !self.not_run.iter().any(|folders| lies_below(&entry.name, folders) || lies_below(&entry.real, folders))
     }
-}
-
-fn is_public(entry: &Entry) -> bool {
-    [&entry.name, &entry.real].iter().all(|path| path.file_name().is_none_or(|name| !is_secret(name)))
 }
 
 fn absolute(below: &Path) -> String {

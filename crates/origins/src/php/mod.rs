@@ -1,12 +1,11 @@
 //! A folder with an application in PHP: its files are sent, its scripts are run by php-fpm.
 //!
 //! The one idea: what is run and what is sent is decided by what is in the folder, and never by php-fpm, which would run whatever it is told. What a
-//! path stands for is said in `lookup.rs`, what is never sent in `names.rs` and `htaccess.rs`.
+//! path stands for is said in `lookup.rs`, what is never sent in `../names.rs` and `htaccess.rs`.
 
 mod handed_over;
 mod htaccess;
 mod lookup;
-mod names;
 mod supercache;
 
 #[cfg(test)]
