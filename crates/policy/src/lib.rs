@@ -40,7 +40,7 @@ pub use login::{Login, PasswordIn, Tried, WrongIf};
 pub use member::{MEMBER_CACHE_TIER, Member, answer_digest};
 pub use names::Names;
 pub use nonces::{NonceSearch, capped_by_nonce};
-pub use pass::PassRule;
+pub use pass::{PassRule, single_slashes};
 pub use preset::{
     Area, CacheField, Companion, CompanionServer, CookieName, CookieRule, CookieValue, Cookies, Keeps, Kind, OtherNames, Parameters,
     Passes, Paths, Preset, Responses, Rule, Rules, SentFields, SourceForm, Way,

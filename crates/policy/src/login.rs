@@ -5,7 +5,11 @@
 use http::{HeaderMap, Method, header};
 use semantics::target::normal_path;
 
-use crate::{Policy, pass::single_slashes, preset::Paths};
+use crate::{
+    Policy,
+    pass::{parameter_name, single_slashes},
+    preset::Paths,
+};
 
 /// A door: requests that carry a password of whoever sends them.
 #[derive(Debug, Clone, Copy)]
@@ -16,6 +20,8 @@ pub struct Login {
     pub password: PasswordIn,
     /// The answers to a wrong one.
     pub wrong: WrongIf,
+    /// The parameter of the query with which the software answers 200 and puts the status into the content: as `"status":401` in JSON.
+    pub envelope: Option<&'static str>,
 }
 
 /// Where a request has a password.
@@ -25,6 +31,8 @@ pub enum PasswordIn {
     Form,
     /// In the content of a POST, which may be anything else as well.
     Content,
+    /// In a call of XML-RPC, except for these methods, which take none. A method that ends with a point stands for all that begin so.
+    Rpc(&'static [&'static str]),
     /// In `Authorization`, whatever its method is.
     Authorization,
 }
@@ -49,6 +57,8 @@ pub enum Tried {
     Wrong,
     /// The content will tell: by XML-RPC faults with this code.
     InContent(u16),
+    /// The content will tell: by this status in JSON.
+    InEnvelope(u16),
 }
 
 impl Policy {
@@ -57,7 +67,7 @@ impl Policy {
     pub fn login(&self, method: &Method, path: &str, fields: &HeaderMap) -> Option<&'static Login> {
         let logins = self.preset.logins;
         let may_be = |login: &&Login| match login.password {
-            PasswordIn::Form | PasswordIn::Content => *method == Method::POST,
+            PasswordIn::Form | PasswordIn::Content | PasswordIn::Rpc(_) => *method == Method::POST,
             PasswordIn::Authorization => fields.contains_key(header::AUTHORIZATION),
         };
         if !logins.iter().any(|login| may_be(&login)) {
@@ -71,11 +81,36 @@ impl Policy {
 }
 
 impl Login {
-    /// Returns what the head of an answer says of the password.
+    /// Returns whether a request with this content has no password for certain: a call of XML-RPC whose only method takes none. Text that XML might
+    /// read in another way is no certainty.
     #[must_use]
-    pub fn tried(&self, status: u16, fields: &HeaderMap) -> Tried {
+    pub fn has_no_password(&self, content: &[u8]) -> bool {
+        let PasswordIn::Rpc(methods) = self.password else { return false };
+        let Ok(text) = std::str::from_utf8(content) else { return false };
+        let is_plain = !text.contains("<!") && text.matches("methodName").count() == 2;
+        let called = text.split_once("<methodName>").and_then(|(_, rest)| rest.split_once("</methodName>")).map(|(name, _)| name.trim());
+        let takes_none = |name: &str| methods.iter().any(|method| name == *method || method.ends_with('.') && name.starts_with(method));
+        is_plain && called.is_some_and(takes_none)
+    }
+
+    /// Returns whether the status of an answer to this query may be in its content.
+    #[must_use]
+    pub fn is_enveloped(&self, query: Option<&str>) -> bool {
+        let names = |envelope| query.into_iter().flat_map(|query| query.split('&')).any(|parameter| is_named(parameter, envelope));
+        self.envelope.is_some_and(names)
+    }
+
+    /// Returns what the head of an answer says of the password. `is_enveloped`: as [`Login::is_enveloped`] says of the request.
+    #[must_use]
+    pub fn tried(&self, status: u16, fields: &HeaderMap, is_enveloped: bool) -> Tried {
         if status >= 500 {
             return Tried::Right;
+        }
+        if let WrongIf::Status([first, ..]) = self.wrong
+            && is_enveloped
+            && status < 400
+        {
+            return Tried::InEnvelope(*first);
         }
         let is_wrong = match self.wrong {
             WrongIf::NoCookie(beginnings) => !fields.get_all(header::SET_COOKIE).iter().any(|line| sets(line.as_bytes(), beginnings)),
@@ -85,6 +120,14 @@ impl Login {
         };
         if is_wrong { Tried::Wrong } else { Tried::Right }
     }
+}
+
+/// Returns whether PHP reads a parameter under this name, or as an array of this name: it decodes names, leaves spaces before them out, and takes spaces
+/// and points for underscores.
+fn is_named(parameter: &str, name: &str) -> bool {
+    let decoded = parameter_name(&parameter.replace('+', " "));
+    let plain = decoded.trim_start_matches(' ').replace([' ', '.'], "_");
+    plain.split('\0').next() == Some(name)
 }
 
 /// Returns whether a `Set-Cookie` gives its client a cookie whose name begins with one of these. One that takes a cookie away does not: it has
@@ -128,7 +171,7 @@ mod tests {
             assert_eq!(wordpress(path), Some(PasswordIn::Form), "{path}");
         }
         for path in ["/xmlrpc.php", "/xmlrpc.php/", "/wp/xmlrpc.php"] {
-            assert_eq!(wordpress(path), Some(PasswordIn::Content), "{path}");
+            assert!(matches!(wordpress(path), Some(PasswordIn::Rpc(_))), "{path}");
         }
         for path in ["/", "/wp-comments-post.php", "/wp-login.php.bak", "/my-wp-login.phpx"] {
             assert_eq!(wordpress(path), None, "{path}");
@@ -141,7 +184,7 @@ mod tests {
 
     #[test]
     fn an_answer_says_what_became_of_a_password() {
-        let form = Login { paths: Paths::NONE, password: PasswordIn::Form, wrong: WrongIf::NoCookie(&["session_"]) };
+        let form = Login { paths: Paths::NONE, password: PasswordIn::Form, wrong: WrongIf::NoCookie(&["session_"]), envelope: None };
         let cases: [(u16, Option<&'static str>, Tried); 9] = [
             (302, Some("session_1=abc; path=/"), Tried::Right),
             (200, Some("session_1=abc; path=/; Max-Age=1209600"), Tried::Right),
@@ -155,15 +198,66 @@ mod tests {
         ];
         for (status, cookie, expected) in cases {
             let fields = cookie.into_iter().map(|cookie| (header::SET_COOKIE, header::HeaderValue::from_static(cookie))).collect();
-            assert_eq!(form.tried(status, &fields), expected, "{status} {cookie:?}");
+            assert_eq!(form.tried(status, &fields, false), expected, "{status} {cookie:?}");
         }
         let rpc = Login { wrong: WrongIf::Fault(403), ..form };
-        assert_eq!(rpc.tried(200, &HeaderMap::new()), Tried::InContent(403));
-        assert_eq!(rpc.tried(405, &HeaderMap::new()), Tried::Wrong);
+        assert_eq!(rpc.tried(200, &HeaderMap::new(), false), Tried::InContent(403));
+        assert_eq!(rpc.tried(405, &HeaderMap::new(), false), Tried::Wrong);
         let api = Login { wrong: WrongIf::Status(&[401]), ..form };
         assert_eq!(
-            [200, 401, 403, 500].map(|status| api.tried(status, &HeaderMap::new())),
+            [200, 401, 403, 500].map(|status| api.tried(status, &HeaderMap::new(), false)),
             [Tried::Right, Tried::Wrong, Tried::Right, Tried::Right]
         );
+        let tried = [200, 401, 403, 500].map(|status| api.tried(status, &HeaderMap::new(), true));
+        assert_eq!(tried, [Tried::InEnvelope(401), Tried::Wrong, Tried::Right, Tried::Right]);
+    }
+
+    #[test]
+    fn only_a_call_that_certainly_takes_no_password_has_none() {
+        let rpc = Login { paths: Paths::NONE, password: PasswordIn::Rpc(&["ping", "demo."]), wrong: WrongIf::Fault(403), envelope: None };
+        let call = |name: &str| format!("<?xml version=\"1.0\"?>\n<methodCall><methodName>{name}</methodName><params/></methodCall>");
+        for name in ["ping", " ping\n", "demo.hello"] {
+            assert!(rpc.has_no_password(call(name).as_bytes()), "{name}");
+        }
+        for text in [
+            call("wp.getUsersBlogs"),
+            call("demo"),
+            call("pings"),
+            call("&#112;ing"),
+            call("ping").repeat(2),
+            call("wp.getUsersBlogs").replace("<params/>", "<methodName>ping</methodName>"),
+            call("ping").replace("<params/>", "<!-- -->"),
+            call("ping").replace("<methodCall>", "<!DOCTYPE x [<!ENTITY a 'b'>]><methodCall>"),
+            String::new(),
+        ] {
+            assert!(!rpc.has_no_password(text.as_bytes()), "{text}");
+        }
+        assert!(!rpc.has_no_password(b"\xff<methodName>ping</methodName>"));
+        assert!(!Login { password: PasswordIn::Content, ..rpc }.has_no_password(call("ping").as_bytes()));
+    }
+
+    #[test]
+    fn an_envelope_is_one_under_every_name_that_php_reads_so() {
+        let api =
+            Login { paths: Paths::NONE, password: PasswordIn::Authorization, wrong: WrongIf::Status(&[401]), envelope: Some("_envelope") };
+        for query in [
+            "_envelope",
+            "_envelope=1",
+            "a=1&_envelope=",
+            "%5Fenvelope=1",
+            "_envelop%65",
+            "_envelope[]=1",
+            "_envelope%5Ba%5D=1",
+            ".envelope",
+            "+_envelope",
+            "%20%2Eenvelope=0",
+        ] {
+            assert!(api.is_enveloped(Some(query)), "{query}");
+        }
+        for query in ["", "envelope=1", "a=_envelope", "_envelopes", "__envelope", "x[_envelope]"] {
+            assert!(!api.is_enveloped(Some(query)), "{query}");
+        }
+        assert!(!api.is_enveloped(None));
+        assert!(!Login { envelope: None, ..api }.is_enveloped(Some("_envelope")));
     }
 }

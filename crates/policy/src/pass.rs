@@ -156,7 +156,8 @@ impl Policy {
 }
 
 /// Returns a path with one slash where it has several.
-pub(crate) fn single_slashes(path: &str) -> Cow<'_, str> {
+#[must_use]
+pub fn single_slashes(path: &str) -> Cow<'_, str> {
     if !path.contains("//") {
         return Cow::Borrowed(path);
     }

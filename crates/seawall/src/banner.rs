@@ -163,6 +163,13 @@ async fn look(site: &Site) -> String {
                 let (name, kind) = (name_of(kind), kind.name());
                 return format!("{CALLS_ITSELF}\"{generator}\", but {what}: not taken for a {name} (--kind {kind} if it is one)");
             }
+            let known = probe.generator.as_ref().and_then(|generator| ASKED.into_iter().find(|kind| generator.starts_with(name_of(*kind))));
+            if let (Some(kind), Some(generator)) = (known.filter(|_| site.kind_is_given), &probe.generator) {
+                let (name, kind, given) = (name_of(kind), kind.name(), site.kind.name());
+                return format!(
+                    "calls itself \"{generator}\": --kind {kind} keeps its pages until {name} changes them, --kind {given} does not"
+                );
+            }
             let what = probe.generator.or(probe.server).map(|what| format!("{what}, ")).unwrap_or_default();
             format!("{what}answers {}", probe.status.as_u16())
         }

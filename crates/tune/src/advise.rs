@@ -161,6 +161,11 @@ impl Plan<'_> {
         self.share("Page cache", bytes, why);
     }
 
+    /// Returns whether the number of scripts is an estimate.
+    fn is_estimate(&self) -> bool {
+        self.facts.stack.sites.iter().all(|site| site.scripts == 0)
+    }
+
     /// Returns the scripts of all sites, and what they take in OPcache.
     fn scripts(&self) -> (usize, u64) {
         let sites = &self.facts.stack.sites;
@@ -178,7 +183,8 @@ impl Plan<'_> {
         let least = if self.facts.machine.memory < GIB { 64 } else { 128 };
         let size = ((need + need / 4).div_ceil(64 * MIB) * 64).clamp(least, 512).max(now.min(1024));
         let measured = if used > 0 { format!("; {} are used now", in_words(used)) } else { String::new() };
-        let why = format!("{scripts} scripts, {} if all of them are run{measured}; all children share it", in_words(estimate));
+        let about = if self.is_estimate() { "an estimate: " } else { "" };
+        let why = format!("{about}{scripts} scripts, {} if all of them are run{measured}; all children share it", in_words(estimate));
         self.share("OPcache", need.min(size * MIB), why);
         size
     }
@@ -299,16 +305,11 @@ impl Plan<'_> {
             Some("511"),
             "requests that php-fpm lets wait; when it is full, Seawall tries again".to_owned(),
         );
-        set(
-            "catch_workers_output",
-            "yes".to_owned(),
-            Some("no"),
-            "what scripts write to standard error is in php-fpm's log, and not lost".to_owned(),
-        );
     }
 
     fn ini(&mut self, php: &Php, opcache: u64) {
         let (scripts, _) = self.scripts();
+        let there = if self.is_estimate() { "an estimate, as no WordPress was found:" } else { "there are" };
         let number = |key: &str| last(&php.ini, key).and_then(|given| given.value.parse::<u64>().ok()).unwrap_or(0);
         let files = scripts + scripts / 4;
         let table = PRIMES.iter().copied().find(|prime| *prime >= files).unwrap_or(PRIMES[7]);
@@ -332,7 +333,7 @@ impl Plan<'_> {
             "8",
             "MiB of that, for names and texts that scripts have in common; 8 are full with some plugins".to_owned(),
         );
-        set("opcache.max_accelerated_files", table.to_string(), "10000", format!("there are {scripts} scripts"));
+        set("opcache.max_accelerated_files", table.to_string(), "10000", format!("{there} {scripts} scripts"));
         set(
             "opcache.validate_timestamps",
             "1".to_owned(),

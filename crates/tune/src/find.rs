@@ -118,7 +118,7 @@ fn given(root: &Root, file: &Path, style: Style, section: Option<&str>, keys: &[
     keys.iter().filter_map(value).collect()
 }
 
-const POOL_KEYS: [&str; 10] = [
+const POOL_KEYS: [&str; 9] = [
     "pm",
     "pm.max_children",
     "pm.start_servers",
@@ -127,7 +127,6 @@ const POOL_KEYS: [&str; 10] = [
     "pm.max_requests",
     "request_terminate_timeout",
     "listen.backlog",
-    "catch_workers_output",
     "php_admin_value[memory_limit]",
 ];
 

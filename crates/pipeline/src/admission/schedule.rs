@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use bytes::Bytes;
 use http::{HeaderValue, Response, header};
 use parking_lot::Mutex;
-use policy::Trace;
+use policy::{Trace, single_slashes};
 use semantics::{Timestamp, target::normal_path};
 
 use crate::{
@@ -74,12 +74,17 @@ impl Schedule {
         place.get_or_insert_with(|| value.to_owned());
     }
 
-    /// Returns whether a path leads to the script.
+    /// Returns whether a path leads to the script, as a server before PHP may read it: nginx takes two slashes for one. Upper and lower case are the same
+    /// on some disks.
     fn covers(&self, path: &str) -> bool {
         // Nearly every path is told apart without a look at its escapes.
         let path =
             if path.contains('%') || path.contains("//") || path.contains("/.") { normal_path(path).ok() } else { Some(path.into()) };
-        path.and_then(|path| path.strip_prefix(self.path.as_str()).map(|rest| rest.is_empty() || rest.starts_with('/'))).unwrap_or(false)
+        path.is_some_and(|path| {
+            let path = single_slashes(&path);
+            let (start, rest) = path.as_bytes().split_at(self.path.len().min(path.len()));
+            start.eq_ignore_ascii_case(self.path.as_bytes()) && matches!(rest, [] | [b'/', ..])
+        })
     }
 }
 
@@ -129,10 +134,21 @@ mod tests {
     #[test]
     fn every_spelling_of_the_path_leads_to_the_script_and_no_other_path() {
         let schedule = Schedule::at("/blog/wp-cron.php".to_owned());
-        for path in ["/blog/wp-cron.php", "/blog/wp-cron.php/", "/blog/wp-cron.php/x", "/blog/%77p-cron.php", "/blog/./wp-cron.php"] {
+        for path in [
+            "//blog/wp-cron.php",
+            "/blog///wp-cron.php",
+            "/blog/%2e//wp-cron.php",
+            "/x/..//blog/WP-Cron.PHP",
+            "/blog/wp-cron.php//x",
+            "/blog/wp-cron.php",
+            "/blog/wp-cron.php/",
+            "/blog/wp-cron.php/x",
+            "/blog/%77p-cron.php",
+            "/blog/./wp-cron.php",
+        ] {
             assert!(schedule.covers(path), "{path}");
         }
-        for path in ["/wp-cron.php", "/blog/wp-cron.phpx", "/blog/", "/blog/wp-cron", "*"] {
+        for path in ["/wp-cron.php", "/blog/wp-cron.phpx", "/blog/", "/blog/wp-cron", "/blog%2fwp-cron.php", "/blog", "*"] {
             assert!(!schedule.covers(path), "{path}");
         }
     }

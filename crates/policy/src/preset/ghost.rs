@@ -198,4 +198,5 @@ const LOGINS: &[Login] = &[Login {
     paths: Paths { whole: &["/ghost/api/admin/session", "/ghost/api/admin/session/"], ..Paths::NONE },
     password: PasswordIn::Content,
     wrong: WrongIf::Status(&[401, 404, 422]),
+    envelope: None,
 }];

@@ -317,17 +317,40 @@ fn has(path: &str, script: &str) -> bool {
     path.as_bytes().windows(script.len()).any(|part| part.eq_ignore_ascii_case(script.as_bytes()))
 }
 
+/// The methods of XML-RPC that anybody may call. A ping has WordPress fetch a page of somebody else.
+const RPC_WITHOUT_PASSWORD: &[&str] = &[
+    "pingback.ping",
+    "pingback.extensions.getPingbacks",
+    "demo.",
+    "system.listMethods",
+    "system.getCapabilities",
+    "mt.getTrackbackPings",
+    "mt.supportedMethods",
+    "mt.supportedTextFilters",
+];
+
 const LOGINS: &[Login] = &[
     // It also mails links to whoever asks for a new password, which counts as well. The password of a post is looked at when the post is asked for.
     Login {
         paths: script(&["/wp-login.php"], |path| has(path, "/wp-login.php/")),
         password: PasswordIn::Form,
         wrong: WrongIf::NoCookie(&["wordpress_logged_in_", "wp-postpass_"]),
+        envelope: None,
     },
     // `system.multicall` carries as many passwords as there is room for.
-    Login { paths: script(&["/xmlrpc.php"], |path| has(path, "/xmlrpc.php/")), password: PasswordIn::Content, wrong: WrongIf::Fault(403) },
+    Login {
+        paths: script(&["/xmlrpc.php"], |path| has(path, "/xmlrpc.php/")),
+        password: PasswordIn::Rpc(RPC_WITHOUT_PASSWORD),
+        wrong: WrongIf::Fault(403),
+        envelope: None,
+    },
     // Application passwords, which the REST API takes at any address.
-    Login { paths: Paths { beginnings: &["/"], ..Paths::NONE }, password: PasswordIn::Authorization, wrong: WrongIf::Status(&[401]) },
+    Login {
+        paths: Paths { beginnings: &["/"], ..Paths::NONE },
+        password: PasswordIn::Authorization,
+        wrong: WrongIf::Status(&[401]),
+        envelope: Some("_envelope"),
+    },
 ];
 /// The fields by which a request to the API passes. An answer to a script of another site (`Origin`) is for that site: WordPress writes its name
 /// into it.

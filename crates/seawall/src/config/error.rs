@@ -51,7 +51,7 @@ impl Mistake {
 
 /// Says what stands in ‹angle quotes› with the words of the interface that the value came from: `‹kind›` is `kind` in the file, `--kind` on the
 /// command line; `‹kind static›` is `kind = \"static\"` and `--kind static`.
-fn in_words_of(place: &Place, text: &str) -> String {
+pub(super) fn in_words_of(place: &Place, text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('‹') {

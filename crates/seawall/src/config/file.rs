@@ -351,8 +351,9 @@ pub struct Limits {
     pub login_attempts: Given<LoginAttempts>,
 
     /// The number of attempts to sign in that a site's server gets at once, from all addresses together; 1 to 1000, and never more than a quarter of
-    /// `[origin] concurrency` (but at least one). 32 more wait for up to ten seconds, at most four of one address; one more is answered with 429. So
-    /// guesses from everywhere leave the server free for readers. Requests with credentials that were right before are not counted.
+    /// `[origin] concurrency` (but at least one). 32 more wait for up to ten seconds, at most four of one address; one more is answered with 429. One address
+    /// never holds all places, and whoever was served least goes first. So guesses from everywhere leave the server free for readers. Requests with
+    /// credentials that were right before are not counted. Calls of XML-RPC that take no password, such as pings, have one place of their own.
     ///
     /// Default: `2`.
     pub login_concurrency: Given<Count>,

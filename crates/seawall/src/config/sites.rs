@@ -12,7 +12,7 @@ use policy::{EarlyHints, SourceForm};
 use toml::Spanned;
 
 use super::{
-    error::{Mistake, Place},
+    error::{Mistake, Place, in_words_of},
     file::{self, File, Given, Listed},
     ghost::{self, SecretText, Secrets},
     overrides::{Overrides, Said},
@@ -20,7 +20,7 @@ use super::{
     resolve::{Resolver, as_usize, seconds},
     routes::WrittenRoute,
     settings::{BlogSettings, Cache, FilesSettings, Headers, Kind, OriginAddress, OriginHost, OriginSettings, PhpSettings, Site, Source},
-    source::{Found, Misfit, find, fit},
+    source::{Found, Misfit, doubt, find, fit},
     units::{ByteSize, Count, Period},
     wordpress,
     words::{HostPattern, KindWord},
@@ -366,6 +366,7 @@ impl Resolver<'_> {
                 return None;
             }
         };
+        self.warnings.extend(doubt(&source, kind).map(|doubt| in_words_of(&written.source.place, &doubt)));
         if let Source::Php(folder) = &source
             && ASKED.contains(&kind)
         {

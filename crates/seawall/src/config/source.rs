@@ -17,7 +17,10 @@ use super::{
     routes::RoutePath,
     settings::{Kind, OriginAddress, Source},
 };
-use crate::recognition::{ASKED, Finding, Software, folder::look};
+use crate::recognition::{
+    ASKED, Finding, Software,
+    folder::{below, look, whole_of},
+};
 
 /// The depth to which Markdown files are looked for: `posts/2026/hello.md` is at depth three.
 const MARKDOWN_DEPTH_MAX: u32 = 3;
@@ -213,10 +216,7 @@ pub fn fit(text: &str, found: Found, wanted: Option<Kind>, finding: &Finding) ->
         }
         Found::Folder { path, looks, markdown, wordpress } => {
             let Some(form) = wanted.map(Kind::folder_form).or(looks) else {
-                return Err(Misfit::Source(Mistake::new(
-                    format!("the folder \"{text}\" has neither an index.html nor Markdown (*.md)"),
-                    "give the folder that has them (site generators often write to \"public\", \"_site\" or \"dist\"), or write ‹kind static› to serve it as it is",
-                )));
+                return Err(Misfit::Source(nothing_in(text, &path)));
             };
             let kind = if wanted.is_none() && wordpress { Kind::WordPress } else { kind_of(form) };
             match form {
@@ -232,10 +232,54 @@ pub fn fit(text: &str, found: Found, wanted: Option<Kind>, finding: &Finding) ->
                 ))),
                 SourceForm::Server => Err(Misfit::Kind(Mistake::new(
                     format!("‹kind {}› is for the address of a server, and \"{text}\" is a folder", kind.name()),
-                    "write ‹kind static› for finished files or ‹kind blog› for Markdown, or leave ‹kind› out",
+                    "write ‹kind static› for finished files, ‹kind blog› for Markdown, ‹kind php› for an application in PHP or ‹kind wordpress› for a WordPress, or leave ‹kind› out",
                 ))),
             }
         }
+    }
+}
+
+/// Returns why a folder in which nothing was found cannot be served. Often it is one level too high.
+fn nothing_in(text: &str, path: &Path) -> Mistake {
+    let remedy = if let Some(name) = below(path, |folder| look(folder, None).is_some()) {
+        format!("there is a WordPress in \"{name}\": serve that folder")
+    } else if let Some(name) = below(path, |folder| folder.join("index.php").is_file()) {
+        format!("there is an index.php in \"{name}\": serve that folder")
+    } else if let Some(name) = below(path, |folder| folder.join("index.html").is_file()) {
+        format!("there is an index.html in \"{name}\": serve that folder, or write ‹kind static› to serve this one as it is")
+    } else {
+        "give the folder that has them (site generators often write to \"public\", \"_site\" or \"dist\"), or write ‹kind static› to serve it as it is"
+            .to_owned()
+    };
+    Mistake::new(format!("the folder \"{text}\" has neither an index.html, nor an index.php, nor Markdown (*.md)"), remedy)
+}
+
+/// Returns what speaks against serving this source as this kind, though it is possible: PHP that is not run, and a WordPress that is taken for less.
+pub(super) fn doubt(source: &Source, kind: Kind) -> Option<String> {
+    let path = match source {
+        Source::Files(path) | Source::Blog(path) | Source::Php(path) => path,
+        Source::Http(_) => return None,
+    };
+    let place = path.display();
+    let has_wordpress = look(path, None).is_some();
+    match source {
+        Source::Files(_) | Source::Blog(_) if has_wordpress => Some(format!(
+            "{place} is a WordPress, and ‹kind {}› runs no PHP: no page of it answers. Leave ‹kind› out, or write ‹kind wordpress›",
+            kind.name()
+        )),
+        Source::Files(_) if path.join("index.php").is_file() && !path.join("index.html").is_file() => Some(format!(
+            "{place} has an index.php, and ‹kind static› runs no PHP: scripts are answered with 404. Leave ‹kind› out, or write ‹kind php›"
+        )),
+        Source::Files(_) => below(path, |folder| look(folder, None).is_some())
+            .map(|name| format!("there is a WordPress in {place}/{name}, and ‹kind static› runs no PHP: serve that folder")),
+        Source::Php(_) if has_wordpress && kind != Kind::WordPress => Some(format!(
+            "{place} is a WordPress: ‹kind wordpress› keeps its pages, and sees when they change. ‹kind {}› does not",
+            kind.name()
+        )),
+        Source::Php(_) => {
+            whole_of(path).map(|whole| format!("{place} is a part of the WordPress in {}: serve that folder", whole.display()))
+        }
+        Source::Blog(_) | Source::Http(_) => None,
     }
 }
 
@@ -286,10 +330,13 @@ mod tests {
 
     #[test]
     fn folders_that_cannot_be_served_say_why() {
-        let cases: [(&[&str], Option<Kind>, &str, &str); 9] = [
+        let cases: [(&[&str], Option<Kind>, &str, &str); 12] = [
             (&[], None, "is empty", "seawall new"),
-            (&["song.ogg"], None, "neither an index.html nor Markdown", "‹kind static›"),
-            (&["a/b/c/too-deep.md"], None, "neither an index.html nor Markdown", "public"),
+            (&["song.ogg"], None, "neither an index.html, nor an index.php, nor Markdown", "‹kind static›"),
+            (&["a/b/c/too-deep.md"], None, "neither an index.html, nor an index.php, nor Markdown", "public"),
+            (&["html/index.php"], None, "neither", "there is an index.php in \"html\": serve that folder"),
+            (&["out/index.html", "src.c"], None, "neither", "there is an index.html in \"out\""),
+            (&["index.php"], Some(Kind::Ghost), "is for the address of a server", "‹kind wordpress›"),
             (&["README.md", "main.c"], None, "neither", "public"),
             (&[".git/x.md", "node_modules/x.md"], None, "neither", "public"),
             (&["config.production.json"], None, "Ghost", "http://127.0.0.1:2368"),
@@ -301,6 +348,35 @@ mod tests {
             let (Misfit::Source(mistake) | Misfit::Kind(mistake)) = served(files, kind).expect_err("refused");
             assert!(mistake.problem.contains(problem) && mistake.remedy.contains(remedy), "{files:?}: {mistake:?}");
         }
+    }
+
+    /// A beginner serves the folder above, is told to, and must not be led to send PHP as text.
+    #[test]
+    fn a_wordpress_that_is_not_served_as_one_is_named() {
+        let folder = folder_with(&["html/index.php", "html/wp-load.php", "html/wp-admin/css/a.css", "html/wp-admin/index.php"]);
+        let at = |path: &str| folder.path().join(path);
+        fs::create_dir_all(at("html/wp-includes")).expect("a folder");
+        fs::write(at("html/wp-includes/version.php"), "<?php\n$wp_version = '6.8.7';\n").expect("a file");
+
+        let above = find(".", folder.path()).expect("a folder");
+        let Err(Misfit::Source(mistake)) = fit(".", above, None, &Finding::Unasked) else { panic!("refused") };
+        assert_eq!(mistake.remedy, "there is a WordPress in \"html\": serve that folder");
+
+        let doubt = |path: &str, source: fn(PathBuf) -> Source, kind| doubt(&source(at(path)), kind).unwrap_or_default();
+        for (path, source, kind, said) in [
+            ("html", Source::Files as fn(PathBuf) -> Source, Kind::Static, "is a WordPress, and ‹kind static› runs no PHP"),
+            ("", Source::Files, Kind::Static, "html, and ‹kind static› runs no PHP: serve that folder"),
+            ("html/wp-admin", Source::Files, Kind::Static, "has an index.php"),
+            ("html", Source::Blog, Kind::Blog, "‹kind blog› runs no PHP"),
+            ("html", Source::Php, Kind::Php, "‹kind wordpress› keeps its pages"),
+            ("html/wp-admin", Source::Php, Kind::Php, "is a part of the WordPress in"),
+            ("html/wp-admin/css", Source::Php, Kind::WordPress, "html: serve that folder"),
+        ] {
+            assert!(doubt(path, source, kind).contains(said), "{path} {kind:?}: {}", doubt(path, source, kind));
+        }
+        assert_eq!(doubt("html", Source::Php, Kind::WordPress), "");
+        let export = folder_with(&["index.html", "wp-includes/version.php", "wp-content/a.css"]);
+        assert_eq!(super::doubt(&Source::Files(export.path().to_owned()), Kind::Static), None);
     }
 
     #[test]

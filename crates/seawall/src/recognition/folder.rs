@@ -13,6 +13,12 @@ const SCRIPT_BYTES_MAX: u64 = 64 << 10;
 /// The most extensions, and files of them, that are looked at.
 const EXTENSIONS_MAX: usize = 4_096;
 
+/// The most folders of a folder in which something is looked for.
+const BELOW_MAX: usize = 1_000;
+
+/// The folders of WordPress's own files.
+const PARTS: [&str; 3] = ["wp-admin", "wp-content", "wp-includes"];
+
 /// A WordPress in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WordPressFolder {
@@ -64,6 +70,22 @@ pub(crate) fn look(folder: &Path, path: Option<&str>) -> Option<WordPressFolder>
         let own = core_of(&script(&site.join("index.php"))?)?;
         found_in(&site.join(&own), format!("{path}/{own}"))
     })
+}
+
+/// Returns the folder of the WordPress that `folder` is a part of: its `wp-admin`, say.
+pub(crate) fn whole_of(folder: &Path) -> Option<PathBuf> {
+    let folder = folder.canonicalize().ok()?;
+    let part = folder.ancestors().find(|above| above.file_name().is_some_and(|name| PARTS.iter().any(|part| name == *part)))?;
+    let whole = part.parent()?;
+    look(whole, None).map(|_| whole.to_owned())
+}
+
+/// Returns the name of the first folder in `folder` of which `is_it` holds. Hidden folders are passed over.
+pub(crate) fn below(folder: &Path, is_it: impl Fn(&Path) -> bool) -> Option<String> {
+    let items = fs::read_dir(folder).into_iter().flatten().flatten().take(BELOW_MAX);
+    let mut names: Vec<_> = items.filter_map(|item| item.file_name().into_string().ok()).filter(|name| !name.starts_with('.')).collect();
+    names.sort();
+    names.into_iter().find(|name| is_it(&folder.join(name)))
 }
 
 fn found_in(core: &Path, core_path: String) -> Option<WordPressFolder> {

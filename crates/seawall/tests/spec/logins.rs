@@ -156,6 +156,76 @@ async fn application_passwords_are_guessed_no_faster() {
     ask("192.0.2.2", "Basic new").await.status(401);
 }
 
+/// With `_envelope`, WordPress answers 200 whatever happened, and puts the status into the content (rest-api/class-wp-rest-server.php).
+#[tokio::test]
+async fn an_envelope_hides_no_wrong_password() {
+    let (origin, site) = wordpress("").await;
+    let wrong = "{\"body\":{\"code\":\"incorrect_password\",\"message\":\"x\",\"data\":{\"status\":401}},\"status\":401,\"headers\":[]}";
+    let right = "{\"body\":{\"name\":\"says \\\"status\\\":401\"},\"status\":200,\"headers\":[]}";
+    let api = "/wp-json/wp/v2/users/me";
+    for (number, query) in ["_envelope=1", "_envelope", "%5fenvelope[]=1", "a=1&.envelope=&_pretty"].into_iter().enumerate() {
+        let target = format!("{api}?{query}");
+        origin
+            .on(get(&target))
+            .reply_with(move |seen| ok(if seen.field("authorization").as_deref() == Some("Basic right") { right } else { wrong }));
+        let client = format!("192.0.2.{number}");
+        let ask = async |authorization: &str| site.request(from(&client, Req::get(&target).field("authorization", authorization))).await;
+        for _ in 0..20 {
+            ask("Basic right").await.status(200).body(right);
+        }
+        for number in 0..10 {
+            ask(&format!("Basic {number}")).await.status(200).body(wrong);
+        }
+        ask("Basic new").await.status(429);
+    }
+}
+
+/// A ping has no password, and PHP fetches a page for it, for as long as the other side likes: who sends four keeps nobody from signing in.
+#[tokio::test]
+async fn calls_without_a_password_take_no_place_of_those_with_one() {
+    let (origin, site) = wordpress("").await;
+    let gate = Gate::new();
+    answers_logins(&origin);
+    origin.on(post("/xmlrpc.php")).reply(ok(BLOGS).gate(&gate));
+    let mut pings = Vec::new();
+    for number in 0..4 {
+        let mut client = site.client().await;
+        let ping = "<?xml version=\"1.0\"?><methodCall><methodName>pingback.ping</methodName><params></params></methodCall>";
+        client.send(from(&format!("198.51.100.{number}"), Req::post("/xmlrpc.php").body(ping))).await;
+        pings.push(client);
+    }
+    gate.arrived_count(1).await;
+    has_read_all(&origin, &site).await;
+    assert_eq!(origin.count("/xmlrpc.php"), 1);
+    sign_in(&site, "192.0.2.1", "right").await.status(302);
+    sign_in(&site, "198.51.100.0", "right").await.status(302);
+    gate.open();
+    for mut client in pings {
+        client.read_answer().await.status(200);
+    }
+}
+
+/// Twelve addresses with four requests each fill places and queue. Whoever comes then with one request is not sent away, and goes first.
+#[tokio::test]
+async fn whoever_signs_in_once_goes_before_those_who_send_many() {
+    let (origin, site) = wordpress("").await;
+    let gate = Gate::new();
+    origin.on(post(LOGIN)).reply(ok("<form>").gate(&gate));
+    let mut guessing = Vec::new();
+    for number in 0..48 {
+        let mut client = site.client().await;
+        client.send(from(&format!("198.51.100.{}", number / 4), Req::post(LOGIN).body("pwd=x"))).await;
+        guessing.push(client);
+    }
+    gate.arrived_count(2).await;
+    has_read_all(&origin, &site).await;
+    let mut person = site.client().await;
+    person.send(from("192.0.2.1", Req::post(LOGIN).body("pwd=x"))).await;
+    has_read_all(&origin, &site).await;
+    gate.open();
+    person.read_answer().await.status(200);
+}
+
 /// Whoever has one address of an IPv6 network has them all.
 #[tokio::test]
 async fn an_ipv6_network_is_one_client() {
@@ -233,11 +303,13 @@ async fn one_address_does_not_fill_the_queue() {
         client.send(from("192.0.2.1", Req::post(LOGIN).body("pwd=x"))).await;
         waiting.push(client);
     }
-    gate.arrived_count(2).await;
+    gate.arrived_count(1).await;
     has_read_all(&origin, &site).await;
     sign_in(&site, "192.0.2.1", "x").await.status(429);
+    // One of the two places is left for others, at once.
     let mut other = site.client().await;
     other.send(from("192.0.2.2", Req::post(LOGIN).body("pwd=x"))).await;
+    gate.arrived_count(2).await;
     gate.open();
     other.read_answer().await.status(200);
     for mut client in waiting {

@@ -7,6 +7,8 @@
 //! Nobody waits for the guesses of somebody else but in that queue, of which one address gets a small part, and in which nobody is whose content is
 //! still on its way.
 
+mod places;
+
 use std::{
     collections::{BTreeMap, VecDeque},
     future::{Future, poll_fn},
@@ -23,14 +25,12 @@ use access::{Attempts, group};
 use bytes::{Bytes, BytesMut};
 use http::{HeaderValue, StatusCode, header};
 use http_body::{Body as HttpBody, Frame, SizeHint};
-use origins::{
-    Fault, OriginError,
-    server::{Budget, Permit},
-};
+use origins::{Fault, OriginError};
 use parking_lot::Mutex;
 use policy::{Login, PassRule, PasswordIn, Tried};
 use semantics::Timestamp;
 
+use self::places::{NoPlace, Place, Places};
 use crate::{Body, Note, Pipeline, Shared, answer::Answer, failure, question::Question};
 
 /// The largest form with a password. Other content with one is at hand up to this size before it takes a place.
@@ -39,6 +39,8 @@ const FORM_BYTES_MAX: usize = 64 << 10;
 const WAITING_MAX: usize = 32;
 /// The longest wait for a place.
 const WAIT_MAX: Duration = Duration::from_secs(10);
+/// The requests at the origin at once that could have a password and certainly have none, for each site.
+const WITHOUT_PASSWORD: usize = 1;
 /// The requests of one address that have a place or wait for one.
 const OF_ONE_MAX: usize = 4;
 /// The most wrong passwords that are counted of one answer: those of a budget.
@@ -67,14 +69,17 @@ pub struct LoginLimits {
     /// How many wrong passwords one address may send before it has to wait.
     attempts: u32,
     /// The places at the origin.
-    places: Arc<Budget>,
+    places: Arc<Places>,
+    /// The places for what could have a password and certainly has none. Such a request may have the origin wait for another server.
+    without_password: Arc<Places>,
 }
 
 impl LoginLimits {
     /// Makes the limits: `attempts` wrong passwords for each address, and `concurrency` requests at the origin at once. All workers share them.
     #[must_use]
     pub fn new(attempts: u32, concurrency: usize) -> Self {
-        Self { attempts, places: Arc::new(Budget::new(concurrency, WAITING_MAX, WAIT_MAX)) }
+        let places = |concurrency| Arc::new(Places::new(concurrency, WAITING_MAX, WAIT_MAX));
+        Self { attempts, places: places(concurrency), without_password: places(WITHOUT_PASSWORD) }
     }
 }
 
@@ -199,19 +204,28 @@ impl Pipeline {
         let (site, address) = (Rc::clone(&question.site), question.client.address);
         let credentials = match login.password {
             PasswordIn::Authorization => question.headers.get(header::AUTHORIZATION).map(|value| shared.secret.hash_one((site.id, value))),
-            PasswordIn::Form | PasswordIn::Content => None,
+            PasswordIn::Form | PasswordIn::Content | PasswordIn::Rpc(_) => None,
         };
         // Whoever is here already is no stranger, and behind a proxy that nobody named all have one address.
         let who = group(address).filter(|who| !who.is_loopback());
         let attempt = Attempt { shared, limits, who };
+        let is_enveloped = login.is_enveloped(question.uri.query());
+        if is_enveloped || matches!(login.wrong, policy::WrongIf::Fault(_)) {
+            // The content is read in passing.
+            question.headers.remove(header::ACCEPT_ENCODING);
+        }
         let refused = |refusal, wait| self.refuse_password(&question, refusal, wait);
         if let Some(credentials) = credentials.filter(|credentials| shared.logins.0.lock().is_right(*credentials)) {
-            let answer = self.pass(Rc::new(question), body, rule).await;
-            if login.tried(answer.0.status().as_u16(), answer.0.headers()) != Tried::Right {
-                attempt.was_wrong();
-                shared.logins.0.lock().set_right(credentials, false);
-            }
-            return answer;
+            let (response, note) = self.pass(Rc::new(question), body, rule).await;
+            return match login.tried(response.status().as_u16(), response.headers(), is_enveloped) {
+                Tried::Right => (response, note),
+                Tried::Wrong => {
+                    attempt.was_wrong();
+                    shared.logins.0.lock().set_right(credentials, false);
+                    (response, note)
+                }
+                in_content => (response.map(|body| InContent::look_for(in_content, body, shared, who)), note),
+            };
         }
         if let Err(wait) = attempt.may_try() {
             return refused(LoginRefusal::Address, wait);
@@ -224,37 +238,34 @@ impl Pipeline {
             return self.failed_password(&question, &OriginError::new(Fault::RequestTooLarge, "a form with a password that is too large"));
         }
         let Ok(_part) = shared.logins.part(who) else { return refused(LoginRefusal::Busy, RETRY_BUSY) };
-        let places = Arc::clone(&limits.places);
+        let has_none = rest.is_none() && login.has_no_password(&at_hand);
+        let places = Arc::clone(if has_none { &limits.without_password } else { &limits.places });
         let slot = Arc::new(Mutex::new(None));
         let body = match rest {
-            None => match places.acquire().await {
+            None => match places.acquire(who).await {
                 Ok(place) => {
                     *slot.lock() = Some(place);
                     origins::Body::from(at_hand)
                 }
-                Err(_) => return refused(LoginRefusal::Busy, RETRY_BUSY),
+                Err(NoPlace) => return refused(LoginRefusal::Busy, RETRY_BUSY),
             },
-            Some(rest) => origins::Body::stream(TakingPlace::new(at_hand, rest, places, Arc::clone(&slot))),
+            Some(rest) => origins::Body::stream(TakingPlace::new((at_hand, rest), (places, who), Arc::clone(&slot))),
         };
         // Meanwhile others may have been wrong at the same address.
         if let Err(wait) = attempt.may_try() {
             return refused(LoginRefusal::Address, wait);
         }
-        if matches!(login.wrong, policy::WrongIf::Fault(_)) {
-            // It is read in passing.
-            question.headers.remove(header::ACCEPT_ENCODING);
-        }
         let (mut response, note) = self.pass(Rc::new(question), body, rule).await;
         // The place is for the work. A client that reads slowly has none.
         drop(slot.lock().take());
-        match login.tried(response.status().as_u16(), response.headers()) {
+        match login.tried(response.status().as_u16(), response.headers(), is_enveloped) {
             Tried::Wrong => attempt.was_wrong(),
             Tried::Right => {
                 if let Some(credentials) = credentials.filter(|_| response.status().is_success()) {
                     shared.logins.0.lock().set_right(credentials, true);
                 }
             }
-            Tried::InContent(code) => response = response.map(|body| Faults::look_for(code, body, shared, who)),
+            in_content => response = response.map(|body| InContent::look_for(in_content, body, shared, who)),
         }
         (response, note)
     }
@@ -313,13 +324,14 @@ async fn read_ahead(mut body: origins::Body) -> Result<(Bytes, Option<origins::B
 }
 
 /// The wait for a place.
-type Waiting = Pin<Box<dyn Future<Output = Result<Permit, OriginError>> + Send>>;
+type Waiting = Pin<Box<dyn Future<Output = Result<Place, NoPlace>> + Send>>;
 
 /// Content that takes a place when it has arrived, and ends only then: no origin begins before it has all of it.
 struct TakingPlace {
     rest: origins::Body,
-    places: Arc<Budget>,
-    slot: Arc<Mutex<Option<Permit>>>,
+    places: Arc<Places>,
+    who: Option<IpAddr>,
+    slot: Arc<Mutex<Option<Place>>>,
     waiting: Option<Waiting>,
     /// The last piece, which is held back.
     last: Option<Frame<Bytes>>,
@@ -327,8 +339,8 @@ struct TakingPlace {
 }
 
 impl TakingPlace {
-    fn new(first: Bytes, rest: origins::Body, places: Arc<Budget>, slot: Arc<Mutex<Option<Permit>>>) -> Self {
-        Self { rest, places, slot, waiting: None, last: Some(Frame::data(first)), is_over: false }
+    fn new((first, rest): (Bytes, origins::Body), (places, who): (Arc<Places>, Option<IpAddr>), slot: Arc<Mutex<Option<Place>>>) -> Self {
+        Self { rest, places, who, slot, waiting: None, last: Some(Frame::data(first)), is_over: false }
     }
 }
 
@@ -347,14 +359,18 @@ impl HttpBody for TakingPlace {
                 Some(Err(error)) => return Poll::Ready(Some(Err(error))),
                 None => {
                     let places = Arc::clone(&self.places);
-                    self.waiting = Some(Box::pin(async move { places.acquire().await }));
+                    let who = self.who;
+                    self.waiting = Some(Box::pin(places.acquire(who)));
                 }
             }
         }
         if let Some(waiting) = &mut self.waiting {
             match ready!(waiting.as_mut().poll(cx)) {
                 Ok(place) => *self.slot.lock() = Some(place),
-                Err(error) => return Poll::Ready(Some(Err(error))),
+                Err(NoPlace) => {
+                    let error = OriginError::new(Fault::Overloaded, "waited for one of the places for requests with passwords");
+                    return Poll::Ready(Some(Err(error)));
+                }
             }
         }
         self.is_over = true;
@@ -377,8 +393,8 @@ impl HttpBody for TakingPlace {
     }
 }
 
-/// An answer on its way in which the XML-RPC faults of one code are counted as wrong passwords.
-struct Faults {
+/// An answer on its way in whose content wrong passwords are counted: the XML-RPC faults of one code, or a status.
+struct InContent {
     body: origins::Body,
     text: String,
     /// How much of the text was seen last. White space does not count.
@@ -388,20 +404,24 @@ struct Faults {
     who: Option<IpAddr>,
 }
 
-impl Faults {
-    fn look_for(code: u16, body: Body, shared: &Arc<Shared>, who: Option<IpAddr>) -> Body {
+impl InContent {
+    /// Counts in `body` what the head of the answer has left to it.
+    fn look_for(tried: Tried, body: Body, shared: &Arc<Shared>, who: Option<IpAddr>) -> Body {
+        let (text, left) = match tried {
+            Tried::InContent(code) => (format!("faultCode</name><value><int>{code}</int>"), FAULTS_MAX),
+            // The error inside repeats its status. In a text, quotes are escaped.
+            Tried::InEnvelope(status) => (format!("\"status\":{status}"), 1),
+            Tried::Right | Tried::Wrong => return body,
+        };
         match body {
-            Body::Origin(body) => {
-                let text = format!("faultCode</name><value><int>{code}</int>");
-                Body::Origin(origins::Body::stream(Self { body, text, seen: 0, left: FAULTS_MAX, shared: Arc::clone(shared), who }))
-            }
+            Body::Origin(body) => Body::Origin(origins::Body::stream(Self { body, text, seen: 0, left, shared: Arc::clone(shared), who })),
             other => other,
         }
     }
 
     fn look(&mut self, data: &[u8]) {
         for &byte in data.iter().filter(|byte| !byte.is_ascii_whitespace()) {
-            // No part of the text repeats its beginning, so that a mismatch begins anew.
+            // No part of the text repeats its beginning but a quote behind which JSON has no letter, so that a mismatch begins anew.
             let text = self.text.as_bytes();
             self.seen = if byte == text[self.seen] { self.seen + 1 } else { usize::from(byte == text[0]) };
             if self.seen == text.len() {
@@ -415,7 +435,7 @@ impl Faults {
     }
 }
 
-impl HttpBody for Faults {
+impl HttpBody for InContent {
     type Data = Bytes;
     type Error = OriginError;
 
@@ -481,7 +501,7 @@ mod tests {
             let text = text.to_owned();
             let wanted = "faultCode</name><value><int>403</int>".to_owned();
             let body = origins::Body::Empty;
-            let mut faults = Faults { body, text: wanted, seen: 0, left: FAULTS_MAX, shared: Arc::clone(&shared), who: None };
+            let mut faults = InContent { body, text: wanted, seen: 0, left: FAULTS_MAX, shared: Arc::clone(&shared), who: None };
             text.as_bytes().chunks(piece).for_each(|piece| faults.look(piece));
             FAULTS_MAX - faults.left
         };
