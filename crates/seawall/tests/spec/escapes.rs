@@ -708,7 +708,7 @@ const HARD_NAMES: &[(&str, &str)] = &[
     ("ends..", "/ends.."),
     ("-dash.txt", "/-dash.txt"),
     ("CON.txt", "/CON.txt"),
-    ("index.html.bak", "/index.html.bak"),
+    ("index.html.txt", "/index.html.txt"),
     ("no-extension", "/no-extension"),
     ("UPPER.TXT", "/UPPER.TXT"),
     ("a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/q/r/s/t/deep.txt", "/a/b/c/d/e/f/g/h/i/j/k/l/m/n/o/p/q/r/s/t/deep.txt"),
