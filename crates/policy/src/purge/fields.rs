@@ -213,7 +213,9 @@ mod tests {
             (Kind::Generic, vec![api], None),
         ] {
             let mut headers = HeaderMap::new();
-            lines.iter().for_each(|(name, value)| drop(headers.append(HeaderName::from_static(name), value.parse().expect("a value"))));
+            for (name, value) in &lines {
+                headers.append(HeaderName::from_static(name), value.parse().expect("a value"));
+            }
             assert_eq!(Policy::new(Settings::preset(kind)).plugin_of(&headers), said, "{headers:?}");
         }
     }
