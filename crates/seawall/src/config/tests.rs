@@ -634,7 +634,11 @@ fn a_mistake_is_told_in_the_words_of_where_it_was_made() {
     let said = |arguments: &str, variables: Variables| place.load(arguments, variables).expect_err(arguments).to_string();
     for (arguments, variables, expected) in [
         ("public --kind generic", &[][..], "--kind generic is for the address of a server"),
-        ("public --kind generic", &[], "write --kind static for finished files or --kind blog for Markdown, or leave --kind out"),
+        (
+            "public --kind generic",
+            &[],
+            "write --kind static for finished files, --kind blog for Markdown, --kind php for an application in PHP or --kind wordpress for a WordPress, or leave --kind out",
+        ),
         ("public", &[("SEAWALL_KIND", "generic")], "SEAWALL_KIND=generic is for the address of a server"),
         ("http://a --memory 1KiB", &[], "1KiB is too little for --memory"),
         ("http://a", &[("SEAWALL_MEMORY", "1KiB")], "1KiB is too little for SEAWALL_MEMORY"),
