@@ -155,7 +155,7 @@ pub struct NotKept {
     /// The cookie that the answer sets, where that is the reason: its name, or how it begins and a `*`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cookie: Option<String>,
-    /// Whose cookie it is, in words, if that is known.
+    /// The owner of the cookie in words, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cookie_of: Option<String>,
     /// The first difference between what two visitors were given, where that is the reason: its offset, and a short excerpt of each.

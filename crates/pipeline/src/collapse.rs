@@ -169,7 +169,7 @@ pub(crate) async fn followed(
     if proof::is_wanted(fetched) {
         let mut waited = Duration::ZERO;
         while waited < wait {
-            // What is not whole after so long has taken as long at least.
+            // A content that is not whole after so long has taken as long at least.
             let until = patience().unwrap_or_else(|| proof::patience(waited)).min(wait);
             if let Some(more) = until.checked_sub(waited).filter(|more| !more.is_zero()) {
                 if let Ok(outcome) = timeout(more, outcome.as_mut()).await {

@@ -191,7 +191,7 @@ async fn pump(mut response: ResponseBody, ahead: Arc<Mutex<Ahead>>, mut spill: S
     });
     let end = tokio::select! {
         end = reading => end,
-        // What is still to come is for nobody: dropping the response closes its connection.
+        // Nobody wants the rest: dropping the response closes its connection.
         () = gone => return,
     };
     said.say(end);
@@ -282,7 +282,7 @@ impl Spill {
 struct ReadAhead {
     there: Bytes,
     ahead: Arc<Mutex<Ahead>>,
-    /// What is being read from the file.
+    /// The read from the file that is under way.
     reading: Option<FileBody>,
     left: Option<u64>,
 }

@@ -388,7 +388,7 @@ fn a_client_that_reads_slowly_does_not_hold_the_only_child() {
     });
 }
 
-/// What it has not taken lies in a file meanwhile.
+/// The part that it has not taken lies in a file meanwhile.
 #[test]
 fn a_client_that_takes_a_long_page_slowly_does_not_hold_the_only_child_either() {
     on_a_worker(async {

@@ -21,7 +21,7 @@ const COUNTED_MAX: usize = 1_024;
 
 /// The name of the rule by which an answer that sets a cookie is not stored, and what follows it: the name of the cookie.
 const RULE: &str = "set-cookie ";
-/// What is said of cookies beyond the bound.
+/// The name under which cookies beyond the bound are counted.
 const ANOTHER: &str = "set-cookie (another)";
 
 /// The details that were made. They are few, and live as long as the process: so a detail is as easy to pass on as one from a table.

@@ -83,7 +83,7 @@ impl LoginLimits {
     }
 }
 
-/// What is known of those who send passwords. All workers and sites share it.
+/// The knowledge of those who send passwords. All workers and sites share it.
 #[derive(Debug, Default)]
 pub(crate) struct Logins(Mutex<Known>);
 

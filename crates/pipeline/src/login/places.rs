@@ -23,7 +23,7 @@ pub(super) struct Places {
 #[derive(Debug)]
 struct State {
     concurrency: usize,
-    /// Whose the places are that are taken. `None`: many people are behind that address.
+    /// The addresses that hold the places that are taken. `None`: many people are behind that address.
     taken: Vec<Option<IpAddr>>,
     /// Who waits, the longest first.
     queue: VecDeque<Waiting>,
