@@ -4,6 +4,7 @@
 //! [`config`](crate::config) reads them with the same words, and the same errors, as the file and the environment.
 
 mod access;
+mod bench;
 mod certificates;
 mod check;
 mod completions;
@@ -62,12 +63,13 @@ impl Entry {
 }
 
 /// Every command, in groups, in the order in which they are needed.
-const GROUPS: [(&str, &[Entry]); 4] = [
+const GROUPS: [(&str, &[Entry]); 5] = [
     ("Begin", &[entry::<serve::Serve>(), entry::<check::Check>(), entry::<new::New>(), entry::<tune::Tune>()]),
     (
         "Manage a running Seawall",
         &[entry::<status::Status>(), entry::<reload::Reload>(), entry::<certificates::Certificates>(), entry::<health::Health>()],
     ),
+    ("Measure", &[entry::<bench::Bench>()]),
     ("Manage the cache", &[entry::<explain::Explain>(), entry::<purge::Purge>(), entry::<warm::Warm>()]),
     ("More", &[entry::<help::Help>(), entry::<completions::Completions>(), entry::<manual::Manual>()]),
 ];

@@ -1,0 +1,63 @@
+//! What a response says about itself: the cache's part in it, and whether it is what was expected.
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::ErrorClass;
+
+/// A field of a response: its name in any case, and its value.
+pub type Field<'a> = (&'a [u8], &'a [u8]);
+
+/// A response, as an engine has read it.
+#[derive(Debug, Clone, Copy)]
+pub struct Answer<'a> {
+    /// The status.
+    pub status: u16,
+    /// Its fields, in their order.
+    pub fields: &'a [Field<'a>],
+    /// Its content as it came, if it was wanted.
+    pub body: Option<&'a [u8]>,
+}
+
+/// What a cache did with a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// Answered from the cache, fresh.
+    Hit,
+    /// Answered from the cache, stale.
+    Stale,
+    /// Not stored, or no longer usable: the origin was asked.
+    Miss,
+    /// The cache was not asked.
+    Bypass,
+    /// The response does not say.
+    Unknown,
+}
+
+impl Outcome {
+    /// Every outcome.
+    pub const ALL: [Self; 5] = [Self::Hit, Self::Stale, Self::Miss, Self::Bypass, Self::Unknown];
+}
+
+/// What was found out about an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Judged {
+    /// What the cache did.
+    pub outcome: Outcome,
+    /// Why the answer counts as an error, if it does.
+    pub error: Option<ErrorClass>,
+}
+
+/// Judges an answer. A status of 400 or more is an error, unless the plan expects it.
+#[must_use]
+pub fn judge(answer: &Answer<'_>) -> Judged {
+    let said = answer.fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(b"x-cache")).map(|(_, value)| *value);
+    let outcome = match said {
+        Some(b"HIT") => Outcome::Hit,
+        Some(b"MISS" | b"EXPIRED" | b"REVALIDATED") => Outcome::Miss,
+        Some(b"STALE" | b"UPDATING") => Outcome::Stale,
+        Some(b"BYPASS") => Outcome::Bypass,
+        _ => Outcome::Unknown,
+    };
+    Judged { outcome, error: (answer.status >= 400).then_some(ErrorClass::Status) }
+}

@@ -1,0 +1,173 @@
+//! Runs a plan: a thread for each worker, and one that adds up what they record.
+//!
+//! The clock of a run begins when all workers are ready. Each protocol is a file or room here, with one function that a worker thread runs
+//! (`fn work(worker: Worker) -> Tally`). It follows the worker's [`dues`](Worker::dues), asks [`Visitor`](crate::requests::Visitor)s what to send,
+//! takes permission for each request from the [`Budget`], tells the [`Recorder`] what happened, and ends when [`Worker::ends`] says so.
+
+mod budget;
+mod http1;
+
+use std::{
+    collections::BTreeMap,
+    ops::ControlFlow,
+    sync::{
+        Arc, Barrier, OnceLock,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+pub use self::budget::Budget;
+use crate::{
+    plan::{Plan, Protocol},
+    record::{Interval, Recorder, Tally},
+    results::{Limit, Results, Second, Verdict},
+    schedule::{Dues, Share},
+};
+
+/// Intervals that may wait for the thread that adds them up, for each worker.
+const INTERVALS_WAITING: usize = 4;
+
+/// Why a run could not be made. Failures of requests are no such reason: they are results.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The system has no thread left.
+    #[error("no thread for a worker")]
+    Thread(#[source] std::io::Error),
+    /// A worker cannot work.
+    #[error("{0}")]
+    Worker(String),
+}
+
+/// Looks on while a run goes on.
+pub trait Watch {
+    /// A second is over. Returns whether the run goes on.
+    fn second(&mut self, second: &Second) -> ControlFlow<()>;
+}
+
+/// Looks on and does nothing.
+impl Watch for () {
+    fn second(&mut self, _: &Second) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+/// The time from the beginning of a run.
+#[derive(Debug, Clone)]
+pub struct Clock(Arc<OnceLock<Instant>>);
+
+impl Clock {
+    /// The time from the beginning; zero before it.
+    #[must_use]
+    pub fn now(&self) -> Duration {
+        self.0.get().map_or(Duration::ZERO, Instant::elapsed)
+    }
+}
+
+/// What a worker's thread has.
+#[derive(Debug)]
+pub struct Worker {
+    /// What the run is.
+    pub plan: Arc<Plan>,
+    /// Its part of the schedule.
+    pub share: Share,
+    /// The run's clock. It runs when [`Worker::begin`] has returned.
+    pub clock: Clock,
+    /// Takes what happened.
+    pub recorder: Recorder,
+    /// The number of requests that may still be made, by all workers.
+    pub budget: Arc<Budget>,
+    begins: Arc<Barrier>,
+    stopped: Arc<AtomicBool>,
+}
+
+impl Worker {
+    /// Waits until all workers are ready. What must be prepared is prepared before.
+    pub fn begin(&self) {
+        self.begins.wait();
+        self.clock.0.get_or_init(Instant::now);
+    }
+
+    /// What is due for this worker.
+    #[must_use]
+    pub fn dues(&self) -> Dues {
+        self.plan.schedule.dues(self.share, self.plan.seed)
+    }
+
+    /// The moment at which no more requests are made, and what is under way is given up.
+    #[must_use]
+    pub fn ends(&self) -> Option<Duration> {
+        self.plan.stop.after.map(|after| self.plan.warm_up + after)
+    }
+
+    /// Whether somebody has stopped the run.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+}
+
+/// Runs a plan to its end, and sums it up.
+///
+/// # Errors
+/// When it cannot be run at all.
+pub fn run(plan: &Plan, watch: &mut dyn Watch) -> Result<Results, Error> {
+    let plan = Arc::new(plan.clone());
+    let workers = u32::try_from(plan.workers).unwrap_or(1).max(1);
+    let clock = Clock(Arc::new(OnceLock::new()));
+    let budget = Arc::new(Budget::new(plan.stop.requests));
+    let begins = Arc::new(Barrier::new(workers as usize));
+    let stopped = Arc::new(AtomicBool::new(false));
+    let (sender, receiver) = mpsc::sync_channel(INTERVALS_WAITING * workers as usize);
+    let threads = (0..workers)
+        .map(|worker| {
+            let worker = Worker {
+                plan: Arc::clone(&plan),
+                share: Share { worker, of: workers },
+                clock: clock.clone(),
+                recorder: Recorder::new(plan.warm_up, sender.clone()),
+                budget: Arc::clone(&budget),
+                begins: Arc::clone(&begins),
+                stopped: Arc::clone(&stopped),
+            };
+            let work = match plan.protocol {
+                Protocol::Http1 { .. } | Protocol::Http2 { .. } | Protocol::Http3 { .. } => http1::work,
+            };
+            thread::Builder::new().name(format!("load-{}", worker.share.worker)).spawn(move || work(worker)).map_err(Error::Thread)
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    drop(sender);
+    let seconds = look_on(&receiver, workers as usize, &stopped, watch);
+    let mut whole = Tally::new();
+    for thread in threads {
+        whole.add(&thread.join().map_err(|_| Error::Worker("a worker has panicked".to_owned()))?);
+    }
+    let duration = clock.now().saturating_sub(plan.warm_up);
+    let verdict = Verdict { limit: Limit::Server, at_least: false, reason: String::new() };
+    Ok(Results::new(duration, &whole, seconds, verdict))
+}
+
+/// Adds up what the workers hand over, until the last of them has ended.
+fn look_on(intervals: &mpsc::Receiver<Interval>, workers: usize, stopped: &AtomicBool, watch: &mut dyn Watch) -> Vec<Second> {
+    let mut open = BTreeMap::<u64, (usize, Tally)>::new();
+    let mut seconds = Vec::new();
+    while let Ok(Interval { second, tally }) = intervals.recv() {
+        let (said, sum) = open.entry(second).or_insert_with(|| (0, Tally::of_a_second()));
+        *said += 1;
+        sum.add(&tally);
+        while let Some(first) = open.first_entry()
+            && first.get().0 >= workers
+        {
+            let (second, (_, tally)) = first.remove_entry();
+            let second = Second::new(second, &tally);
+            if watch.second(&second).is_break() {
+                stopped.store(true, Ordering::Relaxed);
+            }
+            seconds.push(second);
+        }
+    }
+    seconds.extend(open.into_iter().map(|(second, (_, tally))| Second::new(second, &tally)));
+    seconds
+}

@@ -1,0 +1,5 @@
+//! Shows results: to people, to programs, and as pictures.
+
+mod summary;
+
+pub use self::summary::summary;

@@ -1,0 +1,202 @@
+//! What is recorded of each request: distributions and counts, for each worker its own.
+//!
+//! An engine tells its [`Recorder`] what happened. The recorder keeps two [`Tally`]s, one of the whole run and one of the second that is going on,
+//! which it hands on when the second is over ([`Interval`]). Nothing is kept for a request or a connection, so a run's length costs no memory.
+
+mod interval;
+mod tally;
+
+use std::{
+    sync::mpsc::{SyncSender, TrySendError},
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+
+pub use self::{
+    interval::Interval,
+    tally::{Distribution, Tally},
+};
+use crate::answer::Outcome;
+
+/// Why a request failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorClass {
+    /// The name leads nowhere.
+    Resolve,
+    /// Nobody listens: the connection was refused.
+    Refused,
+    /// The connection could not be made for another reason: no route, no port, no descriptor left.
+    Connect,
+    /// The TLS handshake failed.
+    Tls,
+    /// The server reset or closed the connection before the answer began.
+    Reset,
+    /// The answer did not come, or not whole, within the time that the plan gives.
+    Timeout,
+    /// The answer ended before its end.
+    Truncated,
+    /// What came is not HTTP.
+    Protocol,
+    /// The status is not an expected one.
+    Status,
+    /// The content is not the expected one.
+    Body,
+    /// A field is not the expected one.
+    Field,
+    /// The answer carries what belongs to another client.
+    Leak,
+}
+
+impl ErrorClass {
+    /// Every class.
+    pub const ALL: [Self; 12] = [
+        Self::Resolve,
+        Self::Refused,
+        Self::Connect,
+        Self::Tls,
+        Self::Reset,
+        Self::Timeout,
+        Self::Truncated,
+        Self::Protocol,
+        Self::Status,
+        Self::Body,
+        Self::Field,
+        Self::Leak,
+    ];
+
+    /// The name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Resolve => "resolve",
+            Self::Refused => "refused",
+            Self::Connect => "connect",
+            Self::Tls => "tls",
+            Self::Reset => "reset",
+            Self::Timeout => "timeout",
+            Self::Truncated => "truncated",
+            Self::Protocol => "protocol",
+            Self::Status => "status",
+            Self::Body => "body",
+            Self::Field => "field",
+            Self::Leak => "leak",
+        }
+    }
+}
+
+/// A request that has ended. All moments are times from the beginning of the run.
+#[derive(Debug, Clone, Copy)]
+pub struct Sample {
+    /// When the schedule wanted it sent. In closed schedules: when it was sent.
+    pub intended: Duration,
+    /// When its first byte was given to the system.
+    pub sent: Duration,
+    /// When the first byte of the answer came; none: none came.
+    pub first_byte: Option<Duration>,
+    /// When it ended: with the last byte, or the failure.
+    pub ended: Duration,
+    /// The status; 0: there is no answer.
+    pub status: u16,
+    /// Bytes that came: heads and contents as they crossed the connection, without TLS.
+    pub bytes: u64,
+    /// What the cache did.
+    pub outcome: Outcome,
+    /// Why it failed, if it did. An answer may be whole, and an error all the same (`Status`, `Body`, `Field`, `Leak`).
+    pub error: Option<ErrorClass>,
+}
+
+/// The recorder of one worker.
+#[derive(Debug)]
+pub struct Recorder {
+    whole: Tally,
+    second: Tally,
+    /// The end of the second that is going on.
+    until: Duration,
+    warm_up: Duration,
+    intervals: SyncSender<Interval>,
+}
+
+/// The length of an interval.
+const SECOND: Duration = Duration::from_secs(1);
+
+impl Recorder {
+    /// A recorder that hands what each second brought to `intervals`. Requests that end within `warm_up` are not counted.
+    #[must_use]
+    pub fn new(warm_up: Duration, intervals: SyncSender<Interval>) -> Self {
+        Self { whole: Tally::new(), second: Tally::of_a_second(), until: SECOND, warm_up, intervals }
+    }
+
+    /// Counts a request that has ended.
+    pub fn ended(&mut self, sample: &Sample) {
+        self.tick(sample.ended);
+        self.second.ended(sample);
+        if sample.ended >= self.warm_up {
+            self.whole.ended(sample);
+        }
+    }
+
+    /// Counts a connection that was made. `took` is the time until it could be used, `handshake` that of TLS in it.
+    pub fn connected(&mut self, at: Duration, took: Duration, handshake: Option<Handshake>) {
+        self.tick(at);
+        self.second.connected(took, handshake);
+        if at >= self.warm_up {
+            self.whole.connected(took, handshake);
+        }
+    }
+
+    /// Counts a send that was due at `intended` and left at `sent`: how late the generator itself was. Waiting for a free connection is not the
+    /// generator's fault, and not counted here.
+    pub fn sent(&mut self, intended: Duration, sent: Duration) {
+        if sent >= self.warm_up {
+            self.whole.lag(sent.saturating_sub(intended));
+        }
+    }
+
+    /// Counts requests that were due, and were never sent: no connection was free before the end.
+    pub fn missed(&mut self, requests: u64) {
+        self.whole.missed += requests;
+    }
+
+    /// Says how many clients there are.
+    pub fn clients(&mut self, now: u32) {
+        self.second.clients = now;
+        self.whole.clients = self.whole.clients.max(now);
+    }
+
+    /// Hands the second on if it is over. Engines call it at least once a second.
+    pub fn tick(&mut self, now: Duration) {
+        while now >= self.until {
+            let clients = self.second.clients;
+            let next = Tally::of_a_second();
+            let tally = std::mem::replace(&mut self.second, next);
+            let second = self.until.as_secs() - 1;
+            self.until += SECOND;
+            self.second.clients = clients;
+            match self.intervals.try_send(Interval { second, tally }) {
+                Ok(()) | Err(TrySendError::Disconnected(_)) => {}
+                // The reader is behind: the next interval has this one's counts, too.
+                Err(TrySendError::Full(interval)) => self.second.add(&interval.tally),
+            }
+        }
+    }
+
+    /// Ends the recording. The last second is handed on, however long it was.
+    #[must_use]
+    pub fn finish(mut self, now: Duration) -> Tally {
+        self.tick(now);
+        let second = self.until.as_secs() - 1;
+        let _ = self.intervals.send(Interval { second, tally: self.second });
+        self.whole
+    }
+}
+
+/// A TLS handshake that was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Handshake {
+    /// How long it took.
+    pub took: Duration,
+    /// Whether it resumed an earlier session.
+    pub resumed: bool,
+}

@@ -1,0 +1,91 @@
+//! What is asked, in no protocol's form, and what a visitor asks next.
+//!
+//! A [`RequestSet`] is shared by all workers and never changes during a run. A [`Visitor`] is one simulated client: it chooses from the set, keeps its
+//! cookies, and learns from answers (`--page`: what else the page needs). Engines know visitors alone: they ask them what to send
+//! ([`Visitor::next`]), send it, and give them the answer ([`Visitor::answered`]).
+
+mod visitor;
+
+use std::fmt;
+
+use bytes::Bytes;
+
+pub use self::visitor::{Next, Visitor};
+
+/// A server, as a URL names it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Origin {
+    /// Whether it is asked over TLS.
+    pub tls: bool,
+    /// Its name or address, without brackets.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+}
+
+impl Origin {
+    /// Host and port as they stand in a URL and in `Host` (RFC 9110 §7.2): without the scheme's own port.
+    #[must_use]
+    pub fn authority(&self) -> String {
+        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        if self.port == if self.tls { 443 } else { 80 } { host } else { format!("{host}:{}", self.port) }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}", if self.tls { "https" } else { "http" }, self.authority())
+    }
+}
+
+/// A request that can be asked many times.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Whom: an index into [`RequestSet::origins`].
+    pub origin: u16,
+    /// The method.
+    pub method: String,
+    /// Path and query, with placeholders.
+    pub target: String,
+    /// Fields beside those that every request needs (`Host`, `Content-Length`, ...); with placeholders.
+    pub fields: Vec<(String, String)>,
+    /// The content.
+    pub body: Bytes,
+    /// How often it is chosen, beside the others.
+    pub weight: u32,
+}
+
+/// What a run asks. It is shared by all workers, and never changes.
+#[derive(Debug, Clone, Default)]
+pub struct RequestSet {
+    /// Whom.
+    pub origins: Vec<Origin>,
+    /// What.
+    pub requests: Vec<Request>,
+}
+
+/// A request that a visitor asks now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// Which of the set's requests it is, or by which one it was found.
+    pub request: u32,
+    /// Whom.
+    pub origin: u16,
+    /// What differs from the set's request; none: it is sent as it stands there, and engines can keep its bytes.
+    pub own: Option<Box<Own>>,
+    /// Whether [`Visitor::answered`] needs the content of the answer.
+    pub wants_body: bool,
+}
+
+/// A request of one visitor alone: with placeholders filled in, cookies, or found in a page. Without `Host` and `Content-Length`, as in [`Request`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Own {
+    /// The method.
+    pub method: String,
+    /// Path and query.
+    pub target: String,
+    /// Fields.
+    pub fields: Vec<(String, String)>,
+    /// The content.
+    pub body: Bytes,
+}
