@@ -68,6 +68,8 @@ pub struct Connections {
     pub resumed: f64,
     /// Accept any certificate.
     pub insecure: bool,
+    /// Trust the certificates in this PEM file, beside those of the system.
+    pub ca: Option<PathBuf>,
     /// Connect to this socket of the system instead of host and port.
     pub unix: Option<PathBuf>,
     /// Connect to this address instead of what the host's name leads to.
@@ -78,6 +80,6 @@ pub struct Connections {
 
 impl Default for Connections {
     fn default() -> Self {
-        Self { no_keepalive: false, resumed: 1.0, insecure: false, unix: None, connect_to: None, sources: Vec::new() }
+        Self { no_keepalive: false, resumed: 1.0, insecure: false, ca: None, unix: None, connect_to: None, sources: Vec::new() }
     }
 }

@@ -6,6 +6,7 @@
 
 mod budget;
 mod http1;
+mod tls;
 
 use std::{
     collections::BTreeMap,
@@ -19,7 +20,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-pub use self::budget::Budget;
+pub use self::{
+    budget::Budget,
+    tls::{Tls, TlsError},
+};
 use crate::{
     plan::{Plan, Protocol},
     record::{Interval, Recorder, Tally},
@@ -36,6 +40,9 @@ pub enum Error {
     /// The system has no thread left.
     #[error("no thread for a worker")]
     Thread(#[source] std::io::Error),
+    /// TLS cannot be spoken as the plan says.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// A worker cannot work.
     #[error("{0}")]
     Worker(String),
@@ -79,6 +86,8 @@ pub struct Worker {
     pub recorder: Recorder,
     /// The number of requests that may still be made, by all workers.
     pub budget: Arc<Budget>,
+    /// The client side of TLS, if an origin is asked over it.
+    pub tls: Option<Arc<Tls>>,
     begins: Arc<Barrier>,
     stopped: Arc<AtomicBool>,
 }
@@ -115,6 +124,7 @@ impl Worker {
 /// When it cannot be run at all.
 pub fn run(plan: &Plan, watch: &mut dyn Watch) -> Result<Results, Error> {
     let plan = Arc::new(plan.clone());
+    let tls = Tls::new(&plan)?.map(Arc::new);
     let workers = u32::try_from(plan.workers).unwrap_or(1).max(1);
     let clock = Clock(Arc::new(OnceLock::new()));
     let budget = Arc::new(Budget::new(plan.stop.requests));
@@ -129,6 +139,7 @@ pub fn run(plan: &Plan, watch: &mut dyn Watch) -> Result<Results, Error> {
                 clock: clock.clone(),
                 recorder: Recorder::new(plan.warm_up, sender.clone()),
                 budget: Arc::clone(&budget),
+                tls: tls.clone(),
                 begins: Arc::clone(&begins),
                 stopped: Arc::clone(&stopped),
             };
