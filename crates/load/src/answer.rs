@@ -1,5 +1,7 @@
 //! What a response says about itself: the cache's part in it, and whether it is what was expected.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::record::ErrorClass;
@@ -14,7 +16,8 @@ pub struct Answer<'a> {
     pub status: u16,
     /// Its fields, in their order.
     pub fields: &'a [Field<'a>],
-    /// Its content as it came, if it was wanted.
+    /// Its content without transfer coding and with content coding, if [`Asked::wants_body`](crate::requests::Asked::wants_body): whole, or the first
+    /// [`WANTED_MAX`](crate::requests::WANTED_MAX) bytes.
     pub body: Option<&'a [u8]>,
 }
 
@@ -44,6 +47,10 @@ impl Outcome {
 pub struct Judged {
     /// What the cache did.
     pub outcome: Outcome,
+    /// Whether the origin behind the cache was asked, if the answer says so.
+    pub origin_reached: Option<bool>,
+    /// How long the page took that this answer completed.
+    pub page: Option<Duration>,
     /// Why the answer counts as an error, if it does.
     pub error: Option<ErrorClass>,
 }
@@ -59,5 +66,5 @@ pub fn judge(answer: &Answer<'_>) -> Judged {
         Some(b"BYPASS") => Outcome::Bypass,
         _ => Outcome::Unknown,
     };
-    Judged { outcome, error: (answer.status >= 400).then_some(ErrorClass::Status) }
+    Judged { outcome, origin_reached: None, page: None, error: (answer.status >= 400).then_some(ErrorClass::Status) }
 }

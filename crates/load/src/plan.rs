@@ -74,12 +74,24 @@ pub struct Connections {
     pub unix: Option<PathBuf>,
     /// Connect to this address instead of what the host's name leads to.
     pub connect_to: Option<std::net::SocketAddr>,
+    /// The addresses of each origin of the set, in its order, as they were when the targets were permitted: nothing else is connected to. Empty: names
+    /// are resolved when the run begins.
+    pub addresses: Vec<Vec<std::net::SocketAddr>>,
     /// Connect from these addresses in turns: each has some 28,000 ports.
     pub sources: Vec<IpAddr>,
 }
 
 impl Default for Connections {
     fn default() -> Self {
-        Self { no_keepalive: false, resumed: 1.0, insecure: false, ca: None, unix: None, connect_to: None, sources: Vec::new() }
+        Self {
+            no_keepalive: false,
+            resumed: 1.0,
+            insecure: false,
+            ca: None,
+            unix: None,
+            connect_to: None,
+            addresses: Vec::new(),
+            sources: Vec::new(),
+        }
     }
 }

@@ -42,6 +42,15 @@ pub struct Results {
     pub missed: u64,
     /// What the cache did.
     pub cache: BTreeMap<Outcome, CacheResult>,
+    /// The part of the answers for which the origin behind the cache was asked, 0 to 1; none: no answer says whether it was.
+    #[serde(default)]
+    pub origin_share: Option<f64>,
+    /// How long whole pages took, with all that belongs to them. Empty unless pages were asked.
+    #[serde(default)]
+    pub page: Times,
+    /// Answers that carried what belongs to another client: the first ones.
+    #[serde(default)]
+    pub leaks: Vec<Leak>,
     /// The most clients at a time.
     pub clients: u32,
     /// Second by second.
@@ -100,6 +109,19 @@ pub struct CacheResult {
     pub share: f64,
     /// Their latency.
     pub latency: Times,
+}
+
+/// An answer that carried what belongs to another client.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leak {
+    /// What was asked.
+    pub url: String,
+    /// Who asked it.
+    pub client: u64,
+    /// Whose marker came; none: that of a client of an earlier run.
+    pub owner: Option<u64>,
+    /// Where the marker was: `body`, or the name of a field.
+    pub place: String,
 }
 
 /// One second of a run.
@@ -197,6 +219,9 @@ impl Results {
                     (*outcome, CacheResult { requests, share: requests as f64 / tally.answered.max(1) as f64, latency: times.into() })
                 })
                 .collect(),
+            origin_share: (tally.origin_reached.1 > 0).then(|| tally.origin_reached.0 as f64 / tally.origin_reached.1 as f64),
+            page: (&tally.page).into(),
+            leaks: Vec::new(),
             clients: tally.clients,
             seconds,
             verdict,

@@ -23,7 +23,7 @@ pub(super) fn work(mut worker: Worker) -> Tally {
         if worker.is_stopped() || worker.ends().is_some_and(|end| worker.clock.now() >= end) {
             break;
         }
-        let Next::Ask(asked) = visitor.next(None) else { continue };
+        let Next::Ask(asked) = visitor.next(None, worker.clock.now()) else { continue };
         if !worker.budget.take(&mut mine) {
             break;
         }
@@ -45,8 +45,8 @@ pub(super) fn work(mut worker: Worker) -> Tally {
                 if filled >= whole {
                     let status = head.code.unwrap_or_default();
                     let fields: Vec<_> = head.headers.iter().map(|field| (field.name.as_bytes(), field.value)).collect();
-                    let judged = visitor.answered(&asked, &Answer { status, fields: &fields, body: None });
                     let ended = worker.clock.now();
+                    let judged = visitor.answered(&asked, &Answer { status, fields: &fields, body: None }, ended);
                     worker.recorder.ended(&Sample {
                         intended: sent,
                         sent,
@@ -55,6 +55,8 @@ pub(super) fn work(mut worker: Worker) -> Tally {
                         status,
                         bytes: filled as u64,
                         outcome: judged.outcome,
+                        origin_reached: judged.origin_reached,
+                        page: judged.page,
                         error: judged.error,
                     });
                 }

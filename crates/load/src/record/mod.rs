@@ -103,6 +103,10 @@ pub struct Sample {
     pub bytes: u64,
     /// What the cache did.
     pub outcome: Outcome,
+    /// Whether the origin behind the cache was asked, if the answer says so.
+    pub origin_reached: Option<bool>,
+    /// How long the page took that this request completed, from the intended moment of its first request.
+    pub page: Option<Duration>,
     /// Why it failed, if it did. An answer may be whole, and an error all the same (`Status`, `Body`, `Field`, `Leak`).
     pub error: Option<ErrorClass>,
 }

@@ -57,6 +57,10 @@ pub struct Tally {
     pub first_byte: Distribution,
     /// By what the cache did: the latency of answers, corrected.
     pub outcomes: BTreeMap<Outcome, Distribution>,
+    /// Answers that say that the origin behind the cache was asked for them, and answers that say whether it was.
+    pub origin_reached: (u64, u64),
+    /// How long whole pages took, with all that belongs to them.
+    pub page: Distribution,
     /// How long it took to be connected.
     pub connect: Distribution,
     /// The part of TLS in it.
@@ -97,6 +101,8 @@ impl Tally {
             latency_uncorrected: times(),
             first_byte: times(),
             outcomes: BTreeMap::new(),
+            origin_reached: (0, 0),
+            page: times(),
             connect: times(),
             handshake: times(),
             resumed: 0,
@@ -120,10 +126,17 @@ impl Tally {
             *self.statuses.entry(sample.status).or_default() += 1;
             let digits = self.digits;
             self.outcomes.entry(sample.outcome).or_insert_with(|| Distribution::new(digits)).record(latency);
+            if let Some(reached) = sample.origin_reached {
+                self.origin_reached.0 += u64::from(reached);
+                self.origin_reached.1 += 1;
+            }
         }
         if whole || sample.error == Some(ErrorClass::Timeout) {
             self.latency.record(latency);
             self.latency_uncorrected.record(sample.ended.saturating_sub(sample.sent));
+        }
+        if let Some(page) = sample.page {
+            self.page.record(page);
         }
         if let Some(first) = sample.first_byte {
             self.first_byte.record(first.saturating_sub(sample.sent));
@@ -160,6 +173,9 @@ impl Tally {
         for (outcome, times) in &other.outcomes {
             self.outcomes.entry(*outcome).or_insert_with(|| Distribution::new(digits)).add(times);
         }
+        self.origin_reached.0 += other.origin_reached.0;
+        self.origin_reached.1 += other.origin_reached.1;
+        self.page.add(&other.page);
         self.connect.add(&other.connect);
         self.handshake.add(&other.handshake);
         self.resumed += other.resumed;

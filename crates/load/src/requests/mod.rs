@@ -12,6 +12,9 @@ use bytes::Bytes;
 
 pub use self::visitor::{Next, Visitor};
 
+/// The most bytes of an answer's content that an engine keeps for a visitor. A longer content is cut there.
+pub const WANTED_MAX: usize = 4 << 20;
+
 /// A server, as a URL names it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Origin {

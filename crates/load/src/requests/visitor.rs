@@ -1,6 +1,6 @@
 //! One simulated client.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{Asked, RequestSet};
 use crate::answer::{Answer, Judged, judge};
@@ -32,8 +32,10 @@ impl Visitor {
         Self { set, asked: false, under_way: false }
     }
 
-    /// Says what the visitor asks now. `only` is a request that the schedule names.
-    pub fn next(&mut self, only: Option<u32>) -> Next {
+    /// Says what the visitor asks. `only` is a request that the schedule names. `now` is the moment for which the request is meant: in an open
+    /// schedule the intended one, which may be a little in the past.
+    pub fn next(&mut self, only: Option<u32>, now: Duration) -> Next {
+        let _ = now;
         if self.under_way {
             return Next::Wait;
         }
@@ -47,17 +49,19 @@ impl Visitor {
         Next::Ask(Asked { request, origin, own: None, wants_body: false })
     }
 
-    /// Takes an answer, and judges it.
-    pub fn answered(&mut self, asked: &Asked, answer: &Answer<'_>) -> Judged {
-        let _ = asked;
+    /// Takes an answer whose last byte came `now`, and judges it.
+    pub fn answered(&mut self, asked: &Asked, answer: &Answer<'_>, now: Duration) -> Judged {
+        let _ = (asked, now);
         self.under_way = false;
         judge(answer)
     }
 
-    /// Learns that there will be no answer to a request.
-    pub fn failed(&mut self, asked: &Asked) {
-        let _ = asked;
+    /// Learns that there will be no answer to a request. Returns how long the page took that is over with it, if it was the last that the page
+    /// needed.
+    pub fn failed(&mut self, asked: &Asked, now: Duration) -> Option<Duration> {
+        let _ = (asked, now);
         self.under_way = false;
+        None
     }
 
     /// How many connections the visitor uses at most, as a browser does, to one server over HTTP/1.1.
