@@ -6,6 +6,7 @@
 
 mod budget;
 mod http1;
+mod target;
 mod tls;
 
 use std::{
@@ -22,10 +23,11 @@ use std::{
 
 pub use self::{
     budget::Budget,
+    target::Target,
     tls::{Tls, TlsError},
 };
 use crate::{
-    plan::{Plan, Protocol},
+    plan::{Plan, Protocol, Stop},
     record::{Interval, Recorder, Tally},
     results::{Limit, Results, Second, Verdict},
     schedule::{Dues, Share},
@@ -43,6 +45,14 @@ pub enum Error {
     /// TLS cannot be spoken as the plan says.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// A name leads nowhere.
+    #[error("{host} leads nowhere")]
+    Resolve {
+        /// The name.
+        host: String,
+        /// Why.
+        source: std::io::Error,
+    },
     /// A worker cannot work.
     #[error("{0}")]
     Worker(String),
@@ -82,6 +92,8 @@ pub struct Worker {
     pub share: Share,
     /// The run's clock. It runs when [`Worker::begin`] has returned.
     pub clock: Clock,
+    /// Where the connections to each origin of the request set lead.
+    pub targets: Arc<[Target]>,
     /// Takes what happened.
     pub recorder: Recorder,
     /// The number of requests that may still be made, by all workers.
@@ -99,16 +111,28 @@ impl Worker {
         self.clock.0.get_or_init(Instant::now);
     }
 
+    /// Where the workers wait for each other. One that cannot work waits there, too, so that the others begin.
+    #[must_use]
+    pub fn starting_line(&self) -> Arc<Barrier> {
+        Arc::clone(&self.begins)
+    }
+
     /// What is due for this worker.
     #[must_use]
     pub fn dues(&self) -> Dues {
         self.plan.schedule.dues(self.share, self.plan.seed)
     }
 
-    /// The moment at which no more requests are made, and what is under way is given up.
+    /// The moment at which no more requests are made, and what is under way is given up. Clients that stay would stay forever if neither the plan nor
+    /// their schedule had an end; an open schedule without another end is over when its last request is.
     #[must_use]
     pub fn ends(&self) -> Option<Duration> {
-        self.plan.stop.after.map(|after| self.plan.warm_up + after)
+        let Plan { stop, schedule, warm_up, .. } = &*self.plan;
+        match stop {
+            Stop { after: Some(after), .. } => Some(*warm_up + *after),
+            Stop { after: None, requests: None } if !schedule.is_open() => schedule.end(),
+            Stop { .. } => None,
+        }
     }
 
     /// Whether somebody has stopped the run.
@@ -125,7 +149,9 @@ impl Worker {
 pub fn run(plan: &Plan, watch: &mut dyn Watch) -> Result<Results, Error> {
     let plan = Arc::new(plan.clone());
     let tls = Tls::new(&plan)?.map(Arc::new);
-    let workers = u32::try_from(plan.workers).unwrap_or(1).max(1);
+    let targets: Arc<[Target]> = target::targets(&plan)?.into();
+    // A worker without a client of its own could send nothing.
+    let workers = u32::try_from(plan.workers).unwrap_or(1).min(plan.schedule.clients_max().unwrap_or(u32::MAX)).max(1);
     let clock = Clock(Arc::new(OnceLock::new()));
     let budget = Arc::new(Budget::new(plan.stop.requests));
     let begins = Arc::new(Barrier::new(workers as usize));
@@ -137,6 +163,7 @@ pub fn run(plan: &Plan, watch: &mut dyn Watch) -> Result<Results, Error> {
                 plan: Arc::clone(&plan),
                 share: Share { worker, of: workers },
                 clock: clock.clone(),
+                targets: Arc::clone(&targets),
                 recorder: Recorder::new(plan.warm_up, sender.clone()),
                 budget: Arc::clone(&budget),
                 tls: tls.clone(),
@@ -153,7 +180,7 @@ pub fn run(plan: &Plan, watch: &mut dyn Watch) -> Result<Results, Error> {
     let seconds = look_on(&receiver, workers as usize, &stopped, watch);
     let mut whole = Tally::new();
     for thread in threads {
-        whole.add(&thread.join().map_err(|_| Error::Worker("a worker has panicked".to_owned()))?);
+        whole.add(&thread.join().map_err(|_| Error::Worker("a worker has panicked".to_owned()))??);
     }
     let duration = clock.now().saturating_sub(plan.warm_up);
     let verdict = Verdict { limit: Limit::Server, at_least: false, reason: String::new() };

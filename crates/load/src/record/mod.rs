@@ -89,7 +89,7 @@ impl ErrorClass {
 /// A request that has ended. All moments are times from the beginning of the run.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
-    /// When the schedule wanted it sent. In closed schedules: when it was sent.
+    /// When the schedule wanted it sent. In closed schedules: when its client wanted to send it, so that the time to connect is part of the latency.
     pub intended: Duration,
     /// When its first byte was given to the system.
     pub sent: Duration,

@@ -1,0 +1,135 @@
+//! One connection.
+
+use std::{collections::VecDeque, os::fd::OwnedFd, time::Duration};
+
+use rustix::{
+    io::Errno,
+    net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv, send, socket_with, sockopt},
+};
+
+use super::{client::UnderWay, response::Reader, slots::Key};
+use crate::engine::target::Target;
+
+/// How far a connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// It is being made.
+    Connecting,
+    /// Requests can be sent.
+    Open,
+}
+
+/// One connection. It has no buffers, unless something does not fit into the system's.
+#[derive(Debug)]
+pub(super) struct Connection {
+    socket: OwnedFd,
+    pub(super) stage: Stage,
+    /// Whom it leads to.
+    pub(super) origin: u16,
+    /// Whose it is.
+    pub(super) client: Key,
+    /// Requests on their way, in the order of their answers.
+    pub(super) under_way: VecDeque<UnderWay>,
+    pub(super) reader: Reader,
+    /// When it was begun.
+    pub(super) began: Duration,
+    /// When what it waits for must have come; none: it waits for nothing.
+    pub(super) deadline: Option<Duration>,
+    /// When the answer that is being read began.
+    pub(super) first_byte: Option<Duration>,
+    /// Whether an answer has come over it.
+    pub(super) answered: bool,
+    /// Bytes that the system has not taken yet.
+    out: Vec<u8>,
+}
+
+impl Connection {
+    /// Begins a connection to `target`.
+    pub(super) fn begin(target: &Target, origin: u16, client: Key, now: Duration) -> Result<Self, Errno> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let socket = |family| socket_with(family, SocketType::STREAM, flags, None);
+        let (socket, begun) = match target {
+            Target::Address(address) => {
+                let socket = socket(if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 })?;
+                sockopt::set_tcp_nodelay(&socket, true)?;
+                let begun = connect(&socket, address);
+                (socket, begun)
+            }
+            Target::Unix(path) => {
+                let socket = socket(AddressFamily::UNIX)?;
+                let begun = connect(&socket, &SocketAddrUnix::new(path.as_path())?);
+                (socket, begun)
+            }
+        };
+        match begun {
+            Ok(()) | Err(Errno::INPROGRESS) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(Self {
+            socket,
+            stage: Stage::Connecting,
+            origin,
+            client,
+            under_way: VecDeque::new(),
+            reader: Reader::default(),
+            began: now,
+            deadline: None,
+            first_byte: None,
+            answered: false,
+            out: Vec::new(),
+        })
+    }
+
+    pub(super) const fn socket(&self) -> &OwnedFd {
+        &self.socket
+    }
+
+    /// The error that has ended the connection, if one has.
+    pub(super) fn error(&self) -> Option<Errno> {
+        match sockopt::socket_error(&self.socket) {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) | Err(error) => Some(error),
+        }
+    }
+
+    /// Sends `bytes`. What the system does not take now is kept, and sent by [`Self::flush`].
+    pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), Errno> {
+        let mut sent = 0;
+        if self.out.is_empty() {
+            match send(&self.socket, bytes, SendFlags::NOSIGNAL) {
+                Ok(length) if length == bytes.len() => return Ok(()),
+                Ok(length) => sent = length,
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.out.extend_from_slice(&bytes[sent..]);
+        Ok(())
+    }
+
+    /// Sends what was kept, as far as the system takes it.
+    pub(super) fn flush(&mut self) -> Result<(), Errno> {
+        while !self.out.is_empty() {
+            match send(&self.socket, &self.out, SendFlags::NOSIGNAL) {
+                Ok(length) if length == self.out.len() => self.out = Vec::new(),
+                Ok(length) => drop(self.out.drain(..length)),
+                Err(Errno::AGAIN) => break,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Receives into `buffer`; none: nothing is there. Zero bytes are the end.
+    pub(super) fn receive(&self, buffer: &mut [u8]) -> Result<Option<usize>, Errno> {
+        loop {
+            match recv(&self.socket, &mut *buffer, RecvFlags::empty()) {
+                Ok((length, _)) => return Ok(Some(length)),
+                Err(Errno::AGAIN) => return Ok(None),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}

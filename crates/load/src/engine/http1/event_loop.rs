@@ -1,0 +1,791 @@
+//! The loop of a worker: it waits for sockets and for the schedule, and does what is due.
+
+use std::{
+    cmp::Reverse,
+    collections::{BinaryHeap, HashMap, VecDeque},
+    io,
+    iter::Peekable,
+    os::fd::OwnedFd,
+    time::Duration,
+};
+
+use rustix::{
+    buffer::spare_capacity,
+    event::{Timespec, epoll},
+    io::Errno,
+};
+
+use super::{
+    client::{Client, Kind, UnderWay},
+    connection::{Connection, Stage},
+    deadlines::Deadlines,
+    message::{Messages, is_idempotent},
+    pacing::Timer,
+    response::{Closed, Expected, Progress},
+    slots::{Key, Slots},
+};
+use crate::{
+    answer::Outcome,
+    engine::Worker,
+    plan::Protocol,
+    record::{ErrorClass, Sample, Tally},
+    requests::{Next, Visitor},
+    schedule::{Dues, Schedule, What},
+};
+
+/// The size of the worker's buffer. What is longer is read in pieces.
+const BUFFER: usize = 64 << 10;
+
+/// Events that are taken at a time.
+const EVENTS: usize = 1024;
+
+/// Dues that are followed before sockets are looked at again, so that a crowd at the door does not delay those who are in.
+const DUES_AT_ONCE: usize = 64;
+
+/// Events after which the schedule is looked at.
+const EVENTS_AT_ONCE: usize = 32;
+
+/// The longest that the loop waits: so soon it sees that somebody has stopped the run.
+const LOOK_UP: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+/// Requests that may wait for a free client, for each worker: 6 MB. One more is missed.
+const WAITING_MAX: usize = 1 << 18;
+
+/// How long a client that could not connect rests at first. It doubles with each failure.
+const REST_MIN: Duration = Duration::from_millis(10);
+
+/// How long a client that could not connect rests at most.
+const REST_MAX: Duration = Duration::from_secs(1);
+
+/// The number of the timer among events.
+const TIMER: u64 = u64::MAX;
+
+/// The loop of a worker.
+pub(super) struct Loop {
+    worker: Worker,
+    epoll: OwnedFd,
+    timer: Timer,
+    dues: Peekable<Dues>,
+    messages: Messages,
+    connections: Slots<Connection>,
+    clients: Slots<Client>,
+    deadlines: Deadlines,
+    /// Voices that rest after a failure, by the end of their rest.
+    resting: BinaryHeap<Reverse<(Duration, u64, u16)>>,
+    /// Voices that can go on.
+    ready: VecDeque<(Key, u16)>,
+    /// Connections that must be read though no event says so.
+    suspects: Vec<Key>,
+    /// Voices of clients that wait for the schedule.
+    free: Vec<(Key, u16)>,
+    /// Requests of the schedule that wait for a free voice.
+    waiting: VecDeque<(Duration, Option<u32>)>,
+    /// Requests that wait for a certain client.
+    waiting_for_one: usize,
+    /// Clients that stay, in the order of their coming.
+    stay: Vec<Key>,
+    /// The client of each visitor of a log.
+    replays: HashMap<u32, Key>,
+    visitors: u64,
+    /// The most clients that answer the schedule's requests.
+    asks_max: usize,
+    pipeline: u16,
+    no_keepalive: bool,
+    open: bool,
+    /// Permissions in store.
+    mine: u64,
+    /// Requests that have a permission, and have not ended.
+    unended: u64,
+    /// Whether there is no permission any more.
+    exhausted: bool,
+    buffer: Vec<u8>,
+    out: Vec<u8>,
+}
+
+impl Loop {
+    pub(super) fn new(worker: Worker) -> io::Result<Self> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        let timer = Timer::new()?;
+        epoll::add(&epoll, &timer, epoll::EventData::new_u64(TIMER), epoll::EventFlags::IN | epoll::EventFlags::ET)?;
+        let plan = &worker.plan;
+        let pipeline = match plan.protocol {
+            Protocol::Http1 { pipeline } if !plan.connections.no_keepalive => pipeline.max(1),
+            _ => 1,
+        };
+        let asks_max = match plan.schedule {
+            Schedule::Rate { clients, .. } => {
+                let (clients, share) = (clients.max(1), worker.share);
+                (clients / share.of + u32::from(share.worker < clients % share.of)) as usize
+            }
+            _ => 0,
+        };
+        Ok(Self {
+            dues: worker.dues().peekable(),
+            messages: Messages::new(&plan.requests, plan.connections.no_keepalive),
+            connections: Slots::new(),
+            clients: Slots::new(),
+            deadlines: Deadlines::new(plan.timeout),
+            resting: BinaryHeap::new(),
+            ready: VecDeque::new(),
+            suspects: Vec::new(),
+            free: Vec::new(),
+            waiting: VecDeque::new(),
+            waiting_for_one: 0,
+            stay: Vec::new(),
+            replays: HashMap::new(),
+            visitors: 0,
+            asks_max,
+            pipeline,
+            no_keepalive: plan.connections.no_keepalive,
+            open: plan.schedule.is_open(),
+            mine: 0,
+            unended: 0,
+            exhausted: false,
+            buffer: vec![0; BUFFER],
+            out: Vec::new(),
+            epoll,
+            timer,
+            worker,
+        })
+    }
+
+    pub(super) fn run(mut self) -> Tally {
+        self.worker.begin();
+        let ends = self.worker.ends();
+        let mut events: Vec<epoll::Event> = Vec::with_capacity(EVENTS);
+        let mut late = Vec::new();
+        let end = loop {
+            let now = self.worker.clock.now();
+            if self.worker.is_stopped() {
+                break now;
+            }
+            if let Some(end) = ends.filter(|end| now >= *end) {
+                break end;
+            }
+            self.worker.recorder.tick(now);
+            self.wake_rested(now);
+            let more = self.follow_schedule(now);
+            self.go_on();
+            if self.is_over() {
+                break self.worker.clock.now();
+            }
+            self.deadlines.due(now, &mut late);
+            for key in late.drain(..) {
+                self.look_at_deadline(key, now);
+            }
+            self.go_on();
+            let next = [self.dues.peek().map(|due| due.at), self.resting.peek().map(|rest| rest.0.0), ends];
+            if let Some(next) = next.into_iter().flatten().min()
+                && self.timer.wake_at(next, now).is_err()
+            {
+                break now;
+            }
+            let wait = if more || !self.ready.is_empty() { Timespec { tv_sec: 0, tv_nsec: 0 } } else { LOOK_UP };
+            events.clear();
+            match epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&wait)) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(_) => break now,
+            }
+            for (count, event) in events.iter().enumerate() {
+                let number = event.data.u64();
+                if number == TIMER {
+                    self.timer.has_woken();
+                    continue;
+                }
+                self.event(Key::of(number), event.flags);
+                if count % EVENTS_AT_ONCE == EVENTS_AT_ONCE - 1 {
+                    self.follow_schedule(self.worker.clock.now());
+                    self.go_on();
+                }
+            }
+        };
+        self.end(end)
+    }
+
+    /// Whether nothing is left to do.
+    fn is_over(&mut self) -> bool {
+        if self.unended > 0 {
+            return false;
+        }
+        let comes_more = self.dues.peek().is_some() || !self.waiting.is_empty() || self.waiting_for_one > 0 || !self.resting.is_empty();
+        self.exhausted || !comes_more && (self.open || self.clients.len() == 0)
+    }
+
+    /// Counts what was not sent, and ends the recording.
+    fn end(mut self, at: Duration) -> Tally {
+        let waiting = self.waiting.len() + self.waiting_for_one;
+        let late = if self.exhausted {
+            0
+        } else {
+            self.dues.take_while(|due| due.at < at).filter(|due| matches!(due.what, What::Ask { .. } | What::Visit)).count()
+        };
+        self.worker.recorder.missed((waiting + late) as u64);
+        self.worker.recorder.finish(at)
+    }
+
+    // The schedule.
+
+    /// Does what is due. Returns whether there is more.
+    fn follow_schedule(&mut self, now: Duration) -> bool {
+        for _ in 0..DUES_AT_ONCE {
+            let Some(due) = self.dues.next_if(|due| due.at <= now && !self.exhausted) else { return false };
+            let (at, now) = (due.at, self.worker.clock.now());
+            match due.what {
+                What::Join => {
+                    let client = self.client(Kind::Stays, self.pipeline);
+                    self.stay.push(client);
+                    self.ready.extend((0..self.pipeline).map(|voice| (client, voice)));
+                }
+                What::Leave => {
+                    if let Some(key) = self.stay.pop()
+                        && let Some(client) = self.clients.get_mut(key)
+                    {
+                        client.leaves = true;
+                        self.leave_if_done(key);
+                    }
+                }
+                What::Visit => {
+                    let client = self.client(Kind::Visits, 1);
+                    self.assign(client, 0, at, None, now);
+                }
+                What::Ask { request, visitor: None } => {
+                    if self.free.is_empty() && self.clients.len() < self.asks_max {
+                        let client = self.client(Kind::Asks, self.pipeline);
+                        self.free.extend((0..self.pipeline).map(|voice| (client, voice)));
+                    }
+                    match self.free.pop() {
+                        Some((client, voice)) => self.assign(client, voice, at, request, now),
+                        None if self.waiting.len() + self.waiting_for_one < WAITING_MAX => self.waiting.push_back((at, request)),
+                        None => self.worker.recorder.missed(1),
+                    }
+                }
+                What::Ask { request, visitor: Some(visitor) } => self.replay(visitor, request.unwrap_or_default(), at, now),
+            }
+            self.go_on();
+        }
+        true
+    }
+
+    /// A new client.
+    fn client(&mut self, kind: Kind, voices: u16) -> Key {
+        let share = self.worker.share;
+        let visitors = (0..voices).map(|_| {
+            let number = u64::from(share.worker) + self.visitors * u64::from(share.of);
+            self.visitors += 1;
+            Visitor::new(std::sync::Arc::clone(&self.worker.plan.requests), number, self.worker.plan.seed)
+        });
+        let client = Client::new(kind, visitors);
+        let key = self.clients.insert(client);
+        self.tell_clients();
+        key
+    }
+
+    fn tell_clients(&mut self) {
+        self.worker.recorder.clients(u32::try_from(self.clients.len()).unwrap_or(u32::MAX));
+    }
+
+    /// Gives a voice that was free something to do.
+    fn assign(&mut self, client: Key, voice: u16, intended: Duration, only: Option<u32>, now: Duration) {
+        self.worker.recorder.sent(intended, now);
+        self.tell(client, voice, intended, only);
+    }
+
+    fn tell(&mut self, key: Key, voice: u16, intended: Duration, only: Option<u32>) {
+        if let Some(client) = self.clients.get_mut(key) {
+            let told = &mut client.voices[usize::from(voice)];
+            told.intended = Some(intended);
+            told.only = only;
+            told.has_asked = false;
+            self.ready.push_back((key, voice));
+        }
+    }
+
+    /// Follows a log's line.
+    fn replay(&mut self, visitor: u32, request: u32, at: Duration, now: Duration) {
+        let key = match self.replays.get(&visitor) {
+            Some(key) => *key,
+            None => {
+                let key = self.client(Kind::Replays(visitor), 1);
+                self.replays.insert(visitor, key);
+                self.assign(key, 0, at, Some(request), now);
+                return;
+            }
+        };
+        let waiting = self.waiting_for_one;
+        let Some(client) = self.clients.get_mut(key) else { return };
+        if client.voices[0].intended.is_none() && client.under_way == 0 && client.waiting.is_empty() {
+            self.assign(key, 0, at, Some(request), now);
+        } else if waiting < WAITING_MAX {
+            client.waiting.push_back((at, request));
+            self.waiting_for_one += 1;
+        } else {
+            self.worker.recorder.missed(1);
+        }
+    }
+
+    /// Lets those go on whose rest is over.
+    fn wake_rested(&mut self, now: Duration) {
+        while let Some(Reverse((at, client, voice))) = self.resting.peek().copied()
+            && at <= now
+        {
+            self.resting.pop();
+            self.ready.push_back((Key::of(client), voice));
+        }
+    }
+
+    // Clients.
+
+    /// Lets all go on who can.
+    fn go_on(&mut self) {
+        loop {
+            while let Some((client, voice)) = self.ready.pop_front() {
+                self.ask(client, voice);
+            }
+            let Some(key) = self.suspects.pop() else { return };
+            self.read(key, true);
+        }
+    }
+
+    /// Lets a voice ask as much as it wants and can.
+    fn ask(&mut self, key: Key, voice: u16) {
+        let mut said_over = false;
+        loop {
+            let now = self.worker.clock.now();
+            let Some(client) = self.clients.get_mut(key) else { return };
+            if let Some(again) = client.again.pop_front() {
+                if let Err(again) = self.place(key, again, now)
+                    && let Some(client) = self.clients.get_mut(key)
+                {
+                    client.again.push_front(again);
+                    return;
+                }
+                continue;
+            }
+            let speaker = &mut client.voices[usize::from(voice)];
+            let asked = match speaker.pending.take() {
+                Some(asked) => asked,
+                None => {
+                    if client.leaves {
+                        self.leave_if_done(key);
+                        return;
+                    }
+                    if self.exhausted {
+                        return;
+                    }
+                    match speaker.visitor.next(speaker.only, speaker.intended.unwrap_or(now)) {
+                        Next::Ask(asked) => {
+                            if !self.worker.budget.take(&mut self.mine) {
+                                self.exhausted = true;
+                                return;
+                            }
+                            self.unended += 1;
+                            speaker.only = None;
+                            speaker.has_asked = true;
+                            said_over = false;
+                            asked
+                        }
+                        Next::Wait => return,
+                        Next::Over => {
+                            // One that has nothing to say at all must not keep the loop from the others.
+                            if said_over || !self.is_over_for(key, voice) {
+                                return;
+                            }
+                            said_over = true;
+                            continue;
+                        }
+                    }
+                }
+            };
+            let intended = speaker.intended.take();
+            let (head, idempotent) = match &asked.own {
+                Some(own) => (own.method == "HEAD", is_idempotent(&own.method)),
+                None => {
+                    let made = self.messages.made(asked.request);
+                    (made.head, made.idempotent)
+                }
+            };
+            let under_way = UnderWay { asked, voice, intended: intended.unwrap_or(now), sent: None, again: false, head, idempotent };
+            if let Err(back) = self.place(key, under_way, now) {
+                if let Some(client) = self.clients.get_mut(key) {
+                    let speaker = &mut client.voices[usize::from(voice)];
+                    speaker.intended = intended;
+                    speaker.pending = Some(back.asked);
+                }
+                return;
+            }
+        }
+    }
+
+    /// Ends a visit. Returns whether the voice goes on with another one.
+    fn is_over_for(&mut self, key: Key, voice: u16) -> bool {
+        let Some(client) = self.clients.get_mut(key) else { return false };
+        let speaker = &mut client.voices[usize::from(voice)];
+        speaker.has_asked = false;
+        speaker.intended = None;
+        match client.kind {
+            Kind::Stays => true,
+            Kind::Visits => {
+                self.remove_client(key);
+                false
+            }
+            Kind::Asks => match self.waiting.pop_front() {
+                Some((intended, only)) => {
+                    (speaker.intended, speaker.only) = (Some(intended), only);
+                    true
+                }
+                None => {
+                    self.free.push((key, voice));
+                    false
+                }
+            },
+            Kind::Replays(_) => match client.waiting.pop_front() {
+                Some((intended, only)) => {
+                    self.waiting_for_one -= 1;
+                    (speaker.intended, speaker.only) = (Some(intended), Some(only));
+                    true
+                }
+                None => false,
+            },
+        }
+    }
+
+    fn leave_if_done(&mut self, key: Key) {
+        if self.clients.get(key).is_some_and(|client| client.leaves && client.under_way == 0 && client.again.is_empty()) {
+            self.remove_client(key);
+        }
+    }
+
+    fn remove_client(&mut self, key: Key) {
+        let Some(client) = self.clients.remove(key) else { return };
+        for connection in client.connections {
+            self.connections.remove(connection);
+        }
+        if let Kind::Replays(visitor) = client.kind {
+            self.replays.remove(&visitor);
+        }
+        self.tell_clients();
+    }
+
+    /// Puts a request on a connection of its client that has room, or on a new one. If the client has as many as it may have, the request comes back.
+    fn place(&mut self, key: Key, under_way: UnderWay, now: Duration) -> Result<(), UnderWay> {
+        let Some(client) = self.clients.get_mut(key) else { return Ok(()) };
+        let origin = under_way.asked.origin;
+        let mut others = 0;
+        let mut free = None;
+        for key in &client.connections {
+            let Some(connection) = self.connections.get(*key) else { continue };
+            if connection.origin == origin {
+                others += 1;
+                if connection.under_way.len() < usize::from(self.pipeline) {
+                    free = Some(*key);
+                    break;
+                }
+            }
+        }
+        if let Some(connection) = free {
+            client.under_way += 1;
+            self.send(connection, under_way, now);
+            return Ok(());
+        }
+        let most = client.voices.first().map_or(1, |voice| voice.visitor.connections_max()).max(1);
+        if others >= most {
+            return Err(under_way);
+        }
+        client.under_way += 1;
+        let Some(target) = self.worker.targets.get(usize::from(origin)) else {
+            self.not_connected(key, under_way, ErrorClass::Resolve, now);
+            return Ok(());
+        };
+        let connection = self.connections.next_key();
+        let begun = Connection::begin(target, origin, key, now).and_then(|begun| {
+            let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
+            epoll::add(&self.epoll, begun.socket(), epoll::EventData::new_u64(connection.number()), flags)?;
+            Ok(begun)
+        });
+        match begun {
+            Ok(mut begun) => {
+                let deadline = now + self.worker.plan.timeout;
+                begun.deadline = Some(deadline);
+                begun.under_way.push_back(under_way);
+                client.connections.push(connection);
+                self.connections.insert(begun);
+                self.deadlines.put(connection, deadline);
+            }
+            Err(error) => {
+                self.not_connected(key, under_way, class_of_connect(error), now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a request on a connection, or lets it wait until the connection is made.
+    fn send(&mut self, key: Key, mut under_way: UnderWay, now: Duration) {
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        if connection.stage == Stage::Connecting {
+            connection.under_way.push_back(under_way);
+            return;
+        }
+        let sent = *under_way.sent.get_or_insert(now);
+        let done = match &under_way.asked.own {
+            None => connection.send(&self.messages.made(under_way.asked.request).bytes),
+            Some(own) => {
+                self.out.clear();
+                self.messages.write_own(&mut self.out, under_way.asked.origin, own);
+                connection.send(&self.out)
+            }
+        };
+        connection.under_way.push_back(under_way);
+        connection.deadline.get_or_insert(sent + self.worker.plan.timeout);
+        if done.is_err() {
+            // What the server said before it went is still to be read.
+            self.suspects.push(key);
+        }
+    }
+
+    // Connections.
+
+    fn event(&mut self, key: Key, flags: epoll::EventFlags) {
+        use epoll::EventFlags as Flags;
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        if connection.stage == Stage::Connecting {
+            let now = self.worker.clock.now();
+            if flags.intersects(Flags::ERR | Flags::HUP)
+                && let Some(error) = connection.error()
+            {
+                self.lose(key, class_of_connect(error), now);
+                return;
+            }
+            if !flags.contains(Flags::OUT) {
+                return;
+            }
+            connection.stage = Stage::Open;
+            connection.deadline = None;
+            let took = now.saturating_sub(connection.began);
+            let wait = std::mem::take(&mut connection.under_way);
+            if let Some(client) = self.clients.get_mut(connection.client) {
+                client.failures = 0;
+            }
+            self.worker.recorder.connected(now, took, None);
+            for under_way in wait {
+                self.send(key, under_way, now);
+            }
+        } else if flags.contains(Flags::OUT) && connection.flush().is_err() {
+            self.read(key, true);
+            return;
+        }
+        let ends = flags.intersects(Flags::RDHUP | Flags::HUP | Flags::ERR);
+        if ends || flags.contains(Flags::IN) {
+            self.read(key, ends);
+        }
+    }
+
+    /// Reads what has come. If `to_the_end`, a short read is not taken as a sign that there is no more.
+    fn read(&mut self, key: Key, to_the_end: bool) {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        while let Some(connection) = self.connections.get_mut(key) {
+            let received = connection.receive(&mut buffer);
+            let now = self.worker.clock.now();
+            match received {
+                Ok(None) => break,
+                Ok(Some(0)) => self.closed(key, now),
+                Err(_) => self.lose(key, ErrorClass::Reset, now),
+                Ok(Some(length)) => {
+                    self.received(key, &buffer[..length], now);
+                    if length < buffer.len() && !to_the_end {
+                        break;
+                    }
+                }
+            }
+        }
+        self.buffer = buffer;
+    }
+
+    /// Takes what has come over a connection.
+    fn received(&mut self, key: Key, mut bytes: &[u8], now: Duration) {
+        while !bytes.is_empty() {
+            let Some(connection) = self.connections.get_mut(key) else { return };
+            if connection.deadline.is_some_and(|deadline| deadline < now) {
+                self.lose(key, ErrorClass::Timeout, now);
+                return;
+            }
+            let Some(front) = connection.under_way.front() else {
+                // Nobody has asked for this: the connection is of no use any more.
+                self.drop_connection(key);
+                return;
+            };
+            let first_byte = *connection.first_byte.get_or_insert(now);
+            let Some(client) = self.clients.get_mut(connection.client) else { return };
+            let visitor = &mut client.voices[usize::from(front.voice)].visitor;
+            let expected = Expected { head: front.head, content: front.asked.wants_body };
+            let progress = connection.reader.read(bytes, expected, |whole| {
+                (visitor.answered(&front.asked, &whole.answer, now), whole.answer.status, whole.bytes, whole.keeps)
+            });
+            let (used, (judged, status, length, keeps)) = match progress {
+                Ok(Progress::Incomplete) => return,
+                Ok(Progress::Whole { used, done }) => (used, done),
+                Err(_) => {
+                    self.lose(key, ErrorClass::Protocol, now);
+                    return;
+                }
+            };
+            bytes = &bytes[used..];
+            connection.first_byte = None;
+            connection.answered = true;
+            let Some(front) = connection.under_way.pop_front() else { return };
+            let timeout = self.worker.plan.timeout;
+            connection.deadline = connection.under_way.front().map(|next| next.sent.unwrap_or(now) + timeout);
+            client.under_way -= 1;
+            self.unended -= 1;
+            self.worker.recorder.ended(&Sample {
+                intended: front.intended,
+                sent: front.sent.unwrap_or(now),
+                first_byte: Some(first_byte),
+                ended: now,
+                status,
+                bytes: length,
+                outcome: judged.outcome,
+                origin_reached: judged.origin_reached,
+                page: judged.page,
+                error: judged.error,
+            });
+            let client = connection.client;
+            if !keeps || self.no_keepalive {
+                self.lose(key, ErrorClass::Reset, now);
+                bytes = &[];
+            }
+            self.ask(client, front.voice);
+        }
+    }
+
+    /// The server has closed a connection in good order.
+    fn closed(&mut self, key: Key, now: Duration) {
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        if let Some(front) = connection.under_way.front()
+            && let Some(client) = self.clients.get_mut(connection.client)
+        {
+            let visitor = &mut client.voices[usize::from(front.voice)].visitor;
+            let expected = Expected { head: front.head, content: front.asked.wants_body };
+            let closed = connection
+                .reader
+                .closed(expected, |whole| (visitor.answered(&front.asked, &whole.answer, now), whole.answer.status, whole.bytes));
+            if let Closed::Whole((judged, status, bytes)) = closed
+                && let Some(front) = connection.under_way.pop_front()
+            {
+                client.under_way -= 1;
+                self.unended -= 1;
+                self.worker.recorder.ended(&Sample {
+                    intended: front.intended,
+                    sent: front.sent.unwrap_or(now),
+                    first_byte: connection.first_byte.take(),
+                    ended: now,
+                    status,
+                    bytes,
+                    outcome: judged.outcome,
+                    origin_reached: judged.origin_reached,
+                    page: judged.page,
+                    error: judged.error,
+                });
+                self.ready.push_back((connection.client, front.voice));
+            }
+        }
+        self.lose(key, ErrorClass::Reset, now);
+    }
+
+    /// Ends a connection. `class` is what that means for the request whose answer was to come next; those behind it were not answered.
+    fn lose(&mut self, key: Key, class: ErrorClass, now: Duration) {
+        let Some(connection) = self.drop_connection(key) else { return };
+        let begun = connection.reader.has_begun();
+        let connecting = connection.stage == Stage::Connecting;
+        let timeout = self.worker.plan.timeout;
+        for (place, mut under_way) in connection.under_way.into_iter().enumerate() {
+            if connecting {
+                let late = if class == ErrorClass::Timeout { connection.began + timeout } else { now };
+                self.not_connected(connection.client, under_way, class, late);
+                continue;
+            }
+            let Some(client) = self.clients.get_mut(connection.client) else { return };
+            client.under_way -= 1;
+            let began = begun && place == 0;
+            let class = match class {
+                ErrorClass::Reset if began => ErrorClass::Truncated,
+                class if place == 0 => class,
+                _ => ErrorClass::Reset,
+            };
+            // A server may close a connection that it has kept, just when the next request is on its way.
+            if class == ErrorClass::Reset && (connection.answered || place > 0) && !under_way.again && under_way.idempotent {
+                under_way.again = true;
+                self.ready.push_back((connection.client, under_way.voice));
+                client.again.push_back(under_way);
+                continue;
+            }
+            let sent = under_way.sent.unwrap_or(now);
+            let ended = if class == ErrorClass::Timeout { sent + timeout } else { now };
+            let first_byte = connection.first_byte.filter(|_| began);
+            self.failed(connection.client, &under_way, class, first_byte, ended);
+            self.ready.push_back((connection.client, under_way.voice));
+        }
+    }
+
+    /// Ends a request for which no connection could be made. A client that stays rests before it tries again.
+    fn not_connected(&mut self, key: Key, under_way: UnderWay, class: ErrorClass, now: Duration) {
+        let Some(client) = self.clients.get_mut(key) else { return };
+        client.under_way -= 1;
+        client.failures += 1;
+        let rest = (REST_MIN * 2_u32.saturating_pow(client.failures - 1)).min(REST_MAX);
+        let rests = client.kind == Kind::Stays || client.failures > 1 && client.kind == Kind::Visits;
+        self.failed(key, &under_way, class, None, now);
+        if rests {
+            self.resting.push(Reverse((now + rest, key.number(), under_way.voice)));
+        } else {
+            self.ready.push_back((key, under_way.voice));
+        }
+    }
+
+    /// Counts a request that has failed, and tells its visitor.
+    fn failed(&mut self, key: Key, under_way: &UnderWay, class: ErrorClass, first_byte: Option<Duration>, ended: Duration) {
+        self.unended -= 1;
+        let page = self.clients.get_mut(key).and_then(|client| {
+            let voice = &mut client.voices[usize::from(under_way.voice)];
+            voice.visitor.failed(&under_way.asked, ended)
+        });
+        self.worker.recorder.ended(&Sample {
+            intended: under_way.intended,
+            sent: under_way.sent.unwrap_or(under_way.intended),
+            first_byte,
+            ended,
+            status: 0,
+            bytes: 0,
+            outcome: Outcome::Unknown,
+            origin_reached: None,
+            page,
+            error: Some(class),
+        });
+    }
+
+    /// Looks whether a connection has waited too long, and sees to it that it is looked at again.
+    fn look_at_deadline(&mut self, key: Key, now: Duration) {
+        let Some(connection) = self.connections.get(key) else { return };
+        match connection.deadline {
+            Some(deadline) if deadline <= now => self.lose(key, ErrorClass::Timeout, now),
+            Some(deadline) => self.deadlines.put(key, deadline),
+            None => self.deadlines.put(key, now + self.worker.plan.timeout),
+        }
+    }
+
+    fn drop_connection(&mut self, key: Key) -> Option<Connection> {
+        let connection = self.connections.remove(key)?;
+        if let Some(client) = self.clients.get_mut(connection.client) {
+            client.connections.retain(|other| *other != key);
+        }
+        Some(connection)
+    }
+}
+
+/// The class of a failure to connect.
+const fn class_of_connect(error: Errno) -> ErrorClass {
+    match error {
+        Errno::CONNREFUSED => ErrorClass::Refused,
+        Errno::CONNRESET => ErrorClass::Reset,
+        _ => ErrorClass::Connect,
+    }
+}

@@ -1,0 +1,69 @@
+//! Values under keys that are not used twice.
+
+/// A key of [`Slots`]: a place, and how often it was used before. A key of a value that is gone leads nowhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    place: u32,
+    use_: u32,
+}
+
+impl Key {
+    /// The key as a number.
+    pub(super) const fn number(self) -> u64 {
+        (self.use_ as u64) << 32 | self.place as u64
+    }
+
+    /// The key of a number.
+    #[expect(clippy::cast_possible_truncation, reason = "the number is made of two halves")]
+    pub(super) const fn of(number: u64) -> Self {
+        Self { place: number as u32, use_: (number >> 32) as u32 }
+    }
+}
+
+/// Values under keys.
+#[derive(Debug)]
+pub(super) struct Slots<T> {
+    places: Vec<(u32, Option<T>)>,
+    free: Vec<u32>,
+}
+
+impl<T> Slots<T> {
+    pub(super) const fn new() -> Self {
+        Self { places: Vec::new(), free: Vec::new() }
+    }
+
+    /// The key that the next value gets.
+    pub(super) fn next_key(&self) -> Key {
+        let place = self.free.last().copied().unwrap_or_else(|| u32::try_from(self.places.len()).expect("values are far fewer than 2^32"));
+        Key { place, use_: self.places.get(place as usize).map_or(0, |place| place.0) }
+    }
+
+    pub(super) fn insert(&mut self, value: T) -> Key {
+        let key = self.next_key();
+        match self.free.pop() {
+            Some(place) => self.places[place as usize].1 = Some(value),
+            None => self.places.push((0, Some(value))),
+        }
+        key
+    }
+
+    pub(super) fn get(&self, key: Key) -> Option<&T> {
+        self.places.get(key.place as usize).filter(|place| place.0 == key.use_).and_then(|place| place.1.as_ref())
+    }
+
+    pub(super) fn get_mut(&mut self, key: Key) -> Option<&mut T> {
+        self.places.get_mut(key.place as usize).filter(|place| place.0 == key.use_).and_then(|place| place.1.as_mut())
+    }
+
+    pub(super) fn remove(&mut self, key: Key) -> Option<T> {
+        let place = self.places.get_mut(key.place as usize).filter(|place| place.0 == key.use_)?;
+        let value = place.1.take()?;
+        place.0 = place.0.wrapping_add(1);
+        self.free.push(key.place);
+        Some(value)
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+}

@@ -1,0 +1,46 @@
+//! Where connections lead.
+
+use std::{
+    net::{SocketAddr, TcpStream, ToSocketAddrs as _},
+    path::PathBuf,
+};
+
+use super::Error;
+use crate::plan::Plan;
+
+/// Where the connections to an origin lead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Target {
+    /// To an address.
+    Address(SocketAddr),
+    /// To a socket of the system.
+    Unix(PathBuf),
+}
+
+/// Finds out where each origin of a plan is: once, so that no answer of a name server is measured.
+///
+/// Of several addresses of a name, the first that accepts a connection is taken; if there is only one, nobody is asked.
+///
+/// # Errors
+/// If a name leads nowhere.
+pub(super) fn targets(plan: &Plan) -> Result<Vec<Target>, Error> {
+    let connections = &plan.connections;
+    let target = |(at, origin): (usize, &crate::requests::Origin)| {
+        if let Some(path) = &connections.unix {
+            return Ok(Target::Unix(path.clone()));
+        }
+        if let Some(address) = connections.connect_to {
+            return Ok(Target::Address(address));
+        }
+        let nowhere = |source| Error::Resolve { host: origin.host.clone(), source };
+        let addresses = match connections.addresses.get(at) {
+            Some(permitted) => permitted.clone(),
+            None => (origin.host.as_str(), origin.port).to_socket_addrs().map_err(nowhere)?.collect(),
+        };
+        let first = *addresses.first().ok_or_else(|| nowhere(std::io::Error::other("it has no address")))?;
+        let accepts = |address: &&SocketAddr| TcpStream::connect_timeout(address, plan.timeout).is_ok();
+        let taken = if addresses.len() > 1 { addresses.iter().find(accepts).copied() } else { None };
+        Ok(Target::Address(taken.unwrap_or(first)))
+    };
+    plan.requests.origins.iter().enumerate().map(target).collect()
+}
