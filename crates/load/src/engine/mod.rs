@@ -29,7 +29,7 @@ pub use self::{
 use crate::{
     plan::{Plan, Protocol, Stop},
     record::{Interval, Recorder, Tally},
-    results::{Limit, Results, Second, Verdict},
+    results::{Limit, Results, Run, Second, Verdict},
     schedule::{Dues, Share},
 };
 
@@ -177,35 +177,37 @@ pub fn run(plan: &Plan, watch: &mut dyn Watch) -> Result<Results, Error> {
         })
         .collect::<Result<Vec<_>, _>>()?;
     drop(sender);
+    let what = Run::new(&plan);
     let seconds = look_on(&receiver, workers as usize, &stopped, watch);
     let mut whole = Tally::new();
     for thread in threads {
         whole.add(&thread.join().map_err(|_| Error::Worker("a worker has panicked".to_owned()))??);
     }
     let duration = clock.now().saturating_sub(plan.warm_up);
-    let verdict = Verdict { limit: Limit::Server, at_least: false, reason: String::new() };
-    Ok(Results::new(duration, &whole, seconds, verdict))
+    let verdict = Verdict { limit: Limit::Server, at_least: false, reason: String::new(), hint: None };
+    Ok(Results::new(what, duration, &whole, seconds, verdict))
 }
 
 /// Adds up what the workers hand over, until the last of them has ended.
 fn look_on(intervals: &mpsc::Receiver<Interval>, workers: usize, stopped: &AtomicBool, watch: &mut dyn Watch) -> Vec<Second> {
-    let mut open = BTreeMap::<u64, (usize, Tally)>::new();
+    let mut open = BTreeMap::<u64, (usize, Duration, Tally)>::new();
     let mut seconds = Vec::new();
-    while let Ok(Interval { second, tally }) = intervals.recv() {
-        let (said, sum) = open.entry(second).or_insert_with(|| (0, Tally::of_a_second()));
+    while let Ok(Interval { second, length, tally }) = intervals.recv() {
+        let (said, longest, sum) = open.entry(second).or_insert_with(|| (0, Duration::ZERO, Tally::of_a_second()));
         *said += 1;
+        *longest = length.max(*longest);
         sum.add(&tally);
         while let Some(first) = open.first_entry()
             && first.get().0 >= workers
         {
-            let (second, (_, tally)) = first.remove_entry();
-            let second = Second::new(second, &tally);
+            let (second, (_, length, tally)) = first.remove_entry();
+            let second = Second::new(second, length, &tally);
             if watch.second(&second).is_break() {
                 stopped.store(true, Ordering::Relaxed);
             }
             seconds.push(second);
         }
     }
-    seconds.extend(open.into_iter().map(|(second, (_, tally))| Second::new(second, &tally)));
+    seconds.extend(open.into_iter().map(|(second, (_, length, tally))| Second::new(second, length, &tally)));
     seconds
 }

@@ -1,5 +1,7 @@
 //! What one second brought.
 
+use std::time::Duration;
+
 use super::Tally;
 
 /// What one second brought to one worker.
@@ -7,6 +9,8 @@ use super::Tally;
 pub struct Interval {
     /// Which second, from 0.
     pub second: u64,
+    /// How much of it was recorded: the last second of a run is rarely whole.
+    pub length: Duration,
     /// Its requests.
     pub tally: Tally,
 }

@@ -138,6 +138,9 @@ impl Recorder {
         self.second.ended(sample);
         if sample.ended >= self.warm_up {
             self.whole.ended(sample);
+        } else {
+            self.whole.warm_up += 1;
+            self.whole.warm_up_errors += u64::from(sample.error.is_some());
         }
     }
 
@@ -178,7 +181,7 @@ impl Recorder {
             let second = self.until.as_secs() - 1;
             self.until += SECOND;
             self.second.clients = clients;
-            match self.intervals.try_send(Interval { second, tally }) {
+            match self.intervals.try_send(Interval { second, length: SECOND, tally }) {
                 Ok(()) | Err(TrySendError::Disconnected(_)) => {}
                 // The reader is behind: the next interval has this one's counts, too.
                 Err(TrySendError::Full(interval)) => self.second.add(&interval.tally),
@@ -191,7 +194,8 @@ impl Recorder {
     pub fn finish(mut self, now: Duration) -> Tally {
         self.tick(now);
         let second = self.until.as_secs() - 1;
-        let _ = self.intervals.send(Interval { second, tally: self.second });
+        let length = (now + SECOND).saturating_sub(self.until);
+        let _ = self.intervals.send(Interval { second, length, tally: self.second });
         self.whole
     }
 }

@@ -29,6 +29,14 @@ impl Distribution {
         self.0.add(&other.0).expect("all have the same bounds");
     }
 
+    /// Adds all that a histogram of nanoseconds has counted.
+    ///
+    /// # Errors
+    /// When it holds times that are too long for this one.
+    pub fn add_histogram(&mut self, times: &Histogram<u64>) -> Result<(), hdrhistogram::AdditionError> {
+        self.0.add(times)
+    }
+
     /// The times, in nanoseconds.
     #[must_use]
     pub const fn nanoseconds(&self) -> &Histogram<u64> {
@@ -73,6 +81,10 @@ pub struct Tally {
     pub missed: u64,
     /// The most clients at a time.
     pub clients: u32,
+    /// Requests that ended in the warm-up. They are counted nowhere else.
+    pub warm_up: u64,
+    /// Failures among them.
+    pub warm_up_errors: u64,
     digits: u8,
 }
 
@@ -109,6 +121,8 @@ impl Tally {
             lag: times(),
             missed: 0,
             clients: 0,
+            warm_up: 0,
+            warm_up_errors: 0,
             digits,
         }
     }
@@ -182,6 +196,8 @@ impl Tally {
         self.lag.add(&other.lag);
         self.missed += other.missed;
         self.clients += other.clients;
+        self.warm_up += other.warm_up;
+        self.warm_up_errors += other.warm_up_errors;
     }
 }
 

@@ -57,6 +57,12 @@ impl Profile {
         Self { corners, ends }
     }
 
+    /// The moments at which its direction changes, with the values there, in the order of time.
+    #[must_use]
+    pub fn points(&self) -> &[(Duration, f64)] {
+        &self.points
+    }
+
     /// The end of what the profile describes, if it has one.
     #[must_use]
     pub fn end(&self) -> Option<Duration> {

@@ -1,0 +1,402 @@
+//! What a run found. The names of the JSON form stay, because people's scripts read them: `doc/bench-json.md` describes them.
+//!
+//! Whatever a later version adds has a default, so that it reads the results of earlier ones.
+
+mod encoded;
+mod machine;
+mod run;
+
+use std::{collections::BTreeMap, time::Duration};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    answer::Outcome,
+    record::{Distribution, ErrorClass, Tally},
+};
+
+pub use self::{
+    encoded::{Encoded, NotEncoded},
+    machine::Machine,
+    run::{Kind, Run, URLS_NAMED},
+};
+
+/// What a run found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// What was run.
+    #[serde(default)]
+    pub run: Run,
+    /// Where the load came from.
+    #[serde(default)]
+    pub machine: Machine,
+    /// The seconds that were measured: without the warm-up.
+    pub duration: f64,
+    /// Requests that have ended, well or not.
+    pub requests: u64,
+    /// Those with a whole answer, whatever its status.
+    pub answered: u64,
+    /// Answers a second.
+    pub rate: f64,
+    /// Bytes that came.
+    pub bytes: u64,
+    /// Failures by class; those that did not occur are zero.
+    pub errors: BTreeMap<ErrorClass, u64>,
+    /// Answers by status.
+    pub statuses: BTreeMap<u16, u64>,
+    /// From the intended moment to the last byte.
+    pub latency: Times,
+    /// From the moment of sending to the last byte.
+    pub latency_uncorrected: Times,
+    /// From the moment of sending to the first byte.
+    pub first_byte: Times,
+    /// How long it took to be connected.
+    pub connect: Times,
+    /// The part of TLS in it.
+    pub handshake: Times,
+    /// TLS handshakes that resumed an earlier session.
+    #[serde(default)]
+    pub resumed: u64,
+    /// How late the generator sent what was due.
+    pub send_lag: Times,
+    /// Requests that were due, and never sent.
+    pub missed: u64,
+    /// What the cache did.
+    pub cache: BTreeMap<Outcome, CacheResult>,
+    /// The part of the answers for which the origin behind the cache was asked, 0 to 1, among those that say it; none: no answer says whether it was.
+    #[serde(default)]
+    pub origin_share: Option<f64>,
+    /// Answers that say whether the origin was asked.
+    #[serde(default)]
+    pub origin_known: u64,
+    /// How long whole pages took, with all that belongs to them. Empty unless pages were asked.
+    #[serde(default)]
+    pub page: Times,
+    /// Answers that carried what belongs to another client: the first ones.
+    #[serde(default)]
+    pub leaks: Vec<Leak>,
+    /// What was done in the warm-up. It is part of nothing else but `seconds`.
+    #[serde(default)]
+    pub warm_up: WarmUp,
+    /// What the load tester itself needed.
+    #[serde(default)]
+    pub generator: Generator,
+    /// The most clients at a time.
+    pub clients: u32,
+    /// Second by second, with those of the warm-up.
+    pub seconds: Vec<Second>,
+    /// Who was the bottleneck.
+    pub verdict: Verdict,
+    /// The distributions themselves, so that results can be added exactly.
+    #[serde(default)]
+    pub histograms: Histograms,
+}
+
+/// An answer that carried what belongs to another client.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leak {
+    /// What was asked.
+    pub url: String,
+    /// Who asked it.
+    pub client: u64,
+    /// Whose marker came; none: that of a client of an earlier run.
+    pub owner: Option<u64>,
+    /// Where the marker was: `body`, or the name of a field.
+    pub place: String,
+}
+
+/// What was done before the measurement began.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WarmUp {
+    /// How long it was.
+    pub seconds: f64,
+    /// Requests that ended in it.
+    pub requests: u64,
+    /// Failures among them.
+    pub errors: u64,
+}
+
+/// What the load tester itself needed: whether it can be trusted with what it measured.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Generator {
+    /// CPU time of the process, in seconds.
+    pub cpu_seconds: f64,
+    /// CPU time of the process for each request, in µs.
+    pub cpu_us_per_request: f64,
+    /// The share of its time in which the busiest worker had a CPU, 0 to 1.
+    pub busiest_worker: f64,
+    /// The most memory that the process had, in bytes.
+    pub memory_max: u64,
+    /// The share of the machine's CPU time that its host gave to others, 0 to 1.
+    pub steal: f64,
+    /// How far the system's clock jumped during the run, in seconds.
+    pub clock_jump: f64,
+    /// The descriptors that the process may have.
+    pub descriptors_max: u64,
+}
+
+/// The distributions of a run. Unit: nanoseconds.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+#[expect(missing_docs, reason = "they are those of `Results`, by the same names")]
+pub struct Histograms {
+    pub latency: Encoded,
+    pub latency_uncorrected: Encoded,
+    pub first_byte: Encoded,
+    pub page: Encoded,
+    pub connect: Encoded,
+    pub handshake: Encoded,
+    pub send_lag: Encoded,
+    pub cache: BTreeMap<Outcome, Encoded>,
+}
+
+/// A distribution of times, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+#[expect(missing_docs, reason = "each name says which percentile it is")]
+pub struct Times {
+    /// How many were counted.
+    pub count: u64,
+    pub min: f64,
+    pub mean: f64,
+    pub stdev: f64,
+    pub p50: f64,
+    pub p75: f64,
+    pub p90: f64,
+    pub p95: f64,
+    pub p99: f64,
+    pub p99_9: f64,
+    pub max: f64,
+}
+
+impl From<&Distribution> for Times {
+    fn from(times: &Distribution) -> Self {
+        let times = times.nanoseconds();
+        if times.is_empty() {
+            return Self::default();
+        }
+        let at = |quantile| times.value_at_quantile(quantile) as f64 / 1e6;
+        Self {
+            count: times.len(),
+            min: times.min() as f64 / 1e6,
+            // No more digits than nanoseconds.
+            mean: times.mean().round() / 1e6,
+            stdev: times.stdev().round() / 1e6,
+            p50: at(0.5),
+            p75: at(0.75),
+            p90: at(0.9),
+            p95: at(0.95),
+            p99: at(0.99),
+            p99_9: at(0.999),
+            max: times.max() as f64 / 1e6,
+        }
+    }
+}
+
+/// What the cache did to a part of the requests.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct CacheResult {
+    /// How many.
+    pub requests: u64,
+    /// Their part of all answers, 0 to 1.
+    pub share: f64,
+    /// Their latency.
+    pub latency: Times,
+}
+
+/// One second of a run.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Second {
+    /// Which one, from 0; those of the warm-up are among them.
+    pub second: u64,
+    /// How much of it was measured, 0 to 1: the last second of a run is rarely whole.
+    pub length: f64,
+    /// Requests that ended in it.
+    pub requests: u64,
+    /// Those with a whole answer.
+    pub answered: u64,
+    /// Failures by class: those that occurred.
+    pub errors: BTreeMap<ErrorClass, u64>,
+    /// Bytes that came.
+    pub bytes: u64,
+    /// Connections that were made.
+    pub connections: u64,
+    /// Clients at its end.
+    pub clients: u32,
+    /// Latency.
+    pub latency: Times,
+    /// Answers by what the cache did.
+    pub cache: BTreeMap<Outcome, u64>,
+    /// The distribution of its latency.
+    #[serde(skip_serializing_if = "Encoded::is_empty")]
+    pub histogram: Encoded,
+}
+
+impl Second {
+    /// What one second brought to all workers.
+    #[must_use]
+    pub fn new(second: u64, length: Duration, tally: &Tally) -> Self {
+        Self {
+            second,
+            length: length.as_secs_f64(),
+            requests: tally.requests,
+            answered: tally.answered,
+            errors: tally.errors.iter().filter(|(_, count)| **count > 0).map(|(class, count)| (*class, *count)).collect(),
+            bytes: tally.bytes,
+            connections: tally.connect.nanoseconds().len(),
+            clients: tally.clients,
+            latency: (&tally.latency).into(),
+            cache: tally.outcomes.iter().map(|(outcome, times)| (*outcome, times.nanoseconds().len())).collect(),
+            histogram: (&tally.latency).into(),
+        }
+    }
+
+    /// All failures.
+    #[must_use]
+    pub fn errors_count(&self) -> u64 {
+        self.errors.values().sum()
+    }
+
+    /// Answers a second.
+    #[must_use]
+    pub fn rate(&self) -> f64 {
+        if self.length > 0.0 { self.answered as f64 / self.length } else { 0.0 }
+    }
+}
+
+/// Who was the bottleneck.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Whose limit was measured.
+    pub limit: Limit,
+    /// Whether the server could do more than what was measured.
+    pub at_least: bool,
+    /// The reason, for people.
+    pub reason: String,
+    /// What to do about it, for people.
+    #[serde(default)]
+    pub hint: Option<String>,
+}
+
+/// Whose limit a run measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// The server's.
+    Server,
+    /// The load tester's own: CPU, late or missed sends.
+    Generator,
+    /// The network's: the rate is clients divided by the round trip.
+    Network,
+    /// Ports, or descriptors.
+    PortsOrDescriptors,
+    /// The machine's: its host took the CPU away, or its clock jumped.
+    Machine,
+    /// Nobody's: the schedule asked for no more.
+    Schedule,
+}
+
+impl Results {
+    /// Sums up a run that measured for `duration`. What a tally does not know ([`Generator`], [`Leak`]s) is added by those who do.
+    #[must_use]
+    pub fn new(run: Run, duration: Duration, tally: &Tally, seconds: Vec<Second>, verdict: Verdict) -> Self {
+        let duration = duration.as_secs_f64();
+        let cache = tally
+            .outcomes
+            .iter()
+            .map(|(outcome, times)| {
+                let requests = times.nanoseconds().len();
+                (*outcome, CacheResult { requests, share: requests as f64 / tally.answered.max(1) as f64, latency: times.into() })
+            })
+            .collect();
+        Self {
+            warm_up: WarmUp { seconds: run.warm_up, requests: tally.warm_up, errors: tally.warm_up_errors },
+            run,
+            machine: Machine::here(),
+            duration,
+            requests: tally.requests,
+            answered: tally.answered,
+            rate: if duration > 0.0 { tally.answered as f64 / duration } else { 0.0 },
+            bytes: tally.bytes,
+            errors: ErrorClass::ALL.map(|class| (class, tally.errors.get(&class).copied().unwrap_or_default())).into(),
+            statuses: tally.statuses.clone(),
+            latency: (&tally.latency).into(),
+            latency_uncorrected: (&tally.latency_uncorrected).into(),
+            first_byte: (&tally.first_byte).into(),
+            connect: (&tally.connect).into(),
+            handshake: (&tally.handshake).into(),
+            resumed: tally.resumed,
+            send_lag: (&tally.lag).into(),
+            missed: tally.missed,
+            cache,
+            origin_share: (tally.origin_reached.1 > 0).then(|| tally.origin_reached.0 as f64 / tally.origin_reached.1 as f64),
+            origin_known: tally.origin_reached.1,
+            page: (&tally.page).into(),
+            leaks: Vec::new(),
+            generator: Generator::default(),
+            clients: tally.clients,
+            seconds,
+            verdict,
+            histograms: Histograms {
+                latency: (&tally.latency).into(),
+                latency_uncorrected: (&tally.latency_uncorrected).into(),
+                first_byte: (&tally.first_byte).into(),
+                page: (&tally.page).into(),
+                connect: (&tally.connect).into(),
+                handshake: (&tally.handshake).into(),
+                send_lag: (&tally.lag).into(),
+                cache: tally.outcomes.iter().map(|(outcome, times)| (*outcome, times.into())).collect(),
+            },
+        }
+    }
+
+    /// Makes the tally again that these results were made from, so that results can be added exactly.
+    ///
+    /// # Errors
+    /// When a histogram is not readable.
+    pub fn tally(&self) -> Result<Tally, NotEncoded> {
+        let mut tally = Tally::new();
+        tally.requests = self.requests;
+        tally.answered = self.answered;
+        tally.bytes = self.bytes;
+        tally.statuses.clone_from(&self.statuses);
+        tally.errors = self.errors.iter().filter(|(_, count)| **count > 0).map(|(class, count)| (*class, *count)).collect();
+        tally.resumed = self.resumed;
+        tally.missed = self.missed;
+        tally.clients = self.clients;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the count that the share was made from")]
+        let reached = (self.origin_share.unwrap_or_default() * self.origin_known as f64).round() as u64;
+        tally.origin_reached = (reached, self.origin_known);
+        tally.warm_up = self.warm_up.requests;
+        tally.warm_up_errors = self.warm_up.errors;
+        for (text, times) in [
+            (&self.histograms.latency, &mut tally.latency),
+            (&self.histograms.latency_uncorrected, &mut tally.latency_uncorrected),
+            (&self.histograms.first_byte, &mut tally.first_byte),
+            (&self.histograms.page, &mut tally.page),
+            (&self.histograms.connect, &mut tally.connect),
+            (&self.histograms.handshake, &mut tally.handshake),
+            (&self.histograms.send_lag, &mut tally.lag),
+        ] {
+            text.add_to(times)?;
+        }
+        for (outcome, text) in &self.histograms.cache {
+            let mut times = Tally::new().latency;
+            text.add_to(&mut times)?;
+            tally.outcomes.insert(*outcome, times);
+        }
+        Ok(tally)
+    }
+
+    /// All failures.
+    #[must_use]
+    pub fn errors_count(&self) -> u64 {
+        self.errors.values().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests;
