@@ -190,7 +190,7 @@ fn number_whole(value: f64) -> String {
 
 fn stop(stop: Stop, schedule_end: Option<Duration>) -> String {
     let requests = stop.requests.map(|requests| format!("{} {}", count(requests), if requests == 1 { "request" } else { "requests" }));
-    let after = stop.after.or(if stop.requests.is_none() { schedule_end } else { None }).map(duration);
+    let after = stop.after.or_else(|| schedule_end.filter(|_| stop.requests.is_none())).map(duration);
     match (requests, after) {
         (Some(requests), Some(after)) => format!("{requests}, or {after}"),
         (Some(one), None) | (None, Some(one)) => one,

@@ -156,13 +156,8 @@ fn results_can_be_read_again_and_give_their_tally_back() {
     let text = serde_json::to_string(&results).expect("it can be written");
     let read: Results = serde_json::from_str(&text).expect("it can be read");
     assert_eq!(read, results);
-    let again = Results::new(
-        read.run.clone(),
-        Duration::from_secs(8),
-        &read.tally().expect("its histograms are ours"),
-        read.seconds.clone(),
-        read.verdict.clone(),
-    );
+    let tally = read.tally().expect("its histograms are ours");
+    let again = Results::new(read.run, Duration::from_secs(8), &tally, read.seconds, read.verdict);
     assert_eq!(again, results);
 }
 
