@@ -8,6 +8,7 @@
 //! key that is added to an answer has a default. In commands, unknown keys are refused: half a command must not be taken for a whole one.
 
 mod certificates;
+mod direct;
 mod explain;
 pub mod explanation;
 mod metrics;
@@ -19,6 +20,7 @@ mod stored;
 mod token;
 
 pub use certificates::{BadRevocation, CertificateState, OWN_ROOT, RevokeCommand, RevokeRefused};
+pub use direct::{BadDirect, DIRECT_SECONDS_MAX, DirectCommand, DirectField, DirectRefused};
 pub use explain::{BadQuestion, ExplainCommand, ExplainRefused};
 pub use explanation::Explanation;
 pub use metrics::{Histogram, MetricFamily, MetricKind, MetricSample, Value};

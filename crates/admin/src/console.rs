@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use admin_api::{
-    CacheHealth, CertificateState, ExplainCommand, ExplainRefused, Explanation, Inventory, ListenerHealth, MetricKind, OriginHealth,
-    PurgeDone, PurgeRefused, ReloadDone, ReloadRefused, RevokeRefused, SiteHealth, StoredCommand, Value,
+    CacheHealth, CertificateState, DirectField, DirectRefused, ExplainCommand, ExplainRefused, Explanation, Inventory, ListenerHealth,
+    MetricKind, OriginHealth, PurgeDone, PurgeRefused, ReloadDone, ReloadRefused, RevokeRefused, SiteHealth, StoredCommand, Value,
 };
 use policy::purge::Order;
 
@@ -41,6 +41,12 @@ pub trait Console: Send + Sync + 'static {
 
     /// Lists what is stored and no longer fresh. Called on a thread that may wait: everything that is stored is looked at.
     fn stored(&self, command: &StoredCommand) -> Inventory;
+
+    /// Signs a field that lets requests go past the cache for `time`.
+    ///
+    /// # Errors
+    /// When the system has no random bytes for a key.
+    fn direct(&self, time: Duration) -> Result<DirectField, DirectRefused>;
 
     /// Lists the certificates, by name.
     fn certificates(&self) -> Vec<CertificateState>;

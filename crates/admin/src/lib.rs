@@ -12,6 +12,7 @@
 //! | `POST /reload` | reads the configuration again; what needs a restart, as JSON | always |
 //! | `POST /explain` | how a request is judged and what is stored for it, as JSON | always |
 //! | `POST /stored` | what is stored and no longer fresh, as JSON | always |
+//! | `POST /direct` | a field that lets requests of the load tester go past the cache for a while, as JSON | always |
 //! | `POST /purge` | what a purge covered, as JSON | always |
 //!
 //! Errors are `{"error": what is wrong, "remedy": what to do}`.
@@ -27,9 +28,10 @@ mod tests;
 
 // Whoever implements `Console` needs no other crate for what it takes and returns.
 pub use admin_api::{
-    BadCommand, BadQuestion, BadRevocation, CacheHealth, CertificateState, ExplainCommand, ExplainRefused, Explanation, Histogram,
-    Inventory, ListenerHealth, MetricKind, OWN_ROOT, OriginHealth, Publication, PurgeDone, PurgeRefused, ReloadDone, ReloadRefused,
-    RevokeCommand, RevokeRefused, ScheduleHealth, SignalHealth, SiteHealth, StoredCommand, Token, TokenError, Value,
+    BadCommand, BadDirect, BadQuestion, BadRevocation, CacheHealth, CertificateState, DIRECT_SECONDS_MAX, DirectCommand, DirectField,
+    DirectRefused, ExplainCommand, ExplainRefused, Explanation, Histogram, Inventory, ListenerHealth, MetricKind, OWN_ROOT, OriginHealth,
+    Publication, PurgeDone, PurgeRefused, ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, ScheduleHealth, SignalHealth,
+    SiteHealth, StoredCommand, Token, TokenError, Value,
 };
 pub use connections::{CONNECTIONS_MAX, serve};
 pub use console::{Console, Health, Metric, Sample};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::{BadCommand, BadQuestion, BadRevocation, ExplainRefused, PurgeRefused, ReloadRefused, RevokeRefused};
+use crate::{BadCommand, BadDirect, BadQuestion, BadRevocation, DirectRefused, ExplainRefused, PurgeRefused, ReloadRefused, RevokeRefused};
 use axum::{
     Json,
     extract::rejection::BytesRejection,
@@ -99,6 +99,18 @@ impl From<ReloadRefused> for Refusal {
             ReloadRefused::Busy => StatusCode::SERVICE_UNAVAILABLE,
         };
         Self::new(status, error.to_string(), error.remedy())
+    }
+}
+
+impl From<BadDirect> for Refusal {
+    fn from(error: BadDirect) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, error.to_string(), error.remedy())
+    }
+}
+
+impl From<DirectRefused> for Refusal {
+    fn from(error: DirectRefused) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string(), error.remedy())
     }
 }
 

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use admin_api::{
-    CertificateState, ExplainCommand, ExplainRefused, Explanation, Inventory, PurgeDone, PurgeRefused, Readiness, Ready, ReloadDone,
-    ReloadRefused, RevokeCommand, RevokeRefused, Status, StoredCommand,
+    CertificateState, DirectCommand, DirectField, ExplainCommand, ExplainRefused, Explanation, Inventory, PurgeDone, PurgeRefused,
+    Readiness, Ready, ReloadDone, ReloadRefused, RevokeCommand, RevokeRefused, Status, StoredCommand,
 };
 use axum::{
     Json, Router,
@@ -40,6 +40,7 @@ POST /stored    {}: what is stored and no longer fresh
 POST /purge     {\"url\": \"…\"}, {\"prefix\": \"…\"}, {\"host\": \"…\"}, {\"tag\": \"…\"} or {\"all\": true};
                 \"hard\": false marks stale
 POST /reload    reads the configuration again
+POST /direct    {\"seconds\": 600}: a field that lets requests of `seawall bench --direct` go past the cache for so long
 GET  /certificates         names, who certifies them, until when, when they are renewed
 POST /certificates/revoke  {\"name\": \"…\"}: gets another one, and has this one revoked
 POST needs Authorization: Bearer TOKEN
@@ -57,6 +58,7 @@ pub(crate) fn router(console: Arc<dyn Console>, guard: Guard, body_timeout: Dura
         .route("/explain", post(move |console: Shared, request: Request| explain(console, request, body_timeout)))
         .route("/stored", post(move |console: Shared, request: Request| stored(console, request, body_timeout)))
         .route("/reload", post(reload))
+        .route("/direct", post(move |console: Shared, request: Request| direct(console, request, body_timeout)))
         .route("/purge", post(move |console: Shared, request: Request| purge(console, request, body_timeout)))
         .route("/certificates", get(certificates))
         .route("/certificates/revoke", post(move |console: Shared, request: Request| revoke(console, request, body_timeout)))
@@ -152,6 +154,11 @@ async fn stored(State(console): Shared, request: Request, body_timeout: Duration
     // A walk through everything that is stored.
     let listed = tokio::task::spawn_blocking(move || console.stored(&command)).await;
     Ok(Json(listed.map_err(|_| ExplainRefused::Busy)?))
+}
+
+async fn direct(State(console): Shared, request: Request, body_timeout: Duration) -> Result<Json<DirectField>, Refusal> {
+    let DirectCommand { seconds } = DirectCommand::from_json(&body(request, body_timeout).await?)?;
+    Ok(Json(console.direct(Duration::from_secs(seconds.into()))?))
 }
 
 async fn certificates(State(console): Shared) -> Json<Vec<CertificateState>> {

@@ -16,8 +16,9 @@ use serde_json::{Value as Json, json};
 use tokio::sync::oneshot;
 
 use crate::{
-    CacheHealth, CertificateState, Console, ExplainCommand, ExplainRefused, Explanation, Health, Inventory, ListenerHealth, Metric,
-    MetricKind, OriginHealth, PurgeDone, PurgeRefused, ReloadDone, ReloadRefused, RevokeRefused, Sample, SiteHealth, StoredCommand, Token,
+    CacheHealth, CertificateState, Console, DirectField, DirectRefused, ExplainCommand, ExplainRefused, Explanation, Health, Inventory,
+    ListenerHealth, Metric, MetricKind, OriginHealth, PurgeDone, PurgeRefused, ReloadDone, ReloadRefused, RevokeRefused, Sample,
+    SiteHealth, StoredCommand, Token,
     connections::{Bounds, serve_within},
 };
 use admin_api::{Status, StoredPage};
@@ -104,6 +105,13 @@ impl Console for Fake {
             pages: vec![StoredPage { url, fields: vec![("accept".to_owned(), "*/*".to_owned())], state: "stale".to_owned() }],
             left_off: 3,
         }
+    }
+
+    fn direct(&self, time: Duration) -> Result<DirectField, DirectRefused> {
+        if time.as_secs() == 13 {
+            return Err(DirectRefused);
+        }
+        Ok(DirectField { field: "Direct".to_owned(), value: "signed".to_owned(), until: 1_000 + time.as_secs() })
     }
 
     fn certificates(&self) -> Vec<CertificateState> {
@@ -390,7 +398,7 @@ fn health_and_status_say_how_it_is() {
     assert_eq!(answer.body, expected);
 
     let answer = server.ask("GET / HTTP/1.1|HOST", "");
-    for route in ["/healthz", "/metrics", "/status", "/explain", "/stored", "/purge"] {
+    for route in ["/healthz", "/metrics", "/status", "/explain", "/stored", "/purge", "/direct"] {
         assert!(answer.body.contains(route), "{route}");
     }
 }
@@ -453,6 +461,26 @@ fn an_explanation_is_passed_on_or_refused_with_the_reason() {
         (200, json!({"pages": [{"url": "http://a/", "fields": [["accept", "*/*"]], "state": "stale"}], "left_off": 3}))
     );
     assert_eq!(ask("/stored", r#"{"hosts": "a"}"#).status, 400);
+}
+
+#[test]
+fn a_field_for_the_load_tester_is_signed_for_as_long_as_was_asked() {
+    let server = Running::start();
+    let ask = |head: &str, body: &str| server.ask(&format!("POST /direct HTTP/1.1|HOST{head}"), body);
+    let with_token = "|Authorization: Bearer TOKEN";
+    let answer = ask(with_token, r#"{"seconds": 600}"#);
+    assert_eq!((answer.status, answer.json()), (200, json!({"field": "Direct", "value": "signed", "until": 1_600})));
+    for (head, body, status, error) in [
+        ("", r#"{"seconds": 600}"#, 401, "token"),
+        (with_token, r#"{"seconds": 3601}"#, 400, "1 to 3600"),
+        (with_token, r#"{"seconds": 13}"#, 503, "random"),
+        (with_token, "{}", 400, "for how long"),
+    ] {
+        let answer = ask(head, body);
+        let json = answer.json();
+        assert_eq!(answer.status, status, "{body}: {json}");
+        assert!(json["error"].as_str().is_some_and(|text| text.contains(error)), "{json}");
+    }
 }
 
 /// What was asked on an open connection is answered before one that waits for its place.

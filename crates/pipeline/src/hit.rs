@@ -237,12 +237,13 @@ fn write_head(stored: &Stored, extent: Extent, coding: Option<Coding>, now: Time
     status
 }
 
-/// Requests with directives, ranges or strong conditions take the long way.
+/// Requests with directives, ranges or strong conditions take the long way, and so do those that may be meant to go past the cache.
 const fn is_plain(fields: &RequestFields<'_>) -> bool {
     !(fields.cache_control.is_present()
         || fields.pragma.is_present()
         || fields.range.is_present()
         || fields.if_match.is_present()
         || fields.if_unmodified_since.is_present()
-        || fields.upgrade.is_present())
+        || fields.upgrade.is_present()
+        || fields.seawall_direct.is_present())
 }

@@ -8,7 +8,7 @@ use policy::{PassRule, Trace, Verdict};
 use semantics::{RequestFields, Timestamp, hop_by_hop::nominated_by_connection};
 
 use crate::{
-    Client, Site, Store,
+    Client, Shared, Site,
     admission::IncomingRequest,
     question::{self, Question, Wants},
 };
@@ -33,11 +33,11 @@ pub(crate) enum Judged {
 /// Judges a request that was admitted to a site, by the rules of the part of the site that its path leads to. `now` is asked for only if the time
 /// decides something.
 pub(crate) fn judge(
-    store: &Store,
+    shared: &Shared,
     trusted_proxies: &[IpNet],
     site: &Rc<Site>,
     incoming: IncomingRequest,
-    now: impl FnOnce() -> Timestamp,
+    now: impl Fn() -> Timestamp,
     trace: &mut impl Trace,
 ) -> Judged {
     // A source that has only a part of the site says it at the same place.
@@ -53,8 +53,9 @@ pub(crate) fn judge(
     let mut key = Vec::with_capacity(KEY_OVERHEAD + authority.len() + target_bytes);
     let fields = RequestFields::from_map(&parts.headers);
     let head = question::head(&parts, &fields, &authority, client.scheme);
-    let (verdict, member) = question::verdict_with_member((&site, client.trusted), (&head, &parts.headers), &mut key, now, trace);
+    let (verdict, member) = question::verdict_with_member((&site, client.trusted), (&head, &parts.headers), &mut key, &now, trace);
     let verdict = by_route(&site, verdict, trace);
+    let verdict = shared.direct.pass(verdict, &fields, now, trace);
     let carries = match verdict {
         Verdict::Lookup(carries) => Some(carries),
         Verdict::Pass(_) => {
@@ -76,7 +77,7 @@ pub(crate) fn judge(
         remove_hop_by_hop(&site, &mut headers);
     }
     let question = Question {
-        hash: store.hash(&key),
+        hash: shared.store.hash(&key),
         carries: carries.unwrap_or_default(),
         member: member.filter(|_| carries.is_some()).map(Rc::new),
         site,

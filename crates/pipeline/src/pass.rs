@@ -29,6 +29,9 @@ impl Pipeline {
         if let Some(cookie) = cookie {
             self.shared.cookies.passed(question.site.id, cookie);
         }
+        if rule == PassRule::Direct {
+            self.counters.went_direct();
+        }
         let fetching = self.shared.store.begin();
         let begun = fetching.begun();
         early_hints::tell(self, &question);
@@ -99,6 +102,7 @@ pub(crate) const fn passed_because(rule: PassRule) -> Forwarded {
         PassRule::Upgrade
         | PassRule::Content
         | PassRule::Route
+        | PassRule::Direct
         | PassRule::Path(_)
         | PassRule::Parameter(_)
         | PassRule::Field(_)

@@ -147,7 +147,7 @@ impl Pipeline {
         let (mut is_members, mut knows_members) = (false, false);
         // Judge: the site's policy says who answers it, and under which key.
         let (mut response, note) =
-            match judge(&self.shared.store, &config.trusted_proxies, &site, incoming, || self.shared.clock.now(), &mut Silent) {
+            match judge(&self.shared, &config.trusted_proxies, &site, incoming, || self.shared.clock.now(), &mut Silent) {
                 Judged::Lookup(question) => {
                     (is_members, knows_members) = (question.member.is_some(), question.site.policy.knows_members());
                     let question = Rc::new(question);

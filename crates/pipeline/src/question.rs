@@ -12,7 +12,7 @@ use semantics::{
 };
 use store::KeyHash;
 
-use crate::{Interim, Site};
+use crate::{Interim, Site, direct::is_direct_field};
 
 /// Who sent a request: the peer of the connection, and the client behind it where the peer is trusted to name one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,6 +139,7 @@ pub(crate) fn reduce(headers: &mut HeaderMap, site: &Site, is_trusted: bool, car
     let goes = |name: &str| {
         (is_trusted && policy.is_trusted_field(name))
             || !(is_for_proxies_only(name)
+                || is_direct_field(name)
                 || policy.is_spelling_of_trusted_field(name)
                 || policy.signal_field().is_some_and(|signal| signal.as_str() == name)
                 || is_for_sources_only(name)

@@ -10,6 +10,7 @@ use crate::{
     Clock, Refilling, Store,
     admission::password::Verifying,
     body::storing::CopyBudget,
+    direct::Direct,
     learnt::cookies::{CookieCount, Cookies},
     learnt::dictionaries::Dictionaries,
     learnt::early_hints::EarlyHints,
@@ -47,6 +48,8 @@ pub struct Shared {
     pub workshop: Workshop,
     /// Which stored content is there in its forms alone.
     pub packing: Packing,
+    /// What lets requests of the load tester go past the cache.
+    pub direct: Direct,
     pub(crate) dictionaries: Dictionaries,
     pub(crate) early_hints: EarlyHints,
     pub(crate) popularity: Popularity,
@@ -97,6 +100,7 @@ impl Shared {
             refilling: Refilling::default(),
             workshop: Workshop::default(),
             packing,
+            direct: Direct::default(),
             dictionaries: Dictionaries::default(),
             early_hints: EarlyHints::default(),
             popularity: Popularity::new(),

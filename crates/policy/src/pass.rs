@@ -22,6 +22,8 @@ pub enum PassRule {
     Content,
     /// The route that the request is for is not cached.
     Route,
+    /// The operator's load tester has had the request signed, so that it goes past the cache.
+    Direct,
     /// The kind has a rule of this name about the path.
     Path(&'static str),
     /// The kind has a rule of this name about a query parameter.
@@ -46,6 +48,7 @@ impl PassRule {
             Self::Upgrade => "upgrade",
             Self::Content => "content",
             Self::Route => "route",
+            Self::Direct => "direct",
             Self::Path(name) | Self::Parameter(name) | Self::Field(name) | Self::Cookie { rule: name, .. } => name,
         }
     }
@@ -54,7 +57,7 @@ impl PassRule {
     pub(crate) const fn keeps_query(self) -> bool {
         match self {
             Self::Method | Self::Upgrade | Self::Content => false,
-            Self::Route | Self::Path(_) | Self::Parameter(_) | Self::Field(_) | Self::Cookie { .. } => true,
+            Self::Route | Self::Direct | Self::Path(_) | Self::Parameter(_) | Self::Field(_) | Self::Cookie { .. } => true,
         }
     }
 
@@ -63,7 +66,14 @@ impl PassRule {
     pub const fn cookie(self) -> Option<CookieName> {
         match self {
             Self::Cookie { cookie, .. } => Some(cookie),
-            Self::Method | Self::Upgrade | Self::Content | Self::Route | Self::Path(_) | Self::Parameter(_) | Self::Field(_) => None,
+            Self::Method
+            | Self::Upgrade
+            | Self::Content
+            | Self::Route
+            | Self::Direct
+            | Self::Path(_)
+            | Self::Parameter(_)
+            | Self::Field(_) => None,
         }
     }
 }

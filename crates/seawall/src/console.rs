@@ -7,12 +7,12 @@ use std::{
 };
 
 use admin::{
-    CacheHealth, CertificateState, Console, ExplainCommand, ExplainRefused, Explanation, Health, Inventory, ListenerHealth, Metric,
-    OriginHealth, Publication, PurgeDone, PurgeRefused, ReloadDone, ReloadRefused, RevokeRefused, ScheduleHealth, SignalHealth, SiteHealth,
-    StoredCommand,
+    CacheHealth, CertificateState, Console, DirectField, DirectRefused, ExplainCommand, ExplainRefused, Explanation, Health, Inventory,
+    ListenerHealth, Metric, OriginHealth, Publication, PurgeDone, PurgeRefused, ReloadDone, ReloadRefused, RevokeRefused, ScheduleHealth,
+    SignalHealth, SiteHealth, StoredCommand,
 };
 use edge::Socket;
-use pipeline::{OUTCOMES, Shared};
+use pipeline::{DIRECT_FIELD, OUTCOMES, Shared};
 use policy::purge::{Order, Signals};
 use semantics::{
     Scheme,
@@ -219,6 +219,12 @@ impl Console for ServerConsole {
         let host = command.host.as_deref().map(|host| canonical_authority(Scheme::Http, host).into_owned());
         let wanted = |key: &policy::Key<'_>| host.as_deref().is_none_or(|host| key.host == host || host_without_port(key.host) == host);
         self.0.shared.stale(STORED_MAX, wanted)
+    }
+
+    fn direct(&self, time: Duration) -> Result<DirectField, DirectRefused> {
+        let shared = &self.0.shared;
+        let (value, until) = shared.direct.sign(shared.clock.now(), time).ok_or(DirectRefused)?;
+        Ok(DirectField { field: DIRECT_FIELD.to_owned(), value, until })
     }
 
     fn certificates(&self) -> Vec<CertificateState> {

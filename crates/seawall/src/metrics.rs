@@ -157,6 +157,14 @@ pub(crate) static GROUPS: [Group; 9] = [
                 samples: |seen| one(seen.counted.hinted),
             },
             Definition {
+                name: "seawall_direct_total",
+                kind: Counter,
+                labels: &[],
+                help: "Requests that went past the cache because `seawall bench --direct` had them signed.",
+                advice: "Nothing to do. They count as `bypass`, too: leave them out of the hit ratio.",
+                samples: |seen| one(seen.counted.direct),
+            },
+            Definition {
                 name: "seawall_collapsed_total",
                 kind: Counter,
                 labels: &[],

@@ -63,6 +63,7 @@ pub struct Counters {
     aborted: AtomicU64,
     coded: [AtomicU64; 3],
     hinted: AtomicU64,
+    direct: AtomicU64,
     /// The counters of each site, by the site's number. A table or a site is made when its first request ends, and then stays: some 300 bytes for
     /// a site.
     sites: Box<[OnceLock<SiteTable>; HALF]>,
@@ -110,6 +111,8 @@ pub struct Snapshot {
     pub coded: [u64; 3],
     /// Requests whose browser was told early what the page will need.
     pub hinted: u64,
+    /// Requests that went past the cache because the load tester had them signed.
+    pub direct: u64,
     /// What was counted for each site, by its number.
     pub sites: BTreeMap<u16, SiteSnapshot>,
     /// What was counted for requests that belong to no site.
@@ -164,6 +167,7 @@ impl Default for Counters {
             aborted: AtomicU64::default(),
             coded: Default::default(),
             hinted: AtomicU64::default(),
+            direct: AtomicU64::default(),
             sites: Box::new(array::from_fn(|_| OnceLock::new())),
             siteless: SiteCounters::default(),
             refusals: Mutex::default(),
@@ -228,6 +232,10 @@ impl Counters {
         add(&self.hinted, 1);
     }
 
+    pub(crate) fn went_direct(&self) {
+        add(&self.direct, 1);
+    }
+
     /// Counts a message that was refused before it was a request, or a connection that was ended for what came on it.
     pub fn refused(&self, status: u16, reason: &'static str) {
         add(&self.responses[usize::from(status / 100).min(5)], 1);
@@ -273,6 +281,7 @@ impl Counters {
         sum.collapsed += self.collapsed.load(Relaxed);
         sum.aborted += self.aborted.load(Relaxed);
         sum.hinted += self.hinted.load(Relaxed);
+        sum.direct += self.direct.load(Relaxed);
         for (to, from) in sum.coded.iter_mut().zip(&self.coded) {
             *to += from.load(Relaxed);
         }

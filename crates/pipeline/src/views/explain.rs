@@ -99,7 +99,7 @@ impl Pipeline {
         if let Some(lock) = lock {
             lock.presume_right(&mut incoming.parts.headers);
         }
-        match judge(&self.shared.store, &config.trusted_proxies, &site, incoming, || now, &mut told.steps) {
+        match judge(&self.shared, &config.trusted_proxies, &site, incoming, || now, &mut told.steps) {
             Judged::Purge { site, .. } => Some(told.end(Some(&site), "purge", purging())),
             Judged::Webhook { site, .. } => Some(told.end(Some(&site), "webhook", webhook())),
             Judged::Malformed(site) => Some(told.end(Some(&site), "malformed", malformed())),

@@ -8,7 +8,7 @@ use crate::site::{Site, site, site_with};
 
 /// "secret", by `htpasswd -nbs` and, with cost 4, `htpasswd -nbB`.
 const SHA: &str = "{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=";
-const BCRYPT: &str = "$2y$04$ZOlm2gmsD9P0G0L60nZfAe99.npf49SEJ3E5lflgNgrneDy.suZba";
+pub(crate) const BCRYPT: &str = "$2y$04$ZOlm2gmsD9P0G0L60nZfAe99.npf49SEJ3E5lflgNgrneDy.suZba";
 /// "ada:secret", "bob:secret", "ada:wrong".
 pub(crate) const ADA: &str = "Basic YWRhOnNlY3JldA==";
 const BOB: &str = "Basic Ym9iOnNlY3JldA==";

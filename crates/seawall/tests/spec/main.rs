@@ -9,6 +9,7 @@ mod auth;
 mod codings;
 mod collapse;
 mod conditional;
+mod direct;
 mod directives;
 mod disk;
 mod early_hints;
