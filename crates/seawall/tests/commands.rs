@@ -314,12 +314,12 @@ fn a_machine_is_tuned_when_it_is_said() {
     write("usr/sbin/php-fpm8.2", "#!/bin/sh\nexit 0\n");
     fs::set_permissions(root.join("usr/sbin/php-fpm8.2"), fs::Permissions::from_mode(0o755)).expect("a program");
     let root_text = root.to_str().expect("text").to_owned();
-    let tune = |more: &[&str]| run(folder.path(), &[&["tune", "--root", &root_text, "--memory", "2GiB", "--cores", "2"], more].concat());
+    let tune = |more: &[&str]| run(folder.path(), &[&["tune", "--root", &root_text, "--memory", "2GiB", "--cores", "4"], more].concat());
 
     let said = tune(&[]);
     assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{}", said.out);
     for words in [
-        "Machine: 2 cores (as given), 2.0 GiB (as given)",
+        "Machine: 4 cores (as given), 2.0 GiB (as given)",
         "of the 1.5 GiB that are handed out (75 %)",
         "pm.max_children = 10                       now 5",
         "opcache.validate_timestamps = 1            stays",

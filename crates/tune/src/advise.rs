@@ -15,9 +15,13 @@ const SEAWALL_ITSELF: u64 = 48 * MIB;
 const CHILD_ESTIMATE: u64 = 48 * MIB;
 /// The least that is reckoned for a child, however small it was when it was measured: the next page may be wp-admin.
 const CHILD_MIN: u64 = 24 * MIB;
-/// Children for each core. A page of WordPress is work for the processor, so that two a core keep it busy; the others are for those that wait for
-/// the database or for another server.
-const CHILDREN_PER_CORE: u64 = 5;
+/// How much longer than it computes a page may wait, for the database or for another server, while children enough are left to keep the cores busy: with
+/// `n` cores, that takes `n * (1 + waiting / computing)` of them.
+///
+/// More children are not free. Those that compute at once displace one another's memory from the caches of the processor: on two cores, where pages wait for
+/// a database on the same machine only, ten children took a sixth more processor time for each page than five. A site whose pages wait longer wants more all
+/// the same: its operator knows that, and is told the formula.
+const WAITING_BY_COMPUTING: (u64, u64) = (3, 2);
 /// php-fpm's own default in distributions.
 const CHILDREN_MIN_WANTED: u64 = 5;
 /// Children for which room is kept before the database and Redis get more than they need.
@@ -249,14 +253,16 @@ impl Plan<'_> {
             None => "An estimate: run this again when php-fpm has served some pages".to_owned(),
         };
         let by_memory = self.left() / (child + CONNECTION);
-        let by_cores = (self.facts.machine.cores as u64 * CHILDREN_PER_CORE).max(CHILDREN_MIN_WANTED);
+        let by_cores = children_to_keep_busy(self.facts.machine.cores as u64).max(CHILDREN_MIN_WANTED);
         let pools = php.pools.len() as u64;
         let children = by_memory.min(by_cores).max(1).max(pools);
         self.advice.fits &= by_memory >= children;
         let bound = if by_memory < by_cores {
             format!("there is memory for {by_memory}; the cores could use {by_cores}")
         } else {
-            format!("{CHILDREN_PER_CORE} for each core; there would be memory for {by_memory}")
+            let cores = self.facts.machine.cores;
+            let busy = if cores == 1 { "the core busy".to_owned() } else { format!("{cores} cores busy") };
+            format!("That keeps {busy} if pages wait no longer than 1.5 times what they compute. There would be memory for {by_memory}")
         };
         let why = format!("{children} children of {} and their connections to the database. {bound}. {how}", in_words(child));
         self.share("php-fpm", children * (child + CONNECTION), why);
@@ -278,6 +284,7 @@ impl Plan<'_> {
         };
         set("pm", if is_static { "static" } else { "dynamic" }.to_owned(), None, why.to_owned());
         let share = if pools == 1 { String::new() } else { format!(", {all} in all for {pools} pools") };
+        let more = pool.value("pm.max_children").and_then(|now| now.parse::<u64>().ok()).filter(|now| *now > children);
         set("pm.max_children", children.to_string(), None, format!("what the memory and the cores bear{share}: see php-fpm above"));
         if !is_static {
             let (ready, most) = ((children / 4).max(1), (children / 2).max(1));
@@ -305,6 +312,12 @@ impl Plan<'_> {
             Some("511"),
             "requests that php-fpm lets wait; when it is full, Seawall tries again".to_owned(),
         );
+        if let Some(now) = more {
+            self.advice.notes.push(format!(
+                "the pool {} has {now} children now, {children} are advised: more of them slow one another where pages compute. If yours wait long for other servers, leave it: cores * (1 + waiting / computing) children keep the cores busy",
+                pool.name
+            ));
+        }
     }
 
     fn ini(&mut self, php: &Php, opcache: u64) {
@@ -409,6 +422,12 @@ impl Plan<'_> {
     }
 }
 
+/// Returns the number of children that keep so many cores busy, see [`WAITING_BY_COMPUTING`].
+const fn children_to_keep_busy(cores: u64) -> u64 {
+    let (waiting, computing) = WAITING_BY_COMPUTING;
+    (cores * (computing + waiting)).div_ceil(computing)
+}
+
 /// Returns what is reckoned for one child.
 fn child_bytes(php: &Php) -> u64 {
     let child = php.children.map_or(CHILD_ESTIMATE, |children| (children.largest + children.largest / 2).max(CHILD_MIN));
@@ -505,7 +524,7 @@ mod tests {
                         let children: u64 = value(&advice, "pm.max_children").parse().expect("a number");
                         let connections: u64 = value(&advice, "max_connections").parse().expect("a number");
                         assert!(children >= 1 && connections >= children + 10);
-                        assert!(children <= (cores as u64 * 5).max(5));
+                        assert!(children <= (cores as u64 * 5).div_ceil(2).max(5));
                     }
                 }
             }
@@ -517,7 +536,7 @@ mod tests {
         let advice = advise(&machine(4 * GIB, 2));
         for (key, expected) in [
             ("pm", "static"),
-            ("pm.max_children", "10"),
+            ("pm.max_children", "5"),
             ("pm.max_requests", "1000"),
             ("opcache.memory_consumption", "128"),
             ("opcache.max_accelerated_files", "10000"),
@@ -533,6 +552,28 @@ mod tests {
         }
         assert!(advice.fits && advice.settings.iter().all(|setting| !setting.why.is_empty()));
         assert!(advice.settings.iter().all(|setting| setting.key != "pm.start_servers"), "there are none with pm = static");
+    }
+
+    /// Where pages wait for as long as they compute, two children on a core keep it busy. Those that compute at once displace one another from the caches of
+    /// the processor: a page costs more, and no core does more. Never fewer than a distribution has: pages may wait for longer.
+    #[test]
+    fn there_are_no_more_children_than_keep_the_cores_busy() {
+        for (cores, children) in [(1, "5"), (2, "5"), (3, "8"), (4, "10"), (16, "40")] {
+            assert_eq!(value(&advise(&machine(64 * GIB, cores)), "pm.max_children"), children, "{cores} cores");
+        }
+    }
+
+    /// Somebody may have had a reason to have more, and the machine may have the memory: pages that wait long for other servers.
+    #[test]
+    fn whoever_has_more_children_than_the_cores_can_use_is_told_when_to_leave_them() {
+        let mut facts = machine(8 * GIB, 2);
+        let now = &mut facts.stack.php.as_mut().expect("one").pools[0].now;
+        now.iter_mut().find(|given| given.key == "pm.max_children").expect("set").value = "40".to_owned();
+        let advice = advise(&facts);
+        assert_eq!(value(&advice, "pm.max_children"), "5");
+        let told = |advice: &Advice| advice.notes.iter().any(|note| note.contains("has 40 children now") && note.contains("leave it"));
+        assert!(told(&advice), "{:?}", advice.notes);
+        assert!(!advise(&machine(8 * GIB, 2)).notes.iter().any(|note| note.contains("children now")));
     }
 
     /// Where memory is short, it decides, and Seawall is not the one that takes it.
@@ -589,7 +630,7 @@ mod tests {
 
     #[test]
     fn several_pools_share() {
-        let mut facts = machine(8 * GIB, 2);
+        let mut facts = machine(8 * GIB, 4);
         let php = facts.stack.php.as_mut().expect("one");
         let second = Pool { name: "shop".to_owned(), ..php.pools[0].clone() };
         php.pools.push(second);

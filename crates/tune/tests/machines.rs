@@ -131,14 +131,14 @@ fn the_difference_is_what_a_person_would_write() {
     let machine = Machine::debian();
     let before = machine.everything("etc");
     let diff = machine.changes().1.diff();
-    for line in ["-pm = dynamic", "+pm = static", "-pm.max_children = 5", "+pm.max_children = 10", "+pm.max_requests = 1000"] {
+    for line in ["-pm = dynamic", "+pm = static", "+pm.max_requests = 1000"] {
         assert!(diff.lines().any(|it| it == line), "{line}: {diff}");
     }
     let php = machine.path("etc/php/8.2/fpm/conf.d").display().to_string();
     assert!(diff.contains(&format!("--- {php}/10-opcache.ini\n+++ {php}/10-opcache.ini\n")), "{diff}");
     assert!(diff.contains("-opcache.interned_strings_buffer = 4\n+opcache.interned_strings_buffer = 16\n"), "{diff}");
-    // 128M and 96M are what MariaDB has anyway; eight connections are too few for ten children.
-    assert!(diff.contains("-max_connections = 8\n+max_connections = 20\n") && !diff.contains("innodb_buffer_pool_size"), "{diff}");
+    // 128M and 96M are what MariaDB has anyway; eight connections are too few for five children, the schedule and a person.
+    assert!(diff.contains("-max_connections = 8\n+max_connections = 15\n") && !diff.contains("innodb_buffer_pool_size"), "{diff}");
     let mysql = machine.path("etc/mysql/mariadb.conf.d").display().to_string();
     assert!(diff.contains(&format!("--- /dev/null\n+++ {mysql}/99-seawall.cnf\n")) && diff.contains("+[mysqld]\n"), "{diff}");
     assert_eq!(machine.everything("etc"), before, "nothing is written to look at it");
@@ -152,7 +152,7 @@ fn what_is_written_is_copied_first_and_needs_no_second_time() {
     fs::set_permissions(machine.path("etc/php/8.2/fpm/pool.d/www.conf"), fs::Permissions::from_mode(0o640)).expect("a mode");
     let outcome = machine.changes().1.write("2026-11-23").expect("written");
     assert_eq!(machine.text("etc/php/8.2/fpm/pool.d/www.conf.seawall-2026-11-23"), POOL);
-    assert!(machine.text("etc/php/8.2/fpm/pool.d/www.conf").contains("\npm = static\npm.max_children = 10\n"));
+    assert!(machine.text("etc/php/8.2/fpm/pool.d/www.conf").contains("\npm = static\npm.max_children = 5\n"));
     let mode = fs::metadata(machine.path("etc/php/8.2/fpm/pool.d/www.conf")).expect("a file").permissions().mode();
     assert_eq!(mode & 0o777, 0o640);
     assert_eq!(outcome.services, ["mariadb", "php8.2-fpm"]);
@@ -160,7 +160,7 @@ fn what_is_written_is_copied_first_and_needs_no_second_time() {
     // No file is read by php-fpm or MariaDB that was not before, but for the two new ones.
     let (advice, again) = machine.changes();
     assert!(again.is_empty(), "{}", again.diff());
-    assert!(advice.settings.iter().any(|setting| setting.key == "max_connections" && setting.now.as_deref() == Some("20")));
+    assert!(advice.settings.iter().any(|setting| setting.key == "max_connections" && setting.now.as_deref() == Some("15")));
 }
 
 /// A php-fpm that would not start again is worse than a slow one.
@@ -192,7 +192,7 @@ fn a_link_stays_one() {
     machine.program("usr/sbin/mariadbd", "help", 0);
     machine.changes().1.write("now").expect("written");
     assert!(fs::symlink_metadata(machine.path("etc/mysql/my.cnf")).expect("a link").is_symlink());
-    assert!(machine.text("etc/mysql/mariadb.cnf").contains("max_connections = 20\n"));
+    assert!(machine.text("etc/mysql/mariadb.cnf").contains("max_connections = 15\n"));
     assert!(machine.path("etc/mysql/mariadb.cnf.seawall-now").exists());
 }
 
