@@ -128,7 +128,7 @@ fn protocol(protocol: Protocol) -> String {
 
 fn schedule(schedule: &Schedule) -> String {
     match schedule {
-        Schedule::Closed { clients } if matches!(clients.points(), [(_, 1.0)]) => "1 client that stays".to_owned(),
+        Schedule::Closed { clients } if matches!(*clients.points(), [(_, 1.0)]) => "1 client that stays".to_owned(),
         Schedule::Closed { clients } => quantity_over_time(clients, "clients that stay"),
         Schedule::Arrivals { rate, spacing } => format!("{}{}", quantity_over_time(rate, "new clients a second"), at_random(*spacing)),
         Schedule::Rate { rate, spacing, clients } => {

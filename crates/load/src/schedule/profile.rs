@@ -59,8 +59,8 @@ impl Profile {
 
     /// The moments at which its direction changes, with the values there, in the order of time.
     #[must_use]
-    pub fn points(&self) -> &[(Duration, f64)] {
-        &self.points
+    pub fn points(&self) -> Vec<(Duration, f64)> {
+        self.corners.iter().map(|corner| (corner.at, corner.value)).collect()
     }
 
     /// The end of what the profile describes, if it has one.
