@@ -5,7 +5,9 @@
 //! takes permission for each request from the [`Budget`], tells the [`Recorder`] what happened, and ends when [`Worker::ends`] says so.
 
 mod budget;
+mod descriptors;
 mod http1;
+mod observe;
 mod target;
 mod tls;
 
@@ -15,14 +17,16 @@ use std::{
     sync::{
         Arc, Barrier, OnceLock,
         atomic::{AtomicBool, Ordering},
-        mpsc,
+        mpsc::{self, RecvTimeoutError},
     },
     thread,
     time::{Duration, Instant},
 };
 
+use self::observe::{Moment, Usage};
 pub use self::{
     budget::Budget,
+    observe::{Observations, WorkerSeen},
     target::Target,
     tls::{Tls, TlsError},
 };
@@ -35,6 +39,9 @@ use crate::{
 
 /// Intervals that may wait for the thread that adds them up, for each worker.
 const INTERVALS_WAITING: usize = 4;
+
+/// How often the watch is asked whether the run is to end.
+const ASK_WATCH: Duration = Duration::from_millis(50);
 
 /// Why a run could not be made. Failures of requests are no such reason: they are results.
 #[derive(Debug, thiserror::Error)]
@@ -53,6 +60,19 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
+    /// Clients need more descriptors than the system allows.
+    #[error(
+        "{clients} clients need {needed} open files, and this system allows {limit}: allow more with `ulimit -n {needed}` (as root, or with \
+         LimitNOFILE= of a service), or take fewer clients"
+    )]
+    Descriptors {
+        /// The clients.
+        clients: u32,
+        /// The descriptors that they need.
+        needed: u64,
+        /// The descriptors that the load tester may have open.
+        limit: u64,
+    },
     /// A worker cannot work.
     #[error("{0}")]
     Worker(String),
@@ -62,6 +82,11 @@ pub enum Error {
 pub trait Watch {
     /// A second is over. Returns whether the run goes on.
     fn second(&mut self, second: &Second) -> ControlFlow<()>;
+
+    /// Returns whether the run is to end now. It is asked about every 50 ms.
+    fn stops(&mut self) -> bool {
+        false
+    }
 }
 
 /// Looks on and does nothing.
@@ -101,6 +126,7 @@ pub struct Worker {
     /// The client side of TLS, if an origin is asked over it.
     pub tls: Option<Arc<Tls>>,
     begins: Arc<Barrier>,
+    begun: Arc<OnceLock<Usage>>,
     stopped: Arc<AtomicBool>,
 }
 
@@ -109,6 +135,7 @@ impl Worker {
     pub fn begin(&self) {
         self.begins.wait();
         self.clock.0.get_or_init(Instant::now);
+        self.begun.get_or_init(Usage::now);
     }
 
     /// Where the workers wait for each other. One that cannot work waits there, too, so that the others begin.
@@ -152,55 +179,97 @@ pub fn run(plan: &Plan, watch: &mut dyn Watch) -> Result<Results, Error> {
     let targets: Arc<[Target]> = target::targets(&plan)?.into();
     // A worker without a client of its own could send nothing.
     let workers = u32::try_from(plan.workers).unwrap_or(1).min(plan.schedule.clients_max().unwrap_or(u32::MAX)).max(1);
+    let descriptors = descriptors::raise_limit();
+    descriptors::suffice(&plan, descriptors)?;
     let clock = Clock(Arc::new(OnceLock::new()));
     let budget = Arc::new(Budget::new(plan.stop.requests));
     let begins = Arc::new(Barrier::new(workers as usize));
     let stopped = Arc::new(AtomicBool::new(false));
     let (sender, receiver) = mpsc::sync_channel(INTERVALS_WAITING * workers as usize);
     let threads = (0..workers)
-        .map(|worker| {
+        .map(|number| {
+            let begun = Arc::new(OnceLock::new());
             let worker = Worker {
                 plan: Arc::clone(&plan),
-                share: Share { worker, of: workers },
+                share: Share { worker: number, of: workers },
                 clock: clock.clone(),
                 targets: Arc::clone(&targets),
-                recorder: Recorder::new(plan.warm_up, sender.clone()),
+                recorder: Recorder::new(number, plan.warm_up, sender.clone()),
                 budget: Arc::clone(&budget),
                 tls: tls.clone(),
                 begins: Arc::clone(&begins),
+                begun: Arc::clone(&begun),
                 stopped: Arc::clone(&stopped),
             };
             let work = match plan.protocol {
                 Protocol::Http1 { .. } | Protocol::Http2 { .. } | Protocol::Http3 { .. } => http1::work,
             };
-            thread::Builder::new().name(format!("load-{}", worker.share.worker)).spawn(move || work(worker)).map_err(Error::Thread)
+            let run = move || {
+                let tally = work(worker)?;
+                let seen = begun.get().map(|begun: &Usage| begun.until(&Usage::now())).unwrap_or_default();
+                Ok::<_, Error>((tally, seen))
+            };
+            thread::Builder::new().name(format!("load-{number}")).spawn(run).map_err(Error::Thread)
         })
         .collect::<Result<Vec<_>, _>>()?;
     drop(sender);
     let what = Run::new(&plan);
+    let before = Moment::now();
     let seconds = look_on(&receiver, workers as usize, &stopped, watch);
+    let after = Moment::now();
     let mut whole = Tally::new();
+    let mut seen = Vec::new();
     for thread in threads {
-        whole.add(&thread.join().map_err(|_| Error::Worker("a worker has panicked".to_owned()))??);
+        let (tally, of_worker) = thread.join().map_err(|_| Error::Worker("a worker has panicked".to_owned()))??;
+        whole.add(&tally);
+        seen.push(of_worker);
     }
-    let duration = clock.now().saturating_sub(plan.warm_up);
+    let observations = Observations {
+        resent: whole.resent,
+        ports_exhausted: whole.ports_exhausted,
+        descriptors_exhausted: whole.descriptors_exhausted,
+        descriptors_max: descriptors,
+        targets: targets.iter().map(ToString::to_string).collect(),
+        ..before.until(&after, seen, whole.requests + whole.warm_up)
+    };
+    let duration = whole.ended_at.saturating_sub(plan.warm_up);
     let verdict = Verdict { limit: Limit::Server, at_least: false, reason: String::new(), hint: None };
-    Ok(Results::new(what, duration, &whole, seconds, verdict))
+    Ok(Results { generator: (&observations).into(), ..Results::new(what, duration, &whole, seconds, verdict) })
 }
 
 /// Adds up what the workers hand over, until the last of them has ended.
 fn look_on(intervals: &mpsc::Receiver<Interval>, workers: usize, stopped: &AtomicBool, watch: &mut dyn Watch) -> Vec<Second> {
-    let mut open = BTreeMap::<u64, (usize, Duration, Tally)>::new();
+    let mut open = BTreeMap::<u64, (Duration, Tally)>::new();
+    // The first second of which each worker may still tell something.
+    let mut tells = vec![0_u64; workers];
     let mut seconds = Vec::new();
-    while let Ok(Interval { second, length, tally }) = intervals.recv() {
-        let (said, longest, sum) = open.entry(second).or_insert_with(|| (0, Duration::ZERO, Tally::of_a_second()));
-        *said += 1;
-        *longest = length.max(*longest);
-        sum.add(&tally);
+    let mut asked = Instant::now();
+    loop {
+        let received = intervals.recv_timeout(ASK_WATCH);
+        if asked.elapsed() >= ASK_WATCH {
+            asked = Instant::now();
+            if watch.stops() {
+                stopped.store(true, Ordering::Relaxed);
+            }
+        }
+        let Interval { worker, second, length, tally, last } = match received {
+            Ok(interval) => interval,
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(RecvTimeoutError::Disconnected) => break,
+        };
+        if !length.is_zero() || tally.requests > 0 {
+            let (longest, sum) = open.entry(second).or_insert_with(|| (length, Tally::of_a_second()));
+            *longest = length.max(*longest);
+            sum.add(&tally);
+        }
+        if let Some(tells) = tells.get_mut(worker as usize) {
+            *tells = if last { u64::MAX } else { second + 1 };
+        }
+        let complete = tells.iter().copied().min().unwrap_or(u64::MAX);
         while let Some(first) = open.first_entry()
-            && first.get().0 >= workers
+            && *first.key() < complete
         {
-            let (second, (_, length, tally)) = first.remove_entry();
+            let (second, (length, tally)) = first.remove_entry();
             let second = Second::new(second, length, &tally);
             if watch.second(&second).is_break() {
                 stopped.store(true, Ordering::Relaxed);
@@ -208,6 +277,6 @@ fn look_on(intervals: &mpsc::Receiver<Interval>, workers: usize, stopped: &Atomi
             seconds.push(second);
         }
     }
-    seconds.extend(open.into_iter().map(|(second, (_, length, tally))| Second::new(second, length, &tally)));
+    seconds.extend(open.into_iter().map(|(second, (length, tally))| Second::new(second, length, &tally)));
     seconds
 }

@@ -1,6 +1,7 @@
 //! Where connections lead.
 
 use std::{
+    fmt,
     net::{SocketAddr, TcpStream, ToSocketAddrs as _},
     path::PathBuf,
 };
@@ -15,6 +16,15 @@ pub enum Target {
     Address(SocketAddr),
     /// To a socket of the system.
     Unix(PathBuf),
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(address) => address.fmt(f),
+            Self::Unix(path) => path.display().fmt(f),
+        }
+    }
 }
 
 /// Finds out where each origin of a plan is: once, so that no answer of a name server is measured.

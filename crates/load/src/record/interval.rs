@@ -7,10 +7,14 @@ use super::Tally;
 /// What one second brought to one worker.
 #[derive(Debug, Clone)]
 pub struct Interval {
+    /// Which worker.
+    pub worker: u32,
     /// Which second, from 0.
     pub second: u64,
-    /// How much of it was recorded: the last second of a run is rarely whole.
+    /// How long it was: the last one of a run is shorter, and may have no length at all.
     pub length: Duration,
     /// Its requests.
     pub tally: Tally,
+    /// Whether the worker has ended with it.
+    pub last: bool,
 }

@@ -119,17 +119,27 @@ pub struct Recorder {
     /// The end of the second that is going on.
     until: Duration,
     warm_up: Duration,
+    worker: u32,
     intervals: SyncSender<Interval>,
+}
+
+/// Why a connection could not be made, where that was not the server's doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exhausted {
+    /// No port was free at the address that it would come from.
+    Ports,
+    /// No descriptor was free.
+    Descriptors,
 }
 
 /// The length of an interval.
 const SECOND: Duration = Duration::from_secs(1);
 
 impl Recorder {
-    /// A recorder that hands what each second brought to `intervals`. Requests that end within `warm_up` are not counted.
+    /// A recorder of a worker, which hands what each second brought to `intervals`. Requests that end within `warm_up` are not counted.
     #[must_use]
-    pub fn new(warm_up: Duration, intervals: SyncSender<Interval>) -> Self {
-        Self { whole: Tally::new(), second: Tally::of_a_second(), until: SECOND, warm_up, intervals }
+    pub fn new(worker: u32, warm_up: Duration, intervals: SyncSender<Interval>) -> Self {
+        Self { whole: Tally::new(), second: Tally::of_a_second(), until: SECOND, warm_up, worker, intervals }
     }
 
     /// Counts a request that has ended.
@@ -161,6 +171,20 @@ impl Recorder {
         }
     }
 
+    /// Counts a request that was sent again, because the server had closed the connection when it came.
+    pub const fn resent(&mut self) {
+        self.whole.resent += 1;
+    }
+
+    /// Counts a connection that could not be made because something of this machine had run out. The request that needed it is counted by
+    /// [`Self::ended`].
+    pub const fn exhausted(&mut self, what: Exhausted) {
+        match what {
+            Exhausted::Ports => self.whole.ports_exhausted += 1,
+            Exhausted::Descriptors => self.whole.descriptors_exhausted += 1,
+        }
+    }
+
     /// Counts requests that were due, and were never sent: no connection was free before the end.
     pub fn missed(&mut self, requests: u64) {
         self.whole.missed += requests;
@@ -180,22 +204,23 @@ impl Recorder {
             let tally = std::mem::replace(&mut self.second, next);
             let second = self.until.as_secs() - 1;
             self.until += SECOND;
-            self.second.clients = clients;
-            match self.intervals.try_send(Interval { second, length: SECOND, tally }) {
+            match self.intervals.try_send(Interval { worker: self.worker, second, length: SECOND, tally, last: false }) {
                 Ok(()) | Err(TrySendError::Disconnected(_)) => {}
                 // The reader is behind: the next interval has this one's counts, too.
                 Err(TrySendError::Full(interval)) => self.second.add(&interval.tally),
             }
+            self.second.clients = clients;
         }
     }
 
-    /// Ends the recording. The last second is handed on, however long it was.
+    /// Ends the recording at the moment at which the worker has stopped. The last second is handed on, however long it was.
     #[must_use]
     pub fn finish(mut self, now: Duration) -> Tally {
         self.tick(now);
         let second = self.until.as_secs() - 1;
         let length = (now + SECOND).saturating_sub(self.until);
-        let _ = self.intervals.send(Interval { second, length, tally: self.second });
+        let _ = self.intervals.send(Interval { worker: self.worker, second, length, tally: self.second, last: true });
+        self.whole.ended_at = now;
         self.whole
     }
 }

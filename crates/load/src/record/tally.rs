@@ -79,12 +79,20 @@ pub struct Tally {
     pub lag: Distribution,
     /// Requests that were due and never sent.
     pub missed: u64,
+    /// Requests that were sent again, because the server had closed a connection that it had kept when they came. They are no errors.
+    pub resent: u64,
+    /// Connections that could not be made because no port was free.
+    pub ports_exhausted: u64,
+    /// Connections that could not be made because no descriptor was free.
+    pub descriptors_exhausted: u64,
     /// The most clients at a time.
     pub clients: u32,
     /// Requests that ended in the warm-up. They are counted nowhere else.
     pub warm_up: u64,
     /// Failures among them.
     pub warm_up_errors: u64,
+    /// When the recording ended, from the beginning of the run. Of several workers: when the last did.
+    pub ended_at: Duration,
     digits: u8,
 }
 
@@ -120,9 +128,13 @@ impl Tally {
             resumed: 0,
             lag: times(),
             missed: 0,
+            resent: 0,
+            ports_exhausted: 0,
+            descriptors_exhausted: 0,
             clients: 0,
             warm_up: 0,
             warm_up_errors: 0,
+            ended_at: Duration::ZERO,
             digits,
         }
     }
@@ -195,6 +207,10 @@ impl Tally {
         self.resumed += other.resumed;
         self.lag.add(&other.lag);
         self.missed += other.missed;
+        self.resent += other.resent;
+        self.ports_exhausted += other.ports_exhausted;
+        self.descriptors_exhausted += other.descriptors_exhausted;
+        self.ended_at = self.ended_at.max(other.ended_at);
         self.clients += other.clients;
         self.warm_up += other.warm_up;
         self.warm_up_errors += other.warm_up_errors;

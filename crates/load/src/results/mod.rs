@@ -127,6 +127,8 @@ pub struct Generator {
     pub cpu_us_per_request: f64,
     /// The share of its time in which the busiest worker had a CPU, 0 to 1.
     pub busiest_worker: f64,
+    /// The share of its time in which a worker could have worked and others had the CPU, 0 to 1: the most of all workers.
+    pub waiting_worker: f64,
     /// The most memory that the process had, in bytes.
     pub memory_max: u64,
     /// The share of the machine's CPU time that its host gave to others, 0 to 1.
@@ -135,6 +137,12 @@ pub struct Generator {
     pub clock_jump: f64,
     /// The descriptors that the process may have.
     pub descriptors_max: u64,
+    /// Connections that could not be made because no descriptor was free.
+    pub descriptors_exhausted: u64,
+    /// Connections that could not be made because no port was free.
+    pub ports_exhausted: u64,
+    /// Requests that were sent again, because the server had closed a connection that it had kept when they came. They are no errors.
+    pub resent: u64,
 }
 
 /// The distributions of a run. Unit: nanoseconds.

@@ -31,7 +31,7 @@ fn plan() -> Plan {
 
 fn tally(warm_up: Duration) -> Tally {
     let (sender, _receiver) = std::sync::mpsc::sync_channel(64);
-    let mut recorder = Recorder::new(warm_up, sender);
+    let mut recorder = Recorder::new(0, warm_up, sender);
     for n in 0..100 {
         let intended = Duration::from_millis(n * 100);
         let sent = intended + Duration::from_micros(50);
@@ -91,7 +91,10 @@ fn the_names_of_the_json_form_stay() {
         "command began seawall urls urls_count protocol tls no_keepalive schedule kind open stop clients requests seconds timeout warm_up workers seed",
     );
     has(&json["machine"], "cpu cores memory kernel");
-    has(&json["generator"], "cpu_seconds cpu_us_per_request busiest_worker memory_max steal clock_jump descriptors_max");
+    has(
+        &json["generator"],
+        "cpu_seconds cpu_us_per_request busiest_worker waiting_worker memory_max steal clock_jump descriptors_max descriptors_exhausted ports_exhausted resent",
+    );
     has(&json["warm_up"], "seconds requests errors");
     has(&json["histograms"], "latency latency_uncorrected first_byte page connect handshake send_lag cache");
     has(&json["seconds"][0], "second length requests answered errors bytes connections clients latency cache");

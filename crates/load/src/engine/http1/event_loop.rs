@@ -28,7 +28,7 @@ use crate::{
     answer::Outcome,
     engine::Worker,
     plan::Protocol,
-    record::{ErrorClass, Sample, Tally},
+    record::{ErrorClass, Exhausted, Sample, Tally},
     requests::{Next, Visitor},
     schedule::{Dues, Schedule, What},
 };
@@ -512,6 +512,11 @@ impl Loop {
                 self.deadlines.put(connection, deadline);
             }
             Err(error) => {
+                match error {
+                    Errno::ADDRNOTAVAIL | Errno::ADDRINUSE => self.worker.recorder.exhausted(Exhausted::Ports),
+                    Errno::MFILE | Errno::NFILE => self.worker.recorder.exhausted(Exhausted::Descriptors),
+                    _ => {}
+                }
                 self.not_connected(key, under_way, class_of_connect(error), now);
             }
         }
@@ -714,6 +719,7 @@ impl Loop {
             // A server may close a connection that it has kept, just when the next request is on its way.
             if class == ErrorClass::Reset && (connection.answered || place > 0) && !under_way.again && under_way.idempotent {
                 under_way.again = true;
+                self.worker.recorder.resent();
                 self.ready.push_back((connection.client, under_way.voice));
                 client.again.push_back(under_way);
                 continue;
