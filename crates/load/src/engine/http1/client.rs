@@ -53,6 +53,8 @@ pub(super) struct UnderWay {
     pub(super) sent: Option<Duration>,
     /// Whether this is the second attempt.
     pub(super) again: bool,
+    /// Whether its connection was idle for a while when it was sent.
+    pub(super) after_idleness: bool,
     /// Whether its method is `HEAD`.
     pub(super) head: bool,
     /// Whether it may be sent again.

@@ -37,8 +37,8 @@ pub(super) struct Connection {
     pub(super) deadline: Option<Duration>,
     /// When the answer that is being read began.
     pub(super) first_byte: Option<Duration>,
-    /// Whether an answer has come over it.
-    pub(super) answered: bool,
+    /// Since when it has had nothing to do, after an answer.
+    pub(super) idle_since: Option<Duration>,
     /// Bytes that the system has not taken yet.
     out: Vec<u8>,
 }
@@ -75,7 +75,7 @@ impl Connection {
             began: now,
             deadline: None,
             first_byte: None,
-            answered: false,
+            idle_since: None,
             out: Vec::new(),
         })
     }

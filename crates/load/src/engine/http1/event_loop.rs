@@ -57,6 +57,9 @@ const REST_MIN: Duration = Duration::from_millis(10);
 /// How long a client that could not connect rests at most.
 const REST_MAX: Duration = Duration::from_secs(1);
 
+/// How long a connection that a server closes as idle has been idle at least. Who closes one earlier has something against the request.
+const IDLE_MIN: Duration = Duration::from_millis(500);
+
 /// The number of the timer among events.
 const TIMER: u64 = u64::MAX;
 
@@ -404,7 +407,16 @@ impl Loop {
                     (made.head, made.idempotent)
                 }
             };
-            let under_way = UnderWay { asked, voice, intended: intended.unwrap_or(now), sent: None, again: false, head, idempotent };
+            let under_way = UnderWay {
+                asked,
+                voice,
+                intended: intended.unwrap_or(now),
+                sent: None,
+                again: false,
+                after_idleness: false,
+                head,
+                idempotent,
+            };
             if let Err(back) = self.place(key, under_way, now) {
                 if let Some(client) = self.clients.get_mut(key) {
                     let speaker = &mut client.voices[usize::from(voice)];
@@ -531,6 +543,8 @@ impl Loop {
             return;
         }
         let sent = *under_way.sent.get_or_insert(now);
+        under_way.after_idleness = connection.idle_since.is_some_and(|since| now.saturating_sub(since) >= IDLE_MIN);
+        connection.idle_since = None;
         let done = match &under_way.asked.own {
             None => connection.send(&self.messages.made(under_way.asked.request).bytes),
             Some(own) => {
@@ -635,10 +649,10 @@ impl Loop {
             };
             bytes = &bytes[used..];
             connection.first_byte = None;
-            connection.answered = true;
             let Some(front) = connection.under_way.pop_front() else { return };
             let timeout = self.worker.plan.timeout;
             connection.deadline = connection.under_way.front().map(|next| next.sent.unwrap_or(now) + timeout);
+            connection.idle_since = connection.under_way.is_empty().then_some(now);
             client.under_way -= 1;
             self.unended -= 1;
             self.worker.recorder.ended(&Sample {
@@ -716,9 +730,11 @@ impl Loop {
                 class if place == 0 => class,
                 _ => ErrorClass::Reset,
             };
-            // A server may close a connection that it has kept, just when the next request is on its way.
-            if class == ErrorClass::Reset && (connection.answered || place > 0) && !under_way.again && under_way.idempotent {
-                under_way.again = true;
+            // A server may close a connection that has been idle, just when the next request is on its way; and those in a pipeline behind one that
+            // is the last have not been looked at (RFC 9112 §9.3.2, §9.5).
+            let idle = place == 0 && under_way.after_idleness && !under_way.again;
+            if class == ErrorClass::Reset && (idle || place > 0) && under_way.idempotent {
+                under_way.again |= idle;
                 self.worker.recorder.resent();
                 self.ready.push_back((connection.client, under_way.voice));
                 client.again.push_back(under_way);
