@@ -7,7 +7,12 @@ use rustix::{
     net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv, send, socket_with, sockopt},
 };
 
-use super::{client::UnderWay, response::Reader, slots::Key};
+use super::{
+    client::UnderWay,
+    response::Reader,
+    slots::Key,
+    tls::{Failed, Session},
+};
 use crate::engine::target::Target;
 
 /// How far a connection is.
@@ -15,14 +20,17 @@ use crate::engine::target::Target;
 pub(super) enum Stage {
     /// It is being made.
     Connecting,
+    /// It is made, and TLS is being agreed upon.
+    Handshaking,
     /// Requests can be sent.
     Open,
 }
 
-/// One connection. It has no buffers, unless something does not fit into the system's.
+/// One connection. It has no buffers, unless something does not fit into the system's, or is not complete.
 #[derive(Debug)]
 pub(super) struct Connection {
     socket: OwnedFd,
+    pub(super) tls: Option<Box<Session>>,
     pub(super) stage: Stage,
     /// Whom it leads to.
     pub(super) origin: u16,
@@ -67,6 +75,7 @@ impl Connection {
         }
         Ok(Self {
             socket,
+            tls: None,
             stage: Stage::Connecting,
             origin,
             client,
@@ -94,6 +103,9 @@ impl Connection {
 
     /// Sends `bytes`. What the system does not take now is kept, and sent by [`Self::flush`].
     pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), Errno> {
+        if let Some(tls) = &mut self.tls {
+            return tls.send(&self.socket, bytes);
+        }
         let mut sent = 0;
         if self.out.is_empty() {
             match send(&self.socket, bytes, SendFlags::NOSIGNAL) {
@@ -109,6 +121,9 @@ impl Connection {
 
     /// Sends what was kept, as far as the system takes it.
     pub(super) fn flush(&mut self) -> Result<(), Errno> {
+        if let Some(tls) = &mut self.tls {
+            return tls.flush(&self.socket);
+        }
         while !self.out.is_empty() {
             match send(&self.socket, &self.out, SendFlags::NOSIGNAL) {
                 Ok(length) if length == self.out.len() => self.out = Vec::new(),
@@ -121,7 +136,16 @@ impl Connection {
         Ok(())
     }
 
-    /// Receives into `buffer`; none: nothing is there. Zero bytes are the end.
+    /// Gives a part of what came over the socket to TLS, and sends what TLS answers.
+    pub(super) fn take_secured(&mut self, bytes: &mut &[u8]) -> Result<(), Failed> {
+        let Some(tls) = &mut self.tls else { return Err(Failed) };
+        let taken = tls.take(bytes);
+        // An answer of the handshake, or the reason why there is none. If it cannot be sent, the socket says so when it is read.
+        let _ = tls.flush(&self.socket);
+        taken
+    }
+
+    /// Receives into `buffer` as it comes over the socket; none: nothing is there. Zero bytes are the end.
     pub(super) fn receive(&self, buffer: &mut [u8]) -> Result<Option<usize>, Errno> {
         loop {
             match recv(&self.socket, &mut *buffer, RecvFlags::empty()) {

@@ -23,12 +23,13 @@ use super::{
     pacing::Timer,
     response::{Closed, Expected, Progress},
     slots::{Key, Slots},
+    tls::{Plain, Session},
 };
 use crate::{
     answer::Outcome,
     engine::Worker,
     plan::Protocol,
-    record::{ErrorClass, Exhausted, Sample, Tally},
+    record::{ErrorClass, Exhausted, Handshake, Sample, Tally},
     requests::{Next, Visitor},
     schedule::{Dues, Schedule, What},
 };
@@ -101,7 +102,11 @@ pub(super) struct Loop {
     unended: u64,
     /// Whether there is no permission any more.
     exhausted: bool,
+    /// The connections that were begun over TLS.
+    secured: u64,
     buffer: Vec<u8>,
+    /// What `buffer` is for plain text, for what comes over TLS.
+    plain: Vec<u8>,
     out: Vec<u8>,
 }
 
@@ -144,7 +149,9 @@ impl Loop {
             mine: 0,
             unended: 0,
             exhausted: false,
+            secured: 0,
             buffer: vec![0; BUFFER],
+            plain: vec![0; if worker.tls.is_some() { BUFFER } else { 0 }],
             out: Vec::new(),
             epoll,
             timer,
@@ -538,7 +545,7 @@ impl Loop {
     /// Sends a request on a connection, or lets it wait until the connection is made.
     fn send(&mut self, key: Key, mut under_way: UnderWay, now: Duration) {
         let Some(connection) = self.connections.get_mut(key) else { return };
-        if connection.stage == Stage::Connecting {
+        if connection.stage != Stage::Open {
             connection.under_way.push_back(under_way);
             return;
         }
@@ -577,16 +584,20 @@ impl Loop {
             if !flags.contains(Flags::OUT) {
                 return;
             }
-            connection.stage = Stage::Open;
-            connection.deadline = None;
-            let took = now.saturating_sub(connection.began);
-            let wait = std::mem::take(&mut connection.under_way);
-            if let Some(client) = self.clients.get_mut(connection.client) {
-                client.failures = 0;
-            }
-            self.worker.recorder.connected(now, took, None);
-            for under_way in wait {
-                self.send(key, under_way, now);
+            let origin = connection.origin;
+            match self.worker.tls.as_ref().filter(|_| self.worker.plan.requests.origins[usize::from(origin)].tls) {
+                None => self.connected(key, None, now),
+                Some(tls) => {
+                    let Ok(mut session) = Session::begin(tls, origin, self.secured, now) else {
+                        self.lose(key, ErrorClass::Tls, now);
+                        return;
+                    };
+                    self.secured += 1;
+                    // If this fails, the socket says so when it is read.
+                    let _ = session.flush(connection.socket());
+                    connection.stage = Stage::Handshaking;
+                    connection.tls = Some(Box::new(session));
+                }
             }
         } else if flags.contains(Flags::OUT) && connection.flush().is_err() {
             self.read(key, true);
@@ -598,18 +609,41 @@ impl Loop {
         }
     }
 
+    /// Sends the requests that have waited for a connection.
+    fn connected(&mut self, key: Key, handshake: Option<Handshake>, now: Duration) {
+        let Some(connection) = self.connections.get_mut(key) else { return };
+        connection.stage = Stage::Open;
+        connection.deadline = None;
+        let took = now.saturating_sub(connection.began);
+        let wait = std::mem::take(&mut connection.under_way);
+        if let Some(client) = self.clients.get_mut(connection.client) {
+            client.failures = 0;
+        }
+        self.worker.recorder.connected(now, took, handshake);
+        for under_way in wait {
+            self.send(key, under_way, now);
+        }
+    }
+
     /// Reads what has come. If `to_the_end`, a short read is not taken as a sign that there is no more.
     fn read(&mut self, key: Key, to_the_end: bool) {
         let mut buffer = std::mem::take(&mut self.buffer);
         while let Some(connection) = self.connections.get_mut(key) {
             let received = connection.receive(&mut buffer);
             let now = self.worker.clock.now();
+            let ended = if connection.stage == Stage::Handshaking { ErrorClass::Tls } else { ErrorClass::Reset };
             match received {
                 Ok(None) => break,
+                // Without the end that TLS has of its own, an answer may have been cut off by somebody else.
+                Ok(Some(0)) if connection.tls.is_some() => self.lose(key, ended, now),
                 Ok(Some(0)) => self.closed(key, now),
-                Err(_) => self.lose(key, ErrorClass::Reset, now),
+                Err(_) => self.lose(key, ended, now),
                 Ok(Some(length)) => {
-                    self.received(key, &buffer[..length], now);
+                    if connection.tls.is_some() {
+                        self.received_secured(key, &buffer[..length], now);
+                    } else {
+                        self.received(key, &buffer[..length], now);
+                    }
                     if length < buffer.len() && !to_the_end {
                         break;
                     }
@@ -617,6 +651,31 @@ impl Loop {
             }
         }
         self.buffer = buffer;
+    }
+
+    /// Takes what has come over a connection with TLS.
+    fn received_secured(&mut self, key: Key, mut bytes: &[u8], now: Duration) {
+        let mut plain = std::mem::take(&mut self.plain);
+        while !bytes.is_empty()
+            && let Some(connection) = self.connections.get_mut(key)
+        {
+            if connection.take_secured(&mut bytes).is_err() {
+                self.lose(key, ErrorClass::Tls, now);
+                break;
+            }
+            if connection.stage == Stage::Handshaking {
+                let Some(handshake) = connection.tls.as_ref().and_then(|tls| tls.handshake(now)) else { continue };
+                self.connected(key, Some(handshake), now);
+            }
+            while let Some(tls) = self.connections.get_mut(key).and_then(|connection| connection.tls.as_mut()) {
+                match tls.read(&mut plain) {
+                    Plain::Bytes(length) => self.received(key, &plain[..length], now),
+                    Plain::Closed => self.closed(key, now),
+                    Plain::NoMore => break,
+                }
+            }
+        }
+        self.plain = plain;
     }
 
     /// Takes what has come over a connection.
@@ -714,7 +773,7 @@ impl Loop {
     fn lose(&mut self, key: Key, class: ErrorClass, now: Duration) {
         let Some(connection) = self.drop_connection(key) else { return };
         let begun = connection.reader.has_begun();
-        let connecting = connection.stage == Stage::Connecting;
+        let connecting = connection.stage != Stage::Open;
         let timeout = self.worker.plan.timeout;
         for (place, mut under_way) in connection.under_way.into_iter().enumerate() {
             if connecting {
