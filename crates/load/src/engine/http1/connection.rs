@@ -11,6 +11,7 @@ use super::{
     client::UnderWay,
     response::Reader,
     slots::Key,
+    sources::Sources,
     tls::{Failed, Session},
 };
 use crate::engine::target::Target;
@@ -53,15 +54,21 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Begins a connection to `target`.
-    pub(super) fn begin(target: &Target, origin: u16, client: Key, now: Duration) -> Result<Self, Errno> {
+    pub(super) fn begin(target: &Target, sources: &mut Sources, origin: u16, client: Key, now: Duration) -> Result<Self, Errno> {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = |family| socket_with(family, SocketType::STREAM, flags, None);
         let (socket, begun) = match target {
             Target::Address(address) => {
-                let socket = socket(if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 })?;
-                sockopt::set_tcp_nodelay(&socket, true)?;
-                let begun = connect(&socket, address);
-                (socket, begun)
+                let mut tries = sources.tries();
+                loop {
+                    let socket = socket(if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 })?;
+                    sockopt::set_tcp_nodelay(&socket, true)?;
+                    let begun = sources.bind(&socket, address).and_then(|()| connect(&socket, address));
+                    tries -= 1;
+                    if tries == 0 || !matches!(begun, Err(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE)) {
+                        break (socket, begun);
+                    }
+                }
             }
             Target::Unix(path) => {
                 let socket = socket(AddressFamily::UNIX)?;

@@ -23,6 +23,7 @@ use super::{
     pacing::Timer,
     response::{Closed, Expected, Progress},
     slots::{Key, Slots},
+    sources::Sources,
     tls::{Plain, Session},
 };
 use crate::{
@@ -71,6 +72,7 @@ pub(super) struct Loop {
     timer: Timer,
     dues: Peekable<Dues>,
     messages: Messages,
+    sources: Sources,
     connections: Slots<Connection>,
     clients: Slots<Client>,
     deadlines: Deadlines,
@@ -130,6 +132,7 @@ impl Loop {
         Ok(Self {
             dues: worker.dues().peekable(),
             messages: Messages::new(&plan.requests, plan.connections.no_keepalive),
+            sources: Sources::new(&plan.connections.sources, worker.share),
             connections: Slots::new(),
             clients: Slots::new(),
             deadlines: Deadlines::new(plan.timeout),
@@ -516,7 +519,7 @@ impl Loop {
             return Ok(());
         };
         let connection = self.connections.next_key();
-        let begun = Connection::begin(target, origin, key, now).and_then(|begun| {
+        let begun = Connection::begin(target, &mut self.sources, origin, key, now).and_then(|begun| {
             let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET;
             epoll::add(&self.epoll, begun.socket(), epoll::EventData::new_u64(connection.number()), flags)?;
             Ok(begun)

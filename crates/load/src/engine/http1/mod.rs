@@ -16,6 +16,7 @@ mod message;
 mod pacing;
 mod response;
 mod slots;
+mod sources;
 mod tls;
 
 use self::event_loop::Loop;
