@@ -7,13 +7,16 @@
 //! Absent from this crate: any code of Seawall that it measures.
 
 pub mod answer;
+pub mod compare;
 pub mod engine;
+pub mod find_limit;
 pub mod output;
 pub mod plan;
 pub mod record;
 pub mod requests;
 pub mod results;
 pub mod schedule;
+pub mod verdict;
 
 pub use self::{
     engine::{Error, Watch, run},

@@ -1,0 +1,370 @@
+//! Finds the highest rate that a server can do within bounds: of latency, and of failed requests.
+//!
+//! [`Search`] decides which rate comes next, and [`find_limit`] runs each as a run of its own. It comes from below, never asks for much more than what
+//! the server did well, and holds the rate that it found for a minute before it says so.
+
+mod search;
+
+use std::{
+    fmt,
+    ops::ControlFlow,
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde::{Deserialize, Serialize};
+
+pub use self::search::{Next, Range, Search};
+use crate::{
+    Error, Plan, Results, Schedule, Stop, Watch,
+    results::{Limit, Second},
+    schedule::{Profile, Spacing},
+};
+
+/// The latency that counts as too slow, unless another is given: a p99 of half a second is what a reader of a page notices.
+pub const P99: Duration = Duration::from_millis(500);
+
+/// The share of failed requests that counts as too many, unless another is given: one in a thousand.
+pub const ERRORS: f64 = 0.001;
+
+/// The connections of a step, at least and at most. Between them there are as many as are needed if each answer takes as long as it may.
+const CONNECTIONS: (f64, f64) = (16.0, 10_000.0);
+
+/// What is still good.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Bounds {
+    /// The longest p99 of the latency, measured from the intended moment.
+    pub p99: Duration,
+    /// The largest share of requests that fail, 0 to 1. A request that was due and never sent counts, too.
+    pub errors: f64,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { p99: P99, errors: ERRORS }
+    }
+}
+
+/// A rate to be tried.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Step {
+    /// Requests a second.
+    pub rate: f64,
+    /// For how long.
+    pub time: Duration,
+    /// A pause before it, in which what waits in the server can drain.
+    pub pause: Duration,
+    /// Whether this is the rate that was found, and is held.
+    pub is_hold: bool,
+}
+
+/// What a step has shown.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Seen {
+    /// Requests that ended.
+    pub requests: u64,
+    /// The seconds that the step was meant to take, or took until it was given up.
+    pub seconds: f64,
+    /// Latency from the intended moment.
+    pub p99: Duration,
+    /// The share of requests that failed, or were never sent.
+    pub failed: f64,
+    /// Requests a second that were answered well, in the second half of the step.
+    pub well: f64,
+    /// Whether the load tester itself was at its end.
+    pub generator: bool,
+}
+
+impl Seen {
+    /// Whether the server did clearly less than it was asked for: by more than strangers who come at random vary in number. What it does not answer
+    /// waits, and the latency will exceed its bound, even if it has not yet.
+    fn is_behind(&self, asked: f64) -> bool {
+        self.well + 3.0 * (self.well / (self.seconds / 2.0).max(1.0)).sqrt() < asked * 0.99
+    }
+
+    /// Sums up the results of a step.
+    #[must_use]
+    pub fn new(step: &Step, results: &Results) -> Self {
+        let failed: u64 = results.errors.values().sum::<u64>() + results.missed;
+        let asked = results.requests + results.missed;
+        // Full seconds of the step alone: the last row may be short, or behind the end.
+        let full = usize::try_from(step.time.as_secs()).unwrap_or(usize::MAX).min(results.seconds.len().saturating_sub(1)).max(1);
+        let rows = &results.seconds[..full.min(results.seconds.len())];
+        let rows = &rows[rows.len() / 2..];
+        let well: u64 = rows.iter().map(|row| row.requests.saturating_sub(row.errors)).sum();
+        Self {
+            requests: results.requests,
+            seconds: step.time.as_secs_f64().min(results.duration),
+            p99: Duration::from_secs_f64(results.latency.p99.max(0.0) / 1e3),
+            failed: failed as f64 / asked.max(1) as f64,
+            well: well as f64 / rows.len().max(1) as f64,
+            generator: results.verdict.limit == Limit::Generator,
+        }
+    }
+}
+
+/// Why a rate is too high.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Excess {
+    /// The p99 of the latency, in milliseconds.
+    P99(f64),
+    /// The share of requests that failed.
+    Errors(f64),
+    /// The server answered fewer requests than came, so many a second: a queue grew.
+    Behind(f64),
+    /// The load tester cannot do more.
+    Generator,
+}
+
+impl fmt::Display for Excess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::P99(ms) => write!(f, "the p99 of the latency was {ms:.0} ms"),
+            Self::Errors(share) => write!(f, "{} % of the requests failed", (share * 1000.0).round() / 10.0),
+            Self::Behind(well) => write!(f, "only {} were answered", PerSecond(*well)),
+            Self::Generator => write!(f, "the load tester itself was at its end"),
+        }
+    }
+}
+
+/// A rate that was tried.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Tried {
+    /// Requests a second.
+    pub rate: f64,
+    /// For how many seconds.
+    pub seconds: f64,
+    /// What was seen.
+    pub seen: Seen,
+    /// Which bound it exceeded.
+    pub excess: Option<Excess>,
+}
+
+/// What a search has found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Found {
+    /// The highest rate within the bounds; none: no rate is.
+    pub rate: Option<f64>,
+    /// The seconds for which it was held; none: no rate could be held.
+    pub held: Option<f64>,
+    /// Whether the server could do more: the highest rate that may be asked for was reached, or the load tester was at its end.
+    pub at_least: bool,
+    /// The bounds.
+    pub bounds: Bounds,
+    /// The lowest rate that was beyond them, and why.
+    pub beyond: Option<(f64, Excess)>,
+    /// All rates that were tried, in their order.
+    pub tried: Vec<Tried>,
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(rate) = self.rate else {
+            write!(f, "no rate is within the bounds")?;
+            return match &self.beyond {
+                Some((rate, excess)) => write!(f, ": at {}, {excess}", PerSecond(*rate)),
+                None => Ok(()),
+            };
+        };
+        let least = if self.at_least { "at least " } else { "" };
+        let (p99, errors) = (self.bounds.p99.as_millis(), self.bounds.errors * 100.0);
+        match self.held {
+            Some(seconds) => write!(
+                f,
+                "{least}{}, held for {seconds:.0} s with a p99 of at most {p99} ms and at most {errors} % of failed requests",
+                PerSecond(rate)
+            )?,
+            None => write!(f, "{least}{} for some seconds only; no rate could be held", PerSecond(rate))?,
+        }
+        match &self.beyond {
+            Some((rate, excess)) => write!(f, "; at {}, {excess}", PerSecond(*rate)),
+            None => write!(f, "; more was not allowed to be asked for"),
+        }
+    }
+}
+
+/// A rate for people.
+struct PerSecond(f64);
+
+impl fmt::Display for PerSecond {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 < 10.0 { write!(f, "{:.1}/s", self.0) } else { write!(f, "{}/s", crate::verdict::grouped(self.0)) }
+    }
+}
+
+/// Looks on while a search goes on.
+pub trait SearchWatch: Watch {
+    /// A step begins.
+    fn step(&mut self, step: &Step);
+}
+
+impl SearchWatch for () {
+    fn step(&mut self, _: &Step) {}
+}
+
+/// Searches for the highest rate that the server of a plan can do within bounds. The plan's schedule, stop, timeout and warm-up are replaced for each
+/// step. Returns what was found, and the results of the rate that was held.
+///
+/// # Errors
+/// When a step cannot be run at all.
+pub fn find_limit(
+    plan: &Plan,
+    spacing: Spacing,
+    bounds: Bounds,
+    range: Range,
+    watch: &mut dyn SearchWatch,
+) -> Result<(Found, Option<Results>), Error> {
+    let mut search = Search::new(bounds, range);
+    let (mut last, mut held) = (None, None);
+    loop {
+        let step = match search.next(last.as_ref()) {
+            Next::Done(found) => return Ok((found, held)),
+            Next::Step(step) => step,
+        };
+        pause(step.pause);
+        watch.step(&step);
+        let mut plan = plan.clone();
+        plan.schedule =
+            Schedule::Rate { rate: Profile::constant(step.rate, Some(step.time)), spacing, clients: connections(step.rate, bounds.p99) };
+        // The end of the profile is the end: whatever was asked until then is waited for, so that the next step meets an idle server.
+        plan.stop = Stop::default();
+        plan.warm_up = Duration::ZERO;
+        // A request that takes much longer than the bound is as bad as one without an answer.
+        plan.timeout = plan.timeout.min((bounds.p99 * 4).max(Duration::from_secs(1)));
+        let mut look = Look { hopeless: Hopeless::new(&step, bounds), watch: &mut *watch, stopped: false };
+        let results = crate::run(&plan, &mut look)?;
+        if look.stopped {
+            return Ok((search.stop(), held));
+        }
+        last = Some(look.hopeless.judge(Seen::new(&step, &results)));
+        held = step.is_hold.then_some(results);
+    }
+}
+
+/// The connections that a rate needs if each answer takes as long as it may.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is between the constants")]
+fn connections(rate: f64, p99: Duration) -> u32 {
+    (rate * p99.as_secs_f64() * 1.2).clamp(CONNECTIONS.0, CONNECTIONS.1) as u32
+}
+
+/// Waits. Nothing else is to be done on this thread, and no server has to be asked meanwhile.
+fn pause(time: Duration) {
+    let end = Instant::now() + time;
+    while let Some(rest) = end.checked_duration_since(Instant::now()).filter(|rest| !rest.is_zero()) {
+        thread::park_timeout(rest);
+    }
+}
+
+/// Looks on during a step, and gives it up when it cannot stay within the bounds any more.
+struct Look<'a> {
+    hopeless: Hopeless,
+    watch: &'a mut dyn SearchWatch,
+    stopped: bool,
+}
+
+impl Watch for Look<'_> {
+    fn second(&mut self, second: &Second) -> ControlFlow<()> {
+        if self.watch.second(second).is_break() {
+            self.stopped = true;
+            return ControlFlow::Break(());
+        }
+        if self.hopeless.after(second) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// Tells when a step cannot stay within its bounds whatever follows. Without it, a minute would be spent on loading a server that fails.
+#[derive(Debug)]
+struct Hopeless {
+    bounds: Bounds,
+    /// The requests that the step makes in all.
+    planned: f64,
+    slow: f64,
+    failed: f64,
+    is_so: bool,
+    /// Whether the step is long enough for this to be worth it. The seconds of a short one say what the server can do.
+    applies: bool,
+}
+
+impl Hopeless {
+    fn new(step: &Step, bounds: Bounds) -> Self {
+        Self { bounds, planned: step.rate * step.time.as_secs_f64(), slow: 0.0, failed: 0.0, is_so: false, applies: step.is_hold }
+    }
+
+    fn after(&mut self, second: &Second) -> bool {
+        let most = self.bounds.p99.as_secs_f64() * 1e3;
+        let latency = &second.latency;
+        // At least so many of its requests were too slow.
+        let shares =
+            [(latency.min, 1.0), (latency.p50, 0.5), (latency.p75, 0.25), (latency.p90, 0.1), (latency.p95, 0.05), (latency.p99, 0.01)];
+        let share = shares.into_iter().find(|(at, _)| *at > most).map_or(0.0, |(_, share)| share);
+        self.slow += share * latency.count as f64;
+        self.failed += second.errors as f64;
+        // Twice as many as are allowed: the counts of a second are rounded.
+        let is_lost = self.slow > 0.02 * self.planned + 2.0 || self.failed > 2.0 * self.bounds.errors * self.planned + 2.0;
+        self.is_so |= self.applies && is_lost;
+        self.is_so
+    }
+
+    /// Corrects what was seen of a step that was given up: what would have followed could not have made it good.
+    fn judge(&self, mut seen: Seen) -> Seen {
+        if self.is_so && self.bounds.excess(&seen).is_none() {
+            seen.p99 = seen.p99.max(self.bounds.p99 * 2);
+        }
+        seen
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::Times;
+
+    #[test]
+    fn a_step_is_hopeless_when_more_requests_have_failed_than_all_of_it_may() {
+        let step = Step { rate: 100.0, time: Duration::from_secs(60), pause: Duration::ZERO, is_hold: true };
+        let row = |errors, p90, p99| Second {
+            requests: 100,
+            errors,
+            latency: Times { count: 100, min: 1.0, p50: 2.0, p75: 3.0, p90, p95: p90, p99, ..Times::default() },
+            ..Second::default()
+        };
+        // 6,000 requests: 6 may fail, and 60 may be slow; it ends at twice as many.
+        for (rows, hopeless) in [
+            (vec![row(0, 5.0, 6.0); 60], false),
+            (vec![row(6, 5.0, 6.0), row(0, 5.0, 6.0)], false),
+            (vec![row(6, 5.0, 6.0), row(9, 5.0, 6.0)], true),
+            (vec![row(0, 600.0, 600.0); 12], false),
+            (vec![row(0, 600.0, 600.0); 13], true),
+            (vec![row(0, 5.0, 600.0); 59], false),
+        ] {
+            let mut judge = Hopeless::new(&step, Bounds::default());
+            let is_so = rows.iter().fold(false, |_, row| judge.after(row));
+            assert_eq!(is_so, hopeless, "{} rows like {:?}", rows.len(), rows[0]);
+        }
+    }
+
+    #[test]
+    fn a_rate_has_the_connections_that_it_needs_when_answers_are_slow() {
+        assert_eq!([10.0, 5_000.0, 1e6].map(|rate| connections(rate, P99)), [16, 3_000, 10_000]);
+    }
+
+    #[test]
+    fn what_was_found_is_said_with_its_bounds_and_what_came_above() {
+        let found = Found {
+            rate: Some(4900.4),
+            held: Some(60.0),
+            at_least: false,
+            bounds: Bounds::default(),
+            beyond: Some((5120.0, Excess::Errors(0.0234))),
+            tried: Vec::new(),
+        };
+        assert_eq!(
+            found.to_string(),
+            "4,900/s, held for 60 s with a p99 of at most 500 ms and at most 0.1 % of failed requests; at 5,120/s, 2.3 % of the requests failed"
+        );
+        let least = Found { at_least: true, beyond: Some((5120.0, Excess::Generator)), ..found };
+        assert!(least.to_string().starts_with("at least 4,900/s, held"), "{least}");
+        assert!(least.to_string().ends_with("; at 5,120/s, the load tester itself was at its end"), "{least}");
+    }
+}

@@ -1,0 +1,489 @@
+//! Decides which rate is tried next: no clock, no connection, only what was seen so far.
+//!
+//! The rate grows by steps of a second until a step is beyond the bounds twice in a row. From there on the limit is known to lie between two rates.
+//! What the server still answered well in the step beyond is the best guess of it: that rate is tried, or else the middle. At last the highest
+//! good rate is held for a minute. A server that lives on its reserves for some seconds (tokens saved up, a queue that fills) fails there, and the
+//! next lower rate is held.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Bounds, Excess, Found, Seen, Step, Tried};
+
+/// The factor from one step of the approach to the next: the server is never asked for more than this above what it did well.
+const GROWTH: f64 = 1.6;
+
+/// The length of a step while the rate grows.
+const APPROACH: Duration = Duration::from_secs(1);
+
+/// The length of the step that confirms an excess. Reserves are used up then, so what is answered well is what the server can do.
+const CONFIRM: Duration = Duration::from_secs(2);
+
+/// The length of a step between a good rate and one beyond the bounds.
+const NARROW: Duration = Duration::from_secs(3);
+
+/// The most of these steps.
+const NARROW_MAX: u32 = 7;
+
+/// Two rates whose ratio is this or less are not told apart.
+const RESOLUTION: f64 = 1.04;
+
+/// The part of what an overloaded server does well that it is asked for next.
+const SAFE: f64 = 0.98;
+
+/// The most rates that are held.
+const HOLDS_MAX: u32 = 4;
+
+/// The longest pause in which a queue may drain.
+const DRAIN_MAX: Duration = Duration::from_secs(5);
+
+/// The lowest rate that is tried.
+const RATE_MIN: f64 = 1.0;
+
+/// What is tried, and where from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Range {
+    /// The first rate.
+    pub from: f64,
+    /// The highest rate that may be asked for.
+    pub most: f64,
+    /// How long the limit is held.
+    pub hold: Duration,
+}
+
+impl Default for Range {
+    fn default() -> Self {
+        Self { from: 10.0, most: crate::schedule::RATE_MAX, hold: Duration::from_secs(60) }
+    }
+}
+
+/// What comes next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Next {
+    /// A rate to be tried.
+    Step(Step),
+    /// The end.
+    Done(Found),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Phase {
+    Approach,
+    Confirm,
+    Narrow,
+    Hold,
+}
+
+/// A search for the highest rate within bounds.
+#[derive(Debug, Clone)]
+pub struct Search {
+    bounds: Bounds,
+    range: Range,
+    phase: Phase,
+    rate: f64,
+    /// Rates within the bounds, growing, and whether the step was long enough to be believed.
+    good: Vec<(f64, bool)>,
+    /// The lowest rate beyond.
+    beyond: Option<(f64, Seen)>,
+    narrowed: u32,
+    holds: u32,
+    tried: Vec<Tried>,
+}
+
+impl Search {
+    /// Makes a search that has tried nothing.
+    #[must_use]
+    pub fn new(bounds: Bounds, range: Range) -> Self {
+        let rate = range.from.clamp(RATE_MIN, range.most.max(RATE_MIN));
+        Self { bounds, range, phase: Phase::Approach, rate, good: Vec::new(), beyond: None, narrowed: 0, holds: 0, tried: Vec::new() }
+    }
+
+    /// Takes what the last step has shown, and says what comes next. Before the first step there is nothing to take.
+    pub fn next(&mut self, last: Option<&Seen>) -> Next {
+        let Some(seen) = last else { return self.step(Phase::Approach, self.rate, Duration::ZERO) };
+        let behind = (self.phase == Phase::Narrow && seen.is_behind(self.rate)).then_some(Excess::Behind(seen.well));
+        let excess = self.bounds.excess(seen).or(behind);
+        self.tried.push(Tried { rate: self.rate, seconds: self.length(self.phase).as_secs_f64(), seen: seen.clone(), excess });
+        match excess {
+            None => self.within(),
+            Some(_) => self.beyond(seen),
+        }
+    }
+
+    fn within(&mut self) -> Next {
+        let rate = self.rate;
+        if self.phase == Phase::Hold {
+            return Next::Done(self.done(Some(rate), true));
+        }
+        self.good.retain(|(good, _)| *good < rate);
+        self.good.push((rate, self.phase == Phase::Narrow));
+        if self.beyond.is_some() {
+            return self.narrow(Duration::ZERO);
+        }
+        if rate >= self.range.most {
+            return self.step(Phase::Hold, rate, Duration::ZERO);
+        }
+        self.step(Phase::Approach, (rate * GROWTH).min(self.range.most), Duration::ZERO)
+    }
+
+    fn beyond(&mut self, seen: &Seen) -> Next {
+        let (rate, pause) = (self.rate, self.drain(seen));
+        if self.phase == Phase::Approach {
+            return self.step(Phase::Confirm, rate, pause);
+        }
+        self.good.retain(|(good, _)| *good < rate);
+        self.beyond = Some((rate, seen.clone()));
+        if self.phase == Phase::Hold {
+            self.holds += 1;
+            if self.holds == HOLDS_MAX {
+                return Next::Done(self.stop());
+            }
+            let lower = guess(rate, seen).unwrap_or(rate * 0.95);
+            return if lower < RATE_MIN { Next::Done(self.done(None, false)) } else { self.step(Phase::Hold, lower, pause) };
+        }
+        self.narrow(pause)
+    }
+
+    /// Chooses a rate between the highest good one and the lowest beyond, or holds the highest good one.
+    fn narrow(&mut self, pause: Duration) -> Next {
+        let (high, seen) = self.beyond.clone().expect("a search narrows after a step beyond the bounds");
+        let guess = guess(high, &seen);
+        let Some((low, believed)) = self.good.last().copied() else {
+            let lower = guess.unwrap_or(high / 2.0).min(high / RESOLUTION);
+            return if lower < RATE_MIN { Next::Done(self.done(None, false)) } else { self.narrower(lower, pause) };
+        };
+        if self.narrowed == NARROW_MAX || high / low <= RESOLUTION {
+            return self.step(Phase::Hold, low, pause);
+        }
+        match guess {
+            // The short step before may have lived on reserves that are gone now.
+            Some(guess) if guess < low && !believed => self.narrower(low, pause),
+            Some(guess) if guess <= low * 1.01 => self.step(Phase::Hold, low, pause),
+            Some(guess) => self.narrower(guess, pause),
+            None => self.narrower((low * high).sqrt(), pause),
+        }
+    }
+
+    fn narrower(&mut self, rate: f64, pause: Duration) -> Next {
+        self.narrowed += 1;
+        self.step(Phase::Narrow, rate, pause)
+    }
+
+    fn step(&mut self, phase: Phase, rate: f64, pause: Duration) -> Next {
+        self.phase = phase;
+        self.rate = rate;
+        Next::Step(Step { rate, time: self.length(phase), pause, is_hold: phase == Phase::Hold })
+    }
+
+    const fn length(&self, phase: Phase) -> Duration {
+        match phase {
+            Phase::Approach => APPROACH,
+            Phase::Confirm => CONFIRM,
+            Phase::Narrow => NARROW,
+            Phase::Hold => self.range.hold,
+        }
+    }
+
+    /// How long the server needs for what it has not answered yet. Requests that it refused are no queue.
+    fn drain(&self, seen: &Seen) -> Duration {
+        if seen.p99 <= self.bounds.p99 || seen.well <= 0.0 {
+            return Duration::ZERO;
+        }
+        let waiting = (self.rate - seen.well).max(0.0) * seen.seconds;
+        Duration::from_secs_f64((waiting / seen.well).min(DRAIN_MAX.as_secs_f64()))
+    }
+
+    /// Ends the search before its end.
+    pub fn stop(&mut self) -> Found {
+        let rate = self.good.last().map(|good| good.0);
+        self.done(rate, false)
+    }
+
+    fn done(&mut self, rate: Option<f64>, held: bool) -> Found {
+        let beyond = self.beyond.take();
+        let at_least = match &beyond {
+            None => true,
+            Some((_, seen)) => seen.generator,
+        };
+        Found {
+            rate,
+            held: held.then_some(self.range.hold.as_secs_f64()),
+            at_least,
+            bounds: self.bounds,
+            beyond: beyond.map(|(rate, seen)| (rate, self.bounds.excess(&seen).unwrap_or(Excess::Behind(seen.well)))),
+            tried: std::mem::take(&mut self.tried),
+        }
+    }
+}
+
+/// The rate that a server seems to be able to do, if it did clearly less than `asked`.
+fn guess(asked: f64, seen: &Seen) -> Option<f64> {
+    (seen.well > 0.0 && seen.well < asked * 0.97).then_some(seen.well * SAFE)
+}
+
+impl Bounds {
+    /// Which bound a step exceeds.
+    #[must_use]
+    pub fn excess(&self, seen: &Seen) -> Option<Excess> {
+        if seen.generator {
+            Some(Excess::Generator)
+        } else if seen.requests == 0 {
+            Some(Excess::Errors(1.0))
+        } else if seen.failed > self.errors {
+            Some(Excess::Errors(seen.failed))
+        } else if seen.p99 > self.p99 {
+            Some(Excess::P99(seen.p99.as_secs_f64() * 1e3))
+        } else {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::{
+        Results,
+        answer::Outcome,
+        find_limit::Hopeless,
+        record::{ErrorClass, Recorder, Sample},
+        results::{Limit, Second, Verdict},
+    };
+
+    /// A server on a simulated clock.
+    trait Server {
+        /// The moment at which a request of `at` is answered, and whether well.
+        fn answer(&mut self, at: f64) -> (f64, bool);
+    }
+
+    /// Answers as long as there are tokens, and refuses the others with 429.
+    struct Refusing {
+        rate: f64,
+        burst: f64,
+        tokens: f64,
+        last: f64,
+    }
+
+    impl Server for Refusing {
+        fn answer(&mut self, at: f64) -> (f64, bool) {
+            self.tokens = (self.tokens + (at - self.last) * self.rate).min(self.burst);
+            self.last = at;
+            let has = self.tokens >= 1.0;
+            if has {
+                self.tokens -= 1.0;
+            }
+            (at + 0.001, has)
+        }
+    }
+
+    /// Answers one request after the other, each in its time, after a reserve of `burst` requests at once.
+    struct Delaying<F: FnMut() -> f64> {
+        service: F,
+        free: f64,
+        /// The time for which the server can be ahead.
+        reserve: f64,
+    }
+
+    impl<F: FnMut() -> f64> Server for Delaying<F> {
+        fn answer(&mut self, at: f64) -> (f64, bool) {
+            self.free = self.free.max(at - self.reserve) + (self.service)();
+            (self.free.max(at) + 0.001, true)
+        }
+    }
+
+    /// Makes the requests of a step that begins at `clock`. Returns what they lead to, and when the last was answered.
+    fn ask(server: &mut impl Server, step: &Step, clock: f64, noise: &mut impl FnMut() -> f64, bounds: Bounds) -> (Seen, f64) {
+        let (sender, rows) = mpsc::sync_channel(1000);
+        let mut recorder = Recorder::new(Duration::ZERO, sender);
+        let mut hopeless = Hopeless::new(step, bounds);
+        let mut seconds = Vec::new();
+        let (mut n, mut ended, mut waiting) = (0.0, step.time.as_secs_f64(), Vec::new());
+        let ends = (1..).map(f64::from).take_while(|second| *second <= step.time.as_secs_f64()).chain([f64::INFINITY]);
+        for second in ends {
+            while n / step.rate < second.min(step.time.as_secs_f64()) {
+                let at = n / step.rate;
+                let (answered, good) = server.answer(clock + at);
+                waiting.push((answered + noise() - clock, at, good));
+                n += 1.0;
+            }
+            waiting.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
+            for (answered, at, good) in waiting.extract_if(.., |(answered, ..)| *answered < second) {
+                ended = answered.max(ended);
+                let intended = Duration::from_secs_f64(at);
+                recorder.ended(&Sample {
+                    intended,
+                    sent: intended,
+                    first_byte: None,
+                    ended: Duration::from_secs_f64(answered),
+                    status: if good { 200 } else { 429 },
+                    bytes: 1,
+                    outcome: Outcome::Unknown,
+                    origin_reached: None,
+                    page: None,
+                    error: (!good).then_some(ErrorClass::Status),
+                });
+            }
+            if second.is_finite() {
+                recorder.tick(Duration::from_secs_f64(second));
+            }
+            for row in rows.try_iter() {
+                seconds.push(Second::new(row.second, &row.tally));
+                hopeless.after(seconds.last().expect("just there"));
+            }
+            if hopeless.is_so && second.is_finite() {
+                ended = second;
+                break;
+            }
+        }
+        let ended = clock + ended;
+        let duration = Duration::from_secs_f64(ended - clock);
+        let tally = recorder.finish(duration);
+        seconds.extend(rows.try_iter().map(|row| Second::new(row.second, &row.tally)));
+        let verdict = Verdict { limit: Limit::Server, at_least: false, reason: String::new() };
+        let seen = Seen::new(step, &Results::new(duration, &tally, seconds, verdict));
+        (hopeless.judge(seen), ended)
+    }
+
+    /// Runs a search against a server. Returns what it found, and how many seconds that took.
+    fn search(server: &mut impl Server, bounds: Bounds, mut noise: impl FnMut() -> f64) -> (Found, f64) {
+        let mut search = Search::new(bounds, Range::default());
+        let (mut clock, mut last) = (0.0, None);
+        loop {
+            let step = match search.next(last.as_ref()) {
+                Next::Done(found) => return (found, clock),
+                Next::Step(step) => step,
+            };
+            clock += step.pause.as_secs_f64();
+            let (seen, ended) = ask(server, &step, clock, &mut noise, bounds);
+            // Threads and connections take their time, too.
+            clock = ended + 0.1;
+            last = Some(seen);
+        }
+    }
+
+    fn story(found: &Found) -> String {
+        let line =
+            |tried: &Tried| format!("\n{:.0}/s for {} s: {:?}, {:.0}/s well", tried.rate, tried.seconds, tried.excess, tried.seen.well);
+        found.tried.iter().map(line).collect()
+    }
+
+    fn quiet() -> f64 {
+        0.0
+    }
+
+    #[track_caller]
+    fn is_within_5_percent(found: &Found, seconds: f64, limit: f64, reserve: f64, what: &str) {
+        let rate = found.rate.unwrap_or_default();
+        assert!((rate / limit - 1.0).abs() <= 0.05, "{what}: {rate} instead of {limit}, after {seconds} s: {}", story(found));
+        assert!(found.held.is_some(), "{what}: not held: {}", story(found));
+        assert!(seconds < 120.0, "{what}: took {seconds} s: {}", story(found));
+        let most = found.tried.iter().map(|tried| tried.rate).fold(0.0, f64::max);
+        // What a server has saved up makes a rate look good for the second of a step.
+        assert!(most <= (limit + reserve) * GROWTH, "{what}: {most}/s is far above {limit}/s");
+    }
+
+    #[test]
+    fn the_rate_of_a_token_bucket_that_refuses_is_found() {
+        for rate in [20.0, 200.0, 1234.0, 5000.0] {
+            for burst in [20.0, rate / 10.0, rate / 2.0, rate] {
+                let mut server = Refusing { rate, burst, tokens: burst, last: 0.0 };
+                let (found, seconds) = search(&mut server, Bounds::default(), quiet);
+                is_within_5_percent(&found, seconds, rate, burst, &format!("{rate}/s with a burst of {burst}"));
+            }
+        }
+    }
+
+    #[test]
+    fn the_rate_of_a_token_bucket_that_delays_is_found() {
+        for rate in [20.0, 200.0, 1234.0, 5000.0] {
+            for reserve in [0.0, 0.1, 0.5, 1.0] {
+                let mut server = Delaying { service: || 1.0 / rate, free: 0.0, reserve };
+                let (found, seconds) = search(&mut server, Bounds::default(), quiet);
+                is_within_5_percent(&found, seconds, rate, rate * (reserve + 0.5), &format!("{rate}/s with a reserve of {reserve} s"));
+            }
+        }
+    }
+
+    /// One server with exponential times of service has a latency whose p99 is ln 100 / (capacity - rate) for Poisson arrivals, and about half of
+    /// that for even ones when it is busy: between the two lies the rate at which it is 50 ms.
+    #[test]
+    fn a_rate_limited_by_its_percentile_is_found_below_the_capacity() {
+        let mut random = fastrand::Rng::with_seed(1);
+        let mut server = Delaying { service: move || -(1.0 - random.f64()).ln() / 1000.0, free: 0.0, reserve: 0.0 };
+        let bounds = Bounds { p99: Duration::from_millis(50), ..Bounds::default() };
+        let (found, seconds) = search(&mut server, bounds, quiet);
+        let rate = found.rate.expect("found");
+        assert!((870.0..980.0).contains(&rate), "{rate}: {}", story(&found));
+        assert!(found.held.is_some() && seconds < 120.0, "{seconds} s");
+        assert!(matches!(found.beyond, Some((beyond, Excess::P99(_))) if beyond < 1000.0 * GROWTH), "{:?}", found.beyond);
+    }
+
+    #[test]
+    fn noise_of_the_machine_does_not_lead_astray() {
+        for seed in 0..5 {
+            let mut random = fastrand::Rng::with_seed(seed);
+            // One request in 2,000 meets a pause of 300 to 900 ms.
+            let noise = move || if random.u32(..2000) == 0 { 0.3 + random.f64() * 0.6 } else { random.f64() * 0.004 };
+            let mut server = Refusing { rate: 5000.0, burst: 500.0, tokens: 500.0, last: 0.0 };
+            let (found, seconds) = search(&mut server, Bounds::default(), noise);
+            is_within_5_percent(&found, seconds, 5000.0, 500.0, &format!("seed {seed}"));
+        }
+    }
+
+    const fn seen(well: f64) -> Seen {
+        Seen { requests: 1000, seconds: 1.0, p99: Duration::from_millis(1), failed: 0.0, well, generator: false }
+    }
+
+    #[test]
+    fn the_rate_grows_to_the_most_that_is_allowed_and_is_held_there() {
+        let mut search = Search::new(Bounds::default(), Range { from: 10.0, most: 20.0, hold: Duration::from_secs(5) });
+        let mut rates = Vec::new();
+        let mut last = None;
+        let found = loop {
+            match search.next(last.as_ref()) {
+                Next::Step(step) => {
+                    rates.push((step.rate, step.time.as_secs(), step.is_hold));
+                    last = Some(seen(step.rate));
+                }
+                Next::Done(found) => break found,
+            }
+        };
+        assert_eq!(rates, [(10.0, 1, false), (16.0, 1, false), (20.0, 1, false), (20.0, 5, true)]);
+        assert_eq!((found.rate, found.held, found.at_least, found.beyond), (Some(20.0), Some(5.0), true, None));
+    }
+
+    #[test]
+    fn a_server_that_fails_at_any_rate_has_no_limit() {
+        let mut search = Search::new(Bounds::default(), Range::default());
+        let mut last = None;
+        for _ in 0..20 {
+            match search.next(last.as_ref()) {
+                Next::Step(_) => last = Some(Seen { failed: 1.0, ..seen(0.0) }),
+                Next::Done(found) => {
+                    assert_eq!((found.rate, found.held), (None, None));
+                    assert_eq!(found.to_string(), "no rate is within the bounds: at 1.2/s, 100 % of the requests failed");
+                    return;
+                }
+            }
+        }
+        panic!("the search does not end");
+    }
+
+    #[test]
+    fn a_limit_of_the_generator_is_at_least() {
+        let mut search = Search::new(Bounds::default(), Range { from: 100.0, ..Range::default() });
+        let mut last = None;
+        let found = loop {
+            match search.next(last.as_ref()) {
+                Next::Step(step) => last = Some(Seen { generator: step.rate > 1000.0, ..seen(step.rate.min(1000.0)) }),
+                Next::Done(found) => break found,
+            }
+        };
+        assert!(found.at_least);
+        assert!(found.rate.is_some_and(|rate| (950.0..=1000.0).contains(&rate)), "{:?}", found.rate);
+    }
+}
