@@ -85,13 +85,13 @@ impl Seen {
     /// Sums up the results of a step.
     #[must_use]
     pub fn new(step: &Step, results: &Results) -> Self {
-        let failed: u64 = results.errors.values().sum::<u64>() + results.missed;
+        let failed: u64 = results.errors_count() + results.missed;
         let asked = results.requests + results.missed;
         // Full seconds of the step alone: the last row may be short, or behind the end.
         let full = usize::try_from(step.time.as_secs()).unwrap_or(usize::MAX).min(results.seconds.len().saturating_sub(1)).max(1);
         let rows = &results.seconds[..full.min(results.seconds.len())];
         let rows = &rows[rows.len() / 2..];
-        let well: u64 = rows.iter().map(|row| row.requests.saturating_sub(row.errors)).sum();
+        let well: u64 = rows.iter().map(|row| row.requests.saturating_sub(row.errors_count())).sum();
         Self {
             requests: results.requests,
             seconds: step.time.as_secs_f64().min(results.duration),
@@ -219,10 +219,13 @@ pub fn find_limit(
     let (mut last, mut held) = (None, None);
     loop {
         let step = match search.next(last.as_ref()) {
-            Next::Done(found) => return Ok((found, held)),
+            Next::Done(found) => {
+                let held = held.filter(|_| found.held.is_some());
+                return Ok((found, held));
+            }
             Next::Step(step) => step,
         };
-        pause(step.pause);
+        pause(step.pause, &mut *watch);
         watch.step(&step);
         let mut plan = plan.clone();
         plan.schedule =
@@ -235,7 +238,7 @@ pub fn find_limit(
         let mut look = Look { hopeless: Hopeless::new(&step, bounds), watch: &mut *watch, stopped: false };
         let results = crate::run(&plan, &mut look)?;
         if look.stopped {
-            return Ok((search.stop(), held));
+            return Ok((search.stop(), None));
         }
         last = Some(look.hopeless.judge(Seen::new(&step, &results)));
         held = step.is_hold.then_some(results);
@@ -248,11 +251,14 @@ fn connections(rate: f64, p99: Duration) -> u32 {
     (rate * p99.as_secs_f64() * 1.2).clamp(CONNECTIONS.0, CONNECTIONS.1) as u32
 }
 
-/// Waits. Nothing else is to be done on this thread, and no server has to be asked meanwhile.
-fn pause(time: Duration) {
+/// Waits, unless the watch ends the search. Nothing else is to be done on this thread, and no server has to be asked meanwhile.
+fn pause(time: Duration, watch: &mut dyn SearchWatch) {
     let end = Instant::now() + time;
     while let Some(rest) = end.checked_duration_since(Instant::now()).filter(|rest| !rest.is_zero()) {
-        thread::park_timeout(rest);
+        if watch.stops() {
+            return;
+        }
+        thread::park_timeout(rest.min(Duration::from_millis(50)));
     }
 }
 
@@ -270,6 +276,11 @@ impl Watch for Look<'_> {
             return ControlFlow::Break(());
         }
         if self.hopeless.after(second) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn stops(&mut self) -> bool {
+        self.stopped |= self.watch.stops();
+        self.stopped
     }
 }
 
@@ -299,7 +310,7 @@ impl Hopeless {
             [(latency.min, 1.0), (latency.p50, 0.5), (latency.p75, 0.25), (latency.p90, 0.1), (latency.p95, 0.05), (latency.p99, 0.01)];
         let share = shares.into_iter().find(|(at, _)| *at > most).map_or(0.0, |(_, share)| share);
         self.slow += share * latency.count as f64;
-        self.failed += second.errors as f64;
+        self.failed += second.errors_count() as f64;
         // Twice as many as are allowed: the counts of a second are rounded.
         let is_lost = self.slow > 0.02 * self.planned + 2.0 || self.failed > 2.0 * self.bounds.errors * self.planned + 2.0;
         self.is_so |= self.applies && is_lost;
@@ -318,14 +329,14 @@ impl Hopeless {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::Times;
+    use crate::{record::ErrorClass, results::Times};
 
     #[test]
     fn a_step_is_hopeless_when_more_requests_have_failed_than_all_of_it_may() {
         let step = Step { rate: 100.0, time: Duration::from_secs(60), pause: Duration::ZERO, is_hold: true };
         let row = |errors, p90, p99| Second {
             requests: 100,
-            errors,
+            errors: [(ErrorClass::Status, errors)].into(),
             latency: Times { count: 100, min: 1.0, p50: 2.0, p75: 3.0, p90, p95: p90, p99, ..Times::default() },
             ..Second::default()
         };

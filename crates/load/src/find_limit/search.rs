@@ -251,7 +251,7 @@ mod tests {
         answer::Outcome,
         find_limit::Hopeless,
         record::{ErrorClass, Recorder, Sample},
-        results::{Limit, Second, Verdict},
+        results::{Limit, Run, Second, Verdict},
     };
 
     /// A server on a simulated clock.
@@ -298,7 +298,7 @@ mod tests {
     /// Makes the requests of a step that begins at `clock`. Returns what they lead to, and when the last was answered.
     fn ask(server: &mut impl Server, step: &Step, clock: f64, noise: &mut impl FnMut() -> f64, bounds: Bounds) -> (Seen, f64) {
         let (sender, rows) = mpsc::sync_channel(1000);
-        let mut recorder = Recorder::new(Duration::ZERO, sender);
+        let mut recorder = Recorder::new(0, Duration::ZERO, sender);
         let mut hopeless = Hopeless::new(step, bounds);
         let mut seconds = Vec::new();
         let (mut n, mut ended, mut waiting) = (0.0, step.time.as_secs_f64(), Vec::new());
@@ -331,7 +331,7 @@ mod tests {
                 recorder.tick(Duration::from_secs_f64(second));
             }
             for row in rows.try_iter() {
-                seconds.push(Second::new(row.second, &row.tally));
+                seconds.push(Second::new(row.second, row.length, &row.tally));
                 hopeless.after(seconds.last().expect("just there"));
             }
             if hopeless.is_so && second.is_finite() {
@@ -342,9 +342,9 @@ mod tests {
         let ended = clock + ended;
         let duration = Duration::from_secs_f64(ended - clock);
         let tally = recorder.finish(duration);
-        seconds.extend(rows.try_iter().map(|row| Second::new(row.second, &row.tally)));
-        let verdict = Verdict { limit: Limit::Server, at_least: false, reason: String::new() };
-        let seen = Seen::new(step, &Results::new(duration, &tally, seconds, verdict));
+        seconds.extend(rows.try_iter().map(|row| Second::new(row.second, row.length, &row.tally)));
+        let verdict = Verdict { limit: Limit::Server, at_least: false, reason: String::new(), hint: None };
+        let seen = Seen::new(step, &Results::new(Run::default(), duration, &tally, seconds, verdict));
         (hopeless.judge(seen), ended)
     }
 
