@@ -1,0 +1,115 @@
+//! What the names of the JSON form mean, in words.
+
+use crate::{
+    answer::Outcome,
+    record::ErrorClass,
+    results::{Limit, Results, Run},
+};
+
+use super::quantity::{count, number, seconds};
+
+/// Says what failed, as the end of "3 ...".
+pub(super) const fn failure(class: ErrorClass) -> &'static str {
+    match class {
+        ErrorClass::Resolve => "names that lead nowhere",
+        ErrorClass::Refused => "connections refused",
+        ErrorClass::Connect => "connections that could not be made",
+        ErrorClass::Tls => "TLS handshakes failed",
+        ErrorClass::Reset => "connections reset or closed by the server",
+        ErrorClass::Timeout => "timeouts",
+        ErrorClass::Truncated => "answers cut short",
+        ErrorClass::Protocol => "answers that are not HTTP",
+        ErrorClass::Status => "answers with an unexpected status",
+        ErrorClass::Body => "answers with unexpected content",
+        ErrorClass::Field => "answers with an unexpected field",
+        ErrorClass::Leak => "answers with what belongs to another client",
+    }
+}
+
+/// Names an outcome.
+pub(super) const fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Hit => "hit",
+        Outcome::Stale => "stale",
+        Outcome::Miss => "miss",
+        Outcome::Bypass => "bypass",
+        Outcome::Unknown => "not said",
+    }
+}
+
+/// Says in one sentence what the verdict is.
+pub(super) fn verdict(results: &Results) -> String {
+    match results.verdict.limit {
+        Limit::Schedule => "The server kept up with all that the schedule asked for.".to_owned(),
+        Limit::Server => "The server was the bottleneck: this is what it can do.".to_owned(),
+        other => {
+            let name = match other {
+                Limit::PortsOrDescriptors => "Ports or descriptors were",
+                Limit::Generator => "The load tester itself was",
+                Limit::Network => "The network was",
+                Limit::Machine | Limit::Server | Limit::Schedule => "The machine was",
+            };
+            let rest = if results.verdict.at_least { ": the server can do at least this." } else { "." };
+            format!("{name} the bottleneck{rest}")
+        }
+    }
+}
+
+/// Says why that is the verdict, and what to do about it: a sentence or two each.
+pub(super) fn reasons(results: &Results) -> impl Iterator<Item = String> {
+    std::iter::once(&results.verdict.reason).chain(&results.verdict.hint).filter(|text| !text.is_empty()).map(|text| printable(text))
+}
+
+/// Writes the rate: `13,464 requests a second`, and whether that is a lower bound.
+pub(super) fn rate(results: &Results) -> String {
+    let at_least = if results.verdict.at_least { "at least " } else { "" };
+    let rate = number(results.rate);
+    let rate = if rate == "1.00" { "1 request".to_owned() } else { format!("{rate} requests") };
+    format!("{at_least}{rate} a second")
+}
+
+/// Says what was asked: `https://example.org/ and 19 more`.
+pub(super) fn target(run: &Run) -> String {
+    match (run.urls.first(), run.urls_count.saturating_sub(1)) {
+        (None, _) => String::new(),
+        (Some(url), 0) => printable(url),
+        (Some(url), more) => format!("{} and {} more", printable(url), count(more)),
+    }
+}
+
+/// Says how it was asked: `HTTP/1.1 over TLS, 500 clients that stay, 5,000 requests`.
+pub(super) fn how(run: &Run) -> String {
+    let mut parts = Vec::new();
+    if !run.protocol.is_empty() {
+        parts.push(if run.tls { format!("{} over TLS", run.protocol) } else { run.protocol.clone() });
+    }
+    if run.no_keepalive {
+        parts.push("a connection for each request".to_owned());
+    }
+    parts.extend([run.schedule.clone(), run.stop.clone()].into_iter().filter(|part| !part.is_empty()));
+    parts.dedup();
+    // A schedule that has an end says it already.
+    if let [.., schedule, stop] = parts.as_slice()
+        && schedule.ends_with(stop.as_str())
+    {
+        parts.pop();
+    }
+    if run.warm_up > 0.0 {
+        parts.push(format!("after {} of warm-up", seconds(run.warm_up)));
+    }
+    printable(&parts.join(", "))
+}
+
+/// Says why latencies are, or are not, corrected for requests that were sent later than they were due.
+pub(super) const fn correction(open: bool) -> &'static str {
+    if open {
+        "Latency counts from the moment when a request was due; uncorrected: when it was sent."
+    } else {
+        "Each client waits for its answer before it asks again, so no correction applies."
+    }
+}
+
+/// Writes what others wrote so that a terminal shows it and does nothing else.
+pub(super) fn printable(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
+}

@@ -1,0 +1,4 @@
+//! What results look like: to people, to programs, and as pictures. The pages and pictures that these tests look at are left in `target/tmp/output`.
+
+mod samples;
+mod text;
