@@ -1,0 +1,62 @@
+//! `seawall bench`: the command line of the load tester. The crate `load` does what is said here.
+//!
+//! `flags` is what can be typed, `together` what contradicts itself, `wanted` what it means.
+
+mod flags;
+mod read;
+mod together;
+mod wanted;
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use self::flags::{Action, Flags};
+use super::{Run, output::say, serve::Taken};
+
+/// Load a site as a crowd does, and say what it can take
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_value_name = "ACTION",
+    subcommand_help_heading = "With results that are there already"
+)]
+pub(crate) struct Bench {
+    /// The flags of a run.
+    #[command(flatten)]
+    flags: Flags,
+
+    /// What to do with results.
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+impl Run for Bench {
+    const NAME: &'static str = "bench";
+
+    fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
+        say("")?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::typed;
+
+    /// The flags that a line means.
+    pub(super) fn flags(line: impl AsRef<str>) -> Flags {
+        typed::<Bench>(line.as_ref()).unwrap_or_else(|error| panic!("{}: {error}", line.as_ref())).flags
+    }
+
+    #[test]
+    fn results_are_compared_and_merged() {
+        let bench: Bench = typed("seawall bench compare old.json new.json --fail-if p99>200ms").expect("compare");
+        assert!(matches!(bench.action, Some(Action::Compare { fail_if, .. }) if fail_if.len() == 1));
+        let bench: Bench = typed("seawall bench merge a.json b.json -o all.json").expect("merge");
+        assert!(matches!(bench.action, Some(Action::Merge { files, .. }) if files.len() == 2));
+        assert!(typed::<Bench>("seawall bench merge a.json").is_err());
+        assert!(typed::<Bench>("seawall bench compare old.json").is_err());
+    }
+}
