@@ -3,7 +3,7 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Flags of other programs, each with what to type here instead.
-const OTHER_FLAGS: [(&str, &str); 14] = [
+const OTHER_FLAGS: [(&str, &str); 22] = [
     ("--port", "--listen 0.0.0.0:80 says where visitors reach Seawall, address and port"),
     ("-p", "--listen 0.0.0.0:80 says where visitors reach Seawall, address and port"),
     ("--bind", "--listen 127.0.0.1:8080 says where visitors reach Seawall"),
@@ -17,6 +17,14 @@ const OTHER_FLAGS: [(&str, &str); 14] = [
     ("--cert", "--tls-cert FILE is the certificate"),
     ("--key", "--tls-key FILE is the certificate's key"),
     ("--ttl", "--hold DURATION keeps pages for that long"),
+    ("-k", "connections are kept, unless --no-keepalive is typed; --insecure accepts any certificate"),
+    ("--keepalive", "connections are kept, unless --no-keepalive is typed"),
+    ("--latency", "percentiles are always shown"),
+    ("--connections", "-c N, or --clients, is the number of clients, each with a connection"),
+    ("--concurrency-level", "-c N, or --clients, is the number of clients"),
+    ("-z", "-d TIME, or --duration, ends a run"),
+    ("--data", "--body TEXT is the content; --body @FILE sends a file"),
+    ("--qps", "--rate N is the number of requests a second"),
     ("--header", "-H 'FIELD: VALUE', or --field, is a field of the request"),
 ];
 
@@ -47,6 +55,8 @@ mod tests {
             ("seawall serve public -p 80", "--listen 0.0.0.0:80"),
             ("seawall serve --root public", "seawall serve FOLDER"),
             ("seawall check public --lisen 1", "'--listen'"),
+            ("seawall bench http://127.0.0.1/ -k", "--no-keepalive"),
+            ("seawall bench http://127.0.0.1/ -z 10s", "--duration"),
         ] {
             let shown = shown(line);
             assert!(shown.contains(expected) && !shown.contains("as a value"), "{line}\n{shown}");

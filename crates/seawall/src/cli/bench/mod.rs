@@ -2,17 +2,29 @@
 //!
 //! `flags` is what can be typed, `together` what contradicts itself, `wanted` what it means.
 
+mod connect;
+mod direct;
 mod flags;
+mod go;
+mod interrupt;
 mod read;
+mod shown;
 mod together;
 mod wanted;
+mod what;
 
 use std::process::ExitCode;
 
 use clap::Args;
 
-use self::flags::{Action, Flags};
-use super::{Run, output::say, serve::Taken};
+use self::{
+    flags::{Action, Flags},
+    go::Failed,
+};
+use super::{Run, output::complain, serve::Taken};
+
+/// The exit code of what was mistyped.
+const MISTYPED: u8 = 2;
 
 /// Load a site as a crowd does, and say what it can take
 #[derive(Args, Clone, Debug, Default, PartialEq)]
@@ -35,8 +47,18 @@ impl Run for Bench {
     const NAME: &'static str = "bench";
 
     fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
-        say("")?;
-        Ok(ExitCode::SUCCESS)
+        let done = match &self.action {
+            None => go::once(&self.flags),
+            Some(_) => Err(Failed::Mistyped("not yet".to_owned())),
+        };
+        match done {
+            Ok(code) => Ok(code),
+            Err(Failed::Mistyped(what)) => {
+                complain(&anyhow::Error::msg(what));
+                Ok(ExitCode::from(MISTYPED))
+            }
+            Err(Failed::Undone(why)) => Err(why),
+        }
     }
 }
 
