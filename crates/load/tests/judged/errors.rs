@@ -53,6 +53,12 @@ fn expected(server: &Misbehaving) -> BTreeMap<ErrorClass, u64> {
             *expected.entry(class).or_default() += count;
         }
     }
+    // A server that hangs up on a connection that was used before may only have closed it for want of work. Such a request is made once more.
+    let again = server.hung_up_on_used_connections();
+    if again > 0 {
+        *expected.entry(ErrorClass::Reset).or_default() -= again;
+    }
+    expected.retain(|_, count| *count > 0);
     expected
 }
 
@@ -64,9 +70,11 @@ fn each_fault_is_counted_once_in_its_class() {
         plan.connections.no_keepalive = no_keepalive;
         let found = run(&plan);
         assert_eq!(counted(&found), expected(&server), "{connections} connections, no keep-alive: {no_keepalive}");
-        assert_eq!(server.counts().values().sum::<u64>(), 160);
-        assert_eq!((found.requests, found.answered), (160, 50), "each request has ended, and five of sixteen have a whole answer");
-        assert_eq!(found.statuses, BTreeMap::from([(200, 30), (404, 10), (503, 10)]));
+        assert_eq!(server.counts().values().sum::<u64>(), 160 + server.hung_up_on_used_connections());
+        let whole = |fault| server.counts().get(&fault).copied().unwrap_or_default();
+        let statuses = [(200, Fault::None), (404, Fault::Status(404)), (503, Fault::Status(503))].map(|(status, fault)| (status, whole(fault)));
+        assert_eq!(found.statuses, BTreeMap::from(statuses));
+        assert_eq!((found.requests, found.answered), (160, statuses.iter().map(|(_, count)| count).sum()));
     }
 }
 
