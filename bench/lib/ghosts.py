@@ -44,7 +44,9 @@ def lay_over(config, more):
 
 
 class Ghost:
-    def __init__(self, folder, url):
+    """`url`: the address that readers use, in front of it. `prefix`: words in front of its command, as taskset."""
+
+    def __init__(self, folder, url, prefix=()):
         subprocess.run([TESTS / "bring-up"], check=True)
         self.port, self.folder, self.counted = free_port(besides=urllib.parse.urlsplit(url).port), folder, folder / "count"
         shutil.copytree(installed() / "blog", folder / "ghost")
@@ -56,22 +58,26 @@ class Ghost:
         (folder / "ghost/current").symlink_to(os.path.realpath(installed() / "current"))
         self.facts = json.loads((folder / "ghost/blog.json").read_text())
         self.process = subprocess.Popen(
-            [installed() / "node", "--require", TESTS / "loopback.cjs", "--require", BENCH / "lib/count.cjs", "current/index.js"], cwd=folder / "ghost",
+            [*prefix, installed() / "node", "--require", TESTS / "loopback.cjs", "--require", BENCH / "lib/count.cjs", "current/index.js"], cwd=folder / "ghost",
             env={**os.environ, "NODE_ENV": "production", "COUNT_FILE": str(self.counted)}, stdin=subprocess.PIPE,
             stdout=open(folder / "ghost.log", "w"), stderr=subprocess.STDOUT)
-        wait(f"http://127.0.0.1:{self.port}/ghost/api/admin/site/", self.process, folder / "ghost.log")
+        wait(f"http://127.0.0.1:{self.port}/ghost/api/admin/site/", self.process, folder / "ghost.log", {"X-Forwarded-Proto": urllib.parse.urlsplit(url).scheme})
 
     def count(self):
         time.sleep(0.5)  # it writes every 0.2 s
         return int(self.counted.read_text() or 0)
 
+    def stop(self):
+        self.process.terminate()
+        self.process.wait()
 
-def wait(url, process, log):
+
+def wait(url, process, log, fields=None):
     for _ in range(600):
         if process.poll() is not None:
             break
         try:
-            if urllib.request.urlopen(url, timeout=10).status == 200:
+            if urllib.request.urlopen(urllib.request.Request(url, headers=fields or {}), timeout=10).status == 200:
                 return
         except OSError:
             time.sleep(0.1)
