@@ -53,7 +53,7 @@ def seawall_words(order, *more):
     protocol = {"h1": [], "h2": ["--http2"], "h3": ["--http3"]}[order.protocol]
     limits = ["-n", order.requests] if order.requests else ["-d", f"{order.seconds}s"]
     streams = ["--streams", order.streams] if order.streams > 1 else []
-    return [machine.SEAWALL, "bench", "-c", order.connections, *limits, *protocol, *streams, *(["--insecure"] if order.secure else []), "--workers", 1, *more, order.url]
+    return [machine.SEAWALL, "bench", "-c", order.connections, *limits, *protocol, *streams, *(["--insecure"] if order.secure else []), "-t", 1, "-q", *more, order.url]
 
 
 def wrk_words(order):
