@@ -1,7 +1,7 @@
 # `make` alone lists what there is. What takes part in `make test` here is what `.ci/run` runs there.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check check-bench spec spec-ghost spec-php spec-wordpress fuzz bench bench-attacks bench-bytes bench-crowd bench-ghost bench-ghost-figures bench-http3 bench-paas bench-reload bench-restart bench-store bench-wordpress clients conformance docs release deb wordpress-plugin tools hugo pebble ghost wordpress php deny
+.PHONY: help run test check check-bench spec spec-ghost spec-php spec-wordpress spec-bench bench-tools fuzz bench seeds bench-attacks bench-bytes bench-crowd bench-ghost bench-ghost-figures bench-http3 bench-load bench-paas bench-reload bench-restart bench-store bench-wordpress clients conformance docs release deb wordpress-plugin tools hugo pebble ghost wordpress php deny
 
 CARGO ?= cargo
 # What `make run` serves, and where.
@@ -34,7 +34,7 @@ run: tools ## serve the example blog on http://127.0.0.1:8080; SOURCE=... LISTEN
 	@echo '  End       Ctrl-C'
 	@exec '$(TRY_BINARY)' serve '$(SOURCE)' --listen '$(LISTEN)'
 
-test: check hugo pebble ghost wordpress php ## everything that must hold: formatting, lints, licences, dependencies, all tests; installs what it needs
+test: check hugo pebble ghost wordpress php bench-tools ## everything that must hold: formatting, lints, licences, dependencies, all tests; installs what it needs
 	$(CARGO) test --locked --workspace
 
 check: tools deny check-bench ## formatting, lints, licences and unused dependencies, without the tests
@@ -57,6 +57,12 @@ spec-wordpress: tools wordpress ## a real WordPress with Seawall: all tests of c
 	crates/seawall/tests/wordpress/bring-up --browser
 	SEAWALL_WORDPRESS_LONG=1 $(CARGO) test --locked --package seawall --test wordpress
 
+spec-bench: tools bench-tools ghost wordpress ## the load tester, judged: all tests of crates/load/tests and crates/seawall/tests/bench, with the long ones and a browser: an hour
+	crates/seawall/tests/ghost/bring-up --browser
+	crates/seawall/tests/wordpress/bring-up --browser
+	SEAWALL_BENCH_LONG=1 $(CARGO) test --release --locked --package load --test judged
+	SEAWALL_BENCH_LONG=1 $(CARGO) test --release --locked --package seawall --test bench
+
 fuzz: tools ## fuzz every target for SECONDS_EACH seconds (60); needs the nightly compiler
 	@$(CARGO) +nightly --version >/dev/null 2>&1 || rustup toolchain install nightly --profile minimal
 	@$(CARGO) fuzz --version >/dev/null 2>&1 || $(CARGO) install cargo-fuzz --locked
@@ -65,6 +71,10 @@ fuzz: tools ## fuzz every target for SECONDS_EACH seconds (60); needs the nightl
 bench: tools ## measure beside nginx, h2o, HAProxy and Varnish, and write BENCHMARKING.md: 25 quiet minutes; NGINX_NEW=FILE, GHOST=URL
 	$(CARGO) build --release --locked --package seawall
 	SEAWALL_BIN='$(abspath $(BINARY))' bench/all --sections '$(SECTIONS)'
+
+seeds: tools ghost wordpress ## what bloggers published, measured again: Ghost, WordPress, a static site, a blog; writes doc/proof.md: 30 quiet minutes
+	$(CARGO) build --release --locked --package seawall
+	SEAWALL_BIN='$(abspath $(BINARY))' bench/seeds
 
 bench-attacks: tools ## known attacks on a server of its own, while an honest client reads on
 	$(CARGO) build --release --locked --package seawall
@@ -97,6 +107,10 @@ bench-paas: tools ## a folder behind a platform's router, beside nginx: ab -c 10
 bench-http3: tools ## hits over HTTP/3 beside Caddy, which it builds; needs Go
 	$(CARGO) build --release --locked --package seawall
 	SEAWALL_BIN='$(abspath $(BINARY))' bench/http3
+
+bench-load: tools ## the load tester beside wrk, ab and h2load: what a request costs it, and whether what it says is true
+	$(CARGO) build --release --locked --package seawall
+	SEAWALL_BIN='$(abspath $(BINARY))' bench/load
 
 bench-restart: tools ## 100,000 stored pages, kill -9, and a start without the origin
 	$(CARGO) build --release --locked --package seawall
@@ -170,6 +184,10 @@ ghost:
 # A part of `test`: a WordPress with a blog in it (crates/seawall/tests/wordpress), its PHP and its MariaDB, all from Debian packages: a minute or two.
 wordpress:
 	@crates/seawall/tests/wordpress/bring-up
+
+# A part of `test`: the servers that crates/seawall/tests/bench loads. Caddy is in Debian; the others that are missing are installed, too.
+bench-tools:
+	@crates/seawall/tests/bench/bring-up
 
 # A part of `test`: what runs the scripts of crates/origins/tests/php_fpm. Debian would start a server of its own with it, which nothing here needs.
 php:

@@ -95,7 +95,7 @@ def seawall_said(text):
 
 def wrk_said(text):
     failed = sum(map(int, (re.search(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", text) or [0]).groups())) if "Socket errors" in text else 0
-    times = {f"p{part}": in_ms(time) for part, time in re.findall(r"^\s+(50|75|90|99)%\s+(\S+)$", text, re.M)}
+    times = {f"p{part}": in_ms(time) for part, time in re.findall(r"^\s+(50|75|90|99)%[ \t]+(\S+)[ \t]*$", text, re.M)}
     longest = re.search(r"Latency\s+\S+\s+\S+\s+(\S+)", text)
     if longest:
         times["max"] = in_ms(longest[1])
