@@ -59,7 +59,6 @@ pub struct Misbehaving {
     address: SocketAddr,
     tls: bool,
     counts: Arc<Mutex<BTreeMap<Fault, u64>>>,
-    hung_up: Arc<AtomicUsize>,
     _serving: Serving,
 }
 
@@ -76,18 +75,14 @@ impl Misbehaving {
         let plan: Arc<[Fault]> = plan.into();
         let (at, counts) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(BTreeMap::new())));
         let (listener, address) = listener(port);
-        let hung_up = Arc::new(AtomicUsize::new(0));
-        let (counting, hanging_up) = (Arc::clone(&counts), Arc::clone(&hung_up));
+        let counting = Arc::clone(&counts);
         let serving = Serving::connections(listener, move |stream, _| {
-            let (plan, at, counts, hung_up) = (Arc::clone(&plan), Arc::clone(&at), Arc::clone(&counting), Arc::clone(&hanging_up));
+            let (plan, at, counts) = (Arc::clone(&plan), Arc::clone(&at), Arc::clone(&counting));
             async move {
                 let mut requests = Requests::new(stream);
-                let mut used = false;
                 while let Some(head) = requests.next().await {
                     let fault = plan[at.fetch_add(1, Ordering::Relaxed) % plan.len()];
                     *counts.lock().expect("nobody panics with it").entry(fault).or_default() += 1;
-                    hung_up.fetch_add(usize::from(used && matches!(fault, Fault::Reset | Fault::Close)), Ordering::Relaxed);
-                    used = true;
                     if !commit(&mut requests.stream, fault).await || closes(&head) {
                         break;
                     }
@@ -95,7 +90,7 @@ impl Misbehaving {
                 let _ = requests.stream.shutdown().await;
             }
         });
-        Self { address, tls: false, counts, hung_up, _serving: serving }
+        Self { address, tls: false, counts, _serving: serving }
     }
 
     /// Starts a server that spoils each TLS handshake: by what is no TLS, by hanging up, or with a certificate that nobody trusts, in turns. The
@@ -129,7 +124,7 @@ impl Misbehaving {
                 }
             }
         });
-        Self { address, tls: true, counts, hung_up: Arc::default(), _serving: serving }
+        Self { address, tls: true, counts, _serving: serving }
     }
 
     /// Where it listens.
@@ -151,13 +146,6 @@ impl Misbehaving {
     #[must_use]
     pub fn counts(&self) -> BTreeMap<Fault, u64> {
         self.counts.lock().expect("nobody panics with it").clone()
-    }
-
-    /// How often it hung up without a word on a connection over which it had answered before. A client cannot know whether such a request came too
-    /// late for an idle connection, and may make it once more (RFC 9110 §9.2.2).
-    #[must_use]
-    pub fn hung_up_on_used_connections(&self) -> u64 {
-        self.hung_up.load(Ordering::Relaxed) as u64
     }
 }
 

@@ -1,0 +1,113 @@
+//! The verdict names the cause, where the cause is known.
+
+use std::{
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use judges::{Bucket, Delay, Proxy, Speaks, Truth, WhenEmpty};
+
+use super::{
+    alone,
+    known::Ended,
+    tool::{Told, bare, bench, bench_behind},
+};
+
+/// Asserts the verdict, of the best of three rounds: on a busy machine the generator or the machine may be right, too.
+fn says(limit: &str, mut run: impl FnMut() -> Told) {
+    let _alone = alone();
+    let mut found = Vec::new();
+    for _ in 0..3 {
+        let told = run();
+        if told.text("verdict.limit") == limit {
+            assert!(!told.text("verdict.reason").is_empty(), "it says why");
+            return;
+        }
+        found.push(told.at("verdict").clone());
+    }
+    panic!("the verdict should be {limit}: {found:#?}");
+}
+
+#[test]
+fn a_server_that_refuses_what_is_too_much_is_the_limit() {
+    says("server", || {
+        let server = Bucket::start(300.0, WhenEmpty::Refuse(503));
+        bench(&["-c", "32", "--rate", "1000/2s", &server.url()])
+    });
+}
+
+#[test]
+fn a_server_that_makes_all_wait_is_the_limit() {
+    says("server", || {
+        let server = Bucket::start(300.0, WhenEmpty::Delay);
+        bench(&["-c", "20", "-d", "2s", &server.url()])
+    });
+}
+
+#[test]
+fn a_generator_that_shares_its_core_with_a_busy_loop_is_the_limit() {
+    says("generator", || {
+        let server = Truth::start(Speaks::Http1, Delay::Fixed(Duration::ZERO));
+        // The last core that there is, so that the server has the others.
+        let core = (std::thread::available_parallelism().map_or(1, usize::from) - 1).to_string();
+        let busy = |_| {
+            let mut command = Command::new("taskset");
+            Ended(bare(&mut command).args(["-c", &core, "sh", "-c", "while :; do :; done"]).stdout(Stdio::null()).spawn().expect("taskset"))
+        };
+        let _busy: Vec<_> = (0..2).map(busy).collect();
+        let told = bench_behind(&["taskset", "-c", &core], &["-t", "1", "-c", "64", "--rate", "20000/3s", &server.url()]);
+        assert!(told.text("verdict.limit") != "generator" || told.at("verdict.at_least").as_bool() == Some(true), "a floor, not a figure");
+        told
+    });
+}
+
+/// Ten clients over a distance of 100 ms make 100 requests a second, whatever the server could do.
+#[test]
+fn a_distance_is_the_limit() {
+    says("network", || {
+        let server = Truth::start(Speaks::Http1, Delay::Fixed(Duration::ZERO));
+        let proxy = Proxy::start(server.address(), Duration::ZERO, Duration::from_millis(100));
+        bench(&["-c", "10", "-d", "3s", &format!("http://{}/", proxy.address())])
+    });
+}
+
+/// In a network of its own, with 50 ports for clients; who made it is root there.
+#[test]
+fn ports_are_the_limit_where_there_are_few() {
+    says("ports_or_descriptors", || {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("index.html"), "garden").expect("written");
+        let script = format!(
+            "ip link set lo up && echo '20000 20049' >/proc/sys/net/ipv4/ip_local_port_range || exit 9
+             {seawall} serve {site} --listen 127.0.0.1:8080 --admin off --access-log off >/dev/null 2>&1 &
+             server=$!
+             for _ in $(seq 200); do {seawall} bench -q -n 1 -c 1 http://127.0.0.1:8080/ >/dev/null 2>&1 && break; sleep 0.1; done
+             {seawall} bench --format json --quiet --arrivals 500/2s http://127.0.0.1:8080/
+             kill $server",
+            seawall = env!("CARGO_BIN_EXE_seawall"),
+            site = folder.path().display(),
+        );
+        let mut command = Command::new("unshare");
+        bare(&mut command).env("HOME", folder.path()).args(["-rn", "sh", "-c", &script]);
+        Told::of(&command.output().expect("unshare"))
+    });
+}
+
+#[test]
+fn descriptors_are_the_limit_where_there_are_few() {
+    says("ports_or_descriptors", || {
+        let server = Truth::start(Speaks::Http1, Delay::Fixed(Duration::from_secs(1)));
+        bench_behind(
+            &["sh", "-c", "ulimit -Sn 60 && ulimit -Hn 60 && exec \"$@\"", "sh"],
+            &["-t", "1", "--arrivals", "200/2s", &server.url()],
+        )
+    });
+}
+
+#[test]
+fn nobody_is_the_limit_where_the_schedule_asks_for_no_more() {
+    says("schedule", || {
+        let server = Truth::start(Speaks::Http1, Delay::Fixed(Duration::from_millis(1)));
+        bench(&["-c", "8", "--rate", "100/2s", &server.url()])
+    });
+}
