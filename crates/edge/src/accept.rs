@@ -223,8 +223,9 @@ async fn go_on<S: Service>(begun: Option<h1::BeginsHttp2<S>>) {
 /// Shakes hands, and serves in the protocol that was agreed on.
 async fn encrypted<S: Service>(worker: Rc<Worker<S>>, terms: Rc<Terms>, stream: TcpStream, peer: Peer, seat: Seat, share: Share) {
     let Some(tls) = terms.tls.clone() else { return };
-    seat.until(Phase::Head, terms.allowances.header);
-    match Box::pin(tls::shake(stream, &tls, &worker.turnstile)).await {
+    let begin_time = || seat.until(Phase::Head, terms.allowances.header);
+    begin_time();
+    match Box::pin(tls::shake(stream, &tls, &worker.turnstile, begin_time)).await {
         // Over TLS it was agreed on that this is not HTTP/2.
         Ok((session, Protocol::Http1)) => drop(h1::serve(worker, terms, Stream::tls(session), peer, seat, share).await),
         Ok((session, Protocol::Http2)) => h2::serve(worker, terms, Stream::tls(session), peer, seat, share, Vec::new()).await,

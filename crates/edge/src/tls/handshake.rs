@@ -1,13 +1,22 @@
 //! From a TCP connection to a session. A handshake costs as much as a hundred hits, so a worker does one at a time and looks after its other
 //! connections in between.
+//!
+//! A crowd waits: whoever was turned away would come again at once, and cost more. Each client that waits is a connection, so the limits of connections, in
+//! all and for each address, are the limits of the queue too, and no address can fill it. What a client has waited for its turn is not its own time: it may
+//! wait for as long as a head may take, and then has that time once more for the rest of its handshake. Whoever has gone meanwhile costs nothing.
 
-use std::{cell::Cell, future::poll_fn, io, sync::Arc, task::Poll, time::Duration};
+use std::{future::poll_fn, io, sync::Arc, task::Poll, time::Duration};
+
+use futures_util::FutureExt;
 
 use rustls::{
     ServerConnection,
     server::{Accepted, AcceptedAlert, Acceptor},
 };
-use tokio::{net::TcpStream, sync::Semaphore};
+use tokio::{
+    net::TcpStream,
+    sync::{Semaphore, SemaphorePermit},
+};
 
 use super::{
     Tls,
@@ -16,12 +25,8 @@ use super::{
 };
 
 /// The most bytes that a client may send before the handshake is done. The largest honest hello (two post-quantum shares, a ticket, an
-/// encrypted name) is under 4 KiB.
+/// encrypted name) is under 4 KiB. With the default of `[limits] connections`, 320 MiB at worst, if 79 addresses or more have nothing else in mind.
 const HELLO_MAX: usize = 16 * 1024;
-
-/// The most clients of one worker that may wait for their turn. Further ones are turned away at once, while there is still time to serve
-/// the others. With [`HELLO_MAX`], 8 MiB at worst.
-const WAITING_MAX: usize = 512;
 
 /// How long a client waits for a certificate that is being ordered. The deadline of its handshake may be sooner.
 const AWAITED_MAX: Duration = Duration::from_secs(9);
@@ -38,9 +43,6 @@ pub(crate) enum HandshakeError {
     /// The client sends too much.
     #[error("a handshake of more than 16 KiB")]
     TooLong,
-    /// Too many other clients wait.
-    #[error("too many handshakes at once")]
-    Busy,
 }
 
 /// The protocol of a session (RFC 7301).
@@ -52,50 +54,45 @@ pub(crate) enum Protocol {
     Challenge,
 }
 
-/// A queue for the costly part of handshakes, one for each worker.
+/// The queues for the costly parts of handshakes, first come first served, for one worker.
+///
+/// In TLS 1.2, a client comes twice. The second time it does not wait behind all those who come for the first time: half of the work for it has been done.
 #[derive(Debug)]
 pub(crate) struct Turnstile {
-    turn: Semaphore,
-    waiting: Cell<usize>,
+    first: Semaphore,
+    second: Semaphore,
 }
 
 impl Turnstile {
     pub(crate) const fn new() -> Self {
-        Self { turn: Semaphore::const_new(1), waiting: Cell::new(0) }
+        Self { first: Semaphore::const_new(1), second: Semaphore::const_new(1) }
     }
+}
 
-    /// Does `work` when it is its turn. The turn ends when all connections that had something to do have had theirs.
-    async fn pass<T>(&self, work: impl FnOnce() -> T) -> Result<T, HandshakeError> {
-        if self.waiting.get() >= WAITING_MAX {
-            return Err(HandshakeError::Busy);
-        }
-        let _waiting = Waiting::new(&self.waiting);
-        // The semaphore is never closed.
-        let _turn = self.turn.acquire().await.map_err(|_| HandshakeError::Busy)?;
-        let done = work();
+/// Waits for a turn. It ends when all connections that had something to do have had theirs, see [`Turn::end`].
+async fn turn(queue: &Semaphore) -> Turn<'_> {
+    Turn(queue.acquire().await.expect("nobody closes it"))
+}
+
+/// A client's turn.
+#[derive(Debug)]
+struct Turn<'a>(SemaphorePermit<'a>);
+
+impl Turn<'_> {
+    /// Ends the turn when the event loop has been round once.
+    async fn end(self) {
         tokio::task::yield_now().await;
-        Ok(done)
+        drop(self.0);
     }
 }
 
-/// Counts a waiting client while it lives: a client that is given up leaves the queue too.
-struct Waiting<'a>(&'a Cell<usize>);
-
-impl<'a> Waiting<'a> {
-    fn new(waiting: &'a Cell<usize>) -> Self {
-        waiting.set(waiting.get() + 1);
-        Self(waiting)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
-    }
-}
-
-/// Performs the handshake. The caller sets the time limit.
-pub(crate) async fn shake(mut io: TcpStream, tls: &Tls, turnstile: &Turnstile) -> Result<(Session, Protocol), HandshakeError> {
+/// Performs the handshake. The caller sets the time limit, and begins it anew at `its_turn`.
+pub(crate) async fn shake(
+    mut io: TcpStream,
+    tls: &Tls,
+    turnstile: &Turnstile,
+    its_turn: impl Fn(),
+) -> Result<(Session, Protocol), HandshakeError> {
     let mut received = 0;
     let accepted = hello(&mut io, &mut received).await?;
     let awaited = tls.certificates().awaited(&accepted.client_hello());
@@ -104,7 +101,11 @@ pub(crate) async fn shake(mut io: TcpStream, tls: &Tls, turnstile: &Turnstile) -
         let _ = tokio::time::timeout(AWAITED_MAX, decided).await;
     }
     let config = Arc::clone(tls.config_for(&accepted.client_hello()));
-    let begun = turnstile.pass(|| accepted.into_connection(config)).await?;
+    let turn = turn(&turnstile.first).await;
+    is_there(&io)?;
+    its_turn();
+    let begun = accepted.into_connection(config);
+    turn.end().await;
     let mut tls = begun.map_err(|(error, alert)| refuse(&io, error, alert))?;
     loop {
         flush(&mut io, &mut tls).await?;
@@ -114,7 +115,10 @@ pub(crate) async fn shake(mut io: TcpStream, tls: &Tls, turnstile: &Turnstile) -
         receive(&mut received, poll_fn(|cx| poll(tls.read_tls(&mut Socket { io: &mut io, cx }))).await)?;
         // In TLS 1.3 the costly part has been done by now; in TLS 1.2 half of it is still to come.
         let processed = if tls.protocol_version() == Some(rustls::ProtocolVersion::TLSv1_2) {
-            turnstile.pass(|| tls.process_new_packets()).await?
+            let turn = self::turn(&turnstile.second).await;
+            let processed = tls.process_new_packets();
+            turn.end().await;
+            processed
         } else {
             tls.process_new_packets()
         };
@@ -144,6 +148,15 @@ async fn hello(io: &mut TcpStream, received: &mut usize) -> Result<Accepted, Han
     }
 }
 
+/// Fails if the client has gone while it waited, as far as the event loop knows.
+fn is_there(io: &TcpStream) -> Result<(), HandshakeError> {
+    match io.peek(&mut [0]).now_or_never() {
+        Some(Ok(0)) => Err(HandshakeError::Gone(io::ErrorKind::UnexpectedEof.into())),
+        Some(Err(error)) => Err(HandshakeError::Gone(error)),
+        Some(Ok(_)) | None => Ok(()),
+    }
+}
+
 fn receive(received: &mut usize, read: io::Result<usize>) -> Result<(), HandshakeError> {
     match read {
         Ok(0) => return Err(HandshakeError::Gone(io::ErrorKind::UnexpectedEof.into())),
@@ -169,5 +182,103 @@ fn poll<T>(result: io::Result<T>) -> Poll<io::Result<T>> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Poll::Pending,
         result => Poll::Ready(result),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+
+    use futures_util::{StreamExt, stream::FuturesUnordered};
+    use rustls::{ClientConfig, ClientConnection, RootCertStore, pki_types::ServerName};
+    use tokio::io::AsyncWriteExt;
+
+    use super::*;
+    use crate::tls::{Certificates, provider};
+
+    /// A crowd that reads a page which has just been linked to: whoever is turned away comes again at once, and costs more than a place in the queue.
+    #[tokio::test]
+    async fn a_crowd_of_ten_thousand_is_let_in_in_the_order_in_which_it_came() {
+        let turnstile = Turnstile::new();
+        let order = RefCell::new(Vec::new());
+        let mut crowd: FuturesUnordered<_> = (0..10_000)
+            .map(async |number| {
+                let turn = turn(&turnstile.first).await;
+                order.borrow_mut().push(number);
+                turn.end().await;
+            })
+            .collect();
+        while crowd.next().await.is_some() {}
+        // The collection begins with whom it got last, which is then the first in the queue.
+        let mut order = order.take();
+        assert_eq!(order.len(), 10_000);
+        if order[0] != 0 {
+            order.reverse();
+        }
+        assert!(order.is_sorted(), "{:?}", &order[..10]);
+    }
+
+    /// TLS 1.2: half of the work for it has been done, and its time goes on.
+    #[tokio::test]
+    async fn whoever_comes_for_the_second_time_does_not_wait_behind_those_who_come_for_the_first() {
+        let turnstile = Turnstile::new();
+        let _first = turn(&turnstile.first).await;
+        let waiting = turn(&turnstile.first);
+        assert!(waiting.now_or_never().is_none());
+        assert!(turn(&turnstile.second).now_or_never().is_some());
+    }
+
+    /// Two ends of a connection, with the client's first message under way to the server's.
+    async fn connected() -> (TcpStream, TcpStream) {
+        let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.expect("bound");
+        let mut client = TcpStream::connect(listener.local_addr().expect("an address")).await.expect("connected");
+        let (server, _) = listener.accept().await.expect("accepted");
+        let config = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions().expect("versions");
+        let config = config.with_root_certificates(RootCertStore::empty()).with_no_client_auth();
+        let mut says = ClientConnection::new(Arc::new(config), ServerName::try_from("blog.example").expect("a name")).expect("a client");
+        let mut hello = Vec::new();
+        says.write_tls(&mut hello).expect("written");
+        client.write_all(&hello).await.expect("sent");
+        (client, server)
+    }
+
+    /// Lets the event loop see what has come. A client that waits for its turn goes on waiting.
+    async fn wait<T>(shaking: &mut (impl Future<Output = T> + Unpin)) {
+        for _ in 0..100 {
+            assert!((&mut *shaking).now_or_never().is_none(), "it waits");
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// The deadline is for what the client does, and the wait for its turn is none of that.
+    #[tokio::test]
+    async fn a_client_has_its_time_anew_when_its_turn_has_come() {
+        let (tls, turnstile) = (Tls::new(Certificates::new()).expect("a configuration"), Turnstile::new());
+        let (_client, server) = connected().await;
+        let turn = turn(&turnstile.first).await;
+        let begun = Cell::new(0);
+        let mut shaking = Box::pin(shake(server, &tls, &turnstile, || begun.set(begun.get() + 1)));
+        wait(&mut shaking).await;
+        assert_eq!(begun.get(), 0);
+        drop(turn);
+        // There is no certificate: its turn is all that it gets.
+        assert!(matches!(shaking.await, Err(HandshakeError::Refused(_))));
+        assert_eq!(begun.get(), 1);
+    }
+
+    /// Impatient clients are many where there is a crowd: work for them would be time that the others wait.
+    #[tokio::test]
+    async fn no_work_is_done_for_a_client_that_has_gone_while_it_waited() {
+        let (tls, turnstile) = (Tls::new(Certificates::new()).expect("a configuration"), Turnstile::new());
+        let (client, server) = connected().await;
+        let turn = turn(&turnstile.first).await;
+        let begun = Cell::new(false);
+        let mut shaking = Box::pin(shake(server, &tls, &turnstile, || begun.set(true)));
+        wait(&mut shaking).await;
+        drop(client);
+        wait(&mut shaking).await;
+        drop(turn);
+        assert!(matches!(shaking.await, Err(HandshakeError::Gone(_))));
+        assert!(!begun.get());
     }
 }
