@@ -88,7 +88,7 @@ impl Dice {
 pub(crate) fn results(like: &Like) -> Results {
     let plan = plan(like);
     let (sender, receiver) = std::sync::mpsc::sync_channel(8192);
-    let mut recorder = Recorder::new(plan.warm_up, sender);
+    let mut recorder = Recorder::new(0, plan.warm_up, sender);
     let mut dice = Dice(like.seconds ^ like.rate);
     recorder.clients(like.clients);
     for client in 0..u64::from(like.clients) {
@@ -158,6 +158,7 @@ pub(crate) fn results(like: &Like) -> Results {
         steal: 0.0,
         clock_jump: 0.0,
         descriptors_max: 65_536,
+        ..Generator::default()
     };
     results
 }
