@@ -3,10 +3,14 @@
 //! Everything here is made from [`Results`] alone, so that a file of an earlier run can be shown in any form.
 
 mod ab;
+mod chart;
 mod hgrm;
 mod lines;
 mod markdown;
+mod pictures;
 pub mod quantity;
+mod report;
+mod series;
 mod summary;
 mod table;
 mod words;
@@ -19,6 +23,8 @@ pub use self::{
     hgrm::hgrm,
     lines::{LineForm, Lines, csv},
     markdown::markdown,
+    pictures::svg,
+    report::html,
     summary::{Ink, summary, summary_in},
     wrk::wrk,
 };
