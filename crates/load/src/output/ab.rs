@@ -3,7 +3,7 @@
 //! Lines about what is not measured are left out: the server's software, and lengths of contents without their heads.
 
 use crate::{
-    record::{Distribution, ErrorClass, Tally},
+    record::{Distribution, ErrorClass},
     results::{Encoded, Results, Times},
 };
 
@@ -66,9 +66,9 @@ pub fn ab(results: &Results) -> String {
 
 /// Reads a histogram; one that is not readable is as one that is empty.
 pub(super) fn distribution(encoded: &Encoded) -> Distribution {
-    let mut times = Tally::new().latency;
+    let mut times = Distribution::new(3);
     if encoded.add_to(&mut times).is_err() {
-        times = Tally::new().latency;
+        times = Distribution::new(3);
     }
     times
 }

@@ -1,7 +1,7 @@
 //! The percentile distribution in the text form of HdrHistogram (`.hgrm`), which its plotters read.
 
 use crate::{
-    record::Tally,
+    record::Distribution,
     results::{NotEncoded, Results},
 };
 
@@ -16,7 +16,7 @@ const SUB_BUCKETS: u32 = 2048;
 /// # Errors
 /// When the histogram of the results cannot be read.
 pub fn hgrm(results: &Results) -> Result<String, NotEncoded> {
-    let mut times = Tally::new().latency;
+    let mut times = Distribution::new(3);
     results.histograms.latency.add_to(&mut times)?;
     let times = times.nanoseconds();
     let milliseconds = |nanoseconds: u64| nanoseconds as f64 / 1e6;

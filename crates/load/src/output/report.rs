@@ -231,7 +231,7 @@ fn tables(results: &Results) -> Vec<Table> {
         if results.handshake.count > 0 {
             rows.push(row(&format!("TLS handshake ({} resumed)", count(results.resumed)), &results.handshake));
         }
-        tables.push(table("Connections", &["", "Number", "50 %", "99 %", "Longest"], rows));
+        tables.push(table("Connections", &["Step", "Number", "50 %", "99 %", "Longest"], rows));
     }
     tables
 }
@@ -308,7 +308,7 @@ pub(super) fn facts(results: &Results) -> Vec<Fact> {
     say("Began", run.began.replace('T', " ").replace('Z', " UTC"), false);
     say("Seed", run.seed.to_string(), false);
     say("Timeout", if run.timeout > 0.0 { seconds(run.timeout) } else { String::new() }, false);
-    let memory = if machine.memory > 0 { format!(", {} of memory", bytes(machine.memory as f64)) } else { String::new() };
+    let memory = if machine.memory > 0 { format!(", {} of memory", memory(machine.memory)) } else { String::new() };
     let cores = match machine.cores {
         0 => String::new(),
         1 => ", 1 core".to_owned(),
@@ -351,6 +351,11 @@ pub(super) fn facts(results: &Results) -> Vec<Fact> {
     }
     say("Version", format!("Seawall {}", run.seawall), false);
     facts
+}
+
+/// Writes an amount of memory as machines are sold: in GiB.
+fn memory(bytes: u64) -> String {
+    format!("{:.1} GiB", bytes as f64 / (1_u64 << 30) as f64)
 }
 
 pub(super) fn notes(results: &Results) -> Vec<String> {

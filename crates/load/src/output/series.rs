@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::lines::name_of;
 use crate::{
     answer::Outcome,
-    record::{Distribution, ErrorClass, Tally},
+    record::{Distribution, ErrorClass},
     results::{Results, Second},
 };
 
@@ -83,7 +83,7 @@ fn latency(seconds: &[Second]) -> Option<[f64; 4]> {
         return Some([one.latency.p50, one.latency.p90, one.latency.p99, one.latency.max]);
     }
     let longest = answered.iter().map(|second| second.latency.max).reduce(f64::max)?;
-    let mut whole = Tally::of_a_second().latency;
+    let mut whole = Distribution::new(2);
     for second in &answered {
         // A file without the distributions shows the worst of its seconds.
         if second.histogram.is_empty() || second.histogram.add_to(&mut whole).is_err() {
@@ -139,7 +139,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::results::Encoded;
+    use crate::{record::Tally, results::Encoded};
 
     fn second(number: u64, length: f64, answered: u64, longest: u64) -> Second {
         let mut tally = Tally::of_a_second();

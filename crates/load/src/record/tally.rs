@@ -15,8 +15,10 @@ const LONGEST: u64 = 3_600_000_000_000;
 pub struct Distribution(Histogram<u64>);
 
 impl Distribution {
-    fn new(digits: u8) -> Self {
-        Self(Histogram::new_with_bounds(1, LONGEST, digits).expect("the bounds are valid"))
+    /// An empty one. Times are told apart to so many digits: [`Tally::new`] has three, [`Tally::of_a_second`] two.
+    #[must_use]
+    pub fn new(digits: u8) -> Self {
+        Self(Histogram::new_with_bounds(1, LONGEST, digits).expect("the bounds are valid, and at most five digits"))
     }
 
     /// Counts a time.

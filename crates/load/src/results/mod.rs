@@ -392,7 +392,7 @@ impl Results {
             text.add_to(times)?;
         }
         for (outcome, text) in &self.histograms.cache {
-            let mut times = Tally::new().latency;
+            let mut times = Distribution::new(3);
             text.add_to(&mut times)?;
             tally.outcomes.insert(*outcome, times);
         }

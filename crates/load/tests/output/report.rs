@@ -1,6 +1,6 @@
 //! The page that is shared, and its pictures.
 
-use std::{fs, path::PathBuf};
+use std::{fs, path::PathBuf, sync::LazyLock};
 
 use load::{
     Results,
@@ -27,7 +27,7 @@ fn page(name: &str, results: &Results) -> String {
     page
 }
 
-fn pages() -> Vec<(&'static str, Results)> {
+static PAGES: LazyLock<Vec<(&str, Results)>> = LazyLock::new(|| {
     let mut late = samples::results(&Like { open: true, warm_up: 5, ..Like::default() });
     late.verdict.limit = Limit::Generator;
     late.verdict.at_least = true;
@@ -42,7 +42,7 @@ fn pages() -> Vec<(&'static str, Results)> {
         ("hostile", samples::hostile()),
         ("hour", samples::results(&Like { seconds: 3600, rate: 40, failing: 31, ..Like::default() })),
     ]
-}
+});
 
 /// Goes through the elements as a browser does, and fails where one is not closed.
 fn elements(page: &str) -> Vec<String> {
@@ -81,8 +81,8 @@ fn elements(page: &str) -> Vec<String> {
 
 #[test]
 fn a_page_is_whole_and_asks_for_nothing() {
-    for (name, results) in pages() {
-        let page = page(name, &results);
+    for (name, results) in PAGES.iter() {
+        let page = page(name, results);
         let elements = elements(&page);
         for forbidden in ["script", "iframe", "object", "img", "foreignObject", "use", "image", "base", "form"] {
             assert!(!elements.iter().any(|element| element == forbidden), "{name} has <{forbidden}>");
@@ -108,7 +108,7 @@ fn without_text(page: &str) -> String {
 fn the_first_thing_in_a_page_is_the_rate() {
     let page = html(&samples::results(&Like::default()));
     assert!(page.contains("<h1>2,000 requests a second</h1>"), "{}", &page[page.find("<h1").expect("a heading")..][..200]);
-    let (_, late) = &pages()[1];
+    let (_, late) = &PAGES[1];
     assert!(html(late).contains("<h1><small>at least</small>"));
     assert!(page.find("<h1>").expect("it is there") < page.find("class=\"verdict\"").expect("it is there"));
     assert!(page.find("class=\"verdict\"").expect("it is there") < page.find("<svg").expect("it is there"));
@@ -139,8 +139,8 @@ fn every_picture_has_a_title_and_a_description_and_a_table_says_the_same() {
 
 #[test]
 fn a_picture_by_itself_needs_no_style_no_script_and_no_font_and_brings_its_background() {
-    for (name, results) in pages() {
-        for (picture, text) in svg(&results) {
+    for (name, results) in PAGES.iter() {
+        for (picture, text) in svg(results) {
             let document = roxmltree::Document::parse(&text).unwrap_or_else(|error| panic!("{name}/{picture}: {error}"));
             let root = document.root_element();
             assert_eq!(root.attribute("role"), Some("img"));
@@ -165,8 +165,8 @@ fn a_picture_by_itself_needs_no_style_no_script_and_no_font_and_brings_its_backg
 
 #[test]
 fn nothing_is_drawn_outside_of_a_picture() {
-    for (name, results) in pages() {
-        for (picture, text) in svg(&results) {
+    for (name, results) in PAGES.iter() {
+        for (picture, text) in svg(results) {
             let document = roxmltree::Document::parse(&text).expect("well-formed");
             let size =
                 |attribute| document.root_element().attribute(attribute).and_then(|value| value.parse::<f64>().ok()).expect("a number");
@@ -194,5 +194,5 @@ fn charts_that_would_show_nothing_are_left_out() {
     let names = |results: &Results| svg(results).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
     assert_eq!(names(&samples::nothing()), Vec::<&str>::new());
     assert_eq!(names(&samples::results(&Like { missing: 0, ..Like::default() })), ["rate", "latency", "percentiles", "clients"]);
-    assert_eq!(names(&pages()[3].1), ["rate", "errors", "clients"], "nobody was answered");
+    assert_eq!(names(&PAGES[3].1), ["rate", "errors", "clients"], "nobody was answered");
 }

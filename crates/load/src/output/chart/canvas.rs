@@ -27,7 +27,7 @@ pub(in crate::output) const COLOURS: [(Colour, &str, &str, &str); 12] = [
     (Colour::Paper, "paper", "#ffffff", "#161b22"),
     (Colour::Blue, "blue", "#1f7a9e", "#4fb3d9"),
     (Colour::Violet, "violet", "#7558b0", "#b199ea"),
-    (Colour::Orange, "orange", "#c2640f", "#f0954a"),
+    (Colour::Orange, "orange", "#ad540a", "#f0954a"),
     (Colour::Grey, "grey", "#8a94a0", "#7d8895"),
     (Colour::Green, "green", "#2f8a4e", "#57c078"),
     (Colour::Lime, "lime", "#93a81c", "#c3d64f"),

@@ -19,6 +19,9 @@ pub(in crate::output) struct Curve<'a> {
 /// The far end of the axis: 99.999 %.
 const NINES_MAX: f64 = 5.0;
 
+/// The near end of curves, 10 %: a single fast answer would stretch the scale for nothing.
+const NEAR: f64 = 0.045_757;
+
 /// Points for each power of ten.
 const EACH: u32 = 32;
 
@@ -30,9 +33,11 @@ pub(in crate::output) fn percentiles(curves: &[Curve<'_>], look: Look<'_>) -> Op
     if lines.iter().all(Vec::is_empty) {
         return None;
     }
-    let described: Vec<_> = curves.iter().filter(|curve| !curve.times.nanoseconds().is_empty()).map(described).collect();
+    let name = |curve: &Curve<'_>| if curves.len() > 1 { format!("{}: ", curve.name) } else { String::new() };
+    let shown = curves.iter().filter(|curve| !curve.times.nanoseconds().is_empty());
+    let described: Vec<_> = shown.map(|curve| format!("{}{}", name(curve), described(curve))).collect();
     let scale = Scale::of_times(lines.iter().flatten().map(|(_, value)| *value));
-    let steps = if scale.is_log() { " Each step of the scale is a multiple." } else { "" };
+    let steps = if scale.is_log() { " Logarithmic scale." } else { "" };
     let mut canvas = Canvas::new(look, "Latency by percentile", &format!("{}.{steps}", described.join("; ")));
     if curves.len() > 1 {
         let names: Vec<_> = curves.iter().map(|curve| (curve.name.to_owned(), curve.colour, curve.dash)).collect();
@@ -79,13 +84,13 @@ fn points(times: &Distribution) -> Vec<(f64, f64)> {
     }
     let reached = (times.len() as f64).log10().min(NINES_MAX);
     let step = |n: u32| f64::from(n) / f64::from(EACH);
-    let mut points: Vec<_> = (0..).map(step).take_while(|nines| *nines < reached).collect();
-    points.push(reached);
+    let mut points: Vec<_> = std::iter::once(NEAR).chain((2..).map(step)).take_while(|nines| *nines < reached).collect();
+    points.push(reached.max(NEAR));
     points.into_iter().map(|nines| (nines, times.value_at_quantile(1.0 - 10_f64.powf(-nines)) as f64 / 1e6)).collect()
 }
 
 fn described(curve: &Curve<'_>) -> String {
     let times = curve.times.nanoseconds();
     let at = |quantile| milliseconds(times.value_at_quantile(quantile) as f64 / 1e6);
-    format!("{}: 50 % within {}, 99 % within {}, all within {}", curve.name, at(0.5), at(0.99), at(1.0))
+    format!("50 % within {}, 99 % within {}, all within {}", at(0.5), at(0.99), at(1.0))
 }

@@ -97,7 +97,7 @@ pub(in crate::output) fn over_time(results: &Results, over: Over, look: Look<'_>
         return None;
     }
     let scale = scale(over, &points);
-    let steps = if scale.is_log() { " Each step of the scale is a multiple." } else { "" };
+    let steps = if scale.is_log() { " Logarithmic scale." } else { "" };
     let mut canvas = Canvas::new(look, over.title(), &format!("{}{steps}", over.description(results, &points)));
     canvas.legend(canvas.margin(), &legend(results, over));
     let label = |value: f64| if over == Over::Latency { milliseconds_short(value) } else { number_short(value) };
