@@ -48,6 +48,8 @@ pub(super) struct Connection {
     pub(super) first_byte: Option<Duration>,
     /// Since when it has had nothing to do, after an answer.
     pub(super) idle_since: Option<Duration>,
+    /// Whether its last answer has come.
+    pub(super) ends: bool,
     /// Bytes that the system has not taken yet.
     out: Vec<u8>,
 }
@@ -92,6 +94,7 @@ impl Connection {
             deadline: None,
             first_byte: None,
             idle_since: None,
+            ends: false,
             out: Vec::new(),
         })
     }

@@ -730,7 +730,10 @@ impl Loop {
                 error: judged.error,
             });
             let client = connection.client;
-            if !keeps || self.no_keepalive {
+            // More bytes than were asked for: what follows them cannot be trusted.
+            let goes_on = keeps && !self.no_keepalive && (bytes.is_empty() || !connection.under_way.is_empty());
+            if !goes_on {
+                connection.ends = true;
                 self.lose(key, ErrorClass::Reset, now);
                 bytes = &[];
             }
@@ -794,8 +797,9 @@ impl Loop {
             };
             // A server may close a connection that has been idle, just when the next request is on its way; and those in a pipeline behind one that
             // is the last have not been looked at (RFC 9112 §9.3.2, §9.5).
-            let idle = place == 0 && under_way.after_idleness && !under_way.again;
-            if class == ErrorClass::Reset && (idle || place > 0) && under_way.idempotent {
+            let behind = place > 0 || connection.ends;
+            let idle = !behind && under_way.after_idleness && !under_way.again;
+            if class == ErrorClass::Reset && (idle || behind) && under_way.idempotent {
                 under_way.again |= idle;
                 self.worker.recorder.resent();
                 self.ready.push_back((connection.client, under_way.voice));
