@@ -3,7 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The most permissions that a worker takes at a time.
-const BATCH: u64 = 16;
+const BATCH_MAX: u64 = 16;
+
+/// A worker takes such a part of what is left, so that all workers have something to do until the end.
+const PART: u64 = 64;
 
 /// The number of requests that may still be made, for all workers together.
 #[derive(Debug)]
@@ -22,9 +25,10 @@ impl Budget {
     pub fn take(&self, mine: &mut u64) -> bool {
         if *mine == 0 {
             let Some(left) = &self.left else { return true };
-            let take = |left: u64| (left > 0).then(|| left.saturating_sub(BATCH));
+            let batch = |left: u64| (left / PART).clamp(1, BATCH_MAX);
+            let take = |left: u64| (left > 0).then(|| left - batch(left));
             let Ok(before) = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) else { return false };
-            *mine = before.min(BATCH);
+            *mine = batch(before);
         }
         *mine -= 1;
         true

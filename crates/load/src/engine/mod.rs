@@ -60,6 +60,14 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
+    /// Connections cannot come from an address.
+    #[error("{address} is not an address of this machine, so connections cannot come from it")]
+    Source {
+        /// The address.
+        address: std::net::IpAddr,
+        /// What the system says.
+        source: std::io::Error,
+    },
     /// Clients need more descriptors than the system allows.
     #[error(
         "{clients} clients need {needed} open files, and this system allows {limit}: allow more with `ulimit -n {needed}` (as root, or with \
@@ -179,6 +187,7 @@ pub fn run(plan: &Plan, watch: &mut dyn Watch) -> Result<Results, Error> {
     let targets: Arc<[Target]> = target::targets(&plan)?.into();
     // A worker without a client of its own could send nothing.
     let workers = u32::try_from(plan.workers).unwrap_or(1).min(plan.schedule.clients_max().unwrap_or(u32::MAX)).max(1);
+    target::sources(&plan)?;
     let descriptors = descriptors::raise_limit();
     descriptors::suffice(&plan, descriptors)?;
     let clock = Clock(Arc::new(OnceLock::new()));

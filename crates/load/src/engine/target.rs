@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    net::{SocketAddr, TcpStream, ToSocketAddrs as _},
+    net::{SocketAddr, TcpStream, ToSocketAddrs as _, UdpSocket},
     path::PathBuf,
 };
 
@@ -53,4 +53,16 @@ pub(super) fn targets(plan: &Plan) -> Result<Vec<Target>, Error> {
         Ok(Target::Address(taken.unwrap_or(first)))
     };
     plan.requests.origins.iter().enumerate().map(target).collect()
+}
+
+/// Looks whether connections can come from each of the addresses that a plan names.
+///
+/// # Errors
+/// If one is not an address of this machine.
+pub(super) fn sources(plan: &Plan) -> Result<(), Error> {
+    for address in &plan.connections.sources {
+        // A socket of UDP sends nothing, and waits for nobody.
+        UdpSocket::bind((*address, 0)).map_err(|source| Error::Source { address: *address, source })?;
+    }
+    Ok(())
 }

@@ -16,6 +16,9 @@ use super::{
 };
 use crate::engine::target::Target;
 
+/// Bytes that leave in one segment on any network.
+const SMALL: usize = 1024;
+
 /// How far a connection is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stage {
@@ -48,6 +51,8 @@ pub(super) struct Connection {
     pub(super) first_byte: Option<Duration>,
     /// Since when it has had nothing to do, after an answer.
     pub(super) idle_since: Option<Duration>,
+    /// Whether the system holds nothing back.
+    at_once: bool,
     /// Whether its last answer has come.
     pub(super) ends: bool,
     /// Bytes that the system has not taken yet.
@@ -64,7 +69,6 @@ impl Connection {
                 let mut tries = sources.tries();
                 loop {
                     let socket = socket(if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 })?;
-                    sockopt::set_tcp_nodelay(&socket, true)?;
                     let begun = sources.bind(&socket, address).and_then(|()| connect(&socket, address));
                     tries -= 1;
                     if tries == 0 || !matches!(begun, Err(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE)) {
@@ -94,6 +98,7 @@ impl Connection {
             deadline: None,
             first_byte: None,
             idle_since: None,
+            at_once: matches!(target, Target::Unix(_)),
             ends: false,
             out: Vec::new(),
         })
@@ -111,10 +116,23 @@ impl Connection {
         }
     }
 
+    /// Asks the system not to hold back what is sent until the server has taken note of what was sent before (`TCP_NODELAY`). A connection with one
+    /// small request at a time does not need it.
+    pub(super) fn send_at_once(&mut self) -> Result<(), Errno> {
+        if !self.at_once {
+            self.at_once = true;
+            sockopt::set_tcp_nodelay(&self.socket, true)?;
+        }
+        Ok(())
+    }
+
     /// Sends `bytes`. What the system does not take now is kept, and sent by [`Self::flush`].
     pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), Errno> {
         if let Some(tls) = &mut self.tls {
             return tls.send(&self.socket, bytes);
+        }
+        if bytes.len() > SMALL {
+            self.send_at_once()?;
         }
         let mut sent = 0;
         if self.out.is_empty() {

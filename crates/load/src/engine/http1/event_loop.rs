@@ -53,6 +53,9 @@ const LOOK_UP: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 /// Requests that may wait for a free client, for each worker: 6 MB. One more is missed.
 const WAITING_MAX: usize = 1 << 18;
 
+/// Visitors of a log that keep their connections while they have nothing to do, for each worker.
+const REPLAYS_IDLE_MAX: usize = 4096;
+
 /// How long a client that could not connect rests at first. It doubles with each failure.
 const REST_MIN: Duration = Duration::from_millis(10);
 
@@ -64,6 +67,16 @@ const IDLE_MIN: Duration = Duration::from_millis(500);
 
 /// The number of the timer among events.
 const TIMER: u64 = u64::MAX;
+
+/// What became of a request that was to be put on a connection.
+enum Placed {
+    /// It is on one.
+    Yes,
+    /// The client has no room for it yet.
+    NoRoom(UnderWay),
+    /// There is no connection, and the request has failed. Its client goes on later.
+    Failed,
+}
 
 /// The loop of a worker.
 pub(super) struct Loop {
@@ -92,12 +105,16 @@ pub(super) struct Loop {
     stay: Vec<Key>,
     /// The client of each visitor of a log.
     replays: HashMap<u32, Key>,
+    /// Those of them that have nothing to do, or had, the longest time first.
+    idle_replays: VecDeque<Key>,
     visitors: u64,
     /// The most clients that answer the schedule's requests.
     asks_max: usize,
     pipeline: u16,
     no_keepalive: bool,
     open: bool,
+    /// When the run ends.
+    ends: Option<Duration>,
     /// Permissions in store.
     mine: u64,
     /// Requests that have a permission, and have not ended.
@@ -144,11 +161,13 @@ impl Loop {
             waiting_for_one: 0,
             stay: Vec::new(),
             replays: HashMap::new(),
+            idle_replays: VecDeque::new(),
             visitors: 0,
             asks_max,
             pipeline,
             no_keepalive: plan.connections.no_keepalive,
             open: plan.schedule.is_open(),
+            ends: worker.ends(),
             mine: 0,
             unended: 0,
             exhausted: false,
@@ -164,7 +183,6 @@ impl Loop {
 
     pub(super) fn run(mut self) -> Tally {
         self.worker.begin();
-        let ends = self.worker.ends();
         let mut events: Vec<epoll::Event> = Vec::with_capacity(EVENTS);
         let mut late = Vec::new();
         let end = loop {
@@ -172,7 +190,7 @@ impl Loop {
             if self.worker.is_stopped() {
                 break now;
             }
-            if let Some(end) = ends.filter(|end| now >= *end) {
+            if let Some(end) = self.ends.filter(|end| now >= *end) {
                 break end;
             }
             self.worker.recorder.tick(now);
@@ -187,7 +205,8 @@ impl Loop {
                 self.look_at_deadline(key, now);
             }
             self.go_on();
-            let next = [self.dues.peek().map(|due| due.at), self.resting.peek().map(|rest| rest.0.0), ends];
+            let due = self.dues.peek().filter(|_| !self.exhausted).map(|due| due.at);
+            let next = [due, self.resting.peek().map(|rest| rest.0.0), self.ends];
             if let Some(next) = next.into_iter().flatten().min()
                 && self.timer.wake_at(next, now).is_err()
             {
@@ -326,7 +345,7 @@ impl Loop {
         };
         let waiting = self.waiting_for_one;
         let Some(client) = self.clients.get_mut(key) else { return };
-        if client.voices[0].intended.is_none() && client.under_way == 0 && client.waiting.is_empty() {
+        if client.is_idle() {
             self.assign(key, 0, at, Some(request), now);
         } else if waiting < WAITING_MAX {
             client.waiting.push_back((at, request));
@@ -352,7 +371,8 @@ impl Loop {
     fn go_on(&mut self) {
         loop {
             while let Some((client, voice)) = self.ready.pop_front() {
-                self.ask(client, voice);
+                let now = self.worker.clock.now();
+                self.ask(client, voice, now);
             }
             let Some(key) = self.suspects.pop() else { return };
             self.read(key, true);
@@ -360,19 +380,21 @@ impl Loop {
     }
 
     /// Lets a voice ask as much as it wants and can.
-    fn ask(&mut self, key: Key, voice: u16) {
+    fn ask(&mut self, key: Key, voice: u16, now: Duration) {
         let mut said_over = false;
         loop {
-            let now = self.worker.clock.now();
             let Some(client) = self.clients.get_mut(key) else { return };
             if let Some(again) = client.again.pop_front() {
-                if let Err(again) = self.place(key, again, now)
-                    && let Some(client) = self.clients.get_mut(key)
-                {
-                    client.again.push_front(again);
-                    return;
+                match self.place(key, again, now) {
+                    Placed::Yes => continue,
+                    Placed::Failed => return,
+                    Placed::NoRoom(again) => {
+                        if let Some(client) = self.clients.get_mut(key) {
+                            client.again.push_front(again);
+                        }
+                        return;
+                    }
                 }
-                continue;
             }
             let speaker = &mut client.voices[usize::from(voice)];
             let asked = match speaker.pending.take() {
@@ -427,13 +449,17 @@ impl Loop {
                 head,
                 idempotent,
             };
-            if let Err(back) = self.place(key, under_way, now) {
-                if let Some(client) = self.clients.get_mut(key) {
-                    let speaker = &mut client.voices[usize::from(voice)];
-                    speaker.intended = intended;
-                    speaker.pending = Some(back.asked);
+            match self.place(key, under_way, now) {
+                Placed::Yes => {}
+                Placed::Failed => return,
+                Placed::NoRoom(back) => {
+                    if let Some(client) = self.clients.get_mut(key) {
+                        let speaker = &mut client.voices[usize::from(voice)];
+                        speaker.intended = intended;
+                        speaker.pending = Some(back.asked);
+                    }
+                    return;
                 }
-                return;
             }
         }
     }
@@ -466,8 +492,22 @@ impl Loop {
                     (speaker.intended, speaker.only) = (Some(intended), Some(only));
                     true
                 }
-                None => false,
+                None => {
+                    self.rest_of_replay(key);
+                    false
+                }
             },
+        }
+    }
+
+    /// Keeps the connections of a log's visitor for its next line, unless too many others do.
+    fn rest_of_replay(&mut self, key: Key) {
+        self.idle_replays.push_back(key);
+        if self.idle_replays.len() > REPLAYS_IDLE_MAX
+            && let Some(first) = self.idle_replays.pop_front()
+            && self.clients.get(first).is_some_and(Client::is_idle)
+        {
+            self.remove_client(first);
         }
     }
 
@@ -479,9 +519,13 @@ impl Loop {
 
     fn remove_client(&mut self, key: Key) {
         let Some(client) = self.clients.remove(key) else { return };
+        let mut given_up = client.again.len() + client.voices.iter().filter(|voice| voice.pending.is_some()).count();
         for connection in client.connections {
-            self.connections.remove(connection);
+            given_up += self.connections.remove(connection).map_or(0, |connection| connection.under_way.len());
         }
+        // Others may make these requests.
+        self.unended -= given_up as u64;
+        self.mine += given_up as u64;
         if let Kind::Replays(visitor) = client.kind {
             self.replays.remove(&visitor);
         }
@@ -489,8 +533,8 @@ impl Loop {
     }
 
     /// Puts a request on a connection of its client that has room, or on a new one. If the client has as many as it may have, the request comes back.
-    fn place(&mut self, key: Key, under_way: UnderWay, now: Duration) -> Result<(), UnderWay> {
-        let Some(client) = self.clients.get_mut(key) else { return Ok(()) };
+    fn place(&mut self, key: Key, under_way: UnderWay, now: Duration) -> Placed {
+        let Some(client) = self.clients.get_mut(key) else { return Placed::Failed };
         let origin = under_way.asked.origin;
         let mut others = 0;
         let mut free = None;
@@ -507,16 +551,16 @@ impl Loop {
         if let Some(connection) = free {
             client.under_way += 1;
             self.send(connection, under_way, now);
-            return Ok(());
+            return Placed::Yes;
         }
         let most = client.voices.first().map_or(1, |voice| voice.visitor.connections_max()).max(1);
         if others >= most {
-            return Err(under_way);
+            return Placed::NoRoom(under_way);
         }
         client.under_way += 1;
         let Some(target) = self.worker.targets.get(usize::from(origin)) else {
             self.not_connected(key, under_way, ErrorClass::Resolve, now);
-            return Ok(());
+            return Placed::Failed;
         };
         let connection = self.connections.next_key();
         let begun = Connection::begin(target, &mut self.sources, origin, key, now).and_then(|begun| {
@@ -532,6 +576,7 @@ impl Loop {
                 client.connections.push(connection);
                 self.connections.insert(begun);
                 self.deadlines.put(connection, deadline);
+                Placed::Yes
             }
             Err(error) => {
                 match error {
@@ -540,9 +585,9 @@ impl Loop {
                     _ => {}
                 }
                 self.not_connected(key, under_way, class_of_connect(error), now);
+                Placed::Failed
             }
         }
-        Ok(())
     }
 
     /// Sends a request on a connection, or lets it wait until the connection is made.
@@ -588,6 +633,9 @@ impl Loop {
                 return;
             }
             let origin = connection.origin;
+            if self.pipeline > 1 {
+                let _ = connection.send_at_once();
+            }
             match self.worker.tls.as_ref().filter(|_| self.worker.plan.requests.origins[usize::from(origin)].tls) {
                 None => self.connected(key, None, now),
                 Some(tls) => {
@@ -596,6 +644,7 @@ impl Loop {
                         return;
                     };
                     self.secured += 1;
+                    let _ = connection.send_at_once();
                     // If this fails, the socket says so when it is read.
                     let _ = session.flush(connection.socket());
                     connection.stage = Stage::Handshaking;
@@ -634,6 +683,10 @@ impl Loop {
         while let Some(connection) = self.connections.get_mut(key) {
             let received = connection.receive(&mut buffer);
             let now = self.worker.clock.now();
+            if self.ends.is_some_and(|end| now > end) {
+                // It was under way at the end of the run.
+                break;
+            }
             let ended = if connection.stage == Stage::Handshaking { ErrorClass::Tls } else { ErrorClass::Reset };
             match received {
                 Ok(None) => break,
@@ -737,7 +790,7 @@ impl Loop {
                 self.lose(key, ErrorClass::Reset, now);
                 bytes = &[];
             }
-            self.ask(client, front.voice);
+            self.ask(client, front.voice, now);
         }
     }
 
