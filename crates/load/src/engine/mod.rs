@@ -6,8 +6,12 @@
 
 mod budget;
 mod descriptors;
+mod driver;
 mod http1;
+mod http2;
+mod http3;
 mod observe;
+mod resolve;
 mod target;
 mod tls;
 
@@ -136,6 +140,7 @@ pub struct Worker {
     begins: Arc<Barrier>,
     begun: Arc<OnceLock<Usage>>,
     stopped: Arc<AtomicBool>,
+    trouble: Arc<OnceLock<String>>,
 }
 
 impl Worker {
@@ -175,6 +180,20 @@ impl Worker {
     pub fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }
+
+    /// Ends the run with an error. What a worker says first is what is told.
+    pub fn give_up(&self, why: String) {
+        let _ = self.trouble.set(why);
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends the run with an error before it has begun.
+    #[must_use]
+    pub fn unable(self, why: String) -> Tally {
+        self.give_up(why);
+        self.begin();
+        self.recorder.finish(self.clock.now())
+    }
 }
 
 /// Runs a plan to its end, and sums it up.
@@ -194,6 +213,7 @@ pub fn run(plan: &Plan, watch: &mut dyn Watch) -> Result<Results, Error> {
     let budget = Arc::new(Budget::new(plan.stop.requests));
     let begins = Arc::new(Barrier::new(workers as usize));
     let stopped = Arc::new(AtomicBool::new(false));
+    let trouble = Arc::new(OnceLock::new());
     let (sender, receiver) = mpsc::sync_channel(INTERVALS_WAITING * workers as usize);
     let threads = (0..workers)
         .map(|number| {
@@ -209,9 +229,12 @@ pub fn run(plan: &Plan, watch: &mut dyn Watch) -> Result<Results, Error> {
                 begins: Arc::clone(&begins),
                 begun: Arc::clone(&begun),
                 stopped: Arc::clone(&stopped),
+                trouble: Arc::clone(&trouble),
             };
-            let work = match plan.protocol {
-                Protocol::Http1 { .. } | Protocol::Http2 { .. } | Protocol::Http3 { .. } => http1::work,
+            let work = move |worker: Worker| match worker.plan.protocol {
+                Protocol::Http1 { .. } => http1::work(worker),
+                Protocol::Http2 { streams } => Ok(http2::work(worker, streams)),
+                Protocol::Http3 { streams } => Ok(http3::work(worker, streams)),
             };
             let run = move || {
                 let tally = work(worker)?;
@@ -232,6 +255,9 @@ pub fn run(plan: &Plan, watch: &mut dyn Watch) -> Result<Results, Error> {
         let (tally, of_worker) = thread.join().map_err(|_| Error::Worker("a worker has panicked".to_owned()))??;
         whole.add(&tally);
         seen.push(of_worker);
+    }
+    if let Some(why) = trouble.get() {
+        return Err(Error::Worker(why.clone()));
     }
     let observations = Observations {
         resent: whole.resent,

@@ -1,0 +1,481 @@
+//! One client: its visitors, its connections, and the requests under way on them.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::VecDeque,
+    fmt,
+    future::Future,
+    pin::Pin,
+    rc::Rc,
+    sync::Arc,
+    task::{Context, Poll, Waker},
+    time::Duration,
+};
+
+use tokio::time::{Instant, Sleep};
+
+use super::{
+    Arrival, Hub, Link, Room, Sink,
+    calls::{Call, Calls},
+    queue::{Job, Queue},
+};
+use crate::{
+    answer::{Answer, Judged, Outcome},
+    record::{ErrorClass, Sample},
+    requests::{Next, Visitor},
+};
+
+/// How long a client waits after its first failed attempt to connect, and at most. Each failure doubles it.
+const BACK_OFF: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(1)];
+
+/// What a client is there for.
+#[derive(Debug)]
+pub(super) enum Kind {
+    /// It asks again as soon as it was answered.
+    Stays,
+    /// It comes at this moment, makes one visit, and leaves.
+    Visits(Duration),
+    /// It asks what is due.
+    Serves(Rc<Queue>),
+}
+
+/// What a client is told, and what it tells of itself.
+#[derive(Debug, Default)]
+pub(super) struct Orders {
+    leaves: Cell<bool>,
+    waker: RefCell<Option<Waker>>,
+    /// How many requests it has room for, if it is parked in a queue.
+    pub(super) room: Cell<usize>,
+    /// Whether a queue has it among those with room.
+    pub(super) is_parked: Cell<bool>,
+}
+
+impl Orders {
+    /// Tells the client to leave when it has its answers.
+    pub(super) fn leave(&self) {
+        self.leaves.set(true);
+        self.wake();
+    }
+
+    pub(super) fn wake(&self) {
+        if let Some(waker) = &*self.waker.borrow() {
+            waker.wake_by_ref();
+        }
+    }
+}
+
+/// A client, as a task.
+pub(super) struct Client<L: Link> {
+    crew: Crew<L>,
+    links: Vec<Line<L>>,
+    timer: Timer,
+    /// How long the next failed attempt to connect makes the client wait.
+    back_off: Duration,
+    /// Until when it does not try to connect.
+    rests_until: Duration,
+}
+
+/// A connection, and to whom.
+struct Line<L> {
+    origin: u16,
+    state: State<L>,
+    /// Whether it had a request: without keep-alive it takes no other.
+    is_used: bool,
+}
+
+enum State<L> {
+    Opening(Pin<Box<dyn Future<Output = Result<L, ErrorClass>>>>),
+    Open(L),
+}
+
+/// The part of a client that knows requests and nothing of connections.
+struct Crew<L: Link> {
+    hub: Rc<Hub<L>>,
+    kind: Kind,
+    orders: Rc<Orders>,
+    seats: Vec<Seat>,
+    /// Seats whose visitors may have something to ask.
+    free: Vec<usize>,
+    calls: Calls,
+    /// Requests that wait for a connection, in their order.
+    queue: VecDeque<u32>,
+    /// Whether it has asked something.
+    has_begun: bool,
+    /// Whether the visit of a client that makes one is over.
+    is_over: bool,
+}
+
+/// A visitor of the client.
+struct Seat {
+    visitor: Visitor,
+    is_free: bool,
+}
+
+/// A timer that is moved only when it must be earlier.
+struct Timer {
+    sleep: Pin<Box<Sleep>>,
+    at: Option<Duration>,
+}
+
+impl Timer {
+    fn want(&mut self, at: Duration, now: Duration) {
+        if self.at.is_none_or(|set| at < set) {
+            self.sleep.as_mut().reset(Instant::now() + at.saturating_sub(now));
+            self.at = Some(at);
+        }
+    }
+
+    /// Tells whether its moment has come, once.
+    fn poll(&mut self, cx: &mut Context<'_>) -> bool {
+        let is_due = self.at.is_some() && self.sleep.as_mut().poll(cx).is_ready();
+        if is_due {
+            self.at = None;
+        }
+        is_due
+    }
+}
+
+impl<L: Link> Client<L> {
+    pub(super) fn new(hub: Rc<Hub<L>>, kind: Kind) -> Self {
+        let visitor = || Visitor::new(Arc::clone(&hub.plan.requests), hub.next_visitor(), hub.plan.seed);
+        let mut seats = vec![Seat { visitor: visitor(), is_free: true }];
+        // A visitor who fetches pages uses all streams of its connection; of others each stream has its own.
+        if seats[0].visitor.connections_max() == 1 && !matches!(kind, Kind::Visits(_)) {
+            seats.extend((1..hub.streams).map(|_| Seat { visitor: visitor(), is_free: true }));
+        }
+        hub.clients_now(1);
+        let free = (0..seats.len()).rev().collect();
+        let orders = Rc::default();
+        let crew =
+            Crew { hub, kind, orders, seats, free, calls: Calls::default(), queue: VecDeque::new(), has_begun: false, is_over: false };
+        let timer = Timer { sleep: Box::pin(tokio::time::sleep(Duration::ZERO)), at: None };
+        Self { crew, links: Vec::new(), timer, back_off: BACK_OFF[0], rests_until: Duration::ZERO }
+    }
+
+    pub(super) fn orders(&self) -> Rc<Orders> {
+        Rc::clone(&self.crew.orders)
+    }
+
+    /// Looks after the connections. Returns whether something has changed.
+    fn poll_links(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut has_changed = false;
+        let mut at = 0;
+        while at < self.links.len() {
+            let line = &mut self.links[at];
+            match &mut line.state {
+                State::Opening(opening) => match opening.as_mut().poll(cx) {
+                    Poll::Pending => {}
+                    Poll::Ready(Ok(link)) => {
+                        line.state = State::Open(link);
+                        self.back_off = BACK_OFF[0];
+                        // It is polled in the next round, so that its first requests leave with what the connection begins with.
+                        has_changed = true;
+                    }
+                    Poll::Ready(Err(class)) => {
+                        let origin = line.origin;
+                        self.not_connected(at, origin, class);
+                        has_changed = true;
+                        continue;
+                    }
+                },
+                State::Open(link) => {
+                    if link.poll(cx, &self.crew.hub.clone(), &mut self.crew).is_ready() {
+                        self.links.swap_remove(at);
+                        has_changed = true;
+                        continue;
+                    }
+                }
+            }
+            at += 1;
+        }
+        has_changed
+    }
+
+    /// Ends the requests that wait for a connection that could not be made, and rests before the next attempt.
+    fn not_connected(&mut self, at: usize, origin: u16, class: ErrorClass) {
+        self.links.swap_remove(at);
+        let now = self.crew.hub.clock.now();
+        self.rests_until = now + self.back_off;
+        self.back_off = (self.back_off * 2).min(BACK_OFF[1]);
+        let calls = &self.crew.calls;
+        let failed: Vec<_> =
+            self.crew.queue.iter().copied().filter(|call| calls.get(*call).is_some_and(|call| call.asked.origin == origin)).collect();
+        for call in failed {
+            self.crew.failed(call, class, Arrival { ended: now, ..Arrival::default() });
+        }
+    }
+
+    /// Gives up what has taken too long.
+    fn expire(&mut self, now: Duration) {
+        for call in self.crew.calls.late(now) {
+            for line in &mut self.links {
+                if let State::Open(link) = &mut line.state {
+                    link.cancel(call);
+                }
+            }
+            let Some((deadline, origin, is_sent)) = self.crew.calls.get(call).map(|call| (call.deadline, call.asked.origin, call.is_sent))
+            else {
+                continue;
+            };
+            self.crew.failed(call, ErrorClass::Timeout, Arrival { ended: deadline, ..Arrival::default() });
+            if !is_sent {
+                // It is the connection that takes too long.
+                self.links.retain(|line| line.origin != origin || matches!(line.state, State::Open(_)));
+            }
+        }
+        if let Some(next) = self.crew.calls.next_deadline() {
+            self.timer.want(next, now);
+        }
+    }
+
+    /// Puts waiting requests on connections, and asks visitors for more while there is room. Returns whether a connection has something to do.
+    fn fill(&mut self) -> bool {
+        let mut has_changed = false;
+        let now = self.crew.hub.clock.now();
+        for _ in 0..self.crew.queue.len() {
+            let Some(call) = self.crew.queue.pop_front() else { break };
+            if self.place(call, now, &mut has_changed) {
+                continue;
+            }
+            self.crew.queue.push_back(call);
+        }
+        if now < self.rests_until && self.links.is_empty() {
+            self.timer.want(self.rests_until, now);
+            return has_changed;
+        }
+        while self.crew.queue.is_empty()
+            && self.crew.calls.len() < self.crew.hub.streams
+            && let Some(call) = self.crew.ask(now)
+        {
+            has_changed = true;
+            if !self.place(call, now, &mut has_changed) {
+                if let Some(call) = self.crew.calls.get_mut(call) {
+                    call.is_prompt = false;
+                }
+                self.crew.queue.push_back(call);
+            }
+        }
+        if let Kind::Serves(queue) = &self.crew.kind {
+            let streams = self.crew.hub.streams;
+            let room = if self.crew.queue.is_empty() { streams - self.crew.calls.len().min(streams) } else { 0 };
+            queue.park(&self.crew.orders, room);
+        }
+        has_changed
+    }
+
+    /// Puts a request on a connection, or opens one. Returns whether it is on one.
+    fn place(&mut self, number: u32, now: Duration, has_changed: &mut bool) -> bool {
+        let Some(call) = self.crew.calls.get_mut(number) else { return true };
+        let origin = call.asked.origin;
+        let hub = &self.crew.hub;
+        let no_keepalive = hub.plan.connections.no_keepalive;
+        if no_keepalive {
+            self.links.retain(|line| {
+                line.origin != origin || !line.is_used || !matches!(&line.state, State::Open(link) if link.room() == Room::For(hub.streams))
+            });
+        }
+        let mut is_coming = false;
+        for line in self.links.iter_mut().filter(|line| line.origin == origin && !(no_keepalive && line.is_used)) {
+            match &mut line.state {
+                State::Opening(_) => is_coming = true,
+                State::Open(link) => match link.room() {
+                    Room::Never => {}
+                    Room::For(0) => is_coming = true,
+                    Room::For(_) => {
+                        line.is_used = true;
+                        link.send(number, &call.asked, hub);
+                        if !call.is_again {
+                            call.sent = now;
+                            call.deadline = now + hub.plan.timeout;
+                        }
+                        call.is_sent = true;
+                        self.timer.want(call.deadline, now);
+                        if call.is_prompt
+                            && let Some(intended) = call.intended
+                        {
+                            call.is_prompt = false;
+                            hub.record(|recorder| recorder.sent(intended, now));
+                        }
+                        *has_changed = true;
+                        return true;
+                    }
+                },
+            }
+        }
+        self.timer.want(call.deadline, now);
+        if is_coming {
+            return false;
+        }
+        if now < self.rests_until {
+            self.timer.want(self.rests_until, now);
+            return false;
+        }
+        if matches!(self.crew.kind, Kind::Visits(_))
+            && call.is_prompt
+            && let Some(intended) = call.intended
+        {
+            // A visitor's first act is to connect.
+            call.is_prompt = false;
+            hub.record(|recorder| recorder.sent(intended, now));
+        }
+        let opening = L::open(Rc::clone(hub), origin, hub.next_connection());
+        self.links.push(Line { origin, state: State::Opening(Box::pin(opening)), is_used: false });
+        *has_changed = true;
+        false
+    }
+}
+
+impl<L: Link> Future for Client<L> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let client = &mut *self;
+        {
+            let mut waker = client.crew.orders.waker.borrow_mut();
+            if waker.as_ref().is_none_or(|waker| !waker.will_wake(cx.waker())) {
+                *waker = Some(cx.waker().clone());
+            }
+        }
+        loop {
+            let mut has_changed = client.poll_links(cx);
+            has_changed |= client.fill();
+            if client.crew.has_ended() {
+                return Poll::Ready(());
+            }
+            // The timer may have been set in this round, so it is polled last.
+            if client.timer.poll(cx) {
+                let now = client.crew.hub.clock.now();
+                client.expire(now);
+                has_changed = true;
+            }
+            if !has_changed {
+                return Poll::Pending;
+            }
+        }
+    }
+}
+
+impl<L: Link> Drop for Client<L> {
+    fn drop(&mut self) {
+        self.crew.orders.room.set(0);
+        self.crew.hub.clients_now(-1);
+    }
+}
+
+impl<L: Link> fmt::Debug for Client<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("kind", &self.crew.kind).finish_non_exhaustive()
+    }
+}
+
+impl<L: Link> Crew<L> {
+    /// Tells whether the client has nothing more to do.
+    fn has_ended(&self) -> bool {
+        self.calls.len() == 0 && (self.is_over || self.orders.leaves.get() || self.hub.is_exhausted.get())
+    }
+
+    /// Asks the visitors what comes next.
+    fn ask(&mut self, now: Duration) -> Option<u32> {
+        if self.is_over || self.orders.leaves.get() || self.hub.is_exhausted.get() {
+            return None;
+        }
+        let job = match &self.kind {
+            Kind::Stays => None,
+            Kind::Visits(at) => Some(Job::new(*at, None)),
+            Kind::Serves(queue) => Some(queue.first()?),
+        };
+        let intended = match self.kind {
+            Kind::Visits(_) if self.has_begun => None,
+            _ => job.map(|job| job.at),
+        };
+        let mut over = 0;
+        while let Some(at) = self.free.last().copied() {
+            let seat = &mut self.seats[at];
+            match seat.visitor.next(job.and_then(|job| job.request), intended.unwrap_or(now)) {
+                Next::Ask(asked) => {
+                    if !self.hub.take() {
+                        return None;
+                    }
+                    if let Kind::Serves(queue) = &self.kind {
+                        queue.take_first();
+                    }
+                    self.has_begun = true;
+                    return Some(self.calls.insert(Call {
+                        seat: at,
+                        asked,
+                        intended,
+                        sent: now,
+                        deadline: now + self.hub.plan.timeout,
+                        is_sent: false,
+                        is_again: false,
+                        is_prompt: job.is_some_and(|job| !job.waited),
+                    }));
+                }
+                Next::Over if matches!(self.kind, Kind::Visits(_)) => {
+                    self.is_over = true;
+                    return None;
+                }
+                // A visitor who has nothing to ask in a whole visit has none later.
+                Next::Over if over == 0 => over += 1,
+                Next::Over | Next::Wait => {
+                    over = 0;
+                    seat.is_free = false;
+                    self.free.pop();
+                }
+            }
+        }
+        None
+    }
+
+    /// Records the end of a request.
+    fn end(&mut self, call: &Call, judged: Judged, arrival: Arrival) {
+        if !self.seats[call.seat].is_free {
+            self.seats[call.seat].is_free = true;
+            self.free.push(call.seat);
+        }
+        let sample = Sample {
+            intended: call.intended.unwrap_or(call.sent),
+            sent: call.sent,
+            first_byte: arrival.first_byte,
+            ended: arrival.ended,
+            status: arrival.status,
+            bytes: arrival.bytes,
+            outcome: judged.outcome,
+            origin_reached: judged.origin_reached,
+            page: judged.page,
+            error: judged.error,
+        };
+        self.hub.record(|recorder| recorder.ended(&sample));
+        self.hub.done();
+    }
+}
+
+impl<L: Link> Sink for Crew<L> {
+    fn answered(&mut self, call: u32, answer: &Answer<'_>, arrival: Arrival) {
+        let Some(call) = self.calls.remove(call) else { return };
+        let judged = self.seats[call.seat].visitor.answered(&call.asked, answer, arrival.ended);
+        self.hub.answered.set(true);
+        self.end(&call, judged, arrival);
+    }
+
+    fn failed(&mut self, number: u32, class: ErrorClass, arrival: Arrival) {
+        let Some(call) = self.calls.remove(number) else { return };
+        if !call.is_sent {
+            self.queue.retain(|waiting| *waiting != number);
+        }
+        let page = self.seats[call.seat].visitor.failed(&call.asked, arrival.ended);
+        let judged = Judged { outcome: Outcome::Unknown, origin_reached: None, page, error: Some(class) };
+        self.end(&call, judged, arrival);
+    }
+
+    fn refused(&mut self, number: u32, arrival: Arrival) {
+        match self.calls.get_mut(number) {
+            Some(call) if !call.is_again => {
+                call.is_again = true;
+                call.is_sent = false;
+                self.queue.push_front(number);
+            }
+            _ => self.failed(number, ErrorClass::Reset, arrival),
+        }
+    }
+}

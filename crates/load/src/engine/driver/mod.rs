@@ -1,0 +1,377 @@
+//! Follows a schedule for protocols that have several requests under way on a connection: HTTP/2 and HTTP/3.
+//!
+//! Each worker has a runtime of one thread. One task follows the schedule to the microsecond ([`Timer`]), and each client is one task ([`Client`]) that
+//! looks after its visitors, its connections and all requests under way on them, so an answer wakes one task and costs no allocation. A protocol is
+//! a [`Link`]: a connection that takes requests and tells a [`Sink`] what became of them.
+
+mod calls;
+mod client;
+mod queue;
+mod timer;
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashMap,
+    future::Future,
+    rc::Rc,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use tokio::{sync::Notify, task::LocalSet};
+
+use self::{
+    client::{Client, Kind, Orders},
+    queue::{Job, Queue},
+    timer::Timer,
+};
+use super::{Budget, Clock, Tls, Worker};
+use crate::{
+    answer::Answer,
+    plan::Plan,
+    record::{ErrorClass, Recorder, Tally},
+    requests::Asked,
+    schedule::{Due, Schedule, What},
+};
+
+/// The longest time for which nobody looks whether the run was stopped, or a second is over.
+const TICK: Duration = Duration::from_millis(100);
+
+/// What is done of the schedule before clients have their turn.
+const DUES_AT_A_TIME: usize = 256;
+
+/// The requests that may wait for a connection, on each worker. What is due beyond that is missed. 50 MB.
+const WAITING_MAX: usize = 1 << 20;
+
+/// A connection of a protocol that has several requests under way on it.
+pub(super) trait Link: Sized + Unpin + 'static {
+    /// What all connections of a worker share: requests in the protocol's form, buffers.
+    type Shared: 'static;
+
+    /// Makes what connections share, on the worker's runtime.
+    ///
+    /// # Errors
+    /// Says why the worker cannot work.
+    fn share(worker: &Worker) -> Result<Self::Shared, String>;
+
+    /// Connects to an origin of the plan, and records how long it took. `number` counts the worker's connections.
+    fn open(hub: Rc<Hub<Self>>, origin: u16, number: u64) -> impl Future<Output = Result<Self, ErrorClass>> + 'static;
+
+    /// Tells how many requests the connection would take now. None after it has failed or the server has said that it will take no more.
+    fn room(&self) -> Room;
+
+    /// Takes a request that there is room for. It leaves with the next poll.
+    fn send(&mut self, call: u32, asked: &Asked, hub: &Hub<Self>);
+
+    /// Gives a request up, and tells the server.
+    fn cancel(&mut self, call: u32);
+
+    /// Writes and reads what it can, and tells `sink`. Ready: the connection has ended, and nothing is under way on it.
+    fn poll(&mut self, cx: &mut Context<'_>, hub: &Hub<Self>, sink: &mut impl Sink) -> Poll<()>;
+}
+
+/// How many more requests a connection takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Room {
+    /// So many now.
+    For(usize),
+    /// None for good: a new request needs a new connection.
+    Never,
+}
+
+/// Where a connection tells what became of requests. Each is told once.
+pub(super) trait Sink {
+    /// A whole answer has come.
+    fn answered(&mut self, call: u32, answer: &Answer<'_>, arrival: Arrival);
+    /// A request has failed.
+    fn failed(&mut self, call: u32, class: ErrorClass, arrival: Arrival);
+    /// The server says that it has not looked at the request, so it can be asked again.
+    fn refused(&mut self, call: u32, arrival: Arrival);
+}
+
+/// When what there is of an answer came.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Arrival {
+    /// The moment of its first byte.
+    pub(super) first_byte: Option<Duration>,
+    /// The moment of its end, or of the failure.
+    pub(super) ended: Duration,
+    /// The status, if there is one.
+    pub(super) status: u16,
+    /// The bytes that came.
+    pub(super) bytes: u64,
+}
+
+/// What all tasks of a worker share.
+pub(super) struct Hub<L: Link> {
+    pub(super) plan: Arc<Plan>,
+    pub(super) clock: Clock,
+    pub(super) tls: Option<Arc<Tls>>,
+    pub(super) shared: L::Shared,
+    /// Requests at a time on a connection.
+    pub(super) streams: usize,
+    worker: RefCell<Worker>,
+    budget: Arc<Budget>,
+    mine: Cell<u64>,
+    /// No request may be made any more.
+    is_exhausted: Cell<bool>,
+    /// Requests that were permitted and have not ended.
+    under_way: Cell<u64>,
+    clients: Cell<u32>,
+    visitors: Cell<u64>,
+    connections: Cell<u64>,
+    answered: Cell<bool>,
+    /// Nothing more is due.
+    is_ending: Cell<bool>,
+    /// Something has changed that may end the run.
+    changed: Notify,
+}
+
+impl<L: Link> Hub<L> {
+    /// Records with the worker's recorder.
+    pub(super) fn record(&self, record: impl FnOnce(&mut Recorder)) {
+        record(&mut self.worker.borrow_mut().recorder);
+    }
+
+    /// Ends the run with an error, unless an answer has come: the server does not speak the protocol at all.
+    pub(super) fn give_up(&self, why: String) {
+        if !self.answered.get() {
+            self.worker.borrow().give_up(why);
+            self.changed.notify_one();
+        }
+    }
+
+    /// Takes permission for a request, which is then under way.
+    fn take(&self) -> bool {
+        let mut mine = self.mine.get();
+        let is_permitted = !self.is_exhausted.get() && self.budget.take(&mut mine);
+        self.mine.set(mine);
+        if is_permitted {
+            self.under_way.set(self.under_way.get() + 1);
+        } else if !self.is_exhausted.replace(true) {
+            self.changed.notify_one();
+        }
+        is_permitted
+    }
+
+    /// A request has ended.
+    fn done(&self) {
+        self.under_way.set(self.under_way.get() - 1);
+        if self.under_way.get() == 0 && (self.is_exhausted.get() || self.is_ending.get()) {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Returns a number that no other visitor of the run has.
+    fn next_visitor(&self) -> u64 {
+        let number = self.visitors.get();
+        self.visitors.set(number + 1);
+        let share = self.worker.borrow().share;
+        number * u64::from(share.of) + u64::from(share.worker)
+    }
+
+    fn next_connection(&self) -> u64 {
+        self.connections.replace(self.connections.get() + 1)
+    }
+
+    fn clients_now(&self, change: i32) {
+        self.clients.set(self.clients.get().saturating_add_signed(change));
+        let now = self.clients.get();
+        self.record(|recorder| recorder.clients(now));
+        if change < 0 {
+            self.changed.notify_one();
+        }
+    }
+}
+
+/// Runs a worker.
+pub(super) fn work<L: Link>(worker: Worker, streams: u16) -> Tally {
+    let clock = worker.clock.clone();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => return worker.unable(format!("no runtime for a worker: {error}")),
+    };
+    let entered = runtime.enter();
+    let shared = match L::share(&worker) {
+        Ok(shared) => shared,
+        Err(why) => return worker.unable(why),
+    };
+    drop(entered);
+    let hub = Rc::new(Hub::<L> {
+        plan: Arc::clone(&worker.plan),
+        clock: clock.clone(),
+        tls: worker.tls.clone(),
+        shared,
+        streams: usize::from(streams.max(1)),
+        budget: Arc::clone(&worker.budget),
+        worker: RefCell::new(worker),
+        mine: Cell::new(0),
+        is_exhausted: Cell::new(false),
+        under_way: Cell::new(0),
+        clients: Cell::new(0),
+        visitors: Cell::new(0),
+        connections: Cell::new(0),
+        answered: Cell::new(false),
+        is_ending: Cell::new(false),
+        changed: Notify::new(),
+    });
+    hub.worker.borrow().begin();
+    let tasks = LocalSet::new();
+    let missed = tasks.block_on(&runtime, Follower::new(&hub).follow());
+    // What is under way is given up: its tasks go.
+    drop(tasks);
+    drop(runtime);
+    let now = clock.now();
+    let hub = Rc::into_inner(hub).expect("the tasks that had it are gone with their runtime");
+    let mut recorder = hub.worker.into_inner().recorder;
+    recorder.missed(missed);
+    recorder.finish(now)
+}
+
+/// Follows the schedule.
+struct Follower<L: Link> {
+    hub: Rc<Hub<L>>,
+    /// The clients that stay, the last one last.
+    staying: Vec<Rc<Orders>>,
+    /// What any connection may take.
+    pool: Rc<Queue>,
+    /// The most connections of the pool.
+    pool_max: u32,
+    pool_clients: u32,
+    /// What belongs to one visitor of a log.
+    of_visitors: HashMap<u32, Rc<Queue>>,
+    missed: u64,
+}
+
+impl<L: Link> Follower<L> {
+    fn new(hub: &Rc<Hub<L>>) -> Self {
+        let share = hub.worker.borrow().share;
+        let clients = match hub.plan.schedule {
+            Schedule::Rate { clients, .. } => clients,
+            _ => 0,
+        };
+        // Each worker has at least one connection: what is due there could not be asked otherwise.
+        let pool_max = (clients / share.of + u32::from(share.worker < clients % share.of)).max(1);
+        Self {
+            hub: Rc::clone(hub),
+            staying: Vec::new(),
+            pool: Rc::default(),
+            pool_max,
+            pool_clients: 0,
+            of_visitors: HashMap::new(),
+            missed: 0,
+        }
+    }
+
+    /// Does what is due when it is due, until the run ends. Returns how many requests were due and never sent.
+    async fn follow(mut self) -> u64 {
+        let hub = Rc::clone(&self.hub);
+        let mut timer = match Timer::new() {
+            Ok(timer) => timer,
+            Err(error) => {
+                hub.give_up(format!("no timer for a worker: {error}"));
+                return 0;
+            }
+        };
+        let mut dues = hub.worker.borrow().dues().peekable();
+        let ends = self.ends();
+        loop {
+            let now = hub.clock.now();
+            hub.record(|recorder| recorder.tick(now));
+            if hub.worker.borrow().is_stopped() || ends.is_some_and(|end| now >= end) {
+                break;
+            }
+            let mut acted = 0;
+            while acted < DUES_AT_A_TIME
+                && !hub.is_exhausted.get()
+                && let Some(due) = dues.next_if(|due| due.at <= now)
+            {
+                self.act(due);
+                acted += 1;
+            }
+            if acted == DUES_AT_A_TIME {
+                tokio::task::yield_now().await;
+                continue;
+            }
+            let next = dues.peek().map(|due| due.at).filter(|_| !hub.is_exhausted.get());
+            hub.is_ending.set(next.is_none());
+            if next.is_none() && self.is_over() {
+                break;
+            }
+            let wake = [next, ends].into_iter().flatten().fold(now + TICK, Duration::min);
+            tokio::select! {
+                () = timer.wait(wake, now) => {}
+                () = hub.changed.notified() => {}
+            }
+        }
+        if !hub.is_exhausted.get() {
+            self.missed += (self.pool.len() + self.of_visitors.values().map(|queue| queue.len()).sum::<usize>()) as u64;
+        }
+        self.missed
+    }
+
+    /// Returns when the run ends, if time ends it.
+    fn ends(&self) -> Option<Duration> {
+        let plan = &self.hub.plan;
+        let is_endless = plan.stop.requests.is_none() && !plan.schedule.is_open();
+        self.hub.worker.borrow().ends().or_else(|| plan.schedule.end().filter(|_| is_endless))
+    }
+
+    /// Tells whether nothing is left to be done, when nothing more will be due.
+    fn is_over(&self) -> bool {
+        let hub = &self.hub;
+        if hub.under_way.get() > 0 {
+            return false;
+        }
+        let visiting = hub.clients.get() > self.pool_clients + u32::try_from(self.of_visitors.len()).unwrap_or(u32::MAX);
+        hub.is_exhausted.get() || !visiting && self.pool.len() == 0 && self.of_visitors.values().all(|queue| queue.len() == 0)
+    }
+
+    fn act(&mut self, due: Due) {
+        match due.what {
+            What::Join => {
+                let orders = self.spawn(Kind::Stays);
+                self.staying.push(orders);
+            }
+            What::Leave => {
+                if let Some(orders) = self.staying.pop() {
+                    orders.leave();
+                }
+            }
+            What::Visit => {
+                self.spawn(Kind::Visits(due.at));
+            }
+            What::Ask { request, visitor: None } => {
+                if self.pool.len() >= WAITING_MAX {
+                    self.missed += 1;
+                } else if !self.pool.push(Job::new(due.at, request)) && self.pool_clients < self.pool_max {
+                    self.pool_clients += 1;
+                    self.spawn(Kind::Serves(Rc::clone(&self.pool)));
+                }
+            }
+            What::Ask { request, visitor: Some(visitor) } => {
+                if let Some(queue) = self.of_visitors.get(&visitor) {
+                    if queue.len() >= WAITING_MAX {
+                        self.missed += 1;
+                    } else {
+                        queue.push(Job::new(due.at, request));
+                    }
+                } else {
+                    let queue = Rc::<Queue>::default();
+                    queue.push(Job::new(due.at, request));
+                    self.of_visitors.insert(visitor, Rc::clone(&queue));
+                    self.spawn(Kind::Serves(queue));
+                }
+            }
+        }
+    }
+
+    fn spawn(&self, kind: Kind) -> Rc<Orders> {
+        let client = Client::new(Rc::clone(&self.hub), kind);
+        let orders = client.orders();
+        tokio::task::spawn_local(client);
+        orders
+    }
+}
