@@ -69,6 +69,12 @@ pub(super) trait Link: Sized + Unpin + 'static {
 
     /// Writes and reads what it can, and tells `sink`. Ready: the connection has ended, and nothing is under way on it.
     fn poll(&mut self, cx: &mut Context<'_>, hub: &Hub<Self>, sink: &mut impl Sink) -> Poll<()>;
+
+    /// Ends what connections share, when they are gone.
+    fn end(shared: &Self::Shared) -> impl Future<Output = ()> {
+        let _ = shared;
+        std::future::ready(())
+    }
 }
 
 /// How many more requests a connection takes.
@@ -222,8 +228,9 @@ pub(super) fn work<L: Link>(worker: Worker, streams: u16) -> Tally {
     let missed = tasks.block_on(&runtime, Follower::new(&hub).follow());
     // What is under way is given up: its tasks go.
     drop(tasks);
-    drop(runtime);
     let now = clock.now();
+    runtime.block_on(L::end(&hub.shared));
+    drop(runtime);
     let hub = Rc::into_inner(hub).expect("the tasks that had it are gone with their runtime");
     let mut recorder = hub.worker.into_inner().recorder;
     recorder.missed(missed);

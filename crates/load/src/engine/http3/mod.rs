@@ -1,0 +1,160 @@
+//! HTTP/3, a preview: on the crates `quinn` and `h3` (RFC 9114).
+//!
+//! It costs several times what HTTP/2 costs here, and the report says so where the generator was the limit. Early data is never sent: a server may answer
+//! it twice. A closed UDP port is told by nobody, so a refused connection is a timeout here. Whether a session was resumed is not told by `quinn`.
+
+mod endpoint;
+mod exchange;
+
+use std::{
+    net::SocketAddr,
+    rc::Rc,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use smallvec::SmallVec;
+use tokio::task::{AbortHandle, JoinSet};
+
+use self::{
+    endpoint::Endpoints,
+    exchange::{Finished, Outgoing},
+};
+use super::{
+    Worker,
+    driver::{self, Hub, Link, Room, Sink},
+    resolve,
+};
+use crate::{
+    answer::{Answer, Field},
+    record::{ErrorClass, Handshake, Tally},
+    requests::Asked,
+};
+
+/// Runs a worker.
+pub(super) fn work(worker: Worker, streams: u16) -> Tally {
+    driver::work::<Connection>(worker, streams)
+}
+
+/// What the connections of a worker share.
+pub(super) struct Shared {
+    addresses: Vec<Vec<SocketAddr>>,
+    requests: Vec<Outgoing>,
+    endpoints: Endpoints,
+}
+
+/// A connection.
+pub(super) struct Connection {
+    quic: quinn::Connection,
+    control: h3::client::Connection<h3_quinn::Connection, Bytes>,
+    sender: h3::client::SendRequest<h3_quinn::OpenStreams, Bytes>,
+    exchanges: JoinSet<Finished>,
+    under_way: Vec<(u32, AbortHandle)>,
+    streams: usize,
+    is_going_away: bool,
+}
+
+impl Link for Connection {
+    type Shared = Shared;
+
+    fn share(worker: &Worker) -> Result<Shared, String> {
+        let plan = &worker.plan;
+        let set = &plan.requests;
+        let prepare = |request: &crate::requests::Request| {
+            let authority = set.origins[usize::from(request.origin)].authority();
+            exchange::prepare(&authority, &request.method, &request.target, &request.fields, &request.body)
+                .map_err(|why| format!("{} {}: {why}", request.method, request.target))
+        };
+        Ok(Shared {
+            addresses: resolve::addresses(plan),
+            requests: set.requests.iter().map(prepare).collect::<Result<_, _>>()?,
+            endpoints: Endpoints::new(plan, worker.tls.as_deref())?,
+        })
+    }
+
+    async fn open(hub: Rc<Hub<Self>>, origin: u16, number: u64) -> Result<Self, ErrorClass> {
+        let began = hub.clock.now();
+        let tls = hub.tls.as_ref().ok_or(ErrorClass::Tls)?;
+        let address = *hub.shared.addresses[usize::from(origin)].first().ok_or(ErrorClass::Resolve)?;
+        let whom = &hub.plan.requests.origins[usize::from(origin)];
+        let connecting = hub.shared.endpoints.connect(address, &whom.host, number, tls.resumes(number))?;
+        let quic = connecting.await.map_err(|error| {
+            if endpoint::lacks_http3(&error) {
+                hub.give_up(format!("{whom} does not offer HTTP/3 (h3 by ALPN)"));
+            }
+            endpoint::class(&error)
+        })?;
+        let took = hub.clock.now().saturating_sub(began);
+        let mut builder = h3::client::builder();
+        builder.send_grease(false);
+        let (control, sender) = builder.build(h3_quinn::Connection::new(quic.clone())).await.map_err(|_| ErrorClass::Reset)?;
+        let now = hub.clock.now();
+        let handshake = Handshake { took, resumed: false };
+        hub.record(|recorder| recorder.connected(now, now.saturating_sub(began), Some(handshake)));
+        let (exchanges, under_way, streams) = (JoinSet::new(), Vec::new(), hub.streams);
+        Ok(Self { quic, control, sender, exchanges, under_way, streams, is_going_away: false })
+    }
+
+    fn room(&self) -> Room {
+        if self.is_going_away { Room::Never } else { Room::For(self.streams.saturating_sub(self.under_way.len())) }
+    }
+
+    fn send(&mut self, call: u32, asked: &Asked, hub: &Hub<Self>) {
+        let outgoing = match &asked.own {
+            None => Ok(hub.shared.requests[asked.request as usize].clone()),
+            Some(own) => {
+                let authority = hub.plan.requests.origins[usize::from(asked.origin)].authority();
+                exchange::prepare(&authority, &own.method, &own.target, &own.fields, &own.body)
+            }
+        };
+        let (sender, clock, wants_body) = (self.sender.clone(), hub.clock.clone(), asked.wants_body);
+        let exchange = async move { Finished { call, ended: exchange::run(sender, outgoing, wants_body, clock).await } };
+        self.under_way.push((call, self.exchanges.spawn_local(exchange)));
+    }
+
+    fn cancel(&mut self, call: u32) {
+        if let Some(at) = self.under_way.iter().position(|it| it.0 == call) {
+            self.under_way.swap_remove(at).1.abort();
+        }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>, _: &Hub<Self>, sink: &mut impl Sink) -> Poll<()> {
+        if !self.is_going_away && self.control.poll_close(cx).is_ready() {
+            self.is_going_away = true;
+        }
+        while let Poll::Ready(Some(finished)) = self.exchanges.poll_join_next(cx) {
+            // An exchange that was given up has ended for everybody.
+            let Ok(Finished { call, ended }) = finished else { continue };
+            let Some(at) = self.under_way.iter().position(|it| it.0 == call) else { continue };
+            self.under_way.swap_remove(at);
+            match ended {
+                exchange::Ended::Answered { head, body, arrival } => {
+                    let fields: SmallVec<[Field<'_>; 24]> =
+                        head.headers.iter().map(|(name, value)| (name.as_str().as_bytes(), value.as_bytes())).collect();
+                    let answer = Answer { status: head.status.as_u16(), fields: &fields, body: body.as_deref() };
+                    sink.answered(call, &answer, arrival);
+                }
+                exchange::Ended::Failed(class, arrival) => sink.failed(call, class, arrival),
+                exchange::Ended::Refused { by_connection, arrival } => {
+                    self.is_going_away |= by_connection;
+                    sink.refused(call, arrival);
+                }
+            }
+        }
+        if self.is_going_away && self.under_way.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    async fn end(shared: &Shared) {
+        shared.endpoints.close();
+        // Their tasks send what says so.
+        for _ in 0..8 {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.quic.close(endpoint::NO_ERROR, b"");
+    }
+}
