@@ -39,6 +39,7 @@ use crate::{
     record::{Interval, Recorder, Tally},
     results::{Limit, Results, Run, Second, Verdict},
     schedule::{Dues, Share},
+    verdict,
 };
 
 /// Intervals that may wait for the thread that adds them up, for each worker.
@@ -269,7 +270,9 @@ pub fn run(plan: &Plan, watch: &mut dyn Watch) -> Result<Results, Error> {
     };
     let duration = whole.ended_at.saturating_sub(plan.warm_up);
     let verdict = Verdict { limit: Limit::Server, at_least: false, reason: String::new(), hint: None };
-    Ok(Results { generator: (&observations).into(), ..Results::new(what, duration, &whole, seconds, verdict) })
+    let results = Results { generator: (&observations).into(), ..Results::new(what, duration, &whole, seconds, verdict) };
+    let verdict = verdict::judge(&results, &observations);
+    Ok(Results { verdict, ..results })
 }
 
 /// Adds up what the workers hand over, until the last of them has ended.

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 pub use self::search::{Next, Range, Search};
 use crate::{
     Error, Plan, Results, Schedule, Stop, Watch,
+    output::quantity::number,
     results::{Limit, Second},
     schedule::{Profile, Spacing},
 };
@@ -189,7 +190,7 @@ struct PerSecond(f64);
 
 impl fmt::Display for PerSecond {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 < 10.0 { write!(f, "{:.1}/s", self.0) } else { write!(f, "{}/s", crate::verdict::grouped(self.0)) }
+        write!(f, "{}/s", number(if self.0 < 10.0 { self.0 } else { self.0.round() }))
     }
 }
 

@@ -465,7 +465,7 @@ mod tests {
                 Next::Step(_) => last = Some(Seen { failed: 1.0, ..seen(0.0) }),
                 Next::Done(found) => {
                     assert_eq!((found.rate, found.held), (None, None));
-                    assert_eq!(found.to_string(), "no rate is within the bounds: at 1.2/s, 100 % of the requests failed");
+                    assert_eq!(found.to_string(), "no rate is within the bounds: at 1.25/s, 100 % of the requests failed");
                     return;
                 }
             }

@@ -1,0 +1,153 @@
+//! The numbers that a verdict is drawn from.
+
+use std::net::SocketAddr;
+
+use crate::{
+    Results,
+    engine::Observations,
+    record::ErrorClass,
+    results::{Kind, Second},
+};
+
+/// The idle part of a machine's CPU time below which it has nothing left.
+const IDLE_MIN: f64 = 0.1;
+
+/// What a run has shown. Times are in milliseconds, shares from 0 to 1.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Shown {
+    /// Requests that ended.
+    pub(super) requests: u64,
+    /// Seconds.
+    pub(super) duration: f64,
+    /// Answers a second.
+    pub(super) rate: f64,
+    /// Whether requests came whether or not earlier ones were answered.
+    pub(super) open: bool,
+    pub(super) replay: bool,
+    /// The most clients at a time.
+    pub(super) clients: u32,
+    pub(super) no_keepalive: bool,
+    pub(super) missed: u64,
+    pub(super) timeouts: u64,
+    /// Answers with 429 or 503.
+    pub(super) refusals: u64,
+    /// Connections that were refused, reset or could not be made for a reason that is not this machine's.
+    pub(super) unreachable: u64,
+    pub(super) latency: [f64; 2],
+    pub(super) latency_min: f64,
+    pub(super) latency_mean: f64,
+    pub(super) connect_p50: f64,
+    pub(super) lag: [f64; 2],
+    /// The median latency of the first and of the last third of the run.
+    pub(super) begin_end: Option<(f64, f64)>,
+    /// The busiest worker.
+    pub(super) busy: f64,
+    pub(super) waiting: f64,
+    pub(super) idle: f64,
+    pub(super) workers: usize,
+    pub(super) cpus: usize,
+    /// The idle part of the machine's CPU time; none: not known.
+    pub(super) machine_idle: Option<f64>,
+    /// The part of the machine's CPU time that the load tester used.
+    pub(super) own_share: f64,
+    pub(super) steal: f64,
+    pub(super) clock_jump: f64,
+    pub(super) ports_exhausted: u64,
+    pub(super) descriptors_exhausted: u64,
+    pub(super) descriptors_max: u64,
+    /// Connections that were made.
+    pub(super) connections: u64,
+    /// Whether all that was asked is on this machine.
+    pub(super) local: bool,
+}
+
+impl Shown {
+    pub(super) fn new(results: &Results, seen: &Observations) -> Self {
+        let error = |class| results.errors.get(&class).copied().unwrap_or_default();
+        let status = |status: u16| results.statuses.get(&status).copied().unwrap_or_default();
+        let exhausted = seen.ports_exhausted + seen.descriptors_exhausted;
+        let whole = seen.workers.iter().map(|worker| worker.wall).fold(results.duration, f64::max);
+        Self {
+            requests: results.requests,
+            duration: results.duration,
+            rate: results.rate,
+            open: results.run.open,
+            replay: results.run.kind == Kind::Replay,
+            clients: results.clients,
+            no_keepalive: results.run.no_keepalive,
+            missed: results.missed,
+            timeouts: error(ErrorClass::Timeout),
+            refusals: status(429) + status(503),
+            unreachable: (error(ErrorClass::Refused) + error(ErrorClass::Reset) + error(ErrorClass::Connect)).saturating_sub(exhausted),
+            latency: [results.latency.p50, results.latency.p99],
+            latency_min: results.latency.min,
+            latency_mean: results.latency.mean,
+            connect_p50: results.connect.p50,
+            lag: [results.send_lag.p50, results.send_lag.p99],
+            begin_end: begin_end(&results.seconds, results.warm_up.seconds),
+            busy: seen.busy_share(),
+            waiting: seen.waiting_share(),
+            idle: seen.idle_share(),
+            workers: seen.workers.len(),
+            cpus: seen.cpus.max(1),
+            machine_idle: (seen.machine_idle_share > 0.0 || seen.cpu_seconds > 0.0).then_some(seen.machine_idle_share),
+            own_share: if whole > 0.0 { (seen.cpu_seconds / whole / seen.cpus.max(1) as f64).min(1.0) } else { 0.0 },
+            steal: seen.steal_share,
+            clock_jump: seen.clock_jump,
+            ports_exhausted: seen.ports_exhausted,
+            descriptors_exhausted: seen.descriptors_exhausted,
+            descriptors_max: seen.descriptors_max,
+            connections: results.connect.count,
+            local: !seen.targets.is_empty() && seen.targets.iter().all(|target| is_local(target)),
+        }
+    }
+
+    /// The part of all that ended, or was due.
+    pub(super) fn share(&self, count: u64) -> f64 {
+        count as f64 / (self.requests + self.missed).max(1) as f64
+    }
+
+    /// Whether server and load tester had to share cores that had nothing left.
+    pub(super) fn shares_cores(&self) -> bool {
+        self.local && self.machine_idle.is_some_and(|idle| idle < IDLE_MIN)
+    }
+
+    /// Says how they shared them.
+    pub(super) fn sharing(&self) -> String {
+        let (cpus, idle) = (self.cpus, self.machine_idle.unwrap_or_default());
+        let cores = if cpus == 1 { "the one core".to_owned() } else { format!("the {cpus} cores") };
+        format!(
+            "Server and load tester shared {cores} of this machine, which had {} left; the load tester took {} of them, which the server could \
+             have used.",
+            percent(idle),
+            percent(self.own_share)
+        )
+    }
+}
+
+/// Whether a target is on this machine: loopback, or a socket of the system.
+fn is_local(target: &str) -> bool {
+    target.parse::<SocketAddr>().map_or_else(|_| target.starts_with('/'), |address| address.ip().to_canonical().is_loopback())
+}
+
+/// The median latency of the first and of the last third of the seconds that were measured.
+fn begin_end(seconds: &[Second], warm_up: f64) -> Option<(f64, f64)> {
+    let mut rows: Vec<_> = seconds.iter().filter(|row| row.second as f64 >= warm_up && row.latency.count > 0).collect();
+    // The last second is short, and of an open schedule it is the one in which the last answers came.
+    if rows.len() > 3 {
+        rows.pop();
+    }
+    let third = rows.len() / 3;
+    if third == 0 {
+        return None;
+    }
+    let mean = |rows: &[&Second]| {
+        let count: u64 = rows.iter().map(|row| row.latency.count).sum();
+        rows.iter().map(|row| row.latency.p50 * row.latency.count as f64).sum::<f64>() / count as f64
+    };
+    Some((mean(&rows[..third]), mean(&rows[rows.len() - third..])))
+}
+
+pub(super) fn percent(share: f64) -> String {
+    format!("{} %", (share * 1000.0).round() / 10.0)
+}

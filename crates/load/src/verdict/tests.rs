@@ -1,0 +1,273 @@
+use super::{shown::Shown, *};
+use crate::{
+    engine::WorkerSeen,
+    record::ErrorClass,
+    results::{Kind, Run, Second, Times},
+};
+
+/// A quiet run: 50 clients that stay, 10 s, 10,000/s, whose load tester and machine had enough of everything.
+fn run() -> (Results, Observations) {
+    let verdict = Verdict { limit: Limit::Server, at_least: false, reason: String::new(), hint: None };
+    let mut results = Results::new(Run::default(), std::time::Duration::from_secs(10), &crate::record::Tally::new(), Vec::new(), verdict);
+    results.requests = 100_000;
+    results.answered = 100_000;
+    results.rate = 10_000.0;
+    results.clients = 50;
+    results.connect = Times { count: 50, p50: 0.1, ..Times::default() };
+    results.latency = Times { count: 100_000, min: 0.2, p50: 4.0, mean: 5.0, p99: 20.0, ..Times::default() };
+    let seen = Observations {
+        cpu_seconds: 3.0,
+        workers: vec![WorkerSeen { wall: 10.0, cpu: 3.0, waiting: 0.1, ..WorkerSeen::default() }],
+        cpus: 4,
+        machine_idle_share: 0.4,
+        descriptors_max: 1024,
+        targets: vec!["192.168.1.5:80".to_owned()],
+        ..Observations::default()
+    };
+    (results, seen)
+}
+
+fn rows(medians: &[f64]) -> Vec<Second> {
+    let row = |(second, p50): (u64, &f64)| Second {
+        second,
+        requests: 100,
+        answered: 100,
+        latency: Times { count: 100, p50: *p50, ..Times::default() },
+        ..Second::default()
+    };
+    (0..).zip(medians).map(row).collect()
+}
+
+/// A cause, what it does to a run, the verdict, whether the figure is a lower bound, and what the reason must name.
+type Case = (&'static str, fn(&mut Results, &mut Observations), Limit, bool, &'static [&'static str]);
+
+const CASES: &[Case] = &[
+    ("a server that works", |_, _| {}, Limit::Server, false, &["200 µs", "4.00 ms", "69 %"]),
+    (
+        "a server on the same cores",
+        |_, seen| {
+            seen.targets = vec!["127.0.0.1:80".to_owned()];
+            seen.machine_idle_share = 0.02;
+        },
+        Limit::Server,
+        true,
+        &["shared the 4 cores", "2 % left", "took 7.5 %"],
+    ),
+    (
+        "a server on the same machine that has cores left",
+        |_, seen| seen.targets = vec!["[::1]:80".to_owned(), "/run/seawall.sock".to_owned()],
+        Limit::Server,
+        false,
+        &["set the pace"],
+    ),
+    (
+        "a token bucket that refuses",
+        |results, _| {
+            results.statuses = [(200, 40_000), (429, 60_000)].into();
+            results.errors.insert(ErrorClass::Status, 60_000);
+        },
+        Limit::Server,
+        false,
+        &["60 %", "429", "4,000/s"],
+    ),
+    (
+        "a token bucket that delays clients that stay",
+        |results, seen| {
+            results.rate = 200.0;
+            results.requests = 2_000;
+            results.latency = Times { count: 2_000, min: 1.1, p50: 250.0, mean: 248.0, p99: 251.0, ..Times::default() };
+            seen.workers[0].cpu = 0.02;
+            seen.targets = vec!["127.0.0.1:80".to_owned()];
+            seen.machine_idle_share = 0.97;
+        },
+        Limit::Server,
+        false,
+        &["1.10 ms", "250 ms"],
+    ),
+    (
+        "a token bucket that delays a rate",
+        |results, _| {
+            results.run.open = true;
+            results.run.kind = Kind::Rate;
+            results.seconds = rows(&[50.0, 150.0, 250.0, 350.0, 450.0, 550.0, 640.0]);
+        },
+        Limit::Server,
+        false,
+        &["grew from 100 ms to 500 ms"],
+    ),
+    (
+        "a rate with connections that all wait",
+        |results, _| {
+            results.run.open = true;
+            results.missed = 20_000;
+        },
+        Limit::Server,
+        false,
+        &["16.7 %", "50 clients"],
+    ),
+    (
+        "a rate that is answered too late",
+        |results, _| {
+            results.run.open = true;
+            results.errors.insert(ErrorClass::Timeout, 5_000);
+        },
+        Limit::Server,
+        false,
+        &["5 %", "in time"],
+    ),
+    (
+        "a server that refuses connections",
+        |results, _| {
+            results.errors.insert(ErrorClass::Refused, 50_000);
+        },
+        Limit::Server,
+        false,
+        &["50 %", "refused or reset"],
+    ),
+    (
+        "a server that keeps up with a rate",
+        |results, _| {
+            results.run.open = true;
+            results.send_lag = Times { count: 100_000, p50: 0.05, p99: 0.4, ..Times::default() };
+            results.seconds = rows(&[4.0, 5.0, 4.0, 3.0, 5.0, 6.0, 5.0]);
+        },
+        Limit::Schedule,
+        true,
+        &["kept up", "10,000/s", "20.0 ms"],
+    ),
+    (
+        "one client",
+        |results, _| {
+            results.clients = 1;
+            results.latency.mean = 0.1;
+        },
+        Limit::Schedule,
+        true,
+        &["100 µs", "10,000/s"],
+    ),
+    (
+        "a worker that uses its core",
+        |_, seen| seen.workers.push(WorkerSeen { wall: 10.0, cpu: 9.6, waiting: 0.0, ..WorkerSeen::default() }),
+        Limit::Generator,
+        true,
+        &["96 %"],
+    ),
+    (
+        "a worker whose core a busy loop has",
+        |_, seen| seen.workers[0] = WorkerSeen { wall: 10.0, cpu: 4.9, waiting: 5.0, ..WorkerSeen::default() },
+        Limit::Generator,
+        true,
+        &["49 %", "50 %"],
+    ),
+    (
+        "a rate that a busy loop delays",
+        |results, seen| {
+            results.run.open = true;
+            results.send_lag = Times { count: 100_000, p50: 0.05, p99: 14.0, ..Times::default() };
+            seen.workers[0] = WorkerSeen { wall: 10.0, cpu: 2.0, waiting: 2.0, ..WorkerSeen::default() };
+        },
+        Limit::Generator,
+        true,
+        &["14.0 ms"],
+    ),
+    (
+        "lateness that is a large part of the latency",
+        |results, _| {
+            results.run.open = true;
+            results.latency.p99 = 4.0;
+            results.send_lag = Times { count: 100_000, p50: 0.05, p99: 2.0, ..Times::default() };
+        },
+        Limit::Generator,
+        true,
+        &["2.00 ms"],
+    ),
+    (
+        "a proxy that delays each answer",
+        |results, _| {
+            results.rate = 990.0;
+            results.latency = Times { count: 10_000, min: 50.1, p50: 50.4, mean: 50.5, p99: 52.0, ..Times::default() };
+        },
+        Limit::Network,
+        true,
+        &["50.1 ms", "50 clients", "990/s"],
+    ),
+    (
+        "a distance that connections show",
+        |results, _| {
+            results.rate = 990.0;
+            results.connect.p50 = 40.0;
+            results.latency = Times { count: 10_000, min: 0.2, p50: 50.4, mean: 50.5, p99: 152.0, ..Times::default() };
+        },
+        Limit::Network,
+        true,
+        &["40.0 ms", "50.4 ms"],
+    ),
+    (
+        "a small range of ports",
+        |results, seen| {
+            results.connect.count = 900;
+            results.errors.insert(ErrorClass::Connect, 5_000);
+            seen.ports_exhausted = 5_000;
+        },
+        Limit::PortsOrDescriptors,
+        true,
+        &["5,000 connections", "no port", "900 were made"],
+    ),
+    (
+        "a low limit of descriptors",
+        |results, seen| {
+            results.connect.count = 1_000;
+            results.errors.insert(ErrorClass::Connect, 300);
+            seen.descriptors_exhausted = 300;
+        },
+        Limit::PortsOrDescriptors,
+        true,
+        &["300 connections", "1,024 open files"],
+    ),
+    ("a host that takes the CPU", |_, seen| seen.steal_share = 0.12, Limit::Machine, true, &["12 %"]),
+    ("a clock that jumps", |_, seen| seen.clock_jump = -3.5, Limit::Machine, true, &["3.5 s"]),
+];
+
+#[test]
+fn each_cause_has_its_verdict_and_names_its_evidence() {
+    for (cause, change, limit, at_least, named) in CASES {
+        let (mut results, mut seen) = run();
+        change(&mut results, &mut seen);
+        let verdict = judge(&results, &seen);
+        assert_eq!((verdict.limit, verdict.at_least), (*limit, *at_least), "{cause}: {}", verdict.reason);
+        for part in *named {
+            assert!(verdict.reason.contains(part), "{cause}: {part:?} is not in {:?}", verdict.reason);
+        }
+    }
+}
+
+#[test]
+fn what_ran_out_here_comes_before_what_it_leads_to() {
+    let (mut results, mut seen) = run();
+    results.run.open = true;
+    results.missed = 50_000;
+    seen.ports_exhausted = 50_000;
+    seen.workers[0].cpu = 9.9;
+    assert_eq!(judge(&results, &seen).limit, Limit::PortsOrDescriptors);
+    seen.ports_exhausted = 0;
+    assert_eq!(judge(&results, &seen).limit, Limit::Generator);
+}
+
+#[test]
+fn a_verdict_of_a_few_requests_says_so() {
+    let (mut results, seen) = run();
+    results.requests = 3;
+    let verdict = judge(&results, &seen);
+    assert!(verdict.reason.starts_with("There are only 3 requests. "), "{}", verdict.reason);
+    results.requests = 0;
+    assert!(judge(&results, &seen).reason.starts_with("No request has ended. "));
+}
+
+#[test]
+fn the_last_second_of_a_run_says_nothing_about_growth() {
+    let (mut results, seen) = run();
+    results.seconds = rows(&[4.0, 4.0, 4.0, 400.0]);
+    assert_eq!(Shown::new(&results, &seen).begin_end, Some((4.0, 4.0)));
+    results.warm_up.seconds = 2.0;
+    assert_eq!(Shown::new(&results, &seen).begin_end, None);
+}
