@@ -1,1 +1,210 @@
-//! Compares.
+//! Compares: two servers by turns ([`compare`]), two results that were kept ([`differences`]), results with what they should be ([`FailIf`]); and adds
+//! results of several machines ([`merge`]).
+//!
+//! A difference is claimed only if its interval excludes that there is none. For [`compare`] that is an interval of ratios within pairs of rounds, so
+//! what changes slowly on the machine does not count.
+
+mod differences;
+mod fail_if;
+mod interval;
+mod merge;
+mod rounds;
+mod start_at;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::{
+    differences::{Differences, differences},
+    fail_if::{EXIT_CODE, FailIf, FailIfError, METRICS},
+    interval::Ratio,
+    merge::{MergeError, merge},
+    rounds::{CompareWatch, PAIRS, TIME, TIME_MIN, compare},
+    start_at::{START_MAX, StartError, start_at, wait},
+};
+use crate::{
+    Results,
+    output::quantity::number,
+    results::{Limit, NotEncoded},
+};
+
+/// One of two sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Side {
+    /// The first.
+    A,
+    /// The second.
+    B,
+}
+
+/// What a comparison of two servers found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// All rounds of A together. A row of `seconds` is a round.
+    pub a: Results,
+    /// All rounds of B together.
+    pub b: Results,
+    /// B divided by A.
+    pub ratio: Ratios,
+    /// Pair by pair.
+    pub rounds: Vec<Round>,
+    /// What follows from the ratios.
+    pub verdict: Claim,
+}
+
+/// How many times as large B's values are as A's.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "each name says which percentile of the latency it is")]
+pub struct Ratios {
+    /// Requests a second that were answered without an error; none: one side has answered too little.
+    pub rate: Option<Ratio>,
+    pub p50: Option<Ratio>,
+    pub p90: Option<Ratio>,
+    pub p99: Option<Ratio>,
+}
+
+/// A pair of rounds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Round {
+    /// Whether A came first.
+    pub a_first: bool,
+    /// What A's round measured.
+    pub a: Measured,
+    /// What B's round measured.
+    pub b: Measured,
+}
+
+/// What one round measured.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
+    /// Requests a second that were answered without an error.
+    pub rate: f64,
+    /// Latency in milliseconds.
+    pub p50: f64,
+    /// Latency in milliseconds.
+    pub p90: f64,
+    /// Latency in milliseconds.
+    pub p99: f64,
+}
+
+/// What is claimed of two sides.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Claim {
+    /// Whether a difference was found. It is looked for in one value only, so that chance has one try.
+    pub differs: bool,
+    /// The value: `rate` where clients ask as fast as they are answered, `p50` where the schedule sets the rate.
+    pub by: By,
+    /// The side that is better.
+    pub better: Option<Side>,
+    /// What was found, for people.
+    pub said: String,
+    /// What is doubtful about it, for people.
+    pub warnings: Vec<String>,
+}
+
+/// A value by which sides are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum By {
+    /// Requests a second that were answered without an error.
+    Rate,
+    /// The median latency.
+    P50,
+}
+
+impl Measured {
+    fn new(results: &Results) -> Self {
+        let well = results.requests.saturating_sub(results.errors_count());
+        Self {
+            rate: if results.duration > 0.0 { well as f64 / results.duration } else { 0.0 },
+            p50: results.latency.p50,
+            p90: results.latency.p90,
+            p99: results.latency.p99,
+        }
+    }
+}
+
+impl Round {
+    fn new(a_first: bool, a: &Results, b: &Results) -> Self {
+        Self { a_first, a: Measured::new(a), b: Measured::new(b) }
+    }
+}
+
+impl Comparison {
+    /// Sums up the rounds of both sides.
+    ///
+    /// # Errors
+    /// When a histogram of a round is not readable.
+    fn new(a: &[Results], b: &[Results], rounds: Vec<Round>, seed: u64) -> Result<Self, NotEncoded> {
+        let (a, b) = (merge::one_after_another(a)?, merge::one_after_another(b)?);
+        let ratio = |of: fn(&Measured) -> f64| {
+            let pairs = rounds.iter().map(|round| (of(&round.a), of(&round.b))).filter(|(a, b)| *a > 0.0 && *b > 0.0);
+            let differences: Vec<f64> = pairs.map(|(a, b)| (b / a).ln()).collect();
+            // Where one side often has no value, the rest says nothing of both.
+            if differences.len() * 10 < rounds.len() * 9 { None } else { Ratio::paired(&differences, seed) }
+        };
+        let ratio = Ratios {
+            rate: ratio(|round| round.rate),
+            p50: ratio(|round| round.p50),
+            p90: ratio(|round| round.p90),
+            p99: ratio(|round| round.p99),
+        };
+        let verdict = Claim::new(&a, &b, &ratio);
+        Ok(Self { a, b, ratio, rounds, verdict })
+    }
+}
+
+impl Claim {
+    fn new(a: &Results, b: &Results, ratios: &Ratios) -> Self {
+        let by = if a.run.open { By::P50 } else { By::Rate };
+        let ratio = if by == By::Rate { ratios.rate } else { ratios.p50 };
+        let mut warnings = Vec::new();
+        for (name, results) in [("A", a), ("B", b)] {
+            let share = results.errors_count() as f64 / results.requests.max(1) as f64;
+            if results.requests == 0 {
+                warnings.push(format!("{name} has answered nothing."));
+            } else if share >= 0.01 {
+                warnings.push(format!(
+                    "{} % of {name}'s requests failed; they do not count in its rate.",
+                    number((share * 1000.0).round() / 10.0)
+                ));
+            }
+            if results.verdict.limit == Limit::Generator {
+                warnings
+                    .push(format!("In most rounds of {name} the load tester was at its end: the difference may be larger than it looks."));
+            } else if results.verdict.limit == Limit::Network {
+                warnings.push(format!("In most rounds of {name} the network set the pace, not the server."));
+            }
+        }
+        let Some(ratio) = ratio else {
+            let said = "The two cannot be compared: there are too few rounds in which both have answered.".to_owned();
+            return Self { differs: false, by, better: None, said, warnings };
+        };
+        let b_is_better = (ratio.ratio > 1.0) == (by == By::Rate);
+        let differs = ratio.differs();
+        let said = match (differs, by) {
+            (true, By::Rate) => format!("B is {} times as fast as A ({} to {}).", times(ratio.ratio), times(ratio.low), times(ratio.high)),
+            (true, By::P50) => {
+                format!("B takes {} times as long as A ({} to {}), at the median.", times(ratio.ratio), times(ratio.low), times(ratio.high))
+            }
+            (false, _) => format!("No difference was found: B to A is {} to {}.", times(ratio.low), times(ratio.high)),
+        };
+        Self { differs, by, better: differs.then_some(if b_is_better { Side::B } else { Side::A }), said, warnings }
+    }
+}
+
+/// Writes a ratio: three digits that mean something, but not less than two after the point around 1.
+fn times(ratio: f64) -> impl fmt::Display {
+    if ratio < 0.1 {
+        format!("{ratio:.3}")
+    } else if ratio < 10.0 {
+        format!("{ratio:.2}")
+    } else {
+        number(ratio)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+use std::time::Duration;
+
+use super::*;
+use crate::{
+    answer::Outcome,
+    record::{ErrorClass, Interval, Recorder, Sample, Tally},
+    results::{Kind, Run, Second, Verdict},
+};
+
+const fn verdict(limit: Limit) -> Verdict {
+    Verdict { limit, at_least: matches!(limit, Limit::Generator), reason: String::new(), hint: None }
+}
+
+fn sample(n: u64, took: Duration) -> Sample {
+    let at = Duration::from_millis(n * 5);
+    Sample {
+        intended: at,
+        sent: at,
+        first_byte: Some(at + took / 2),
+        ended: at + took,
+        status: if n.is_multiple_of(50) { 503 } else { 200 },
+        bytes: 100,
+        outcome: if n.is_multiple_of(3) { Outcome::Miss } else { Outcome::Hit },
+        origin_reached: Some(n.is_multiple_of(3)),
+        page: None,
+        error: n.is_multiple_of(50).then_some(ErrorClass::Status),
+    }
+}
+
+/// The results of a run that recorded samples.
+fn results(samples: impl IntoIterator<Item = Sample>) -> Results {
+    let (sender, receiver) = std::sync::mpsc::sync_channel(100);
+    let mut recorder = Recorder::new(0, Duration::ZERO, sender);
+    let mut end = Duration::ZERO;
+    for sample in samples {
+        recorder.ended(&sample);
+        end = sample.ended;
+    }
+    let tally = recorder.finish(end);
+    let second = |row: Interval| Second::new(row.second, row.length, &row.tally);
+    let run = Run { urls: vec!["http://127.0.0.1/".to_owned()], urls_count: 1, began: "2026-11-23T12:00:00Z".to_owned(), ..Run::default() };
+    let seconds = receiver.try_iter().map(second).collect();
+    Results::new(run, end, &tally, seconds, verdict(Limit::Server))
+}
+
+/// As from a file: what is not in the JSON is not there.
+fn kept(results: &Results) -> Results {
+    serde_json::from_str(&serde_json::to_string(results).expect("JSON")).expect("results")
+}
+
+/// A time that differs for each request, between some µs and a second.
+fn took(n: u64) -> Duration {
+    Duration::from_micros(30 + (n * 7_919) % 1_000 * ((n * 104_729) % 1_000))
+}
+
+#[test]
+fn results_of_machines_add_up_to_what_one_would_have_found() {
+    // A recorder is told of requests in the order in which they end.
+    let mut all: Vec<Sample> = (0..2_000).map(|n| sample(n, took(n))).collect();
+    all.sort_by_key(|sample| sample.ended);
+    let whole = results(all.iter().copied());
+    let parts: Vec<Results> = (0..3).map(|machine| kept(&results(all.iter().copied().skip(machine).step_by(3)))).collect();
+    let sum = merge(&parts).expect("parts of one");
+    assert_eq!(
+        (sum.requests, sum.answered, sum.bytes, &sum.errors, &sum.statuses),
+        (whole.requests, whole.answered, whole.bytes, &whole.errors, &whole.statuses)
+    );
+    assert_eq!((sum.latency, sum.first_byte, &sum.cache), (whole.latency, whole.first_byte, &whole.cache));
+    assert_eq!(sum.histograms.latency, whole.histograms.latency, "bit by bit");
+    assert_eq!(sum.origin_share, whole.origin_share);
+    let requests = |results: &Results| results.seconds.iter().map(|row| row.requests).sum::<u64>();
+    assert_eq!(requests(&sum), 2_000);
+}
+
+#[test]
+fn results_of_different_things_or_times_are_not_added() {
+    let one = results((0..100).map(|n| sample(n, took(1))));
+    let other = |change: fn(&mut Results)| {
+        let mut other = one.clone();
+        change(&mut other);
+        merge(&[one.clone(), other]).expect_err("different").to_string()
+    };
+    for (error, start) in [
+        (other(|other| other.run.urls = vec!["http://127.0.0.1/b".to_owned()]), "result 2 is of something else than the first: the URL is"),
+        (
+            other(|other| other.run.protocol = "HTTP/2".to_owned()),
+            "result 2 is of something else than the first: the protocol is \"HTTP/2\"",
+        ),
+        (other(|other| other.run.kind = Kind::Rate), "result 2 is of something else than the first: the kind of schedule is \"rate\""),
+        (other(|other| other.run.began = "2026-11-23T12:00:35Z".to_owned()), "result 2 began 35 s from the first"),
+        (
+            other(|other| other.histograms.latency = crate::results::Encoded::default()),
+            "result 2 cannot be added, because its distributions",
+        ),
+    ] {
+        assert!(error.starts_with(start), "{error}");
+    }
+    assert!(matches!(merge(&[]), Err(MergeError::Nothing)));
+}
+
+#[test]
+fn the_verdict_of_machines_is_what_spoils_the_sum_most() {
+    let mut parts = vec![results((0..10).map(|n| sample(n, took(1)))); 3];
+    parts[1].verdict = Verdict { reason: "The busiest worker used 98 %.".to_owned(), ..verdict(Limit::Generator) };
+    let sum = merge(&parts).expect("the same");
+    assert_eq!(sum.verdict, Verdict { reason: "Machine 2 of 3: The busiest worker used 98 %.".to_owned(), ..parts[1].verdict.clone() });
+}
+
+/// A comparison of rounds with these rates and medians.
+fn comparison(open: bool, pairs: &[((f64, f64), (f64, f64))]) -> Comparison {
+    let of = |rate: f64, p50: f64| Measured { rate, p50, p90: p50 * 2.0, p99: p50 * 3.0 };
+    let rounds: Vec<Round> = pairs.iter().map(|(a, b)| Round { a_first: true, a: of(a.0, a.1), b: of(b.0, b.1) }).collect();
+    let mut one = results((0..1_000).filter(|n| n % 50 != 0).map(|n| sample(n, took(1))));
+    one.run.open = open;
+    Comparison::new(&vec![one.clone(); pairs.len()], &vec![one; pairs.len()], rounds, 1).expect("readable")
+}
+
+#[test]
+fn a_difference_is_said_with_its_interval() {
+    let pairs: Vec<_> = (0..20).map(|n| ((1000.0 + f64::from(n % 5) * 10.0, 10.0), (1420.0 + f64::from(n % 3) * 10.0, 7.0))).collect();
+    let found = comparison(false, &pairs);
+    assert_eq!((found.verdict.differs, found.verdict.by, found.verdict.better), (true, By::Rate, Some(Side::B)));
+    assert!(found.verdict.said.starts_with("B is 1.40 times as fast as A (1.39 to 1.4"), "{}", found.verdict.said);
+    assert!(found.verdict.warnings.is_empty(), "{:?}", found.verdict.warnings);
+    let ratio = found.ratio.p50.expect("enough rounds");
+    assert!((ratio.ratio - 0.7).abs() < 1e-9 && ratio.differs());
+    let json = serde_json::to_value(&found).expect("JSON");
+    assert!(json["ratio"]["rate"]["low"].is_number() && json["ratio"]["p99"]["high"].is_number(), "{}", json["ratio"]);
+}
+
+#[test]
+fn no_difference_is_claimed_where_the_interval_has_one_in_it() {
+    let pairs: Vec<_> = (0..20).map(|n| ((1000.0 + f64::from(n % 5) * 50.0, 10.0), (1000.0 + f64::from(n % 4) * 60.0, 10.0))).collect();
+    let found = comparison(false, &pairs);
+    assert_eq!((found.verdict.differs, found.verdict.better), (false, None));
+    assert!(found.verdict.said.starts_with("No difference was found: B to A is 0.9"), "{}", found.verdict.said);
+}
+
+#[test]
+fn where_the_schedule_sets_the_rate_the_median_is_compared() {
+    let pairs: Vec<_> = (0..20).map(|n| ((1000.0, 10.0 + f64::from(n % 3)), (1000.0, 12.0 + f64::from(n % 3)))).collect();
+    let found = comparison(true, &pairs);
+    assert_eq!((found.verdict.by, found.verdict.better), (By::P50, Some(Side::A)));
+    assert!(found.verdict.said.starts_with("B takes 1.18 times as long as A"), "{}", found.verdict.said);
+}
+
+#[test]
+fn sides_of_which_one_does_not_answer_are_not_compared() {
+    let pairs: Vec<_> = (0..20).map(|n| ((1000.0, 10.0), if n % 4 == 0 { (0.0, 0.0) } else { (900.0, 10.0) })).collect();
+    let found = comparison(false, &pairs);
+    assert!(found.ratio.rate.is_none() && !found.verdict.differs);
+    assert!(found.verdict.said.starts_with("The two cannot be compared"), "{}", found.verdict.said);
+}
+
+#[test]
+fn a_side_that_fails_or_is_limited_by_the_load_tester_is_warned_of() {
+    let mut one = results((0..1_000).map(|n| sample(n, took(1))));
+    one.verdict = verdict(Limit::Generator);
+    let ratios = Ratios { rate: None, p50: None, p90: None, p99: None };
+    let claim = Claim::new(&one, &results([]), &ratios);
+    assert_eq!(
+        claim.warnings,
+        [
+            "2.00 % of A's requests failed; they do not count in its rate.",
+            "In most rounds of A the load tester was at its end: the difference may be larger than it looks.",
+            "B has answered nothing."
+        ]
+    );
+}
+
+#[test]
+fn rounds_become_rows_of_one_result() {
+    let rounds = [results((0..100).map(|n| sample(n, took(1)))), results((0..300).map(|n| sample(n, took(2))))];
+    let sum = merge::one_after_another(&rounds).expect("readable");
+    assert_eq!(sum.seconds.iter().map(|row| row.requests).collect::<Vec<_>>(), [100, 300]);
+    assert!((sum.duration - rounds[0].duration - rounds[1].duration).abs() < 1e-9);
+    assert_eq!(sum.latency.count, 400);
+}
+
+#[test]
+fn two_results_are_compared_with_what_cannot_be_known_from_them() {
+    // 30 s each; the new run answers in half of the time.
+    let old = results((0..6_000).map(|n| sample(n, Duration::from_micros(4_000 + (n * 7_919) % 500))));
+    let new = results((0..6_000).map(|n| sample(n, Duration::from_micros(2_000 + (n * 7_919) % 250))));
+    let found = differences(&old, &new);
+    let ratio = found.p50.ratio.expect("thirty seconds");
+    assert!((ratio.ratio - 0.5).abs() < 0.01 && ratio.differs(), "{ratio:?}");
+    assert!(!found.rate.ratio.expect("thirty seconds").differs());
+    assert!(found.not_the_same.is_empty(), "{:?}", found.not_the_same);
+    assert!(found.unknown.contains("one run"));
+    let short = results((0..600).map(|n| sample(n, took(1))));
+    let found = differences(&old, &short);
+    assert_eq!(found.p50.ratio, None);
+    assert!(found.unknown.ends_with("measure for 30 s or more."), "{}", found.unknown);
+}
+
+#[test]
+fn what_differed_between_two_runs_is_named() {
+    let old = results((0..600).map(|n| sample(n, took(1))));
+    let mut new = old.clone();
+    new.run.protocol = "HTTP/2".to_owned();
+    new.machine.cores += 2;
+    let found = differences(&old, &new);
+    assert_eq!(found.not_the_same.len(), 2, "{:?}", found.not_the_same);
+    assert!(found.to_string().contains("The protocol:  then, HTTP/2 now.\n"), "{found}");
+}
+
+#[test]
+fn an_empty_tally_is_no_result_to_compare() {
+    assert_eq!(merge::one_after_another(&[]).expect("nothing").requests, Tally::new().requests);
+}
