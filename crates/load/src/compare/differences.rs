@@ -108,12 +108,12 @@ impl fmt::Display for Differences {
         writeln!(f, "{:<8}{:>14}{:>14}   new / old", "", "old", "new")?;
         let per_second = |value: f64| format!("{}/s", number(value));
         let share = |value: f64| format!("{} %", number(value * 100.0));
-        let rows: [(&str, &Change, &dyn Fn(f64) -> String); 5] = [
-            ("rate", &self.rate, &per_second),
-            ("p50", &self.p50, &milliseconds),
-            ("p90", &self.p90, &milliseconds),
-            ("p99", &self.p99, &milliseconds),
-            ("errors", &self.errors, &share),
+        let rows = [
+            ("rate", &self.rate, per_second as fn(f64) -> String),
+            ("p50", &self.p50, milliseconds),
+            ("p90", &self.p90, milliseconds),
+            ("p99", &self.p99, milliseconds),
+            ("errors", &self.errors, share),
         ];
         for (name, change, shown) in rows {
             write!(f, "{name:<8}{:>14}{:>14}", shown(change.old), shown(change.new))?;

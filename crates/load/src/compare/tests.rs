@@ -106,8 +106,11 @@ fn the_verdict_of_machines_is_what_spoils_the_sum_most() {
     assert_eq!(sum.verdict, Verdict { reason: "Machine 2 of 3: The busiest worker used 98 %.".to_owned(), ..parts[1].verdict.clone() });
 }
 
-/// A comparison of rounds with these rates and medians.
-fn comparison(open: bool, pairs: &[((f64, f64), (f64, f64))]) -> Comparison {
+/// The rate and the median latency of a round.
+type Values = (f64, f64);
+
+/// A comparison of pairs of rounds.
+fn comparison(open: bool, pairs: &[(Values, Values)]) -> Comparison {
     let of = |rate: f64, p50: f64| Measured { rate, p50, p90: p50 * 2.0, p99: p50 * 3.0 };
     let rounds: Vec<Round> = pairs.iter().map(|(a, b)| Round { a_first: true, a: of(a.0, a.1), b: of(b.0, b.1) }).collect();
     let mut one = results((0..1_000).filter(|n| n % 50 != 0).map(|n| sample(n, took(1))));
