@@ -1,5 +1,7 @@
 //! What a response says about itself: the cache's part in it, and whether it is what was expected.
 
+mod cache;
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -25,13 +27,13 @@ pub struct Answer<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Outcome {
-    /// Answered from the cache, fresh.
+    /// A cache answered, with a fresh response.
     Hit,
-    /// Answered from the cache, stale.
+    /// A cache answered, with a stale response.
     Stale,
-    /// Not stored, or no longer usable: the origin was asked.
+    /// No cache could answer: nothing was stored, or what was stored had to be validated. The origin was asked.
     Miss,
-    /// The cache was not asked.
+    /// No cache looked for a stored response.
     Bypass,
     /// The response does not say.
     Unknown,
@@ -55,16 +57,9 @@ pub struct Judged {
     pub error: Option<ErrorClass>,
 }
 
-/// Judges an answer. A status of 400 or more is an error, unless the plan expects it.
+/// Judges an answer by its status and by what its fields say of caches. A status of 400 or more is an error.
 #[must_use]
 pub fn judge(answer: &Answer<'_>) -> Judged {
-    let said = answer.fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(b"x-cache")).map(|(_, value)| *value);
-    let outcome = match said {
-        Some(b"HIT") => Outcome::Hit,
-        Some(b"MISS" | b"EXPIRED" | b"REVALIDATED") => Outcome::Miss,
-        Some(b"STALE" | b"UPDATING") => Outcome::Stale,
-        Some(b"BYPASS") => Outcome::Bypass,
-        _ => Outcome::Unknown,
-    };
-    Judged { outcome, origin_reached: None, page: None, error: (answer.status >= 400).then_some(ErrorClass::Status) }
+    let (outcome, origin_reached) = cache::view(answer);
+    Judged { outcome, origin_reached, page: None, error: (answer.status >= 400).then_some(ErrorClass::Status) }
 }
