@@ -27,7 +27,7 @@ fn main() {
     let origin = Origin { tls: false, host: host.to_owned(), port: port.parse().expect("a port") };
     let (clients, seconds, rate) = (number(2, 1.0), Duration::from_secs_f64(number(3, 1.0)), number(5, 0.0));
     let plan = Plan {
-        requests: Arc::new(RequestSet { origins: vec![origin], requests: vec![request] }),
+        requests: Arc::new(RequestSet { origins: vec![origin], requests: vec![request], ..RequestSet::default() }),
         schedule: if rate > 0.0 {
             Schedule::Rate { rate: Profile::constant(rate, None), spacing: Spacing::Even, clients: clients as u32 }
         } else if rate < 0.0 {

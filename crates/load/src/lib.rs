@@ -9,13 +9,16 @@
 pub mod answer;
 pub mod compare;
 pub mod engine;
+pub mod fetch;
 pub mod find_limit;
 pub mod output;
+pub mod permission;
 pub mod plan;
 pub mod record;
 pub mod requests;
 pub mod results;
 pub mod schedule;
+pub mod shape;
 pub mod verdict;
 
 pub use self::{

@@ -13,7 +13,7 @@ mod http3;
 mod observe;
 mod resolve;
 mod target;
-mod tls;
+pub(crate) mod tls;
 
 use std::{
     collections::BTreeMap,

@@ -124,7 +124,7 @@ fn name(origin: &Origin) -> Result<ServerName<'static>, TlsError> {
 }
 
 /// Makes a configuration without ALPN. QUIC has TLS 1.3 alone.
-fn config(connections: &Connections, quic: bool) -> Result<ClientConfig, TlsError> {
+pub(crate) fn config(connections: &Connections, quic: bool) -> Result<ClientConfig, TlsError> {
     let provider = provider();
     let versions: &[_] = if quic { &[&rustls::version::TLS13] } else { &[&rustls::version::TLS13, &rustls::version::TLS12] };
     let builder =
@@ -275,7 +275,7 @@ mod tests {
     fn plan(tls: bool, connections: Connections) -> Plan {
         let origins = vec![Origin { tls, host: "127.0.0.1".to_owned(), port: 8443 }];
         Plan {
-            requests: Arc::new(RequestSet { origins, requests: Vec::new() }),
+            requests: Arc::new(RequestSet { origins, ..RequestSet::default() }),
             schedule: Schedule::Closed { clients: Profile::constant(1.0, None) },
             protocol: Protocol::Http1 { pipeline: 1 },
             stop: Stop::default(),

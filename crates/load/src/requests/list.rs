@@ -1,6 +1,7 @@
 //! Lists of URLs in a file.
 //!
-//! A line is a URL, or a path of the server that is named elsewhere; before it may stand a method, behind it `weight=3`. Empty lines and those that
+//! A line is a URL, or a path of the server that is named elsewhere; before it may stand a method, behind it its weight beside the others, as `3` or
+//! `weight=3`. Empty lines and those that
 //! begin with `#` are passed over.
 
 use std::path::{Path, PathBuf};
@@ -86,7 +87,7 @@ fn parse(file: &Path, text: &str, base: Option<&Url>) -> Result<Vec<Line>, ListE
         let url = url.map_err(|error| ListError::Url { file: file.to_owned(), line: number, error })?;
         let mut weight = 1;
         for word in words {
-            let value = word.strip_prefix("weight=").and_then(|weight| weight.parse().ok());
+            let value = word.strip_prefix("weight=").unwrap_or(word).parse().ok();
             weight = value.ok_or_else(|| wrong(format!("{word:?} is nothing that stands behind a URL: write weight=3")))?;
         }
         lines.push(Line { method, url, weight });
@@ -109,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_line_is_a_url_with_method_and_weight() {
-        let text = "\u{feff}# ours\n\nhttp://h/a\r\n  POST https://h/b?{unique} weight=3\n/path\nHEAD /x weight=0\n";
+        let text = "\u{feff}# ours\n\nhttp://h/a\r\n  POST https://h/b?{unique} weight=3\n/path\nHEAD /x 0\n";
         let expected = ["- http://h/a 1", "POST https://h/b?{unique} 3", "- http://base:81/path 1", "HEAD http://base:81/x 0"];
         assert_eq!(list(text).expect("valid"), expected);
     }
@@ -119,7 +120,7 @@ mod tests {
         for (text, expected) in [
             ("http://h/\nftp://h/\n", "urls.txt:2: ftp: is not supported"),
             ("GET\n", "urls.txt:1: there is a method"),
-            ("http://h/ 3\n", "urls.txt:1: \"3\" is nothing"),
+            ("http://h/ three\n", "urls.txt:1: \"three\" is nothing"),
             ("http://h/ weight=-1\n", "urls.txt:1: \"weight=-1\" is nothing"),
             ("http://h/ weight=x\n", "write weight=3"),
             ("# nothing\n", "urls.txt: there is no URL in it"),

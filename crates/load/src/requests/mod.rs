@@ -4,13 +4,45 @@
 //! cookies, and learns from answers (`--page`: what else the page needs). Engines know visitors alone: they ask them what to send
 //! ([`Visitor::next`]), send it, and give them the answer ([`Visitor::answered`]).
 
+mod asking;
+mod behaviour;
+mod check;
+mod choice;
+mod content;
+mod cookies;
+mod date;
+mod leak;
+mod list;
+mod page;
+mod sitemap;
+mod template;
+mod url;
 mod visitor;
 
 use std::fmt;
 
 use bytes::Bytes;
 
-pub use self::visitor::{Next, Visitor};
+pub(crate) use self::{
+    asking::read_field,
+    behaviour::{Class, Step, Templates},
+};
+pub use self::{
+    asking::{Asking, AskingError, Body},
+    behaviour::Behaviour,
+    check::{CheckError, Checks},
+    content::Unreadable,
+    leak::{COOKIE as LEAK_COOKIE, Leaks},
+    list::ListError,
+    page::Library,
+    sitemap::{BYTES_MAX as SITEMAP_MAX, Sitemap, SitemapError, read_sitemap},
+    template::TemplateError,
+    url::{Url, UrlError, read_origin},
+    visitor::{FoundPart, Next, Visitor},
+};
+
+#[cfg(test)]
+mod tests;
 
 /// The most bytes of an answer's content that an engine keeps for a visitor. A longer content is cut there.
 pub const WANTED_MAX: usize = 4 << 20;
@@ -48,9 +80,9 @@ pub struct Request {
     pub origin: u16,
     /// The method.
     pub method: String,
-    /// Path and query, with placeholders.
+    /// Path and query. Where there are placeholders, [`Asked::own`] has what they stand for.
     pub target: String,
-    /// Fields beside those that every request needs (`Host`, `Content-Length`, ...); with placeholders.
+    /// Fields beside those that every request needs (`Host`, `Content-Length`, ...). For placeholders as in the target.
     pub fields: Vec<(String, String)>,
     /// The content.
     pub body: Bytes,
@@ -59,12 +91,16 @@ pub struct Request {
 }
 
 /// What a run asks. It is shared by all workers, and never changes.
+///
+/// [`Asking`] makes a set of what people write. A set that is written as a literal asks its requests as they stand, the first of them alone.
 #[derive(Debug, Clone, Default)]
 pub struct RequestSet {
     /// Whom.
     pub origins: Vec<Origin>,
     /// What.
     pub requests: Vec<Request>,
+    /// What visitors do beyond sending a request as it stands.
+    pub behaviour: Behaviour,
 }
 
 /// A request that a visitor asks now.
@@ -91,4 +127,6 @@ pub struct Own {
     pub fields: Vec<(String, String)>,
     /// The content.
     pub body: Bytes,
+    /// The part of a page that is asked for; none: it is a request of the set.
+    pub part: Option<FoundPart>,
 }

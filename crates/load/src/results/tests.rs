@@ -17,7 +17,7 @@ fn plan() -> Plan {
         Request { origin: 0, method: "GET".to_owned(), target: "/post".to_owned(), fields: vec![], body: bytes::Bytes::new(), weight: 1 };
     let origin = Origin { tls: true, host: "localhost".to_owned(), port: 8443 };
     Plan {
-        requests: Arc::new(RequestSet { origins: vec![origin], requests: vec![request] }),
+        requests: Arc::new(RequestSet { origins: vec![origin], requests: vec![request], ..RequestSet::default() }),
         schedule: Schedule::Closed { clients: Profile::constant(500.0, None) },
         protocol: Protocol::Http2 { streams: 10 },
         stop: Stop { requests: Some(5000), after: None },

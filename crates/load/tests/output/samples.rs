@@ -63,7 +63,7 @@ pub(crate) fn plan(like: &Like) -> Plan {
         Schedule::Closed { clients: Profile::constant(f64::from(like.clients), None) }
     };
     Plan {
-        requests: Arc::new(RequestSet { origins: vec![origin], requests: vec![request] }),
+        requests: Arc::new(RequestSet { origins: vec![origin], requests: vec![request], ..RequestSet::default() }),
         schedule,
         protocol: Protocol::Http1 { pipeline: 1 },
         stop: Stop { requests: None, after: Some(time) },

@@ -308,7 +308,7 @@ impl Reader {
                 Moment { at: Duration::from_secs_f64(at / options.speed), request: row.request, visitor: row.visitor }
             })
             .collect();
-        let requests = RequestSet { origins: vec![options.origin], requests };
+        let requests = RequestSet { origins: vec![options.origin], requests, ..RequestSet::default() };
         Ok(Replay { requests, schedule: Schedule::Replay { moments }, told })
     }
 }
