@@ -270,7 +270,13 @@ pub fn run(plan: &Plan, watch: &mut dyn Watch) -> Result<Results, Error> {
     };
     let duration = whole.ended_at.saturating_sub(plan.warm_up);
     let verdict = Verdict { limit: Limit::Server, at_least: false, reason: String::new(), hint: None };
-    let results = Results { generator: (&observations).into(), ..Results::new(what, duration, &whole, seconds, verdict) };
+    let behaviour = &plan.requests.behaviour;
+    let results = Results {
+        generator: (&observations).into(),
+        leaks: behaviour.leaks().shown(),
+        left_out: behaviour.left_out(),
+        ..Results::new(what, duration, &whole, seconds, verdict)
+    };
     let verdict = verdict::judge(&results, &observations);
     Ok(Results { verdict, ..results })
 }

@@ -72,6 +72,9 @@ pub struct Results {
     /// How long whole pages took, with all that belongs to them. Empty unless pages were asked.
     #[serde(default)]
     pub page: Times,
+    /// Parts of pages that were not asked, because they belong to servers that the run does not load.
+    #[serde(default)]
+    pub left_out: u64,
     /// Answers that carried what belongs to another client: the first ones.
     #[serde(default)]
     pub leaks: Vec<Leak>,
@@ -343,6 +346,7 @@ impl Results {
             origin_share: (tally.origin_reached.1 > 0).then(|| tally.origin_reached.0 as f64 / tally.origin_reached.1 as f64),
             origin_known: tally.origin_reached.1,
             page: (&tally.page).into(),
+            left_out: 0,
             leaks: Vec::new(),
             generator: Generator::default(),
             clients: tally.clients,

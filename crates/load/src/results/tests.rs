@@ -78,7 +78,7 @@ fn the_names_of_the_json_form_stay() {
     has(
         &json,
         "requests answered rate bytes duration errors statuses latency latency_uncorrected first_byte connect handshake resumed send_lag missed \
-         cache origin_share origin_known page leaks clients seconds verdict run machine generator warm_up histograms",
+         cache origin_share origin_known page left_out leaks clients seconds verdict run machine generator warm_up histograms",
     );
     for times in ["latency", "latency_uncorrected", "first_byte", "connect", "handshake", "send_lag", "page"] {
         has(&json[times], "count min mean stdev p50 p75 p90 p95 p99 p99_9 max");
@@ -168,7 +168,9 @@ fn results_can_be_read_again_and_give_their_tally_back() {
 fn results_without_what_later_versions_added_can_be_read() {
     let mut json = serde_json::to_value(results()).expect("it can be written");
     let object = json.as_object_mut().expect("an object");
-    for name in ["run", "machine", "resumed", "origin_share", "origin_known", "page", "leaks", "warm_up", "generator", "histograms"] {
+    for name in
+        ["run", "machine", "resumed", "origin_share", "origin_known", "page", "left_out", "leaks", "warm_up", "generator", "histograms"]
+    {
         object.remove(name);
     }
     object["verdict"].as_object_mut().expect("an object").remove("hint");
