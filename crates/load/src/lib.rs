@@ -14,6 +14,7 @@ pub mod find_limit;
 pub mod output;
 pub mod permission;
 pub mod plan;
+pub mod prepare;
 pub mod record;
 pub mod requests;
 pub mod results;

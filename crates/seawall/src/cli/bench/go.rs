@@ -1,13 +1,6 @@
 //! Makes the run that was asked for, from the flags to what is written.
 
-use std::{
-    fs,
-    ops::ControlFlow,
-    path::Path,
-    process::ExitCode,
-    sync::Arc,
-    time::Duration,
-};
+use std::{fs, ops::ControlFlow, path::Path, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use load::{Plan, Results, Watch, results::Second};
