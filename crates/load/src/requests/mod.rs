@@ -92,7 +92,7 @@ pub struct Request {
 
 /// What a run asks. It is shared by all workers, and never changes.
 ///
-/// [`Asking`] makes a set of what people write. A set that is written as a literal asks its requests as they stand, the first of them alone.
+/// [`Asking`] makes a set of what people write. A set that is written as a literal asks its requests as they stand, each as often.
 #[derive(Debug, Clone, Default)]
 pub struct RequestSet {
     /// Whom.

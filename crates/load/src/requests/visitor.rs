@@ -88,7 +88,7 @@ impl Visitor {
         let request = only
             .or_else(|| behaviour.next_in_order(set.requests.len()))
             .or_else(|| step.and_then(|step| step.choice.choose(&mut self.random).map(|chosen| step.requests[chosen])))
-            .unwrap_or_default();
+            .unwrap_or_else(|| self.random.u32(..u32::try_from(set.requests.len()).unwrap_or(u32::MAX).max(1)));
         Next::Ask(self.ask(request, step, now))
     }
 
