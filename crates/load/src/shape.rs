@@ -37,6 +37,7 @@ use std::{fmt::Write as _, fs, path::Path, time::Duration};
 use serde::Deserialize;
 
 use crate::requests::{Asking, AskingError, Class, Request, Step, Templates, Url, read_field};
+use crate::schedule::{Profile, Schedule, Spacing};
 
 /// The shapes that are built in.
 pub const NAMES: [&str; 5] = ["hacker-news", "newsletter", "fediverse", "crawler", "feed-readers"];
@@ -227,6 +228,12 @@ impl Shape {
         moments.iter().zip(rates).map(|(at, rate)| (over.mul_f64(*at), rate * scale)).collect()
     }
 
+    /// The schedule of all visitors: each comes on connections of their own, independent of each other. `peak` and `over` replace the shape's own.
+    #[must_use]
+    pub fn schedule(&self, peak: Option<f64>, over: Option<Duration>) -> Schedule {
+        Schedule::Arrivals { rate: Profile::through(&self.arrivals(peak, over)), spacing: Spacing::Poisson }
+    }
+
     /// Whether some visitors take cookies.
     #[must_use]
     pub fn has_cookies(&self) -> bool {
@@ -391,6 +398,11 @@ mod tests {
             assert!((most - 100.0).abs() < 1e-9, "{name}: {points:?}");
             assert_eq!((points[0].0, points.last().expect("points").0), (Duration::ZERO, Duration::from_secs(60)), "{name}");
             assert!(points.windows(2).all(|pair| pair[0].0 < pair[1].0), "{name}");
+            let Schedule::Arrivals { rate, spacing: Spacing::Poisson } = shape.schedule(Some(100.0), Some(Duration::from_secs(60))) else {
+                panic!("{name} is an open schedule");
+            };
+            assert_eq!(rate.end(), Some(Duration::from_secs(60)), "{name}");
+            assert!(points.iter().all(|(at, value)| (rate.value(*at) - value).abs() < 1e-6), "{name}");
         }
         let shape = Shape::load("fediverse").expect("built in");
         assert_eq!(shape.arrivals(None, None).last().expect("points").0, Duration::from_secs(60));

@@ -123,6 +123,15 @@ pub enum AskingError {
 }
 
 impl Asking {
+    /// Nothing yet, for a run that begins at `began` (milliseconds since 1970). It has a random number of its own, so that what is unique in it is unique
+    /// among all runs, whatever the seed of its choices.
+    #[must_use]
+    pub fn new(began: u64) -> Self {
+        // Without the system's random numbers, the moment tells runs apart well enough.
+        let run = getrandom::u32().unwrap_or_else(|_| u32::try_from(began % (1 << 32)).unwrap_or_default());
+        Self { run, began, ..Self::default() }
+    }
+
     /// The servers that are asked. Reads the lists, so it tells errors in them.
     ///
     /// # Errors

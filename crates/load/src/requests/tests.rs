@@ -58,7 +58,8 @@ fn visit(set: &RequestSet, visitor: &mut Visitor, mut now: Duration, site: Site<
         let etag = field(&asked, "If-None-Match");
         let matches = etag.is_some_and(|etag| fields.contains(&("ETag", etag)));
         log.push(format!("{target}{}{}", if etag.is_some() { " ?" } else { "" }, if asked.wants_body { " +" } else { "" }));
-        page = page.or(answer(visitor, &asked, now, if matches { 304 } else { 200 }, fields, body).page);
+        let took = answer(visitor, &asked, now, if matches { 304 } else { 200 }, fields, body).page;
+        page = page.or(took);
     }
     (log, page)
 }
@@ -255,7 +256,12 @@ fn a_page_that_changed_is_read_again_by_the_next() {
 
 #[test]
 fn parts_of_a_page_are_under_way_together_and_one_that_fails_ends_the_page_too() {
-    let set = set(&Asking { page: true, page_origins: vec!["https://cdn.example".to_owned()], ..asking(&[URL]) });
+    let set = set(&Asking {
+        page: true,
+        page_origins: vec!["https://cdn.example".to_owned()],
+        fields: vec!["Authorization: secret".to_owned()],
+        ..asking(&[URL])
+    });
     let mut visitor = Visitor::new(Arc::clone(&set), 0, 1);
     let page = ask(&mut visitor, at(0));
     let (fields, body) = blog("/");
@@ -270,6 +276,8 @@ fn parts_of_a_page_are_under_way_together_and_one_that_fails_ends_the_page_too()
     assert_eq!(field(&parts[0], "Accept"), Some("text/css,*/*;q=0.1"));
     assert_eq!(field(&parts[0], "Referer"), Some("http://blog.example/"));
     assert_eq!(field(&parts[0], "Accept-Encoding"), Some("gzip"));
+    let secrets: Vec<_> = parts.iter().map(|part| field(part, "Authorization")).collect();
+    assert_eq!(secrets, [Some("secret"), Some("secret"), None, Some("secret")], "another server gets no secret");
     assert_eq!(visitor.next(None, at(1)), Next::Wait);
     assert_eq!(answer(&mut visitor, &parts[0], at(2), 404, &[], "").error, Some(ErrorClass::Status));
     assert_eq!(visitor.failed(&parts[1], at(3)), None);
@@ -328,6 +336,23 @@ fn classes_of_a_shape_come_when_it_says() {
     assert!((600..740).contains(&readers(50)), "{}", readers(50));
     let asked = ask(&mut Visitor::new(Arc::clone(&set), 3, 1), at(50));
     assert!(target(&set, &asked).starts_with("/post?utm_source=newsletter&utm_medium=email&utm_id=000000073x"), "{}", target(&set, &asked));
+}
+
+#[test]
+fn parts_of_a_page_are_asked_by_whoever_asked_for_the_page() {
+    let shape = Shape::load("newsletter").expect("built in");
+    let set = set(&Asking { shape: Some(shape), ..asking(&["http://h/post"]) });
+    let is_member = |number: &u64| {
+        let asked = ask(&mut Visitor::new(Arc::clone(&set), *number, 1), at(300));
+        field(&asked, "Cookie").is_some()
+    };
+    let member = (0..1000).find(is_member).expect("some are");
+    let mut visitor = Visitor::new(Arc::clone(&set), member, 1);
+    let page = ask(&mut visitor, at(300));
+    answer(&mut visitor, &page, at(300), 200, &[("Set-Cookie", "seen=1; Path=/")], "<img src=a.png>");
+    let part = ask(&mut visitor, at(300));
+    let sent = format!("ghost-members-ssr=reader{member}%40example.org; ghost-members-ssr.sig=bench{member}; seen=1");
+    assert_eq!(field(&part, "Cookie"), Some(sent.as_str()));
 }
 
 #[test]

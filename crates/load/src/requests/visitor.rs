@@ -35,7 +35,14 @@ pub enum Next {
 /// One simulated client: what it asks, its cookies, what it has learnt.
 #[derive(Debug)]
 pub struct Visitor {
+    /// Borrowed for each request and never cloned: workers would fight for its count.
     set: Arc<RequestSet>,
+    client: Client,
+}
+
+/// What a visitor is beside what all of them share.
+#[derive(Debug)]
+struct Client {
     number: u64,
     random: fastrand::Rng,
     /// The requests it has made.
@@ -67,19 +74,44 @@ impl Visitor {
             let marker = behaviour.leak.as_ref().map(|leak| leak.marker(number)).unwrap_or_default();
             Box::new(State { marker, ..State::default() })
         });
-        Self { set, number, random, n: 0, class: None, at: None, under_way: 0, state }
+        Self { set, client: Client { number, random, n: 0, class: None, at: None, under_way: 0, state } }
     }
 
     /// Says what the visitor asks. `only` is a request that the schedule names. `now` is the moment for which the request is meant: in an open
     /// schedule the intended one, which may be a little in the past.
     pub fn next(&mut self, only: Option<u32>, now: Duration) -> Next {
+        self.client.next(&self.set, only, now)
+    }
+
+    /// Takes an answer whose last byte came `now`, and judges it.
+    pub fn answered(&mut self, asked: &Asked, answer: &Answer<'_>, now: Duration) -> Judged {
+        self.client.answered(&self.set, asked, answer, now)
+    }
+
+    /// Learns that there will be no answer to a request. Returns how long the page took that is over with it, if it was the last that the page
+    /// needed.
+    pub fn failed(&mut self, asked: &Asked, now: Duration) -> Option<Duration> {
+        let _ = asked;
+        self.client.under_way = self.client.under_way.saturating_sub(1);
+        self.client.page_done(now)
+    }
+
+    /// How many connections the visitor uses at most, as a browser does, to one server over HTTP/1.1.
+    #[must_use]
+    pub fn connections_max(&self) -> usize {
+        let pages = self.set.behaviour.classes.iter().flat_map(|class| &class.steps).any(|step| step.page);
+        if pages { BROWSER_CONNECTIONS } else { 1 }
+    }
+}
+
+impl Client {
+    fn next(&mut self, set: &RequestSet, only: Option<u32>, now: Duration) -> Next {
         if let Some(part) = self.state.as_mut().and_then(|state| state.page.as_mut()).and_then(Page::next) {
-            return Next::Ask(self.ask_part(&part, now));
+            return Next::Ask(self.ask_part(set, &part, now));
         }
         if self.under_way > 0 {
             return Next::Wait;
         }
-        let set = Arc::clone(&self.set);
         let behaviour = &set.behaviour;
         let class = *self.class.get_or_insert_with(|| u16::try_from(behaviour.class(now, &mut self.random)).unwrap_or_default());
         let steps = behaviour.classes.get(usize::from(class)).map_or(&[][..], |class| &class.steps);
@@ -89,7 +121,7 @@ impl Visitor {
             .or_else(|| behaviour.next_in_order(set.requests.len()))
             .or_else(|| step.and_then(|step| step.choice.choose(&mut self.random).map(|chosen| step.requests[chosen])))
             .unwrap_or_else(|| self.random.u32(..u32::try_from(set.requests.len()).unwrap_or(u32::MAX).max(1)));
-        Next::Ask(self.ask(request, step, now))
+        Next::Ask(self.ask(set, request, step, now))
     }
 
     /// Goes on in the visit, and returns the step that is to do; nothing when the visit is over.
@@ -117,17 +149,16 @@ impl Visitor {
         }
     }
 
-    fn ask(&mut self, request: u32, step: Option<&Step>, now: Duration) -> Asked {
+    fn ask(&mut self, set: &RequestSet, request: u32, step: Option<&Step>, now: Duration) -> Asked {
         self.n += 1;
         self.under_way += 1;
-        let set = Arc::clone(&self.set);
         let behaviour = &set.behaviour;
         let base = &set.requests[request as usize];
         let origin = &set.origins[usize::from(base.origin)];
         let is_get = base.method == "GET";
         let mut wants_body = base.method != "HEAD" && (behaviour.checks.want_body() || behaviour.leak.is_some());
         let filled = behaviour.templates.get(request as usize).and_then(Option::as_deref).map(|templates| {
-            let values = self.values(now);
+            let values = self.values(&set.behaviour, now);
             let mut fill = |template: &super::template::Template| template.fill(&values, "", &mut self.random);
             Own {
                 method: base.method.clone(),
@@ -139,7 +170,7 @@ impl Visitor {
         });
         let target = filled.as_ref().map_or(base.target.as_str(), |own| own.target.as_str());
         let earlier: Option<Arc<Validators>> = step.filter(|step| step.conditional && is_get).and_then(|_| behaviour.validators(request));
-        let values = self.values(now);
+        let values = self.values(&set.behaviour, now);
         let (mut cookie, mut validators, mut unread) = (None, None, false);
         if let Some(state) = self.state.as_mut() {
             cookie = cookies(state, behaviour, origin, target, now, &values, &mut self.random);
@@ -147,7 +178,7 @@ impl Visitor {
                 let url = Url { origin: origin.clone(), target: target.to_owned() };
                 let key = key(base.origin, target);
                 validators = state.kept.validators(key).cloned();
-                state.page = Some(Page::new(now, url, key));
+                state.page = Some(Page::new(now, request, filled.as_ref().map(|own| own.fields.clone()), url, key));
                 unread = behaviour.library.wants_page(request);
                 wants_body |= unread;
             }
@@ -174,23 +205,27 @@ impl Visitor {
         Asked { request, origin: base.origin, own, wants_body }
     }
 
-    fn ask_part(&mut self, part: &Arc<Part>, now: Duration) -> Asked {
+    fn ask_part(&mut self, set: &RequestSet, part: &Arc<Part>, now: Duration) -> Asked {
         self.n += 1;
         self.under_way += 1;
-        let set = Arc::clone(&self.set);
         let behaviour = &set.behaviour;
-        let values = self.values(now);
+        let values = self.values(&set.behaviour, now);
         let state = self.state.as_mut().expect("a visitor with a page has a state");
         let page = state.page.as_ref().expect("a part is taken from a page");
-        let request = set.requests.iter().position(|request| request.origin == part.origin).or(Some(0));
-        let mut fields: Vec<(String, String)> = Vec::with_capacity(6);
-        // A browser says who it is with each request, and to all the same.
-        if let Some(base) = request.and_then(|at| set.requests.get(at)) {
-            let same = |name: &str| {
-                ["user-agent", "accept-language", "accept-encoding", "authorization"].iter().any(|other| name.eq_ignore_ascii_case(other))
-            };
-            fields.extend(base.fields.iter().filter(|(name, _)| same(name)).cloned());
-        }
+        let request = page.request;
+        let document = &set.requests[request as usize];
+        let mut fields: Vec<(String, String)> = Vec::with_capacity(8);
+        // The page's server gets what it got with the page; others learn who asks, and no secret.
+        let anybody = ["user-agent", "accept-language", "accept-encoding"];
+        let is = |name: &str, other: &str| name.eq_ignore_ascii_case(other);
+        let goes = |name: &str| {
+            if part.origin == document.origin {
+                !is(name, "accept") && !is(name, "referer")
+            } else {
+                anybody.iter().any(|other| is(name, other))
+            }
+        };
+        fields.extend(page.fields.as_ref().unwrap_or(&document.fields).iter().filter(|(name, _)| goes(name)).cloned());
         fields.push(("Accept".to_owned(), part.kind.accept().to_owned()));
         fields.push(("Referer".to_owned(), page.url.to_string()));
         let origin = &set.origins[usize::from(part.origin)];
@@ -208,24 +243,16 @@ impl Visitor {
             body: Bytes::new(),
             part: Some(FoundPart(Arc::clone(part))),
         };
-        Asked {
-            request: request.and_then(|at| u32::try_from(at).ok()).unwrap_or_default(),
-            origin: part.origin,
-            own: Some(Box::new(own)),
-            wants_body,
-        }
+        Asked { request, origin: part.origin, own: Some(Box::new(own)), wants_body }
     }
 
-    fn values(&self, now: Duration) -> Values {
-        let behaviour = &self.set.behaviour;
+    fn values(&self, behaviour: &super::Behaviour, now: Duration) -> Values {
         let passed = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
         Values { run: behaviour.run, client: self.number, n: self.n, time: behaviour.began.saturating_add(passed) }
     }
 
-    /// Takes an answer whose last byte came `now`, and judges it.
-    pub fn answered(&mut self, asked: &Asked, answer: &Answer<'_>, now: Duration) -> Judged {
+    fn answered(&mut self, set: &RequestSet, asked: &Asked, answer: &Answer<'_>, now: Duration) -> Judged {
         self.under_way = self.under_way.saturating_sub(1);
-        let set = Arc::clone(&self.set);
         let behaviour = &set.behaviour;
         let mut judged = judge(answer);
         let base = &set.requests[asked.request as usize];
@@ -247,7 +274,7 @@ impl Visitor {
                 Err(_) => judged.error = judged.error.or(Some(ErrorClass::Body)),
             }
         }
-        if self.is_conditional(asked) {
+        if self.is_conditional(set, asked) {
             behaviour.learn(asked.request, Validators::of(answer).filter(|_| answer.status == 200));
         }
         let Some(state) = self.state.as_mut() else { return judged };
@@ -273,20 +300,12 @@ impl Visitor {
     }
 
     /// Whether a request was one of those whose answers are remembered for others.
-    fn is_conditional(&self, asked: &Asked) -> bool {
+    fn is_conditional(&self, set: &RequestSet, asked: &Asked) -> bool {
         let step = self
             .class
             .zip(self.at)
-            .and_then(|(class, (step, _))| self.set.behaviour.classes.get(usize::from(class))?.steps.get(usize::from(step)));
+            .and_then(|(class, (step, _))| set.behaviour.classes.get(usize::from(class))?.steps.get(usize::from(step)));
         step.is_some_and(|step| step.conditional && step.requests.contains(&asked.request))
-    }
-
-    /// Learns that there will be no answer to a request. Returns how long the page took that is over with it, if it was the last that the page
-    /// needed.
-    pub fn failed(&mut self, asked: &Asked, now: Duration) -> Option<Duration> {
-        let _ = asked;
-        self.under_way = self.under_way.saturating_sub(1);
-        self.page_done(now)
     }
 
     /// Ends the page if nothing of it is left to ask or under way.
@@ -294,13 +313,6 @@ impl Visitor {
         let state = self.state.as_mut()?;
         let page = state.page.take_if(|page| self.under_way == 0 && page.is_done())?;
         page.took(now)
-    }
-
-    /// How many connections the visitor uses at most, as a browser does, to one server over HTTP/1.1.
-    #[must_use]
-    pub fn connections_max(&self) -> usize {
-        let pages = self.set.behaviour.classes.iter().flat_map(|class| &class.steps).any(|step| step.page);
-        if pages { BROWSER_CONNECTIONS } else { 1 }
     }
 }
 

@@ -35,6 +35,13 @@ impl Profile {
         Self::of([(from, to, Some(time))])
     }
 
+    /// A profile that goes along straight lines from point to point, and ends at the last one. The first is at zero, and the others are in the order of
+    /// time.
+    #[must_use]
+    pub fn through(points: &[(Duration, f64)]) -> Self {
+        Self::of(points.windows(2).map(|pair| (pair[0].1, pair[1].1, Some(pair[1].0.saturating_sub(pair[0].0)))))
+    }
+
     /// A profile of phases: the value at the beginning, at the end, and the time between. A phase without a time has no end, and is the last one.
     pub(super) fn of(phases: impl IntoIterator<Item = (f64, f64, Option<Duration>)>) -> Self {
         let (mut corners, mut ends) = (Vec::new(), true);

@@ -143,8 +143,7 @@ fn a_crowd_of_a_shape_asks_what_the_shape_says() {
     let site = Site::start();
     let shape = Shape::load("fediverse").expect("built in");
     let over = Duration::from_secs(2);
-    let points = shape.arrivals(Some(60.0), Some(over));
-    assert_eq!(points.last().map(|(at, _)| *at), Some(over));
+    assert_eq!(shape.schedule(Some(60.0), Some(over)).end(), Some(over));
     let asking = Asking { shape: Some(shape), over: Some(over), ..asking(&[site.url("/post")]) };
     let schedule = Schedule::Arrivals { rate: Profile::constant(50.0, Some(over)), spacing: Spacing::Even };
     let results = run(&asking, None, schedule, None, HTTP1);

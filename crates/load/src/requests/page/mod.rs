@@ -184,6 +184,10 @@ fn parts(origins: &[Origin], origin: u16, base: &Url, own: Option<&Origin>, refe
 #[derive(Debug)]
 pub(super) struct Page {
     began: Duration,
+    /// Which request of the set it is.
+    pub(super) request: u32,
+    /// The fields that it was asked with, if they are not those of the request.
+    pub(super) fields: Option<Vec<(String, String)>>,
     /// Where the page is.
     pub(super) url: Url,
     queue: VecDeque<Arc<Part>>,
@@ -194,8 +198,8 @@ pub(super) struct Page {
 }
 
 impl Page {
-    pub(super) fn new(began: Duration, url: Url, key: u64) -> Self {
-        Self { began, url, queue: VecDeque::new(), seen: HashSet::from([key]), shown: false }
+    pub(super) fn new(began: Duration, request: u32, fields: Option<Vec<(String, String)>>, url: Url, key: u64) -> Self {
+        Self { began, request, fields, url, queue: VecDeque::new(), seen: HashSet::from([key]), shown: false }
     }
 
     /// What is asked next.
