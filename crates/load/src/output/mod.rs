@@ -5,7 +5,9 @@
 mod ab;
 mod chart;
 mod hgrm;
+mod keys;
 mod lines;
+mod live;
 mod markdown;
 mod pictures;
 pub mod quantity;
@@ -21,7 +23,9 @@ use std::{ops::ControlFlow, str::FromStr};
 pub use self::{
     ab::ab,
     hgrm::hgrm,
+    keys::restore_terminal,
     lines::{LineForm, Lines, csv},
+    live::{Live, Progress},
     markdown::markdown,
     pictures::svg,
     report::html,
@@ -131,5 +135,9 @@ impl Watch for All<'_> {
     fn second(&mut self, second: &Second) -> ControlFlow<()> {
         let ended = self.0.iter_mut().filter_map(|watch| watch.second(second).break_value()).count();
         if ended > 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn stops(&mut self) -> bool {
+        self.0.iter_mut().map(|watch| watch.stops()).fold(false, |one, other| one | other)
     }
 }

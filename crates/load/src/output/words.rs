@@ -90,7 +90,7 @@ pub(super) fn how(run: &Run) -> String {
     parts.dedup();
     // A schedule that has an end says it already.
     if let [.., schedule, stop] = parts.as_slice()
-        && schedule.ends_with(stop.as_str())
+        && format!("{schedule},").replace(" at ", ", ").contains(&format!(" {stop},"))
     {
         parts.pop();
     }

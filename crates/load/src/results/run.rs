@@ -45,7 +45,7 @@ pub struct Run {
     pub clients: Option<u32>,
     /// The requests that were to be made, if a number was given.
     pub requests: Option<u64>,
-    /// The seconds that were to be measured, if a time was given.
+    /// The seconds that were to be measured, if a time was given or the schedule has an end.
     pub seconds: Option<f64>,
     /// How long a client waited, in seconds.
     pub timeout: f64,
@@ -102,7 +102,7 @@ impl Run {
             stop: stop(plan.stop, plan.schedule.end()),
             clients: plan.schedule.clients_max(),
             requests: plan.stop.requests,
-            seconds: plan.stop.after.map(|after| after.as_secs_f64()),
+            seconds: plan.stop.after.or_else(|| plan.schedule.end()).map(|after| after.as_secs_f64()),
             timeout: plan.timeout.as_secs_f64(),
             warm_up: plan.warm_up.as_secs_f64(),
             workers: u32::try_from(plan.workers).unwrap_or(u32::MAX),
