@@ -127,7 +127,7 @@ impl State {
         let of = self.run.seconds.map(|all| format!(" of {}", seconds(all + self.run.warm_up)));
         let label = format!("{warming}{}{}; {keys}", seconds(self.elapsed.round()), of.unwrap_or_default());
         let area = lines.next();
-        LineGauge::default()
+        gauge()
             .ratio(part)
             .label(Line::from(format!("{label} ")))
             .filled_style(Style::new().fg(Color::Green))
@@ -146,7 +146,7 @@ impl State {
         let area = lines.next();
         lines.buffer.set_stringn(0, area.y, "cache", NAME.into(), Modifier::DIM);
         let rest = Rect { x: NAME, width: area.width.saturating_sub(NAME), ..area };
-        LineGauge::default()
+        gauge()
             .ratio(hits.clamp(0.0, 1.0))
             .label(Line::from(format!("{} ", parts.join(", "))))
             .filled_style(Style::new().fg(Color::Green))
@@ -172,6 +172,11 @@ impl State {
             () => format!("the clients wait for the server; the load tester uses {cpu} of its CPU"),
         }
     }
+}
+
+/// A bar whose parts differ without colours, too.
+fn gauge<'a>() -> LineGauge<'a> {
+    LineGauge::default().filled_symbol("━").unfilled_symbol("─")
 }
 
 /// Lines that are drawn one below the other.

@@ -3,6 +3,7 @@
 //! Everything here is made from [`Results`] alone, so that a file of an earlier run can be shown in any form.
 
 mod ab;
+mod beside;
 mod chart;
 mod hgrm;
 mod keys;
@@ -22,6 +23,7 @@ use std::{ops::ControlFlow, str::FromStr};
 
 pub use self::{
     ab::ab,
+    beside::{Beside, Interval, Intervals},
     hgrm::hgrm,
     keys::restore_terminal,
     lines::{LineForm, Lines, csv},

@@ -62,8 +62,8 @@ pub(super) struct Tile {
 
 /// Everything that a page says.
 pub(super) struct Page {
-    /// What stands above the large text, and the large text.
-    pub(super) hero: (String, String),
+    /// What stands above the large text, the large text, and what stands below.
+    pub(super) hero: [String; 3],
     pub(super) target: String,
     pub(super) how: String,
     /// The colour's name, the sentence, and the reasons.
@@ -81,14 +81,15 @@ impl Page {
         templates
             .add_template("report.html", include_str!("../../templates/report.html"))
             .expect("the template is valid: a test renders it");
+        templates.add_filter("tight", tight);
         let template = templates.get_template("report.html").expect("it was added above");
         let colours: Vec<_> = COLOURS.iter().map(|(_, name, light, dark)| context! { name, light, dark }).collect();
-        let (before, text) = self.hero;
+        let [before, text, after] = self.hero;
         let (colour, verdict, reasons) = self.verdict;
         template
             .render(context! {
                 title => format!("{}{text}: {}", if before.is_empty() { String::new() } else { format!("{before} ") }, self.target),
-                hero => context! { before, text },
+                hero => context! { before, text, after },
                 target => self.target,
                 how => self.how,
                 verdict => context! { colour, text => verdict, reasons },
@@ -101,6 +102,25 @@ impl Page {
             })
             .expect("the template uses what is given: a test renders it")
     }
+}
+
+/// Keeps numbers and their units in one line.
+fn tight(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut words = text.split(' ').peekable();
+    while let Some(word) = words.next() {
+        out.push_str(word);
+        let unit = |next: &&str| {
+            let next = next.trim_end_matches([',', '.', ';', ')']);
+            ["µs", "ms", "s", "min", "%", "bytes", "kB", "MB", "GB", "TB", "GiB"].contains(&next)
+        };
+        match words.peek() {
+            Some(next) if word.ends_with(|letter: char| letter.is_ascii_digit()) && unit(next) => out.push('\u{a0}'),
+            Some(_) => out.push(' '),
+            None => {}
+        }
+    }
+    out
 }
 
 /// Writes the result as one HTML file.
@@ -116,8 +136,8 @@ pub fn html(results: &Results) -> String {
     // A run of which nothing is known has no charts.
     sections.retain(|section| !section.figures.is_empty() || !section.tables.is_empty());
     let rate = words::rate(results);
-    let hero =
-        rate.strip_prefix("at least ").map_or_else(|| (String::new(), rate.clone()), |rate| ("at least".to_owned(), rate.to_owned()));
+    let hero = rate.strip_prefix("at least ").map_or_else(|| ("", rate.as_str()), |rate| ("at least", rate));
+    let hero = [hero.0, hero.1, ""].map(str::to_owned);
     Page {
         hero,
         target: words::target(&results.run),
@@ -191,7 +211,7 @@ pub(super) fn table(caption: &str, head: &[&str], rows: Vec<Vec<String>>) -> Tab
     Table { caption: caption.to_owned(), head: head.iter().map(|cell| (*cell).to_owned()).collect(), rows }
 }
 
-fn tables(results: &Results) -> Vec<Table> {
+pub(super) fn tables(results: &Results) -> Vec<Table> {
     let mut tables = Vec::new();
     if results.latency.count > 0 {
         tables.push(latencies(results));

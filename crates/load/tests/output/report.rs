@@ -12,7 +12,7 @@ use load::{
 use crate::samples::{self, Like};
 
 /// Leaves a file where a person, or a browser, can look at it.
-fn keep(name: &str, text: &str) {
+pub(crate) fn keep(name: &str, text: &str) {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("output").join(name);
     fs::create_dir_all(path.parent().expect("it has one")).expect("a folder");
     fs::write(path, text).expect("a file");
@@ -45,7 +45,7 @@ static PAGES: LazyLock<Vec<(&str, Results)>> = LazyLock::new(|| {
 });
 
 /// Goes through the elements as a browser does, and fails where one is not closed.
-fn elements(page: &str) -> Vec<String> {
+pub(crate) fn elements(page: &str) -> Vec<String> {
     let without_doctype = page.replace("<!doctype html>", "").replace("tabindex=\"0\"", "");
     let mut closed = without_doctype;
     for void in ["meta", "link"] {

@@ -97,6 +97,7 @@ pub(crate) fn results(like: &Like) -> Results {
         recorder.connected(Duration::from_micros(client * 10), took, Some(handshake));
     }
     let end = Duration::from_secs(like.warm_up + like.seconds);
+    let mut ended_requests = Vec::new();
     for n in 0..(like.warm_up + like.seconds) * like.rate {
         // A wave every minute, a stall now and then, and a tail as servers have it.
         let second = n / like.rate;
@@ -112,10 +113,9 @@ pub(crate) fn results(like: &Like) -> Results {
         let sent = intended + if like.open { like.median.mul_f64(0.05 * tail * stall) } else { Duration::ZERO };
         recorder.sent(intended, intended + Duration::from_micros(20));
         let no_answer = matches!(error, Some(ErrorClass::Timeout | ErrorClass::Refused | ErrorClass::Reset));
-        // What takes longer than the run ends with it.
-        let ended = (sent + latency).min(end);
-        recorder.tick(intended);
-        recorder.ended(&Sample {
+        // What would take longer than the run ends some time before.
+        let ended = if sent + latency > end { sent + end.saturating_sub(sent).mul_f64(dice.roll()) } else { sent + latency };
+        ended_requests.push(Sample {
             intended,
             sent,
             first_byte: (!no_answer).then(|| (sent + latency.mul_f64(0.8)).min(ended)),
@@ -138,6 +138,8 @@ pub(crate) fn results(like: &Like) -> Results {
             error,
         });
     }
+    ended_requests.sort_by_key(|sample| sample.ended);
+    ended_requests.iter().for_each(|sample| recorder.ended(sample));
     let whole = recorder.finish(end);
     let seconds: Vec<_> = receiver.try_iter().map(|interval| Second::new(interval.second, interval.length, &interval.tally)).collect();
     let verdict = Verdict {

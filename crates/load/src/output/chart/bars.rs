@@ -8,6 +8,8 @@ pub(in crate::output) struct Bar {
     /// What it stands for.
     pub(in crate::output) name: String,
     pub(in crate::output) value: f64,
+    /// Where the value may be, too.
+    pub(in crate::output) interval: Option<(f64, f64)>,
     /// The value, as it is written.
     pub(in crate::output) words: String,
     pub(in crate::output) colour: Colour,
@@ -49,13 +51,22 @@ pub(in crate::output) fn bars(title: &str, description: &str, groups: &[Bars], l
             }
         }
         canvas.y += 12.0;
-        let most = group.bars.iter().map(|bar| bar.value).fold(0.0, f64::max);
+        let most = group.bars.iter().map(|bar| bar.interval.map_or(bar.value, |(_, high)| high.max(bar.value))).fold(0.0, f64::max);
+        let scaled = |value: f64| if most > 0.0 && value.is_finite() { value / most * room } else { 0.0 };
         for bar in &group.bars {
-            let part = if most > 0.0 && bar.value.is_finite() { bar.value / most } else { 0.0 };
-            let width = (part * room).max(2.0);
+            let width = scaled(bar.value).max(2.0);
             canvas.text(left - 10.0, canvas.y + BAR - 5.0, Anchor::End, Colour::Text, 13.0, false, &bar.name);
             canvas.rect([left, canvas.y, width, BAR], bar.colour, 1.0);
-            canvas.text(left + width + 8.0, canvas.y + BAR - 5.0, Anchor::Start, Colour::Text, 13.0, true, &bar.words);
+            let mut end = left + width;
+            if let Some((low, high)) = bar.interval {
+                let (low, high, middle) = (left + scaled(low), left + scaled(high), canvas.y + BAR / 2.0);
+                canvas.line([low, middle, high, middle], Colour::Text, "");
+                for edge in [low, high] {
+                    canvas.line([edge, middle - 4.0, edge, middle + 4.0], Colour::Text, "");
+                }
+                end = end.max(high);
+            }
+            canvas.text(end + 8.0, canvas.y + BAR - 5.0, Anchor::Start, Colour::Text, 13.0, true, &bar.words);
             canvas.y += STEP;
         }
     }

@@ -1,0 +1,306 @@
+//! Two results beside each other: before and after, or A and B.
+
+use super::{
+    Ink,
+    ab::distribution,
+    chart::{self, Bar, Bars, Colour, Curve, Look, Over},
+    quantity::{count, milliseconds, number, share},
+    report::{Page, Section, facts, figure, notes, table as html_table, tables},
+    table, words,
+};
+use crate::{
+    answer::Outcome,
+    results::{Results, Times},
+};
+
+/// How many times as large the second value is as the first, and between what that may be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// The second value divided by the first.
+    pub ratio: f64,
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+/// How many times as large the second result's values are as the first's; none: it is not known how sure that would be.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Intervals {
+    /// Requests a second.
+    pub rate: Option<Interval>,
+    /// The median latency.
+    pub p50: Option<Interval>,
+    /// The latency of 90 %.
+    pub p90: Option<Interval>,
+    /// The latency of 99 %.
+    pub p99: Option<Interval>,
+}
+
+/// Two results beside each other.
+#[derive(Debug, Clone)]
+pub struct Beside<'a> {
+    /// What they are called: `before` and `after`, `A` and `B`.
+    pub names: [&'a str; 2],
+    /// The results.
+    pub results: [&'a Results; 2],
+    /// How they differ.
+    pub ratios: Intervals,
+    /// What is claimed, in a sentence; empty: nothing beyond the figures.
+    pub said: String,
+    /// What is doubtful about it.
+    pub remarks: Vec<String>,
+}
+
+impl Interval {
+    /// Whether it excludes that both are the same.
+    fn differs(self) -> bool {
+        self.low > 1.0 || self.high < 1.0
+    }
+
+    fn words(self) -> String {
+        format!("{} ({} to {})", ratio(self.ratio), ratio(self.low), ratio(self.high))
+    }
+}
+
+/// Writes a ratio: two digits after the point where it is small, as `0.97` and `1.03` differ.
+fn ratio(value: f64) -> String {
+    if value < 0.1 { format!("{value:.3}") } else { number(value) }
+}
+
+/// A row of the table: its name, the values in words, and the ratio.
+struct Row {
+    name: &'static str,
+    values: [String; 2],
+    ratio: Option<Interval>,
+}
+
+impl Beside<'_> {
+    fn rows(&self) -> Vec<Row> {
+        let row = |name, ratio, of: &dyn Fn(&Results) -> Option<String>| Row {
+            name,
+            values: self.results.map(|results| of(results).unwrap_or_else(|| "-".to_owned())),
+            ratio,
+        };
+        let time = |of: fn(&Times) -> f64| move |results: &Results| (results.latency.count > 0).then(|| milliseconds(of(&results.latency)));
+        let mut rows = vec![
+            row("requests a second", self.ratios.rate, &|results| Some(rate(results))),
+            row("median latency", self.ratios.p50, &time(|times| times.p50)),
+            row("90 % within", self.ratios.p90, &time(|times| times.p90)),
+            row("99 % within", self.ratios.p99, &time(|times| times.p99)),
+            row("longest", None, &time(|times| times.max)),
+            row("requests", None, &|results| Some(count(results.requests))),
+            row("failures", None, &|results| Some(failures(results))),
+        ];
+        if self.results.iter().any(|results| results.origin_share.is_some()) {
+            rows.push(row("from the cache", None, &|results| {
+                let outcomes = [Outcome::Hit, Outcome::Stale];
+                results
+                    .origin_share
+                    .map(|_| share(outcomes.iter().filter_map(|outcome| results.cache.get(outcome)).map(|part| part.share).sum()))
+            }));
+            rows.push(row("reached the origin", None, &|results| results.origin_share.map(share)));
+        }
+        rows
+    }
+
+    fn cells(&self) -> Vec<Vec<String>> {
+        let [first, second] = self.names;
+        let mut cells = vec![vec![String::new(), first.to_owned(), second.to_owned()]];
+        let ratios = self.rows().iter().any(|row| row.ratio.is_some());
+        if ratios {
+            cells[0].push("ratio".to_owned());
+        }
+        for Row { name, values, ratio } in self.rows() {
+            let mut row = vec![name.to_owned()];
+            row.extend(values);
+            if ratios {
+                row.push(ratio.map_or_else(String::new, Interval::words));
+            }
+            cells.push(row);
+        }
+        cells
+    }
+
+    /// Says in a few words how the second rate stands to the first: `300 times as many as before`. None: there is nothing to compare.
+    #[must_use]
+    pub fn in_words(&self) -> Option<String> {
+        let first = self.names[0];
+        let Interval { ratio, .. } = self.ratios.rate.or_else(|| plain(self.results.map(|results| results.rate)))?;
+        if self.ratios.rate.is_some_and(|interval| !interval.differs()) {
+            return Some(format!("no difference from {first} was found"));
+        }
+        let percent = |part: f64| share(part.abs());
+        Some(match ratio {
+            _ if ratio >= 1.995 => format!("{} times as many as {first}", number(if ratio >= 10.0 { ratio.round() } else { ratio })),
+            _ if ratio > 1.0 => format!("{} more than {first}", percent(ratio - 1.0)),
+            _ if ratio < 1.0 => format!("{} fewer than {first}", percent(1.0 - ratio)),
+            _ => format!("as many as {first}"),
+        })
+    }
+
+    fn sentences(&self) -> impl Iterator<Item = String> {
+        std::iter::once(&self.said).chain(&self.remarks).filter(|text| !text.is_empty()).map(|text| words::printable(text))
+    }
+
+    /// Writes what people read on a terminal.
+    #[must_use]
+    pub fn summary(&self, ink: Ink) -> String {
+        let mut text = String::new();
+        for (name, results) in self.names.iter().zip(self.results) {
+            text += &format!("{} {}\n", ink.bold(&format!("{name:<8}")), words::target(&results.run));
+            text += &format!("{:8} {}\n", "", words::how(&results.run));
+        }
+        if let Some(words) = self.in_words() {
+            text += &format!("\n  {}\n", ink.bold(&format!("{}, {words}", words::rate(self.results[1]))));
+        }
+        text += &format!("\n{}", table::columns(&self.cells(), "  "));
+        for (index, sentence) in self.sentences().enumerate() {
+            text += &format!("{}{sentence}\n", if index == 0 { "\n" } else { "" });
+        }
+        text
+    }
+
+    /// Writes a table of Markdown.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let mut text = String::new();
+        if let Some(words) = self.in_words() {
+            text += &format!("**{}, {words}**\n\n", words::rate(self.results[1]));
+        }
+        text += &table::markdown(&self.cells());
+        for sentence in self.sentences() {
+            text += &format!("\n{sentence}\n");
+        }
+        text
+    }
+
+    fn bars(&self, look: Look<'_>) -> String {
+        let group = |heading: &str, interval: Option<Interval>, of: &dyn Fn(&Results) -> (f64, String)| {
+            let [first, second] = self.results.map(of);
+            let range = interval.filter(|interval| interval.ratio > 0.0);
+            let range = range.map(|interval| (second.0 * interval.low / interval.ratio, second.0 * interval.high / interval.ratio));
+            Bars {
+                heading: heading.to_owned(),
+                note: interval.map_or_else(String::new, |interval| format!("{} times as much", interval.words())),
+                bars: vec![
+                    Bar { name: self.names[0].to_owned(), value: first.0, interval: None, words: first.1, colour: Colour::Grey },
+                    Bar { name: self.names[1].to_owned(), value: second.0, interval: range, words: second.1, colour: Colour::Blue },
+                ],
+            }
+        };
+        let time = |of: fn(&Times) -> f64| move |results: &Results| (of(&results.latency), milliseconds(of(&results.latency)));
+        let groups = [
+            group("Requests a second", self.ratios.rate, &|results| (results.rate, rate(results))),
+            group("Median latency", self.ratios.p50, &time(|times| times.p50)),
+            group("99 % of the requests within", self.ratios.p99, &time(|times| times.p99)),
+        ];
+        let described: Vec<_> =
+            groups.iter().map(|group| format!("{}: {}, then {}.", group.heading, group.bars[0].words, group.bars[1].words)).collect();
+        let [first, second] = self.names;
+        chart::bars(&capital(&format!("{first} and {second}")), &described.join(" "), &groups, look)
+    }
+
+    fn percentiles(&self, look: Look<'_>) -> Option<String> {
+        let [first, second] = self.results.map(|results| distribution(&results.histograms.latency));
+        let curves = [
+            Curve { name: self.names[1], times: &second, colour: Colour::Blue, dash: "" },
+            Curve { name: self.names[0], times: &first, colour: Colour::Grey, dash: "5 3" },
+        ];
+        chart::percentiles(&curves, look)
+    }
+
+    /// Draws the charts as pictures of their own, each with the name of its file.
+    #[must_use]
+    pub fn svg(&self) -> Vec<(&'static str, String)> {
+        let percentiles = self.percentiles(Look::alone()).map(|picture| ("percentiles", picture));
+        std::iter::once(("comparison", self.bars(Look::alone()))).chain(percentiles).collect()
+    }
+
+    /// Writes one HTML file.
+    #[must_use]
+    pub fn html(&self) -> String {
+        let cells = self.cells();
+        let head: Vec<_> = cells[0].iter().enumerate().map(|(index, cell)| if index == 0 { "Value" } else { cell.as_str() }).collect();
+        let [first, second] = self.names;
+        let mut sections = vec![Section {
+            heading: "Side by side".to_owned(),
+            figures: [figure("bars", &|look| Some(self.bars(look))), figure("curves", &|look| self.percentiles(look))]
+                .into_iter()
+                .flatten()
+                .collect(),
+            tables: vec![html_table(&capital(&format!("{first} and {second}")), &head, cells[1..].to_vec())],
+            folded: None,
+        }];
+        for ((name, results), id) in self.names.iter().zip(self.results).zip(["first", "second"]) {
+            let over = |over| {
+                figure(&format!("{id}-{}", if over == Over::Rate { "rate" } else { "latency" }), &|look| {
+                    chart::over_time(results, over, look)
+                })
+            };
+            let mut tables = tables(results);
+            for table in &mut tables {
+                table.caption = format!("{}, {name}", table.caption);
+            }
+            let figures = [over(Over::Rate), over(Over::Latency)].into_iter().flatten().collect();
+            sections.push(Section {
+                heading: format!("{}: {}", capital(name), words::target(&results.run)),
+                figures,
+                tables,
+                folded: None,
+            });
+        }
+        let after = self.in_words().unwrap_or_default();
+        let mut reasons: Vec<_> = self.sentences().collect();
+        let said = if reasons.is_empty() { words::verdict(self.results[1]) } else { reasons.remove(0) };
+        let same = self.results[0].run.urls == self.results[1].run.urls;
+        Page {
+            hero: [String::new(), words::rate(self.results[1]), after],
+            target: if same {
+                words::target(&self.results[1].run)
+            } else {
+                format!("{} and {}", words::target(&self.results[0].run), words::target(&self.results[1].run))
+            },
+            how: words::how(&self.results[1].run),
+            verdict: (self.colour(), said, reasons),
+            tiles: Vec::new(),
+            sections,
+            facts: facts(self.results[1]),
+            notes: notes(self.results[1]),
+            seawall: self.results[1].run.seawall.clone(),
+        }
+        .render()
+    }
+
+    fn colour(&self) -> &'static str {
+        let better = |interval: Option<Interval>, more: bool| {
+            interval.filter(|interval| interval.differs()).map(|interval| (interval.ratio > 1.0) == more)
+        };
+        let open = self.results[1].run.open;
+        match if open { better(self.ratios.p50, false) } else { better(self.ratios.rate, true) } {
+            Some(true) => "green",
+            Some(false) => "orange",
+            None => "grey",
+        }
+    }
+}
+
+fn rate(results: &Results) -> String {
+    let at_least = if results.verdict.at_least { "at least " } else { "" };
+    format!("{at_least}{}", number(results.rate))
+}
+
+fn failures(results: &Results) -> String {
+    let failed = results.errors_count();
+    if failed == 0 { "0".to_owned() } else { format!("{} ({})", count(failed), share(failed as f64 / results.requests.max(1) as f64)) }
+}
+
+/// The ratio of two values, as if it were certain. None if there is none.
+fn plain([first, second]: [f64; 2]) -> Option<Interval> {
+    (first > 0.0 && second > 0.0).then(|| second / first).map(|ratio| Interval { ratio, low: ratio, high: ratio })
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

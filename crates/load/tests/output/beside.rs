@@ -1,0 +1,102 @@
+//! Before and after.
+
+use load::{
+    Results,
+    output::{Beside, Ink, Interval, Intervals},
+    record::ErrorClass,
+};
+
+use crate::{
+    report::{elements, keep},
+    samples::{self, Like},
+};
+
+fn pair() -> [Results; 2] {
+    let before = samples::results(&Like {
+        rate: 53,
+        median: std::time::Duration::from_millis(900),
+        failing: 3,
+        class: ErrorClass::Status,
+        missing: 1,
+        seconds: 20,
+        ..Like::default()
+    });
+    [before, samples::results(&Like { rate: 6500, seconds: 20, ..Like::default() })]
+}
+
+fn beside<'a>(results: &'a [Results; 2], rate: Option<[f64; 3]>) -> Beside<'a> {
+    let interval = |[ratio, low, high]: [f64; 3]| Interval { ratio, low, high };
+    Beside {
+        names: ["before", "after"],
+        results: [&results[0], &results[1]],
+        ratios: Intervals { rate: rate.map(interval), p50: Some(interval([0.013, 0.012, 0.014])), ..Intervals::default() },
+        said: "After is 123 times as fast as before (118 to 127).".to_owned(),
+        remarks: vec!["33.3 % of the requests before failed.".to_owned()],
+    }
+}
+
+#[test]
+fn two_results_stand_beside_each_other_with_their_ratio_and_its_interval() {
+    let results = pair();
+    let beside = beside(&results, Some([123.0, 118.0, 127.0]));
+    let text = beside.summary(Ink::Plain);
+    for part in [
+        "6,500 requests a second, 123 times as many as before",
+        "before",
+        "after",
+        "123 (118 to 127)",
+        "0.013 (0.012 to 0.014)",
+        "33.3 % of the requests",
+    ] {
+        assert!(text.contains(part), "{part:?} is missing in\n{text}");
+    }
+    let markdown = beside.markdown();
+    assert!(markdown.contains("| requests a second | 53.0 | 6,500 | 123 (118 to 127) |"), "{markdown}");
+}
+
+#[test]
+fn words_claim_no_more_than_the_interval_does() {
+    let results = pair();
+    for (rate, words) in [
+        (Some([300.4, 290.0, 310.0]), "300 times as many as before"),
+        (Some([2.4, 2.1, 2.7]), "2.40 times as many as before"),
+        (Some([1.1, 1.05, 1.15]), "10.0 % more than before"),
+        (Some([0.9, 0.85, 0.95]), "10.0 % fewer than before"),
+        (Some([1.02, 0.97, 1.06]), "no difference from before was found"),
+        (None, "123 times as many as before"),
+    ] {
+        assert_eq!(beside(&results, rate).in_words().as_deref(), Some(words));
+    }
+    let nothing = [samples::nothing(), samples::nothing()];
+    assert_eq!(beside(&nothing, None).in_words(), None);
+}
+
+#[test]
+fn a_page_of_two_results_begins_with_what_changed_and_is_whole() {
+    let results = pair();
+    let page = beside(&results, Some([123.0, 118.0, 127.0])).html();
+    keep("beside.html", &page);
+    assert!(page.contains("6,500 requests a second<small class=\"after\">123 times as many as before</small></h1>"));
+    let elements = elements(&page);
+    assert!(elements.iter().filter(|name| *name == "svg").count() >= 4);
+    assert!(!elements.iter().any(|name| name == "script"));
+    assert!(page.len() < 300_000);
+    let mut ids: Vec<_> = page.split(" id=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all, "names are unique");
+    for (name, text) in beside(&results, Some([123.0, 118.0, 127.0])).svg() {
+        keep(&format!("beside/{name}.svg"), &text);
+        roxmltree::Document::parse(&text).expect("well-formed");
+    }
+}
+
+#[test]
+fn two_results_of_nothing_have_a_page_too() {
+    let nothing = [samples::nothing(), samples::nothing()];
+    let mut beside = beside(&nothing, None);
+    beside.ratios = Intervals::default();
+    elements(&beside.html());
+    assert!(!beside.summary(Ink::Plain).contains("NaN"));
+}
