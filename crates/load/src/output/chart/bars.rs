@@ -58,7 +58,8 @@ pub(in crate::output) fn bars(title: &str, description: &str, groups: &[Bars], l
             canvas.text(left - 10.0, canvas.y + BAR - 5.0, Anchor::End, Colour::Text, 13.0, false, &bar.name);
             canvas.rect([left, canvas.y, width, BAR], bar.colour, 1.0);
             let mut end = left + width;
-            if let Some((low, high)) = bar.interval {
+            let wide = |(low, high): &(f64, f64)| scaled(*high) - scaled(*low) > 4.0;
+            if let Some((low, high)) = bar.interval.filter(wide) {
                 let (low, high, middle) = (left + scaled(low), left + scaled(high), canvas.y + BAR / 2.0);
                 canvas.line([low, middle, high, middle], Colour::Text, "");
                 for edge in [low, high] {

@@ -58,8 +58,9 @@ pub(in crate::output) fn percentiles(curves: &[Curve<'_>], look: Look<'_>) -> Op
     for (at, name) in
         [(0.0, "0 %"), (2_f64.log10(), "50 %"), (1.0, "90 %"), (2.0, "99 %"), (3.0, "99.9 %"), (4.0, "99.99 %"), (5.0, "99.999 %")]
     {
-        // Between 0 and 90 % there is little room on a phone.
-        if at > nines || (narrow && nines > 3.0 && (0.1..0.9).contains(&at)) {
+        // On a phone there is little room between 0 and 90 %, and for long names.
+        let crowded = narrow && (nines > 3.0 && (0.1..0.9).contains(&at) || nines > 4.0 && at.to_bits() == 4.0_f64.to_bits());
+        if at > nines || crowded {
             continue;
         }
         canvas.line([x(at), top, x(at), bottom + 4.0], Colour::Grid, "");
