@@ -81,7 +81,7 @@ impl Page {
         templates
             .add_template("report.html", include_str!("../../templates/report.html"))
             .expect("the template is valid: a test renders it");
-        templates.add_filter("tight", tight);
+        templates.add_filter("tight", words::tight);
         let template = templates.get_template("report.html").expect("it was added above");
         let colours: Vec<_> = COLOURS.iter().map(|(_, name, light, dark)| context! { name, light, dark }).collect();
         let [before, text, after] = self.hero;
@@ -102,25 +102,6 @@ impl Page {
             })
             .expect("the template uses what is given: a test renders it")
     }
-}
-
-/// Keeps numbers and their units in one line.
-fn tight(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut words = text.split(' ').peekable();
-    while let Some(word) = words.next() {
-        out.push_str(word);
-        let unit = |next: &&str| {
-            let next = next.trim_end_matches([',', '.', ';', ')']);
-            ["µs", "ms", "s", "min", "%", "bytes", "kB", "MB", "GB", "TB", "GiB"].contains(&next)
-        };
-        match words.peek() {
-            Some(next) if word.ends_with(|letter: char| letter.is_ascii_digit()) && unit(next) => out.push('\u{a0}'),
-            Some(_) => out.push(' '),
-            None => {}
-        }
-    }
-    out
 }
 
 /// Writes the result as one HTML file.

@@ -113,3 +113,46 @@ pub(super) const fn correction(open: bool) -> &'static str {
 pub(super) fn printable(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
 }
+
+/// Keeps numbers and their units in one line.
+pub(super) fn tight(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut words = text.split(' ').peekable();
+    while let Some(word) = words.next() {
+        out.push_str(word);
+        let unit = |next: &&str| {
+            let next = next.trim_end_matches([',', '.', ';', ')']);
+            ["µs", "ms", "s", "min", "%", "bytes", "kB", "MB", "GB", "TB", "GiB"].contains(&next)
+        };
+        match words.peek() {
+            Some(next) if word.ends_with(|letter: char| letter.is_ascii_digit()) && unit(next) => out.push('\u{a0}'),
+            Some(_) => out.push(' '),
+            None => {}
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_stays_beside_its_unit() {
+        assert_eq!(tight("99 % within 16 s, then 5 more"), "99\u{a0}% within 16\u{a0}s, then 5 more");
+    }
+
+    #[test]
+    fn an_end_that_the_schedule_says_is_not_said_twice() {
+        let how = |schedule: &str, stop: &str| how(&Run { schedule: schedule.to_owned(), stop: stop.to_owned(), ..Run::default() });
+        assert_eq!(how("500 clients that stay", "30 s"), "500 clients that stay, 30 s");
+        for schedule in [
+            "20 requests a second for 30 s",
+            "clients that stay: 0 to 500 within 30 s",
+            "20 requests a second for 30 s at random moments, over at most 5 connections",
+        ] {
+            assert_eq!(how(schedule, "30 s"), schedule);
+        }
+        assert_eq!(how("20 requests a second for 30 s", "0 s"), "20 requests a second for 30 s, 0 s");
+    }
+}

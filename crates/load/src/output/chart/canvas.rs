@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::output::words::tight;
+
 /// A colour of a chart, by what it stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::output) enum Colour {
@@ -101,7 +103,7 @@ impl<'a> Canvas<'a> {
         if look.page.is_none() {
             canvas.y = 34.0;
             canvas.text(24.0, canvas.y, Anchor::Start, Colour::Text, 17.0, true, title);
-            for line in wrapped(description, (look.width - 48.0) / (12.5 * LETTER)) {
+            for line in wrapped(&tight(description), (look.width - 48.0) / (12.5 * LETTER)) {
                 canvas.y += 18.0;
                 canvas.text(24.0, canvas.y, Anchor::Start, Colour::Dim, 12.5, false, &line);
             }
@@ -245,7 +247,7 @@ pub(super) const SOLID: &str = "solid";
 /// Breaks text into lines of at most so many letters.
 fn wrapped(text: &str, letters: f64) -> Vec<String> {
     let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
+    for word in text.split(' ') {
         let line = lines.last_mut().expect("there is one from the beginning");
         if !line.is_empty() && (line.chars().count() + 1 + word.chars().count()) as f64 > letters {
             lines.push(word.to_owned());

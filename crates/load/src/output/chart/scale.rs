@@ -96,7 +96,7 @@ fn step(most: f64) -> f64 {
 pub(super) fn time_step(length: f64, marks_max: f64) -> f64 {
     let steps =
         [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1800.0, 3600.0, 7200.0, 21_600.0, 86_400.0];
-    steps.into_iter().find(|step| length / step <= marks_max).unwrap_or(length.max(1.0))
+    steps.into_iter().find(|step| length / step <= marks_max).unwrap_or_else(|| length.max(1.0))
 }
 
 #[cfg(test)]
