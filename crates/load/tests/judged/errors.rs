@@ -107,10 +107,10 @@ fn nobody_at_a_port_of_udp_is_refused_or_a_timeout() {
 fn a_spoilt_handshake_is_counted_as_tls() {
     for protocol in [HTTP1, HTTP2] {
         let server = Misbehaving::start_bad_tls();
-        let mut plan = exactly(plan(&server.url(), protocol, clients(3)), 30);
+        let mut plan = exactly(plan(&server.url(), protocol, clients(3)), 12);
         plan.connections.insecure = false;
         let found = run(&plan);
-        assert_eq!(counted(&found), BTreeMap::from([(ErrorClass::Tls, 30)]), "{protocol:?}");
+        assert_eq!(counted(&found), BTreeMap::from([(ErrorClass::Tls, 12)]), "{protocol:?}");
     }
 }
 
