@@ -7,7 +7,7 @@ CARGO ?= cargo
 # What `make run` serves, and where.
 SOURCE ?= examples/blog
 LISTEN ?= 127.0.0.1:8080
-# What `make bench` measures: of run, static, tls, crowd, http3 and ghost all that can be measured here.
+# What `make bench` measures: of run, static, tls, crowd, load, http3 and ghost all that can be measured here.
 SECTIONS ?=
 # For `make bench`: a newer nginx than the one that is installed, where a Ghost listens, a Caddy for HTTP/3.
 export NGINX_NEW GHOST CADDY_BIN
@@ -68,7 +68,7 @@ fuzz: tools ## fuzz every target for SECONDS_EACH seconds (60); needs the nightl
 	@$(CARGO) fuzz --version >/dev/null 2>&1 || $(CARGO) install cargo-fuzz --locked
 	fuzz/run $(SECONDS_EACH)
 
-bench: tools ## measure beside nginx, h2o, HAProxy and Varnish, and write BENCHMARKING.md: 25 quiet minutes; NGINX_NEW=FILE, GHOST=URL
+bench: tools ## measure beside nginx, h2o, HAProxy and Varnish, and write BENCHMARKING.md: 40 quiet minutes; NGINX_NEW=FILE, GHOST=URL
 	$(CARGO) build --release --locked --package seawall
 	SEAWALL_BIN='$(abspath $(BINARY))' bench/all --sections '$(SECTIONS)'
 

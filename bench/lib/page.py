@@ -10,7 +10,7 @@ import statistics
 import chart
 import report
 
-NEEDED, OPTIONAL = ("servers", "static", "tls", "crowd"), ("http3", "ghost", "wordpress")
+NEEDED, OPTIONAL = ("servers", "static", "tls", "crowd"), ("http3", "ghost", "wordpress", "load")
 NOT_MEASURED, NOT_THERE, NOT_VALID = "not measured", "–", "not valid"
 
 
@@ -187,6 +187,32 @@ def summary(sections, numbers):
     return report.table(head, lines)
 
 
+# What a request costs who makes it: the rows of bench/load.
+LOADS = (("h1-64", "HTTP/1.1, 64 connections"), ("h1-500", "HTTP/1.1, 500 connections"), ("h1-10000", "HTTP/1.1, 10,000 connections"), ("h1s-64", "HTTP/1.1 over TLS, 64 connections"),
+         ("h2", "HTTP/2, 32 connections of 10 streams"), ("h3", "HTTP/3, 32 connections of 10 streams"))
+GENERATORS = ("seawall", "wrk", "ab", "h2load")
+
+
+def loads(numbers):
+    """The table of generators: their own processor time for a request."""
+    if "load" not in numbers:
+        return f"{NOT_MEASURED[0].upper()}{NOT_MEASURED[1:]} at this commit: `make bench SECTIONS=load`."
+    mine, lines = numbers["load"], []
+    for row, title in LOADS:
+        values = {name: mine.value(row, name, "cpu_us") for name in GENERATORS}
+        there = {name: value for name, value in values.items() if value is not None}
+        if not there:
+            continue
+        def told(name):
+            if name not in there:
+                return NOT_THERE
+            text = report.number(there[name], 1)
+            text = f"**{text}**" if there[name] == min(there.values()) else text
+            return text if name == "seawall" else f"{text} ({mine.ratio(row, name, 'seawall', 'cpu_us') or 0:.2f}×)"
+        lines.append([title, *map(told, GENERATORS)])
+    return report.table(["CPU µs of the generator a request", "seawall bench", "wrk", "ab", "h2load"], lines)
+
+
 def where_another_is_better(numbers):
     """A line for each row in which somebody needs less than Seawall; within five per cent counts as even."""
     lines = []
@@ -284,7 +310,7 @@ def written(old, sections, warnings):
     warned = "".join(f"> {warning}\n\n" for warning in warnings)
     pictures = "\n\n".join(f"![{words}](bench/results/{name})" for name, (_, words) in drawn.items())
     for mark, text in (("lead", warned + lead(sections, numbers)), ("summary", summary(sections, numbers)), ("charts", pictures),
-                       ("better", where_another_is_better(numbers)), ("sections", list_of(sections))):
+                       ("better", where_another_is_better(numbers)), ("load", loads(numbers)), ("sections", list_of(sections))):
         old = report.replaced(old, mark, text + "\n")
     return old, {name: svg for name, (svg, _) in drawn.items()}
 

@@ -11,7 +11,7 @@ import results
 
 FACTS = {"machine": "2 cores, A Processor, Linux 6.1", "commit": "abc1234", "program": "0123456789ab", "date": "2026-01-02", "command": "bench/x", "idle before the start": "99 %"}
 VERSIONS = {"nginx": "1.22.1", "nginx, newest": "1.31.4", "h2o": "2.2.5", "HAProxy": "2.6.12-1", "Varnish": "7.1.1"}
-MARKS = ("lead", "summary", "charts", "better", "sections")
+MARKS = ("lead", "summary", "charts", "better", "load", "sections")
 DOCUMENT = "# Benchmarks\n\nProse stays.\n" + "".join(f"\n<!-- begin {mark} -->\nold {mark}\n<!-- end {mark} -->\n" for mark in MARKS)
 
 
@@ -239,6 +239,19 @@ class AQuietMachine(unittest.TestCase):
     def test_a_trial_goes_ahead_on_a_busy_one(self):
         machine.idleness = lambda: (0.2, "rustc 95 %")
         self.assertEqual(machine.wait_until_quiet(True), 0.2)
+
+
+
+class TheLoadTester(unittest.TestCase):
+    def test_generators_stand_beside_each_other_and_the_least_is_bold(self):
+        one = section("load")
+        one["cells"] = [{"row": "h1-64", "server": name, "round": 1, "cpu_us": cost, "faults": []} for name, cost in (("seawall", 4.0), ("wrk", 10.0), ("ab", 8.0))]
+        sections = all_sections() | {"load": one}
+        text, _ = page.written(DOCUMENT, sections, page.check(sections))
+        self.assertIn("| HTTP/1.1, 64 connections | **4.0** | 10.0 (2.50×) | 8.0 (2.00×) | – |", text)
+
+    def test_a_page_without_this_section_says_so(self):
+        self.assertIn("make bench SECTIONS=load", page.written(DOCUMENT, all_sections(), [])[0])
 
 
 if __name__ == "__main__":
