@@ -85,6 +85,19 @@ const journeys = {
     }
   },
 
+  // Charts are pictures of a post: each is loaded, and as wide as a column at least.
+  async charts() {
+    const { page } = await person();
+    await go(page, facts.path);
+    for (const name of facts.names) {
+      const picture = page.locator(`img[alt="${name}"]`);
+      await picture.scrollIntoViewIfNeeded();
+      const [natural, shown] = await picture.evaluate(async (image) => (await image.decode(), [image.naturalWidth, image.getBoundingClientRect().width]));
+      must(`${name} is shown: ${natural} px wide by itself, ${shown} px in the post`, natural > 200 && shown > 200);
+    }
+    if (facts.pictures) await page.screenshot({ path: `${facts.pictures}/charts.png`, fullPage: true });
+  },
+
   // An editor signs in, writes a post with a picture, and publishes it.
   async editor() {
     const { page } = await person();

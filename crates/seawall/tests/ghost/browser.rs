@@ -122,3 +122,33 @@ fn an_editor_writes_a_post_with_a_picture_in_a_browser_and_it_is_on_the_front_pa
     beside_a_crowd(&blog, || journey(&blog, "editor", facts));
     blog.reader().get("/written-in-a-browser/").status(200).has("Words that were typed.");
 }
+
+/// The charts of `seawall bench --svg`: each as a picture of a post, uploaded as an editor does.
+#[test]
+fn charts_of_the_load_tester_are_shown_in_a_post() {
+    if !long_tests_run() {
+        return;
+    }
+    let blog = with_scripts();
+    let charts = blog.folder().join("charts");
+    let told = Command::new(env!("CARGO_BIN_EXE_seawall"))
+        .args(["bench", "--quiet", "-c", "5", "-d", "3s", "--svg"])
+        .arg(&charts)
+        .arg(format!("{}/", blog.url))
+        .output()
+        .expect("the program can be run");
+    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    let mut html = String::new();
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(&charts).expect("charts") {
+        let path = entry.expect("a file").path();
+        let name = path.file_name().and_then(|name| name.to_str()).expect("text").to_owned();
+        let content = std::fs::read(&path).expect("a chart");
+        let uploaded = blog.editor().upload("images/upload/", "file", &name, "image/svg+xml", &content).json();
+        html += &format!("<figure><img src=\"{}\" alt=\"{name}\"></figure>", uploaded["images"][0]["url"].as_str().expect("an address"));
+        names.push(name);
+    }
+    assert!(!names.is_empty());
+    blog.editor().write(&json!({"title": "Before and after", "slug": "charts", "html": html, "status": "published"}));
+    journey(&blog, "charts", json!({"path": "/charts/", "names": names}));
+}

@@ -64,6 +64,22 @@ const saved = (page) =>
   page.waitForResponse((response) => /\/wp-json\/wp\/v2\/posts\/\d+(\?|$)/.test(response.url()) && ['POST', 'PUT'].includes(response.request().method()) && response.ok());
 
 const journeys = {
+  // Charts that were put into a post are drawn there, and have their words.
+  async charts() {
+    const { page } = await person();
+    await go(page, facts.path);
+    const charts = page.locator('figure.chart svg');
+    must(`all charts are there: ${await charts.count()}`, (await charts.count()) === facts.count);
+    for (let at = 0; at < facts.count; at++) {
+      const chart = charts.nth(at);
+      await chart.scrollIntoViewIfNeeded();
+      const { width, height } = await chart.boundingBox();
+      must(`chart ${at} is shown: ${width} x ${height}`, width > 200 && height > 50);
+      must(`chart ${at} has words`, (await chart.locator('text').count()) > 0);
+    }
+    if (facts.pictures) await page.screenshot({ path: `${facts.pictures}/charts.png`, fullPage: true });
+  },
+
   // Somebody writes a post with a picture, publishes it, and edits it.
   async editor() {
     const { page } = await person();

@@ -105,3 +105,33 @@ fn a_reader_signs_in_comments_and_signs_out_while_a_crowd_reads_the_same_pages()
     facts["words"] = "A comment out of a browser".into();
     beside_a_crowd(&blog, || journey(&blog, "reader", facts));
 }
+
+/// The charts of `seawall bench --svg`. WordPress takes no SVG as an upload, so that they are put into the post itself, as blocks of HTML.
+#[test]
+fn charts_of_the_load_tester_are_shown_in_a_post() {
+    if !long_tests_run() {
+        return;
+    }
+    let blog = Blog::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    let told = Command::new(env!("CARGO_BIN_EXE_seawall"))
+        .args(["bench", "--quiet", "-c", "5", "-d", "3s", "--svg"])
+        .arg(folder.path())
+        .arg(format!("{}/", blog.url))
+        .output()
+        .expect("the program can be run");
+    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    let mut content = String::new();
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder.path()).expect("charts") {
+        let chart = std::fs::read_to_string(entry.expect("a file").path()).expect("a chart");
+        let svg = &chart[chart.find("<svg").expect("an SVG")..];
+        content += &format!("<!-- wp:html -->\n<figure class=\"chart\">{svg}</figure>\n<!-- /wp:html -->\n\n");
+        count += 1;
+    }
+    assert!(count > 0);
+    let post = json!({"title": "Before and after", "slug": "charts", "content": content, "status": "publish"});
+    let link = blog.editor().send("POST", "posts", &post)["link"].as_str().expect("an address").to_owned();
+    let path = link.split_once("://").and_then(|(_, rest)| rest.find('/').map(|at| rest[at..].to_owned())).expect("a path");
+    journey(&blog, "charts", json!({"path": path, "count": count}));
+}
