@@ -37,7 +37,7 @@ fn an_address_elsewhere_is_refused_without_a_packet() {
 #[test]
 fn a_redirect_is_not_followed_elsewhere() {
     let origin = testkit::Origin::start();
-    origin.on(testkit::any()).reply(testkit::status(302).field("location", "http://192.0.2.1/"));
+    origin.on(testkit::any("/")).reply(testkit::status(302).field("location", "http://192.0.2.1/"));
     let url = format!("http://{}/", origin.addr());
     let (calls, _, _) = watched(&["-c", "1", "-n", "3", &url]);
     assert!(!calls.iter().any(|call| call.contains("192.0.2.1")), "{calls:#?}");
