@@ -10,7 +10,9 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 use tokio::time::Instant;
 
 use super::{
+    HELD_MAX,
     connection::{Broken, Connection},
+    line::HANDED_MAX,
     record::Piece,
     server::Held,
 };
@@ -66,9 +68,20 @@ impl ResponseBody {
     }
 }
 
-/// Ends the lease of a connection whose response has ended.
+/// Ends the lease of a connection whose response has ended: it is handed to whoever waits longest in this worker, or kept if nobody waits at all. It is closed
+/// when it has held its child for long, so that the child takes the next connection in the server's queue, whoever has made that one.
 pub(super) fn end(mut lease: ConnectionLease, held: Held) {
-    let keeps = lease.keep.is_some() && lease.connection.is_clean() && held.may_keep() && lease.connection.ask_whether_free();
+    if lease.keep.is_none() || !lease.connection.is_clean() {
+        return;
+    }
+    lease.connection.reused = true;
+    let (held_for, somebody_waits) = (lease.connection.held_for(), !held.line.is_empty());
+    if somebody_waits && held_for < HANDED_MAX && lease.connection.ask_whether_free() {
+        // If the last of them has left at this moment, it is closed.
+        let _ = held.line.give(Ok(lease.connection));
+        return;
+    }
+    let keeps = !somebody_waits && held_for < HELD_MAX && held.may_keep() && lease.connection.ask_whether_free();
     let address = lease.address;
     let pool = std::sync::Arc::clone(&lease.pool);
     lease.end(keeps);

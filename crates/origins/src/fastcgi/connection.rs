@@ -1,10 +1,11 @@
 //! A connection to a FastCGI server, driven by whoever waits for the response: one request after the other, never two at once.
 
 use std::{
-    future::Future,
+    future::{Future, poll_fn},
     io::{self, IoSlice},
     pin::{Pin, pin},
     task::{Context, Poll, Waker, ready},
+    time::Duration,
 };
 
 use bytes::{Buf, Bytes, BytesMut};
@@ -39,8 +40,6 @@ pub(super) struct Connection {
     front: BytesMut,
     piece: Bytes,
     content: Content,
-    /// The records of a request that waits for a child.
-    held: BytesMut,
     sending: Sending,
     /// Whether any byte of the request has left.
     sent: bool,
@@ -53,17 +52,15 @@ pub(super) struct Connection {
     pub(super) reused: bool,
     /// Whether any byte came since the request was sent.
     pub(super) heard: bool,
-    /// Whether the child has answered the question that is asked after each request.
+    /// Whether the child has answered the question that is asked before each request.
     free: bool,
+    /// When a child took it, by all that is known: it answered its first question then.
+    taken_at: Option<Instant>,
 }
 
 /// The progress of sending a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sending {
-    /// Nothing: a new connection asks whether a child has taken it, and the answer has not come.
-    Question,
-    /// Nothing either, before a request that leaves in one write.
-    QuestionOfLast,
     /// Content follows what is being written.
     Content,
     /// The last piece of the request is being written.
@@ -91,11 +88,6 @@ impl Broken {
         Self { fault: Fault::ConnectionTerminated, what, source: Some(error.into()) }
     }
 
-    /// Returns whether the connection ended, and not the request.
-    pub(super) fn is_of_connection(&self) -> bool {
-        self.fault == Fault::ConnectionTerminated
-    }
-
     /// Makes the error of an exchange with `address`; `what` was being done.
     pub(super) fn into_error(self, what: &str, address: &Address) -> OriginError {
         let error = OriginError::new(self.fault, format!("{what} {address}: {}", self.what));
@@ -121,7 +113,6 @@ impl Connection {
             front: BytesMut::new(),
             piece: Bytes::new(),
             content: Content::Memory(Bytes::new()),
-            held: BytesMut::new(),
             sending: Sending::Done,
             sent: false,
             sent_at: Instant::now(),
@@ -130,13 +121,11 @@ impl Connection {
             reused: false,
             heard: false,
             free: false,
+            taken_at: None,
         }
     }
 
-    /// Makes a request ready to be sent: `records` with its parameters, and its content.
-    ///
-    /// A new connection may stand in the queue of a server whose children are all busy, and what was written into it is carried out even if nobody waits for
-    /// it any more. So it asks first, and the request leaves when a child answers.
+    /// Makes a request ready to be sent: `records` with its parameters, and its content. A child has said that it is free for it.
     pub(super) fn begin(&mut self, records: &[u8], content: Content, messages: Messages) {
         self.front.clear();
         self.front.extend_from_slice(records);
@@ -153,30 +142,7 @@ impl Connection {
             }
             content => content,
         };
-        self.held.clear();
-        if !self.reused {
-            std::mem::swap(&mut self.front, &mut self.held);
-            let mut question = Vec::new();
-            record::write_question(&mut question);
-            self.front.extend_from_slice(&question);
-            self.sending = match self.sending {
-                Sending::Last => Sending::QuestionOfLast,
-                _ => Sending::Question,
-            };
-        }
         (self.sent, self.heard, self.free) = (false, false, false);
-        self.sent_at = Instant::now();
-    }
-
-    /// Returns whether the request waits for a child to take the connection.
-    pub(super) const fn waits_for_child(&self) -> bool {
-        matches!(self.sending, Sending::Question | Sending::QuestionOfLast)
-    }
-
-    /// Lets the request go that waited for a child.
-    fn taken(&mut self) {
-        self.front.unsplit(std::mem::take(&mut self.held));
-        self.sending = if self.sending == Sending::QuestionOfLast { Sending::Last } else { Sending::Content };
         self.sent_at = Instant::now();
     }
 
@@ -192,16 +158,28 @@ impl Connection {
         nothing_more && self.read.is_empty() && self.records.is_between() && self.sending == Sending::Done
     }
 
-    /// Asks the child whether it is free, after a request that ended well. Returns whether the question has left.
+    /// Asks whether a child is free for a request. Returns whether the question has left.
     ///
-    /// A script may end its response and go on working (`fastcgi_finish_request`). The next request on the connection would wait for it, for
+    /// A new connection may stand in the queue of a server whose children are all busy, and what was written into it is carried out even if nobody waits for
+    /// it any more. And a script may end its response and go on working (`fastcgi_finish_request`): the next request on its connection would wait for it, for
     /// ever if the script itself is who waits for that request. php-fpm reads the question when it could read a request.
     pub(super) fn ask_whether_free(&mut self) -> bool {
         let mut question = Vec::new();
         record::write_question(&mut question);
-        (self.reused, self.free) = (true, false);
+        self.free = false;
         let written = Pin::new(&mut self.stream).poll_write(&mut Context::from_waker(Waker::noop()), &question);
         matches!(written, Poll::Ready(Ok(bytes)) if bytes == question.len())
+    }
+
+    /// Waits for the answer to the question. Returns whether a child is free, and not the connection closed.
+    pub(super) async fn is_free(self: &mut Box<Self>) -> bool {
+        // Not within the task's budget: when that is spent, every connection would seem to be at rest.
+        self.free || tokio::task::unconstrained(poll_fn(|cx| server::Connection::poll_ready(self, cx))).await
+    }
+
+    /// Returns how long it has held its child.
+    pub(super) fn held_for(&self) -> Duration {
+        self.taken_at.map_or(Duration::ZERO, |taken| taken.elapsed())
     }
 
     /// Sends what the server takes, and reads the next piece of what it says.
@@ -220,11 +198,6 @@ impl Connection {
                 Some(Piece::End(status, verdict)) => {
                     self.messages = None;
                     return Poll::Ready(ended(status, verdict).map(|()| Piece::End(status, verdict)));
-                }
-                Some(Piece::Values) if self.waits_for_child() => {
-                    self.taken();
-                    self.poll_send(cx)?;
-                    continue;
                 }
                 Some(Piece::Values) => return Poll::Ready(Err(Broken::new(Fault::ProtocolError, "an answer that nobody asked for"))),
                 Some(piece @ Piece::Output(_)) => return Poll::Ready(Ok(piece)),
@@ -271,7 +244,7 @@ impl Connection {
                         self.sending = Sending::Done;
                         return Ok(());
                     }
-                    Sending::Question | Sending::QuestionOfLast | Sending::Done | Sending::Torn => return Ok(()),
+                    Sending::Done | Sending::Torn => return Ok(()),
                 }
                 continue;
             }
@@ -283,7 +256,7 @@ impl Connection {
             match sent {
                 Poll::Pending => return Ok(()),
                 Poll::Ready(Ok(bytes)) if bytes > 0 => {
-                    self.sent |= !self.waits_for_child();
+                    self.sent = true;
                     self.sent_at = Instant::now();
                     let of_front = bytes.min(self.front.len());
                     self.front.advance(of_front);
@@ -321,7 +294,10 @@ impl Connection {
     fn poll_is_good(&mut self, cx: &mut Context<'_>) -> bool {
         loop {
             match self.records.take(&mut self.read) {
-                Ok(Some(Piece::Values)) if !self.free => self.free = true,
+                Ok(Some(Piece::Values)) if !self.free => {
+                    self.free = true;
+                    self.taken_at.get_or_insert_with(Instant::now);
+                }
                 Ok(Some(_)) | Err(_) => return false,
                 Ok(None) => match self.poll_read(cx) {
                     Poll::Pending => return !self.free || (self.read.is_empty() && self.records.is_between()),

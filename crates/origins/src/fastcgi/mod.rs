@@ -1,7 +1,8 @@
 //! A FastCGI server: php-fpm, nearly always.
 //!
 //! The one idea: a child of php-fpm is what is scarce. It is taken when all of a request is at hand, never held by a connection that somebody else could use
-//! (`server.rs`), and given back when the client leaves, by closing the connection: php-fpm pays no attention to the record that is meant for this.
+//! (`line.rs`, `server.rs`), and given back when the client leaves, by closing the connection: php-fpm pays no attention to the record that is meant for
+//! this.
 //!
 //! A request goes out once. It is sent again where nothing of it has left, or where it changes nothing and the connection had carried another one before, so
 //! that its death says nothing about this one. Not here: which script answers for a path, and caching.
@@ -10,6 +11,7 @@ pub mod ahead;
 mod body;
 mod connection;
 pub mod head;
+mod line;
 pub mod messages;
 mod params;
 pub mod record;
@@ -27,7 +29,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
-    task::{Poll, ready},
+    task::Poll,
     time::Duration,
 };
 
@@ -41,27 +43,27 @@ pub use server::FastCgiServer;
 
 use crate::{
     Arrival, Body, Fault, OnInterim, OriginError,
-    server::{AddressStatus, Budget, Failed, Lease, Stream},
+    server::{AddressStatus, Budget, Failed, Lease},
 };
 use body::ResponseBody;
 use connection::{Broken, Connection};
 use head::{HEAD_BYTES_MAX, Head};
+use line::Line;
 use messages::{About, Flow, Messages};
 use params::Params;
 use record::Piece;
-use server::{Connections, Held, Waiting};
+use server::{Connections, Held};
 use spool::Content;
 
 /// How long an idle connection may hold a child. With the time between two looks it is closed within a second.
 const IDLE_MAX: Duration = Duration::from_millis(750);
+/// How long a connection may hold a child, from one request to the next, while nobody is known to wait: there may be others who use the server, whom this
+/// one does not know.
+const HELD_MAX: Duration = Duration::from_secs(1);
 /// The time for which a request waits for a child to say that it is done with the request before, as it nearly always does at once.
 const FREE_MAX: Duration = Duration::from_millis(2);
 /// The time between two looks for idle connections to be closed.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// The time between two attempts to connect to a server whose queue is full.
-const FULL_RETRY: Duration = Duration::from_millis(10);
-/// How often a request is put into the queue again whose connection was closed before a child had taken it: php-fpm was restarted.
-const QUEUED_AGAIN_MAX: u32 = 2;
 /// Interim responses before a final one.
 const INTERIMS_MAX: usize = 64;
 
@@ -73,8 +75,8 @@ pub struct FastCgi {
     server: Arc<FastCgiServer>,
     pool: Arc<Connections>,
     budget: Option<Arc<Budget>>,
-    /// Held by whoever tries to connect to a server whose queue is full: the others wait in line.
-    queue: tokio::sync::Mutex<()>,
+    /// Those who wait for a child, by the number of the address.
+    lines: Box<[Arc<Line>]>,
     flow: Arc<Mutex<Flow>>,
     busy: Arc<()>,
     looking: Arc<AtomicBool>,
@@ -85,15 +87,8 @@ impl FastCgi {
     #[must_use]
     pub fn new(server: Arc<FastCgiServer>, budget: Option<Arc<Budget>>) -> Self {
         let pool = server.pool();
-        Self {
-            server,
-            pool,
-            budget,
-            queue: tokio::sync::Mutex::default(),
-            flow: Arc::default(),
-            busy: Arc::default(),
-            looking: Arc::default(),
-        }
+        let lines = pool.addresses().map(|_| Arc::default()).collect();
+        Self { server, pool, budget, lines, flow: Arc::default(), busy: Arc::default(), looking: Arc::default() }
     }
 
     /// Returns what this worker knows of each address.
@@ -156,8 +151,8 @@ impl FastCgi {
         Err(last.unwrap_or_else(|| OriginError::new(Fault::Internal, "a FastCGI server without an address")))
     }
 
-    /// Asks one address: over an idle connection if there is one and the request may be repeated, else over a new one; over a new one again if the
-    /// idle one had died.
+    /// Asks one address: over an idle connection if there is one and the request may be repeated, else over the next one whose child is free; and once more
+    /// over such a one if a connection that had carried another request before had died.
     async fn ask(
         &self,
         slot: usize,
@@ -167,22 +162,18 @@ impl FastCgi {
     ) -> Result<(Head, Bytes, Box<Connection>), Failed> {
         let address = self.pool.address(slot);
         let may_repeat = params::may_be_repeated(&asked.method);
-        let mut fresh = !may_repeat;
-        let mut queued_again = 0;
+        let mut is_first = may_repeat;
         loop {
-            let idle = if fresh { None } else { self.pool.checkout_when_free(slot, FREE_MAX, Instant::now()).await };
-            let (mut connection, waiting) = match idle {
-                Some(connection) => (connection, None),
-                None => {
-                    let waiting = self.server.wait_for_child(slot);
-                    // Nothing was sent: another address may serve any method.
-                    let stream = self.connect(slot, until).await.map_err(|error| Failed { error, next: true })?;
-                    (Box::new(Connection::new(stream)), Some(waiting))
-                }
+            let takes_idle = is_first && self.lines[slot].is_empty();
+            let idle = if takes_idle { self.pool.checkout_when_free(slot, FREE_MAX, Instant::now()).await } else { None };
+            let mut connection = match idle {
+                Some(connection) => connection,
+                // Nothing was sent: another address may serve any method.
+                None => self.free_child(slot, until).await.map_err(|error| Failed { error, next: true })?,
             };
             self.look_for_idle();
             connection.begin(&asked.records, asked.content.again(), Messages::new(asked.about(), Arc::clone(&self.flow)));
-            let broken = match self.head(&mut connection, waiting, until, interim).await {
+            let broken = match self.head(&mut connection, interim).await {
                 Ok(Some((head, first))) => return Ok((head, first, connection)),
                 Ok(None) => {
                     let error = OriginError::new(Fault::ReadTimeout, format!("no response from {address}"));
@@ -190,13 +181,9 @@ impl FastCgi {
                 }
                 Err(broken) => broken,
             };
-            if connection.reused && !connection.heard && may_repeat {
+            if connection.reused && !connection.heard && is_first {
                 self.pool.forget_idle(slot);
-                fresh = true;
-                continue;
-            }
-            if connection.waits_for_child() && broken.is_of_connection() && queued_again < QUEUED_AGAIN_MAX {
-                queued_again += 1;
+                is_first = false;
                 continue;
             }
             let error = broken.into_error("response head from", address);
@@ -204,27 +191,14 @@ impl FastCgi {
         }
     }
 
-    /// Connects. A server whose queue is full (`listen.backlog` of php-fpm, on a Unix socket) is no failure yet: the request waits in line, for as long
-    /// as it may wait for a place.
-    async fn connect(&self, slot: usize, until: Instant) -> Result<Stream, OriginError> {
-        let connecting = async {
-            if self.queue.try_lock().is_ok() {
-                match self.pool.connect(slot).await {
-                    Err(error) if is_full(&error) => {}
-                    connected => return connected,
-                }
+    /// Waits for a child that has said that it is free: first come first served.
+    async fn free_child(&self, slot: usize, until: Instant) -> Result<Box<Connection>, OriginError> {
+        let place = self.lines[slot].join();
+        loop {
+            let mut connection = place.child(&self.server, &self.pool, slot, until).await?;
+            if tokio::time::timeout(FREE_MAX, connection.is_free()).await.is_ok_and(|free| free) {
+                return Ok(connection);
             }
-            let _first_in_line = self.queue.lock().await;
-            loop {
-                match self.pool.connect(slot).await {
-                    Err(error) if is_full(&error) => tokio::time::sleep(FULL_RETRY).await,
-                    connected => return connected,
-                }
-            }
-        };
-        match tokio::time::timeout_at(until.max(Instant::now() + self.server.options.connect_timeout), connecting).await {
-            Ok(connected) => connected,
-            Err(_) => Err(OriginError::new(Fault::Overloaded, format!("{}: its queue was full all the time", self.pool.address(slot)))),
         }
     }
 
@@ -233,16 +207,9 @@ impl FastCgi {
         self.budget.as_ref().map_or(self.server.options.first_byte_timeout, |budget| budget.queue_timeout())
     }
 
-    /// Sends the request when a child is there, and waits for the final head, and what came with it; none if it has not come in time. A child is waited for
-    /// `until` then. Interim responses are told.
-    async fn head(
-        &self,
-        connection: &mut Connection,
-        waiting: Option<Waiting>,
-        until: Instant,
-        interim: Option<&OnInterim<'_>>,
-    ) -> Result<Option<(Head, Bytes)>, Broken> {
-        let (mut waiting, mut interims) = (waiting, 0);
+    /// Sends the request, and waits for the final head, and what came with it; none if it has not come in time. Interim responses are told.
+    async fn head(&self, connection: &mut Connection, interim: Option<&OnInterim<'_>>) -> Result<Option<(Head, Bytes)>, Broken> {
+        let mut interims = 0;
         let (mut head, mut looked) = (BytesMut::new(), 0);
         let timeout = self.server.options.first_byte_timeout;
         poll_fn(|cx| {
@@ -269,24 +236,12 @@ impl FastCgi {
                 }
                 looked = head.len();
                 match connection.poll_piece(cx) {
-                    Poll::Ready(Ok(Piece::Output(bytes))) => {
-                        waiting = None;
-                        head.extend_from_slice(&bytes);
-                    }
+                    Poll::Ready(Ok(Piece::Output(bytes))) => head.extend_from_slice(&bytes),
                     Poll::Ready(Ok(_)) => {
                         return Poll::Ready(Err(Broken::new(Fault::ProtocolError, "the request ended before the response's head")));
                     }
                     Poll::Ready(Err(broken)) => return Poll::Ready(Err(broken)),
-                    Poll::Pending => {
-                        if connection.waits_for_child() {
-                            ready!(connection.poll_alarm(cx, until));
-                            return Poll::Ready(Err(Broken::new(Fault::Overloaded, "no child was free in time")));
-                        }
-                        if connection.heard {
-                            waiting = None;
-                        }
-                        return connection.poll_alarm(cx, connection.sent_at + timeout).map(|()| Ok(None));
-                    }
+                    Poll::Pending => return connection.poll_alarm(cx, connection.sent_at + timeout).map(|()| Ok(None)),
                 }
             }
         })
@@ -296,7 +251,8 @@ impl FastCgi {
     /// Makes the response that the pipeline gets.
     fn deliver(&self, method: &Method, head: Head, first: Bytes, lease: body::ConnectionLease) -> Result<Response<Body>, OriginError> {
         let Head { status, fields } = head;
-        let held = Held { server: Arc::clone(&self.server), _busy: Arc::clone(&self.busy) };
+        let line = Arc::clone(&self.lines[lease.address]);
+        let held = Held { server: Arc::clone(&self.server), line, _busy: Arc::clone(&self.busy) };
         let has_no_content = *method == Method::HEAD || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         let body = if has_no_content {
             body::end_now(lease, held);

@@ -14,7 +14,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-use super::{ahead::Room, connection::Connection, spool::Spool};
+use super::{ahead::Room, connection::Connection, line::Line, spool::Spool};
 use crate::server::{Pool, ServerOptions};
 
 pub(super) type Connections = Pool<Box<Connection>>;
@@ -25,7 +25,7 @@ pub struct FastCgiServer {
     pub(super) options: Arc<ServerOptions>,
     pub(super) spool: Spool,
     pub(super) room: Room,
-    /// Requests over new connections to which nothing has come yet: each may be waiting for a child.
+    /// Requests that wait for a child.
     waiting: AtomicUsize,
     ids: Ids,
     pools: Mutex<Vec<Weak<Connections>>>,
@@ -67,7 +67,7 @@ impl FastCgiServer {
         pool
     }
 
-    /// Notes that a new connection to an address is about to wait for a child, and closes those that hold one for nothing.
+    /// Notes that a request waits for a child at an address, and closes the connections that hold one for nothing.
     pub(super) fn wait_for_child(self: &Arc<Self>, address: usize) -> Waiting {
         self.waiting.fetch_add(1, SeqCst);
         for pool in self.pools.lock().iter().filter_map(Weak::upgrade) {
@@ -91,7 +91,7 @@ struct Ids {
     made: AtomicU64,
 }
 
-/// A request that may be waiting for a child, until it is dropped.
+/// A request that waits for a child, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Waiting(Arc<FastCgiServer>);
 
@@ -105,6 +105,8 @@ impl Drop for Waiting {
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) server: Arc<FastCgiServer>,
+    /// Those of this worker who wait for a child at the address that answers.
+    pub(super) line: Arc<Line>,
     /// Keeps the worker looking for idle connections to be closed.
     pub(super) _busy: Arc<()>,
 }

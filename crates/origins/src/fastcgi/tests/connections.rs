@@ -229,7 +229,7 @@ fn a_full_queue_is_waited_for_and_is_no_failure() {
                 drop(listener.accept().await.expect("from the queue"));
             }
             // The request's own: no child takes it, so it is put into the queue again, twice.
-            for _ in 0..=QUEUED_AGAIN_MAX {
+            for _ in 0..=line::AGAIN_MAX {
                 let (stream, _) = listener.accept().await.expect("a connection");
                 drop(stream);
             }
