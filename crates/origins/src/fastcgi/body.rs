@@ -10,9 +10,7 @@ use http_body::{Body as HttpBody, Frame, SizeHint};
 use tokio::time::Instant;
 
 use super::{
-    HELD_MAX,
     connection::{Broken, Connection},
-    line::HANDED_MAX,
     record::Piece,
     server::Held,
 };
@@ -76,12 +74,12 @@ pub(super) fn end(mut lease: ConnectionLease, held: Held) {
     }
     lease.connection.reused = true;
     let (held_for, somebody_waits) = (lease.connection.held_for(), !held.line.is_empty());
-    if somebody_waits && held_for < HANDED_MAX && lease.connection.ask_whether_free() {
+    if somebody_waits && held_for < held.server.times.handed && lease.connection.ask_whether_free() {
         // If the last of them has left at this moment, it is closed.
         let _ = held.line.give(Ok(lease.connection));
         return;
     }
-    let keeps = !somebody_waits && held_for < HELD_MAX && held.may_keep() && lease.connection.ask_whether_free();
+    let keeps = !somebody_waits && held_for < held.server.times.held && held.may_keep() && lease.connection.ask_whether_free();
     let address = lease.address;
     let pool = std::sync::Arc::clone(&lease.pool);
     lease.end(keeps);

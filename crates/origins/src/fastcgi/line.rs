@@ -3,7 +3,7 @@
 //! The one idea: the two are not tied together. A child that has taken a connection is for the request that has waited longest, and so is a child that has
 //! just ended another request of this worker: its connection is handed over, and the one that stood in the queue stays there for whoever comes next. So a
 //! crowd costs no more connections than a few readers. But whoever else is in the server's queue, another worker, another site or another program, is not
-//! passed by for longer than [`HANDED_MAX`] by each child: then the connection is closed, and its child takes the next one of all.
+//! passed by for longer than [`Times::handed`] by each child: then the connection is closed, and its child takes the next one of all.
 //!
 //! A request leaves only when a child has said that it is free for it. Nothing is written for those who wait, so whoever leaves leaves nothing behind.
 
@@ -29,9 +29,6 @@ use super::{
 };
 use crate::{Fault, OriginError, server::Stream};
 
-/// How long a child may serve requests that wait here before it takes the next connection in the server's queue. A new connection costs some 25 us, which
-/// is little beside this; and a page of WordPress takes longer than this, so that each of them is served in the order of that queue.
-pub(super) const HANDED_MAX: Duration = Duration::from_millis(5);
 /// The most connections of a worker that stand in the server's queue. When a child takes one, the next request has its own made.
 pub(super) const STANDING_MAX: usize = 16;
 /// How long a connection stands in the server's queue when nobody waits: the next request of a crowd is there sooner than a new connection.
@@ -105,7 +102,7 @@ impl Line {
     }
 
     /// Has as many connections stand in the server's queue as requests wait, up to a limit.
-    fn stand(self: &Arc<Self>, server: &Arc<FastCgiServer>, pool: &Arc<Connections>, address: usize) {
+    fn stand(self: &Arc<Self>, pool: &Arc<Connections>, address: usize) {
         loop {
             let mut state = self.state.lock();
             if state.standing >= state.waiting.len().min(STANDING_MAX) {
@@ -113,7 +110,7 @@ impl Line {
             }
             state.standing += 1;
             drop(state);
-            let (line, server, pool) = (Arc::clone(self), Arc::clone(server), Arc::clone(pool));
+            let (line, pool) = (Arc::clone(self), Arc::clone(pool));
             tokio::task::spawn_local(async move {
                 let standing = Standing(&line);
                 let child = line.queue(&pool, address).await;
@@ -122,7 +119,7 @@ impl Line {
                     // If nobody waits any more it is closed, and the child is free at once.
                     let _ = line.give(child);
                 }
-                line.stand(&server, &pool, address);
+                line.stand(&pool, address);
             });
         }
     }
@@ -209,7 +206,7 @@ impl Place {
         let (sender, mut receiver) = oneshot::channel();
         self.line.state.lock().waiting.insert(self.number, sender);
         let _waiting = server.wait_for_child(address);
-        self.line.stand(server, pool, address);
+        self.line.stand(pool, address);
         let connecting_until = until.max(Instant::now() + pool.options().connect_timeout);
         let mut given = tokio::time::timeout_at(until, &mut receiver).await;
         if given.is_err() && !self.line.stands.load(Relaxed) {

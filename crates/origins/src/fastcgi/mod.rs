@@ -57,11 +57,25 @@ use spool::Content;
 
 /// How long an idle connection may hold a child. With the time between two looks it is closed within a second.
 const IDLE_MAX: Duration = Duration::from_millis(750);
-/// How long a connection may hold a child, from one request to the next, while nobody is known to wait: there may be others who use the server, whom this
-/// one does not know.
-const HELD_MAX: Duration = Duration::from_secs(1);
-/// The time for which a request waits for a child to say that it is done with the request before, as it nearly always does at once.
-const FREE_MAX: Duration = Duration::from_millis(2);
+/// How long children are waited for, and held.
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    /// The time for which a request waits for a child to say that it is done with the request before, as it nearly always does at once.
+    free: Duration,
+    /// How long a child may serve requests that wait in this worker before it takes the next connection in the server's queue. A new connection costs some
+    /// 25 us, which is little beside this; and a page of WordPress takes longer than this, so that each of them is served in the order of that queue.
+    handed: Duration,
+    /// How long a connection may hold a child, from one request to the next, while nobody is known to wait: others may use the server whom this one does not
+    /// know.
+    held: Duration,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        Self { free: Duration::from_millis(2), handed: Duration::from_millis(5), held: Duration::from_secs(1) }
+    }
+}
+
 /// The time between two looks for idle connections to be closed.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// Interim responses before a final one.
@@ -165,7 +179,7 @@ impl FastCgi {
         let mut is_first = may_repeat;
         loop {
             let takes_idle = is_first && self.lines[slot].is_empty();
-            let idle = if takes_idle { self.pool.checkout_when_free(slot, FREE_MAX, Instant::now()).await } else { None };
+            let idle = if takes_idle { self.pool.checkout_when_free(slot, self.server.times.free, Instant::now()).await } else { None };
             let mut connection = match idle {
                 Some(connection) => connection,
                 // Nothing was sent: another address may serve any method.
@@ -196,7 +210,7 @@ impl FastCgi {
         let place = self.lines[slot].join();
         loop {
             let mut connection = place.child(&self.server, &self.pool, slot, until).await?;
-            if tokio::time::timeout(FREE_MAX, connection.is_free()).await.is_ok_and(|free| free) {
+            if tokio::time::timeout(self.server.times.free, connection.is_free()).await.is_ok_and(|free| free) {
                 return Ok(connection);
             }
         }

@@ -14,7 +14,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-use super::{ahead::Room, connection::Connection, line::Line, spool::Spool};
+use super::{Times, ahead::Room, connection::Connection, line::Line, spool::Spool};
 use crate::server::{Pool, ServerOptions};
 
 pub(super) type Connections = Pool<Box<Connection>>;
@@ -25,6 +25,7 @@ pub struct FastCgiServer {
     pub(super) options: Arc<ServerOptions>,
     pub(super) spool: Spool,
     pub(super) room: Room,
+    pub(super) times: Times,
     /// Requests that wait for a child.
     waiting: AtomicUsize,
     ids: Ids,
@@ -47,6 +48,7 @@ impl FastCgiServer {
             options,
             spool: Spool::new(folder.clone()),
             room: Room::new(folder),
+            times: Times::default(),
             waiting: AtomicUsize::new(0),
             ids: Ids::default(),
             pools: Mutex::default(),

@@ -215,6 +215,37 @@ fn an_idle_connection_of_another_worker_does_not_hold_the_only_child() {
     });
 }
 
+/// Seawall does not know of one another's requests there: both have a server of their own, as two processes would have.
+#[test]
+fn a_busy_site_does_not_keep_another_one_from_the_only_child_that_they_share() {
+    on_a_worker(async {
+        let fpm = Fpm::start(1, &[("index.php", "echo 'here';")]).await;
+        for readers in [1, 4] {
+            let (busy, other) = (fpm.site(), fpm.site());
+            let crowd = join_all((0..readers).map(|_| async {
+                loop {
+                    assert_eq!(text(&busy, "/").await, "here");
+                    tokio::task::yield_now().await;
+                }
+            }));
+            let asks = async {
+                // The crowd has begun.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                let began = Instant::now();
+                for _ in 0..3 {
+                    assert_eq!(testkit::patiently("the only child", text(&other, "/")).await, "here");
+                }
+                began.elapsed()
+            };
+            let took = tokio::select! {
+                took = asks => took,
+                _ = crowd => unreachable!("it goes on and on"),
+            };
+            assert!(took < Duration::from_secs(6), "{readers} readers: {took:?}");
+        }
+    });
+}
+
 #[test]
 fn a_connection_serves_one_request_after_the_other() {
     on_a_worker(async {

@@ -1,5 +1,7 @@
 //! Connections, and the children that they hold.
 
+use futures_util::{FutureExt, future::join_all};
+
 use super::*;
 
 async fn whole(response: Result<Response<Body>, OriginError>) -> Bytes {
@@ -136,6 +138,192 @@ fn a_connection_is_not_kept_while_somebody_waits_for_a_child() {
         let asks_too = async { whole(ask(&client, get("/2")).await).await };
         let (one, two, ()) = futures_util::future::join3(asks, asks_too, says).await;
         assert_eq!((one, two), ("1".into(), "2".into()));
+    });
+}
+
+/// Makes a client of a server whose times are set.
+fn client_with(server: &Server, set: impl FnOnce(&mut Times)) -> FastCgi {
+    let mut shared = FastCgiServer::new(Arc::new(options(server)));
+    (shared.times.free, shared.times.handed) = (A_LONG_TIME, A_LONG_TIME);
+    set(&mut shared.times);
+    FastCgi::new(Arc::new(shared), None)
+}
+
+const A_LONG_TIME: Duration = Duration::from_hours(1);
+
+/// A connection that stands in the server's queue hears a question, and then its end: nothing is left for a child that gets to it.
+async fn carries_nothing(mut standing: FastCgiPeer) {
+    standing.question().await;
+    assert!(standing.is_at_end().await, "nothing follows the question");
+}
+
+/// A crowd then costs no more connections than a few readers.
+#[test]
+fn a_child_that_ends_a_request_is_handed_to_whoever_has_waited_longest() {
+    on_a_worker(async {
+        let server = Server::start();
+        let client = client_with(&server, |_| {});
+        let says = async {
+            let mut peer = server.accept().await;
+            assert_eq!(peer.request().await.param("REQUEST_URI"), "/1");
+            // The others stand in the queue. No child gets to them.
+            let standing = [server.accept().await, server.accept().await];
+            peer.answer("\r\n1").await;
+            for number in ["2", "3"] {
+                peer.question().await;
+                peer.free().await;
+                assert_eq!(peer.request().await.param("REQUEST_URI"), format!("/{number}"));
+                peer.answer(format!("\r\n{number}")).await;
+            }
+            for standing in standing {
+                carries_nothing(standing).await;
+            }
+            assert!(server.is_idle().await);
+        };
+        // A form may come this way as well: the child has said just now that it is there.
+        let asks =
+            join_all([get("/1"), request(&Method::POST, "/2", Body::Empty), get("/3")].map(async |it| whole(ask(&client, it).await).await));
+        assert_eq!(futures_util::future::join(asks, says).await.0, ["1", "2", "3"]);
+    });
+}
+
+/// Another worker, another site or another program may stand there.
+#[test]
+fn a_child_that_has_served_one_worker_for_a_while_takes_the_next_connection_of_all() {
+    on_a_worker(async {
+        let server = Server::start();
+        let client = client_with(&server, |times| times.handed = Duration::ZERO);
+        let says = async {
+            let mut first = server.accept().await;
+            first.request().await;
+            let mut second = server.accept().await;
+            first.answer("\r\n1").await;
+            assert!(first.is_at_end().await, "it is closed, and asks nothing");
+            assert_eq!(second.request().await.param("REQUEST_URI"), "/2");
+            second.answer("\r\n2").await;
+        };
+        let asks = join_all([get("/1"), get("/2")].map(async |it| whole(ask(&client, it).await).await));
+        assert_eq!(futures_util::future::join(asks, says).await.0, ["1", "2"]);
+    });
+}
+
+#[test]
+fn nothing_is_run_for_whoever_has_left_the_line() {
+    on_a_worker(async {
+        let server = Server::start();
+        let client = client_with(&server, |_| {});
+        let first = async { whole(ask(&client, get("/1")).await).await };
+        let says = async {
+            let mut peer = server.accept().await;
+            peer.request().await;
+            let mut leaves = Box::pin(ask(&client, get("/2")));
+            assert!((&mut leaves).now_or_never().is_none(), "waits");
+            let mut stays = Box::pin(ask(&client, get("/3")));
+            assert!((&mut stays).now_or_never().is_none(), "waits");
+            drop(leaves);
+            let says = async {
+                peer.answer("\r\n1").await;
+                peer.question().await;
+                peer.free().await;
+                assert_eq!(peer.request().await.param("REQUEST_URI"), "/3");
+                peer.answer("\r\n3").await;
+            };
+            assert_eq!(futures_util::future::join(stays, says).await.0.map(|response| response.status()).ok(), Some(StatusCode::OK));
+            // What has come into the queue before stands there for nobody.
+            for _ in 0..2 {
+                carries_nothing(server.accept().await).await;
+            }
+        };
+        assert_eq!(futures_util::future::join(first, says).await.0, "1");
+    });
+}
+
+/// The child may have ended, or a script goes on working behind its response.
+#[test]
+fn whoever_was_handed_a_child_that_is_none_keeps_its_place() {
+    on_a_worker(async {
+        for works_on in [true, false] {
+            let server = Server::start();
+            let client = client_with(&server, |times| times.free = if works_on { Duration::ZERO } else { A_LONG_TIME });
+            let says = async {
+                let mut peer = server.accept().await;
+                peer.request().await;
+                let (mut second, third) = (server.accept().await, server.accept().await);
+                peer.answer("\r\n1").await;
+                peer.question().await;
+                if works_on {
+                    assert!(peer.is_at_end().await, "it is not waited for");
+                }
+                drop(peer);
+                assert_eq!(second.request().await.param("REQUEST_URI"), "/2");
+                // It is alone now, and serves the last one too, over this connection or that one.
+                second.answer("\r\n2").await;
+                drop(second);
+                let mut third = third;
+                assert_eq!(third.request().await.param("REQUEST_URI"), "/3");
+                third.answer("\r\n3").await;
+            };
+            let asks = join_all([get("/1"), get("/2"), get("/3")].map(async |it| whole(ask(&client, it).await).await));
+            assert_eq!(futures_util::future::join(asks, says).await.0, ["1", "2", "3"]);
+        }
+    });
+}
+
+/// It was sent, and nobody knows what became of it.
+#[test]
+fn a_form_that_was_handed_a_child_is_sent_once() {
+    on_a_worker(async {
+        let server = Server::start();
+        let client = client_with(&server, |_| {});
+        let says = async {
+            let mut peer = server.accept().await;
+            peer.request().await;
+            let standing = server.accept().await;
+            peer.answer("\r\n1").await;
+            peer.question().await;
+            peer.free().await;
+            assert_eq!(peer.request().await.stdin, b"a=1");
+            drop(peer);
+            carries_nothing(standing).await;
+            assert!(server.is_idle().await);
+        };
+        let post = request(&Method::POST, "/", Body::from(Bytes::from_static(b"a=1")));
+        let asks = futures_util::future::join(ask(&client, get("/1")), ask(&client, post));
+        let ((first, form), ()) = futures_util::future::join(asks, says).await;
+        assert_eq!(whole(first).await, "1");
+        assert_eq!(form.expect_err("closed").fault, Fault::ConnectionTerminated);
+    });
+}
+
+/// Those of other workers, sites and programs come into the queue as well.
+#[test]
+fn a_crowd_does_not_fill_the_queue_of_the_server() {
+    on_a_worker(async {
+        let server = Server::start();
+        let client = client_with(&server, |_| {});
+        let crowd = 3 * line::STANDING_MAX;
+        let says = async {
+            let mut served = 0;
+            let mut standing = Vec::new();
+            while served < crowd {
+                while standing.len() < line::STANDING_MAX.min(crowd - served) {
+                    standing.push(server.accept().await);
+                }
+                assert!(server.is_idle().await);
+                let mut peer = standing.remove(0);
+                assert_eq!(peer.request().await.param("REQUEST_URI"), format!("/{served}"));
+                // Closed before its end says that it may be kept: a child that serves one request.
+                peer.raw([&[1, 6, 0, 1, 0, 3, 0, 0][..], b"\r\nx", &[1, 3, 0, 1, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat()).await;
+                drop(peer);
+                served += 1;
+            }
+        };
+        let asks = join_all((0..crowd).map(|number| {
+            let client = &client;
+            async move { whole(ask(client, get(&format!("/{number}"))).await).await }
+        }));
+        let (answers, ()) = futures_util::future::join(asks, says).await;
+        assert!(answers.iter().all(|answer| answer == "x"));
     });
 }
 
