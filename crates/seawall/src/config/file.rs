@@ -322,7 +322,7 @@ pub struct Limits {
     pub body_bytes: Given<ByteSize>,
 
     /// The longest time from the first byte of a request's head to its last; 1ms to 1h. With TLS, the handshake before it may take as long
-    /// again.
+    /// again, and so may the wait for its turn in a crowd.
     ///
     /// Default: `"10s"`.
     pub header_timeout: Given<Period>,

@@ -207,6 +207,25 @@ fn a_child_that_has_served_one_worker_for_a_while_takes_the_next_connection_of_a
     });
 }
 
+/// There may be others in the server's queue whom this server does not know of.
+#[test]
+fn a_connection_that_has_held_a_child_for_long_is_not_kept_though_nobody_is_known_to_wait() {
+    on_a_worker(async {
+        let server = Server::start();
+        let client = client_with(&server, |times| times.held = Duration::ZERO);
+        for _ in 0..2 {
+            let says = async {
+                let mut peer = server.accept().await;
+                peer.request().await;
+                peer.answer("\r\n1").await;
+                assert!(peer.is_at_end().await, "it is closed, and asks nothing");
+            };
+            let (response, ()) = futures_util::future::join(async { whole(ask(&client, get("/")).await).await }, says).await;
+            assert_eq!(response, "1");
+        }
+    });
+}
+
 #[test]
 fn nothing_is_run_for_whoever_has_left_the_line() {
     on_a_worker(async {
