@@ -55,7 +55,7 @@ pub struct Comparison {
 }
 
 /// How many times as large B's values are as A's.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "each name says which percentile of the latency it is")]
 pub struct Ratios {
     /// Requests a second that were answered without an error; none: one side has answered too little.

@@ -10,32 +10,9 @@ use super::{
 };
 use crate::{
     answer::Outcome,
+    compare::{Comparison, Differences, Ratio, Ratios},
     results::{Results, Times},
 };
-
-/// How many times as large the second value is as the first, and between what that may be.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Interval {
-    /// The second value divided by the first.
-    pub ratio: f64,
-    /// The lower end.
-    pub low: f64,
-    /// The upper end.
-    pub high: f64,
-}
-
-/// How many times as large the second result's values are as the first's; none: it is not known how sure that would be.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Intervals {
-    /// Requests a second.
-    pub rate: Option<Interval>,
-    /// The median latency.
-    pub p50: Option<Interval>,
-    /// The latency of 90 %.
-    pub p90: Option<Interval>,
-    /// The latency of 99 %.
-    pub p99: Option<Interval>,
-}
 
 /// Two results beside each other.
 #[derive(Debug, Clone)]
@@ -45,26 +22,56 @@ pub struct Beside<'a> {
     /// The results.
     pub results: [&'a Results; 2],
     /// How they differ.
-    pub ratios: Intervals,
+    pub ratios: Ratios,
+    /// The rates of both in each pair of rounds, if there were rounds. Then their seconds are rounds, and no chart shows them over time.
+    pub rounds: Vec<[f64; 2]>,
     /// What is claimed, in a sentence; empty: nothing beyond the figures.
     pub said: String,
     /// What is doubtful about it.
     pub remarks: Vec<String>,
 }
 
-impl Interval {
-    /// Whether it excludes that both are the same.
-    fn differs(self) -> bool {
-        self.low > 1.0 || self.high < 1.0
-    }
-
-    fn words(self) -> String {
-        format!("{} ({} to {})", ratio(self.ratio), ratio(self.low), ratio(self.high))
+impl<'a> From<&'a Comparison> for Beside<'a> {
+    fn from(comparison: &'a Comparison) -> Self {
+        Self {
+            names: ["A", "B"],
+            results: [&comparison.a, &comparison.b],
+            ratios: comparison.ratio,
+            rounds: comparison.rounds.iter().map(|round| [round.a.rate, round.b.rate]).collect(),
+            said: comparison.verdict.said.clone(),
+            remarks: comparison.verdict.warnings.clone(),
+        }
     }
 }
 
+impl<'a> Beside<'a> {
+    /// Two results that were kept, and how they differ.
+    #[must_use]
+    pub fn old_and_new(old: &'a Results, new: &'a Results, differences: &Differences) -> Self {
+        let Differences { rate, p50, p90, p99, .. } = differences;
+        Self {
+            names: ["old", "new"],
+            results: [old, new],
+            ratios: Ratios { rate: rate.ratio, p50: p50.ratio, p90: p90.ratio, p99: p99.ratio },
+            rounds: Vec::new(),
+            said: String::new(),
+            remarks: differences.not_the_same.iter().chain([&differences.unknown]).cloned().collect(),
+        }
+    }
+
+    /// Gives both other names, such as `before` and `after`.
+    #[must_use]
+    pub fn named(self, first: &'a str, second: &'a str) -> Self {
+        Self { names: [first, second], ..self }
+    }
+}
+
+fn interval(ratio: Ratio) -> String {
+    format!("{} ({} to {})", times(ratio.ratio), times(ratio.low), times(ratio.high))
+}
+
 /// Writes a ratio: two digits after the point where it is small, as `0.97` and `1.03` differ.
-fn ratio(value: f64) -> String {
+fn times(value: f64) -> String {
     if value < 0.1 { format!("{value:.3}") } else { number(value) }
 }
 
@@ -72,7 +79,7 @@ fn ratio(value: f64) -> String {
 struct Row {
     name: &'static str,
     values: [String; 2],
-    ratio: Option<Interval>,
+    ratio: Option<Ratio>,
 }
 
 impl Beside<'_> {
@@ -115,7 +122,7 @@ impl Beside<'_> {
             let mut row = vec![name.to_owned()];
             row.extend(values);
             if ratios {
-                row.push(ratio.map_or_else(String::new, Interval::words));
+                row.push(ratio.map_or_else(String::new, interval));
             }
             cells.push(row);
         }
@@ -126,8 +133,8 @@ impl Beside<'_> {
     #[must_use]
     pub fn in_words(&self) -> Option<String> {
         let first = self.names[0];
-        let Interval { ratio, .. } = self.ratios.rate.or_else(|| plain(self.results.map(|results| results.rate)))?;
-        if self.ratios.rate.is_some_and(|interval| !interval.differs()) {
+        let Ratio { ratio, .. } = self.ratios.rate.or_else(|| plain(self.results.map(|results| results.rate)))?;
+        if self.ratios.rate.is_some_and(|ratio| !ratio.differs()) {
             return Some(format!("no difference from {first} was found"));
         }
         let percent = |part: f64| share(part.abs());
@@ -176,13 +183,13 @@ impl Beside<'_> {
     }
 
     fn bars(&self, look: Look<'_>) -> String {
-        let group = |heading: &str, interval: Option<Interval>, of: &dyn Fn(&Results) -> (f64, String)| {
+        let group = |heading: &str, ratio: Option<Ratio>, of: &dyn Fn(&Results) -> (f64, String)| {
             let [first, second] = self.results.map(of);
-            let range = interval.filter(|interval| interval.ratio > 0.0);
-            let range = range.map(|interval| (second.0 * interval.low / interval.ratio, second.0 * interval.high / interval.ratio));
+            let range = ratio.filter(|ratio| ratio.ratio > 0.0);
+            let range = range.map(|ratio| (second.0 * ratio.low / ratio.ratio, second.0 * ratio.high / ratio.ratio));
             Bars {
                 heading: heading.to_owned(),
-                note: interval.map_or_else(String::new, |interval| format!("{} times as much", interval.words())),
+                note: ratio.map_or_else(String::new, |ratio| format!("{} times as much", interval(ratio))),
                 bars: vec![
                     Bar { name: self.names[0].to_owned(), value: first.0, interval: None, words: first.1, colour: Colour::Grey },
                     Bar { name: self.names[1].to_owned(), value: second.0, interval: range, words: second.1, colour: Colour::Blue },
@@ -214,7 +221,8 @@ impl Beside<'_> {
     #[must_use]
     pub fn svg(&self) -> Vec<(&'static str, String)> {
         let percentiles = self.percentiles(Look::alone()).map(|picture| ("percentiles", picture));
-        std::iter::once(("comparison", self.bars(Look::alone()))).chain(percentiles).collect()
+        let rounds = chart::rounds(self.names, &self.rounds, Look::alone()).map(|picture| ("rounds", picture));
+        std::iter::once(("comparison", self.bars(Look::alone()))).chain(percentiles).chain(rounds).collect()
     }
 
     /// Writes one HTML file.
@@ -225,10 +233,14 @@ impl Beside<'_> {
         let [first, second] = self.names;
         let mut sections = vec![Section {
             heading: "Side by side".to_owned(),
-            figures: [figure("bars", &|look| Some(self.bars(look))), figure("curves", &|look| self.percentiles(look))]
-                .into_iter()
-                .flatten()
-                .collect(),
+            figures: [
+                figure("bars", &|look| Some(self.bars(look))),
+                figure("curves", &|look| self.percentiles(look)),
+                figure("rounds", &|look| chart::rounds(self.names, &self.rounds, look)),
+            ]
+            .into_iter()
+            .flatten()
+            .collect(),
             tables: vec![html_table(&capital(&format!("{first} and {second}")), &head, cells[1..].to_vec())],
             folded: None,
         }];
@@ -242,7 +254,8 @@ impl Beside<'_> {
             for table in &mut tables {
                 table.caption = format!("{}, {name}", table.caption);
             }
-            let figures = [over(Over::Rate), over(Over::Latency)].into_iter().flatten().collect();
+            let figures =
+                if self.rounds.is_empty() { [over(Over::Rate), over(Over::Latency)].into_iter().flatten().collect() } else { Vec::new() };
             sections.push(Section {
                 heading: format!("{}: {}", capital(name), words::target(&results.run)),
                 figures,
@@ -273,9 +286,7 @@ impl Beside<'_> {
     }
 
     fn colour(&self) -> &'static str {
-        let better = |interval: Option<Interval>, more: bool| {
-            interval.filter(|interval| interval.differs()).map(|interval| (interval.ratio > 1.0) == more)
-        };
+        let better = |ratio: Option<Ratio>, more: bool| ratio.filter(Ratio::differs).map(|ratio| (ratio.ratio > 1.0) == more);
         let open = self.results[1].run.open;
         match if open { better(self.ratios.p50, false) } else { better(self.ratios.rate, true) } {
             Some(true) => "green",
@@ -296,8 +307,8 @@ fn failures(results: &Results) -> String {
 }
 
 /// The ratio of two values, as if it were certain. None if there is none.
-fn plain([first, second]: [f64; 2]) -> Option<Interval> {
-    (first > 0.0 && second > 0.0).then(|| second / first).map(|ratio| Interval { ratio, low: ratio, high: ratio })
+fn plain([first, second]: [f64; 2]) -> Option<Ratio> {
+    (first > 0.0 && second > 0.0).then(|| second / first).map(|ratio| Ratio { ratio, low: ratio, high: ratio })
 }
 
 fn capital(text: &str) -> String {

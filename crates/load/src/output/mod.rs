@@ -23,7 +23,7 @@ use std::{ops::ControlFlow, str::FromStr};
 
 pub use self::{
     ab::ab,
-    beside::{Beside, Interval, Intervals},
+    beside::Beside,
     hgrm::hgrm,
     keys::restore_terminal,
     lines::{LineForm, Lines, csv},

@@ -2,7 +2,8 @@
 
 use load::{
     Results,
-    output::{Beside, Ink, Interval, Intervals},
+    compare::{Ratio, Ratios, differences},
+    output::{Beside, Ink},
     record::ErrorClass,
 };
 
@@ -25,11 +26,12 @@ fn pair() -> [Results; 2] {
 }
 
 fn beside<'a>(results: &'a [Results; 2], rate: Option<[f64; 3]>) -> Beside<'a> {
-    let interval = |[ratio, low, high]: [f64; 3]| Interval { ratio, low, high };
+    let interval = |[ratio, low, high]: [f64; 3]| Ratio { ratio, low, high };
     Beside {
         names: ["before", "after"],
         results: [&results[0], &results[1]],
-        ratios: Intervals { rate: rate.map(interval), p50: Some(interval([0.013, 0.012, 0.014])), ..Intervals::default() },
+        ratios: Ratios { rate: rate.map(interval), p50: Some(interval([0.013, 0.012, 0.014])), ..Ratios::default() },
+        rounds: vec![[53.0, 6400.0], [51.0, 6600.0], [55.0, 6500.0]],
         said: "After is 123 times as fast as before (118 to 127).".to_owned(),
         remarks: vec!["33.3 % of the requests before failed.".to_owned()],
     }
@@ -93,10 +95,32 @@ fn a_page_of_two_results_begins_with_what_changed_and_is_whole() {
 }
 
 #[test]
+fn rounds_are_shown_one_by_one_and_not_as_seconds() {
+    let results = pair();
+    let names = |beside: &Beside<'_>| beside.svg().into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+    let mut beside = beside(&results, None);
+    assert_eq!(names(&beside), ["comparison", "percentiles", "rounds"]);
+    assert!(!beside.html().contains("Latency over time"));
+    beside.rounds.clear();
+    assert_eq!(names(&beside), ["comparison", "percentiles"]);
+    assert!(beside.html().contains("Latency over time"));
+}
+
+#[test]
+fn two_results_that_were_kept_stand_beside_each_other_with_what_is_not_known() {
+    let [old, new] = pair();
+    let differences = differences(&old, &new);
+    let text = Beside::old_and_new(&old, &new, &differences).summary(Ink::Plain);
+    assert!(text.contains("old") && text.contains("new") && text.contains(&differences.unknown), "{text}");
+    let text = Beside::old_and_new(&old, &new, &differences).named("before", "after").summary(Ink::Plain);
+    assert!(text.contains("times as many as before"), "{text}");
+}
+
+#[test]
 fn two_results_of_nothing_have_a_page_too() {
     let nothing = [samples::nothing(), samples::nothing()];
     let mut beside = beside(&nothing, None);
-    beside.ratios = Intervals::default();
+    beside.ratios = Ratios::default();
     elements(&beside.html());
     assert!(!beside.summary(Ink::Plain).contains("NaN"));
 }

@@ -6,6 +6,7 @@
 mod bars;
 mod canvas;
 mod curve;
+mod rounds;
 mod scale;
 mod time;
 
@@ -13,5 +14,6 @@ pub(super) use self::{
     bars::{Bar, Bars, bars},
     canvas::{COLOURS, Colour, Look},
     curve::{Curve, percentiles},
+    rounds::rounds,
     time::{Over, over_time},
 };

@@ -262,7 +262,7 @@ fn stacked<K: Copy>(canvas: &mut Canvas<'_>, plot: &Plot, points: &[Point], part
 }
 
 /// Writes a mark of an axis: `12,000`, `1.5`.
-fn number_short(value: f64) -> String {
+pub(super) fn number_short(value: f64) -> String {
     trimmed(&number(value))
 }
 
