@@ -71,10 +71,11 @@ pub enum Refused {
     Resolve(String, #[source] Option<io::Error>),
     /// It is a public one, and nothing shows that it is the user's.
     #[error(
-        "{host} is at {address}, which is no address of this machine or of a private network. Nothing was sent to it. To load it, let \
-         https://{host}{TOKEN_PATH} answer with a secret of 16 characters or more, and give that with --token; or give --i-own-this for at most {} \
-         requests a second",
-        CAP.rate
+        "{host} is {at} on the internet, and not on this machine or in a private network. Nothing was sent to it.\n  To load it, let \
+         https://{host}{TOKEN_PATH} answer with a secret of {TOKEN_MIN} characters or more, and give the secret with --token.\n  Or give --i-own-this, for at \
+         most {rate} requests a second.",
+        at = at(host, *address),
+        rate = CAP.rate
     )]
     Public {
         /// The name.
@@ -101,6 +102,11 @@ pub enum Refused {
     /// The load is above what somebody's word is good for.
     #[error("--i-own-this is good for {rate} requests a second and {clients} clients: {0}", rate = CAP.rate, clients = CAP.clients)]
     Load(&'static str),
+}
+
+/// Says where a host is, if its name does not say it.
+fn at(host: &str, address: IpAddr) -> String {
+    if host.parse() == Ok(address) { "an address".to_owned() } else { format!("at {address}") }
 }
 
 /// Resolves a name. It is an argument so that a test can watch what is resolved and what is not.
@@ -316,7 +322,7 @@ mod tests {
             ..Network::default()
         };
         let refused = |host| network.permit(host, &Connections::default(), None, false).expect_err("refused").to_string();
-        assert!(refused("public.example").contains("public.example is at 192.0.2.1, which is no address of this machine"));
+        assert!(refused("public.example").contains("public.example is at 192.0.2.1 on the internet"));
         assert!(refused("public.example").contains("Nothing was sent to it"));
         assert!(refused("both.example").contains("2001:db8::1"));
         assert!(refused("nowhere.example").contains("leads to no address"));

@@ -32,7 +32,7 @@ pub enum PrepareError {
     Asking(#[from] AskingError),
     /// The sitemap's URL is none.
     #[error("the sitemap: {0}")]
-    Url(#[source] UrlError),
+    Url(UrlError),
     /// A server is not permitted.
     #[error(transparent)]
     Refused(#[from] Refused),

@@ -88,13 +88,13 @@ impl Body {
 #[derive(Debug, thiserror::Error)]
 pub enum AskingError {
     /// A URL is none.
-    #[error("{0}")]
+    #[error(transparent)]
     Url(#[from] UrlError),
     /// A list of URLs is none.
     #[error(transparent)]
     List(#[from] ListError),
     /// Placeholders are wrong.
-    #[error("{0}")]
+    #[error(transparent)]
     Template(#[from] TemplateError),
     /// Nothing is asked.
     #[error("there is no URL: name one, or a list, or a sitemap")]

@@ -23,11 +23,11 @@ pub enum Unreadable {
     TooLarge(usize),
 }
 
-/// The content without its codings: gzip and deflate, for these alone are asked for. The end of a content that was cut is no error: what is there is
-/// returned.
+/// The content without its codings: gzip and deflate, for these alone are asked for. What is behind the first `most` bytes is left out, and
+/// the end of a content that was cut is no error.
 ///
 /// # Errors
-/// When there is another coding, the content is none, or it is larger than `most` bytes.
+/// When there is another coding, or the content is none.
 pub(crate) fn decoded<'a>(fields: &[Field<'_>], content: &'a [u8], most: usize) -> Result<Cow<'a, [u8]>, Unreadable> {
     let codings = fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case(b"content-encoding"));
     let mut content = Cow::Borrowed(content);
@@ -53,17 +53,17 @@ pub(crate) fn decoded<'a>(fields: &[Field<'_>], content: &'a [u8], most: usize) 
 /// # Errors
 /// When it is none, or larger.
 pub(crate) fn gunzip(file: &[u8], most: usize) -> Result<Vec<u8>, Unreadable> {
-    read(MultiGzDecoder::new(file), most, "gzip")
+    let content = read(MultiGzDecoder::new(file), most.saturating_add(1), "gzip")?;
+    if content.len() > most { Err(Unreadable::TooLarge(most)) } else { Ok(content) }
 }
 
 fn read(decoder: impl Read, most: usize, name: &'static str) -> Result<Vec<u8>, Unreadable> {
     let mut content = Vec::new();
-    match decoder.take(most as u64 + 1).read_to_end(&mut content) {
-        Ok(_) => {}
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && !content.is_empty() => {}
-        Err(_) => return Err(Unreadable::Damaged(name)),
+    match decoder.take(most as u64).read_to_end(&mut content) {
+        Ok(_) => Ok(content),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && !content.is_empty() => Ok(content),
+        Err(_) => Err(Unreadable::Damaged(name)),
     }
-    if content.len() > most { Err(Unreadable::TooLarge(most)) } else { Ok(content) }
 }
 
 #[cfg(test)]
@@ -87,7 +87,9 @@ mod tests {
         assert_eq!(decoded(&coding("identity"), text, 100).as_deref(), Ok(text));
         assert_eq!(decoded(&coding("GZIP"), &zipped, 100).as_deref(), Ok(text));
         assert_eq!(decoded(&coding("gzip, gzip"), &gzip(&zipped), 100).as_deref(), Ok(text));
-        assert_eq!(decoded(&coding("gzip"), &zipped, 5), Err(Unreadable::TooLarge(5)));
+        assert_eq!(decoded(&coding("gzip"), &zipped, 5).as_deref(), Ok(b"hello".as_slice()));
+        assert_eq!(decoded(&coding("gzip"), &zipped[..zipped.len() - 8], 100).as_deref(), Ok(text), "the end is missing");
+        assert_eq!((gunzip(&zipped, 5), gunzip(&zipped, 17).as_deref()), (Err(Unreadable::TooLarge(5)), Ok(text)));
         assert_eq!(decoded(&coding("gzip"), text, 100), Err(Unreadable::Damaged("gzip")));
         assert_eq!(decoded(&coding("br"), text, 100), Err(Unreadable::Coding("br".to_owned())));
         assert_eq!(decoded(&coding("gzip"), b"", 100).as_deref(), Ok(b"".as_slice()));

@@ -1,6 +1,6 @@
 //! Lists of URLs in a file.
 //!
-//! A line is a URL, or a path of the server that is named elsewhere; before it may stand a method, behind it its weight beside the others, as `3` or
+//! A line is a URL, or a path of the server that was named before; before it may stand a method, behind it its weight beside the others, as `3` or
 //! `weight=3`. Empty lines and those that
 //! begin with `#` are passed over.
 
@@ -56,7 +56,7 @@ pub enum ListError {
     },
 }
 
-/// Reads a list. `base` is the server of lines that have a path alone.
+/// Reads a list. `base` is the server of lines that have a path alone; without it, they are those of the line before.
 pub(super) fn read(file: &Path, base: Option<&Url>) -> Result<Vec<Line>, ListError> {
     let length = std::fs::metadata(file).map_err(|error| ListError::Read(file.to_owned(), error))?.len();
     if length > BYTES_MAX as u64 {
@@ -67,7 +67,7 @@ pub(super) fn read(file: &Path, base: Option<&Url>) -> Result<Vec<Line>, ListErr
 }
 
 fn parse(file: &Path, text: &str, base: Option<&Url>) -> Result<Vec<Line>, ListError> {
-    let mut lines = Vec::new();
+    let mut lines: Vec<Line> = Vec::new();
     for (number, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
@@ -78,7 +78,7 @@ fn parse(file: &Path, text: &str, base: Option<&Url>) -> Result<Vec<Line>, ListE
         let mut words = line.split_ascii_whitespace().peekable();
         let method = words.next_if(|word| word.bytes().all(|byte| byte.is_ascii_uppercase())).map(str::to_owned);
         let Some(text) = words.next() else { return Err(wrong("there is a method, and no URL".to_owned())) };
-        let url = match base {
+        let url = match base.or(lines.last().map(|line| &line.url)) {
             Some(base) if text.starts_with('/') && !text.starts_with("//") => {
                 Url::read_with_placeholders(&format!("{}{text}", base.origin))
             }
@@ -113,6 +113,14 @@ mod tests {
         let text = "\u{feff}# ours\n\nhttp://h/a\r\n  POST https://h/b?{unique} weight=3\n/path\nHEAD /x 0\n";
         let expected = ["- http://h/a 1", "POST https://h/b?{unique} 3", "- http://base:81/path 1", "HEAD http://base:81/x 0"];
         assert_eq!(list(text).expect("valid"), expected);
+    }
+
+    #[test]
+    fn a_path_is_asked_of_the_server_of_the_line_before() {
+        let lines = parse(Path::new("urls.txt"), "http://a/x\n/y\nhttp://b/\n/z\n", None).expect("valid");
+        let urls: Vec<_> = lines.iter().map(|line| line.url.to_string()).collect();
+        assert_eq!(urls, ["http://a/x", "http://a/y", "http://b/", "http://b/z"]);
+        assert!(parse(Path::new("urls.txt"), "/y\n", None).is_err());
     }
 
     #[test]

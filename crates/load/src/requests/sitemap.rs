@@ -48,7 +48,7 @@ pub struct Sitemap {
 #[derive(Debug, thiserror::Error)]
 pub enum SitemapError {
     /// It cannot be had.
-    #[error("{0}: {1}")]
+    #[error("{0} cannot be had")]
     Fetch(String, #[source] FetchError),
     /// It was answered with another status.
     #[error("{0} was answered with {1}")]
@@ -57,7 +57,7 @@ pub enum SitemapError {
     #[error("{0} redirects to {1}: name that URL")]
     Redirect(String, String),
     /// Its coding is wrong.
-    #[error("{0}: {1}")]
+    #[error("{0} cannot be read")]
     Unreadable(String, #[source] Unreadable),
     /// It is no sitemap.
     #[error("{0} is no sitemap: {1}")]
@@ -147,7 +147,10 @@ fn read_file(file: &Url, fetch: &dyn Fn(&Url) -> Result<Fetched, FetchError>) ->
     }
     let fields: Vec<_> = fetched.fields.iter().map(|(name, value)| (name.as_bytes(), value.as_slice())).collect();
     let unreadable = |error| SitemapError::Unreadable(name(), error);
-    let mut content = decoded(&fields, &fetched.body, BYTES_MAX).map_err(unreadable)?.into_owned();
+    let mut content = decoded(&fields, &fetched.body, BYTES_MAX + 1).map_err(unreadable)?.into_owned();
+    if content.len() > BYTES_MAX {
+        return Err(unreadable(Unreadable::TooLarge(BYTES_MAX)));
+    }
     // A file `sitemap.xml.gz` is gzip by itself.
     if content.starts_with(&[0x1f, 0x8b]) {
         content = gunzip(&content, BYTES_MAX).map_err(unreadable)?;

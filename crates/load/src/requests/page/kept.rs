@@ -61,6 +61,8 @@ pub(crate) struct Kept(HashMap<u64, Entry>);
 #[derive(Debug)]
 struct Entry {
     validators: Option<Validators>,
+    /// How long the response was fresh when it came.
+    lifetime: Duration,
     fresh_until: Duration,
 }
 
@@ -84,13 +86,17 @@ impl Kept {
             self.0.remove(&key);
             return;
         };
-        let fresh_until = now + fresh;
         if answer.status == 304 {
+            // What a 304 does not say stays as it was (RFC 9111 §3.2).
+            let says = field(answer, "cache-control").or_else(|| field(answer, "expires")).is_some();
             if let Some(entry) = self.0.get_mut(&key) {
-                entry.fresh_until = fresh_until;
+                if says {
+                    entry.lifetime = fresh;
+                }
+                entry.fresh_until = now + entry.lifetime;
             }
         } else if self.0.len() < KEPT_MAX || self.0.contains_key(&key) {
-            self.0.insert(key, Entry { validators: Validators::of(answer), fresh_until });
+            self.0.insert(key, Entry { validators: Validators::of(answer), lifetime: fresh, fresh_until: now + fresh });
         }
     }
 }
@@ -169,6 +175,8 @@ mod tests {
         assert!(kept.is_fresh(1, at(19)) && !kept.is_fresh(1, at(20)));
         kept.take(1, &Answer { status: 500, fields: &[], body: None }, at(11));
         assert!(kept.is_fresh(1, at(12)));
+        kept.take(1, &Answer { status: 304, fields: &[], body: None }, at(30));
+        assert!(kept.is_fresh(1, at(39)) && !kept.is_fresh(1, at(40)), "a 304 that says nothing leaves the lifetime as it was");
     }
 
     #[test]
