@@ -372,7 +372,7 @@ fn a_number_of_requests_is_made_exactly_by_several_workers() {
     let server = Scripted::answering(OK, false);
     for (clients, workers) in [(1, 1), (7, 2), (7, 3), (2, 8)] {
         let found = run(&Plan { workers, ..plan(server.address, clients, 101) });
-        assert_eq!((found.requests, found.answered, found.clients), (101, 101, clients), "{clients} clients, {workers} workers");
+        assert_eq!((found.requests, found.answered), (101, 101), "{clients} clients, {workers} workers");
     }
 }
 

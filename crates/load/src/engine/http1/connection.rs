@@ -147,6 +147,17 @@ impl Connection {
         Ok(())
     }
 
+    /// Keeps `bytes` for [`Self::flush`], so that the requests of a pipeline are sent together.
+    pub(super) fn keep(&mut self, bytes: &[u8]) -> Result<(), Errno> {
+        match &mut self.tls {
+            Some(tls) => tls.keep(bytes),
+            None => {
+                self.out.extend_from_slice(bytes);
+                Ok(())
+            }
+        }
+    }
+
     /// Sends what was kept, as far as the system takes it.
     pub(super) fn flush(&mut self) -> Result<(), Errno> {
         if let Some(tls) = &mut self.tls {
@@ -154,7 +165,8 @@ impl Connection {
         }
         while !self.out.is_empty() {
             match send(&self.socket, &self.out, SendFlags::NOSIGNAL) {
-                Ok(length) if length == self.out.len() => self.out = Vec::new(),
+                Ok(length) if length == self.out.len() && length > SMALL => self.out = Vec::new(),
+                Ok(length) if length == self.out.len() => self.out.clear(),
                 Ok(length) => drop(self.out.drain(..length)),
                 Err(Errno::AGAIN) => break,
                 Err(Errno::INTR) => {}

@@ -95,6 +95,8 @@ pub(super) struct Loop {
     ready: VecDeque<(Key, u16)>,
     /// Connections that must be read though no event says so.
     suspects: Vec<Key>,
+    /// Connections with requests of a pipeline that are to be sent together.
+    held: Vec<Key>,
     /// Voices of clients that wait for the schedule.
     free: Vec<(Key, u16)>,
     /// Requests of the schedule that wait for a free voice.
@@ -156,6 +158,7 @@ impl Loop {
             resting: BinaryHeap::new(),
             ready: VecDeque::new(),
             suspects: Vec::new(),
+            held: Vec::new(),
             free: Vec::new(),
             waiting: VecDeque::new(),
             waiting_for_one: 0,
@@ -374,8 +377,18 @@ impl Loop {
                 let now = self.worker.clock.now();
                 self.ask(client, voice, now);
             }
+            self.send_held();
             let Some(key) = self.suspects.pop() else { return };
             self.read(key, true);
+        }
+    }
+
+    /// Sends the requests of pipelines.
+    fn send_held(&mut self) {
+        while let Some(key) = self.held.pop() {
+            if self.connections.get_mut(key).is_some_and(|connection| connection.flush().is_err()) {
+                self.suspects.push(key);
+            }
         }
     }
 
@@ -600,13 +613,21 @@ impl Loop {
         let sent = *under_way.sent.get_or_insert(now);
         under_way.after_idleness = connection.idle_since.is_some_and(|since| now.saturating_sub(since) >= IDLE_MIN);
         connection.idle_since = None;
-        let done = match &under_way.asked.own {
-            None => connection.send(&self.messages.made(under_way.asked.request).bytes),
+        let bytes = match &under_way.asked.own {
+            None => &self.messages.made(under_way.asked.request).bytes,
             Some(own) => {
                 self.out.clear();
                 self.messages.write_own(&mut self.out, under_way.asked.origin, own);
-                connection.send(&self.out)
+                &self.out
             }
+        };
+        let done = if self.pipeline > 1 {
+            if self.held.last() != Some(&key) {
+                self.held.push(key);
+            }
+            connection.keep(bytes)
+        } else {
+            connection.send(bytes)
         };
         connection.under_way.push_back(under_way);
         connection.deadline.get_or_insert(sent + self.worker.plan.timeout);
@@ -675,6 +696,7 @@ impl Loop {
         for under_way in wait {
             self.send(key, under_way, now);
         }
+        self.send_held();
     }
 
     /// Reads what has come. If `to_the_end`, a short read is not taken as a sign that there is no more.
@@ -707,6 +729,7 @@ impl Loop {
             }
         }
         self.buffer = buffer;
+        self.send_held();
     }
 
     /// Takes what has come over a connection with TLS.

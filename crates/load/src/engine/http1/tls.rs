@@ -54,8 +54,13 @@ impl Session {
 
     /// Sends `bytes`, and keeps what the system does not take.
     pub(super) fn send(&mut self, socket: &OwnedFd, bytes: &[u8]) -> Result<(), Errno> {
-        self.tls.writer().write_all(bytes).map_err(|_| Errno::PIPE)?;
+        self.keep(bytes)?;
         self.flush(socket)
+    }
+
+    /// Keeps `bytes` for [`Self::flush`].
+    pub(super) fn keep(&mut self, bytes: &[u8]) -> Result<(), Errno> {
+        self.tls.writer().write_all(bytes).map_err(|_| Errno::PIPE)
     }
 
     /// Sends what was kept, as far as the system takes it.
