@@ -25,19 +25,17 @@ pub(super) enum Kind {
 pub(super) struct Voice {
     /// Decides what is asked.
     pub(super) visitor: Visitor,
-    /// The request that the schedule names, until it was asked.
+    /// The request that the schedule names, until the visit is over.
     pub(super) only: Option<u32>,
     /// When the schedule wanted the next request; none: as soon as may be.
     pub(super) intended: Option<Duration>,
     /// What the visitor wants to ask, while no connection is free.
     pub(super) pending: Option<Asked>,
-    /// Whether the visitor has asked something since its visit began.
-    pub(super) has_asked: bool,
 }
 
 impl Voice {
     pub(super) const fn new(visitor: Visitor) -> Self {
-        Self { visitor, only: None, intended: None, pending: None, has_asked: false }
+        Self { visitor, only: None, intended: None, pending: None }
     }
 }
 

@@ -56,6 +56,9 @@ const WAITING_MAX: usize = 1 << 18;
 /// Visitors of a log that keep their connections while they have nothing to do, for each worker.
 const REPLAYS_IDLE_MAX: usize = 4096;
 
+/// Visits in which nothing is asked, one after the other, until a client rests: it must not keep the loop from the others.
+const EMPTY_VISITS_MAX: u32 = 64;
+
 /// How long a client that could not connect rests at first. It doubles with each failure.
 const REST_MIN: Duration = Duration::from_millis(10);
 
@@ -330,7 +333,6 @@ impl Loop {
             let told = &mut client.voices[usize::from(voice)];
             told.intended = Some(intended);
             told.only = only;
-            told.has_asked = false;
             self.ready.push_back((key, voice));
         }
     }
@@ -394,7 +396,7 @@ impl Loop {
 
     /// Lets a voice ask as much as it wants and can.
     fn ask(&mut self, key: Key, voice: u16, now: Duration) {
-        let mut said_over = false;
+        let mut overs = 0;
         loop {
             let Some(client) = self.clients.get_mut(key) else { return };
             if let Some(again) = client.again.pop_front() {
@@ -427,18 +429,19 @@ impl Loop {
                                 return;
                             }
                             self.unended += 1;
-                            speaker.only = None;
-                            speaker.has_asked = true;
-                            said_over = false;
+                            overs = 0;
                             asked
                         }
                         Next::Wait => return,
                         Next::Over => {
-                            // One that has nothing to say at all must not keep the loop from the others.
-                            if said_over || !self.is_over_for(key, voice) {
+                            if !self.is_over_for(key, voice) {
                                 return;
                             }
-                            said_over = true;
+                            overs += 1;
+                            if overs == EMPTY_VISITS_MAX {
+                                self.resting.push(Reverse((now + REST_MIN, key.number(), voice)));
+                                return;
+                            }
                             continue;
                         }
                     }
@@ -481,8 +484,8 @@ impl Loop {
     fn is_over_for(&mut self, key: Key, voice: u16) -> bool {
         let Some(client) = self.clients.get_mut(key) else { return false };
         let speaker = &mut client.voices[usize::from(voice)];
-        speaker.has_asked = false;
         speaker.intended = None;
+        speaker.only = None;
         match client.kind {
             Kind::Stays => true,
             Kind::Visits => {
