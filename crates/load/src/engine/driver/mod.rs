@@ -314,6 +314,13 @@ impl<L: Link> Follower<L> {
             }
         }
         if !hub.is_exhausted.get() {
+            // What was due within the time, and was not even looked at because this thread came too late.
+            while let Some(end) = ends
+                && !hub.worker.borrow().is_stopped()
+                && let Some(due) = dues.next_if(|due| due.at < end)
+            {
+                self.missed += u64::from(matches!(due.what, What::Ask { .. } | What::Visit));
+            }
             self.missed += (self.pool.len() + self.of_visitors.values().map(|queue| queue.len()).sum::<usize>()) as u64;
         }
         self.missed

@@ -453,7 +453,7 @@ impl Session {
     }
 
     fn settings(&mut self, payload: &[u8]) -> Result<(), Broken> {
-        if payload.len() % 6 != 0 {
+        if !payload.len().is_multiple_of(6) {
             return Err(Broken);
         }
         for setting in payload.chunks_exact(6) {
