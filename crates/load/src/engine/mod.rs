@@ -11,7 +11,7 @@ mod http1;
 mod http2;
 mod http3;
 mod observe;
-mod resolve;
+mod sources;
 mod target;
 pub(crate) mod tls;
 

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     answer::{Answer, Judged, Outcome},
-    record::{ErrorClass, Sample},
+    record::{ErrorClass, Recorder, Sample},
     requests::{Next, Visitor},
 };
 
@@ -472,6 +472,7 @@ impl<L: Link> Sink for Crew<L> {
         match self.calls.get_mut(number) {
             Some(call) if !call.is_again => {
                 call.is_again = true;
+                self.hub.record(Recorder::resent);
                 call.is_sent = false;
                 self.queue.push_front(number);
             }

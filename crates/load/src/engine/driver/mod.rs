@@ -13,12 +13,14 @@ use std::{
     cell::{Cell, RefCell},
     collections::HashMap,
     future::Future,
+    io,
     rc::Rc,
     sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
 
+use rustix::io::Errno;
 use tokio::{sync::Notify, task::LocalSet};
 
 use self::{
@@ -26,11 +28,11 @@ use self::{
     queue::{Job, Queue},
     timer::Timer,
 };
-use super::{Budget, Clock, Tls, Worker};
+use super::{Budget, Clock, Target, Tls, Worker};
 use crate::{
     answer::Answer,
     plan::Plan,
-    record::{ErrorClass, Recorder, Tally},
+    record::{ErrorClass, Exhausted, Recorder, Tally},
     requests::Asked,
     schedule::{Due, Schedule, What},
 };
@@ -114,6 +116,7 @@ pub(super) struct Hub<L: Link> {
     pub(super) plan: Arc<Plan>,
     pub(super) clock: Clock,
     pub(super) tls: Option<Arc<Tls>>,
+    pub(super) targets: Arc<[Target]>,
     pub(super) shared: L::Shared,
     /// Requests at a time on a connection.
     pub(super) streams: usize,
@@ -138,6 +141,18 @@ impl<L: Link> Hub<L> {
     /// Records with the worker's recorder.
     pub(super) fn record(&self, record: impl FnOnce(&mut Recorder)) {
         record(&mut self.worker.borrow_mut().recorder);
+    }
+
+    /// Returns the class of a connection that the system could not make, and counts it if that was this machine's doing.
+    pub(super) fn not_connected(&self, error: &io::Error) -> ErrorClass {
+        match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE) => self.record(|recorder| recorder.exhausted(Exhausted::Ports)),
+            Some(Errno::MFILE | Errno::NFILE) => self.record(|recorder| recorder.exhausted(Exhausted::Descriptors)),
+            Some(Errno::CONNREFUSED) => return ErrorClass::Refused,
+            Some(Errno::CONNRESET) => return ErrorClass::Reset,
+            _ => {}
+        }
+        ErrorClass::Connect
     }
 
     /// Ends the run with an error, unless an answer has come: the server does not speak the protocol at all.
@@ -209,6 +224,7 @@ pub(super) fn work<L: Link>(worker: Worker, streams: u16) -> Tally {
         plan: Arc::clone(&worker.plan),
         clock: clock.clone(),
         tls: worker.tls.clone(),
+        targets: Arc::clone(&worker.targets),
         shared,
         streams: usize::from(streams.max(1)),
         budget: Arc::clone(&worker.budget),
@@ -283,7 +299,7 @@ impl<L: Link> Follower<L> {
             }
         };
         let mut dues = hub.worker.borrow().dues().peekable();
-        let ends = self.ends();
+        let ends = hub.worker.borrow().ends();
         loop {
             let now = hub.clock.now();
             hub.record(|recorder| recorder.tick(now));
@@ -324,13 +340,6 @@ impl<L: Link> Follower<L> {
             self.missed += (self.pool.len() + self.of_visitors.values().map(|queue| queue.len()).sum::<usize>()) as u64;
         }
         self.missed
-    }
-
-    /// Returns when the run ends, if time ends it.
-    fn ends(&self) -> Option<Duration> {
-        let plan = &self.hub.plan;
-        let is_endless = plan.stop.requests.is_none() && !plan.schedule.is_open();
-        self.hub.worker.borrow().ends().or_else(|| plan.schedule.end().filter(|_| is_endless))
     }
 
     /// Tells whether nothing is left to be done, when nothing more will be due.

@@ -4,17 +4,16 @@ use std::{collections::VecDeque, os::fd::OwnedFd, time::Duration};
 
 use rustix::{
     io::Errno,
-    net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv, send, socket_with, sockopt},
+    net::{RecvFlags, SendFlags, recv, send, sockopt},
 };
 
 use super::{
     client::UnderWay,
     response::Reader,
     slots::Key,
-    sources::Sources,
     tls::{Failed, Session},
 };
-use crate::engine::target::Target;
+use crate::engine::{sources::Sources, target::Target};
 
 /// Bytes that leave in one segment on any network.
 const SMALL: usize = 1024;
@@ -62,32 +61,8 @@ pub(super) struct Connection {
 impl Connection {
     /// Begins a connection to `target`.
     pub(super) fn begin(target: &Target, sources: &mut Sources, origin: u16, client: Key, now: Duration) -> Result<Self, Errno> {
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        let socket = |family| socket_with(family, SocketType::STREAM, flags, None);
-        let (socket, begun) = match target {
-            Target::Address(address) => {
-                let mut tries = sources.tries();
-                loop {
-                    let socket = socket(if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 })?;
-                    let begun = sources.bind(&socket, address).and_then(|()| connect(&socket, address));
-                    tries -= 1;
-                    if tries == 0 || !matches!(begun, Err(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE)) {
-                        break (socket, begun);
-                    }
-                }
-            }
-            Target::Unix(path) => {
-                let socket = socket(AddressFamily::UNIX)?;
-                let begun = connect(&socket, &SocketAddrUnix::new(path.as_path())?);
-                (socket, begun)
-            }
-        };
-        match begun {
-            Ok(()) | Err(Errno::INPROGRESS) => {}
-            Err(error) => return Err(error),
-        }
         Ok(Self {
-            socket,
+            socket: sources.connect(target)?,
             tls: None,
             stage: Stage::Connecting,
             origin,

@@ -23,12 +23,11 @@ use super::{
     pacing::Timer,
     response::{Closed, Expected, Progress},
     slots::{Key, Slots},
-    sources::Sources,
     tls::{Plain, Session},
 };
 use crate::{
     answer::Outcome,
-    engine::Worker,
+    engine::{Worker, sources::Sources},
     plan::Protocol,
     record::{ErrorClass, Exhausted, Handshake, Sample, Tally},
     requests::{Next, Visitor},

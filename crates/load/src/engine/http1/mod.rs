@@ -16,7 +16,6 @@ mod message;
 mod pacing;
 mod response;
 mod slots;
-mod sources;
 mod tls;
 
 use self::event_loop::Loop;

@@ -11,7 +11,7 @@ mod socket;
 
 use std::{
     cell::RefCell,
-    net::SocketAddr,
+    io,
     rc::Rc,
     task::{Context, Poll},
 };
@@ -26,7 +26,7 @@ use self::{
 use super::{
     Worker,
     driver::{self, Hub, Link, Room, Sink},
-    resolve,
+    sources::Sources,
 };
 use crate::{
     plan::Plan,
@@ -44,7 +44,7 @@ pub(super) fn work(worker: Worker, streams: u16) -> Tally {
 
 /// What the connections of a worker share.
 pub(super) struct Shared {
-    addresses: Vec<Vec<SocketAddr>>,
+    sources: RefCell<Sources>,
     requests: Vec<Prepared>,
     authorities: Vec<String>,
     buffer: RefCell<Vec<u8>>,
@@ -93,7 +93,7 @@ impl Link for Connection {
         let plan = &worker.plan;
         let authorities: Vec<_> = plan.requests.origins.iter().map(crate::requests::Origin::authority).collect();
         Ok(Shared {
-            addresses: resolve::addresses(plan),
+            sources: RefCell::new(Sources::new(&plan.connections.sources, worker.share)),
             requests: Prepared::all(plan, &authorities),
             authorities,
             buffer: RefCell::new(vec![0; BUFFER]),
@@ -103,8 +103,13 @@ impl Link for Connection {
 
     async fn open(hub: Rc<Hub<Self>>, origin: u16, number: u64) -> Result<Self, ErrorClass> {
         let began = hub.clock.now();
-        let addresses = &hub.shared.addresses[usize::from(origin)];
-        let socket = socket::connect(&hub.plan.connections, addresses, number).await?;
+        let target = &hub.targets[usize::from(origin)];
+        let begun = hub.shared.sources.borrow_mut().connect(target).map_err(io::Error::from);
+        let socket = match begun {
+            Ok(begun) => socket::connected(begun, target).await,
+            Err(error) => Err(error),
+        };
+        let socket = socket.map_err(|error| hub.not_connected(&error))?;
         let (stream, handshake) = if hub.plan.requests.origins[usize::from(origin)].tls {
             let tls = hub.tls.as_ref().ok_or(ErrorClass::Tls)?;
             let (stream, handshake) = socket::secure(socket, tls, origin, number, &hub.clock).await.map_err(|failure| match failure {

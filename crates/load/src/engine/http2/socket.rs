@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    net::SocketAddr,
+    os::fd::OwnedFd,
     pin::Pin,
     task::{Context, Poll},
 };
@@ -10,14 +10,13 @@ use std::{
 use rustls::{AlertDescription, HandshakeKind};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::{TcpSocket, TcpStream, UnixStream},
+    net::{TcpStream, UnixStream},
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
 use crate::{
-    engine::{Clock, Tls},
-    plan::Connections,
-    record::{ErrorClass, Handshake},
+    engine::{Clock, Tls, target::Target},
+    record::Handshake,
 };
 
 /// A connected socket.
@@ -43,34 +42,21 @@ pub(super) enum NotSecured {
     Handshake,
 }
 
-/// Connects to the first of the addresses that takes it. `number` chooses the address that is connected from.
-pub(super) async fn connect(connections: &Connections, addresses: &[SocketAddr], number: u64) -> Result<Socket, ErrorClass> {
-    if let Some(path) = &connections.unix {
-        return UnixStream::connect(path).await.map(Socket::Unix).map_err(|error| class(&error));
-    }
-    let mut why = ErrorClass::Resolve;
-    for address in addresses {
-        match connect_to(*address, connections, number).await {
-            Ok(socket) => return Ok(Socket::Tcp(socket)),
-            Err(error) => why = class(&error),
+/// Waits until a connection that was begun is made.
+pub(super) async fn connected(socket: OwnedFd, target: &Target) -> io::Result<Socket> {
+    match target {
+        Target::Address(_) => {
+            let stream = TcpStream::from_std(socket.into())?;
+            stream.writable().await?;
+            if let Some(error) = stream.take_error()? {
+                return Err(error);
+            }
+            stream.set_nodelay(true)?;
+            Ok(Socket::Tcp(stream))
         }
+        // These are made at once, or not at all.
+        Target::Unix(_) => UnixStream::from_std(socket.into()).map(Socket::Unix),
     }
-    Err(why)
-}
-
-async fn connect_to(address: SocketAddr, connections: &Connections, number: u64) -> io::Result<TcpStream> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    if let Some(source) = usize::try_from(number).ok().and_then(|number| connections.sources.get(number % connections.sources.len().max(1)))
-    {
-        socket.bind(SocketAddr::new(*source, 0))?;
-    }
-    let stream = socket.connect(address).await?;
-    stream.set_nodelay(true)?;
-    Ok(stream)
-}
-
-fn class(error: &io::Error) -> ErrorClass {
-    if error.kind() == io::ErrorKind::ConnectionRefused { ErrorClass::Refused } else { ErrorClass::Connect }
 }
 
 /// Makes a TLS handshake, and checks that the server will speak HTTP/2.

@@ -2,7 +2,8 @@
 
 use std::{
     cell::RefCell,
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry},
+    io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     sync::Arc,
     time::Duration,
@@ -58,21 +59,19 @@ impl Endpoints {
         Ok(Self { resuming: config(configs[0])?, full: config(configs[1])?, sources, by_address: RefCell::default() })
     }
 
-    /// Begins to connect.
-    pub(super) fn connect(&self, address: SocketAddr, host: &str, number: u64, resumes: bool) -> Result<Connecting, ErrorClass> {
+    /// Begins to connect. Fails with what the system says, if it is the system that has no socket.
+    pub(super) fn connect(&self, address: SocketAddr, host: &str, number: u64, resumes: bool) -> Result<Connecting, Option<io::Error>> {
         let any = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         let count = self.sources.len().max(1) as u64;
         let source = usize::try_from(number % count).ok().and_then(|at| self.sources.get(at).copied()).unwrap_or(any);
         let mut endpoints = self.by_address.borrow_mut();
         let key = (source, number / count % SOCKETS_MAX);
         let endpoint = match endpoints.entry(key) {
-            std::collections::hash_map::Entry::Occupied(entry) => entry.into_mut(),
-            std::collections::hash_map::Entry::Vacant(entry) => {
-                entry.insert(Endpoint::client(SocketAddr::new(source, 0)).map_err(|_| ErrorClass::Connect)?)
-            }
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(Endpoint::client(SocketAddr::new(source, 0)).map_err(Some)?),
         };
         let config = if resumes { &self.resuming } else { &self.full };
-        endpoint.connect_with(config.clone(), address, host).map_err(|_| ErrorClass::Connect)
+        endpoint.connect_with(config.clone(), address, host).map_err(|_| None)
     }
 
     /// Ends all connections.

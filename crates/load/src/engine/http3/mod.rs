@@ -7,7 +7,6 @@ mod endpoint;
 mod exchange;
 
 use std::{
-    net::SocketAddr,
     rc::Rc,
     task::{Context, Poll},
 };
@@ -23,7 +22,7 @@ use self::{
 use super::{
     Worker,
     driver::{self, Hub, Link, Room, Sink},
-    resolve,
+    target::Target,
 };
 use crate::{
     answer::{Answer, Field},
@@ -38,7 +37,6 @@ pub(super) fn work(worker: Worker, streams: u16) -> Tally {
 
 /// What the connections of a worker share.
 pub(super) struct Shared {
-    addresses: Vec<Vec<SocketAddr>>,
     requests: Vec<Outgoing>,
     endpoints: Endpoints,
 }
@@ -60,13 +58,15 @@ impl Link for Connection {
     fn share(worker: &Worker) -> Result<Shared, String> {
         let plan = &worker.plan;
         let set = &plan.requests;
+        if plan.connections.unix.is_some() {
+            return Err("HTTP/3 goes over UDP, and not over a Unix socket".to_owned());
+        }
         let prepare = |request: &crate::requests::Request| {
             let authority = set.origins[usize::from(request.origin)].authority();
             exchange::prepare(&authority, &request.method, &request.target, &request.fields, &request.body)
                 .map_err(|why| format!("{} {}: {why}", request.method, request.target))
         };
         Ok(Shared {
-            addresses: resolve::addresses(plan),
             requests: set.requests.iter().map(prepare).collect::<Result<_, _>>()?,
             endpoints: Endpoints::new(plan, worker.tls.as_deref())?,
         })
@@ -75,9 +75,10 @@ impl Link for Connection {
     async fn open(hub: Rc<Hub<Self>>, origin: u16, number: u64) -> Result<Self, ErrorClass> {
         let began = hub.clock.now();
         let tls = hub.tls.as_ref().ok_or(ErrorClass::Tls)?;
-        let address = *hub.shared.addresses[usize::from(origin)].first().ok_or(ErrorClass::Resolve)?;
+        let Target::Address(address) = hub.targets[usize::from(origin)] else { return Err(ErrorClass::Connect) };
         let whom = &hub.plan.requests.origins[usize::from(origin)];
-        let connecting = hub.shared.endpoints.connect(address, &whom.host, number, tls.resumes(number))?;
+        let connecting = hub.shared.endpoints.connect(address, &whom.host, number, tls.resumes(number));
+        let connecting = connecting.map_err(|error| error.map_or(ErrorClass::Connect, |error| hub.not_connected(&error)))?;
         let quic = connecting.await.map_err(|error| {
             if endpoint::lacks_http3(&error) {
                 hub.give_up(format!("{whom} does not offer HTTP/3 (h3 by ALPN)"));

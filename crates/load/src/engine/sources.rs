@@ -13,9 +13,10 @@ use std::{
 
 use rustix::{
     io::Errno,
-    net::{bind, sockopt},
+    net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, socket_with, sockopt},
 };
 
+use super::target::Target;
 use crate::schedule::Share;
 
 /// The ports of a system that does not tell its own.
@@ -40,13 +41,41 @@ impl Sources {
         Self { addresses: addresses.to_vec(), ports: part(&ports, share), count: 0 }
     }
 
+    /// Begins a connection: the socket can be written to when it is made, or has failed.
+    pub(super) fn connect(&mut self, target: &Target) -> Result<OwnedFd, Errno> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let socket = |family| socket_with(family, SocketType::STREAM, flags, None);
+        let (socket, begun) = match target {
+            Target::Address(address) => {
+                let mut tries = self.tries();
+                loop {
+                    let socket = socket(if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 })?;
+                    let begun = self.bind(&socket, address).and_then(|()| connect(&socket, address));
+                    tries -= 1;
+                    if tries == 0 || !matches!(begun, Err(Errno::ADDRNOTAVAIL | Errno::ADDRINUSE)) {
+                        break (socket, begun);
+                    }
+                }
+            }
+            Target::Unix(path) => {
+                let socket = socket(AddressFamily::UNIX)?;
+                let begun = connect(&socket, &SocketAddrUnix::new(path.as_path())?);
+                (socket, begun)
+            }
+        };
+        match begun {
+            Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
+            Err(error) => Err(error),
+        }
+    }
+
     /// How often a connection is tried, if ports are taken.
-    pub(super) const fn tries(&self) -> u32 {
+    const fn tries(&self) -> u32 {
         if self.addresses.is_empty() { 1 } else { TRIES }
     }
 
     /// Binds a socket that is to lead to `target`, unless any source will do.
-    pub(super) fn bind(&mut self, socket: &OwnedFd, target: &SocketAddr) -> Result<(), Errno> {
+    fn bind(&mut self, socket: &OwnedFd, target: &SocketAddr) -> Result<(), Errno> {
         if self.addresses.is_empty() {
             return Ok(());
         }
