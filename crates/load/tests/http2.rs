@@ -4,9 +4,10 @@ mod streams;
 
 use std::{
     io::{ErrorKind, Read as _, Write as _},
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{IpAddr, SocketAddr, TcpListener, TcpStream},
+    os::unix::net::UnixListener,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering::SeqCst},
     },
     thread,
@@ -40,6 +41,8 @@ struct Seen {
     /// The most requests that waited on one connection.
     held: AtomicU64,
     body: AtomicU64,
+    /// The addresses that connections came from.
+    sources: Mutex<Vec<IpAddr>>,
 }
 
 impl Seen {
@@ -66,6 +69,7 @@ fn serve_with(settings: &[u8], script: impl Fn(u64, u64, u32) -> Act + Send + Sy
         for socket in listener.incoming().flatten() {
             let (script, seen, settings) = (Arc::clone(&script), Arc::clone(&to_see), settings.clone());
             seen.connections.fetch_add(1, SeqCst);
+            seen.sources.lock().expect("nobody panics").extend(socket.peer_addr().map(|address| address.ip()));
             thread::spawn(move || speak(socket, &settings, &seen, &*script));
         }
     });
@@ -375,6 +379,41 @@ fn a_log_is_replayed_by_its_visitors_against_the_origins_of_its_requests() {
     assert_eq!((results.answered, errors(&results)), (5, vec![]));
     assert_eq!((of_first.requests(), of_first.connections()), (4, 2));
     assert_eq!((of_second.requests(), of_second.connections()), (1, 1));
+}
+
+#[test]
+fn connections_come_from_the_addresses_of_the_plan_in_turns() {
+    let (address, seen) = serve(|_, _, stream| Act::Write(ok(stream, 10)));
+    let mut plan = plan(ONE_AT_A_TIME, false, address);
+    plan.connections.sources = vec![[127, 0, 0, 2].into(), [127, 0, 0, 3].into()];
+    (plan.stop, plan.schedule) = (requests(40), clients(4));
+    let results = run(&plan);
+    assert_eq!((results.answered, errors(&results)), (40, vec![]));
+    let mut sources = seen.sources.lock().expect("nobody panics").clone();
+    sources.sort_unstable();
+    assert_eq!(sources, [[127, 0, 0, 2], [127, 0, 0, 2], [127, 0, 0, 3], [127, 0, 0, 3]].map(IpAddr::from));
+}
+
+#[test]
+fn a_server_on_a_socket_of_the_system_is_asked_there() {
+    let (address, seen) = serve(|_, _, stream| Act::Write(ok(stream, 10)));
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("socket");
+    let listener = UnixListener::bind(&path).expect("a new socket");
+    // What comes there is handed on.
+    thread::spawn(move || {
+        for mut there in listener.incoming().flatten() {
+            let mut here = TcpStream::connect(address).expect("the server listens");
+            let (mut from_here, mut to_there) = (here.try_clone().expect("a descriptor"), there.try_clone().expect("a descriptor"));
+            thread::spawn(move || std::io::copy(&mut there, &mut here));
+            thread::spawn(move || std::io::copy(&mut from_here, &mut to_there));
+        }
+    });
+    let nobody = SocketAddr::from(([127, 0, 0, 1], 1));
+    let mut plan = plan(Protocol::Http2 { streams: 3 }, false, nobody);
+    (plan.stop, plan.connections.unix) = (requests(100), Some(path));
+    let results = run(&plan);
+    assert_eq!((results.answered, errors(&results), seen.requests()), (100, vec![], 100));
 }
 
 #[test]
