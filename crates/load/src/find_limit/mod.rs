@@ -28,6 +28,9 @@ pub const P99: Duration = Duration::from_millis(500);
 /// The share of failed requests that counts as too many, unless another is given: one in a thousand.
 pub const ERRORS: f64 = 0.001;
 
+/// How late a request may leave, in milliseconds, before the load tester has stalled.
+const STALL: f64 = 20.0;
+
 /// The connections of a step, at least and at most. Between them there are as many as are needed if each answer takes as long as it may.
 const CONNECTIONS: (f64, f64) = (16.0, 10_000.0);
 
@@ -74,6 +77,8 @@ pub struct Seen {
     pub well: f64,
     /// Whether the load tester itself was at its end.
     pub generator: bool,
+    /// Whether the load tester stood still for a moment: what was due then left all at once.
+    pub stalled: bool,
 }
 
 impl Seen {
@@ -81,6 +86,11 @@ impl Seen {
     /// waits, and the latency will exceed its bound, even if it has not yet.
     fn is_behind(&self, asked: f64) -> bool {
         self.well + 3.0 * (self.well / (self.seconds / 2.0).max(1.0)).sqrt() < asked * 0.99
+    }
+
+    /// Says who did too little.
+    const fn behind(&self) -> Excess {
+        if self.generator { Excess::Generator } else { Excess::Behind(self.well) }
     }
 
     /// Sums up the results of a step.
@@ -100,6 +110,7 @@ impl Seen {
             failed: failed as f64 / asked.max(1) as f64,
             well: well as f64 / rows.len().max(1) as f64,
             generator: results.verdict.limit == Limit::Generator,
+            stalled: results.send_lag.max > STALL,
         }
     }
 }

@@ -21,8 +21,18 @@ const REQUESTS_MIN: u64 = 20;
 #[must_use]
 pub fn judge(results: &Results, seen: &Observations) -> Verdict {
     let shown = Shown::new(results, seen);
-    let rules =
-        [rules::exhausted, rules::machine, rules::generator, rules::refused, rules::behind, rules::kept_up, rules::alone, rules::network];
+    let rules = [
+        rules::exhausted,
+        rules::machine,
+        rules::generator,
+        rules::refused,
+        rules::lost,
+        rules::late,
+        rules::behind,
+        rules::kept_up,
+        rules::alone,
+        rules::network,
+    ];
     let mut verdict = rules.iter().find_map(|rule| rule(&shown)).unwrap_or_else(|| rules::server(&shown));
     if matches!(verdict.limit, Limit::Server) && shown.shares_cores() {
         verdict.at_least = true;

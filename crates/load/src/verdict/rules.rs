@@ -91,7 +91,7 @@ pub(super) fn machine(shown: &Shown) -> Option<Verdict> {
     None
 }
 
-/// The load tester had no CPU left, or was late for another reason.
+/// The load tester had no CPU left.
 pub(super) fn generator(shown: &Shown) -> Option<Verdict> {
     let Shown { busy, waiting, idle, workers, cpus, .. } = *shown;
     let more =
@@ -108,20 +108,27 @@ pub(super) fn generator(shown: &Shown) -> Option<Verdict> {
             percent(busy),
             percent(waiting)
         );
-        return Some(verdict(Limit::Generator, true, reason, "End what else runs on this machine, or run the load tester on another one."));
-    }
-    let [_, lag] = shown.lag;
-    let (part, from) = LAG_PART;
-    if shown.open && (lag >= LAG || lag >= from && lag >= part * shown.latency[1]) {
-        let reason = format!(
-            "The load tester sent late: 1 % of the requests left more than {} after their moment, and that is part of the latencies.",
-            milliseconds(lag)
-        );
-        return Some(verdict(Limit::Generator, true, reason, if waiting > 0.05 { OTHERS } else { more }));
+        return Some(verdict(Limit::Generator, true, reason, OTHERS));
     }
     None
 }
 
+/// The load tester sent late, for whatever reason. What the server refused or did not answer in time is known all the same, so this comes later.
+pub(super) fn late(shown: &Shown) -> Option<Verdict> {
+    let [_, lag] = shown.lag;
+    let (part, from) = LAG_PART;
+    if !shown.open || lag < LAG && (lag < from || lag < part * shown.latency[1]) {
+        return None;
+    }
+    let reason = format!(
+        "The load tester sent late: 1 % of the requests left more than {} after their moment, and that is part of the latencies.",
+        milliseconds(lag)
+    );
+    let hint = if shown.waiting > 0.05 || shown.busy < 0.5 { OTHERS } else { MORE };
+    Some(verdict(Limit::Generator, true, reason, hint))
+}
+
+const MORE: &str = "Give it more threads (--workers), or use several machines and `seawall bench merge`.";
 const MACHINES: &str = "Use several machines and `seawall bench merge`.";
 const OTHERS: &str = "End what else runs on this machine, or run the load tester on another one.";
 
@@ -145,32 +152,39 @@ pub(super) fn refused(shown: &Shown) -> Option<Verdict> {
     None
 }
 
-/// An open schedule asked for more than was answered.
-pub(super) fn behind(shown: &Shown) -> Option<Verdict> {
-    if !shown.open {
+/// Requests of an open schedule that were never sent, or not answered in time.
+pub(super) fn lost(shown: &Shown) -> Option<Verdict> {
+    let (missed, timeouts) = (shown.share(shown.missed), shown.share(shown.timeouts));
+    if !shown.open || missed.max(timeouts) < LOST {
         return None;
     }
-    let clients = format!("with {} clients", count(shown.clients.into()));
-    let reason = if shown.share(shown.missed) >= LOST {
+    let reason = if missed >= LOST {
         format!(
-            "{} of the requests that were due were never sent, because all connections waited for answers ({clients}).",
-            percent(shown.share(shown.missed))
+            "{} of the requests that were due were never sent, because all connections waited for answers (with {} clients).",
+            percent(missed),
+            count(shown.clients.into())
         )
-    } else if shown.share(shown.timeouts) >= LOST {
-        format!("{} of the requests were not answered in time.", percent(shown.share(shown.timeouts)))
     } else {
-        let (begin, end) = shown.begin_end?;
-        if end < begin * GROWTH.0 || end - begin < GROWTH.1 {
-            return None;
-        }
-        format!(
-            "Requests came faster than they were answered: the median latency grew from {} to {}.",
-            milliseconds(begin),
-            milliseconds(end)
-        )
+        format!("{} of the requests were not answered in time.", percent(timeouts))
     };
-    Some(verdict(Limit::Server, false, reason, "For the highest rate that it can do, use --find-limit."))
+    Some(verdict(Limit::Server, false, reason, FIND_LIMIT))
 }
+
+/// An open schedule asked for more than was answered.
+pub(super) fn behind(shown: &Shown) -> Option<Verdict> {
+    let (begin, end) = shown.begin_end.filter(|_| shown.open)?;
+    if end < begin * GROWTH.0 || end - begin < GROWTH.1 {
+        return None;
+    }
+    let reason = format!(
+        "Requests came faster than they were answered: the median latency grew from {} to {}.",
+        milliseconds(begin),
+        milliseconds(end)
+    );
+    Some(verdict(Limit::Server, false, reason, FIND_LIMIT))
+}
+
+const FIND_LIMIT: &str = "For the highest rate that it can do, use --find-limit.";
 
 /// An open schedule was answered as it came.
 pub(super) fn kept_up(shown: &Shown) -> Option<Verdict> {

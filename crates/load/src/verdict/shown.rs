@@ -12,6 +12,9 @@ use crate::{
 /// The idle part of a machine's CPU time below which it has nothing left.
 const IDLE_MIN: f64 = 0.1;
 
+/// The part of a machine's CPU time that the load tester must have used, for the server to miss it.
+const OWN_MIN: f64 = 0.1;
+
 /// What a run has shown. Times are in milliseconds, shares from 0 to 1.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Shown {
@@ -107,9 +110,9 @@ impl Shown {
         count as f64 / (self.requests + self.missed).max(1) as f64
     }
 
-    /// Whether server and load tester had to share cores that had nothing left.
+    /// Whether server and load tester had to share cores that had nothing left, and the server would have more without the load tester.
     pub(super) fn shares_cores(&self) -> bool {
-        self.local && self.machine_idle.is_some_and(|idle| idle < IDLE_MIN)
+        self.local && self.own_share >= OWN_MIN && self.machine_idle.is_some_and(|idle| idle < IDLE_MIN)
     }
 
     /// Says how they shared them.

@@ -48,10 +48,33 @@ const CASES: &[Case] = &[
         |_, seen| {
             seen.targets = vec!["127.0.0.1:80".to_owned()];
             seen.machine_idle_share = 0.02;
+            seen.cpu_seconds = 5.0;
         },
         Limit::Server,
         true,
-        &["shared the 4 cores", "2 % left", "took 7.5 %"],
+        &["shared the 4 cores", "2 % left", "took 12.5 %"],
+    ),
+    (
+        "a server on a machine that somebody else uses up",
+        |_, seen| {
+            seen.targets = vec!["127.0.0.1:80".to_owned()];
+            seen.machine_idle_share = 0.02;
+            seen.cpu_seconds = 1.0;
+        },
+        Limit::Server,
+        false,
+        &["set the pace"],
+    ),
+    (
+        "a server that refuses while the load tester is late",
+        |results, _| {
+            results.run.open = true;
+            results.send_lag = Times { count: 100_000, p50: 0.05, p99: 14.0, ..Times::default() };
+            results.statuses = [(200, 40_000), (503, 60_000)].into();
+        },
+        Limit::Server,
+        false,
+        &["60 %", "503"],
     ),
     (
         "a server on the same machine that has cores left",
