@@ -11,6 +11,7 @@
  *   floor PORT                 answers 200 with an 8,192-byte page
  *   floor PORT not-modified    answers 304 without content
  *   floor PORT pages           answers 200 with one of 1,000 pages of 8,192 bytes, which lie apart in memory, as those of any cache do
+ *   floor PORT keep-alive      the page with Connection: keep-alive, without which clients of HTTP/1.0, as ab is, wait for the end of the connection
  *   floor PORT FILE            answers 200 with what the file holds, at most 1 MB
  *   floor PORT FILE close      the same, and closes: for clients that ask once a connection
  *   floor PORT FILE sendfile   answers with a file of any length from the file itself: nothing is copied here
@@ -56,11 +57,13 @@ static size_t read_page(const char *path) {
     return bytes;
 }
 
+static const char *more = ""; /* fields */
+
 static size_t head_for(size_t bytes) {
     return (size_t)sprintf(response,
                            "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %zu\r\n"
-                           "Cache-Control: max-age=3600\r\nETag: \"bench-0\"\r\n\r\n",
-                           bytes);
+                           "Cache-Control: max-age=3600\r\nETag: \"bench-0\"\r\n%s\r\n",
+                           bytes, more);
 }
 
 static void open_file(const char *path) {
@@ -160,7 +163,7 @@ static void serve(int fd) {
 
 int main(int argc, char **argv) {
     if (argc < 2) {
-        fprintf(stderr, "usage: floor PORT [not-modified | pages | FILE [close | sendfile]]\n");
+        fprintf(stderr, "usage: floor PORT [not-modified | pages | keep-alive | FILE [close | sendfile]]\n");
         return 2;
     }
     signal(SIGPIPE, SIG_IGN);
@@ -169,7 +172,9 @@ int main(int argc, char **argv) {
         open_file(argv[2]);
     } else {
         int many = argc > 2 && strcmp(argv[2], "pages") == 0;
-        build_response(argc > 2 && !many ? argv[2] : NULL);
+        int kept = argc > 2 && strcmp(argv[2], "keep-alive") == 0;
+        if (kept) more = "Connection: keep-alive\r\n";
+        build_response(argc > 2 && !many && !kept ? argv[2] : NULL);
         if (many) copy_response();
     }
 
