@@ -52,6 +52,8 @@ pub(super) struct Connection {
     pub(super) reused: bool,
     /// Whether any byte came since the request was sent.
     pub(super) heard: bool,
+    /// Whether the question for the next request leaves together with this one.
+    asks_along: bool,
     /// Whether the child has answered the question that is asked before each request.
     free: bool,
     /// When a child took it, by all that is known: it answered its first question then.
@@ -120,6 +122,7 @@ impl Connection {
             alarm: None,
             reused: false,
             heard: false,
+            asks_along: false,
             free: false,
             taken_at: None,
         }
@@ -127,6 +130,8 @@ impl Connection {
 
     /// Makes a request ready to be sent: `records` with its parameters, and its content. A child has said that it is free for it.
     pub(super) fn begin(&mut self, records: &[u8], content: Content, messages: Messages) {
+        // A server that closes the connection without having read the question would take the end of its response along, over TCP.
+        self.asks_along = matches!(self.stream, Stream::Unix(_));
         self.front.clear();
         self.front.extend_from_slice(records);
         self.messages = Some(messages);
@@ -151,20 +156,35 @@ impl Connection {
         !self.sent
     }
 
-    /// Returns whether the request was sent whole, and nothing came behind its end.
+    /// Returns whether the request was sent whole, and nothing came behind its end but the answer to a question that was asked.
     pub(super) fn is_clean(&mut self) -> bool {
         // The last record's padding may still be there.
-        let nothing_more = matches!(self.records.take(&mut self.read), Ok(None));
-        nothing_more && self.read.is_empty() && self.records.is_between() && self.sending == Sending::Done
+        let nothing_more = match self.records.take(&mut self.read) {
+            Ok(None) => self.asks_along || (self.read.is_empty() && self.records.is_between()),
+            Ok(Some(Piece::Values)) if self.asks_along => {
+                self.is_told_free();
+                matches!(self.records.take(&mut self.read), Ok(None)) && self.read.is_empty()
+            }
+            Ok(Some(_)) | Err(_) => false,
+        };
+        nothing_more && self.sending == Sending::Done
+    }
+
+    fn is_told_free(&mut self) {
+        self.free = true;
+        self.taken_at.get_or_insert_with(Instant::now);
     }
 
     /// Asks whether a child is free for a request. Returns whether the question has left.
     ///
     /// A new connection may stand in the queue of a server whose children are all busy, and what was written into it is carried out even if nobody waits for
     /// it any more. And a script may end its response and go on working (`fastcgi_finish_request`): the next request on its connection would wait for it, for
-    /// ever if the script itself is who waits for that request. php-fpm reads the question when it could read a request.
+    /// ever if the script itself is who waits for that request. php-fpm reads the question when it could read a request; so it may leave before that.
     pub(super) fn ask_whether_free(&mut self) -> bool {
-        let mut question = Vec::new();
+        if std::mem::take(&mut self.asks_along) {
+            return true;
+        }
+        let mut question = BytesMut::new();
         record::write_question(&mut question);
         self.free = false;
         let written = Pin::new(&mut self.stream).poll_write(&mut Context::from_waker(Waker::noop()), &question);
@@ -278,6 +298,9 @@ impl Connection {
         self.front.extend_from_slice(copied);
         if bytes == 0 {
             self.sending = Sending::Last;
+            if self.asks_along {
+                record::write_question(&mut self.front);
+            }
         }
         self.piece = piece;
     }
@@ -294,10 +317,7 @@ impl Connection {
     fn poll_is_good(&mut self, cx: &mut Context<'_>) -> bool {
         loop {
             match self.records.take(&mut self.read) {
-                Ok(Some(Piece::Values)) if !self.free => {
-                    self.free = true;
-                    self.taken_at.get_or_insert_with(Instant::now);
-                }
+                Ok(Some(Piece::Values)) if !self.free => self.is_told_free(),
                 Ok(Some(_)) | Err(_) => return false,
                 Ok(None) => match self.poll_read(cx) {
                     Poll::Pending => return !self.free || (self.read.is_empty() && self.records.is_between()),

@@ -72,7 +72,7 @@ struct Times {
 
 impl Default for Times {
     fn default() -> Self {
-        Self { free: Duration::from_millis(2), handed: Duration::from_millis(5), held: Duration::from_secs(1) }
+        Self { free: Duration::from_millis(2), handed: Duration::from_millis(10), held: Duration::from_secs(1) }
     }
 }
 

@@ -3,7 +3,7 @@
 //! A connection carries one request at a time, under the number 1: no server in use does more, and one that died would take all requests of a
 //! connection with it. No sockets here.
 
-use bytes::{Bytes, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 
 /// The bytes before a record's content.
 pub const HEADER_BYTES: usize = 8;
@@ -48,10 +48,10 @@ pub(super) fn write_begin(out: &mut Vec<u8>) {
 }
 
 /// Writes a question that every server answers as soon as it reads the next record: how many connections it takes.
-pub(super) fn write_question(out: &mut Vec<u8>) {
+pub(super) fn write_question(out: &mut impl BufMut) {
     const MAX_CONNS: &[u8] = b"\x0e\x00FCGI_MAX_CONNS";
-    out.extend_from_slice(&header(Kind::GetValues, MAX_CONNS.len()));
-    out.extend_from_slice(MAX_CONNS);
+    out.put_slice(&header(Kind::GetValues, MAX_CONNS.len()));
+    out.put_slice(MAX_CONNS);
 }
 
 /// A piece of what a server says.

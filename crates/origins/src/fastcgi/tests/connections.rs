@@ -151,10 +151,10 @@ fn client_with(server: &Server, set: impl FnOnce(&mut Times)) -> FastCgi {
 
 const A_LONG_TIME: Duration = Duration::from_hours(1);
 
-/// A connection that stands in the server's queue hears a question, and then its end: nothing is left for a child that gets to it.
-async fn carries_nothing(mut standing: FastCgiPeer) {
-    standing.question().await;
-    assert!(standing.is_at_end().await, "nothing follows the question");
+/// A connection that nobody needs hears a question, and then its end: nothing is left for a child that gets to it.
+async fn carries_nothing(mut peer: FastCgiPeer) {
+    peer.question().await;
+    assert!(peer.is_at_end().await, "nothing follows the question");
 }
 
 /// A crowd then costs no more connections than a few readers.
@@ -198,7 +198,7 @@ fn a_child_that_has_served_one_worker_for_a_while_takes_the_next_connection_of_a
             first.request().await;
             let mut second = server.accept().await;
             first.answer("\r\n1").await;
-            assert!(first.is_at_end().await, "it is closed, and asks nothing");
+            carries_nothing(first).await;
             assert_eq!(second.request().await.param("REQUEST_URI"), "/2");
             second.answer("\r\n2").await;
         };
@@ -218,7 +218,7 @@ fn a_connection_that_has_held_a_child_for_long_is_not_kept_though_nobody_is_know
                 let mut peer = server.accept().await;
                 peer.request().await;
                 peer.answer("\r\n1").await;
-                assert!(peer.is_at_end().await, "it is closed, and asks nothing");
+                carries_nothing(peer).await;
             };
             let (response, ()) = futures_util::future::join(async { whole(ask(&client, get("/")).await).await }, says).await;
             assert_eq!(response, "1");
