@@ -82,10 +82,15 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Whether the server did clearly less than it was asked for: by more than strangers who come at random vary in number. What it does not answer
-    /// waits, and the latency will exceed its bound, even if it has not yet.
-    fn is_behind(&self, asked: f64) -> bool {
-        self.well + 3.0 * (self.well / (self.seconds / 2.0).max(1.0)).sqrt() < asked * 0.99
+    /// Whether the server did clearly less than it was asked for: by more than the number of requests varies by itself. What it does not answer waits,
+    /// and the latency will exceed its bound, even if it has not yet.
+    fn is_behind(&self, asked: f64, spacing: Spacing) -> bool {
+        let counted = (self.seconds / 2.0).max(1.0);
+        let varies = match spacing {
+            Spacing::Even => 2.0 / counted,
+            Spacing::Poisson => 3.0 * (self.well / counted).sqrt(),
+        };
+        self.well + varies < asked * 0.99
     }
 
     /// Says who did too little.
@@ -227,7 +232,7 @@ pub fn find_limit(
     range: Range,
     watch: &mut dyn SearchWatch,
 ) -> Result<(Found, Option<Results>), Error> {
-    let mut search = Search::new(bounds, range);
+    let mut search = Search::new(bounds, range, spacing);
     let (mut last, mut held) = (None, None);
     loop {
         let step = match search.next(last.as_ref()) {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{Bounds, Excess, Found, Seen, Step, Tried};
+use crate::schedule::Spacing;
 
 /// The factor from one step of the approach to the next: the server is never asked for more than this above what it did well.
 const GROWTH: f64 = 1.6;
@@ -95,12 +96,15 @@ pub(super) enum Phase {
 pub struct Search {
     bounds: Bounds,
     range: Range,
+    spacing: Spacing,
     phase: Phase,
     rate: f64,
     /// Rates within the bounds, growing, and whether the step was long enough to be believed.
     good: Vec<(f64, bool)>,
     /// The lowest rate beyond.
     beyond: Option<(f64, Seen)>,
+    /// What the server can do, as steps beyond the bounds have shown.
+    guess: Option<f64>,
     narrowed: u32,
     upwards: u32,
     repeats: u32,
@@ -109,17 +113,19 @@ pub struct Search {
 }
 
 impl Search {
-    /// Makes a search that has tried nothing.
+    /// Makes a search that has tried nothing. Requests that come at equal distances vary less in number than those of strangers.
     #[must_use]
-    pub fn new(bounds: Bounds, range: Range) -> Self {
+    pub fn new(bounds: Bounds, range: Range, spacing: Spacing) -> Self {
         let rate = range.from.clamp(RATE_MIN, range.most.max(RATE_MIN));
         Self {
             bounds,
             range,
+            spacing,
             phase: Phase::Approach,
             rate,
             good: Vec::new(),
             beyond: None,
+            guess: None,
             narrowed: 0,
             upwards: 0,
             repeats: 0,
@@ -131,8 +137,8 @@ impl Search {
     /// Takes what the last step has shown, and says what comes next. Before the first step there is nothing to take.
     pub fn next(&mut self, last: Option<&Seen>) -> Next {
         let Some(seen) = last else { return self.step(Phase::Approach, self.rate, Duration::ZERO) };
-        let behind =
-            (matches!(self.phase, Phase::Narrow | Phase::Check | Phase::Again) && seen.is_behind(self.rate)).then(|| seen.behind());
+        let behind = (matches!(self.phase, Phase::Narrow | Phase::Check | Phase::Again) && seen.is_behind(self.rate, self.spacing))
+            .then(|| seen.behind());
         let excess = self.bounds.excess(seen).or(behind);
         self.tried.push(Tried { rate: self.rate, seconds: self.length(self.phase).as_secs_f64(), seen: seen.clone(), excess });
         match excess {
@@ -157,6 +163,7 @@ impl Search {
         }
         if self.phase == Phase::Again {
             self.beyond = None;
+            self.guess = None;
         }
         if self.beyond.is_some() {
             return self.narrow(Duration::ZERO);
@@ -169,8 +176,9 @@ impl Search {
 
     fn beyond(&mut self, seen: &Seen) -> Next {
         let (rate, pause) = (self.rate, self.drain(seen));
-        if seen.stalled && self.repeats < REPEATS_MAX {
-            // What waited in the load tester left all at once, and no server was to be asked that.
+        // What waited in the load tester left all at once, and no server was to be asked that. A hold is long: it is repeated only if nothing else
+        // explains the excess.
+        if seen.stalled && self.repeats < REPEATS_MAX && (self.phase != Phase::Hold || guess(rate, seen).is_none()) {
             self.repeats += 1;
             return self.step(self.phase, rate, pause);
         }
@@ -179,6 +187,7 @@ impl Search {
         }
         self.good.retain(|(good, _)| *good < rate);
         self.beyond = Some((rate, seen.clone()));
+        self.guess = guess(rate, seen).or(self.guess);
         if let (Phase::Check, Some((low, _))) = (self.phase, self.good.last().copied()) {
             return self.step(Phase::Hold, low, pause);
         }
@@ -187,7 +196,7 @@ impl Search {
             if self.holds == HOLDS_MAX {
                 return Next::Done(self.stop());
             }
-            let lower = guess(rate, seen).unwrap_or(rate * LOWER);
+            let lower = self.guess.filter(|guess| *guess < rate * LOWER).unwrap_or(rate * LOWER);
             return if lower < RATE_MIN { Next::Done(self.done(None, false)) } else { self.step(Phase::Hold, lower, pause) };
         }
         self.narrow(pause)
@@ -195,8 +204,10 @@ impl Search {
 
     /// Chooses a rate between the highest good one and the lowest beyond, or holds the highest good one.
     fn narrow(&mut self, pause: Duration) -> Next {
-        let (high, seen) = self.beyond.clone().expect("a search narrows after a step beyond the bounds");
-        let guess = guess(high, &seen);
+        let (high, _) = self.beyond.as_ref().expect("a search narrows after a step beyond the bounds");
+        let high = *high;
+        // A guess that is no longer below what is known to be too much was wrong: the latency exceeds its bound before the capacity is reached.
+        let guess = self.guess.filter(|guess| *guess < high * 0.99);
         let Some((low, believed)) = self.good.last().copied() else {
             let lower = guess.unwrap_or(high / 2.0).min(high / RESOLUTION);
             return if lower < RATE_MIN { Next::Done(self.done(None, false)) } else { self.narrower(lower, pause) };
@@ -396,7 +407,7 @@ mod tests {
 
     /// Runs a search against a server. Returns what it found, and how many seconds that took.
     fn search(server: &mut impl Server, bounds: Bounds, mut noise: impl FnMut() -> f64) -> (Found, f64) {
-        let mut search = Search::new(bounds, Range::default());
+        let mut search = Search::new(bounds, Range::default(), Spacing::Even);
         let (mut clock, mut last) = (0.0, None);
         loop {
             let step = match search.next(last.as_ref()) {
@@ -488,7 +499,7 @@ mod tests {
 
     #[test]
     fn the_rate_grows_to_the_most_that_is_allowed_and_is_held_there() {
-        let mut search = Search::new(Bounds::default(), Range { from: 10.0, most: 20.0, hold: Duration::from_secs(5) });
+        let mut search = Search::new(Bounds::default(), Range { from: 10.0, most: 20.0, hold: Duration::from_secs(5) }, Spacing::Even);
         let mut rates = Vec::new();
         let mut last = None;
         let found = loop {
@@ -506,7 +517,7 @@ mod tests {
 
     #[test]
     fn a_server_that_fails_at_any_rate_has_no_limit() {
-        let mut search = Search::new(Bounds::default(), Range::default());
+        let mut search = Search::new(Bounds::default(), Range::default(), Spacing::Even);
         let mut last = None;
         for _ in 0..20 {
             match search.next(last.as_ref()) {
@@ -523,7 +534,7 @@ mod tests {
 
     #[test]
     fn a_step_in_which_the_load_tester_stalled_is_repeated() {
-        let mut search = Search::new(Bounds::default(), Range { from: 100.0, most: 200.0, hold: Duration::from_secs(5) });
+        let mut search = Search::new(Bounds::default(), Range { from: 100.0, most: 200.0, hold: Duration::from_secs(5) }, Spacing::Even);
         let stalled = Seen { failed: 0.05, stalled: true, ..seen(90.0) };
         let mut rates = Vec::new();
         for last in [None, Some(stalled.clone()), Some(seen(100.0)), Some(seen(160.0)), Some(seen(200.0)), Some(stalled), Some(seen(200.0))]
@@ -539,7 +550,7 @@ mod tests {
     /// At the first excess, something else has the machine for some seconds.
     #[test]
     fn a_search_that_was_disturbed_goes_on_upwards() {
-        let mut search = Search::new(Bounds::default(), Range::default());
+        let mut search = Search::new(Bounds::default(), Range::default(), Spacing::Even);
         let (mut last, mut disturbed) = (None, 2);
         let found = loop {
             match search.next(last.as_ref()) {
@@ -557,7 +568,7 @@ mod tests {
 
     #[test]
     fn a_limit_of_the_generator_is_at_least() {
-        let mut search = Search::new(Bounds::default(), Range { from: 100.0, ..Range::default() });
+        let mut search = Search::new(Bounds::default(), Range { from: 100.0, ..Range::default() }, Spacing::Even);
         let mut last = None;
         let found = loop {
             match search.next(last.as_ref()) {

@@ -41,6 +41,9 @@ pub(super) const fn outcome(outcome: Outcome) -> &'static str {
 pub(super) fn verdict(results: &Results) -> String {
     match results.verdict.limit {
         Limit::Schedule => "The server kept up with all that the schedule asked for.".to_owned(),
+        Limit::Server if results.verdict.at_least => {
+            "The server was the bottleneck, with what the load tester left it: it can do at least this.".to_owned()
+        }
         Limit::Server => "The server was the bottleneck: this is what it can do.".to_owned(),
         other => {
             let name = match other {

@@ -78,13 +78,13 @@ pub(super) fn seconds(time: &[u8]) -> Option<i64> {
     // A leap second counts as the one before it.
     let second = second?.parse::<i8>().ok()?.min(59);
     let at = civil::DateTime::new(year?.parse().ok()?, month, day?.parse().ok()?, hour?.parse().ok()?, minute?.parse().ok()?, second, 0);
-    let (sign, digits) = (&zone?[..1], zone?.get(1..)?.parse::<i32>().ok()?);
-    let ahead = (digits / 100 * 60 + digits % 100) * 60;
-    let offset = Offset::from_seconds(match sign {
-        "+" => ahead,
-        "-" => -ahead,
+    let (sign, digits) = match zone?.split_at_checked(1)? {
+        ("+", digits) => (1, digits),
+        ("-", digits) => (-1, digits),
         _ => return None,
-    });
+    };
+    let digits = Some(digits).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?.parse::<i32>().ok()?;
+    let offset = Offset::from_seconds(sign * (digits / 100 * 60 + digits % 100) * 60);
     Some(offset.ok()?.to_timestamp(at.ok()?).ok()?.as_second())
 }
 
@@ -127,6 +127,8 @@ fn quoted(text: &[u8]) -> Option<(Cow<'_, [u8]>, &[u8])> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -196,6 +198,20 @@ mod tests {
         }
     }
 
+    proptest! {
+        /// Logs hold what strangers have sent.
+        #[test]
+        fn no_line_stops_the_reader(
+            time in "[0-9/:A-Za-z +€-]{0,30}", request in "[ -~€\\\\x\"]{0,40}", rest in "[ -~€]{0,60}", bytes in prop::collection::vec(any::<u8>(), 0..80),
+        ) {
+            let _ = seconds(time.as_bytes());
+            let _ = Line::read(&bytes);
+            if let Some(line) = Line::read(format!("192.0.2.1 - - [{time}] \"{request}\" {rest}").as_bytes()) {
+                let _ = (line.asked(), seconds(line.time));
+            }
+        }
+    }
+
     #[test]
     fn moments_have_their_zone() {
         for (text, second) in [
@@ -211,6 +227,8 @@ mod tests {
             ("10/Oct/2000:13:55:36 00000", None),
             ("2000-10-10T13:55:36.00000Z", None),
             ("€€€€€€€€€.", None),
+            ("10/Oct/2000:13:55:36 é000", None),
+            ("10/Oct/2000:13:55:36 +é00", None),
         ] {
             assert_eq!(seconds(text.as_bytes()), second, "{text}");
         }
