@@ -536,9 +536,9 @@ mod tests {
     fn a_step_in_which_the_load_tester_stalled_is_repeated() {
         let mut search = Search::new(Bounds::default(), Range { from: 100.0, most: 200.0, hold: Duration::from_secs(5) }, Spacing::Even);
         let stalled = Seen { failed: 0.05, stalled: true, ..seen(90.0) };
+        let held = Seen { failed: 0.005, stalled: true, ..seen(199.0) };
         let mut rates = Vec::new();
-        for last in [None, Some(stalled.clone()), Some(seen(100.0)), Some(seen(160.0)), Some(seen(200.0)), Some(stalled), Some(seen(200.0))]
-        {
+        for last in [None, Some(stalled), Some(seen(100.0)), Some(seen(160.0)), Some(seen(200.0)), Some(held), Some(seen(200.0))] {
             match search.next(last.as_ref()) {
                 Next::Step(step) => rates.push((step.rate, step.is_hold)),
                 Next::Done(found) => assert_eq!((found.rate, found.held), (Some(200.0), Some(5.0))),
