@@ -25,7 +25,7 @@ pub use self::{
 };
 use crate::{
     Results,
-    output::quantity::number,
+    output::quantity::{milliseconds, number},
     results::{Limit, NotEncoded},
 };
 
@@ -179,7 +179,9 @@ impl Claim {
             }
         }
         let Some(ratio) = ratio else {
-            let said = "The two cannot be compared: there are too few rounds in which both have answered.".to_owned();
+            let said =
+                "The two cannot be compared: there are too few rounds in which both have answered. Compare for a longer time (-d 5m)."
+                    .to_owned();
             return Self { differs: false, by, better: None, said, warnings };
         };
         let b_is_better = (ratio.ratio > 1.0) == (by == By::Rate);

@@ -5,9 +5,9 @@ use std::{ops::ControlFlow, time::Duration};
 use super::{Comparison, Round, Side};
 use crate::{Error, Plan, Results, Stop, Watch, results::Second};
 
-/// The pairs of rounds of a comparison. More and shorter rounds follow drift better, and cost more time to settle: of 30 s, 20 pairs leave half a
-/// second for each round, which in simulations of a noisy machine finds the most.
-pub const PAIRS: usize = 20;
+/// The pairs of rounds of a comparison. More and shorter rounds follow drift better, and leave more of them undisturbed; but they cost time to settle.
+/// Of 30 s, 30 pairs leave half a second for each round.
+pub const PAIRS: usize = 30;
 
 /// The time of a comparison, unless another is given.
 pub const TIME: Duration = Duration::from_secs(30);
