@@ -177,6 +177,8 @@ mod tests {
             ("a=1", "www.example.org", "/", ""),
             ("a=1; Path=/", "www.example.org", "/", "a=1"),
             ("a=1; Path=/", "example.org", "/", ""),
+            ("a=1; Path=/", "sub.www.example.org", "/", ""),
+            ("a=1; path=/; domain=www.example.org", "sub.www.example.org", "/", "a=1"),
             ("a=1; path=/; domain=example.org", "example.org", "/", "a=1"),
             ("a=1; path=/; domain=.example.org", "other.example.org", "/x?y", "a=1"),
             ("a=1; path=/; domain=example.org", "badexample.org", "/", ""),

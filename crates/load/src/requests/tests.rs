@@ -239,6 +239,28 @@ fn a_visitor_who_returns_validates_what_is_stale_and_does_not_ask_what_is_fresh(
 }
 
 #[test]
+fn an_answer_that_is_still_good_passes_for_the_answer_itself() {
+    let mut checks = Checks::default();
+    checks.expect_status("200").expect("valid");
+    checks.expect_body("hello").expect("valid");
+    let errors = |fields: &[&str]| {
+        let fields = fields.iter().map(|field| (*field).to_owned()).collect();
+        let set = set(&Asking { page: true, checks: checks.clone(), fields, ..asking(&[URL]) });
+        let mut visitor = Visitor::new(set, 0, 1);
+        [200, 304].map(|status| {
+            let asked = ask(&mut visitor, at(0));
+            let judged = answer(&mut visitor, &asked, at(0), status, &[("ETag", "\"a\"")], "hello");
+            while let Next::Ask(part) = visitor.next(None, at(0)) {
+                visitor.failed(&part, at(0));
+            }
+            judged.error
+        })
+    };
+    assert_eq!(errors(&[]), [None, None]);
+    assert_eq!(errors(&["If-None-Match: \"b\""]), [None, Some(ErrorClass::Status)], "who asks for it by hand wants to see it");
+}
+
+#[test]
 fn a_page_that_changed_is_read_again_by_the_next() {
     let set = set(&Asking { page: true, ..asking(&[URL]) });
     let changed = |target: &str| match target {

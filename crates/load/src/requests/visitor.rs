@@ -260,7 +260,14 @@ impl Client {
         let part = own.and_then(|own| own.part.as_ref()).map(|part| &part.0);
         let (method, target) = own.map_or((&*base.method, &*base.target), |own| (&*own.method, &*own.target));
         if part.is_none() {
-            judged.error = behaviour.checks.fail(answer, method == "HEAD");
+            let is_conditional = |fields: &[(String, String)]| {
+                let names = ["if-none-match", "if-modified-since"];
+                fields.iter().any(|(name, _)| names.iter().any(|other| name.eq_ignore_ascii_case(other)))
+            };
+            // A visitor that has an answer already is told that it is still good: as good as the answer itself.
+            let is_validated = answer.status == 304 && own.is_some_and(|own| is_conditional(&own.fields)) && !is_conditional(&base.fields);
+            let status = if is_validated { 200 } else { answer.status };
+            judged.error = behaviour.checks.fail(answer, status, method == "HEAD" || is_validated);
         }
         let origin = &set.origins[usize::from(asked.origin)];
         if let Some(leak) = &behaviour.leak {
