@@ -78,7 +78,7 @@ fn parse(file: &Path, text: &str, base: Option<&Url>) -> Result<Vec<Line>, ListE
         let mut words = line.split_ascii_whitespace().peekable();
         let method = words.next_if(|word| word.bytes().all(|byte| byte.is_ascii_uppercase())).map(str::to_owned);
         let Some(text) = words.next() else { return Err(wrong("there is a method, and no URL".to_owned())) };
-        let url = match base.or(lines.last().map(|line| &line.url)) {
+        let url = match base.or_else(|| lines.last().map(|line| &line.url)) {
             Some(base) if text.starts_with('/') && !text.starts_with("//") => {
                 Url::read_with_placeholders(&format!("{}{text}", base.origin))
             }
