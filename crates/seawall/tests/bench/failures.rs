@@ -2,7 +2,7 @@
 
 use judges::{Fault, Misbehaving, closed_port};
 
-use super::tool::bench;
+use super::tool::{bench, said};
 
 #[test]
 fn what_is_not_expected_is_counted_once_each_time() {
@@ -21,10 +21,22 @@ fn what_is_not_expected_is_counted_once_each_time() {
     assert_eq!((errors, told.count("requests")), (expected, 120), "{counts:?}");
 }
 
+/// Nobody wants to see a table of a thousand refused connections: a server that is not there is said before the run.
 #[test]
-fn a_server_that_nobody_runs_is_refused_each_time_and_the_run_says_so() {
+fn a_server_that_nobody_runs_is_said_at_once() {
     let (_kept, address) = closed_port();
-    let told = bench(&["-c", "2", "-n", "10", &format!("http://{address}/")]);
-    assert_eq!(told.errors(), [("refused".to_owned(), 10)]);
-    assert_eq!(told.count("answered"), 0);
+    let output = said(&["-c", "2", "-n", "10", &format!("http://{address}/")]);
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && complaint.contains(&address.to_string()) && complaint.contains("refuses connections"), "{complaint}");
+}
+
+/// Of fifty requests, ten are answered; the ten that were waited for in vain are part of the distribution, too.
+#[test]
+fn failures_of_every_class_that_a_connection_has_are_counted_through_the_command() {
+    let server = Misbehaving::start(&[Fault::None, Fault::Reset, Fault::CloseWithin, Fault::Garbage, Fault::Silence]);
+    let told = bench(&["-c", "5", "-n", "50", "--no-keepalive", "--timeout", "200ms", &server.url()]);
+    let mut errors = told.errors();
+    errors.sort();
+    let expected = ["protocol", "reset", "timeout", "truncated"].map(|class| (class.to_owned(), 10));
+    assert_eq!((errors, told.count("answered"), told.count("latency.count")), (expected.to_vec(), 10, 20));
 }
