@@ -16,7 +16,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 pub use self::{
-    differences::{Differences, differences},
+    differences::{Change, Differences, differences},
     fail_if::{EXIT_CODE, FailIf, FailIfError, METRICS},
     interval::Ratio,
     merge::{MergeError, merge},

@@ -41,8 +41,13 @@ const SIGNALS: [(&str, &str); 2] = [
     ("SIGTERM, SIGINT", "Ends the process when the requests under way have ended, at the latest after shutdown_timeout."),
 ];
 
-const EXIT: [(&str, &str); 3] =
-    [("0", "It was done."), ("1", "It could not be done; the reason is on standard error."), ("2", "It was mistyped.")];
+const EXIT: [(&str, &str); 5] = [
+    ("0", "It was done."),
+    ("1", "It could not be done; the reason is on standard error."),
+    ("2", "It was mistyped."),
+    ("3", "seawall bench: a bound of --fail-if was exceeded."),
+    ("4", "seawall bench: --leak-check found a leak."),
+];
 
 /// Writes the whole page.
 fn page() -> String {

@@ -6,7 +6,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::{Args, Subcommand};
 
-use super::read::{address, bound, count, share, source, time};
+use super::read::{address, count, share, source, time};
 use crate::cli::access::Access;
 
 /// What is asked.
@@ -30,21 +30,29 @@ const SEAWALL: &str = "The running Seawall, for --direct";
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(next_help_heading = WHAT)]
 pub(crate) struct Flags {
-    /// The pages to ask for; several are asked for at random. `{unique}` in one stands for another text each time
+    /// The pages to ask for; several are asked for at random. {unique} in one stands for another text each time, {client} for the client's number
     #[arg(value_name = "URL")]
     pub(super) urls: Vec<String>,
 
-    /// A file with a URL in each line, and behind it, if you like, how often it is chosen beside the others: 'https://blog.example.org/ 10'
+    /// A file with a URL in each line, such as 'http://127.0.0.1:8080/ weight=10'; can be given several times
     #[arg(long = "urls", value_name = "FILE")]
-    pub(super) urls_from: Option<PathBuf>,
+    pub(super) urls_from: Vec<PathBuf>,
 
-    /// Every page in a sitemap, or in an index of sitemaps
+    /// Every page in a sitemap, or in an index of sitemaps; an address without a path looks for the sitemap of that site
     #[arg(long, value_name = "URL")]
     pub(super) sitemap: Option<String>,
 
     /// Each page with its styles, scripts, fonts and pictures, as a browser fetches them
     #[arg(long)]
     pub(super) page: bool,
+
+    /// Ask for the URLs in the order in which they are named, not at random
+    #[arg(long)]
+    pub(super) in_order: bool,
+
+    /// With --page: another server from which parts of pages are fetched, such as http://127.0.0.1:8081; can be given several times
+    #[arg(long, value_name = "URL")]
+    pub(super) page_origin: Vec<String>,
 
     /// A crowd as it was seen elsewhere: hacker-news, newsletter, fediverse, crawler or feed-readers, or a file of your own
     #[arg(long, value_name = "NAME")]
@@ -65,6 +73,10 @@ pub(crate) struct Flags {
     /// The content that is sent; @FILE sends a file
     #[arg(long, value_name = "TEXT")]
     pub(super) body: Option<String>,
+
+    /// Fill in {unique} and its like in the content, too
+    #[arg(long)]
+    pub(super) body_placeholders: bool,
 
     /// A field of each request, such as 'Accept: text/html'; can be given several times
     #[arg(short = 'H', long = "field", value_name = "'FIELD: VALUE'")]
@@ -105,6 +117,10 @@ pub(crate) struct Flags {
     /// The requests of an access log, in the order and at the times that it says; the URL is the server to ask
     #[arg(long, value_name = "FILE", help_heading = WHEN)]
     pub(super) replay: Option<PathBuf>,
+
+    /// Replay what changes something, too: POST and its like, without the content, which is not in a log
+    #[arg(long, help_heading = WHEN)]
+    pub(super) writes: bool,
 
     /// How many times as fast the log is replayed, 1 to 100 [default: 1]
     #[arg(long, value_name = "TIMES", help_heading = WHEN)]
@@ -211,7 +227,7 @@ pub(crate) struct Flags {
     pub(super) leak_check: Option<String>,
 
     /// Exit with code 3 if this is so, such as 'p99>200ms', 'errors>0' or 'rate<1000'; can be given several times
-    #[arg(long, value_name = "BOUND", value_parser = bound, help_heading = CHECKS)]
+    #[arg(long, value_name = "BOUND", help_heading = CHECKS)]
     pub(super) fail_if: Vec<String>,
 
     /// Go past the cache: the running Seawall is asked for a field that lets requests do so. Before and after then come from the same Seawall
@@ -242,15 +258,15 @@ pub(crate) struct Flags {
     #[arg(short = 'o', long, value_name = "FILE", help_heading = WRITTEN)]
     pub(super) output: Option<PathBuf>,
 
-    /// Show the run as it goes on [the default on a terminal]
-    #[arg(long, help_heading = WRITTEN)]
-    pub(super) live: bool,
-
-    /// Show nothing while the run goes on
+    /// Show nothing but the result, and begin without a first look at the servers
     #[arg(short = 'q', long, help_heading = WRITTEN)]
     pub(super) quiet: bool,
 
-    /// Load a server on the internet that is yours and has no token, at a low rate
+    /// A secret of 16 characters or more that the server shows at /.well-known/seawall-bench. With it, a server on the internet is loaded
+    #[arg(long, value_name = "SECRET", help_heading = ELSEWHERE)]
+    pub(super) token: Option<String>,
+
+    /// Load a server on the internet without a token, with at most 100 requests a second
     #[arg(long, help_heading = ELSEWHERE)]
     pub(super) i_own_this: bool,
 
@@ -273,7 +289,7 @@ pub(crate) enum Action {
         new: PathBuf,
 
         /// Exit with code 3 if this is so of the new result, such as 'p99>200ms'; can be given several times
-        #[arg(long, value_name = "BOUND", value_parser = bound)]
+        #[arg(long, value_name = "BOUND")]
         fail_if: Vec<String>,
 
         /// text, json or markdown
@@ -302,5 +318,9 @@ pub(crate) enum Action {
         /// Write a report with charts to this file
         #[arg(long, value_name = "FILE")]
         html: Option<PathBuf>,
+
+        /// Exit with code 3 if this is so of the sum; can be given several times
+        #[arg(long, value_name = "BOUND")]
+        fail_if: Vec<String>,
     },
 }

@@ -1,14 +1,29 @@
-//! Makes the run that was asked for, from the flags to what is written.
+//! Makes the run that was asked for: from the flags to a plan, and to what it found.
 
-use std::{fs, ops::ControlFlow, path::Path, process::ExitCode, sync::Arc, time::Duration};
+use std::{
+    io::{self, IsTerminal as _},
+    ops::ControlFlow,
+    process::ExitCode,
+    sync::Arc,
+    time::Duration,
+};
 
 use anyhow::Context as _;
-use load::{Plan, Results, Watch, results::Second};
+use jiff::{Timestamp, Zoned};
+use load::{
+    Plan, Results, Schedule, Stop, Watch,
+    compare::{start_at, wait},
+    find_limit::{Bounds, Found, Range, SearchWatch, Step, find_limit},
+    output::{All, Format, Ink, Lines, Live, Progress},
+    results::Second,
+    schedule::{Profile, Spacing},
+};
 
-use super::{connect, direct, flags::Flags, interrupt::Interrupt, shown, what};
-use crate::cli::output::say;
+use super::{connect, direct, flags::Flags, interrupt::Interrupt, shown, what::What, written};
+use crate::told;
 
 /// Why there is no result.
+#[derive(Debug)]
 pub(super) enum Failed {
     /// What was typed means nothing, or contradicts itself.
     Mistyped(String),
@@ -22,66 +37,220 @@ impl From<anyhow::Error> for Failed {
     }
 }
 
+/// Says that something was typed that means nothing.
+pub(super) fn mistyped(error: impl ToString) -> Failed {
+    Failed::Mistyped(error.to_string())
+}
+
+/// Says that something could not be done.
+pub(super) fn undone(error: impl std::error::Error + Send + Sync + 'static) -> Failed {
+    Failed::Undone(error.into())
+}
+
+/// A run that can begin.
+pub(super) struct Ready {
+    pub(super) plan: Plan,
+    pub(super) what: What,
+    /// When the run begins, if that was said.
+    start: Option<Timestamp>,
+}
+
+impl Ready {
+    /// Makes everything ready for the run that the flags describe. `further` fields stand beside those that were typed.
+    pub(super) fn of(flags: &Flags) -> Result<Self, Failed> {
+        flags.agree().map_err(Failed::Mistyped)?;
+        // A bound that means nothing is told before the run, not after it.
+        written::bounds(&flags.fail_if)?;
+        let start = flags.start_at.as_deref().map(|text| start_at(text, &now())).transpose();
+        let start = start.map_err(|error| Failed::Mistyped(format!("--start-at {error}")))?;
+        let protocol = flags.protocol().map_err(Failed::Mistyped)?;
+        let mut connections = flags.connections().map_err(Failed::Mistyped)?;
+        let typed = if flags.find_limit { None } else { Some(flags.schedule().map_err(Failed::Mistyped)?) };
+        let what = What::find(flags, &connections)?;
+        flags.fit(what.origins()).map_err(Failed::Mistyped)?;
+        connections.addresses.clone_from(&what.addresses);
+        let (schedule, stop) = match (&what.schedule, typed) {
+            (Some(schedule), _) => (schedule.clone(), flags.stop(schedule).map_err(Failed::Mistyped)?),
+            (None, Some(typed)) => typed,
+            // Replaced by each step of the search.
+            (None, None) => {
+                let rate = Profile::constant(1.0, Some(Duration::from_secs(1)));
+                (Schedule::Rate { rate, spacing: Spacing::Even, clients: 1 }, Stop::default())
+            }
+        };
+        what.allows(&schedule)?;
+        let workers = if flags.find_limit { flags.threads_typed() } else { flags.workers(&schedule) }.map_err(Failed::Mistyped)?;
+        let requests = Arc::new(what.set(&[])?);
+        let warm_up = flags.warm_up.unwrap_or(Duration::ZERO);
+        let plan =
+            Plan { requests, schedule, protocol, stop, connections, timeout: flags.patience(), warm_up, workers, seed: flags.seed() };
+        Ok(Self { plan, what, start })
+    }
+
+    /// Has requests go past the cache.
+    pub(super) fn go_direct(&mut self, flags: &Flags) -> Result<(), Failed> {
+        let Plan { stop, schedule, warm_up, .. } = &self.plan;
+        let wait = self.start.and_then(|start| Duration::try_from(start.duration_since(now().timestamp())).ok()).unwrap_or_default();
+        let seconds = direct::seconds(*stop, schedule.end(), *warm_up + wait).map_err(Failed::Mistyped)?;
+        let field = direct::field(&flags.access, seconds)?;
+        self.plan.requests = Arc::new(self.what.set(&[field])?);
+        Ok(())
+    }
+
+    /// Waits for the beginning of the run, if it was said when that is. Returns whether it has come.
+    fn begins(&self, watch: &mut dyn Watch) -> bool {
+        self.start.is_none_or(|start| wait(start, &|| now().timestamp(), watch))
+    }
+
+    /// Looks whether the servers can be reached, and tells what was found about what is asked.
+    pub(super) fn look(&self, flags: &Flags) -> Result<(), Failed> {
+        if flags.quiet {
+            return Ok(());
+        }
+        self.what.remarks.iter().for_each(|remark| note(remark));
+        connect::reachable(&self.plan).map_err(|why| Failed::Undone(anyhow::Error::msg(why)))
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "several machines begin at a time of day")]
+fn now() -> Zoned {
+    Zoned::now()
+}
+
+/// Says something beside the result.
+pub(super) fn note(text: &str) {
+    told::tell(tracing::Level::INFO, &format!("{text}\n"));
+}
+
 /// Makes a run, and writes what it found.
 pub(super) fn once(flags: &Flags) -> Result<ExitCode, Failed> {
-    flags.agree().map_err(Failed::Mistyped)?;
-    let plan = plan(flags)?;
-    connect::reachable(&plan).map_err(|why| Failed::Undone(anyhow::Error::msg(why)))?;
-    let interrupt = Interrupt::listen().context("no thread for Ctrl-C").map_err(Failed::Undone)?;
-    let must_bypass = direct::MustBypass::default();
-    let mut watches: Vec<Box<dyn Watch>> = vec![Box::new(interrupt.clone())];
+    let format = written::format(flags.format.as_deref(), &Format::ALL)?;
+    let mut ready = Ready::of(flags)?;
     if flags.direct {
-        watches.push(Box::new(must_bypass));
+        ready.go_direct(flags)?;
     }
-    let mut results = load::run(&plan, &mut Several(watches)).context("the run ended early").map_err(Failed::Undone)?;
+    ready.look(flags)?;
+    let interrupt = Interrupt::listen().context("no thread for Ctrl-C")?;
+    let (mut stops, mut must_bypass) = (interrupt, direct::MustBypass::default());
+    if !ready.begins(&mut stops) {
+        return Ok(ExitCode::FAILURE);
+    }
+    let mut lines = format.lines().map(|form| Lines::new(form, io::stdout()));
+    let mut view = view(flags, &ready.plan, format);
+    let mut watches: Vec<&mut dyn Watch> = vec![&mut stops];
+    if flags.direct {
+        watches.push(&mut must_bypass);
+    }
+    if let Some(lines) = &mut lines {
+        watches.push(lines);
+    }
+    if let Some(view) = &mut view {
+        watches.push(view.as_mut());
+    }
+    let mut results = load::run(&ready.plan, &mut All(watches)).map_err(undone)?;
+    // What follows stands in its place.
+    drop(view);
     results.run.command = shown::command(std::env::args());
+    if flags.direct
+        && let Some(remark) = direct::went_past(&results).map_err(|why| Failed::Undone(anyhow::Error::msg(why)))?
+    {
+        note(&remark);
+    }
+    match lines {
+        Some(lines) => lines.finish(&results).context("standard output cannot be written")?,
+        None => written::result(format, &results)?,
+    }
+    written::files(flags, &results)?;
+    remark_on(flags, &ready, &results);
+    written::code(flags, &results)
+}
+
+/// Shows a run while it goes on: on a terminal as a picture, elsewhere as a line now and then.
+fn view(flags: &Flags, plan: &Plan, format: Format) -> Option<Box<dyn Watch>> {
+    if flags.quiet {
+        return None;
+    }
+    // Lines on a terminal are a view already.
+    if io::stderr().is_terminal() && !(format.lines().is_some() && io::stdout().is_terminal()) {
+        return Some(Box::new(Live::new(plan, io::stderr(), Ink::for_terminal(true))));
+    }
+    Some(Box::new(Progress::new(io::stderr())))
+}
+
+/// Says what a run has certainly not measured: pages that are none.
+fn remark_on(flags: &Flags, ready: &Ready, results: &Results) {
+    if flags.quiet || flags.expect_status.is_some() || results.answered == 0 {
+        return;
+    }
+    let all_are = |range: std::ops::Range<u16>| results.statuses.keys().all(|status| range.contains(status));
+    if all_are(300..400) && !results.statuses.contains_key(&304) {
+        let fetched = ready.what.look(&ready.plan.connections, &ready.plan.requests);
+        let location = fetched.and_then(|fetched| fetched.field("location").map(|to| String::from_utf8_lossy(to).into_owned()));
+        let to = location.map(|to| format!(" to {to}")).unwrap_or_default();
+        note(&format!("note: every answer is a redirect{to}: load the address that it leads to."));
+    } else if all_are(400..600) {
+        let statuses: Vec<String> = results.statuses.keys().map(ToString::to_string).collect();
+        note(&format!("note: every answer is an error ({}): is the address right?", statuses.join(", ")));
+    }
+}
+
+/// Finds the highest rate that the server keeps up with.
+pub(super) fn limit(flags: &Flags) -> Result<ExitCode, Failed> {
+    let format = written::format(flags.format.as_deref(), &[Format::Text, Format::Json])?;
+    let mut ready = Ready::of(flags)?;
+    let hold = flags.hold.unwrap_or(Range::default().hold);
     if flags.direct {
-        direct::went_past(&results).map_err(|why| Failed::Undone(anyhow::Error::msg(why)))?;
+        // The search takes less than two minutes beside the hold.
+        ready.plan.stop.after = Some(hold + Duration::from_mins(5));
+        ready.go_direct(flags)?;
     }
-    write(flags, &results)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn plan(flags: &Flags) -> Result<Plan, Failed> {
-    let (schedule, stop) = flags.schedule().map_err(Failed::Mistyped)?;
-    let protocol = flags.protocol().map_err(Failed::Mistyped)?;
-    let connections = flags.connections().map_err(Failed::Mistyped)?;
-    let workers = flags.workers(&schedule).map_err(Failed::Mistyped)?;
-    let plain = what::set(flags, &[]).map_err(Failed::Mistyped)?;
-    flags.fit(&plain.origins).map_err(Failed::Mistyped)?;
-    let warm_up = flags.warm_up.unwrap_or(Duration::ZERO);
-    let mut further = Vec::new();
-    if flags.direct {
-        let seconds = direct::seconds(stop, schedule.end(), warm_up).map_err(Failed::Mistyped)?;
-        further.push(direct::field(&flags.access, seconds)?);
+    ready.look(flags)?;
+    let defaults = Bounds::default();
+    let bounds = Bounds { p99: flags.limit_p99.unwrap_or(defaults.p99), errors: flags.limit_errors.unwrap_or(defaults.errors) };
+    let most = ready.what.cap.map_or(Range::default().most, |cap| f64::from(cap.rate));
+    let range = Range { hold, most, ..Range::default() };
+    let spacing = if flags.poisson { Spacing::Poisson } else { Spacing::Even };
+    let mut watch = Steps { interrupt: Interrupt::listen().context("no thread for Ctrl-C")?, quiet: flags.quiet };
+    let (found, held) = find_limit(&ready.plan, spacing, bounds, range, &mut watch).map_err(undone)?;
+    let held = held.map(|mut held| {
+        held.run.command = shown::command(std::env::args());
+        held
+    });
+    written::found(format, &found, held.as_ref())?;
+    match &held {
+        Some(held) => {
+            written::files(flags, held)?;
+            written::code(flags, held)
+        }
+        None => Ok(found_code(&found)),
     }
-    let requests = Arc::new(what::set(flags, &further).map_err(Failed::Mistyped)?);
-    Ok(Plan { requests, schedule, protocol, stop, connections, timeout: flags.patience(), warm_up, workers, seed: flags.seed() })
 }
 
-fn write(flags: &Flags, results: &Results) -> Result<(), Failed> {
-    let text = if flags.format.as_deref() == Some("json") {
-        format!("{}\n", serde_json::to_string_pretty(results).context("no JSON")?)
-    } else {
-        load::output::summary(results)
-    };
-    say(&text).context("standard output cannot be written")?;
-    if let Some(path) = &flags.output {
-        file(path, &format!("{}\n", serde_json::to_string_pretty(results).context("no JSON")?))?;
-    }
-    Ok(())
+fn found_code(found: &Found) -> ExitCode {
+    if found.rate.is_some() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn file(path: &Path, text: &str) -> anyhow::Result<()> {
-    fs::write(path, text).with_context(|| format!("{} cannot be written", path.display()))
+/// Shows the steps of a search on standard error.
+struct Steps {
+    interrupt: Interrupt,
+    quiet: bool,
 }
 
-/// Several who look on at a run. It ends when one of them ends it.
-struct Several(Vec<Box<dyn Watch>>);
-
-impl Watch for Several {
+impl Watch for Steps {
     fn second(&mut self, second: &Second) -> ControlFlow<()> {
-        let ended = self.0.iter_mut().map(|watch| watch.second(second)).filter(|flow| flow.is_break()).count();
-        if ended > 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        self.interrupt.second(second)
+    }
+
+    fn stops(&mut self) -> bool {
+        self.interrupt.stops()
+    }
+}
+
+impl SearchWatch for Steps {
+    fn step(&mut self, step: &Step) {
+        if !self.quiet {
+            let what = if step.is_hold { "hold" } else { "try" };
+            note(&format!("{what} {:.0}/s for {:.0} s", step.rate, step.time.as_secs_f64()));
+        }
     }
 }

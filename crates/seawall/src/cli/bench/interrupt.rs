@@ -33,6 +33,7 @@ impl Interrupt {
             runtime.block_on(async {
                 while tokio::signal::ctrl_c().await.is_ok() {
                     if typed.swap(true, Ordering::Relaxed) {
+                        load::output::restore_terminal();
                         process::exit(INTERRUPTED);
                     }
                 }
@@ -50,5 +51,9 @@ impl Interrupt {
 impl Watch for Interrupt {
     fn second(&mut self, _: &Second) -> ControlFlow<()> {
         if self.was_typed() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn stops(&mut self) -> bool {
+        self.was_typed()
     }
 }

@@ -2,16 +2,20 @@
 //!
 //! `flags` is what can be typed, `together` what contradicts itself, `wanted` what it means.
 
+mod compare;
 mod connect;
 mod direct;
 mod flags;
 mod go;
+mod help;
 mod interrupt;
+mod kept;
 mod read;
 mod shown;
 mod together;
 mod wanted;
 mod what;
+mod written;
 
 use std::process::ExitCode;
 
@@ -29,6 +33,7 @@ const MISTYPED: u8 = 2;
 /// Load a site as a crowd does, and say what it can take
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(
+    after_help = help::EXAMPLES,
     args_conflicts_with_subcommands = true,
     subcommand_value_name = "ACTION",
     subcommand_help_heading = "With results that are there already"
@@ -48,8 +53,10 @@ impl Run for Bench {
 
     fn run(self, _: Option<Taken>) -> anyhow::Result<ExitCode> {
         let done = match &self.action {
+            Some(action) => kept::run(action),
+            None if self.flags.compare => compare::run(&self.flags),
+            None if self.flags.find_limit => go::limit(&self.flags),
             None => go::once(&self.flags),
-            Some(_) => Err(Failed::Mistyped("not yet".to_owned())),
         };
         match done {
             Ok(code) => Ok(code),

@@ -17,6 +17,7 @@ pub(super) fn command(words: impl IntoIterator<Item = String>) -> String {
             (0, _) => "seawall".to_owned(),
             (_, "-H" | "--field") => field(&word),
             (_, "--body") => body(&word),
+            (_, "--token") => HIDDEN.to_owned(),
             _ => one(&word),
         };
         shown.push(quoted(&text).into_owned());
@@ -28,6 +29,9 @@ pub(super) fn command(words: impl IntoIterator<Item = String>) -> String {
 fn one(word: &str) -> String {
     if let Some(rest) = word.strip_prefix("--field=") {
         return format!("--field={}", field(rest));
+    }
+    if word.starts_with("--token=") {
+        return format!("--token={HIDDEN}");
     }
     if let Some(rest) = word.strip_prefix("--body=") {
         return format!("--body={}", body(rest));
@@ -83,6 +87,8 @@ mod tests {
             (&["seawall", "--field=cookie: a=1"], "seawall '--field=cookie: ...'"),
             (&["seawall", "-HX-Api-Key: 1"], "seawall '-HX-Api-Key: ...'"),
             (&["seawall", "--body", "user=a&pwd=b"], "seawall --body ..."),
+            (&["seawall", "--token", "0123456789abcdef"], "seawall --token ..."),
+            (&["seawall", "--token=0123456789abcdef"], "seawall --token=..."),
             (&["seawall", "--body=@form.txt"], "seawall --body=@form.txt"),
             (&["seawall", "https://ann:secret@a.example/b@c"], "seawall https://...@a.example/b@c"),
             (&["seawall", "http://a/@b"], "seawall http://a/@b"),

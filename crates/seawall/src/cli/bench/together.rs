@@ -30,6 +30,9 @@ const NOT_TOGETHER: &[(&str, &str, &str)] = &[
     ("--compare", "--leak-check", "check for leaks in a run of its own"),
     ("--compare", "--urls", "compare two URLs; with --direct one URL, past the cache and with it"),
     ("--compare", "--sitemap", "compare two URLs; with --direct one URL, past the cache and with it"),
+    ("--compare", "--start-at", "a comparison is made on one machine: leave --start-at out"),
+    ("--find-limit", "--start-at", "the limit is found on one machine: leave --start-at out"),
+    ("--compare", "--hgrm", "it holds one distribution: use --output, which has those of both sides"),
     ("--http1", "--http2", "choose one"),
     ("--http1", "--http3", "choose one"),
     ("--http2", "--http3", "choose one"),
@@ -50,6 +53,8 @@ const NOT_TOGETHER: &[(&str, &str, &str)] = &[
     ("--replay", "--method", "the log says what is asked: leave --method out"),
     ("--replay", "--body", "a log has no content: leave --body out"),
     ("--shape", "--urls", "a shape reads the sitemap of the URL by itself: leave --urls out"),
+    ("--in-order", "--shape", "the shape says what is asked: leave --in-order out"),
+    ("--in-order", "--replay", "the log says what is asked: leave --in-order out"),
     ("--shape", "--page", "the shape says who fetches whole pages: leave --page out"),
     ("--shape", "--method", "the shape says what is asked: leave --method out"),
     ("--shape", "--body", "the shape says what is asked: leave --body out"),
@@ -57,13 +62,15 @@ const NOT_TOGETHER: &[(&str, &str, &str)] = &[
     ("--ramp", "--poisson", "clients that stay come along the ramp: use --poisson with --arrivals or --rate"),
     ("--replay", "--poisson", "the log says when: use --poisson with --arrivals or --rate"),
     ("--find-limit", "--warm-up", "each step has a warm-up already: leave --warm-up out"),
-    ("--live", "--quiet", "choose one"),
     ("--direct", "--unix", "the field that goes past the cache is for the Seawall of this machine, by its URL: leave --unix out"),
 ];
 
 /// A flag that means something only beside one of others, and what it is for.
 const NEEDS: &[(&str, &[&str], &str)] = &[
     ("--speed", &["--replay"], "it says how many times as fast a log is replayed"),
+    ("--writes", &["--replay"], "it says what of a log is replayed"),
+    ("--page-origin", &["--page", "--shape"], "it says where parts of pages may be"),
+    ("--body-placeholders", &["--body"], "it says how the content is read"),
     ("--peak", &["--shape"], "it says how large the shape's crowd is"),
     ("--over", &["--shape"], "it says how long the shape's crowd lasts"),
     ("--poisson", &["--arrivals", "--rate", "--find-limit", "--compare"], "clients that stay ask again as soon as they are answered"),
@@ -79,7 +86,8 @@ impl Flags {
         let Self { clients, requests, duration, ramp, arrivals, rate, poisson, replay, speed, find_limit, .. } = self;
         let Self { urls_from, sitemap, page, shape, peak, over, method, body, limit_p99, limit_errors, hold, warm_up, .. } = self;
         let Self { http1, http2, http3, streams, pipeline, no_keepalive, tls_resume, insecure, ca, unix, connect_to, source, .. } = self;
-        let Self { leak_check, direct, compare, live, quiet, html, svg, hgrm, output, i_own_this, cookies, start_at, .. } = self;
+        let Self { in_order, page_origin, body_placeholders, writes, .. } = self;
+        let Self { leak_check, direct, compare, quiet, html, svg, hgrm, output, i_own_this, cookies, start_at, .. } = self;
         let all = [
             ("--clients", clients.is_some()),
             ("--requests", requests.is_some()),
@@ -91,7 +99,11 @@ impl Flags {
             ("--replay", replay.is_some()),
             ("--speed", speed.is_some()),
             ("--find-limit", *find_limit),
-            ("--urls", urls_from.is_some()),
+            ("--urls", !urls_from.is_empty()),
+            ("--in-order", *in_order),
+            ("--page-origin", !page_origin.is_empty()),
+            ("--body-placeholders", *body_placeholders),
+            ("--writes", *writes),
             ("--sitemap", sitemap.is_some()),
             ("--page", *page),
             ("--shape", shape.is_some()),
@@ -120,7 +132,6 @@ impl Flags {
             ("--leak-check", leak_check.is_some()),
             ("--direct", *direct),
             ("--compare", *compare),
-            ("--live", *live),
             ("--quiet", *quiet),
             ("--html", html.is_some()),
             ("--svg", svg.is_some()),
@@ -188,10 +199,24 @@ mod tests {
             "--ramp" => "0..7/7s",
             "--arrivals" | "--rate" | "--speed" => "7",
             "--tls-resume" | "--limit-errors" => "0.5",
+            "--page-origin" => "http://127.0.0.1:7",
             "--connect-to" => "127.0.0.1:7",
             "--source" => "127.0.1.0/24",
-            "--poisson" | "--find-limit" | "--page" | "--http1" | "--http2" | "--http3" | "--no-keepalive" | "--insecure" | "--compare"
-            | "--direct" | "--leak-check" | "--live" | "--quiet" => "",
+            "--in-order"
+            | "--body-placeholders"
+            | "--writes"
+            | "--poisson"
+            | "--find-limit"
+            | "--page"
+            | "--http1"
+            | "--http2"
+            | "--http3"
+            | "--no-keepalive"
+            | "--insecure"
+            | "--compare"
+            | "--direct"
+            | "--leak-check"
+            | "--quiet" => "",
             _ => "x",
         };
         for (one, other, remedy) in NOT_TOGETHER {

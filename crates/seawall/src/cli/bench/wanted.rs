@@ -146,6 +146,14 @@ impl Flags {
         Ok(usize::try_from(typed.min(most)).unwrap_or(1))
     }
 
+    /// The number of threads where nothing says how many clients there are.
+    ///
+    /// # Errors
+    /// When there are too many.
+    pub(super) fn threads_typed(&self) -> Result<usize, String> {
+        self.workers(&Schedule::Replay { moments: Vec::new().into() })
+    }
+
     /// The beginning of all random choices. It has 32 bits, so that every reader of JSON reads it exactly.
     pub(super) fn seed(&self) -> u64 {
         self.seed.unwrap_or_else(|| RandomState::new().hash_one(0) >> 32)

@@ -1,0 +1,83 @@
+//! `seawall bench compare` and `seawall bench merge`: what is done with results that are there already.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use anyhow::{Context as _, bail};
+use load::{
+    Results,
+    compare::{Change, Differences, Ratio, differences, merge},
+    output::{self, Beside, Format, Interval, Intervals},
+};
+
+use super::{
+    flags::Action,
+    go::{Failed, undone},
+    written,
+};
+use crate::cli::output::say;
+
+/// The largest result that is read: a run of days.
+const BYTES_MAX: u64 = 256 << 20;
+
+/// Does it.
+pub(super) fn run(action: &Action) -> Result<ExitCode, Failed> {
+    match action {
+        Action::Compare { old, new, fail_if, format, html } => {
+            let format = written::format(format.as_deref(), &[Format::Text, Format::Json, Format::Markdown])?;
+            let bounds = written::bounds(fail_if)?;
+            let (old, new) = (read(old)?, read(new)?);
+            let differences = differences(&old, &new);
+            let text = match format {
+                Format::Json => format!("{}\n", serde_json::to_string_pretty(&differences).context("no JSON")?),
+                Format::Markdown => beside(&old, &new, &differences).markdown(),
+                _ => differences.to_string(),
+            };
+            say(&text).context("standard output cannot be written")?;
+            if let Some(path) = html {
+                written::file(path, &beside(&old, &new, &differences).html())?;
+            }
+            Ok(written::kept(&bounds, &new))
+        }
+        Action::Merge { files, format, output, html, fail_if } => {
+            let possible = [Format::Text, Format::Json, Format::Ab, Format::Wrk, Format::Markdown];
+            let format = written::format(format.as_deref(), &possible)?;
+            let bounds = written::bounds(fail_if)?;
+            let results = files.iter().map(PathBuf::as_path).map(read).collect::<Result<Vec<_>, _>>()?;
+            let sum = merge(&results).map_err(undone)?;
+            written::result(format, &sum)?;
+            if let Some(path) = output {
+                written::file(path, &output::json(&sum))?;
+            }
+            if let Some(path) = html {
+                written::file(path, &output::html(&sum))?;
+            }
+            Ok(written::kept(&bounds, &sum))
+        }
+    }
+}
+
+/// Lays both results beside each other.
+fn beside<'a>(old: &'a Results, new: &'a Results, differences: &Differences) -> Beside<'a> {
+    let interval = |change: &Change| change.ratio.map(|Ratio { ratio, low, high, .. }| Interval { ratio, low, high });
+    let Differences { rate, p50, p90, p99, not_the_same, unknown, .. } = differences;
+    Beside {
+        names: ["old", "new"],
+        results: [old, new],
+        ratios: Intervals { rate: interval(rate), p50: interval(p50), p90: interval(p90), p99: interval(p99) },
+        said: String::new(),
+        remarks: not_the_same.iter().chain([unknown]).cloned().collect(),
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<Results> {
+    let unreadable = || format!("{} cannot be read", path.display());
+    if fs::metadata(path).with_context(unreadable)?.len() > BYTES_MAX {
+        bail!("{} is larger than any result", path.display());
+    }
+    let text = fs::read_to_string(path).with_context(unreadable)?;
+    serde_json::from_str(&text).with_context(|| format!("{} is no result of seawall bench (--output, or --format json)", path.display()))
+}
