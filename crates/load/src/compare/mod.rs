@@ -25,7 +25,7 @@ pub use self::{
 };
 use crate::{
     Results,
-    output::quantity::{milliseconds, number},
+    output::quantity::number,
     results::{Limit, NotEncoded},
 };
 

@@ -5,8 +5,8 @@ use std::{ops::ControlFlow, process::ExitCode, time::Duration};
 use anyhow::Context as _;
 use load::{
     Watch,
-    compare::{CompareWatch, Comparison, Ratio, Side, TIME, TIME_MIN, compare},
-    output::{Beside, Format, Interval, Intervals},
+    compare::{CompareWatch, Comparison, Side, TIME, TIME_MIN, compare},
+    output::{Beside, Format},
     results::Second,
 };
 
@@ -117,15 +117,11 @@ impl CompareWatch for Rounds {
 
 /// Lays both sides beside each other.
 pub(super) fn beside(comparison: &Comparison, is_direct: bool) -> Beside<'_> {
-    let Comparison { a, b, ratio, verdict, .. } = comparison;
-    let interval = |ratio: Option<Ratio>| ratio.map(|Ratio { ratio, low, high, .. }| Interval { ratio, low, high });
-    Beside {
-        names: if is_direct { ["before", "after"] } else { ["A", "B"] },
-        results: [a, b],
-        ratios: Intervals { rate: interval(ratio.rate), p50: interval(ratio.p50), p90: interval(ratio.p90), p99: interval(ratio.p99) },
-        said: if is_direct { "Before (A) is past the cache, after (B) is with it.".to_owned() } else { verdict.said.clone() },
-        remarks: verdict.warnings.clone(),
+    let beside = Beside::from(comparison);
+    if !is_direct {
+        return beside;
     }
+    Beside { said: "Before (A) is past the cache, after (B) is with it.".to_owned(), ..beside.named("before", "after") }
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use std::{
 use anyhow::{Context as _, bail};
 use load::{
     Results,
-    compare::{Change, Differences, Ratio, differences, merge},
-    output::{self, Beside, Format, Interval, Intervals},
+    compare::{differences, merge},
+    output::{self, Beside, Format},
 };
 
 use super::{
@@ -33,12 +33,12 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failed> {
             let differences = differences(&old, &new);
             let text = match format {
                 Format::Json => format!("{}\n", serde_json::to_string_pretty(&differences).context("no JSON")?),
-                Format::Markdown => beside(&old, &new, &differences).markdown(),
+                Format::Markdown => Beside::old_and_new(&old, &new, &differences).markdown(),
                 _ => differences.to_string(),
             };
             say(&text).context("standard output cannot be written")?;
             if let Some(path) = html {
-                written::file(path, &beside(&old, &new, &differences).html())?;
+                written::file(path, &Beside::old_and_new(&old, &new, &differences).html())?;
             }
             Ok(written::kept(&bounds, &new))
         }
@@ -57,19 +57,6 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failed> {
             }
             Ok(written::kept(&bounds, &sum))
         }
-    }
-}
-
-/// Lays both results beside each other.
-fn beside<'a>(old: &'a Results, new: &'a Results, differences: &Differences) -> Beside<'a> {
-    let interval = |change: &Change| change.ratio.map(|Ratio { ratio, low, high, .. }| Interval { ratio, low, high });
-    let Differences { rate, p50, p90, p99, not_the_same, unknown, .. } = differences;
-    Beside {
-        names: ["old", "new"],
-        results: [old, new],
-        ratios: Intervals { rate: interval(rate), p50: interval(p50), p90: interval(p90), p99: interval(p99) },
-        said: String::new(),
-        remarks: not_the_same.iter().chain([unknown]).cloned().collect(),
     }
 }
 
