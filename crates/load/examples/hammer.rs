@@ -1,4 +1,4 @@
-//! Loads one address over HTTP/1.1, to see what the engine itself costs: `hammer HOST:PORT PATH CLIENTS SECONDS [WORKERS [RATE | -ARRIVALS]]`.
+//! Loads one address over HTTP/1.1, to see what the engine itself costs: `hammer HOST:PORT PATH CLIENTS SECONDS [WORKERS [RATE | -ARRIVALS [tls]]]`.
 
 #![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "numbers from the command line")]
 
@@ -24,7 +24,8 @@ fn main() {
         body: Bytes::new(),
         weight: 1,
     };
-    let origin = Origin { tls: false, host: host.to_owned(), port: port.parse().expect("a port") };
+    let origin =
+        Origin { tls: arguments.get(6).is_some_and(|word| word == "tls"), host: host.to_owned(), port: port.parse().expect("a port") };
     let (clients, seconds, rate) = (number(2, 1.0), Duration::from_secs_f64(number(3, 1.0)), number(5, 0.0));
     let plan = Plan {
         requests: Arc::new(RequestSet { origins: vec![origin], requests: vec![request], ..RequestSet::default() }),
@@ -37,7 +38,7 @@ fn main() {
         },
         protocol: Protocol::Http1 { pipeline: 1 },
         stop: Stop { requests: None, after: (rate >= 0.0).then_some(seconds) },
-        connections: Connections::default(),
+        connections: Connections { insecure: true, ..Connections::default() },
         timeout: TIMEOUT,
         warm_up: Duration::ZERO,
         workers: number(4, 1.0) as usize,

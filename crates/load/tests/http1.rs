@@ -461,6 +461,24 @@ fn a_long_content_is_sent_whole_though_the_server_takes_it_slowly() {
     assert_eq!((found.answered, server.connections(), errors(&found)), (3, 1, none()));
 }
 
+/// A content of 64 MB is read in many turns; nothing of it is lost, and the next request follows it.
+#[test]
+fn a_long_answer_is_read_to_its_end_in_turns_with_the_others() {
+    let length = 64 << 20;
+    let server = Scripted::start(move |_, stream| {
+        let mut stream = BufReader::new(stream);
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
+        let piece = vec![b'a'; 1 << 20];
+        while request(&mut stream).is_some() {
+            stream.get_mut().write_all(head.as_bytes()).expect("the client reads");
+            (0..64).for_each(|_| stream.get_mut().write_all(&piece).expect("the client reads"));
+        }
+    });
+    let found = run(&plan(server.address, 2, 4));
+    assert_eq!((found.answered, server.connections(), errors(&found)), (4, 2, none()));
+    assert!(found.bytes > 4 * length);
+}
+
 // The end of a run.
 
 #[test]

@@ -34,3 +34,32 @@ impl Budget {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_together_take_exactly_what_there_is_and_the_last_ones_alike() {
+        let budget = Budget::new(Some(1000));
+        let (mut taken, mut stores) = ([0; 3], [0; 3]);
+        // In turns, until nobody gets anything.
+        loop {
+            let before = taken;
+            for (taken, mine) in taken.iter_mut().zip(&mut stores) {
+                *taken += u32::from(budget.take(mine));
+            }
+            if taken == before {
+                break;
+            }
+        }
+        assert_eq!(taken.iter().sum::<u32>(), 1000);
+        assert!(taken.iter().all(|taken| (330..340).contains(taken)), "{taken:?}");
+    }
+
+    #[test]
+    fn without_a_number_there_is_no_end() {
+        let budget = Budget::new(None);
+        assert!((0..1000).all(|_| budget.take(&mut 0)));
+    }
+}

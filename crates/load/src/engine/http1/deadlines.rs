@@ -39,7 +39,7 @@ impl Deadlines {
         self.slots[slot].push(key);
     }
 
-    /// Gives those whose slots have come round until `now` to `late`, one after the other.
+    /// Puts those whose slots have come round until `now` into `into`.
     pub(super) fn due(&mut self, now: Duration, into: &mut Vec<Key>) {
         while self.turn * u32::try_from(self.turns + 1).unwrap_or(u32::MAX) <= now {
             self.turns += 1;
@@ -50,5 +50,40 @@ impl Deadlines {
 
     fn slot(&self, turns: u64) -> usize {
         usize::try_from(turns % self.slots.len() as u64).expect("a remainder of a usize")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deadline_comes_round_after_its_time_and_not_much_later() {
+        let timeout = Duration::from_secs(30);
+        let mut deadlines = Deadlines::new(timeout);
+        let milliseconds = [0, 1, 249, 250, 251, 15_000, 29_999, 30_000];
+        for (key, deadline) in milliseconds.into_iter().enumerate() {
+            deadlines.put(Key::of(key as u64), Duration::from_millis(deadline));
+        }
+        let mut found = Vec::new();
+        for now in 0..=30_600 {
+            let before = found.len();
+            deadlines.due(Duration::from_millis(now), &mut found);
+            for key in &found[before..] {
+                let deadline = milliseconds[usize::try_from(key.number()).expect("an index")];
+                assert!((deadline..=deadline + 500).contains(&now), "{deadline} at {now}");
+            }
+        }
+        assert_eq!(found.len(), milliseconds.len(), "each comes round once");
+    }
+
+    #[test]
+    fn a_deadline_beyond_the_wheel_comes_round_early_and_can_be_put_back() {
+        let mut deadlines = Deadlines::new(Duration::from_millis(16));
+        let mut found = Vec::new();
+        deadlines.due(Duration::from_secs(5), &mut found);
+        deadlines.put(Key::of(1), Duration::from_secs(9));
+        deadlines.due(Duration::from_secs(6), &mut found);
+        assert_eq!(found, [Key::of(1)]);
     }
 }

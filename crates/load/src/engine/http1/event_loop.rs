@@ -46,6 +46,9 @@ const DUES_AT_ONCE: usize = 64;
 /// Events after which the schedule is looked at.
 const EVENTS_AT_ONCE: usize = 32;
 
+/// Reads of one connection, one after the other, before others have their turn: 1 MB.
+const READS_AT_ONCE: u32 = 16;
+
 /// The longest that the loop waits: so soon it sees that somebody has stopped the run.
 const LOOK_UP: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
@@ -97,6 +100,8 @@ pub(super) struct Loop {
     ready: VecDeque<(Key, u16)>,
     /// Connections that must be read though no event says so.
     suspects: Vec<Key>,
+    /// Connections that have more to read than may be read at once.
+    unread: Vec<Key>,
     /// Connections with requests of a pipeline that are to be sent together.
     held: Vec<Key>,
     /// Voices of clients that wait for the schedule.
@@ -160,6 +165,7 @@ impl Loop {
             resting: BinaryHeap::new(),
             ready: VecDeque::new(),
             suspects: Vec::new(),
+            unread: Vec::new(),
             held: Vec::new(),
             free: Vec::new(),
             waiting: VecDeque::new(),
@@ -209,6 +215,9 @@ impl Loop {
             for key in late.drain(..) {
                 self.look_at_deadline(key, now);
             }
+            for key in std::mem::take(&mut self.unread) {
+                self.read(key, true);
+            }
             self.go_on();
             let due = self.dues.peek().filter(|_| !self.exhausted).map(|due| due.at);
             let next = [due, self.resting.peek().map(|rest| rest.0.0), self.ends];
@@ -217,7 +226,7 @@ impl Loop {
             {
                 break now;
             }
-            let wait = if more || !self.ready.is_empty() { Timespec { tv_sec: 0, tv_nsec: 0 } } else { LOOK_UP };
+            let wait = if more || !self.ready.is_empty() || !self.unread.is_empty() { Timespec { tv_sec: 0, tv_nsec: 0 } } else { LOOK_UP };
             events.clear();
             match epoll::wait(&self.epoll, spare_capacity(&mut events), Some(&wait)) {
                 Ok(_) | Err(Errno::INTR) => {}
@@ -704,7 +713,13 @@ impl Loop {
     /// Reads what has come. If `to_the_end`, a short read is not taken as a sign that there is no more.
     fn read(&mut self, key: Key, to_the_end: bool) {
         let mut buffer = std::mem::take(&mut self.buffer);
+        let mut reads = 0;
         while let Some(connection) = self.connections.get_mut(key) {
+            if reads == READS_AT_ONCE {
+                self.unread.push(key);
+                break;
+            }
+            reads += 1;
             let received = connection.receive(&mut buffer);
             let now = self.worker.clock.now();
             if self.ends.is_some_and(|end| now > end) {

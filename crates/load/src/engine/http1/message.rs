@@ -70,3 +70,36 @@ fn write(bytes: &mut Vec<u8>, method: &str, target: &str, authority: &str, field
 pub(super) fn is_idempotent(method: &str) -> bool {
     matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "PUT" | "DELETE")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::requests::{Origin, Request};
+
+    fn sent(method: &str, fields: &[(&str, &str)], body: &'static str, close: bool) -> String {
+        let origins = vec![Origin { tls: false, host: "blog.example".to_owned(), port: 8080 }];
+        let fields = fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let request = Request { origin: 0, method: method.to_owned(), target: "/a?b".to_owned(), fields, body: body.into(), weight: 1 };
+        let messages = Messages::new(&RequestSet { origins, requests: vec![request], ..RequestSet::default() }, close);
+        String::from_utf8(messages.made(0).bytes.clone()).expect("text")
+    }
+
+    #[test]
+    fn a_request_has_what_every_request_needs_unless_it_says_so_itself() {
+        let head = "GET /a?b HTTP/1.1\r\nHost: blog.example:8080\r\n";
+        assert_eq!(sent("GET", &[], "", false), format!("{head}\r\n"));
+        assert_eq!(sent("GET", &[("Accept", "*/*")], "", true), format!("{head}Accept: */*\r\nConnection: close\r\n\r\n"));
+        assert_eq!(sent("GET", &[("host", "x")], "", false), "GET /a?b HTTP/1.1\r\nhost: x\r\n\r\n");
+    }
+
+    #[test]
+    fn a_content_is_announced_and_where_one_is_expected_its_absence_is() {
+        let head = "POST /a?b HTTP/1.1\r\nHost: blog.example:8080\r\n";
+        assert_eq!(sent("POST", &[], "hello", false), format!("{head}Content-Length: 5\r\n\r\nhello"));
+        assert_eq!(sent("POST", &[], "", false), format!("{head}Content-Length: 0\r\n\r\n"));
+        assert_eq!(
+            sent("POST", &[("Transfer-Encoding", "chunked")], "0\r\n\r\n", false),
+            format!("{head}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
+        );
+    }
+}

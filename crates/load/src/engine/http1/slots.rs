@@ -67,3 +67,21 @@ impl<T> Slots<T> {
         self.places.len() - self.free.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_of_a_value_that_is_gone_leads_nowhere_though_its_place_is_used_again() {
+        let mut slots = Slots::new();
+        let (first, second) = (slots.insert("first"), slots.insert("second"));
+        assert_eq!(slots.remove(first), Some("first"));
+        let expected = slots.next_key();
+        let third = slots.insert("third");
+        assert_eq!((third, third.place), (expected, first.place));
+        assert_eq!(slots.remove(first), None);
+        assert_eq!((slots.get(first), slots.get(second), slots.get(third)), (None, Some(&"second"), Some(&"third")));
+        assert_eq!((slots.len(), Key::of(third.number())), (2, third));
+    }
+}
