@@ -174,8 +174,12 @@ impl Claim {
             if results.verdict.limit == Limit::Generator {
                 warnings
                     .push(format!("In most rounds of {name} the load tester was at its end: the difference may be larger than it looks."));
-            } else if results.verdict.limit == Limit::Network {
-                warnings.push(format!("In most rounds of {name} the network set the pace, not the server."));
+            }
+            // What a round cuts off at its end are slow answers.
+            let round = results.duration * 1e3 / results.seconds.len().max(1) as f64;
+            if results.latency.p99 > round / 4.0 {
+                let (p99, round) = (milliseconds(results.latency.p99), milliseconds(round));
+                warnings.push(format!("{name}'s answers (p99 {p99}) take long for rounds of {round}: compare for a longer time (-d 5m)."));
             }
         }
         let Some(ratio) = ratio else {
