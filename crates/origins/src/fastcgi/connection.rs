@@ -52,6 +52,8 @@ pub(super) struct Connection {
     pub(super) reused: bool,
     /// Whether any byte came since the request was sent.
     pub(super) heard: bool,
+    /// Whether something was read, and more of it is waited for.
+    acknowledges: bool,
     /// Whether the question for the next request leaves together with this one.
     asks_along: bool,
     /// Whether the child has answered the question that is asked before each request.
@@ -122,6 +124,7 @@ impl Connection {
             alarm: None,
             reused: false,
             heard: false,
+            acknowledges: false,
             asks_along: false,
             free: false,
             taken_at: None,
@@ -306,6 +309,17 @@ impl Connection {
     }
 
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let read = self.poll_read_some(cx);
+        match read {
+            // php-fpm leaves Nagle's algorithm on.
+            Poll::Pending if std::mem::take(&mut self.acknowledges) => self.stream.acknowledge(),
+            Poll::Pending => {}
+            Poll::Ready(_) => self.acknowledges = true,
+        }
+        read
+    }
+
+    fn poll_read_some(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         if self.read.capacity() - self.read.len() < READ_BYTES / 4 {
             // The buffer is its own again when the pieces taken off it are gone: this seldom allocates.
             self.read.reserve(READ_BYTES);

@@ -23,6 +23,8 @@ const PROGRAMS: [&str; 9] =
 /// A running php-fpm, and the site that it runs.
 pub(crate) struct Fpm {
     folder: TempDir,
+    /// Where it listens, if that is not a socket in the folder.
+    port: Option<u16>,
     running: Option<Child>,
 }
 
@@ -39,19 +41,31 @@ fn program() -> PathBuf {
 impl Fpm {
     /// Starts a php-fpm with so many children, and these scripts.
     pub(crate) async fn start(children: usize, scripts: &[(&str, &str)]) -> Self {
-        let mut fpm = Self { folder: TempDir::new().expect("a folder"), running: None };
+        Self::start_at(None, children, scripts).await
+    }
+
+    /// Starts one on a port, as it is in a container of its own.
+    pub(crate) async fn start_on_a_port(children: usize, scripts: &[(&str, &str)]) -> Self {
+        let free = std::net::TcpListener::bind(("127.0.0.1", 0)).expect("a port");
+        let port = free.local_addr().expect("an address").port();
+        drop(free);
+        Self::start_at(Some(port), children, scripts).await
+    }
+
+    async fn start_at(port: Option<u16>, children: usize, scripts: &[(&str, &str)]) -> Self {
+        let mut fpm = Self { folder: TempDir::new().expect("a folder"), port, running: None };
         fs::create_dir(fpm.root()).expect("a folder");
         for (name, text) in scripts {
             fs::write(fpm.root().join(name), format!("<?php {text}")).expect("a script");
         }
         let owner = if rustix::process::geteuid().is_root() { "user = root\ngroup = root\n" } else { "" };
-        let (socket, place) = (fpm.socket(), fpm.folder.path().display().to_string());
+        let place = fpm.folder.path().display().to_string();
+        let listen = port.map_or_else(|| fpm.socket().display().to_string(), |port| format!("127.0.0.1:{port}"));
         let configuration = format!(
-            "[global]\nerror_log = {place}/fpm.log\ndaemonize = no\n[site]\n{owner}listen = {}\nlisten.backlog = 2\npm = static\n\
+            "[global]\nerror_log = {place}/fpm.log\ndaemonize = no\n[site]\n{owner}listen = {listen}\nlisten.backlog = 2\npm = static\n\
              pm.max_children = {children}\nphp_admin_value[post_max_size] = 0\nphp_admin_value[upload_max_filesize] = 4G\n\
              php_admin_value[max_execution_time] = 60\nphp_admin_flag[log_errors] = on\nphp_admin_flag[display_errors] = off\n\
-             php_admin_value[output_buffering] = 0\n",
-            socket.display()
+             php_admin_value[output_buffering] = 0\n"
         );
         fs::write(fpm.folder.path().join("fpm.conf"), configuration).expect("a configuration");
         fpm.run().await;
@@ -71,9 +85,12 @@ impl Fpm {
             command.arg("-R");
         }
         self.running = Some(command.spawn().expect("php-fpm runs"));
-        let socket = self.socket();
+        let (socket, port) = (self.socket(), self.port);
         testkit::patiently("php-fpm's socket", async {
-            while tokio::net::UnixStream::connect(&socket).await.is_err() {
+            while match port {
+                Some(port) => tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_err(),
+                None => tokio::net::UnixStream::connect(&socket).await.is_err(),
+            } {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         })
@@ -131,7 +148,11 @@ impl Fpm {
 
     /// Makes the server, to be shared by workers.
     pub(crate) fn server(&self, set: impl FnOnce(&mut ServerOptions)) -> Arc<FastCgiServer> {
-        let mut options = ServerOptions::new(vec![Address::Unix(self.socket())], tls_config(None).expect("TLS"));
+        let address = match self.port {
+            Some(port) => format!("http://127.0.0.1:{port}").parse().expect("an address"),
+            None => Address::Unix(self.socket()),
+        };
+        let mut options = ServerOptions::new(vec![address], tls_config(None).expect("TLS"));
         set(&mut options);
         Arc::new(FastCgiServer::new(Arc::new(options)))
     }

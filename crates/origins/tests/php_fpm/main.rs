@@ -263,6 +263,22 @@ fn a_connection_serves_one_request_after_the_other() {
     });
 }
 
+/// php-fpm leaves Nagle's algorithm on: it sends the rest of a page when the part before it was acknowledged, which a kernel that expects to send something
+/// soon puts off for 40 ms.
+#[test]
+fn over_tcp_no_page_waits_for_its_acknowledgement() {
+    on_a_worker(async {
+        const PAGES: u32 = 50;
+        let fpm = Fpm::start_on_a_port(2, &[("index.php", "echo str_repeat('12345678', 1024);")]).await;
+        let site = fpm.site();
+        let began = Instant::now();
+        for _ in 0..PAGES {
+            assert_eq!(text(&site, "/").await.len(), 8192);
+        }
+        assert!(began.elapsed() < Duration::from_millis(40) * PAGES / 2, "{:?}", began.elapsed());
+    });
+}
+
 /// php-src issue 10335: over the same connection the second request would wait for the first script.
 #[test]
 fn a_script_that_goes_on_behind_its_response_makes_nobody_wait() {
