@@ -382,6 +382,18 @@ fn a_log_is_replayed_by_its_visitors_against_the_origins_of_its_requests() {
 }
 
 #[test]
+fn a_request_that_came_too_late_for_an_idle_connection_is_sent_again() {
+    // Each connection is closed when its second request comes, half a second after the first or more: that is what a server does to idle ones.
+    let (address, seen) = serve(|_, nth, stream| if nth == 0 { Act::Write(ok(stream, 10)) } else { Act::Close(vec![]) });
+    let mut plan = plan(ONE_AT_A_TIME, false, address);
+    let rate = Profile::constant(1.0 / 0.6, Some(Duration::from_millis(1700)));
+    plan.schedule = Schedule::Rate { rate, spacing: Spacing::Even, clients: 1 };
+    let results = run(&plan);
+    assert_eq!((results.answered, errors(&results)), (3, vec![]));
+    assert_eq!((seen.connections(), seen.requests()), (3, 5));
+}
+
+#[test]
 fn connections_come_from_the_addresses_of_the_plan_in_turns() {
     let (address, seen) = serve(|_, _, stream| Act::Write(ok(stream, 10)));
     let mut plan = plan(ONE_AT_A_TIME, false, address);

@@ -15,7 +15,7 @@ use std::{
 use tokio::time::{Instant, Sleep};
 
 use super::{
-    Arrival, Hub, Link, Room, Sink,
+    Arrival, Hub, Link, REPLAYS_IDLE_MAX, Room, Sink,
     calls::{Call, Calls},
     queue::{Job, Queue},
 };
@@ -36,7 +36,16 @@ pub(super) enum Kind {
     /// It comes at this moment, makes one visit, and leaves.
     Visits(Duration),
     /// It asks what is due.
-    Serves(Rc<Queue>),
+    Serves(Rc<Queue>, Whose),
+}
+
+/// Whose requests a queue has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// Several clients take from it.
+    Anybodys,
+    /// They are those of one visitor of a log.
+    OneVisitors,
 }
 
 /// What a client is told, and what it tells of itself.
@@ -73,6 +82,8 @@ pub(super) struct Client<L: Link> {
     back_off: Duration,
     /// Until when it does not try to connect.
     rests_until: Duration,
+    /// Whether it is one of the visitors of a log that keep their connections while they have nothing to do.
+    is_kept: bool,
 }
 
 /// A connection, and to whom.
@@ -149,7 +160,7 @@ impl<L: Link> Client<L> {
         let crew =
             Crew { hub, kind, orders, seats, free, calls: Calls::default(), queue: VecDeque::new(), has_begun: false, is_over: false };
         let timer = Timer { sleep: Box::pin(tokio::time::sleep(Duration::ZERO)), at: None };
-        Self { crew, links: Vec::new(), timer, back_off: BACK_OFF[0], rests_until: Duration::ZERO }
+        Self { crew, links: Vec::new(), timer, back_off: BACK_OFF[0], rests_until: Duration::ZERO, is_kept: false }
     }
 
     pub(super) fn orders(&self) -> Rc<Orders> {
@@ -255,12 +266,28 @@ impl<L: Link> Client<L> {
                 self.crew.queue.push_back(call);
             }
         }
-        if let Kind::Serves(queue) = &self.crew.kind {
+        if let Kind::Serves(queue, _) = &self.crew.kind {
             let streams = self.crew.hub.streams;
             let room = if self.crew.queue.is_empty() { streams - self.crew.calls.len().min(streams) } else { 0 };
             queue.park(&self.crew.orders, room);
         }
         has_changed
+    }
+
+    /// Lets the connections of a visitor of a log go if it has nothing to do, and enough others keep theirs.
+    fn keep_or_leave(&mut self) {
+        if !matches!(self.crew.kind, Kind::Serves(_, Whose::OneVisitors)) {
+            return;
+        }
+        let keeps = self.crew.calls.len() == 0 && !self.links.is_empty();
+        let kept = &self.crew.hub.replays_idle;
+        match (self.is_kept, keeps) {
+            (false, true) if kept.get() >= REPLAYS_IDLE_MAX => self.links.clear(),
+            (false, true) => kept.set(kept.get() + 1),
+            (true, false) => kept.set(kept.get() - 1),
+            _ => return,
+        }
+        self.is_kept = keeps && !self.links.is_empty();
     }
 
     /// Puts a request on a connection, or opens one. Returns whether it is on one.
@@ -283,7 +310,7 @@ impl<L: Link> Client<L> {
                     Room::For(0) => is_coming = true,
                     Room::For(_) => {
                         line.is_used = true;
-                        link.send(number, &call.asked, hub);
+                        link.send(number, &call.asked, hub, now);
                         if !call.is_again {
                             call.sent = now;
                             call.deadline = now + hub.plan.timeout;
@@ -349,6 +376,7 @@ impl<L: Link> Future for Client<L> {
                 has_changed = true;
             }
             if !has_changed {
+                client.keep_or_leave();
                 return Poll::Pending;
             }
         }
@@ -382,7 +410,7 @@ impl<L: Link> Crew<L> {
         let job = match &self.kind {
             Kind::Stays => None,
             Kind::Visits(at) => Some(Job::new(*at, None)),
-            Kind::Serves(queue) => Some(queue.first()?),
+            Kind::Serves(queue, _) => Some(queue.first()?),
         };
         let intended = match self.kind {
             Kind::Visits(_) if self.has_begun => None,
@@ -396,7 +424,7 @@ impl<L: Link> Crew<L> {
                     if !self.hub.take() {
                         return None;
                     }
-                    if let Kind::Serves(queue) = &self.kind {
+                    if let Kind::Serves(queue, _) = &self.kind {
                         queue.take_first();
                     }
                     self.has_begun = true;

@@ -24,7 +24,7 @@ use rustix::io::Errno;
 use tokio::{sync::Notify, task::LocalSet};
 
 use self::{
-    client::{Client, Kind, Orders},
+    client::{Client, Kind, Orders, Whose},
     queue::{Job, Queue},
     timer::Timer,
 };
@@ -46,6 +46,9 @@ const DUES_AT_A_TIME: usize = 256;
 /// The requests that may wait for a connection, on each worker. What is due beyond that is missed. 50 MB.
 const WAITING_MAX: usize = 1 << 20;
 
+/// Visitors of a log that keep their connections while they have nothing to do, on each worker.
+const REPLAYS_IDLE_MAX: u32 = 4096;
+
 /// A connection of a protocol that has several requests under way on it.
 pub(super) trait Link: Sized + Unpin + 'static {
     /// What all connections of a worker share: requests in the protocol's form, buffers.
@@ -64,7 +67,7 @@ pub(super) trait Link: Sized + Unpin + 'static {
     fn room(&self) -> Room;
 
     /// Takes a request that there is room for. It leaves with the next poll.
-    fn send(&mut self, call: u32, asked: &Asked, hub: &Hub<Self>);
+    fn send(&mut self, call: u32, asked: &Asked, hub: &Hub<Self>, now: Duration);
 
     /// Gives a request up, and tells the server.
     fn cancel(&mut self, call: u32);
@@ -128,6 +131,8 @@ pub(super) struct Hub<L: Link> {
     /// Requests that were permitted and have not ended.
     under_way: Cell<u64>,
     clients: Cell<u32>,
+    /// Visitors of a log that have nothing to do, and connections.
+    replays_idle: Cell<u32>,
     visitors: Cell<u64>,
     connections: Cell<u64>,
     answered: Cell<bool>,
@@ -233,6 +238,7 @@ pub(super) fn work<L: Link>(worker: Worker, streams: u16) -> Tally {
         is_exhausted: Cell::new(false),
         under_way: Cell::new(0),
         clients: Cell::new(0),
+        replays_idle: Cell::new(0),
         visitors: Cell::new(0),
         connections: Cell::new(0),
         answered: Cell::new(false),
@@ -371,7 +377,7 @@ impl<L: Link> Follower<L> {
                     self.missed += 1;
                 } else if !self.pool.push(Job::new(due.at, request)) && self.pool_clients < self.pool_max {
                     self.pool_clients += 1;
-                    self.spawn(Kind::Serves(Rc::clone(&self.pool)));
+                    self.spawn(Kind::Serves(Rc::clone(&self.pool), Whose::Anybodys));
                 }
             }
             What::Ask { request, visitor: Some(visitor) } => {
@@ -385,7 +391,7 @@ impl<L: Link> Follower<L> {
                     let queue = Rc::<Queue>::default();
                     queue.push(Job::new(due.at, request));
                     self.of_visitors.insert(visitor, Rc::clone(&queue));
-                    self.spawn(Kind::Serves(queue));
+                    self.spawn(Kind::Serves(queue, Whose::OneVisitors));
                 }
             }
         }

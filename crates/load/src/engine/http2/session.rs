@@ -28,6 +28,9 @@ const STREAMS_AT_FIRST: usize = 100;
 /// The last number that a stream may have.
 const STREAM_MAX: u32 = 0x7fff_ffff;
 
+/// How long a connection that a server closes as idle has been idle at least. Who closes one earlier has something against the request.
+const IDLE_MIN: Duration = Duration::from_millis(500);
+
 /// The most memory that a connection keeps for frames that were cut.
 const PARTIAL_KEPT: usize = 1024;
 
@@ -80,6 +83,8 @@ pub(super) struct Session {
     sending: usize,
     has_begun: bool,
     is_going_away: bool,
+    /// Since when nothing has been under way, after an answer.
+    idle_since: Option<Duration>,
 }
 
 /// The rest of a DATA frame.
@@ -117,6 +122,8 @@ struct Stream {
     window: i64,
     /// What is still to be sent.
     sending: Option<Bytes>,
+    /// Whether it was sent on a connection that had been idle for so long that the server may have closed it in the same moment.
+    follows_idleness: bool,
 }
 
 /// The fields of an answer: names and values one behind the other, and where each ends.
@@ -189,6 +196,7 @@ impl Session {
             sending: 0,
             has_begun: false,
             is_going_away: false,
+            idle_since: None,
         }
     }
 
@@ -210,7 +218,8 @@ impl Session {
     }
 
     /// Writes a request.
-    pub(super) fn send(&mut self, call: u32, request: &Outgoing<'_>) {
+    pub(super) fn send(&mut self, call: u32, request: &Outgoing<'_>, now: Duration) {
+        let follows_idleness = self.idle_since.is_some_and(|since| now.saturating_sub(since) >= IDLE_MIN);
         let number = self.next;
         self.next += 2;
         frame::write_headers(&mut self.out, number, request.block, request.body.is_empty());
@@ -225,7 +234,9 @@ impl Session {
             unsaid: 0,
             window: self.window_of_stream,
             sending: (!request.body.is_empty()).then(|| request.body.clone()),
+            follows_idleness,
         };
+        self.idle_since = None;
         self.sending += usize::from(stream.sending.is_some());
         self.streams.push(number, stream);
         if self.sending > 0 {
@@ -245,8 +256,13 @@ impl Session {
     /// Ends all that is under way, because the connection has ended: with `class` or, without it, by how far each answer had come.
     pub(super) fn close(&mut self, class: Option<ErrorClass>, now: Duration, sink: &mut impl Sink) {
         self.is_going_away = true;
-        while !self.streams.numbers.is_empty() {
-            self.fail(0, class, now, sink);
+        while let Some(stream) = self.streams.streams.first() {
+            // The server has closed an idle connection, and the request came too late for it. It has seen nothing of it.
+            if class.is_none() && stream.follows_idleness && stream.arrival.first_byte.is_none() {
+                self.refuse(0, now, sink);
+            } else {
+                self.fail(0, class, now, sink);
+            }
         }
     }
 
@@ -549,6 +565,9 @@ impl Session {
             }
         }
         self.streams.keep(stream.head);
+        if self.streams.numbers.is_empty() {
+            self.idle_since = Some(now);
+        }
     }
 
     /// Ends a stream on which something came that is no answer, and tells the server.

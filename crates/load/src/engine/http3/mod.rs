@@ -9,6 +9,7 @@ mod exchange;
 use std::{
     rc::Rc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -100,7 +101,7 @@ impl Link for Connection {
         if self.is_going_away { Room::Never } else { Room::For(self.streams.saturating_sub(self.under_way.len())) }
     }
 
-    fn send(&mut self, call: u32, asked: &Asked, hub: &Hub<Self>) {
+    fn send(&mut self, call: u32, asked: &Asked, hub: &Hub<Self>, _: Duration) {
         let outgoing = match &asked.own {
             None => Ok(hub.shared.requests[asked.request as usize].clone()),
             Some(own) => {
