@@ -169,7 +169,7 @@ impl State {
         match () {
             () if self.cpu >= BUSY => format!("the load tester itself is the bottleneck ({cpu} of its CPU)"),
             () if self.run.open => format!("the load tester uses {cpu} of its CPU"),
-            () => format!("the clients wait for the server; the load tester uses {cpu} of its CPU"),
+            () => format!("the server sets the pace; the load tester uses {cpu} of its CPU"),
         }
     }
 }
@@ -254,10 +254,8 @@ impl<W: Write + AsFd> Live<W> {
         if self.gone {
             return;
         }
-        let width = rustix::termios::tcgetwinsize(&self.to).map_or(WIDTH_UNKNOWN, |size| size.ws_col);
-        let width = if width == 0 { WIDTH_UNKNOWN } else { width.min(WIDTH_MAX) };
-        // The last column stays free: some terminals go on to the next line after it.
-        let buffer = self.state.render(width.saturating_sub(1).max(1));
+        let size = rustix::termios::tcgetwinsize(&self.to).map_or((0, 0), |size| (size.ws_col, size.ws_row));
+        let buffer = fitted(&self.state, size);
         let text = format!("{}{}", wipe(self.lines), ansi(&buffer, self.ink));
         self.lines = buffer.area.height;
         self.write(&text);
@@ -297,6 +295,18 @@ impl<W: Write + AsFd> Drop for Live<W> {
             self.write(&text);
         }
     }
+}
+
+/// Draws the view for a terminal of so many columns and rows; 0: it does not say how many it has.
+fn fitted(state: &State, (columns, rows): (u16, u16)) -> Buffer {
+    let width = if columns == 0 { WIDTH_UNKNOWN } else { columns.min(WIDTH_MAX) };
+    // The last column stays free: some terminals go on to the next line after it. So does the last row: that is where the cursor is.
+    let mut buffer = state.render(width.saturating_sub(1).max(1));
+    if rows > 0 {
+        // Lines that have left the screen cannot be wiped away.
+        buffer.resize(Rect { height: buffer.area.height.min(rows - 1), ..buffer.area });
+    }
+    buffer
 }
 
 /// Moves the cursor above so many lines, and wipes what is below.
@@ -460,6 +470,17 @@ mod tests {
             assert!(text.lines().all(|line| line.chars().count() <= width.into()), "{width}:\n{text}");
             assert_eq!(text.lines().count(), 10);
         }
+    }
+
+    #[test]
+    fn a_terminal_of_any_height_keeps_the_view_on_its_screen() {
+        for (rows, lines) in [(0, 10), (1, 0), (2, 1), (6, 5), (11, 10), (50, 10)] {
+            let buffer = fitted(&state(), (80, rows));
+            assert_eq!((buffer.area.width, buffer.area.height), (79, lines), "{rows}");
+            assert_eq!(ansi(&buffer, Ink::Plain).lines().count(), usize::from(lines));
+        }
+        assert_eq!(fitted(&state(), (0, 0)).area.width, WIDTH_UNKNOWN - 1);
+        assert_eq!(fitted(&state(), (1, 1)).area.width, 1);
     }
 
     #[test]
