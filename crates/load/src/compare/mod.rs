@@ -25,7 +25,7 @@ pub use self::{
 };
 use crate::{
     Results,
-    output::quantity::number,
+    output::quantity::{milliseconds, number},
     results::{Limit, NotEncoded},
 };
 

@@ -27,7 +27,10 @@ fn a_server_that_nobody_runs_is_said_at_once() {
     let (_kept, address) = closed_port();
     let output = said(&["-c", "2", "-n", "10", &format!("http://{address}/")]);
     let complaint = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && complaint.contains(&address.to_string()) && complaint.contains("refuses connections"), "{complaint}");
+    assert!(
+        !output.status.success() && complaint.contains(&address.to_string()) && complaint.contains("refuses connections"),
+        "{complaint}"
+    );
 }
 
 /// Of fifty requests, ten are answered; the ten that were waited for in vain are part of the distribution, too.
