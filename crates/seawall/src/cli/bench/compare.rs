@@ -121,12 +121,8 @@ pub(super) fn beside(comparison: &Comparison, is_direct: bool) -> Beside<'_> {
     if !is_direct {
         return beside;
     }
-<<<<<<< HEAD
-    Beside { said: "Before (A) is past the cache, after (B) is with it.".to_owned(), ..beside.named("before", "after") }
-=======
     let said = format!("Before (A) is past the cache, after (B) is with it. {}", beside.said);
     Beside { said, ..beside.named("before", "after") }
->>>>>>> 989f174 (bench: comparisons are laid beside each other by the load tester itself)
 }
 
 #[cfg(test)]
