@@ -455,6 +455,7 @@ fn a_server_that_speaks_http1_alone_is_named_and_not_measured() {
 
 /// Over TLS, with the crate `h2` as the server.
 mod secure {
+    use load::{permission::Permission, plan::Connections, prepare::prepare, requests::Asking};
     use rustls::{HandshakeKind, ServerConfig, crypto::aws_lc_rs};
     use rustls_pki_types::{CertificateDer, PrivateKeyDer};
     use tokio_rustls::TlsAcceptor;
@@ -494,15 +495,35 @@ mod secure {
                         let is_new = stream.get_ref().1.handshake_kind() != Some(HandshakeKind::Resumed);
                         seen[usize::from(is_new)].fetch_add(1, SeqCst);
                         let Ok(mut connection) = h2::server::handshake(stream).await else { return };
-                        while let Some(Ok((_, mut respond))) = connection.accept().await {
-                            let mut body = respond.send_response(http::Response::new(()), false).expect("the client is there");
-                            body.send_data(bytes::Bytes::from_static(&[b'x'; 8192]), true).expect("the client is there");
+                        while let Some(Ok((request, mut respond))) = connection.accept().await {
+                            let is_page = request.uri().path() == "/page";
+                            let (kind, content): (_, &[u8]) = if is_page { ("text/html", PAGE) } else { ("image/png", &[b'x'; 8192]) };
+                            let head = http::Response::builder().header("content-type", kind).body(()).expect("a head");
+                            let mut body = respond.send_response(head, false).expect("the client is there");
+                            body.send_data(bytes::Bytes::from_static(content), true).expect("the client is there");
                         }
                     });
                 }
             });
         });
         (address, handshakes)
+    }
+
+    const PAGE: &[u8] = b"<!doctype html><link rel=icon href=/e.png><link rel=stylesheet href=/a.css><script src=/b.js></script><img src=/c.png><img src=/d.png>";
+
+    #[test]
+    fn a_page_and_all_that_belongs_to_it_come_over_one_connection() {
+        let (address, handshakes) = serve(&[b"h2"]);
+        let asking = Asking { page: true, urls: vec![format!("https://{address}/page")], run: 1, ..Asking::default() };
+        let connections = Connections { insecure: true, ..Connections::default() };
+        let prepared = prepare(&asking, None, &connections, &Permission::default()).expect("loopback is permitted");
+        let mut plan = plan(Protocol::Http2 { streams: 10 }, true, address);
+        plan.requests = Arc::new(prepared.requests);
+        plan.schedule = Schedule::Arrivals { rate: Profile::constant(50.0, Some(Duration::from_millis(100))), spacing: Spacing::Even };
+        let results = run(&plan);
+        // Five visitors, and for each the page and its five parts.
+        assert_eq!((results.answered, errors(&results), results.page.count), (30, vec![], 5));
+        assert_eq!(handshakes.iter().map(|count| count.load(SeqCst)).sum::<u64>(), 5);
     }
 
     #[test]

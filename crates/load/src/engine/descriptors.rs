@@ -3,7 +3,11 @@
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::Error;
-use crate::{plan::Plan, requests::Visitor, schedule::Schedule};
+use crate::{
+    plan::{Plan, Protocol},
+    requests::Visitor,
+    schedule::Schedule,
+};
 
 /// Descriptors that a run needs beside its connections: those that were open before, and two for each of a few workers.
 const OTHERS: u64 = 64;
@@ -26,7 +30,11 @@ pub(super) fn raise_limit() -> u64 {
 /// When clients that stay need more.
 pub(super) fn suffice(plan: &Plan, limit: u64) -> Result<(), Error> {
     let Schedule::Closed { .. } = plan.schedule else { return Ok(()) };
-    let each = Visitor::new(std::sync::Arc::clone(&plan.requests), 0, plan.seed).connections_max().max(1) as u64;
+    let each = match plan.protocol {
+        Protocol::Http1 { .. } => Visitor::new(std::sync::Arc::clone(&plan.requests), 0, plan.seed).connections_max().max(1) as u64,
+        // All parts of a page come over one connection.
+        Protocol::Http2 { .. } | Protocol::Http3 { .. } => 1,
+    };
     let clients = plan.schedule.clients_max().unwrap_or_default();
     let needed = u64::from(clients) * each + OTHERS;
     if needed > limit { Err(Error::Descriptors { clients, needed, limit }) } else { Ok(()) }
