@@ -12,6 +12,33 @@ use std::{
     thread,
 };
 
+/// A load tester that was mistyped, or has nobody to ask, says so in a line or two, and makes no run.
+#[test]
+fn bench_says_what_is_wrong_before_it_begins() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let nobody = TcpListener::bind("127.0.0.1:0").expect("bound").local_addr().expect("bound");
+    let url = format!("http://{nobody}/");
+    let cases: [(&[&str], i32, &str); 12] = [
+        (&[&url], 1, "refuses connections"),
+        (&[&url, "-c", "0"], 2, "1 at least"),
+        (&[&url, "-c", "10", "-n", "5"], 2, "--clients 5"),
+        (&[&url, "--ramp", "0..5/5s", "--rate", "5"], 2, "Choose one"),
+        (&[&url, "--speed", "2"], 2, "--replay"),
+        (&[&url, "--http2", "--pipeline", "4"], 2, "--streams"),
+        (&[&url, "--compare"], 2, "--direct"),
+        (&[&url, "--insecure"], 2, "https"),
+        (&[&url, "--fail-if", "p98>1ms"], 2, "p98"),
+        (&["ftp://127.0.0.1/"], 2, "ftp"),
+        (&["http://192.0.2.1/"], 1, "--i-own-this"),
+        (&[], 2, "URL"),
+    ];
+    for (arguments, code, expected) in cases {
+        let said = run(folder.path(), &[&["bench"][..], arguments].concat());
+        assert_eq!(said.code, Some(code), "{arguments:?}: {}", said.err);
+        assert!(said.err.contains(expected) && said.out.is_empty(), "{arguments:?}: {}{}", said.err, said.out);
+    }
+}
+
 /// What a command said.
 struct Said {
     code: Option<i32>,
