@@ -166,6 +166,7 @@ pub(super) fn once(flags: &Flags) -> Result<ExitCode, Failed> {
 }
 
 /// Shows a run while it goes on: on a terminal as a picture, elsewhere as a line now and then.
+#[expect(clippy::disallowed_methods, reason = "a view of the run is drawn over itself, and is no message")]
 fn view(flags: &Flags, plan: &Plan, format: Format) -> Option<Box<dyn Watch>> {
     if flags.quiet {
         return None;
@@ -198,7 +199,8 @@ fn remark_on(flags: &Flags, ready: &Ready, results: &Results) {
 pub(super) fn limit(flags: &Flags) -> Result<ExitCode, Failed> {
     let format = written::format(flags.format.as_deref(), &[Format::Text, Format::Json])?;
     let mut ready = Ready::of(flags)?;
-    let hold = flags.hold.unwrap_or(Range::default().hold);
+    let range = Range::default();
+    let hold = flags.hold.unwrap_or(range.hold);
     if flags.direct {
         // The search takes less than two minutes beside the hold.
         ready.plan.stop.after = Some(hold + Duration::from_mins(5));
@@ -207,8 +209,8 @@ pub(super) fn limit(flags: &Flags) -> Result<ExitCode, Failed> {
     ready.look(flags)?;
     let defaults = Bounds::default();
     let bounds = Bounds { p99: flags.limit_p99.unwrap_or(defaults.p99), errors: flags.limit_errors.unwrap_or(defaults.errors) };
-    let most = ready.what.cap.map_or(Range::default().most, |cap| f64::from(cap.rate));
-    let range = Range { hold, most, ..Range::default() };
+    let most = ready.what.cap.map_or(range.most, |cap| f64::from(cap.rate));
+    let range = Range { hold, most, ..range };
     let spacing = if flags.poisson { Spacing::Poisson } else { Spacing::Even };
     let mut watch = Steps { interrupt: Interrupt::listen().context("no thread for Ctrl-C")?, quiet: flags.quiet };
     let (found, held) = find_limit(&ready.plan, spacing, bounds, range, &mut watch).map_err(undone)?;
