@@ -202,7 +202,7 @@ mod tests {
     use crate::cli::bench::tests::flags;
 
     fn schedule(line: &str) -> Result<(Schedule, Stop), String> {
-        flags(&format!("seawall bench http://127.0.0.1/ {line}")).schedule()
+        flags(format!("seawall bench http://127.0.0.1/ {line}")).schedule()
     }
 
     fn clients(number: f64) -> Schedule {
@@ -226,7 +226,7 @@ mod tests {
     fn each_schedule_ends() {
         let secs = Duration::from_secs;
         let ramp = Schedule::Closed { clients: Profile::ramp(0.0, 5_000.0, secs(60)) };
-        assert_eq!(schedule("--ramp 0..5000/60s"), Ok((ramp.clone(), Stop::default())));
+        assert_eq!(schedule("--ramp 0..5000/60s"), Ok((ramp, Stop::default())));
         // Clients that have come stay until then.
         assert_eq!(schedule("--ramp 0..5000/60s -d 90").map(|it| it.1.after), Ok(Some(secs(90))));
         let arrivals = Schedule::Arrivals { rate: Profile::constant(10_000.0, Some(secs(60))), spacing: Spacing::Even };
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn protocols_and_connections_have_bounds() {
-        let of = |line: &str| flags(&format!("seawall bench http://127.0.0.1/ {line}"));
+        let of = |line: &str| flags(format!("seawall bench http://127.0.0.1/ {line}"));
         assert_eq!(of("").protocol(), Ok(Protocol::Http1 { pipeline: 1 }));
         assert_eq!(of("--pipeline 16").protocol(), Ok(Protocol::Http1 { pipeline: 16 }));
         assert_eq!(of("--http2 --streams 10").protocol(), Ok(Protocol::Http2 { streams: 10 }));
@@ -274,7 +274,7 @@ mod tests {
             ("--http3", false, "http://a:8080 begins with http://"),
             ("--unix s", true, "https://a:8080 begins with https://"),
         ] {
-            let flags = flags(&format!("seawall bench http://127.0.0.1/ {line}"));
+            let flags = flags(format!("seawall bench http://127.0.0.1/ {line}"));
             let error = flags.fit(&[origin(tls)]).expect_err(line);
             assert!(error.contains(expected), "{line}: {error}");
             assert_eq!(flags.fit(&[origin(!tls)]), Ok(()), "{line}");
@@ -282,7 +282,7 @@ mod tests {
         let two = [origin(false), Origin { host: "b".to_owned(), ..origin(false) }];
         for line in ["--unix s", "--connect-to 127.0.0.1:1", "--direct"] {
             assert!(
-                flags(&format!("seawall bench http://127.0.0.1/ {line}")).fit(&two).is_err_and(|error| error.contains("one host")),
+                flags(format!("seawall bench http://127.0.0.1/ {line}")).fit(&two).is_err_and(|error| error.contains("one host")),
                 "{line}"
             );
         }
