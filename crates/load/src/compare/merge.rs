@@ -149,6 +149,7 @@ fn add_row(sum: &mut Second, row: &Second) -> Result<(), NotEncoded> {
 fn own(sum: &mut Results, results: &[Results], beside: bool) {
     let Some(first) = results.first() else { return };
     sum.machine = first.machine.clone();
+    sum.ended_early = results.iter().any(|result| result.ended_early.is_some()).then_some(sum.duration);
     sum.leaks = results.iter().flat_map(|result| result.leaks.iter().cloned()).collect();
     let mut own = first.generator;
     for other in results.iter().skip(1).map(|result| result.generator) {

@@ -237,7 +237,7 @@ pub fn find_limit(
     loop {
         let step = match search.next(last.as_ref()) {
             Next::Done(found) => {
-                let held = held.filter(|_| found.held.is_some());
+                let held = held.filter(|_| found.held.is_some()).map(|held: Results| Results { found: Some(found.clone()), ..held });
                 return Ok((found, held));
             }
             Next::Step(step) => step,

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     answer::Outcome,
+    find_limit::Found,
     record::{Distribution, ErrorClass, Tally},
 };
 
@@ -36,8 +37,17 @@ pub struct Results {
     pub requests: u64,
     /// Those with a whole answer, whatever its status.
     pub answered: u64,
-    /// Answers a second.
+    /// Answers a second, whatever their status.
     pub rate: f64,
+    /// Requests that were answered without any error.
+    #[serde(default)]
+    pub good: u64,
+    /// Good answers a second.
+    #[serde(default)]
+    pub good_rate: f64,
+    /// The seconds that had been measured when somebody ended the run before its end; none: it went to its end.
+    #[serde(default)]
+    pub ended_early: Option<f64>,
     /// Bytes that came.
     pub bytes: u64,
     /// Failures by class; those that did not occur are zero.
@@ -90,6 +100,9 @@ pub struct Results {
     pub seconds: Vec<Second>,
     /// Who was the bottleneck.
     pub verdict: Verdict,
+    /// The search that these results belong to, if the highest rate was searched: they are then those of the rate that was held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<Found>,
     /// The distributions themselves, so that results can be added exactly.
     #[serde(default)]
     pub histograms: Histograms,
@@ -276,6 +289,18 @@ impl Second {
     pub fn rate(&self) -> f64 {
         if self.length > 0.0 { self.answered as f64 / self.length } else { 0.0 }
     }
+
+    /// Requests that were answered without any error.
+    #[must_use]
+    pub fn good(&self) -> u64 {
+        self.requests.saturating_sub(self.errors_count())
+    }
+
+    /// Good answers a second.
+    #[must_use]
+    pub fn good_rate(&self) -> f64 {
+        if self.length > 0.0 { self.good() as f64 / self.length } else { 0.0 }
+    }
 }
 
 /// Who was the bottleneck.
@@ -315,6 +340,8 @@ impl Results {
     #[must_use]
     pub fn new(run: Run, duration: Duration, tally: &Tally, seconds: Vec<Second>, verdict: Verdict) -> Self {
         let duration = duration.as_secs_f64();
+        let per_second = |count: u64| if duration > 0.0 { count as f64 / duration } else { 0.0 };
+        let good = tally.requests.saturating_sub(tally.errors.values().sum());
         let cache = tally
             .outcomes
             .iter()
@@ -330,7 +357,10 @@ impl Results {
             duration,
             requests: tally.requests,
             answered: tally.answered,
-            rate: if duration > 0.0 { tally.answered as f64 / duration } else { 0.0 },
+            rate: per_second(tally.answered),
+            good,
+            good_rate: per_second(good),
+            ended_early: None,
             bytes: tally.bytes,
             errors: ErrorClass::ALL.map(|class| (class, tally.errors.get(&class).copied().unwrap_or_default())).into(),
             statuses: tally.statuses.clone(),
@@ -352,6 +382,7 @@ impl Results {
             clients: tally.clients,
             seconds,
             verdict,
+            found: None,
             histograms: Histograms {
                 latency: (&tally.latency).into(),
                 latency_uncorrected: (&tally.latency_uncorrected).into(),

@@ -77,7 +77,7 @@ fn the_names_of_the_json_form_stay() {
     };
     has(
         &json,
-        "requests answered rate bytes duration errors statuses latency latency_uncorrected first_byte connect handshake resumed send_lag missed \
+        "requests answered rate good good_rate ended_early bytes duration errors statuses latency latency_uncorrected first_byte connect handshake resumed send_lag missed \
          cache origin_share origin_known page left_out leaks clients seconds verdict run machine generator warm_up histograms",
     );
     for times in ["latency", "latency_uncorrected", "first_byte", "connect", "handshake", "send_lag", "page"] {
@@ -147,6 +147,21 @@ fn what_happened_in_the_warm_up_is_told_apart() {
 }
 
 #[test]
+fn an_answer_with_an_error_is_an_answer_and_no_good_one() {
+    let results = results();
+    assert_eq!((results.answered, results.good), (80, 79), "the last one has a wrong status");
+    assert_eq!(results.good_rate, 79.0 / 8.0);
+    let second = Second {
+        length: 0.5,
+        requests: 10,
+        answered: 8,
+        errors: [(ErrorClass::Status, 5), (ErrorClass::Reset, 2)].into(),
+        ..Second::default()
+    };
+    assert_eq!((second.good(), second.good_rate()), (3, 6.0));
+}
+
+#[test]
 fn the_share_that_reached_the_origin_is_of_answers_that_say_it() {
     let results = results();
     assert_eq!((results.origin_share, results.origin_known), (Some(0.5), 70));
@@ -168,9 +183,22 @@ fn results_can_be_read_again_and_give_their_tally_back() {
 fn results_without_what_later_versions_added_can_be_read() {
     let mut json = serde_json::to_value(results()).expect("it can be written");
     let object = json.as_object_mut().expect("an object");
-    for name in
-        ["run", "machine", "resumed", "origin_share", "origin_known", "page", "left_out", "leaks", "warm_up", "generator", "histograms"]
-    {
+    for name in [
+        "run",
+        "machine",
+        "good",
+        "good_rate",
+        "ended_early",
+        "resumed",
+        "origin_share",
+        "origin_known",
+        "page",
+        "left_out",
+        "leaks",
+        "warm_up",
+        "generator",
+        "histograms",
+    ] {
         object.remove(name);
     }
     object["verdict"].as_object_mut().expect("an object").remove("hint");
