@@ -183,12 +183,13 @@ fn joined(results: &[Results], of: fn(&Run) -> &String) -> String {
 /// Which limit matters more, where machines have found different ones: what spoils the figure comes first.
 const fn weight(limit: Limit) -> u8 {
     match limit {
-        Limit::Machine => 5,
-        Limit::PortsOrDescriptors => 4,
-        Limit::Generator => 3,
-        Limit::Server => 2,
-        Limit::Network => 1,
-        Limit::Schedule => 0,
+        Limit::Machine => 6,
+        Limit::PortsOrDescriptors => 5,
+        Limit::Generator => 4,
+        Limit::Server => 3,
+        Limit::Network => 2,
+        Limit::Schedule => 1,
+        Limit::Unknown => 0,
     }
 }
 

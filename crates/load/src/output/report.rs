@@ -136,7 +136,7 @@ pub fn html(results: &Results) -> String {
 pub(super) const fn verdict_colour(results: &Results) -> &'static str {
     match results.verdict.limit {
         Limit::Server | Limit::Schedule => "green",
-        Limit::Generator | Limit::Network | Limit::PortsOrDescriptors | Limit::Machine => "orange",
+        Limit::Generator | Limit::Network | Limit::PortsOrDescriptors | Limit::Machine | Limit::Unknown => "orange",
     }
 }
 

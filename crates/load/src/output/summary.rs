@@ -214,7 +214,7 @@ fn verdict(results: &Results, ink: Ink) -> String {
     let said = words::verdict(results);
     let said = match results.verdict.limit {
         Limit::Server | Limit::Schedule => ink.green(&said),
-        Limit::Generator | Limit::Network | Limit::PortsOrDescriptors | Limit::Machine => ink.yellow(&said),
+        Limit::Generator | Limit::Network | Limit::PortsOrDescriptors | Limit::Machine | Limit::Unknown => ink.yellow(&said),
     };
     let mut text = format!("\n{}", line(ink, "Verdict", &said));
     for more in words::reasons(results) {

@@ -45,12 +45,13 @@ pub(super) fn verdict(results: &Results) -> String {
             "The server was the bottleneck, with what the load tester left it: it can do at least this.".to_owned()
         }
         Limit::Server => "The server was the bottleneck: this is what it can do.".to_owned(),
+        Limit::Unknown => "Nobody can say yet who was the bottleneck.".to_owned(),
         other => {
             let name = match other {
                 Limit::PortsOrDescriptors => "Ports or descriptors were",
                 Limit::Generator => "The load tester itself was",
                 Limit::Network => "The network was",
-                Limit::Machine | Limit::Server | Limit::Schedule => "The machine was",
+                Limit::Machine | Limit::Server | Limit::Schedule | Limit::Unknown => "The machine was",
             };
             let rest = if results.verdict.at_least { ": the server can do at least this." } else { "." };
             format!("{name} the bottleneck{rest}")

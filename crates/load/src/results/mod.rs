@@ -333,6 +333,8 @@ pub enum Limit {
     Machine,
     /// Nobody's: the schedule asked for no more.
     Schedule,
+    /// Not known: the run was too short to tell.
+    Unknown,
 }
 
 impl Results {

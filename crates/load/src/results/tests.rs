@@ -112,6 +112,7 @@ fn the_words_of_the_json_form_stay() {
         (Limit::PortsOrDescriptors, "ports_or_descriptors"),
         (Limit::Machine, "machine"),
         (Limit::Schedule, "schedule"),
+        (Limit::Unknown, "unknown"),
     ] {
         assert_eq!(word(&limit), name);
     }
