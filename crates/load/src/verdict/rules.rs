@@ -18,7 +18,7 @@ const JUMP: f64 = 0.1;
 /// The part of its time in which a worker may work, or wait for a CPU, before it is at its end.
 const BUSY: f64 = 0.9;
 
-/// How late the generator may send, in milliseconds, at the 99th percentile.
+/// How late the generator may send, in milliseconds: usually, before it has not followed the schedule; at the 99th percentile, before this is said.
 const LAG: f64 = 10.0;
 
 /// The part of latency that the generator's own lateness may be, at the 99th percentile, and from which lateness on that is looked at.
@@ -27,8 +27,9 @@ const LAG_PART: (f64, f64) = (0.25, 1.0);
 /// The share of requests that may be refused, fail, or never be sent before a server has not kept up.
 const FAILED: f64 = 0.01;
 
-/// The share of requests that may be due and never sent, or time out.
-const LOST: f64 = 0.001;
+/// The requests that a verdict needs; and the seconds, without a warm-up and after one.
+const REQUESTS_MIN: u64 = 20;
+const SECONDS_MIN: [f64; 2] = [0.9, 0.1];
 
 /// How much slower the end of a run may be than its beginning, and from which difference on that is looked at, in milliseconds.
 const GROWTH: (f64, f64) = (2.0, 20.0);
@@ -36,7 +37,7 @@ const GROWTH: (f64, f64) = (2.0, 20.0);
 /// The part of the median latency that even the quickest answer took: above it the wait is the same however many requests are under way.
 const CONSTANT: f64 = 0.7;
 
-/// The part of the median latency that the connection took to be made.
+/// The part of the median latency that even the quickest connection took to be made.
 const CONNECT: f64 = 0.4;
 
 /// The shortest wait, in milliseconds, that is called the network's. On a machine itself a round trip takes less.
@@ -102,47 +103,60 @@ pub(super) fn generator(shown: &Shown) -> Option<Verdict> {
     }
     // A worker that has nothing to do sleeps. One that neither works nor sleeps wants to work, and others have its core.
     if workers > 0 && idle <= 1.0 - BUSY && waiting > 0.05 {
-        let others = if shown.shares_cores() { "others, the server itself perhaps," } else { "others" };
-        let reason = format!(
-            "A worker of the load tester had work all the time, but a core for {} of it only: for {} {others} had the core.",
-            percent(busy),
-            percent(waiting)
-        );
+        if shown.shares_cores() {
+            return Some(verdict(Limit::Generator, true, shown.sharing(), APART));
+        }
+        let reason =
+            format!("The load tester waited for a core for {} of the time, because other programs used this machine.", percent(waiting));
         return Some(verdict(Limit::Generator, true, reason, OTHERS));
     }
     None
 }
 
-/// The load tester sent late, for whatever reason. What the server refused or did not answer in time is known all the same, so this comes later.
+/// The load tester sent most of what was due late, for whatever reason. What the server refused or did not answer in time is known all the same, so
+/// this comes later.
 pub(super) fn late(shown: &Shown) -> Option<Verdict> {
-    let [_, lag] = shown.lag;
-    let (part, from) = LAG_PART;
-    if !shown.open || lag < LAG && (lag < from || lag < part * shown.latency[1]) {
+    let [usual, ..] = shown.lag;
+    if !shown.open || usual < LAG {
         return None;
     }
     let reason = format!(
-        "The load tester sent late: 1 % of the requests left more than {} after their moment, and that is part of the latencies.",
-        milliseconds(lag)
+        "The load tester sent late: half of the requests left more than {} after their moment, and that is part of the latencies.",
+        milliseconds(usual)
     );
     let hint = if shown.waiting > 0.05 || shown.busy < 0.5 { OTHERS } else { MORE };
     Some(verdict(Limit::Generator, true, reason, hint))
 }
 
+/// Says how late the load tester sent, if that is a part of the latencies that one should know of.
+fn lateness(shown: &Shown) -> String {
+    let [_, lag, most] = shown.lag;
+    let (part, from) = LAG_PART;
+    if lag < LAG && (lag < from || lag < part * shown.latency[1]) {
+        return String::new();
+    }
+    format!(" This machine was busy: latencies include up to {} of the load tester's own lateness.", milliseconds(most))
+}
+
 const MORE: &str = "Give it more threads (--workers), or use several machines and `seawall bench merge`.";
 const MACHINES: &str = "Use several machines and `seawall bench merge`.";
+pub(super) const APART: &str = "Run the load tester on another machine, so that the server has its cores to itself.";
 const OTHERS: &str = "End what else runs on this machine, or run the load tester on another one.";
 
 /// The server refused.
 pub(super) fn refused(shown: &Shown) -> Option<Verdict> {
     let refusals = shown.share(shown.refusals);
     if refusals >= FAILED {
-        let well = shown.rate * (1.0 - shown.refusals as f64 / shown.requests.max(1) as f64);
+        let with: Vec<String> = shown.refused_with.iter().map(u16::to_string).collect();
         let reason = format!(
-            "The server refused {} of the requests with 429 or 503, and answered {}/s of the others.",
+            "The server refused {} of the requests with {}, and answered {}/s of the others.",
             percent(refusals),
-            number(well)
+            with.join(", "),
+            number(shown.good_rate)
         );
-        return Some(verdict(Limit::Server, false, reason, ""));
+        let hint =
+            if shown.open { FIND_LIMIT } else { "Take fewer clients (-c 5), or find the highest rate that it can do with --find-limit." };
+        return Some(verdict(Limit::Server, false, reason, hint));
     }
     let unreachable = shown.share(shown.unreachable);
     if unreachable >= FAILED {
@@ -152,13 +166,37 @@ pub(super) fn refused(shown: &Shown) -> Option<Verdict> {
     None
 }
 
+/// Not one answer was good, so the run says nothing about how fast the server is.
+pub(super) fn nothing_good(shown: &Shown) -> Option<Verdict> {
+    (shown.requests > 0 && shown.good == 0).then(|| {
+        let reason = format!("None of the {} requests was answered without an error.", count(shown.requests));
+        verdict(Limit::Server, false, reason, "Try the address with -n 1, and see what fails.")
+    })
+}
+
+/// So few requests, or so short a time, say nothing about anybody. The requests of an open schedule are as few as it asked for.
+pub(super) fn too_short(shown: &Shown) -> Option<Verdict> {
+    let Shown { requests, duration, open, warm_up, missed, .. } = *shown;
+    let [cold, warm] = SECONDS_MIN;
+    let is_short = duration < if warm_up > 0.0 { warm } else { cold } || !open && requests < REQUESTS_MIN;
+    let reason = match requests {
+        0 if missed == 0 => "No request has ended.".to_owned(),
+        1.. if is_short => {
+            let requests = if requests == 1 { "1 request".to_owned() } else { format!("{} requests", count(requests)) };
+            format!("Too short for a verdict: {requests} in {}.", milliseconds(duration * 1e3))
+        }
+        _ => return None,
+    };
+    Some(verdict(Limit::Unknown, false, reason, if open { "Run it longer." } else { "Use -d 10s." }))
+}
+
 /// Requests of an open schedule that were never sent, or not answered in time.
 pub(super) fn lost(shown: &Shown) -> Option<Verdict> {
     let (missed, timeouts) = (shown.share(shown.missed), shown.share(shown.timeouts));
-    if !shown.open || missed.max(timeouts) < LOST {
+    if !shown.open || missed.max(timeouts) < FAILED {
         return None;
     }
-    let reason = if missed >= LOST {
+    let reason = if missed >= FAILED {
         format!(
             "{} of the requests that were due were never sent, because all connections waited for answers (with {} clients).",
             percent(missed),
@@ -191,12 +229,18 @@ pub(super) fn kept_up(shown: &Shown) -> Option<Verdict> {
     if !shown.open {
         return None;
     }
-    let reason = format!(
-        "The server kept up with what it was asked: {}/s, with a median of {} and a p99 of {}.",
-        number(shown.rate),
-        milliseconds(shown.latency[0]),
-        milliseconds(shown.latency[1])
-    );
+    let kept_up = if shown.good == shown.requests && shown.missed == 0 {
+        format!("All {} requests were answered, as fast as the schedule asked", count(shown.requests))
+    } else {
+        "The server kept up with what it was asked".to_owned()
+    };
+    let [p50, p99] = shown.latency.map(milliseconds);
+    let mut reason = format!("{kept_up}: {}/s, with a median of {p50} and a p99 of {p99}.", number(shown.rate));
+    if shown.missed > 0 {
+        let due = count(shown.requests + shown.missed);
+        reason += &format!(" {} of the {due} requests that were due were never sent.", count(shown.missed));
+    }
+    reason += &lateness(shown);
     let hint = if shown.replay { "Replay the log faster (--speed)." } else { "Ask for more, or use --find-limit." };
     Some(verdict(Limit::Schedule, true, reason, hint))
 }
@@ -216,14 +260,19 @@ pub(super) fn alone(shown: &Shown) -> Option<Verdict> {
 /// Clients that stay waited for the way, not for the server: the wait is as long when few requests are under way as when many are.
 pub(super) fn network(shown: &Shown) -> Option<Verdict> {
     let [p50, _] = shown.latency;
-    if shown.open || p50 < ROUND_TRIP {
+    // Where the server has used up the cores of this machine, each answer waits for them.
+    if shown.open || p50 < ROUND_TRIP || shown.uses_up_cores() {
         return None;
     }
     let (clients, rate) = (count(shown.clients.into()), number(shown.rate));
     let sum =
         format!("{clients} clients, divided by a round trip of {}, are the {rate}/s that were measured.", milliseconds(shown.latency_mean));
-    let reason = if shown.connect_p50 >= CONNECT * p50 {
-        format!("A connection took {} to be made, and an answer {}. {sum}", milliseconds(shown.connect_p50), milliseconds(p50))
+    let reason = if shown.connect_min >= CONNECT * p50 {
+        format!(
+            "Even the quickest connection took {} to be made, and an answer {}. {sum}",
+            milliseconds(shown.connect_min),
+            milliseconds(p50)
+        )
     } else if shown.latency_min >= CONSTANT * p50 {
         format!(
             "No answer came in less than {}, and half of them within {}: the wait is the same however many requests are under way, as it is with \

@@ -24,6 +24,11 @@ pub(super) struct Shown {
     pub(super) duration: f64,
     /// Answers a second.
     pub(super) rate: f64,
+    /// Requests that were answered without an error.
+    pub(super) good: u64,
+    pub(super) good_rate: f64,
+    /// Seconds of warm-up.
+    pub(super) warm_up: f64,
     /// Whether requests came whether or not earlier ones were answered.
     pub(super) open: bool,
     pub(super) replay: bool,
@@ -32,15 +37,18 @@ pub(super) struct Shown {
     pub(super) no_keepalive: bool,
     pub(super) missed: u64,
     pub(super) timeouts: u64,
-    /// Answers with 429 or 503.
+    /// Answers that say that the server could not or would not do more: 429, and 5xx. Those that were expected are not among them.
     pub(super) refusals: u64,
+    /// The statuses of these answers.
+    pub(super) refused_with: Vec<u16>,
     /// Connections that were refused, reset or could not be made for a reason that is not this machine's.
     pub(super) unreachable: u64,
     pub(super) latency: [f64; 2],
     pub(super) latency_min: f64,
     pub(super) latency_mean: f64,
-    pub(super) connect_p50: f64,
-    pub(super) lag: [f64; 2],
+    /// The quickest connection: what the way takes. Others may have waited for the server to accept them.
+    pub(super) connect_min: f64,
+    pub(super) lag: [f64; 3],
     /// The median latency of the first and of the last third of the run.
     pub(super) begin_end: Option<(f64, f64)>,
     /// The busiest worker.
@@ -67,26 +75,31 @@ pub(super) struct Shown {
 impl Shown {
     pub(super) fn new(results: &Results, seen: &Observations) -> Self {
         let error = |class| results.errors.get(&class).copied().unwrap_or_default();
-        let status = |status: u16| results.statuses.get(&status).copied().unwrap_or_default();
+        let refuses = |status: u16| status == 429 || (500..600).contains(&status);
+        let refusals: u64 = results.statuses.iter().filter(|(status, _)| refuses(**status)).map(|(_, count)| count).sum();
         let exhausted = seen.ports_exhausted + seen.descriptors_exhausted;
         let whole = seen.workers.iter().map(|worker| worker.wall).fold(results.duration, f64::max);
         Self {
             requests: results.requests,
             duration: results.duration,
             rate: results.rate,
+            good: results.good,
+            good_rate: results.good_rate,
+            warm_up: results.warm_up.seconds,
             open: results.run.open,
             replay: results.run.kind == Kind::Replay,
             clients: results.clients,
             no_keepalive: results.run.no_keepalive,
             missed: results.missed,
             timeouts: error(ErrorClass::Timeout),
-            refusals: status(429) + status(503),
+            refusals: refusals.min(error(ErrorClass::Status)),
+            refused_with: results.statuses.keys().copied().filter(|status| refuses(*status)).collect(),
             unreachable: (error(ErrorClass::Refused) + error(ErrorClass::Reset) + error(ErrorClass::Connect)).saturating_sub(exhausted),
             latency: [results.latency.p50, results.latency.p99],
             latency_min: results.latency.min,
             latency_mean: results.latency.mean,
-            connect_p50: results.connect.p50,
-            lag: [results.send_lag.p50, results.send_lag.p99],
+            connect_min: results.connect.min,
+            lag: [results.send_lag.p50, results.send_lag.p99, results.send_lag.max],
             begin_end: begin_end(&results.seconds, results.warm_up.seconds),
             busy: seen.busy_share(),
             waiting: seen.waiting_share(),
@@ -112,17 +125,18 @@ impl Shown {
 
     /// Whether server and load tester had to share cores that had nothing left, and the server would have more without the load tester.
     pub(super) fn shares_cores(&self) -> bool {
-        self.local && self.own_share >= OWN_MIN && self.machine_idle.is_some_and(|idle| idle < IDLE_MIN)
+        self.own_share >= OWN_MIN && self.uses_up_cores()
+    }
+
+    /// Whether the server is on this machine, whose cores had nothing left.
+    pub(super) fn uses_up_cores(&self) -> bool {
+        self.local && self.machine_idle.is_some_and(|idle| idle < IDLE_MIN)
     }
 
     /// Says how they shared them.
     pub(super) fn sharing(&self) -> String {
-        let (cpus, idle) = (self.cpus, self.machine_idle.unwrap_or_default());
-        let cores = if cpus == 1 { "the one core".to_owned() } else { format!("the {cpus} cores") };
         format!(
-            "Server and load tester shared {cores} of this machine, which had {} left; the load tester took {} of them, which the server could \
-             have used.",
-            percent(idle),
+            "Server and load tester both ran on this machine, and no CPU was left: the load tester used {} of it.",
             percent(self.own_share)
         )
     }
