@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 pub use self::search::{Next, Range, Search};
 use crate::{
     Error, Plan, Results, Schedule, Stop, Watch,
-    output::quantity::number,
-    results::{Limit, Second},
+    output::quantity::{milliseconds, number},
+    results::{Limit, Second, Verdict},
     schedule::{Profile, Spacing},
 };
 
@@ -30,6 +30,9 @@ pub const ERRORS: f64 = 0.001;
 
 /// How late a request may leave, in milliseconds, before the load tester has stalled.
 const STALL: f64 = 20.0;
+
+/// How late one request in a hundred may leave, in milliseconds, before the latency is not the server's alone.
+const LATE: f64 = 10.0;
 
 /// The connections of a step, at least and at most. Between them there are as many as are needed if each answer takes as long as it may.
 const CONNECTIONS: (f64, f64) = (16.0, 10_000.0);
@@ -114,7 +117,7 @@ impl Seen {
             p99: Duration::from_secs_f64(results.latency.p99.max(0.0) / 1e3),
             failed: failed as f64 / asked.max(1) as f64,
             well: well as f64 / rows.len().max(1) as f64,
-            generator: results.verdict.limit == Limit::Generator,
+            generator: results.verdict.limit == Limit::Generator || results.send_lag.p99 > LATE,
             stalled: results.send_lag.max > STALL,
         }
     }
@@ -158,6 +161,20 @@ pub struct Tried {
     pub excess: Option<Excess>,
 }
 
+impl fmt::Display for Tried {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", PerSecond(self.rate))?;
+        let p99 = milliseconds(self.seen.p99.as_secs_f64() * 1e3);
+        match self.excess {
+            None => write!(f, "p99 {p99}, good"),
+            Some(Excess::P99(_)) => write!(f, "p99 {p99}, too slow"),
+            Some(Excess::Errors(share)) => write!(f, "{} % failed, too many", (share * 1000.0).round() / 10.0),
+            Some(Excess::Behind(well)) => write!(f, "only {} were answered, too few", PerSecond(well)),
+            Some(Excess::Generator) => write!(f, "p99 {p99}, but the load tester itself was at its end"),
+        }
+    }
+}
+
 /// What a search has found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Found {
@@ -167,6 +184,9 @@ pub struct Found {
     pub held: Option<f64>,
     /// Whether the server could do more: the highest rate that may be asked for was reached, or the load tester was at its end.
     pub at_least: bool,
+    /// Whether somebody ended the search before its end.
+    #[serde(default)]
+    pub ended_early: bool,
     /// The bounds.
     pub bounds: Bounds,
     /// The lowest rate that was beyond them, and why.
@@ -192,6 +212,9 @@ impl fmt::Display for Found {
                 "{least}{}, held for {seconds:.0} s with a p99 of at most {p99} ms and at most {errors} % of failed requests",
                 PerSecond(rate)
             )?,
+            None if self.ended_early => {
+                write!(f, "{least}{} for some seconds; the search was ended before this rate was held", PerSecond(rate))?;
+            }
             None => write!(f, "{least}{} for some seconds only; no rate could be held", PerSecond(rate))?,
         }
         match &self.beyond {
@@ -201,12 +224,36 @@ impl fmt::Display for Found {
     }
 }
 
+impl Found {
+    /// Says whose limit was found. The verdict of the rate that was held says less: the server kept up with that one.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        let generator = "Use several machines and `seawall bench merge`.";
+        let (limit, hint) = match &self.beyond {
+            Some((_, Excess::Generator)) => (Limit::Generator, Some(generator.to_owned())),
+            Some(_) => (Limit::Server, None),
+            None => (Limit::Schedule, None),
+        };
+        let mut reason = match self.rate {
+            Some(rate) => format!("The highest rate within the bounds is {}.", PerSecond(rate)),
+            None => "No rate is within the bounds.".to_owned(),
+        };
+        reason += &match &self.beyond {
+            Some((rate, excess)) => format!(" At {}, {excess}.", PerSecond(*rate)),
+            None => " More was not allowed to be asked for.".to_owned(),
+        };
+        Verdict { limit, at_least: self.at_least, reason, hint }
+    }
+}
+
 /// A rate for people.
-struct PerSecond(f64);
+#[derive(Debug, Clone, Copy)]
+pub struct PerSecond(pub f64);
 
 impl fmt::Display for PerSecond {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/s", number(if self.0 < 10.0 { self.0 } else { self.0.round() }))
+        let Self(rate) = *self;
+        if rate < 99.5 && (rate >= 10.0 || rate.fract() == 0.0) { write!(f, "{rate:.0}/s") } else { write!(f, "{}/s", number(rate)) }
     }
 }
 
@@ -214,6 +261,11 @@ impl fmt::Display for PerSecond {
 pub trait SearchWatch: Watch {
     /// A step begins.
     fn step(&mut self, step: &Step);
+
+    /// A step has ended. `again`: the same rate is tried once more.
+    fn tried(&mut self, tried: &Tried, again: bool) {
+        let _ = (tried, again);
+    }
 }
 
 impl SearchWatch for () {
@@ -234,14 +286,31 @@ pub fn find_limit(
 ) -> Result<(Found, Option<Results>), Error> {
     let mut search = Search::new(bounds, range, spacing);
     let (mut last, mut held) = (None, None);
+    let mut before: Option<Step> = None;
     loop {
-        let step = match search.next(last.as_ref()) {
+        let next = search.next(last.as_ref());
+        if let Some(before) = before {
+            let again = matches!(&next, Next::Step(step) if step.is_hold == before.is_hold && step.rate.to_bits() == before.rate.to_bits());
+            let tried = match &next {
+                Next::Step(_) => search.tried(),
+                Next::Done(found) => &found.tried,
+            };
+            if let Some(tried) = tried.last() {
+                watch.tried(tried, again);
+            }
+        }
+        let step = match next {
             Next::Done(found) => {
-                let held = held.filter(|_| found.held.is_some()).map(|held: Results| Results { found: Some(found.clone()), ..held });
+                let held = held.filter(|_| found.held.is_some()).map(|held: Results| Results {
+                    verdict: found.verdict(),
+                    found: Some(found.clone()),
+                    ..held
+                });
                 return Ok((found, held));
             }
             Next::Step(step) => step,
         };
+        before = Some(step);
         pause(step.pause, &mut *watch);
         watch.step(&step);
         let mut plan = plan.clone();
@@ -383,6 +452,7 @@ mod tests {
             rate: Some(4900.4),
             held: Some(60.0),
             at_least: false,
+            ended_early: false,
             bounds: Bounds::default(),
             beyond: Some((5120.0, Excess::Errors(0.0234))),
             tried: Vec::new(),
@@ -394,5 +464,76 @@ mod tests {
         let least = Found { at_least: true, beyond: Some((5120.0, Excess::Generator)), ..found };
         assert!(least.to_string().starts_with("at least 4,900/s, held"), "{least}");
         assert!(least.to_string().ends_with("; at 5,120/s, the load tester itself was at its end"), "{least}");
+    }
+
+    #[test]
+    fn the_verdict_of_a_search_is_the_limit_that_was_found_and_why_the_next_rate_failed() {
+        let found = |rate, beyond: Option<(f64, Excess)>| Found {
+            rate,
+            held: rate.map(|_| 60.0),
+            at_least: beyond.is_none_or(|(_, excess)| excess == Excess::Generator),
+            ended_early: false,
+            bounds: Bounds::default(),
+            beyond,
+            tried: Vec::new(),
+        };
+        for (found, limit, at_least, reason) in [
+            (
+                found(Some(195.0), Some((210.0, Excess::Errors(0.038)))),
+                Limit::Server,
+                false,
+                "The highest rate within the bounds is 195/s. At 210/s, 3.8 % of the requests failed.",
+            ),
+            (
+                found(Some(36_893.0), Some((40_000.0, Excess::Generator))),
+                Limit::Generator,
+                true,
+                "The highest rate within the bounds is 36,893/s. At 40,000/s, the load tester itself was at its end.",
+            ),
+            (
+                found(Some(500.0), None),
+                Limit::Schedule,
+                true,
+                "The highest rate within the bounds is 500/s. More was not allowed to be asked for.",
+            ),
+            (
+                found(None, Some((1.0, Excess::P99(900.0)))),
+                Limit::Server,
+                false,
+                "No rate is within the bounds. At 1/s, the p99 of the latency was 900 ms.",
+            ),
+        ] {
+            let verdict = found.verdict();
+            assert_eq!((verdict.limit, verdict.at_least, verdict.reason.as_str()), (limit, at_least, reason));
+        }
+    }
+
+    #[test]
+    fn a_step_is_said_with_its_outcome() {
+        let seen = |ms| Seen {
+            requests: 1000,
+            seconds: 1.0,
+            p99: Duration::from_millis(ms),
+            failed: 0.0,
+            well: 100.0,
+            generator: false,
+            stalled: false,
+        };
+        for (rate, ms, excess, said) in [
+            (20.0, 3, None, "20/s: p99 3.00 ms, good"),
+            (36_893.4, 640, Some(Excess::P99(640.0)), "36,893/s: p99 640 ms, too slow"),
+            (210.0, 3, Some(Excess::Errors(0.038)), "210/s: 3.8 % failed, too many"),
+            (210.0, 3, Some(Excess::Behind(190.0)), "210/s: only 190/s were answered, too few"),
+            (210.0, 900, Some(Excess::Generator), "210/s: p99 900 ms, but the load tester itself was at its end"),
+        ] {
+            assert_eq!(Tried { rate, seconds: 1.0, seen: seen(ms), excess }.to_string(), said);
+        }
+    }
+
+    #[test]
+    fn a_search_says_how_long_it_takes_at_most() {
+        // From 20/s to 2,000/s: 10 steps and the first one, a step of 2 s, and eleven of 3 s.
+        let range = Range { from: 20.0, most: 2_000.0, ..Range::default() };
+        assert_eq!(range.search_time(), Duration::from_secs(46));
     }
 }

@@ -71,6 +71,16 @@ impl Default for Range {
     }
 }
 
+impl Range {
+    /// The time that a search takes at most, about, before the limit is held.
+    #[must_use]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a logarithm of a rate is small, and not negative")]
+    pub fn search_time(&self) -> Duration {
+        let approach = (self.most / self.from).max(1.0).log(GROWTH).ceil() as u32 + 1;
+        APPROACH * approach + CONFIRM + NARROW * (NARROW_MAX + 2 * UPWARDS_MAX)
+    }
+}
+
 /// What comes next.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
@@ -194,7 +204,8 @@ impl Search {
         if self.phase == Phase::Hold {
             self.holds += 1;
             if self.holds == HOLDS_MAX {
-                return Next::Done(self.stop());
+                let rate = self.good.last().map(|good| good.0);
+                return Next::Done(self.done(rate, false));
             }
             let lower = self.guess.filter(|guess| *guess < rate * LOWER).unwrap_or(rate * LOWER);
             return if lower < RATE_MIN { Next::Done(self.done(None, false)) } else { self.step(Phase::Hold, lower, pause) };
@@ -256,10 +267,16 @@ impl Search {
         Duration::from_secs_f64((waiting / seen.well).min(DRAIN_MAX.as_secs_f64()))
     }
 
+    /// All rates that were tried so far.
+    #[must_use]
+    pub fn tried(&self) -> &[Tried] {
+        &self.tried
+    }
+
     /// Ends the search before its end.
     pub fn stop(&mut self) -> Found {
         let rate = self.good.last().map(|good| good.0);
-        self.done(rate, false)
+        Found { ended_early: true, ..self.done(rate, false) }
     }
 
     fn done(&mut self, rate: Option<f64>, held: bool) -> Found {
@@ -270,6 +287,7 @@ impl Search {
             rate,
             held: held.then_some(self.range.hold.as_secs_f64()),
             at_least,
+            ended_early: false,
             bounds: self.bounds,
             beyond,
             tried: std::mem::take(&mut self.tried),

@@ -13,8 +13,8 @@ use jiff::{Timestamp, Zoned};
 use load::{
     Plan, Results, Schedule, Stop, Watch,
     compare::{start_at, wait},
-    find_limit::{Bounds, Found, Range, SearchWatch, Step, find_limit},
-    output::{All, Format, Ink, Lines, Live, Progress},
+    find_limit::{Bounds, Found, PerSecond, Range, SearchWatch, Step, Tried, find_limit},
+    output::{All, Format, Ink, Lines, Live, Progress, quantity::seconds},
     results::Second,
     schedule::{Profile, Spacing},
 };
@@ -213,6 +213,10 @@ pub(super) fn limit(flags: &Flags) -> Result<ExitCode, Failed> {
     let range = Range { hold, most, ..range };
     let spacing = if flags.poisson { Spacing::Poisson } else { Spacing::Even };
     let mut watch = Steps { interrupt: Interrupt::listen().context("no thread for Ctrl-C")?, quiet: flags.quiet };
+    if !flags.quiet {
+        let [search, hold] = [range.search_time(), range.hold].map(|time| seconds(time.as_secs_f64()));
+        note(&format!("Searching for the highest rate: this takes up to {search}, and then it is held for {hold}."));
+    }
     let (found, held) = find_limit(&ready.plan, spacing, bounds, range, &mut watch).map_err(undone)?;
     let held = held.map(|mut held| {
         held.run.command = shown::command(std::env::args());
@@ -251,8 +255,16 @@ impl Watch for Steps {
 impl SearchWatch for Steps {
     fn step(&mut self, step: &Step) {
         if !self.quiet {
-            let what = if step.is_hold { "hold" } else { "try" };
-            note(&format!("{what} {:.0}/s for {:.0} s", step.rate, step.time.as_secs_f64()));
+            // The other steps are told with their outcome.
+            if step.is_hold {
+                note(&format!("holding {} for {}", PerSecond(step.rate), seconds(step.time.as_secs_f64())));
+            }
+        }
+    }
+
+    fn tried(&mut self, tried: &Tried, again: bool) {
+        if !self.quiet {
+            note(&format!("{tried}{}", if again { "; again" } else { "" }));
         }
     }
 }
