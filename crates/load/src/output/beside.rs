@@ -269,6 +269,7 @@ impl Beside<'_> {
         let same = self.results[0].run.urls == self.results[1].run.urls;
         Page {
             hero: [String::new(), words::rate(self.results[1]), after],
+            bad: words::Headline::new(self.results[1]).bad,
             target: if same {
                 words::target(&self.results[1].run)
             } else {

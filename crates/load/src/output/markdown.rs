@@ -35,12 +35,19 @@ pub fn markdown(results: &Results) -> String {
 
 /// Names and values of what a table has of one run.
 pub(super) fn figures(results: &Results) -> Vec<(String, String)> {
-    let at_least = if results.verdict.at_least { "at least " } else { "" };
+    let words::Headline { before, .. } = words::Headline::new(results);
+    let at_least = if before == "at least" { "at least " } else { "" };
     let mut rows = vec![
-        ("requests a second".to_owned(), format!("{at_least}{}", super::quantity::number(results.rate))),
+        ("good answers a second".to_owned(), format!("{at_least}{}", super::quantity::number(words::good_rate(results)))),
         ("requests".to_owned(), format!("{} in {}", count(results.requests), seconds(results.duration))),
         ("failures".to_owned(), count(results.errors_count())),
     ];
+    if let Some(early) = words::ended_early(results) {
+        rows.push(("ended".to_owned(), early));
+    }
+    if let Some(found) = &results.found {
+        rows.extend(found.tried.iter().map(words::step).map(|step| (format!("tried {}", step[0]), step[1..].join(", "))));
+    }
     for (class, times) in results.errors.iter().filter(|(_, times)| **times > 0) {
         rows.push((format!("- {}", words::failure(*class)), count(*times)));
     }

@@ -64,6 +64,8 @@ pub(super) struct Tile {
 pub(super) struct Page {
     /// What stands above the large text, the large text, and what stands below.
     pub(super) hero: [String; 3],
+    /// Whether the large text is a warning.
+    pub(super) bad: bool,
     pub(super) target: String,
     pub(super) how: String,
     /// The colour's name, the sentence, and the reasons.
@@ -89,7 +91,7 @@ impl Page {
         template
             .render(context! {
                 title => format!("{}{text}: {}", if before.is_empty() { String::new() } else { format!("{before} ") }, self.target),
-                hero => context! { before, text, after },
+                hero => context! { before, text, after, bad => self.bad },
                 target => self.target,
                 how => self.how,
                 verdict => context! { colour, text => verdict, reasons },
@@ -116,11 +118,10 @@ pub fn html(results: &Results) -> String {
     sections.push(Section { heading: "Tables".to_owned(), figures: Vec::new(), tables: tables(results), folded: None });
     // A run of which nothing is known has no charts.
     sections.retain(|section| !section.figures.is_empty() || !section.tables.is_empty());
-    let rate = words::rate(results);
-    let hero = rate.strip_prefix("at least ").map_or_else(|| ("", rate.as_str()), |rate| ("at least", rate));
-    let hero = [hero.0, hero.1, ""].map(str::to_owned);
+    let words::Headline { before, text, after, bad } = words::Headline::new(results);
     Page {
-        hero,
+        hero: [before, text, after],
+        bad,
         target: words::target(&results.run),
         how: words::how(&results.run),
         verdict: (verdict_colour(results), words::verdict(results), words::reasons(results).collect()),
@@ -135,6 +136,7 @@ pub fn html(results: &Results) -> String {
 
 pub(super) const fn verdict_colour(results: &Results) -> &'static str {
     match results.verdict.limit {
+        _ if results.found.is_some() => "green",
         Limit::Server | Limit::Schedule => "green",
         Limit::Generator | Limit::Network | Limit::PortsOrDescriptors | Limit::Machine | Limit::Unknown => "orange",
     }
@@ -194,6 +196,9 @@ pub(super) fn table(caption: &str, head: &[&str], rows: Vec<Vec<String>>) -> Tab
 
 pub(super) fn tables(results: &Results) -> Vec<Table> {
     let mut tables = Vec::new();
+    if let Some(found) = &results.found {
+        tables.push(table("The rates that were tried", &words::STEPS, found.tried.iter().map(words::step).collect()));
+    }
     if results.latency.count > 0 {
         tables.push(latencies(results));
     }
@@ -307,6 +312,7 @@ pub(super) fn facts(results: &Results) -> Vec<Fact> {
         say("URLs", format!("{}{more}", run.urls.join(", ")), false);
     }
     say("Began", run.began.replace('T', " ").replace('Z', " UTC"), false);
+    say("Ended", words::ended_early(results).unwrap_or_default(), false);
     say("Seed", run.seed.to_string(), false);
     say("Timeout", if run.timeout > 0.0 { seconds(run.timeout) } else { String::new() }, false);
     let memory = if machine.memory > 0 { format!(", {} of memory", memory(machine.memory)) } else { String::new() };

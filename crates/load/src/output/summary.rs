@@ -69,12 +69,27 @@ pub fn summary(results: &Results) -> String {
 pub fn summary_in(results: &Results, ink: Ink) -> String {
     let mut text = format!("{}\n{}\n\n", ink.bold(&words::target(&results.run)), words::how(&results.run));
     let rate = ink.bold(&words::rate(results));
-    text += &format!("  {}\n\n", if results.verdict.at_least { ink.yellow(&rate) } else { rate });
+    let words::Headline { bad, before, .. } = words::Headline::new(results);
+    let rate = match before.as_str() {
+        _ if bad => ink.red(&rate),
+        "at least" => ink.yellow(&rate),
+        _ => rate,
+    };
+    text += &format!("  {rate}\n\n");
     text += &counts(results, ink);
     text += &latency(results, ink);
     text += &cache(results, ink);
+    text += &steps(results);
     text += &verdict(results, ink);
     text
+}
+
+/// Says what was tried to find the highest rate.
+fn steps(results: &Results) -> String {
+    let Some(found) = &results.found else { return String::new() };
+    let head = words::STEPS.map(str::to_owned).to_vec();
+    let rows: Vec<_> = std::iter::once(head).chain(found.tried.iter().map(words::step)).collect();
+    format!("\n{}", columns(&rows, "  "))
 }
 
 /// A line with a name on its left.
@@ -84,6 +99,9 @@ fn line(ink: Ink, name: &str, what: &str) -> String {
 
 fn counts(results: &Results, ink: Ink) -> String {
     let mut text = line(ink, "Requests", &format!("{} in {}", count(results.requests), seconds(results.duration)));
+    if let Some(early) = words::ended_early(results) {
+        text += &line(ink, "Ended", &ink.yellow(&early));
+    }
     text += &failures(results, ink);
     if results.missed > 0 {
         text += &line(ink, "Never sent", &ink.yellow(&format!("{} requests that were due", count(results.missed))));
@@ -213,6 +231,7 @@ fn cache(results: &Results, ink: Ink) -> String {
 fn verdict(results: &Results, ink: Ink) -> String {
     let said = words::verdict(results);
     let said = match results.verdict.limit {
+        _ if results.found.is_some() => ink.green(&said),
         Limit::Server | Limit::Schedule => ink.green(&said),
         Limit::Generator | Limit::Network | Limit::PortsOrDescriptors | Limit::Machine | Limit::Unknown => ink.yellow(&said),
     };

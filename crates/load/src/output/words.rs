@@ -2,11 +2,12 @@
 
 use crate::{
     answer::Outcome,
+    find_limit::Tried,
     record::ErrorClass,
     results::{Limit, Results, Run},
 };
 
-use super::quantity::{count, number, seconds};
+use super::quantity::{count, milliseconds, number, seconds, share};
 
 /// Says what failed, as the end of "3 ...".
 pub(super) const fn failure(class: ErrorClass) -> &'static str {
@@ -39,6 +40,9 @@ pub(super) const fn outcome(outcome: Outcome) -> &'static str {
 
 /// Says in one sentence what the verdict is.
 pub(super) fn verdict(results: &Results) -> String {
+    if let Some(found) = &results.found {
+        return format!("The server keeps up with {found}.");
+    }
     match results.verdict.limit {
         Limit::Schedule => "The server kept up with all that the schedule asked for.".to_owned(),
         Limit::Server if results.verdict.at_least => {
@@ -61,15 +65,97 @@ pub(super) fn verdict(results: &Results) -> String {
 
 /// Says why that is the verdict, and what to do about it: a sentence or two each.
 pub(super) fn reasons(results: &Results) -> impl Iterator<Item = String> {
-    std::iter::once(&results.verdict.reason).chain(&results.verdict.hint).filter(|text| !text.is_empty()).map(|text| printable(text))
+    // The rate of a search is one that was asked for: what limits such a run limits no server.
+    let is_limit = results.found.as_ref().is_some_and(|found| !found.at_least);
+    std::iter::once(&results.verdict.reason).chain(&results.verdict.hint).filter(move |text| !is_limit && !text.is_empty()).map(|text| printable(text))
 }
 
-/// Writes the rate: `13,464 requests a second`, and whether that is a lower bound.
+/// The share of failed requests from which a headline is a warning, and no lower bound of anything.
+const BAD: f64 = 0.01;
+
+/// What a result says first.
+pub(super) struct Headline {
+    /// What stands before the figure: `at least`, `the highest rate:`. It may be empty.
+    pub(super) before: String,
+    /// The figure, and what it counts.
+    pub(super) text: String,
+    /// What must not be overlooked beside it. It may be empty.
+    pub(super) after: String,
+    /// Whether so much failed that the figure alone would mislead.
+    pub(super) bad: bool,
+}
+
+impl Headline {
+    /// Words what a run has found. An answer that failed is none that anybody wanted, so what counts are the good ones.
+    pub(super) fn new(results: &Results) -> Self {
+        if let Some((found, highest)) = results.found.as_ref().and_then(|found| Some((found, found.rate?))) {
+            let at_least = if found.at_least { " at least" } else { "" };
+            let beyond = found.beyond.as_ref().map(|(rate, excess)| format!("at {}/s, {excess}", whole(*rate)));
+            return Self {
+                before: format!("the highest rate:{at_least}"),
+                text: a_second(highest.round().max(highest.min(10.0)), "request"),
+                after: beyond.unwrap_or_default(),
+                bad: false,
+            };
+        }
+        let failed = failed(results);
+        let (at_least, is_bad) = (results.verdict.at_least, failed >= BAD);
+        let before = if at_least && !is_bad { "at least".to_owned() } else { String::new() };
+        if results.errors_count() == 0 {
+            return Self { before, text: a_second(results.rate, "request"), after: String::new(), bad: false };
+        }
+        let good = good_rate(results);
+        // Failures without an answer are not in the rate of answers.
+        let all = if number(good) == number(results.rate) { String::new() } else { format!("{}; ", a_second(results.rate, "answer")) };
+        Self { before, text: a_second(good, "good answer"), after: format!("{all}{} failed", share(failed)), bad: is_bad }
+    }
+}
+
+fn a_second(rate: f64, what: &str) -> String {
+    match number(rate).as_str() {
+        "1.00" => format!("1 {what} a second"),
+        rate => format!("{rate} {what}s a second"),
+    }
+}
+
+fn whole(rate: f64) -> String {
+    number(if rate < 10.0 { rate } else { rate.round() })
+}
+
+/// The share of the requests that failed.
+pub(super) fn failed(results: &Results) -> f64 {
+    results.errors_count() as f64 / results.requests.max(1) as f64
+}
+
+/// Good answers a second. They are counted again, because results of earlier versions do not say them.
+pub(super) fn good_rate(results: &Results) -> f64 {
+    let good = results.requests.saturating_sub(results.errors_count());
+    if results.duration > 0.0 { good as f64 / results.duration } else { 0.0 }
+}
+
+/// Writes the headline in one line: `13,464 requests a second`, `204 good answers a second (49,350 answers a second; 99.59 % failed)`.
 pub(super) fn rate(results: &Results) -> String {
-    let at_least = if results.verdict.at_least { "at least " } else { "" };
-    let rate = number(results.rate);
-    let rate = if rate == "1.00" { "1 request".to_owned() } else { format!("{rate} requests") };
-    format!("{at_least}{rate} a second")
+    let Headline { before, text, after, .. } = Headline::new(results);
+    let before = if before.is_empty() { before } else { before + " " };
+    let after = if after.is_empty() { after } else { format!(" ({after})") };
+    format!("{before}{text}{after}")
+}
+
+/// Says that somebody ended the run before its end: `by you, after 3 s of 30 s`.
+pub(super) fn ended_early(results: &Results) -> Option<String> {
+    let after = seconds(results.ended_early?);
+    let of = results.run.seconds.map_or_else(String::new, |all| format!(" of {}", seconds(all)));
+    Some(format!("by you, after {after}{of}"))
+}
+
+/// Names the columns of [`step`].
+pub(super) const STEPS: [&str; 5] = ["Step", "for", "99 % within", "failed", "outcome"];
+
+/// Says what a step of a search has shown.
+pub(super) fn step(tried: &Tried) -> Vec<String> {
+    let outcome = tried.excess.as_ref().map_or_else(|| "kept up".to_owned(), ToString::to_string);
+    let p99 = milliseconds(tried.seen.p99.as_secs_f64() * 1e3);
+    vec![format!("{}/s", whole(tried.rate)), seconds(tried.seconds.round()), p99, share(tried.seen.failed), outcome]
 }
 
 /// Says what was asked: `https://example.org/ and 19 more`.

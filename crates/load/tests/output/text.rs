@@ -1,9 +1,10 @@
 //! The forms of text: the summary, what scripts read, tables.
 
-use std::ops::ControlFlow;
+use std::{ops::ControlFlow, time::Duration};
 
 use load::{
     Results, Watch as _,
+    find_limit::{Bounds, Excess, Found, Seen, Tried},
     output::{Format, Ink, LineForm, Lines, hgrm},
     record::ErrorClass,
     results::Limit,
@@ -50,7 +51,7 @@ fn a_summary_says_what_was_asked_what_came_of_it_and_why() {
     for part in [
         "https://localhost:8443/2026/a-post-that-everybody-reads/\n",
         "HTTP/1.1 over TLS, 500 clients that stay, 30 s\n",
-        "  2,000 requests a second\n",
+        "  1,800 good answers a second (2,000 answers a second; 10.0 % failed)\n",
         "Requests     60,000 in 30 s\n",
         "Failures     6,000 (10.0 %)\n  6,000 answers with an unexpected status\n",
         "Statuses     200: 54,000, 503: 6,000\n",
@@ -67,6 +68,74 @@ fn a_summary_says_what_was_asked_what_came_of_it_and_why() {
         assert!(text.contains(part), "{part:?} is missing in\n{text}");
     }
     assert!(text.lines().all(|line| !line.ends_with(' ')), "{text}");
+}
+
+#[test]
+fn the_headline_counts_good_answers_and_a_refusal_is_none() {
+    // 199 of 200 answers are refused.
+    let like = Like { failing: 1, class: ErrorClass::Status, seconds: 3, ..Like::default() };
+    let mut results = samples::results(&like);
+    results.errors.insert(ErrorClass::Status, 5_970);
+    results.verdict.limit = Limit::Generator;
+    results.verdict.at_least = true;
+    let plain = text(&results, Format::Text);
+    assert!(plain.contains("\n  10.0 good answers a second (2,000 answers a second; 99.50 % failed)\n"), "{plain}");
+    let coloured = Format::Text.write(&results, Ink::Coloured);
+    assert!(coloured.contains("\u{1b}[31m\u{1b}[1m10.0 good answers"), "it is red: {coloured:?}");
+    let page = load::output::html(&results);
+    assert!(page.contains("<h1 class=\"bad\">10.0 good answers a second<small class=\"after\">2,000 answers a second; 99.50\u{a0}% failed"));
+    assert!(text(&results, Format::Markdown).starts_with("**10.0 good answers a second (2,000 answers"));
+    // Timeouts are no answers: both rates are the same.
+    let timeouts = text(&samples::results(&Like { failing: 2, seconds: 3, ..Like::default() }), Format::Text);
+    assert!(timeouts.contains("\n  1,000 good answers a second (50.0 % failed)\n"), "{timeouts}");
+}
+
+#[test]
+fn a_search_says_the_limit_and_how_it_was_found_and_blames_nobody() {
+    let seen = Seen {
+        requests: 195,
+        seconds: 1.0,
+        p99: Duration::from_millis(12),
+        failed: 0.0,
+        well: 195.0,
+        generator: false,
+        stalled: false,
+    };
+    let mut results = samples::results(&Like { open: true, seconds: 3, rate: 195, ..Like::default() });
+    (results.verdict.limit, results.verdict.at_least) = (Limit::Generator, true);
+    let tried = |rate, excess| Tried { rate, seconds: 1.0, seen: seen.clone(), excess };
+    results.found = Some(Found {
+        rate: Some(195.2),
+        held: Some(60.0),
+        at_least: false,
+        bounds: Bounds::default(),
+        beyond: Some((210.0, Excess::Errors(0.038))),
+        tried: vec![tried(195.2, None), tried(210.0, Some(Excess::Errors(0.038)))],
+    });
+    let plain = text(&results, Format::Text);
+    for part in [
+        "\n  the highest rate: 195 requests a second (at 210/s, 3.8 % of the requests failed)\n",
+        "195/s",
+        "kept up",
+        "Verdict      The server keeps up with 195/s, held for 60 s",
+    ] {
+        assert!(plain.contains(part), "{part:?} is missing in\n{plain}");
+    }
+    assert!(!plain.contains("bottleneck") && !plain.contains("at least"), "{plain}");
+    let page = load::output::html(&results);
+    assert!(page.contains("<h1><small>the highest rate:</small>195 requests a second<small class=\"after\">at 210"));
+    assert!(page.contains("The rates that were tried") && !page.contains("bottleneck"));
+}
+
+#[test]
+fn a_run_that_somebody_ended_says_so() {
+    let mut results = samples::results(&Like { seconds: 30, ..Like::default() });
+    assert!(!text(&results, Format::Text).contains("Ended"));
+    results.ended_early = Some(3.0);
+    for format in [Format::Text, Format::Markdown] {
+        assert!(text(&results, format).contains("by you, after 3 s of 30 s"), "{}", format.name());
+    }
+    assert!(load::output::html(&results).contains("by you, after 3\u{a0}s of 30\u{a0}s"));
 }
 
 #[test]
