@@ -195,10 +195,24 @@ impl Claim {
             (true, By::P50) => {
                 format!("B takes {} times as long as A ({} to {}), at the median.", times(ratio.ratio), times(ratio.low), times(ratio.high))
             }
-            (false, _) => format!("No difference was found: B to A is {} to {}.", times(ratio.low), times(ratio.high)),
+            (false, by) => {
+                let of = if by == By::Rate { "the rate" } else { "the median latency" };
+                let also = differing(by, ratios);
+                let also = if also.is_empty() { String::new() } else { format!(" But it was found in {}.", also.join(", and in ")) };
+                format!("No difference was found in {of}: B to A is {} to {}.{also}", times(ratio.low), times(ratio.high))
+            }
         };
         Self { differs, by, better: differs.then_some(if b_is_better { Side::B } else { Side::A }), said, warnings }
     }
+}
+
+/// Names the values that differ beside the one that is compared. Several were looked at, so chance has as many tries.
+fn differing(by: By, ratios: &Ratios) -> Vec<String> {
+    let rate = ratios.rate.filter(|_| by != By::Rate);
+    let p50 = ratios.p50.filter(|_| by != By::P50);
+    let values = [("the rate", rate), ("the median latency", p50), ("the p90 of the latency", ratios.p90), ("the p99 of the latency", ratios.p99)];
+    let differing = values.into_iter().filter_map(|(name, ratio)| Some((name, ratio.filter(Ratio::differs)?)));
+    differing.map(|(name, Ratio { ratio, low, high })| format!("{name}: {} ({} to {})", times(ratio), times(low), times(high))).collect()
 }
 
 /// Writes a ratio: three digits that mean something, but not less than two after the point around 1.

@@ -136,7 +136,15 @@ fn no_difference_is_claimed_where_the_interval_has_one_in_it() {
     let pairs: Vec<_> = (0..20).map(|n| ((1000.0 + f64::from(n % 5) * 50.0, 10.0), (1000.0 + f64::from(n % 4) * 60.0, 10.0))).collect();
     let found = comparison(false, &pairs);
     assert_eq!((found.verdict.differs, found.verdict.better), (false, None));
-    assert!(found.verdict.said.starts_with("No difference was found: B to A is 0.9"), "{}", found.verdict.said);
+    assert!(found.verdict.said.starts_with("No difference was found in the rate: B to A is 0.9"), "{}", found.verdict.said);
+}
+
+#[test]
+fn what_differs_beside_the_compared_value_is_named() {
+    let pairs: Vec<_> =
+        (0..20).map(|n| ((1000.0 + f64::from(n % 5) * 50.0, 10.0), (1000.0 + f64::from(n % 4) * 60.0, 15.0 + f64::from(n % 2)))).collect();
+    let said = comparison(false, &pairs).verdict.said;
+    assert!(said.contains("But it was found in the median latency: 1.5") && said.contains(", and in the p90 of the latency: "), "{said}");
 }
 
 #[test]

@@ -4,14 +4,14 @@ use super::{
     Ink,
     ab::distribution,
     chart::{self, Bar, Bars, Colour, Curve, Look, Over},
-    quantity::{count, milliseconds, number, share},
+    quantity::{count, milliseconds, number, seconds, share},
     report::{Page, Section, facts, figure, notes, table as html_table, tables},
     table, words,
 };
 use crate::{
     answer::Outcome,
     compare::{Comparison, Differences, Ratio, Ratios},
-    results::{Results, Times},
+    results::{Results, Run, Times},
 };
 
 /// Two results beside each other.
@@ -66,6 +66,15 @@ impl<'a> Beside<'a> {
     }
 }
 
+/// What the ratios of a comparison by turns are: no quotient of two columns.
+const RATIO_OF_ROUNDS: &str = "Ratio: the middle of the pairs of rounds, with its 95 % interval. It need not be the quotient of the two columns.";
+
+/// The share of failed requests from which values of a side are doubtful.
+const FAILED: f64 = 0.01;
+
+/// The share of failed requests from which a side is overloaded.
+const OVERLOADED: f64 = 0.1;
+
 fn interval(ratio: Ratio) -> String {
     format!("{} ({} to {})", times(ratio.ratio), times(ratio.low), times(ratio.high))
 }
@@ -91,7 +100,7 @@ impl Beside<'_> {
         };
         let time = |of: fn(&Times) -> f64| move |results: &Results| (results.latency.count > 0).then(|| milliseconds(of(&results.latency)));
         let mut rows = vec![
-            row("requests a second", self.ratios.rate, &|results| Some(rate(results))),
+            row("good answers a second", self.ratios.rate, &|results| Some(number(words::good_rate(results)))),
             row("median latency", self.ratios.p50, &time(|times| times.p50)),
             row("90 % within", self.ratios.p90, &time(|times| times.p90)),
             row("99 % within", self.ratios.p99, &time(|times| times.p99)),
@@ -133,7 +142,9 @@ impl Beside<'_> {
     #[must_use]
     pub fn in_words(&self) -> Option<String> {
         let first = self.names[0];
-        let Ratio { ratio, .. } = self.ratios.rate.or_else(|| plain(self.results.map(|results| results.rate)))?;
+        // Of rounds by turns that are too few, nothing is claimed.
+        let quotient = || plain(self.results.map(words::good_rate)).filter(|_| self.rounds.is_empty());
+        let Ratio { ratio, .. } = self.ratios.rate.or_else(quotient)?;
         if self.ratios.rate.is_some_and(|ratio| !ratio.differs()) {
             return Some(format!("no difference from {first} was found"));
         }
@@ -147,7 +158,44 @@ impl Beside<'_> {
     }
 
     fn sentences(&self) -> impl Iterator<Item = String> {
-        std::iter::once(&self.said).chain(&self.remarks).filter(|text| !text.is_empty()).map(|text| words::printable(text))
+        let said = std::iter::once(&self.said).chain(&self.remarks).cloned().chain(self.failing()).chain(self.limits());
+        let ratios = (!self.rounds.is_empty() && self.ratios.rate.is_some()).then(|| RATIO_OF_ROUNDS.to_owned());
+        said.chain(ratios).filter(|text| !text.is_empty()).map(|text| words::printable(&text))
+    }
+
+    /// Says what failures do to the values.
+    fn failing(&self) -> Vec<String> {
+        let mut said = Vec::new();
+        let sides = || self.names.iter().zip(self.results).map(|(name, results)| (capital(name), words::failed(results)));
+        if sides().any(|(_, failed)| failed >= FAILED) {
+            said.push("Latencies are those of all answers and timeouts: the ones that failed are among them.".to_owned());
+        }
+        for (name, _) in sides().filter(|(_, failed)| *failed >= OVERLOADED) {
+            said.push(format!("{name} was overloaded: repeat with fewer clients, such as -c 5."));
+        }
+        said
+    }
+
+    /// Says for each side whose limit was measured.
+    fn limits(&self) -> Vec<String> {
+        let sides = self.names.iter().zip(self.results).filter(|(_, results)| results.requests > 0);
+        sides.map(|(name, results)| format!("{}: {}", capital(name), words::verdict(results))).collect()
+    }
+
+    /// Says how a side was asked. What of rounds is told is how many there were, not what each was told to do.
+    fn how(&self, results: &Results) -> String {
+        let Some(rounds) = u32::try_from(self.rounds.len()).ok().filter(|rounds| *rounds > 0) else { return words::how(&results.run) };
+        let each = results.run.seconds.unwrap_or(results.duration / f64::from(rounds));
+        let stop = format!("{rounds} rounds of {} each, by turns", seconds(each));
+        words::how(&Run { stop, warm_up: 0.0, ..results.run.clone() })
+    }
+
+    /// What is said first: the rate of the second side, and how it stands to that of the first. None: nothing can be said of both.
+    fn headline(&self) -> Option<(String, String)> {
+        let words = self.in_words()?;
+        let (name, rate) = (self.names[1], words::good_rate(self.results[1]));
+        let what = if words::failed(self.results[1]) > 0.0 { "good answers" } else { "requests" };
+        Some((format!("{}: {} {what} a second", capital(name), number(rate)), words))
     }
 
     /// Writes what people read on a terminal.
@@ -156,10 +204,10 @@ impl Beside<'_> {
         let mut text = String::new();
         for (name, results) in self.names.iter().zip(self.results) {
             text += &format!("{} {}\n", ink.bold(&format!("{name:<8}")), words::target(&results.run));
-            text += &format!("{:8} {}\n", "", words::how(&results.run));
+            text += &format!("{:8} {}\n", "", self.how(results));
         }
-        if let Some(words) = self.in_words() {
-            text += &format!("\n  {}\n", ink.bold(&format!("{}, {words}", words::rate(self.results[1]))));
+        if let Some((rate, words)) = self.headline() {
+            text += &format!("\n  {}\n", ink.bold(&format!("{rate}, {words}")));
         }
         text += &format!("\n{}", table::columns(&self.cells(), "  "));
         for (index, sentence) in self.sentences().enumerate() {
@@ -172,8 +220,8 @@ impl Beside<'_> {
     #[must_use]
     pub fn markdown(&self) -> String {
         let mut text = String::new();
-        if let Some(words) = self.in_words() {
-            text += &format!("**{}, {words}**\n\n", words::rate(self.results[1]));
+        if let Some((rate, words)) = self.headline() {
+            text += &format!("**{rate}, {words}**\n\n");
         }
         text += &table::markdown(&self.cells());
         for sentence in self.sentences() {
@@ -183,13 +231,13 @@ impl Beside<'_> {
     }
 
     fn bars(&self, look: Look<'_>) -> String {
-        let group = |heading: &str, ratio: Option<Ratio>, of: &dyn Fn(&Results) -> (f64, String)| {
+        let group = |heading: &str, ratio: Option<Ratio>, note: fn(Ratio) -> String, of: &dyn Fn(&Results) -> (f64, String)| {
             let [first, second] = self.results.map(of);
             let range = ratio.filter(|ratio| ratio.ratio > 0.0);
             let range = range.map(|ratio| (second.0 * ratio.low / ratio.ratio, second.0 * ratio.high / ratio.ratio));
             Bars {
                 heading: heading.to_owned(),
-                note: ratio.map_or_else(String::new, |ratio| format!("{} times as much", interval(ratio))),
+                note: ratio.map_or_else(String::new, note),
                 bars: vec![
                     Bar { name: self.names[0].to_owned(), value: first.0, interval: None, words: first.1, colour: Colour::Grey },
                     Bar { name: self.names[1].to_owned(), value: second.0, interval: range, words: second.1, colour: Colour::Blue },
@@ -198,14 +246,22 @@ impl Beside<'_> {
         };
         let time = |of: fn(&Times) -> f64| move |results: &Results| (of(&results.latency), milliseconds(of(&results.latency)));
         let groups = [
-            group("Requests a second", self.ratios.rate, &|results| (results.rate, rate(results))),
-            group("Median latency", self.ratios.p50, &time(|times| times.p50)),
-            group("99 % of the requests within", self.ratios.p99, &time(|times| times.p99)),
+            group("Good answers a second", self.ratios.rate, as_many, &|results| {
+                let rate = words::good_rate(results);
+                (rate, number(rate))
+            }),
+            group("Median latency", self.ratios.p50, as_fast, &time(|times| times.p50)),
+            group("99 % of the requests within", self.ratios.p99, as_fast, &time(|times| times.p99)),
         ];
         let described: Vec<_> =
             groups.iter().map(|group| format!("{}: {}, then {}.", group.heading, group.bars[0].words, group.bars[1].words)).collect();
+        let whiskers = if [self.ratios.rate, self.ratios.p50, self.ratios.p99].iter().any(Option::is_some) {
+            " The thin line on a bar is the range in which the value lies with 95 % confidence, if the other side's is certain."
+        } else {
+            ""
+        };
         let [first, second] = self.names;
-        chart::bars(&capital(&format!("{first} and {second}")), &described.join(" "), &groups, look)
+        chart::bars(&capital(&format!("{first} and {second}")), &(described.join(" ") + whiskers), &groups, look)
     }
 
     fn percentiles(&self, look: Look<'_>) -> Option<String> {
@@ -263,19 +319,19 @@ impl Beside<'_> {
                 folded: None,
             });
         }
-        let after = self.in_words().unwrap_or_default();
+        let (rate, after) = self.headline().unwrap_or_else(|| ("No comparison".to_owned(), String::new()));
         let mut reasons: Vec<_> = self.sentences().collect();
         let said = if reasons.is_empty() { words::verdict(self.results[1]) } else { reasons.remove(0) };
         let same = self.results[0].run.urls == self.results[1].run.urls;
         Page {
-            hero: [String::new(), words::rate(self.results[1]), after],
-            bad: words::Headline::new(self.results[1]).bad,
+            hero: [String::new(), rate, after],
+            bad: words::failed(self.results[1]) >= FAILED,
             target: if same {
                 words::target(&self.results[1].run)
             } else {
                 format!("{} and {}", words::target(&self.results[0].run), words::target(&self.results[1].run))
             },
-            how: words::how(&self.results[1].run),
+            how: self.how(self.results[1]),
             verdict: (self.colour(), said, reasons),
             tiles: Vec::new(),
             sections,
@@ -297,9 +353,20 @@ impl Beside<'_> {
     }
 }
 
-fn rate(results: &Results) -> String {
-    let at_least = if results.verdict.at_least { "at least " } else { "" };
-    format!("{at_least}{}", number(results.rate))
+fn as_many(ratio: Ratio) -> String {
+    if ratio.differs() { format!("{} times as many", interval(ratio)) } else { format!("{}: no difference", interval(ratio)) }
+}
+
+/// Words a ratio of times: what takes a ninth of the time is nine times as fast.
+fn as_fast(ratio: Ratio) -> String {
+    let Ratio { ratio: of, low, high } = ratio;
+    match () {
+        () if !ratio.differs() => format!("{}: no difference", interval(ratio)),
+        () if of < 1.0 && low > 0.0 => {
+            format!("{} times as fast", interval(Ratio { ratio: 1.0 / of, low: 1.0 / high, high: 1.0 / low }))
+        }
+        () => format!("{} times as long", interval(ratio)),
+    }
 }
 
 fn failures(results: &Results) -> String {
