@@ -143,6 +143,12 @@ pub enum ShapeError {
 }
 
 impl Shape {
+    /// Names where its figures are from.
+    #[must_use]
+    pub fn sources(&self) -> Vec<String> {
+        self.sources.iter().map(|source| format!("{}, {}", source.title, source.url)).collect()
+    }
+
     /// Reads a built-in shape by its name, or a file by its path.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ use crate::{
 /// How two results differ.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Differences {
-    /// Answers a second.
+    /// Good answers a second.
     pub rate: Change,
     /// The median latency, in milliseconds.
     pub p50: Change,
@@ -50,7 +50,8 @@ pub fn differences(old: &Results, new: &Results) -> Differences {
         Change { old: of_results(old), new: of_results(new), ratio }
     };
     let failed = |results: &Results| results.errors_count() as f64 / results.requests.max(1) as f64;
-    let rate = change(|results| results.rate, Second::rate);
+    let good = |results: &Results| results.requests.saturating_sub(results.errors_count()) as f64 / results.duration.max(f64::MIN_POSITIVE);
+    let rate = change(good, Second::good_rate);
     Differences {
         p50: change(|results| results.latency.p50, |second| second.latency.p50),
         p90: change(|results| results.latency.p90, |second| second.latency.p90),
@@ -82,7 +83,11 @@ fn not_the_same(old: &Results, new: &Results) -> Vec<String> {
         ("The bottleneck", format!("{:?}", old.verdict.limit).to_lowercase(), format!("{:?}", new.verdict.limit).to_lowercase()),
     ];
     let differ = pairs.into_iter().filter(|(_, one, two)| one != two);
-    differ.map(|(what, one, two)| format!("{what}: {one} then, {two} now.")).collect()
+    let incomparable = (one.open != two.open).then(|| {
+        "The two cannot be compared: in one run clients waited for their answers, and so the server set the rate; in the other the schedule set it."
+            .to_owned()
+    });
+    incomparable.into_iter().chain(differ.map(|(what, one, two)| format!("{what}: {one} then, {two} now."))).collect()
 }
 
 fn yes(is: bool) -> String {
@@ -122,6 +127,7 @@ impl fmt::Display for Differences {
                     let said = if ratio.differs() { "" } else { ", no difference" };
                     writeln!(f, "   {:.2} ({:.2} to {:.2}{said})", ratio.ratio, ratio.low, ratio.high)?;
                 }
+                None if change.old > 0.0 => writeln!(f, "   {:.2}, no interval", change.new / change.old)?,
                 None => writeln!(f)?,
             }
         }

@@ -166,10 +166,8 @@ impl Claim {
             if results.requests == 0 {
                 warnings.push(format!("{name} has answered nothing."));
             } else if share >= 0.01 {
-                warnings.push(format!(
-                    "{} % of {name}'s requests failed; they do not count in its rate.",
-                    number((share * 1000.0).round() / 10.0)
-                ));
+                warnings
+                    .push(format!("{} of {name}'s requests failed; they do not count in its rate.", crate::output::quantity::share(share)));
             }
             if results.verdict.limit == Limit::Generator {
                 warnings
@@ -210,7 +208,8 @@ impl Claim {
 fn differing(by: By, ratios: &Ratios) -> Vec<String> {
     let rate = ratios.rate.filter(|_| by != By::Rate);
     let p50 = ratios.p50.filter(|_| by != By::P50);
-    let values = [("the rate", rate), ("the median latency", p50), ("the p90 of the latency", ratios.p90), ("the p99 of the latency", ratios.p99)];
+    let values =
+        [("the rate", rate), ("the median latency", p50), ("the p90 of the latency", ratios.p90), ("the p99 of the latency", ratios.p99)];
     let differing = values.into_iter().filter_map(|(name, ratio)| Some((name, ratio.filter(Ratio::differs)?)));
     differing.map(|(name, Ratio { ratio, low, high })| format!("{name}: {} ({} to {})", times(ratio), times(low), times(high))).collect()
 }

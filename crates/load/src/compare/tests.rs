@@ -172,7 +172,7 @@ fn a_side_that_fails_or_is_limited_by_the_load_tester_is_warned_of() {
     assert_eq!(
         claim.warnings,
         [
-            "2.00 % of A's requests failed; they do not count in its rate.",
+            "2.0 % of A's requests failed; they do not count in its rate.",
             "In most rounds of A the load tester was at its end: the difference may be larger than it looks.",
             "A's answers (p99 670 ms) take long for rounds of 944 ms: compare for a longer time (-d 5m).",
             "B has answered nothing."
@@ -215,6 +215,9 @@ fn what_differed_between_two_runs_is_named() {
     let found = differences(&old, &new);
     assert_eq!(found.not_the_same.len(), 2, "{:?}", found.not_the_same);
     assert!(found.to_string().contains("The protocol:  then, HTTP/2 now.\n"), "{found}");
+    new.run.open = true;
+    let found = differences(&old, &new).to_string();
+    assert!(found.contains("The two cannot be compared") && found.contains("rate") && found.contains("1.00, no interval"), "{found}");
 }
 
 #[test]

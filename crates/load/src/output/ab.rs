@@ -46,8 +46,9 @@ pub fn ab(results: &Results) -> String {
     line("Time per request:", format!("{:.3} [ms] (mean, across all concurrent requests)", each(1)));
     line("Transfer rate:", format!("{:.2} [Kbytes/sec] received", if duration > 0.0 { bytes as f64 / 1024.0 / duration } else { 0.0 }));
     text += "\nConnection Times (ms)\n              min  mean[+/-sd] median   max\n";
+    let connect = of_each_request(&results.connect, requests);
     for (name, times) in [
-        ("Connect:", &results.connect),
+        ("Connect:", &connect),
         ("Processing:", &results.latency_uncorrected),
         ("Waiting:", &results.first_byte),
         ("Total:", &results.latency),
@@ -62,6 +63,17 @@ pub fn ab(results: &Results) -> String {
     }
     text += &format!(" 100%  {:5.0} (longest request)\n", results.latency.max);
     text
+}
+
+/// Spreads the times of connecting over all requests: one on a connection that was there already took none, and `ab` counts it so.
+fn of_each_request(connect: &Times, requests: u64) -> Times {
+    if connect.count >= requests {
+        return *connect;
+    }
+    let part = connect.count as f64 / requests as f64;
+    let mean = connect.mean * part;
+    let stdev = (part * (connect.stdev.powi(2) + connect.mean.powi(2)) - mean.powi(2)).max(0.0).sqrt();
+    Times { min: 0.0, mean, stdev, p50: if part > 0.5 { connect.p50 } else { 0.0 }, ..*connect }
 }
 
 /// Reads a histogram; one that is not readable is as one that is empty.

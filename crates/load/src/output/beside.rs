@@ -67,7 +67,8 @@ impl<'a> Beside<'a> {
 }
 
 /// What the ratios of a comparison by turns are: no quotient of two columns.
-const RATIO_OF_ROUNDS: &str = "Ratio: the middle of the pairs of rounds, with its 95 % interval. It need not be the quotient of the two columns.";
+const RATIO_OF_ROUNDS: &str =
+    "Ratio: the middle of the pairs of rounds, with its 95 % interval. It need not be the quotient of the two columns.";
 
 /// The share of failed requests from which values of a side are doubtful.
 const FAILED: f64 = 0.01;

@@ -31,8 +31,8 @@ use crate::{
     answer::Outcome,
     engine::Watch,
     plan::Plan,
-    record::ErrorClass,
-    results::{Run, Second},
+    record::{Distribution, ErrorClass, Tally},
+    results::{Run, Second, Times},
 };
 
 /// The seconds that a curve shows at most.
@@ -368,37 +368,40 @@ const EACH: u64 = 10;
 #[derive(Debug)]
 pub struct Progress<W> {
     to: W,
-    answered: u64,
+    good: u64,
     errors: u64,
     length: f64,
-    worst: f64,
+    latency: Distribution,
     gone: bool,
 }
 
 impl<W: Write> Progress<W> {
     /// Writes lines to `to`.
-    pub const fn new(to: W) -> Self {
-        Self { to, answered: 0, errors: 0, length: 0.0, worst: 0.0, gone: false }
+    pub fn new(to: W) -> Self {
+        Self { to, good: 0, errors: 0, length: 0.0, latency: Tally::of_a_second().latency, gone: false }
     }
 }
 
 impl<W: Write> Watch for Progress<W> {
     fn second(&mut self, second: &Second) -> ControlFlow<()> {
-        self.answered += second.answered;
+        self.good += second.good();
         self.errors += second.errors_count();
         self.length += second.length;
-        self.worst = self.worst.max(second.latency.p99);
+        // A second is ours, and so is its distribution.
+        let _ = second.histogram.add_to(&mut self.latency);
         if (second.second + 1).is_multiple_of(EACH) && !self.gone {
-            let rate = if self.length > 0.0 { self.answered as f64 / self.length } else { 0.0 };
+            let rate = if self.length > 0.0 { self.good as f64 / self.length } else { 0.0 };
             let failed = if self.errors > 0 { format!(", {} failures", count(self.errors)) } else { String::new() };
+            let what = if self.errors > 0 { "good answers" } else { "requests" };
             let line = format!(
-                "{}: {} requests a second, 99 % within {}{failed}\n",
+                "{}: {} {what} a second, 99 % within {}{failed}\n",
                 seconds((second.second + 1) as f64),
                 number(rate),
-                milliseconds(self.worst)
+                milliseconds(Times::from(&self.latency).p99)
             );
             self.gone = self.to.write_all(line.as_bytes()).and_then(|()| self.to.flush()).is_err();
-            (self.answered, self.errors, self.length, self.worst) = (0, 0, 0.0, 0.0);
+            (self.good, self.errors, self.length) = (0, 0, 0.0);
+            self.latency = Tally::of_a_second().latency;
         }
         ControlFlow::Continue(())
     }
@@ -407,7 +410,6 @@ impl<W: Write> Watch for Progress<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::Times;
 
     fn second(number: u64) -> Second {
         Second {
@@ -512,9 +514,18 @@ mod tests {
     fn without_a_terminal_there_is_a_line_every_ten_seconds() {
         let mut lines = Vec::new();
         let mut progress = Progress::new(&mut lines);
+        // Of 200 requests each second one takes 1 s; in one second all do: 209 of 2,000, more than one in a hundred. Without that second: 10 of 2,000.
+        let latency = |number: u64| {
+            let mut times = Tally::of_a_second().latency;
+            (0..200).for_each(|n| times.record(Duration::from_millis(if n == 0 || number == 13 { 1000 } else { 10 })));
+            (&times).into()
+        };
+        let second = |number| Second { histogram: latency(number), ..second(number) };
         (0..25).for_each(|number| assert_eq!(progress.second(&second(number)), ControlFlow::Continue(())));
         let text = String::from_utf8(lines).expect("text");
         assert_eq!(text.lines().count(), 2);
-        assert_eq!(text.lines().next(), Some("10 s: 13,400 requests a second, 99 % within 189 ms, 640 failures"));
+        assert_eq!(text.lines().next(), Some("10 s: 13,400 good answers a second, 99 % within 10.0 ms, 640 failures"));
+        let second = text.lines().nth(1).expect("a second line");
+        assert!(second.contains(" s, 640 failures"), "the p99 of all ten seconds is a second: {second}");
     }
 }

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     answer::Outcome,
+    record::ErrorClass,
     results::{Limit, Results, Times},
 };
 
@@ -84,6 +85,7 @@ impl Page {
             .add_template("report.html", include_str!("../../templates/report.html"))
             .expect("the template is valid: a test renders it");
         templates.add_filter("tight", words::tight);
+        templates.add_filter("pieces", |text: String| text.split(' ').map(str::to_owned).collect::<Vec<_>>());
         let template = templates.get_template("report.html").expect("it was added above");
         let colours: Vec<_> = COLOURS.iter().map(|(_, name, light, dark)| context! { name, light, dark }).collect();
         let [before, text, after] = self.hero;
@@ -180,6 +182,7 @@ fn tiles(results: &Results) -> Vec<Tile> {
         let from_cache =
             [Outcome::Hit, Outcome::Stale].iter().filter_map(|outcome| results.cache.get(outcome)).map(|part| part.share).sum();
         let origin = results.origin_share.map(|reached| format!("{} reached the origin", share(reached))).unwrap_or_default();
+        let origin = words::shared(results).map_or_else(|| origin.clone(), |shared| format!("{origin}; {shared}"));
         tiles.push(Tile { name: "From the cache", value: share(from_cache), more: origin, bad: false });
     }
     if results.bytes > 0 {
@@ -312,6 +315,11 @@ pub(super) fn facts(results: &Results) -> Vec<Fact> {
         say("URLs", format!("{}{more}", run.urls.join(", ")), false);
     }
     say("Began", run.began.replace('T', " ").replace('Z', " UTC"), false);
+    say("Shape", run.shape.clone(), false);
+    say("From", run.shape_sources.join("; "), false);
+    if run.leak_check && results.errors.get(&ErrorClass::Leak).is_none_or(|leaks| *leaks == 0) {
+        say("Leaks", words::no_leak(results), false);
+    }
     say("Ended", words::ended_early(results).unwrap_or_default(), false);
     say("Seed", run.seed.to_string(), false);
     say("Timeout", if run.timeout > 0.0 { seconds(run.timeout) } else { String::new() }, false);

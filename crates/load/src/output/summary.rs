@@ -103,6 +103,9 @@ fn counts(results: &Results, ink: Ink) -> String {
         text += &line(ink, "Ended", &ink.yellow(&early));
     }
     text += &failures(results, ink);
+    if results.run.leak_check && results.errors.get(&ErrorClass::Leak).is_none_or(|leaks| *leaks == 0) {
+        text += &line(ink, "Leaks", &ink.green(&words::no_leak(results)));
+    }
     if results.missed > 0 {
         text += &line(ink, "Never sent", &ink.yellow(&format!("{} requests that were due", count(results.missed))));
     }
@@ -223,7 +226,8 @@ fn cache(results: &Results, ink: Ink) -> String {
     }
     let mut text = format!("\n{}", columns(&rows, "  "));
     if let Some(reached) = results.origin_share {
-        text += &format!("  {}\n", ink.dim(&format!("{} of the answers reached the origin.", share(reached))));
+        let shared = words::shared(results).map_or_else(String::new, |shared| format!(" {shared}"));
+        text += &format!("  {}\n", ink.dim(&format!("{} of the answers reached the origin.{shared}", share(reached))));
     }
     text
 }

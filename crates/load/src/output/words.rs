@@ -67,7 +67,10 @@ pub(super) fn verdict(results: &Results) -> String {
 pub(super) fn reasons(results: &Results) -> impl Iterator<Item = String> {
     // The rate of a search is one that was asked for: what limits such a run limits no server.
     let is_limit = results.found.as_ref().is_some_and(|found| !found.at_least);
-    std::iter::once(&results.verdict.reason).chain(&results.verdict.hint).filter(move |text| !is_limit && !text.is_empty()).map(|text| printable(text))
+    std::iter::once(&results.verdict.reason)
+        .chain(&results.verdict.hint)
+        .filter(move |text| !is_limit && !text.is_empty())
+        .map(|text| printable(text))
 }
 
 /// The share of failed requests from which a headline is a warning, and no lower bound of anything.
@@ -148,6 +151,22 @@ pub(super) fn ended_early(results: &Results) -> Option<String> {
     Some(format!("by you, after {after}{of}"))
 }
 
+/// Says that a check for leaks has found none, and how much it has looked at.
+pub(super) fn no_leak(results: &Results) -> String {
+    format!("none: {} answers were searched for the markers of other clients", count(results.answered))
+}
+
+/// Says how many misses got the answer to another's request. None: each asked the origin itself, or it is not known.
+pub(super) fn shared(results: &Results) -> Option<String> {
+    let reached = results.origin_share? * results.origin_known as f64;
+    let of = |outcome| results.cache.get(&outcome).map_or(0, |part| part.requests);
+    let (misses, bypasses) = (of(Outcome::Miss), of(Outcome::Bypass));
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the count that the share was made from")]
+    let shared = (misses + bypasses).checked_sub(reached.round() as u64).filter(|shared| *shared > 0 && *shared <= misses)?;
+    (results.origin_known == results.answered)
+        .then(|| format!("{} of {} misses shared the answer to another's request.", count(shared), count(misses)))
+}
+
 /// Names the columns of [`step`].
 pub(super) const STEPS: [&str; 5] = ["Step", "for", "99 % within", "failed", "outcome"];
 
@@ -175,6 +194,9 @@ pub(super) fn how(run: &Run) -> String {
     }
     if run.no_keepalive {
         parts.push("a connection for each request".to_owned());
+    }
+    if !run.shape.is_empty() {
+        parts.push(format!("the shape {}", run.shape));
     }
     parts.extend([run.schedule.clone(), run.stop.clone()].into_iter().filter(|part| !part.is_empty()));
     parts.dedup();

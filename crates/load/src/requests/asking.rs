@@ -239,6 +239,7 @@ impl Asking {
             cookies: self.cookies || self.shape.as_ref().is_some_and(Shape::has_cookies),
             checks: self.checks.clone(),
             leak,
+            shape: self.shape.as_ref().map(|shape| (shape.name.clone(), shape.sources())),
             run: self.run,
             began: self.began,
             ..Behaviour::default()

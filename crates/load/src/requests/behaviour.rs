@@ -36,6 +36,8 @@ pub struct Behaviour {
     pub(super) library: Arc<Library>,
     /// Of requests of conditional visitors: what was last said of them.
     pub(super) validators: Arc<RwLock<std::collections::HashMap<u32, Arc<Validators>>>>,
+    /// The shape of the crowd, if there is one: its name, and where it is from.
+    pub(super) shape: Option<(String, Vec<String>)>,
     /// A number that only this run has.
     pub(super) run: u32,
     /// The beginning of the run: milliseconds since 1970.
@@ -152,6 +154,18 @@ impl Behaviour {
         if self.validators(request).is_none_or(|known| *known != validators) {
             self.validators.write().unwrap_or_else(PoisonError::into_inner).insert(request, Arc::new(validators));
         }
+    }
+
+    /// Whether answers are searched for what belongs to other clients.
+    #[must_use]
+    pub const fn checks_leaks(&self) -> bool {
+        self.leak.is_some()
+    }
+
+    /// The shape of the crowd, if there is one: its name, and where it is from.
+    #[must_use]
+    pub fn shape(&self) -> Option<(&str, &[String])> {
+        self.shape.as_ref().map(|(name, sources)| (name.as_str(), sources.as_slice()))
     }
 
     /// The leaks that were found.

@@ -35,6 +35,15 @@ pub struct Run {
     pub no_keepalive: bool,
     /// When requests were made, in words.
     pub schedule: String,
+    /// The name of the shape whose crowd came; empty: no shape.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub shape: String,
+    /// Where the figures of the shape are from.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shape_sources: Vec<String>,
+    /// Whether answers were searched for what belongs to other clients.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub leak_check: bool,
     /// When requests were made, for programs.
     pub kind: Kind,
     /// Whether requests came whether or not earlier ones were answered. Then latencies count from the intended moment.
@@ -92,6 +101,9 @@ impl Run {
             tls: set.origins.iter().any(|origin| origin.tls),
             no_keepalive: plan.connections.no_keepalive,
             schedule: schedule(&plan.schedule),
+            shape: set.behaviour.shape().map_or_else(String::new, |(name, _)| name.to_owned()),
+            shape_sources: set.behaviour.shape().map_or_else(Vec::new, |(_, sources)| sources.to_vec()),
+            leak_check: set.behaviour.checks_leaks(),
             kind: match plan.schedule {
                 Schedule::Closed { .. } => Kind::Closed,
                 Schedule::Arrivals { .. } => Kind::Arrivals,
@@ -164,8 +176,8 @@ fn quantity_over_time(profile: &Profile, of_what: &str) -> String {
             let time = end - begin;
             match () {
                 () if time.is_zero() => None,
-                () if from.to_bits() == to.to_bits() => Some(format!("{} for {}", number(from), duration(time))),
-                () => Some(format!("{} to {} within {}", number(from), number(to), duration(time))),
+                () if from.to_bits() == to.to_bits() => Some(format!("{} for {}", rounded(from), duration(time))),
+                () => Some(format!("{} to {} within {}", rounded(from), rounded(to), duration(time))),
             }
         })
         .collect();
@@ -181,6 +193,11 @@ fn quantity_over_time(profile: &Profile, of_what: &str) -> String {
 /// Writes what was asked for, as it was asked for.
 fn plain(value: f64) -> String {
     if value.fract() == 0.0 { number_whole(value) } else { value.to_string() }
+}
+
+/// Writes a point of a profile: whole numbers are clients, or were asked for as such.
+fn rounded(value: f64) -> String {
+    if value.fract() == 0.0 { number_whole(value) } else { number(value) }
 }
 
 fn number_whole(value: f64) -> String {
@@ -214,6 +231,7 @@ mod tests {
             (Schedule::Closed { clients: constant(1.0) }, "1 client that stays"),
             (Schedule::Closed { clients: constant(500.0) }, "500 clients that stay"),
             (Schedule::Closed { clients: Profile::ramp(0.0, 5000.0, secs(60)) }, "clients that stay: 0 to 5,000 within 60 s"),
+            (Schedule::Closed { clients: Profile::ramp(1.0, 60.0, secs(60)) }, "clients that stay: 1 to 60 within 60 s"),
             (
                 Schedule::Arrivals { rate: Profile::constant(10_000.0, Some(secs(60))), spacing: Spacing::Even },
                 "10,000 new clients a second for 60 s",

@@ -83,7 +83,9 @@ fn the_headline_counts_good_answers_and_a_refusal_is_none() {
     let coloured = Format::Text.write(&results, Ink::Coloured);
     assert!(coloured.contains("\u{1b}[31m\u{1b}[1m10.0 good answers"), "it is red: {coloured:?}");
     let page = load::output::html(&results);
-    assert!(page.contains("<h1 class=\"bad\">10.0 good answers a second<small class=\"after\">2,000 answers a second; 99.50\u{a0}% failed"));
+    assert!(
+        page.contains("<h1 class=\"bad\">10.0 good answers a second<small class=\"after\">2,000 answers a second; 99.50\u{a0}% failed")
+    );
     assert!(text(&results, Format::Markdown).starts_with("**10.0 good answers a second (2,000 answers"));
     // Timeouts are no answers: both rates are the same.
     let timeouts = text(&samples::results(&Like { failing: 2, seconds: 3, ..Like::default() }), Format::Text);
@@ -92,15 +94,8 @@ fn the_headline_counts_good_answers_and_a_refusal_is_none() {
 
 #[test]
 fn a_search_says_the_limit_and_how_it_was_found_and_blames_nobody() {
-    let seen = Seen {
-        requests: 195,
-        seconds: 1.0,
-        p99: Duration::from_millis(12),
-        failed: 0.0,
-        well: 195.0,
-        generator: false,
-        stalled: false,
-    };
+    let seen =
+        Seen { requests: 195, seconds: 1.0, p99: Duration::from_millis(12), failed: 0.0, well: 195.0, generator: false, stalled: false };
     let mut results = samples::results(&Like { open: true, seconds: 3, rate: 195, ..Like::default() });
     (results.verdict.limit, results.verdict.at_least) = (Limit::Generator, true);
     let tried = |rate, excess| Tried { rate, seconds: 1.0, seen: seen.clone(), excess };
@@ -136,6 +131,36 @@ fn a_run_that_somebody_ended_says_so() {
         assert!(text(&results, format).contains("by you, after 3 s of 30 s"), "{}", format.name());
     }
     assert!(load::output::html(&results).contains("by you, after 3\u{a0}s of 30\u{a0}s"));
+}
+
+#[test]
+fn a_check_for_leaks_that_passed_says_so() {
+    let mut results = samples::results(&Like { seconds: 3, ..Like::default() });
+    assert!(!text(&results, Format::Text).contains("Leaks"));
+    results.run.leak_check = true;
+    assert!(text(&results, Format::Text).contains("\nLeaks        none: 6,000 answers were searched"));
+    assert!(load::output::html(&results).contains("none: 6,000 answers were searched"));
+    results.errors.insert(ErrorClass::Leak, 1);
+    assert!(!text(&results, Format::Text).contains("none: 6,000"));
+}
+
+#[test]
+fn a_shape_is_named_with_its_sources() {
+    let mut results = samples::results(&Like { seconds: 3, ..Like::default() });
+    results.run.shape = "hacker-news".to_owned();
+    results.run.shape_sources = vec!["A post that was read, by its author".to_owned()];
+    assert!(text(&results, Format::Text).contains("HTTP/1.1 over TLS, the shape hacker-news, "));
+    let page = load::output::html(&results);
+    assert!(page.contains("<dd>hacker-news</dd>") && page.contains("A post that was read, by its author"));
+}
+
+#[test]
+fn misses_that_share_a_request_are_told() {
+    let mut results = samples::results(&Like { seconds: 3, ..Like::default() });
+    assert!(!text(&results, Format::Text).contains("shared"), "each miss has asked the origin");
+    let misses = results.cache[&load::answer::Outcome::Miss].requests + results.cache[&load::answer::Outcome::Bypass].requests;
+    results.origin_share = Some((misses - 10) as f64 / results.answered as f64);
+    assert!(text(&results, Format::Text).contains("10 of 159 misses shared the answer"), "{}", text(&results, Format::Text));
 }
 
 #[test]
@@ -210,6 +235,8 @@ fn scripts_for_apache_bench_find_their_lines() {
     assert!(text.contains("Time per request:       0.500 [ms] (mean, across all concurrent requests)\n"), "{text}");
     assert!(text.contains("Percentage of the requests served within a certain time (ms)\n  50%  "), "{text}");
     assert!(text.trim_end().ends_with("(longest request)"), "{text}");
+    // 500 connections for 60,000 requests.
+    assert!(text.contains("\nConnect:        0     0 "), "{text}");
     assert_eq!(after(&text, "Server Hostname:"), "localhost");
     assert_eq!(after(&text, "Document Path:"), "/2026/a-post-that-everybody-reads/");
 }

@@ -30,7 +30,7 @@ pub(in crate::output) const COLOURS: [(Colour, &str, &str, &str); 12] = [
     (Colour::Blue, "blue", "#1f7a9e", "#4fb3d9"),
     (Colour::Violet, "violet", "#7558b0", "#b199ea"),
     (Colour::Orange, "orange", "#ad540a", "#f0954a"),
-    (Colour::Grey, "grey", "#8a94a0", "#7d8895"),
+    (Colour::Grey, "grey", "#66717d", "#9aa5b1"),
     (Colour::Green, "green", "#2f8a4e", "#57c078"),
     (Colour::Lime, "lime", "#93a81c", "#c3d64f"),
     (Colour::Red, "red", "#c1342b", "#f4776c"),

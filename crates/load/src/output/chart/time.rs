@@ -7,7 +7,7 @@ use super::{
 use crate::{
     answer::Outcome,
     output::{
-        quantity::{milliseconds, number, seconds, share},
+        quantity::{count, milliseconds, number, seconds, share},
         series::{Point, classes, has_cache, points},
         words,
     },
@@ -69,11 +69,11 @@ impl Over {
             Self::Errors => {
                 let all: Vec<_> = classes(results)
                     .into_iter()
-                    .map(|class| format!("{} {}", number(results.errors[&class] as f64), words::failure(class)))
+                    .map(|class| format!("{} {}", count(results.errors[&class]), words::failure(class)))
                     .collect();
                 format!("{}.", all.join(", "))
             }
-            Self::Clients => format!("{} at most.", number(f64::from(results.clients))),
+            Self::Clients => format!("{} at most.", count(results.clients.into())),
             Self::Cache => {
                 let all: Vec<_> =
                     results.cache.iter().map(|(outcome, part)| format!("{} {}", words::outcome(*outcome), share(part.share))).collect();
