@@ -18,7 +18,17 @@ fn bench_says_what_is_wrong_before_it_begins() {
     let folder = tempfile::tempdir().expect("a folder");
     let nobody = TcpListener::bind("127.0.0.1:0").expect("bound").local_addr().expect("bound");
     let url = format!("http://{nobody}/");
-    let cases: [(&[&str], i32, &str); 12] = [
+    fs::write(folder.path().join("a-file"), "").expect("written");
+    let cases: &[(&[&str], i32, &str)] = &[
+        (&[&url, "--html", "."], 2, "--html . is a folder"),
+        (&[&url, "-o", "none/result.json"], 2, "There is no folder none"),
+        (&[&url, "--hgrm", "none/result.hgrm"], 2, "--hgrm none/result.hgrm cannot be written"),
+        (&[&url, "--svg", "a-file"], 2, "--svg a-file is a file"),
+        (&[&url, "--svg", "a-file/charts"], 2, "--svg a-file/charts"),
+        (&[&url, "--html", "one", "-o", "one"], 2, "name the same file"),
+        (&[&url, "--find-limit", "--html", "."], 2, "--html . is a folder"),
+        (&[&url, &url, "--compare", "--html", "."], 2, "--html . is a folder"),
+        (&["merge", "a-file", "a-file", "--html", "."], 2, "--html . is a folder"),
         (&[&url], 1, "refuses connections"),
         (&[&url, "-c", "0"], 2, "1 at least"),
         (&[&url, "-c", "10", "-n", "5"], 2, "--clients 5"),
@@ -34,9 +44,13 @@ fn bench_says_what_is_wrong_before_it_begins() {
     ];
     for (arguments, code, expected) in cases {
         let said = run(folder.path(), &[&["bench"][..], arguments].concat());
-        assert_eq!(said.code, Some(code), "{arguments:?}: {}", said.err);
+        assert_eq!(said.code, Some(*code), "{arguments:?}: {}", said.err);
         assert!(said.err.contains(expected) && said.out.is_empty(), "{arguments:?}: {}{}", said.err, said.out);
     }
+    let left: Vec<_> =
+        fs::read_dir(folder.path()).expect("a folder").filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    assert_eq!(left, ["a-file"], "nothing is left of what was not written");
+    assert_eq!(fs::read(folder.path().join("a-file")).expect("there"), b"", "nor is anything changed");
 }
 
 /// What a command said.

@@ -22,6 +22,7 @@ use super::{
 pub(super) fn run(flags: &Flags) -> Result<ExitCode, Failed> {
     let format = written::format(flags.format.as_deref(), &[Format::Text, Format::Json, Format::Markdown])?;
     let time = time(flags)?;
+    written::writable(flags)?;
     let (mut a, mut b) = sides(flags)?;
     if flags.direct {
         // Both sides together take this long.

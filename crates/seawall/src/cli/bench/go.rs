@@ -125,6 +125,7 @@ pub(super) fn note(text: &str) {
 /// Makes a run, and writes what it found.
 pub(super) fn once(flags: &Flags) -> Result<ExitCode, Failed> {
     let format = written::format(flags.format.as_deref(), &Format::ALL)?;
+    written::writable(flags)?;
     let mut ready = Ready::of(flags)?;
     if flags.direct {
         ready.go_direct(flags)?;
@@ -198,6 +199,7 @@ fn remark_on(flags: &Flags, ready: &Ready, results: &Results) {
 /// Finds the highest rate that the server keeps up with.
 pub(super) fn limit(flags: &Flags) -> Result<ExitCode, Failed> {
     let format = written::format(flags.format.as_deref(), &[Format::Text, Format::Json])?;
+    written::writable(flags)?;
     let mut ready = Ready::of(flags)?;
     let range = Range::default();
     let hold = flags.hold.unwrap_or(range.hold);

@@ -29,6 +29,7 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failed> {
         Action::Compare { old, new, fail_if, format, html } => {
             let format = written::format(format.as_deref(), &[Format::Text, Format::Json, Format::Markdown])?;
             let bounds = written::bounds(fail_if)?;
+            written::can_be_written(&[("--html", html.as_deref())])?;
             let (old, new) = (read(old)?, read(new)?);
             let differences = differences(&old, &new);
             let text = match format {
@@ -46,6 +47,7 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failed> {
             let possible = [Format::Text, Format::Json, Format::Ab, Format::Wrk, Format::Markdown];
             let format = written::format(format.as_deref(), &possible)?;
             let bounds = written::bounds(fail_if)?;
+            written::can_be_written(&[("--output", output.as_deref()), ("--html", html.as_deref())])?;
             let results = files.iter().map(PathBuf::as_path).map(read).collect::<Result<Vec<_>, _>>()?;
             let sum = merge(&results).map_err(undone)?;
             written::result(format, &sum)?;

@@ -57,6 +57,57 @@ pub(super) fn found(format: Format, found: &Found, held: Option<&Results>) -> an
     say(&text).context("standard output cannot be written")
 }
 
+/// Looks whether the files that a run writes can be written. A run of an hour must not end without its result because of a typo.
+///
+/// # Errors
+/// When one cannot be, or two results would go to one file.
+pub(super) fn writable(flags: &Flags) -> Result<(), Failed> {
+    can_be_written(&[("--output", flags.output.as_deref()), ("--html", flags.html.as_deref()), ("--hgrm", flags.hgrm.as_deref())])?;
+    let Some(folder) = &flags.svg else { return Ok(()) };
+    let not = |error: io::Error| Failed::Mistyped(format!("--svg {}: no charts can be written to it: {error}", folder.display()));
+    if folder.exists() && !folder.is_dir() {
+        return Err(Failed::Mistyped(format!("--svg {} is a file\n  Name a folder: each chart is a file in it.", folder.display())));
+    }
+    fs::create_dir_all(folder).map_err(not)?;
+    opened(&folder.join(".seawall-bench")).map_err(not)
+}
+
+/// Looks whether files can be written, each with the flag that names it. Nothing in a file is changed by that, and none is left behind.
+///
+/// # Errors
+/// When one cannot be, or two flags name one file.
+pub(super) fn can_be_written(files: &[(&str, Option<&Path>)]) -> Result<(), Failed> {
+    let named: Vec<(&str, &Path)> = files.iter().filter_map(|(flag, path)| path.map(|path| (*flag, path))).collect();
+    for (at, (flag, path)) in named.iter().enumerate() {
+        if path.is_dir() {
+            return Err(Failed::Mistyped(format!("{flag} {} is a folder\n  Name a file.", path.display())));
+        }
+        if let Some((other, _)) = named[..at].iter().find(|(_, other)| other == path && !is_special(path)) {
+            return Err(Failed::Mistyped(format!("{other} and {flag} name the same file, {}\n  Name two.", path.display())));
+        }
+        opened(path).map_err(|error| {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+            let remedy = folder.map_or_else(String::new, |folder| format!("\n  There is no folder {}.", folder.display()));
+            Failed::Mistyped(format!("{flag} {} cannot be written: {error}{remedy}", path.display()))
+        })?;
+    }
+    Ok(())
+}
+
+/// A pipe or a device: to open one may wait for a reader.
+fn is_special(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
+fn opened(path: &Path) -> io::Result<()> {
+    if is_special(path) {
+        return Ok(());
+    }
+    let is_new = !path.exists();
+    fs::OpenOptions::new().append(true).create(true).open(path)?;
+    if is_new { fs::remove_file(path) } else { Ok(()) }
+}
+
 /// Writes the files that were asked for.
 pub(super) fn files(flags: &Flags, results: &Results) -> anyhow::Result<()> {
     if let Some(path) = &flags.output {
