@@ -16,6 +16,9 @@ use crate::{
 /// How far apart machines may begin, in seconds. Their clocks differ a little, and whole seconds are noted.
 const APART_MAX: f64 = 5.0;
 
+/// How far apart runs may begin however short they are, in seconds: the beginning is noted in whole seconds.
+const OVERLAP_SURE: f64 = 1.0;
+
 /// Why results cannot be added.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
@@ -37,7 +40,22 @@ pub enum MergeError {
         /// What it is there.
         other: String,
     },
-    /// Machines did not load the server together. The number counts from 1.
+    /// A result is there twice. The numbers count from 1.
+    #[error("result {1} is the same as result {0}: add each machine's own")]
+    Twice(usize, usize),
+    /// Machines did not load the server together, or hardly. The number counts from 1.
+    #[error(
+        "these runs did not overlap: result {number} began {apart} from the first, and the shorter one took {took}. Begin them together with --start-at"
+    )]
+    NoOverlap {
+        /// Which result.
+        number: usize,
+        /// The time between their beginnings.
+        apart: String,
+        /// How long the shorter run took.
+        took: String,
+    },
+    /// Machines began at different times. The number counts from 1.
     #[error("result {0} began {1} from the first, so their rates were not there together: begin them together with --start-at")]
     Apart(usize, String),
 }
@@ -49,6 +67,9 @@ pub enum MergeError {
 pub fn merge(results: &[Results]) -> Result<Results, MergeError> {
     let first = results.first().ok_or(MergeError::Nothing)?;
     for (other, number) in results.iter().zip(1..).skip(1) {
+        if let Some(same) = results[..number - 1].iter().position(|before| before == other) {
+            return Err(MergeError::Twice(same + 1, number));
+        }
         let differ = |what, of: fn(&Run) -> String| {
             let (first, other) = (of(&first.run), of(&other.run));
             if first == other { Ok(()) } else { Err(MergeError::Different { number, what, first, other }) }
@@ -59,6 +80,11 @@ pub fn merge(results: &[Results]) -> Result<Results, MergeError> {
         differ("the warm-up", |run| seconds(run.warm_up))?;
         if let (Ok(one), Ok(two)) = (first.run.began.parse::<Timestamp>(), other.run.began.parse::<Timestamp>()) {
             let apart = two.duration_since(one).abs().as_secs_f64();
+            let took = |result: &Results| result.run.warm_up + result.duration;
+            let took = took(first).min(took(other));
+            if apart > OVERLAP_SURE && apart > took / 2.0 {
+                return Err(MergeError::NoOverlap { number, apart: seconds(apart), took: seconds(took) });
+            }
             if apart > APART_MAX {
                 return Err(MergeError::Apart(number, seconds(apart)));
             }

@@ -87,7 +87,16 @@ fn results_of_different_things_or_times_are_not_added() {
             "result 2 is of something else than the first: the protocol is \"HTTP/2\"",
         ),
         (other(|other| other.run.kind = Kind::Rate), "result 2 is of something else than the first: the kind of schedule is \"rate\""),
-        (other(|other| other.run.began = "2026-11-23T12:00:35Z".to_owned()), "result 2 began 35 s from the first"),
+        (
+            other(|other| other.run.began = "2026-11-23T12:00:35Z".to_owned()),
+            "these runs did not overlap: result 2 began 35 s from the first",
+        ),
+        // One after the other, on one machine.
+        (
+            other(|other| other.run.began = "2026-11-23T12:00:02Z".to_owned()),
+            "these runs did not overlap: result 2 began 2 s from the first",
+        ),
+        (other(|_| {}), "result 2 is the same as result 1"),
         (
             other(|other| other.histograms.latency = crate::results::Encoded::default()),
             "result 2 cannot be added, because its distributions",
@@ -96,11 +105,23 @@ fn results_of_different_things_or_times_are_not_added() {
         assert!(error.starts_with(start), "{error}");
     }
     assert!(matches!(merge(&[]), Err(MergeError::Nothing)));
+    // Two machines that begin at once note a beginning in one second, or in the next; and a long run may begin a little later.
+    let mut long = [one.clone(), one.clone()];
+    long[1].run.began = "2026-11-23T12:00:01Z".to_owned();
+    assert!(merge(&long).is_ok());
+    long.iter_mut().for_each(|run| run.duration = 60.0);
+    long[1].run.began = "2026-11-23T12:00:04Z".to_owned();
+    assert!(merge(&long).is_ok());
+    long[1].run.began = "2026-11-23T12:00:06Z".to_owned();
+    assert!(merge(&long).is_err_and(|error| error.to_string().starts_with("result 2 began 6")));
 }
 
 #[test]
 fn the_verdict_of_machines_is_what_spoils_the_sum_most() {
     let mut parts = vec![results((0..10).map(|n| sample(n, took(1)))); 3];
+    for (part, seed) in parts.iter_mut().zip(0..) {
+        part.run.seed = seed;
+    }
     parts[1].verdict = Verdict { reason: "The busiest worker used 98 %.".to_owned(), ..verdict(Limit::Generator) };
     let sum = merge(&parts).expect("the same");
     assert_eq!(sum.verdict, Verdict { reason: "Machine 2 of 3: The busiest worker used 98 %.".to_owned(), ..parts[1].verdict.clone() });

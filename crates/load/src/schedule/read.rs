@@ -70,6 +70,9 @@ impl fmt::Display for ProfileError {
         write!(f, "{text:?}, character {place}: ")?;
         match why {
             Why::Empty => write!(f, "a number is missing; write 500, 0..5000/60s, or several phases: 0..5000/60s,5000/2m"),
+            Why::NotANumber if is_two_numbers(part) => {
+                write!(f, "write {}: two points stand between the values", part.replacen('-', "..", 1))
+            }
             Why::NotANumber => write!(f, "{part:?} is not a number"),
             Why::Negative => write!(f, "{part} is negative"),
             Why::NotWhole => write!(f, "{part} is not a whole number of clients"),
@@ -89,6 +92,11 @@ impl fmt::Display for ProfileError {
             Why::Phases => write!(f, "there are more than {PHASES_MAX} phases"),
         }
     }
+}
+
+/// Tells whether a part is two values with a hyphen between them, as in `0-100`.
+fn is_two_numbers(part: &str) -> bool {
+    part.split_once('-').is_some_and(|(from, to)| from.trim().parse::<f64>().is_ok() && to.trim().parse::<f64>().is_ok())
 }
 
 impl Profile {
@@ -253,6 +261,7 @@ mod tests {
                 "5000/60s,",
                 "\"5000/60s,\", character 10: a number is missing; write 500, 0..5000/60s, or several phases: 0..5000/60s,5000/2m",
             ),
+            ("0-100/2s", "\"0-100/2s\", character 1: write 0..100: two points stand between the values"),
             ("many", "\"many\", character 1: \"many\" is not a number"),
             ("1e3", "\"1e3\", character 1: \"1e3\" is not a number"),
             ("inf", "\"inf\", character 1: \"inf\" is not a number"),

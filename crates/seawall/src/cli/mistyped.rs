@@ -3,7 +3,7 @@
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Flags of other programs, each with what to type here instead.
-const OTHER_FLAGS: [(&str, &str); 22] = [
+const OTHER_FLAGS: [(&str, &str); 24] = [
     ("--port", "--listen 0.0.0.0:80 says where visitors reach Seawall, address and port"),
     ("-p", "--listen 0.0.0.0:80 says where visitors reach Seawall, address and port"),
     ("--bind", "--listen 127.0.0.1:8080 says where visitors reach Seawall"),
@@ -21,6 +21,8 @@ const OTHER_FLAGS: [(&str, &str); 22] = [
     ("--keepalive", "connections are kept, unless --no-keepalive is typed"),
     ("--latency", "percentiles are always shown"),
     ("--connections", "-c N, or --clients, is the number of clients, each with a connection"),
+    ("--concurrency", "-c N, or --clients, is the number of clients"),
+    ("--users", "-c N, or --clients, is the number of clients"),
     ("--concurrency-level", "-c N, or --clients, is the number of clients"),
     ("-z", "-d TIME, or --duration, ends a run"),
     ("--data", "--body TEXT is the content; --body @FILE sends a file"),
@@ -57,6 +59,12 @@ mod tests {
             ("seawall check public --lisen 1", "'--listen'"),
             ("seawall bench http://127.0.0.1/ -k", "--no-keepalive"),
             ("seawall bench http://127.0.0.1/ -z 10s", "--duration"),
+            ("seawall bench http://127.0.0.1/ --concurrency 5", "--clients"),
+            ("seawall bench http://127.0.0.1/ -c -5", "whole number"),
+            ("seawall bench http://127.0.0.1/ -d -5", "longer than 0"),
+            ("seawall bench http://127.0.0.1/ -d 0", "longer than 0"),
+            ("seawall bench http://127.0.0.1/ --seed x", "write a whole number"),
+            ("seawall bench http://127.0.0.1/ --header A:b", "-H 'FIELD: VALUE'"),
         ] {
             let shown = shown(line);
             assert!(shown.contains(expected) && !shown.contains("as a value"), "{line}\n{shown}");

@@ -1,6 +1,7 @@
 //! `seawall bench compare` and `seawall bench merge`: what is done with results that are there already.
 
 use std::{
+    collections::HashSet,
     fs,
     path::{Path, PathBuf},
     process::ExitCode,
@@ -48,6 +49,9 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failed> {
             let format = written::format(format.as_deref(), &possible)?;
             let bounds = written::bounds(fail_if)?;
             written::can_be_written(&[("--output", output.as_deref()), ("--html", html.as_deref())])?;
+            if let Some(twice) = named_twice(files) {
+                return Err(Failed::Mistyped(format!("{} is named twice\n  Name the result of each machine once.", twice.display())));
+            }
             let results = files.iter().map(PathBuf::as_path).map(read).collect::<Result<Vec<_>, _>>()?;
             let sum = merge(&results).map_err(undone)?;
             written::result(format, &sum)?;
@@ -60,6 +64,12 @@ pub(super) fn run(action: &Action) -> Result<ExitCode, Failed> {
             Ok(written::kept(&bounds, &sum))
         }
     }
+}
+
+/// Finds a file that is named a second time, perhaps by another path.
+fn named_twice(files: &[PathBuf]) -> Option<&Path> {
+    let mut seen = HashSet::new();
+    files.iter().find(|path| !seen.insert(fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf()))).map(PathBuf::as_path)
 }
 
 fn read(path: &Path) -> anyhow::Result<Results> {

@@ -161,6 +161,14 @@ impl Flags {
         if let Some((one, needed, why)) = NEEDS.iter().find(|(one, needed, _)| has(one) && !needed.iter().any(has)) {
             return Err(format!("{one} is for {}\n  {}.", list(needed), capital(why)));
         }
+        // hey has -q N for requests a second of each client.
+        if let Some(number) = self.urls.iter().find(|url| self.quiet && url.parse::<f64>().is_ok()) {
+            let all = number.parse::<u64>().ok().and_then(|rate| rate.checked_mul(self.clients.unwrap_or(50)));
+            let rate = all.map_or_else(|| "1000".to_owned(), |rate| rate.to_string());
+            return Err(format!(
+                "{number} is no URL, and -q is --quiet here\n  --rate is the number of requests a second of all clients together: --rate {rate}."
+            ));
+        }
         if let (Some(clients), Some(requests)) = (self.clients, self.requests)
             && clients > requests
             && self.rate.is_none()
@@ -195,7 +203,8 @@ mod tests {
     fn every_contradiction_names_both_flags_and_the_remedy() {
         let value = |name: &str| match name {
             "--clients" | "--requests" | "--peak" | "--streams" | "--pipeline" => "7",
-            "--duration" | "--over" | "--limit-p99" | "--hold" | "--warm-up" => "7s",
+            "--duration" | "--over" | "--hold" | "--warm-up" => "7s",
+            "--limit-p99" => "700ms",
             "--ramp" => "0..7/7s",
             "--arrivals" | "--rate" | "--speed" => "7",
             "--tls-resume" | "--limit-errors" => "0.5",
