@@ -258,20 +258,25 @@ impl Asking {
             .requests
             .iter()
             .map(|request| Url { origin: set.origins[usize::from(request.origin)].clone(), target: request.target.clone() });
-        let asked = Self { found: found.collect(), ..own }.set()?;
-        let merged = set.requests.iter().zip(asked.requests).map(|(of_set, asked)| {
-            let mut fields = asked.fields;
-            for (name, value) in &of_set.fields {
-                let given = |text: &String| text.split_once(':').is_some_and(|(other, _)| other.eq_ignore_ascii_case(name));
-                if !self.fields.iter().any(given) {
-                    fields.retain(|(other, _)| !other.eq_ignore_ascii_case(name));
-                    fields.push((name.clone(), value.clone()));
-                }
+        let mut asked = Self { found: found.collect(), ..own }.set()?;
+        let is = |name: &str, other: &str| name.eq_ignore_ascii_case(other);
+        let given = |name: &str| self.fields.iter().any(|text| text.split_once(':').is_some_and(|(other, _)| is(other, name)));
+        for (at, (request, of_set)) in asked.requests.iter_mut().zip(set.requests).enumerate() {
+            let mut own = asked.behaviour.templates.get_mut(at).and_then(Option::as_deref_mut);
+            if let Some(own) = &mut own {
+                own.body = None;
             }
-            Request { fields, ..of_set.clone() }
-        });
-        let requests = merged.collect();
-        Ok(RequestSet { origins: asked.origins, requests, behaviour: asked.behaviour })
+            for (name, value) in of_set.fields.into_iter().filter(|(name, _)| !given(name)) {
+                if let Some(own) = &mut own {
+                    own.fields.retain(|(other, _)| !is(other, &name));
+                    own.fields.push((name.clone(), Template::literal(&value)));
+                }
+                request.fields.retain(|(other, _)| !is(other, &name));
+                request.fields.push((name, value));
+            }
+            (request.method, request.body, request.weight) = (of_set.method, of_set.body, of_set.weight);
+        }
+        Ok(asked)
     }
 
     fn contradictions(&self) -> Result<(), AskingError> {

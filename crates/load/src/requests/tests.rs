@@ -431,3 +431,34 @@ fn a_log_that_is_replayed_takes_fields_and_checks_too() {
     assert!(set.requests[0].fields.contains(&("X-A".to_owned(), "b".to_owned())));
     assert!(matches!(Visitor::new(Arc::new(set), 0, 1).next(Some(0), at(0)), Next::Ask(Asked { request: 0, .. })));
 }
+
+#[test]
+fn a_log_that_is_replayed_is_asked_as_it_stands_beside_fields_that_differ() {
+    let fields = [("referer", "http://h/{n}"), ("user-agent", "{bot}")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let asked = asking(&["http://h/a"]).set().expect("valid");
+    let request = Request { target: "/br{a}ce?x={b}".to_owned(), method: "HEAD".to_owned(), fields: fields.to_vec(), ..asked.requests[0].clone() };
+    let log = RequestSet { requests: vec![request], ..asked };
+    for (given, agent) in [(vec!["X-N: {n}".to_owned()], "{bot}"), (vec!["X-N: {n}".to_owned(), "User-Agent: mine".to_owned()], "mine")] {
+        let set = Arc::new(Asking { fields: given, ..asking(&[]) }.behave(log.clone()).expect("valid"));
+        let Next::Ask(asked) = Visitor::new(Arc::clone(&set), 0, 1).next(Some(0), at(0)) else { panic!("a request") };
+        assert_eq!((set.requests[0].method.as_str(), target(&set, &asked)), ("HEAD", "/br{a}ce?x={b}"));
+        assert_eq!(field(&asked, "X-N"), Some("1"));
+        assert_eq!(field(&asked, "Referer").or(field(&asked, "referer")), Some("http://h/{n}"));
+        assert_eq!(field(&asked, "User-Agent").or(field(&asked, "user-agent")), Some(agent));
+    }
+}
+
+#[test]
+fn a_log_that_is_replayed_is_judged_by_every_check() {
+    let asked = asking(&["http://h/a"]).set().expect("valid");
+    let mut checks = Checks::default();
+    checks.expect_status("200").expect("valid");
+    let asking = Asking { checks, cookies: true, leak_cookie: Some("sid={marker}".to_owned()), ..asking(&[]) };
+    let set = Arc::new(asking.behave(asked).expect("valid"));
+    let mut visitor = Visitor::new(Arc::clone(&set), 0, 1);
+    let Next::Ask(asked) = visitor.next(Some(0), at(0)) else { panic!("a request") };
+    assert!(asked.wants_body, "the leak check reads contents");
+    assert!(field(&asked, "Cookie").is_some_and(|cookie| cookie.starts_with("sid=")));
+    let judged = visitor.answered(&asked, &Answer { status: 404, fields: &[], body: Some(b"") }, at(1));
+    assert_eq!(judged.error, Some(ErrorClass::Status));
+}

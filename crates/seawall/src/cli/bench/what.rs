@@ -97,18 +97,13 @@ impl What {
 
     /// Makes the requests, with `further` fields beside those that were typed.
     pub(super) fn set(&self, further: &[String]) -> Result<RequestSet, Failed> {
-        if further.is_empty() {
-            return Ok(self.requests.clone());
-        }
-        if self.is_replayed {
-            let mut set = self.requests.clone();
-            let fields = further.iter().filter_map(|line| line.split_once(": "));
-            let fields: Vec<_> = fields.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-            set.requests.iter_mut().for_each(|request| request.fields.extend(fields.iter().cloned()));
-            return Ok(set);
-        }
         let fields = self.asking.fields.iter().chain(further).cloned().collect();
-        Asking { fields, ..self.asking.clone() }.set().map_err(mistyped)
+        let asking = Asking { fields, ..self.asking.clone() };
+        match self.is_replayed {
+            true => asking.behave(self.requests.clone()).map_err(mistyped),
+            false if further.is_empty() => Ok(self.requests.clone()),
+            false => asking.set().map_err(mistyped),
+        }
     }
 
     /// Looks whether a schedule loads no more than is permitted.
