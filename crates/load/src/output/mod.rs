@@ -33,6 +33,7 @@ pub use self::{
     report::html,
     summary::{Ink, summary, summary_in},
     wrk::wrk,
+    words::printable,
 };
 use crate::{
     engine::Watch,

@@ -221,9 +221,15 @@ pub(super) const fn correction(open: bool) -> &'static str {
     }
 }
 
-/// Writes what others wrote so that a terminal shows it and does nothing else.
-pub(super) fn printable(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
+/// Writes what others wrote so that a terminal shows it and does nothing else. Control characters, the C1 controls among them, and marks that change the
+/// direction of the text around them are replaced.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    let acts = |letter: char| {
+        letter.is_control()
+            || matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|letter| if acts(letter) { '\u{fffd}' } else { letter }).collect()
 }
 
 /// Keeps numbers and their units in one line.
@@ -248,6 +254,16 @@ pub(super) fn tight(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_others_wrote_moves_no_cursor_and_turns_no_text_around() {
+        for acting in "\0\t\n\u{1b}\u{7f}\u{80}\u{90}\u{9b}\u{9f}\u{200e}\u{200f}\u{202a}\u{202e}\u{2066}\u{2069}".chars() {
+            assert_eq!(printable(&format!("a{acting}b")), "a\u{fffd}b", "{acting:?}");
+        }
+        for text in ["/ä?x=1 %", "\u{a0}µs", "שלום", "日本"] {
+            assert_eq!(printable(text), text);
+        }
+    }
 
     #[test]
     fn a_number_stays_beside_its_unit() {

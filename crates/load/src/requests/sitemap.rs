@@ -3,7 +3,10 @@
 //! Sites write their own address into their sitemaps, while a run often asks another one: a copy, or the server behind the proxy. So each URL is asked at
 //! the address where the sitemap was found, and the number of those that name another is told.
 
-use std::collections::HashSet;
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant},
+};
 
 use quick_xml::{Reader, events::Event};
 
@@ -11,7 +14,10 @@ use super::{
     content::{Unreadable, decoded, gunzip},
     url::Url,
 };
-use crate::fetch::{FetchError, Fetched};
+use crate::{
+    fetch::{FetchError, Fetched},
+    output::printable,
+};
 
 /// The largest sitemap, without its coding (the protocol's own bound).
 pub const BYTES_MAX: usize = 50 << 20;
@@ -19,11 +25,20 @@ pub const BYTES_MAX: usize = 50 << 20;
 /// The most URLs that are taken from a file: the protocol's own bound.
 const URLS_OF_A_FILE_MAX: usize = 50_000;
 
-/// The most URLs that are taken in all.
-const URLS_MAX: usize = 500_000;
-
 /// The most files that are read.
 const FILES_MAX: usize = 500;
+
+/// Where reading ends.
+struct Bounds {
+    /// The most URLs that are taken in all.
+    urls: usize,
+    /// The most bytes of all files, without their coding. The last one may be above it.
+    bytes: usize,
+    /// How long files are read. The last one may take longer, as long as a request may take.
+    time: Duration,
+}
+
+const BOUNDS: Bounds = Bounds { urls: 500_000, bytes: 512 << 20, time: Duration::from_mins(3) };
 
 /// How deep indexes are followed: an index may name another one.
 const DEPTH_MAX: u8 = 2;
@@ -38,8 +53,12 @@ pub struct Sitemap {
     pub urls: Vec<Url>,
     /// How many of them name another server.
     pub elsewhere: usize,
-    /// The files that were read.
+    /// The files that were asked for.
     pub files: usize,
+    /// How many of them could not be read, where there are others.
+    pub failed: usize,
+    /// Why the first of those could not be read.
+    pub failure: Option<String>,
     /// Whether bounds kept some out.
     pub is_cut: bool,
 }
@@ -54,13 +73,13 @@ pub enum SitemapError {
     #[error("{0} was answered with {1}")]
     Status(String, u16),
     /// It leads elsewhere, and redirects are not followed.
-    #[error("{0} redirects to {1}: name that URL")]
+    #[error("{0} redirects to {to}: name that URL", to = printable(.1))]
     Redirect(String, String),
     /// Its coding is wrong.
     #[error("{0} cannot be read")]
     Unreadable(String, #[source] Unreadable),
     /// It is no sitemap.
-    #[error("{0} is no sitemap: {1}")]
+    #[error("{0} is no sitemap: {what}", what = printable(.1))]
     NoSitemap(String, String),
     /// There is nothing in it.
     #[error("{0} lists no URL")]
@@ -71,9 +90,20 @@ pub enum SitemapError {
 /// `/sitemap.xml`.
 ///
 /// # Errors
-/// When one of the files cannot be read, or there is no URL in any.
+/// When there is no URL in any of the files, or none can be read.
 pub fn read_sitemap(url: &Url, fetch: &dyn Fn(&Url) -> Result<Fetched, FetchError>) -> Result<Sitemap, SitemapError> {
+    let begin = Instant::now();
+    read_within(url, fetch, &BOUNDS, &|| begin.elapsed())
+}
+
+fn read_within(
+    url: &Url,
+    fetch: &dyn Fn(&Url) -> Result<Fetched, FetchError>,
+    bounds: &Bounds,
+    passed: &dyn Fn() -> Duration,
+) -> Result<Sitemap, SitemapError> {
     let mut sitemap = Sitemap::default();
+    let (mut bytes, mut failure) = (0, None);
     let mut files: Vec<(Url, u8)> = Vec::new();
     if url.target == "/" {
         let robots = Url { target: "/robots.txt".to_owned(), ..url.clone() };
@@ -90,13 +120,26 @@ pub fn read_sitemap(url: &Url, fetch: &dyn Fn(&Url) -> Result<Fetched, FetchErro
     let mut known: HashSet<String> = HashSet::new();
     let mut next = 0;
     while let Some((file, depth)) = files.get(next).cloned() {
+        if sitemap.urls.len() >= bounds.urls || bytes >= bounds.bytes || passed() >= bounds.time {
+            sitemap.is_cut = true;
+            break;
+        }
         next += 1;
         sitemap.files += 1;
-        let listed = read_file(&file, fetch)?;
+        let listed = match read_file(&file, fetch) {
+            Ok(listed) => listed,
+            // The others are read all the same.
+            Err(error) => {
+                sitemap.failed += 1;
+                failure.get_or_insert(error);
+                continue;
+            }
+        };
+        bytes += listed.bytes;
         sitemap.is_cut |= listed.is_cut;
         for location in listed.urls {
             let Ok(found) = Url::read(&location) else { continue };
-            if sitemap.urls.len() >= URLS_MAX {
+            if sitemap.urls.len() >= bounds.urls {
                 sitemap.is_cut = true;
                 break;
             }
@@ -114,7 +157,11 @@ pub fn read_sitemap(url: &Url, fetch: &dyn Fn(&Url) -> Result<Fetched, FetchErro
             }
         }
     }
-    if sitemap.urls.is_empty() { Err(SitemapError::Empty(url.to_string())) } else { Ok(sitemap) }
+    if sitemap.urls.is_empty() {
+        return Err(failure.unwrap_or_else(|| SitemapError::Empty(url.to_string())));
+    }
+    sitemap.failure = failure.map(|error| error.to_string());
+    Ok(sitemap)
 }
 
 fn robots_sitemaps(fetched: &Fetched, url: &Url) -> Vec<Url> {
@@ -132,6 +179,8 @@ struct Listed {
     urls: Vec<String>,
     sitemaps: Vec<String>,
     is_cut: bool,
+    /// How much was read, without its coding.
+    bytes: usize,
 }
 
 fn read_file(file: &Url, fetch: &dyn Fn(&Url) -> Result<Fetched, FetchError>) -> Result<Listed, SitemapError> {
@@ -158,7 +207,8 @@ fn read_file(file: &Url, fetch: &dyn Fn(&Url) -> Result<Fetched, FetchError>) ->
     let text = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&content);
     let is_xml = text.trim_ascii_start().starts_with(b"<");
     let listed = if is_xml { read_xml(text) } else { read_text(text) };
-    listed.map_err(|what| SitemapError::NoSitemap(name(), what))
+    let listed = listed.map_err(|what| SitemapError::NoSitemap(name(), what))?;
+    Ok(Listed { bytes: content.len(), ..listed })
 }
 
 /// Reads a sitemap of text: a URL a line.
@@ -339,6 +389,60 @@ mod tests {
         let moved = |_: &Url| Ok(Fetched { status: 301, fields: vec![("location".to_owned(), b"/other".to_vec())], body: Vec::new() });
         let error = read_sitemap(&Url::read("http://h/s.xml").expect("valid"), &moved).expect_err("moved").to_string();
         assert_eq!(error, "http://h/s.xml redirects to /other: name that URL");
+    }
+
+    #[test]
+    fn a_file_of_an_index_that_cannot_be_read_is_told_and_the_others_are_read() {
+        let files = [
+            ("/s.xml", index(&["http://h/missing.xml", "http://h/a.xml", "http://h/page.html"]).into_bytes()),
+            ("/a.xml", urlset(&["http://h/p"]).into_bytes()),
+            ("/page.html", b"<html></html>".to_vec()),
+        ];
+        let sitemap = read("/s.xml", &files).expect("one can be read");
+        assert_eq!((targets(&sitemap), sitemap.files, sitemap.failed), (vec!["/p"], 4, 2));
+        assert_eq!(sitemap.failure.as_deref(), Some("http://127.0.0.1:81/missing.xml was answered with 404"));
+        assert_eq!(read("/s.xml", &files[..1]).expect_err("none can be read"), "http://127.0.0.1:81/missing.xml was answered with 404");
+    }
+
+    #[test]
+    fn reading_ends_at_each_bound() {
+        let start = Url::read("http://127.0.0.1:81/0").expect("valid");
+        let names: Vec<String> = (1..400).map(|n| format!("http://h/{n}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let answer = |body: Vec<u8>| Ok(Fetched { status: 200, fields: Vec::new(), body });
+        let start_with_index = |url: &Url, other: &dyn Fn(&str) -> Vec<u8>| match url.target.as_str() {
+            "/0" => answer(index(&names).into_bytes()),
+            target => answer(other(target)),
+        };
+        let bounds = Bounds { urls: 500, bytes: 1 << 20, time: Duration::from_mins(3) };
+        // Each file lists fifty URLs: ten files are all that is taken.
+        let fifty = |target: &str| (0..50).map(|n| format!("http://h{target}/{n}\n")).collect::<String>().into_bytes();
+        let urls = read_within(&start, &|url| start_with_index(url, &fifty), &bounds, &|| Duration::ZERO).expect("valid");
+        assert_eq!((urls.urls.len(), urls.files, urls.is_cut), (500, 11, true));
+        // Each file takes a minute.
+        let passed = std::cell::Cell::new(Duration::ZERO);
+        let slow = |url: &Url| {
+            passed.set(passed.get() + Duration::from_mins(1));
+            start_with_index(url, &|target| format!("http://h{target}/p").into_bytes())
+        };
+        let late = read_within(&start, &slow, &bounds, &|| passed.get()).expect("valid");
+        assert_eq!((late.files, late.is_cut), (3, true));
+        // Each file has 256 KiB beside its URL, packed well.
+        let padded = format!("<urlset><url><loc>http://h/p</loc></url><!--{}--></urlset>", "x".repeat(256 << 10));
+        let packed = gzip(padded.as_bytes());
+        let large = read_within(&start, &|url| start_with_index(url, &|_| packed.clone()), &bounds, &|| Duration::ZERO).expect("valid");
+        assert_eq!((large.files, large.is_cut), (5, true));
+    }
+
+    #[test]
+    fn nothing_that_a_server_wrote_reaches_the_terminal_as_it_is() {
+        for file in ["<ht\u{9b}ml>", "<a\u{202e}>", "<urlset><\u{90}", "x\u{1b}[2J", "<urlset></u\u{9b}>", "<urlset><url></\u{1b}>"] {
+            let error = read("/s.xml", &[("/s.xml", file.as_bytes().to_vec())]).expect_err(file);
+            assert_eq!(error, printable(&error), "{file:?}");
+        }
+        let moved = |_: &Url| Ok(Fetched { status: 301, fields: vec![("location".to_owned(), "/\u{9b}\u{202e}".into())], body: Vec::new() });
+        let error = read_sitemap(&Url::read("http://h/s.xml").expect("valid"), &moved).expect_err("moved").to_string();
+        assert_eq!(error, "http://h/s.xml redirects to /\u{fffd}\u{fffd}: name that URL");
     }
 
     #[test]

@@ -39,8 +39,11 @@ pub const LINE_MAX: usize = 64 << 10;
 /// The fastest replay.
 pub const SPEED_MAX: f64 = 100.0;
 
-/// The longest time that a log may span before it is sped up, in seconds: 60 years. A line further away has a wrong date.
-const SPAN_MAX: i64 = 60 * 366 * 24 * 3600;
+/// The longest time that a log may span before it is sped up, in days: a month, and a day for lines that were written late. A line further away has
+/// most likely a wrong date, and would be waited for.
+pub const SPAN_DAYS_MAX: u32 = 32;
+
+const DAY: u32 = 24 * 3600;
 
 /// How a log is replayed.
 #[derive(Debug, Clone)]
@@ -78,6 +81,9 @@ pub struct Told {
     pub too_many: u64,
     /// Whether lines behind number [`LINES_MAX`] were not read.
     pub cut: bool,
+    /// Whether a compressed log ends before its end. What is there is replayed.
+    #[serde(default)]
+    pub truncated: bool,
     /// The time that the log spans, in seconds, before it is sped up.
     pub span: u64,
 }
@@ -101,6 +107,9 @@ impl fmt::Display for Told {
         if self.cut {
             write!(f, "; lines after number {LINES_MAX} were not read")?;
         }
+        if self.truncated {
+            write!(f, "; the compressed file is not complete, and what is there was read")?;
+        }
         if self.failed_then > 0 {
             write!(f, "; {} had a status of 400 or more then", self.failed_then)?;
         }
@@ -117,6 +126,12 @@ pub enum Error {
     /// Nothing in it can be replayed.
     #[error("nothing to replay: {0}")]
     Nothing(Told),
+    /// Its lines are too far apart.
+    #[error(
+        "line {0} is more than {SPAN_DAYS_MAX} days away from a line before it, which is the most that a log may span: \
+         one of them has a wrong date, or the log has to be cut"
+    )]
+    Span(u64),
     /// The speed is none.
     #[error("a log is replayed from 1 to {SPEED_MAX} times as fast, not {0} times")]
     Speed(f64),
@@ -147,6 +162,10 @@ pub struct Reader {
     hash: RandomState,
     /// The second of the first line. Others count from it.
     first: Option<i64>,
+    /// The first and the last second of the lines that are replayed.
+    span: Option<(i32, i32)>,
+    /// The first line that makes this too long.
+    far: Option<u64>,
     told: Told,
 }
 
@@ -176,6 +195,8 @@ impl Reader {
             visitors: HashMap::new(),
             hash: RandomState::new(),
             first: None,
+            span: None,
+            far: None,
             told: Told::default(),
         })
     }
@@ -197,7 +218,17 @@ impl Reader {
     fn lines(&mut self, mut log: impl BufRead) -> Result<(), Error> {
         let mut line = Vec::new();
         let mut time = (Vec::new(), None);
-        while next_line(&mut log, &mut line).map_err(|error| Error::Read(self.told.lines, error))? {
+        loop {
+            match next_line(&mut log, &mut line) {
+                Ok(true) => {}
+                Ok(false) => break,
+                // The file of a disk that was full, or of a copy that goes on.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && self.told.lines > 0 => {
+                    self.told.truncated = true;
+                    break;
+                }
+                Err(error) => return Err(Error::Read(self.told.lines, error)),
+            }
             if self.told.lines == LINES_MAX {
                 self.told.cut = true;
                 break;
@@ -213,7 +244,8 @@ impl Reader {
                 }
                 let second = time.1?;
                 let second = second - *self.first.get_or_insert(second);
-                let second = i32::try_from(second).ok().filter(|second| i64::from(*second).abs() <= SPAN_MAX)?;
+                // What does not fit is too far away in any case.
+                let second = i32::try_from(second).unwrap_or(if second < 0 { i32::MIN } else { i32::MAX });
                 Some((line, second))
             });
             match read {
@@ -244,6 +276,11 @@ impl Reader {
         };
         let next = number(self.visitors.len());
         let visitor = *self.visitors.entry(self.hash.hash_one(line.client)).or_insert(next);
+        let (first, last) = self.span.map_or((second, second), |(first, last)| (first.min(second), last.max(second)));
+        self.span = Some((first, last));
+        if last.abs_diff(first) > SPAN_DAYS_MAX * DAY {
+            self.far.get_or_insert(self.told.lines);
+        }
         self.told.replayed += 1;
         self.told.failed_then += u64::from(line.status >= 400);
         self.rows.push(Row { second, request, visitor });
@@ -285,7 +322,10 @@ impl Reader {
     /// # Errors
     /// When there is nothing to replay.
     pub fn finish(self) -> Result<Replay, Error> {
-        let Self { options, mut rows, requests, numbers, visitors, mut told, .. } = self;
+        let Self { options, mut rows, requests, numbers, visitors, far, mut told, .. } = self;
+        if let Some(line) = far {
+            return Err(Error::Span(line));
+        }
         told.requests = requests.len() as u64;
         told.visitors = visitors.len() as u64;
         drop((numbers, visitors));
@@ -469,9 +509,30 @@ noise
     }
 
     #[test]
-    fn a_line_of_another_century_is_not_replayed_after_decades_of_silence() {
-        let log = format!("{LOG}{}", r#"192.0.2.1 - - [10/Oct/1900:13:55:36 +0000] "GET /a HTTP/1.1" 200 5"#);
-        let replay = read(&log, options()).expect("a log");
-        assert_eq!((replay.told.unreadable, replay.told.span), (2, 2));
+    fn a_line_that_is_far_from_the_others_is_named_and_not_waited_for() {
+        let line = |date: &str| format!("192.0.2.1 - - [{date}:13:55:36 +0000] \"GET /a HTTP/1.1\" 200 5\n");
+        let error = |log: &str| read(log, options()).expect_err("too long").to_string();
+        for date in ["01/Jan/1900", "01/Jan/1970", "10/Oct/2026", "12/Nov/2000", "10/Oct/9998"] {
+            let told = error(&format!("{LOG}{}", line(date)));
+            assert!(told.starts_with("line 9 is more than 32 days away"), "{told}");
+        }
+        assert!(error(&format!("{}{LOG}", line("01/Jan/1970"))).contains("line 2 is "), "either may be wrong");
+        let month = format!("{}{}", line("01/Oct/2000"), line("01/Nov/2000"));
+        assert_eq!(read(&month, options()).expect("a month").told.span, 31 * 24 * 3600);
+        let unsafe_one = format!("{LOG}{}", line("01/Jan/1970").replace("GET", "POST"));
+        assert_eq!(read(&unsafe_one, options()).expect("what is not replayed is not waited for").told.span, 2);
+    }
+
+    #[test]
+    fn a_compressed_log_that_is_cut_off_is_replayed_as_far_as_it_goes() {
+        let mut gzip = GzEncoder::new(Vec::new(), Compression::none());
+        gzip.write_all(LOG.as_bytes()).expect("to memory");
+        let whole = gzip.finish().expect("to memory");
+        let mut reader = Reader::new(options()).expect("a speed");
+        // The trailer, and the end of the last line.
+        reader.log(&whole[..whole.len() - 8 - 20]).expect("what is there");
+        let replay = reader.finish().expect("a log");
+        assert_eq!((replay.told.lines, replay.told.replayed, replay.told.truncated), (7, 4, true));
+        assert!(replay.told.to_string().contains("the compressed file is not complete"), "{}", replay.told);
     }
 }

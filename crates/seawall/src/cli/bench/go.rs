@@ -14,7 +14,7 @@ use load::{
     Plan, Results, Schedule, Stop, Watch,
     compare::{start_at, wait},
     find_limit::{Bounds, Found, PerSecond, Range, SearchWatch, Step, Tried, find_limit},
-    output::{All, Format, Ink, Lines, Live, Progress, quantity::seconds},
+    output::{All, Format, Ink, Lines, Live, Progress, printable, quantity::seconds},
     results::Second,
     schedule::{Profile, Spacing},
 };
@@ -188,7 +188,7 @@ fn remark_on(flags: &Flags, ready: &Ready, results: &Results) {
     if all_are(300..400) && !results.statuses.contains_key(&304) {
         let fetched = ready.what.look(&ready.plan.connections, &ready.plan.requests);
         let location = fetched.and_then(|fetched| fetched.field("location").map(|to| String::from_utf8_lossy(to).into_owned()));
-        let to = location.map(|to| format!(" to {to}")).unwrap_or_default();
+        let to = location.map(|to| format!(" to {}", printable(&to))).unwrap_or_default();
         note(&format!("note: every answer is a redirect{to}: load the address that it leads to."));
     } else if all_are(400..600) {
         let statuses: Vec<String> = results.statuses.keys().map(ToString::to_string).collect();

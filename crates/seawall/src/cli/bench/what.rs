@@ -65,7 +65,10 @@ impl What {
                 remarks.push(format!("{} of them have another host there, and are asked of the host of the sitemap", found.elsewhere));
             }
             if found.is_cut {
-                remarks.push("the sitemap has more pages than are read".to_owned());
+                remarks.push("the sitemap has more than is read".to_owned());
+            }
+            if let Some(failure) = found.failure {
+                remarks.push(format!("{} of {} files of the sitemap cannot be read, the first: {failure}", found.failed, found.files));
             }
             asking.found = found.urls;
         }
