@@ -15,7 +15,11 @@ use std::{
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use rustls_pki_types::ServerName;
 
-use crate::{engine::tls, plan::Connections, requests::Origin};
+use crate::{
+    engine::{http1::chunked::Chunks, tls},
+    plan::Connections,
+    requests::Origin,
+};
 
 /// How long a request may take, with its connection.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -145,27 +149,36 @@ struct Timed {
 impl Timed {
     fn left(&self) -> io::Result<Option<Duration>> {
         let left = self.deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(Some(left)) }
+        if left.is_zero() { Err(too_late()) } else { Ok(Some(left)) }
     }
+}
+
+fn too_late() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, format!("it took longer than {} s", TIMEOUT.as_secs()))
+}
+
+/// Says that a wait has ended, which the system calls by another name.
+fn in_time<T>(result: io::Result<T>) -> io::Result<T> {
+    result.map_err(|error| if error.kind() == io::ErrorKind::WouldBlock { too_late() } else { error })
 }
 
 impl Read for Timed {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = self.left()?;
-        match &mut self.socket {
+        in_time(match &mut self.socket {
             Socket::Tcp(socket) => socket.set_read_timeout(left).and_then(|()| socket.read(buffer)),
             Socket::Unix(socket) => socket.set_read_timeout(left).and_then(|()| socket.read(buffer)),
-        }
+        })
     }
 }
 
 impl Write for Timed {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let left = self.left()?;
-        match &mut self.socket {
+        in_time(match &mut self.socket {
             Socket::Tcp(socket) => socket.set_write_timeout(left).and_then(|()| socket.write(bytes)),
             Socket::Unix(socket) => socket.set_write_timeout(left).and_then(|()| socket.write(bytes)),
-        }
+        })
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -181,21 +194,31 @@ fn exchange(mut stream: impl Read + Write, origin: &Origin, target: &str, most: 
     );
     stream.write_all(request.as_bytes()).and_then(|()| stream.flush()).map_err(FetchError::Broken)?;
     let mut buffer = Vec::new();
+    let (mut interim, mut is_line) = (0, false);
     let (status, fields, begin) = loop {
-        if let Some((status, fields, length)) = head(&buffer)? {
+        // A head has few lines, and is looked at once for each.
+        match if is_line { head(&buffer)? } else { None } {
             // What comes before the answer is passed over (RFC 9110 §15.2).
-            if (100..200).contains(&status) && status != 101 {
+            Some((status, _, length)) if (100..200).contains(&status) && status != 101 => {
                 buffer.drain(..length);
+                interim += length;
+                if interim > HEAD_MAX {
+                    return Err(FetchError::Protocol);
+                }
                 continue;
             }
-            break (status, fields, length);
+            Some(answer) => break answer,
+            None => {}
         }
         if buffer.len() > HEAD_MAX {
             return Err(FetchError::Protocol);
         }
+        let before = buffer.len();
         if more(&mut stream, &mut buffer)? == 0 {
             return Err(FetchError::Broken(io::ErrorKind::UnexpectedEof.into()));
         }
+        // What is no HTTP is known by how it begins.
+        is_line = before == 0 || buffer[before..].contains(&b'\n');
     };
     let mut body = buffer.split_off(begin);
     let fetched = Fetched { status, fields, body: Vec::new() };
@@ -213,32 +236,46 @@ fn exchange(mut stream: impl Read + Write, origin: &Origin, target: &str, most: 
     if length.is_some_and(|length| length > most) {
         return Err(FetchError::TooLarge(most));
     }
+    if chunked {
+        return Ok(Fetched { body: content_of_chunks(&mut stream, body, most)?, ..fetched });
+    }
     loop {
-        if chunked {
-            if let Some(content) = unchunked(&body)? {
-                body = content;
-                break;
-            }
-        } else if length.is_some_and(|length| body.len() >= length) {
-            body.truncate(length.unwrap_or_default());
+        if let Some(length) = length.filter(|length| body.len() >= *length) {
+            body.truncate(length);
             break;
         }
-        // Chunks have lines between them: half as much again is more than enough.
-        if body.len() > most + most / 2 + 4096 {
+        if body.len() > most {
             return Err(FetchError::TooLarge(most));
         }
-        let ended = more(&mut stream, &mut body)? == 0;
-        if ended && !chunked && length.is_none() {
-            break;
-        }
-        if ended {
-            return Err(FetchError::Broken(io::ErrorKind::UnexpectedEof.into()));
+        if more(&mut stream, &mut body)? == 0 {
+            match length {
+                None => break,
+                Some(_) => return Err(FetchError::Broken(io::ErrorKind::UnexpectedEof.into())),
+            }
         }
     }
     if body.len() > most {
         return Err(FetchError::TooLarge(most));
     }
     Ok(Fetched { body, ..fetched })
+}
+
+/// Reads a content in chunks, of which `piece` is the beginning. Each byte is looked at once.
+fn content_of_chunks(stream: &mut impl Read, mut piece: Vec<u8>, most: usize) -> Result<Vec<u8>, FetchError> {
+    let (mut chunks, mut content) = (Chunks::new(), Vec::new());
+    loop {
+        let (_, ended) = chunks.read(&piece, |data| content.extend_from_slice(data)).map_err(|_| FetchError::Protocol)?;
+        if content.len() > most {
+            return Err(FetchError::TooLarge(most));
+        }
+        if ended {
+            return Ok(content);
+        }
+        piece.clear();
+        if more(stream, &mut piece)? == 0 {
+            return Err(FetchError::Broken(io::ErrorKind::UnexpectedEof.into()));
+        }
+    }
 }
 
 fn more(stream: &mut impl Read, buffer: &mut Vec<u8>) -> Result<usize, FetchError> {
@@ -264,32 +301,10 @@ fn head(bytes: &[u8]) -> Result<Option<Head>, FetchError> {
         Ok(httparse::Status::Partial) => Ok(None),
         Ok(httparse::Status::Complete(length)) => {
             let fields = head.headers.iter().map(|field| (field.name.to_ascii_lowercase(), field.value.to_vec())).collect();
-            Ok(Some((head.code.unwrap_or_default(), fields, length)))
+            let status = head.code.filter(|status| *status >= 100).ok_or(FetchError::Protocol)?;
+            Ok(Some((status, fields, length)))
         }
         Err(_) => Err(FetchError::Protocol),
-    }
-}
-
-/// Takes the chunks apart (RFC 9112 §7.1); none: the last is not there yet.
-fn unchunked(mut bytes: &[u8]) -> Result<Option<Vec<u8>>, FetchError> {
-    let mut content = Vec::new();
-    loop {
-        match httparse::parse_chunk_size(bytes) {
-            Err(_) => return Err(FetchError::Protocol),
-            Ok(httparse::Status::Partial) => return Ok(None),
-            Ok(httparse::Status::Complete((_, 0))) => return Ok(Some(content)),
-            Ok(httparse::Status::Complete((at, size))) => {
-                let size = usize::try_from(size).map_err(|_| FetchError::Protocol)?;
-                let Some(chunk) = at.checked_add(size).and_then(|end| bytes.get(at..end)) else { return Ok(None) };
-                content.extend_from_slice(chunk);
-                bytes = &bytes[at + size..];
-                match bytes {
-                    [b'\r', b'\n', rest @ ..] => bytes = rest,
-                    [] | [b'\r'] => return Ok(None),
-                    _ => return Err(FetchError::Protocol),
-                }
-            }
-        }
     }
 }
 
@@ -337,5 +352,62 @@ mod tests {
         assert_eq!(error(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n", 9), "the answer is not HTTP/1.1");
         assert_eq!(error(b"SSH-2.0-OpenSSH\r\n\r\n", 9), "the answer is not HTTP/1.1");
         assert_eq!(error(b"", 9), "no whole answer");
+    }
+
+    /// A server whose answer comes in pieces of a size, and who counts what is read.
+    struct Pieces<'a>(&'a [u8], usize);
+
+    impl Read for Pieces<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let length = self.1.min(buffer.len());
+            self.0.take(length as u64).read(buffer).inspect(|read| self.0 = &self.0[*read..])
+        }
+    }
+
+    impl Write for Pieces<'_> {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn in_pieces(answer: &[u8], size: usize, most: usize) -> Result<(u16, usize), String> {
+        let origin = Origin { tls: false, host: "h".to_owned(), port: 80 };
+        exchange(Pieces(answer, size), &origin, "/", most).map(|got| (got.status, got.body.len())).map_err(|error| error.to_string())
+    }
+
+    /// In quadratic time, this takes minutes.
+    #[test]
+    fn the_time_for_an_answer_grows_with_its_length_however_it_is_cut() {
+        let chunks = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{}0\r\n\r\n", "1\r\nx\r\n".repeat(1 << 20));
+        assert_eq!(in_pieces(chunks.as_bytes(), 6, 1 << 20), Ok((200, 1 << 20)));
+        assert_eq!(in_pieces(chunks.as_bytes(), 1, (1 << 20) - 1), Err(format!("the answer is larger than {} bytes", (1 << 20) - 1)));
+        let long = format!("HTTP/1.1 200 OK\r\nX: {}\r\nContent-Length: 1\r\n\r\nx", "x".repeat(60_000));
+        assert_eq!(in_pieces(long.as_bytes(), 1, 9), Ok((200, 1)));
+        let hints = format!("{}HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx", "HTTP/1.1 103 E\r\n\r\n".repeat(1000));
+        assert_eq!(in_pieces(hints.as_bytes(), 16 << 10, 9), Ok((200, 1)));
+        let endless = "HTTP/1.1 103 E\r\n\r\n".repeat(1 << 16);
+        assert_eq!(in_pieces(endless.as_bytes(), 16 << 10, 9), Err("the answer is not HTTP/1.1".to_owned()));
+    }
+
+    #[test]
+    fn a_status_below_100_is_no_http() {
+        for status in ["000", "001", "099"] {
+            let answer = format!("HTTP/1.1 {status} OK\r\nContent-Length: 0\r\n\r\n");
+            assert_eq!(in_pieces(answer.as_bytes(), 999, 9), Err("the answer is not HTTP/1.1".to_owned()), "{status}");
+        }
+    }
+
+    #[test]
+    fn a_wait_that_ends_says_so() {
+        let (socket, _peer) = UnixStream::pair().expect("two sockets");
+        let mut timed = Timed { socket: Socket::Unix(socket), deadline: Instant::now() + Duration::from_millis(5) };
+        let mut buffer = [0; 8];
+        for _ in 0..2 {
+            assert_eq!(timed.read(&mut buffer).expect_err("nobody writes").to_string(), "it took longer than 30 s");
+        }
     }
 }

@@ -12,7 +12,7 @@ use std::{
 use crate::{
     fetch::{FetchError, Fetched},
     plan::Connections,
-    requests::Origin,
+    requests::{Origin, decoded},
     schedule::Schedule,
 };
 
@@ -72,9 +72,10 @@ pub enum Refused {
     /// It is a public one, and nothing shows that it is the user's.
     #[error(
         "{host} is {at} on the internet, and not on this machine or in a private network. Nothing was sent to it.\n  To load it, let \
-         https://{host}{TOKEN_PATH} answer with a secret of {TOKEN_MIN} characters or more, and give the secret with --token.\n  Or give --i-own-this, for at \
+         https://{shown}{TOKEN_PATH} answer with a secret of {TOKEN_MIN} characters or more, and give the secret with --token.\n  Or give --i-own-this, for at \
          most {rate} requests a second.",
         at = at(host, *address),
+        shown = in_url(host),
         rate = CAP.rate
     )]
     Public {
@@ -107,6 +108,11 @@ pub enum Refused {
 /// Says where a host is, if its name does not say it.
 fn at(host: &str, address: IpAddr) -> String {
     if host.parse() == Ok(address) { "an address".to_owned() } else { format!("at {address}") }
+}
+
+/// A host as it stands in a URL (RFC 3986 §3.2.2).
+fn in_url(host: &str) -> String {
+    if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
 }
 
 /// Resolves a name. It is an argument so that a test can watch what is resolved and what is not.
@@ -195,7 +201,9 @@ fn shows_token(origin: &Origin, address: SocketAddr, token: &str, fixed: bool, a
     if fetched.status != 200 {
         return Err(refused(format!("was answered with {}", fetched.status)));
     }
-    let shown = fetched.body.split(|byte| *byte == b'\n').any(|line| line.trim_ascii() == token.as_bytes());
+    let fields: Vec<_> = fetched.fields.iter().map(|(name, value)| (name.as_bytes(), value.as_slice())).collect();
+    let text = decoded(&fields, &fetched.body, TOKEN_FILE_MAX).map_err(|error| refused(format!("cannot be read: {error}")))?;
+    let shown = text.split(|byte| *byte == b'\n').any(|line| line.trim_ascii() == token.as_bytes());
     if shown { Ok(()) } else { Err(refused("has another text".to_owned())) }
 }
 
@@ -245,7 +253,10 @@ mod tests {
     use std::{cell::RefCell, time::Duration};
 
     use super::*;
-    use crate::schedule::{Moment, Profile, Spacing};
+    use crate::{
+        requests::gzip,
+        schedule::{Moment, Profile, Spacing},
+    };
 
     fn origin(host: &str) -> Origin {
         Origin { tls: false, host: host.to_owned(), port: 80 }
@@ -328,6 +339,29 @@ mod tests {
         assert!(refused("nowhere.example").contains("leads to no address"));
         assert!(network.permit("home.example", &Connections::default(), None, false).is_ok());
         assert!(network.log.borrow().iter().all(|line| line.starts_with("resolve ")), "{:?}", network.log.borrow());
+    }
+
+    #[test]
+    fn the_url_of_a_token_has_brackets_around_an_ipv6_address() {
+        let refused = Network::default().permit("2001:db8::1", &Connections::default(), None, false).expect_err("public").to_string();
+        assert!(refused.contains("https://[2001:db8::1]/.well-known/seawall-bench"), "{refused}");
+    }
+
+    #[test]
+    fn a_token_that_is_sent_with_gzip_is_read() {
+        let token = "0123456789abcdef";
+        let resolve = |_: &str, port: u16| Ok(vec![SocketAddr::from(([192, 0, 2, 1], port))]);
+        let permission = Permission { token: Some(token.to_owned()), own_this: false };
+        let permitted = |coding: &str, body: Vec<u8>| {
+            let ask = |_: &Origin, _: SocketAddr, _: &str, _: usize| {
+                Ok(Fetched { status: 200, fields: vec![("content-encoding".to_owned(), coding.into())], body: body.clone() })
+            };
+            permit(&[origin("a.example")], &Connections::default(), &permission, &resolve, &ask).map_err(|error| error.to_string())
+        };
+        assert!(permitted("gzip", gzip(token.as_bytes())).is_ok());
+        assert!(permitted("identity", token.into()).is_ok());
+        assert!(permitted("gzip", gzip(b"another text")).expect_err("no token").contains("another text"));
+        assert!(permitted("br", token.into()).expect_err("not known").contains("cannot be read"));
     }
 
     #[test]

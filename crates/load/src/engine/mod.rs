@@ -7,7 +7,7 @@
 mod budget;
 mod descriptors;
 mod driver;
-mod http1;
+pub(crate) mod http1;
 mod http2;
 mod http3;
 mod observe;

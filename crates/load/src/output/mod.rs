@@ -32,8 +32,8 @@ pub use self::{
     pictures::svg,
     report::html,
     summary::{Ink, summary, summary_in},
-    wrk::wrk,
     words::printable,
+    wrk::wrk,
 };
 use crate::{
     engine::Watch,

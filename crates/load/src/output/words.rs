@@ -226,8 +226,7 @@ pub(super) const fn correction(open: bool) -> &'static str {
 #[must_use]
 pub fn printable(text: &str) -> String {
     let acts = |letter: char| {
-        letter.is_control()
-            || matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        letter.is_control() || matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
     text.chars().map(|letter| if acts(letter) { '\u{fffd}' } else { letter }).collect()
 }

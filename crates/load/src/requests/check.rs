@@ -113,7 +113,7 @@ impl Checks {
     /// is looked at.
     pub(super) fn fail(&self, answer: &Answer<'_>, status: u16, has_none: bool) -> Option<ErrorClass> {
         let expected = if self.statuses.is_empty() {
-            status < 400
+            (100..400).contains(&status)
         } else {
             self.statuses.iter().any(|(first, last)| (*first..=*last).contains(&status))
         };
@@ -178,6 +178,8 @@ mod tests {
     #[test]
     fn statuses_are_those_of_the_list_or_below_400() {
         for (list, status, error) in [
+            ("", 0, Some(ErrorClass::Status)),
+            ("", 99, Some(ErrorClass::Status)),
             ("", 200, None),
             ("", 304, None),
             ("", 400, Some(ErrorClass::Status)),

@@ -23,9 +23,12 @@ use std::fmt;
 
 use bytes::Bytes;
 
+#[cfg(test)]
+pub(crate) use self::content::gzip;
 pub(crate) use self::{
     asking::read_field,
     behaviour::{Class, Step, Templates},
+    content::decoded,
 };
 pub use self::{
     asking::{Asking, AskingError, Body},

@@ -440,7 +440,8 @@ mod tests {
             let error = read("/s.xml", &[("/s.xml", file.as_bytes().to_vec())]).expect_err(file);
             assert_eq!(error, printable(&error), "{file:?}");
         }
-        let moved = |_: &Url| Ok(Fetched { status: 301, fields: vec![("location".to_owned(), "/\u{9b}\u{202e}".into())], body: Vec::new() });
+        let moved =
+            |_: &Url| Ok(Fetched { status: 301, fields: vec![("location".to_owned(), "/\u{9b}\u{202e}".into())], body: Vec::new() });
         let error = read_sitemap(&Url::read("http://h/s.xml").expect("valid"), &moved).expect_err("moved").to_string();
         assert_eq!(error, "http://h/s.xml redirects to /\u{fffd}\u{fffd}: name that URL");
     }

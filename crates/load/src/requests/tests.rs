@@ -436,7 +436,8 @@ fn a_log_that_is_replayed_takes_fields_and_checks_too() {
 fn a_log_that_is_replayed_is_asked_as_it_stands_beside_fields_that_differ() {
     let fields = [("referer", "http://h/{n}"), ("user-agent", "{bot}")].map(|(name, value)| (name.to_owned(), value.to_owned()));
     let asked = asking(&["http://h/a"]).set().expect("valid");
-    let request = Request { target: "/br{a}ce?x={b}".to_owned(), method: "HEAD".to_owned(), fields: fields.to_vec(), ..asked.requests[0].clone() };
+    let request =
+        Request { target: "/br{a}ce?x={b}".to_owned(), method: "HEAD".to_owned(), fields: fields.to_vec(), ..asked.requests[0].clone() };
     let log = RequestSet { requests: vec![request], ..asked };
     for (given, agent) in [(vec!["X-N: {n}".to_owned()], "{bot}"), (vec!["X-N: {n}".to_owned(), "User-Agent: mine".to_owned()], "mine")] {
         let set = Arc::new(Asking { fields: given, ..asking(&[]) }.behave(log.clone()).expect("valid"));

@@ -24,7 +24,7 @@ enum At {
 
 /// A reader of chunks. It keeps nothing of them.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Chunks {
+pub(crate) struct Chunks {
     at: At,
     left: u64,
     overhead: u32,
@@ -32,12 +32,12 @@ pub(super) struct Chunks {
 
 impl Chunks {
     /// A reader that stands before the first chunk.
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { at: At::Size { digits: 0 }, left: 0, overhead: 0 }
     }
 
     /// Reads on. Each piece of the content goes to `piece`. Returns how many bytes of `bytes` belong to the chunks, and whether these have ended.
-    pub(super) fn read(&mut self, bytes: &[u8], mut piece: impl FnMut(&[u8])) -> Result<(usize, bool), Malformed> {
+    pub(crate) fn read(&mut self, bytes: &[u8], mut piece: impl FnMut(&[u8])) -> Result<(usize, bool), Malformed> {
         let mut at = 0;
         while at < bytes.len() {
             if self.at == At::Data {

@@ -7,7 +7,7 @@
 //! A worker has [`client`]s, these have [`connection`]s, and a connection has requests under way. Everything that fails is told to the client's visitor
 //! and to the recorder; nothing that a server does ends a run.
 
-mod chunked;
+pub(crate) mod chunked;
 mod client;
 mod connection;
 mod deadlines;

@@ -24,7 +24,7 @@ const KEPT_BETWEEN_MAX: usize = 4 << 10;
 
 /// What came is not a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Malformed;
+pub(crate) struct Malformed;
 
 /// How far a content goes.
 #[derive(Debug, Clone, Copy)]
@@ -256,7 +256,8 @@ fn parse(bytes: &[u8], expected: Expected) -> Result<Option<Head<'_>>, Malformed
         Ok(httparse::Status::Partial) if bytes.len() < HEAD_MAX => return Ok(None),
         Ok(_) | Err(_) => return Err(Malformed),
     };
-    let (Some(status), Some(version)) = (head.code, head.version) else { return Err(Malformed) };
+    // A status has three digits, the first of which says its class (RFC 9110 §15).
+    let (Some(status @ 100..), Some(version)) = (head.code, head.version) else { return Err(Malformed) };
     let mut keeps = version == 1;
     let mut length_said: Option<u64> = None;
     let mut coded = None;

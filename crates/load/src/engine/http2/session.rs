@@ -515,7 +515,10 @@ impl Session {
             let Stream { head, length, arrival, .. } = stream;
             head.clear();
             self.decoder.decode(block, scratch, |name, value| match name {
-                b":status" => arrival.status = std::str::from_utf8(value).ok().and_then(|status| status.parse().ok()).unwrap_or_default(),
+                b":status" => {
+                    let status = std::str::from_utf8(value).ok().and_then(|status| status.parse().ok());
+                    arrival.status = status.filter(|status| (100..1000).contains(status)).unwrap_or_default();
+                }
                 _ => {
                     if name == b"content-length" {
                         *length = std::str::from_utf8(value).ok().and_then(|length| length.parse().ok());
