@@ -43,6 +43,7 @@ fn main() {
         warm_up: Duration::ZERO,
         workers: number(4, 1.0) as usize,
         seed: 0,
+        cap: None,
     };
     let mut results = load::run(&plan, &mut ()).expect("the run is made");
     results.seconds.clear();

@@ -226,7 +226,7 @@ const fn own_v6(address: Ipv6Addr) -> bool {
 }
 
 impl Cap {
-    /// Looks whether a schedule stays below the cap. A closed one has no rate that is known before, so it is refused.
+    /// Looks whether a schedule wants more than the cap, so that it is refused before anything is sent. The engines keep to the cap whatever it wants.
     ///
     /// # Errors
     /// When the schedule could load more.
@@ -235,10 +235,10 @@ impl Cap {
         let within = |rate: f64| rate * f64::from(of_a_visit) <= f64::from(self.rate);
         let load = |text| Err(Refused::Load(text));
         match schedule {
-            Schedule::Closed { .. } => load("clients that ask again at once have no rate that is known before; give --rate"),
+            Schedule::Closed { clients } if clients.most() > f64::from(self.clients) => load("give fewer clients"),
             Schedule::Rate { rate, .. } | Schedule::Arrivals { rate, .. } if !within(rate.most()) => load("give a lower rate"),
             Schedule::Rate { clients, .. } if *clients > self.clients => load("give fewer clients"),
-            Schedule::Rate { .. } | Schedule::Arrivals { .. } => Ok(()),
+            Schedule::Closed { .. } | Schedule::Rate { .. } | Schedule::Arrivals { .. } => Ok(()),
             Schedule::Replay { moments } => {
                 let most = self.rate as usize;
                 let busy = moments.windows(most + 1).any(|window| window[most].at.saturating_sub(window[0].at).as_secs() < 1);
@@ -418,7 +418,8 @@ mod tests {
             (arrivals(100.0), false, true),
             (arrivals(3.0), true, false),
             (arrivals(2.0), true, true),
-            (Schedule::Closed { clients: Profile::constant(1.0, None) }, false, false),
+            (Schedule::Closed { clients: Profile::constant(50.0, None) }, false, true),
+            (Schedule::Closed { clients: Profile::constant(51.0, None) }, false, false),
             (replay(10), false, true),
             (replay(9), false, false),
         ] {

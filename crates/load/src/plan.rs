@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, path::PathBuf, sync::Arc, time::Duration};
 
-use crate::{requests::RequestSet, schedule::Schedule};
+use crate::{permission::Cap, requests::RequestSet, schedule::Schedule};
 
 /// How long a client waits for an answer, unless the plan says otherwise.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
@@ -28,6 +28,8 @@ pub struct Plan {
     pub workers: usize,
     /// The beginning of all random choices: the same seed makes the same choices.
     pub seed: u64,
+    /// The most load, whatever the schedule wants; none: any.
+    pub cap: Option<Cap>,
 }
 
 /// The version of HTTP, and how many requests may be under way on one connection.

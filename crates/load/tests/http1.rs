@@ -99,6 +99,7 @@ fn plan(address: SocketAddr, clients: u32, requests: u64) -> Plan {
         warm_up: Duration::ZERO,
         workers: 1,
         seed: 0,
+        cap: None,
     }
 }
 

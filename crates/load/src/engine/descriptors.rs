@@ -63,6 +63,7 @@ mod tests {
             warm_up: std::time::Duration::ZERO,
             workers: 1,
             seed: 0,
+            cap: None,
         }
     }
 

@@ -13,6 +13,7 @@ mod http3;
 mod observe;
 mod sources;
 mod target;
+mod throttle;
 pub(crate) mod tls;
 
 use std::{
@@ -32,6 +33,7 @@ pub use self::{
     budget::Budget,
     observe::{Observations, WorkerSeen},
     target::Target,
+    throttle::Throttle,
     tls::{Tls, TlsError},
 };
 use crate::{
@@ -136,6 +138,8 @@ pub struct Worker {
     pub recorder: Recorder,
     /// The number of requests that may still be made, by all workers.
     pub budget: Arc<Budget>,
+    /// The permitted load, if there is a limit.
+    pub throttle: Option<Arc<Throttle>>,
     /// The client side of TLS, if an origin is asked over it.
     pub tls: Option<Arc<Tls>>,
     begins: Arc<Barrier>,
@@ -207,6 +211,8 @@ pub fn run(plan: &Plan, watch: &mut dyn Watch) -> Result<Results, Error> {
     let targets: Arc<[Target]> = target::targets(&plan)?.into();
     // A worker without a client of its own could send nothing.
     let workers = u32::try_from(plan.workers).unwrap_or(1).min(plan.schedule.clients_max().unwrap_or(u32::MAX)).max(1);
+    let workers = plan.cap.map_or(workers, |cap| workers.min(cap.clients.max(1)));
+    let throttle = plan.cap.map(|cap| Arc::new(Throttle::new(cap)));
     target::sources(&plan)?;
     let descriptors = descriptors::raise_limit();
     descriptors::suffice(&plan, descriptors)?;
@@ -226,6 +232,7 @@ pub fn run(plan: &Plan, watch: &mut dyn Watch) -> Result<Results, Error> {
                 targets: Arc::clone(&targets),
                 recorder: Recorder::new(number, plan.warm_up, sender.clone()),
                 budget: Arc::clone(&budget),
+                throttle: throttle.clone(),
                 tls: tls.clone(),
                 begins: Arc::clone(&begins),
                 begun: Arc::clone(&begun),

@@ -284,6 +284,7 @@ mod tests {
             warm_up: Duration::ZERO,
             workers: 1,
             seed: 0,
+            cap: None,
         }
     }
 

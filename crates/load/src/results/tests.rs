@@ -26,6 +26,7 @@ fn plan() -> Plan {
         warm_up: Duration::from_secs(2),
         workers: 2,
         seed: 7,
+        cap: None,
     }
 }
 

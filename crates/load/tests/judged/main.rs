@@ -58,6 +58,7 @@ fn plan(url: &str, protocol: Protocol, schedule: Schedule) -> Plan {
         warm_up: Duration::ZERO,
         workers: 1,
         seed: 0,
+        cap: None,
     }
 }
 

@@ -72,6 +72,7 @@ pub(crate) fn plan(like: &Like) -> Plan {
         warm_up: Duration::from_secs(like.warm_up),
         workers: 2,
         seed: 7,
+        cap: None,
     }
 }
 

@@ -23,6 +23,7 @@ pub(crate) fn plan(protocol: Protocol, tls: bool, address: SocketAddr) -> Plan {
         warm_up: Duration::ZERO,
         workers: 1,
         seed: 0,
+        cap: None,
     }
 }
 

@@ -32,6 +32,7 @@ fn run(asking: &Asking, sitemap: Option<&str>, schedule: Schedule, requests: Opt
         warm_up: Duration::ZERO,
         workers: 1,
         seed: 1,
+        cap: None,
     };
     load::run(&plan, &mut ()).expect("the plan can be run")
 }

@@ -15,7 +15,7 @@ use std::{
 use tokio::time::{Instant, Sleep};
 
 use super::{
-    Arrival, Hub, Link, REPLAYS_IDLE_MAX, Room, Sink,
+    Arrival, Hub, LOOK_AGAIN, Link, REPLAYS_IDLE_MAX, Room, Sink,
     calls::{Call, Calls},
     queue::{Job, Queue},
 };
@@ -53,6 +53,16 @@ pub(super) enum Whose {
 pub(super) struct Orders {
     leaves: Cell<bool>,
     waker: RefCell<Option<Waker>>,
+    /// Whether it waits until the permitted load lets it send.
+    pub(super) is_in_line: Cell<bool>,
+    /// Whether the permitted load lets it send one request.
+    pub(super) may_send: Cell<bool>,
+    /// Whether it has connections.
+    pub(super) has_lines: Cell<bool>,
+    /// Whether it has connections and does nothing with them.
+    pub(super) is_idle: Cell<bool>,
+    /// Whether it is to close its connections if it does nothing with them.
+    pub(super) yields: Cell<bool>,
     /// How many requests it has room for, if it is parked in a queue.
     pub(super) room: Cell<usize>,
     /// Whether a queue has it among those with room.
@@ -92,6 +102,24 @@ struct Line<L> {
     state: State<L>,
     /// Whether it had a request: without keep-alive it takes no other.
     is_used: bool,
+    /// Counts it.
+    _counted: Counted,
+}
+
+/// Counts a connection while it is there.
+struct Counted(Rc<Cell<usize>>);
+
+impl Counted {
+    fn new(count: &Rc<Cell<usize>>) -> Self {
+        count.set(count.get() + 1);
+        Self(Rc::clone(count))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
 }
 
 enum State<L> {
@@ -110,6 +138,8 @@ struct Crew<L: Link> {
     calls: Calls,
     /// Requests that wait for a connection, in their order.
     queue: VecDeque<u32>,
+    /// Whether the next request waited until the permitted load let it be sent.
+    is_held: bool,
     /// Whether it has asked something.
     has_begun: bool,
     /// Whether the visit of a client that makes one is over.
@@ -157,8 +187,18 @@ impl<L: Link> Client<L> {
         hub.clients_now(1);
         let free = (0..seats.len()).rev().collect();
         let orders = Rc::default();
-        let crew =
-            Crew { hub, kind, orders, seats, free, calls: Calls::default(), queue: VecDeque::new(), has_begun: false, is_over: false };
+        let crew = Crew {
+            hub,
+            kind,
+            orders,
+            seats,
+            free,
+            calls: Calls::default(),
+            queue: VecDeque::new(),
+            is_held: false,
+            has_begun: false,
+            is_over: false,
+        };
         let timer = Timer { sleep: Box::pin(tokio::time::sleep(Duration::ZERO)), at: None };
         Self { crew, links: Vec::new(), timer, back_off: BACK_OFF[0], rests_until: Duration::ZERO, is_kept: false }
     }
@@ -274,6 +314,28 @@ impl<L: Link> Client<L> {
         has_changed
     }
 
+    /// Tells whether it has connections and needs them, where their number is limited.
+    fn tell_lines(&mut self) {
+        if self.crew.hub.throttle.is_none() {
+            return;
+        }
+        let is_idle = self.crew.calls.len() == 0;
+        if self.crew.orders.yields.replace(false) && is_idle {
+            self.links.clear();
+        }
+        let orders = &self.crew.orders;
+        let has = !self.links.is_empty();
+        orders.is_idle.set(is_idle && has);
+        if orders.has_lines.replace(has) != has {
+            let mut holders = self.crew.hub.holders.borrow_mut();
+            if has {
+                holders.push(Rc::clone(orders));
+            } else {
+                holders.retain(|holder| !Rc::ptr_eq(holder, orders));
+            }
+        }
+    }
+
     /// Lets the connections of a visitor of a log go if it has nothing to do, and enough others keep theirs.
     fn keep_or_leave(&mut self) {
         if !matches!(self.crew.kind, Kind::Serves(_, Whose::OneVisitors)) {
@@ -345,8 +407,22 @@ impl<L: Link> Client<L> {
             call.is_prompt = false;
             hub.record(|recorder| recorder.sent(intended, now));
         }
+        if hub.lines.get() >= hub.lines_max {
+            // Its own ones to other origins go first; others' are waited for.
+            let streams = hub.streams;
+            let idle = self.links.iter().position(|line| matches!(&line.state, State::Open(link) if link.room() == Room::For(streams)));
+            match idle {
+                Some(idle) => drop(self.links.swap_remove(idle)),
+                None => {
+                    hub.ask_for_a_line();
+                    self.timer.want(now + LOOK_AGAIN, now);
+                    return false;
+                }
+            }
+        }
+        let counted = Counted::new(&hub.lines);
         let opening = L::open(Rc::clone(hub), origin, hub.next_connection());
-        self.links.push(Line { origin, state: State::Opening(Box::pin(opening)), is_used: false });
+        self.links.push(Line { origin, state: State::Opening(Box::pin(opening)), is_used: false, _counted: counted });
         *has_changed = true;
         false
     }
@@ -377,6 +453,7 @@ impl<L: Link> Future for Client<L> {
             }
             if !has_changed {
                 client.keep_or_leave();
+                client.tell_lines();
                 return Poll::Pending;
             }
         }
@@ -386,6 +463,11 @@ impl<L: Link> Future for Client<L> {
 impl<L: Link> Drop for Client<L> {
     fn drop(&mut self) {
         self.crew.orders.room.set(0);
+        self.links.clear();
+        self.tell_lines();
+        if self.crew.orders.may_send.take() {
+            self.crew.hub.give_back();
+        }
         self.crew.hub.clients_now(-1);
     }
 }
@@ -410,18 +492,29 @@ impl<L: Link> Crew<L> {
         let job = match &self.kind {
             Kind::Stays => None,
             Kind::Visits(at) => Some(Job::new(*at, None)),
-            Kind::Serves(queue, _) => Some(queue.first()?),
+            Kind::Serves(queue, _) => {
+                let first = queue.first();
+                if first.is_none() && self.orders.may_send.take() {
+                    self.hub.give_back();
+                }
+                Some(first?)
+            }
         };
         let intended = match self.kind {
             Kind::Visits(_) if self.has_begun => None,
             _ => job.map(|job| job.at),
         };
+        if !self.hub.lets_send(&self.orders) {
+            self.is_held = true;
+            return None;
+        }
         let mut over = 0;
         while let Some(at) = self.free.last().copied() {
             let seat = &mut self.seats[at];
             match seat.visitor.next(job.and_then(|job| job.request), intended.unwrap_or(now)) {
                 Next::Ask(asked) => {
                     if !self.hub.take() {
+                        self.hub.give_back();
                         return None;
                     }
                     if let Kind::Serves(queue, _) = &self.kind {
@@ -436,11 +529,12 @@ impl<L: Link> Crew<L> {
                         deadline: now + self.hub.plan.timeout,
                         is_sent: false,
                         is_again: false,
-                        is_prompt: job.is_some_and(|job| !job.waited),
+                        is_prompt: job.is_some_and(|job| !job.waited) && !std::mem::take(&mut self.is_held),
                     }));
                 }
                 Next::Over if matches!(self.kind, Kind::Visits(_)) => {
                     self.is_over = true;
+                    self.hub.give_back();
                     return None;
                 }
                 // A visitor who has nothing to ask in a whole visit has none later.
@@ -452,6 +546,7 @@ impl<L: Link> Crew<L> {
                 }
             }
         }
+        self.hub.give_back();
         None
     }
 
@@ -501,6 +596,9 @@ impl<L: Link> Sink for Crew<L> {
             Some(call) if !call.is_again => {
                 call.is_again = true;
                 self.hub.record(Recorder::resent);
+                if let Some(throttle) = &self.hub.throttle {
+                    throttle.charge();
+                }
                 call.is_sent = false;
                 self.queue.push_front(number);
             }

@@ -11,7 +11,7 @@ mod timer;
 
 use std::{
     cell::{Cell, RefCell},
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     future::Future,
     io,
     rc::Rc,
@@ -28,7 +28,7 @@ use self::{
     queue::{Job, Queue},
     timer::Timer,
 };
-use super::{Budget, Clock, Target, Tls, Worker};
+use super::{Budget, Clock, Target, Throttle, Tls, Worker};
 use crate::{
     answer::Answer,
     plan::Plan,
@@ -42,6 +42,9 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// What is done of the schedule before clients have their turn.
 const DUES_AT_A_TIME: usize = 256;
+
+/// How soon somebody who waits for a connection of a limited number looks again.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// The requests that may wait for a connection, on each worker. What is due beyond that is missed. 50 MB.
 const WAITING_MAX: usize = 1 << 20;
@@ -125,6 +128,14 @@ pub(super) struct Hub<L: Link> {
     pub(super) streams: usize,
     worker: RefCell<Worker>,
     budget: Arc<Budget>,
+    throttle: Option<Arc<Throttle>>,
+    /// Clients that wait until the permitted load lets them send: who came first is first.
+    line: RefCell<VecDeque<Rc<Orders>>>,
+    /// Clients that have connections, where their number is limited.
+    holders: RefCell<Vec<Rc<Orders>>>,
+    /// The connections that there are, and the most of them.
+    lines: Rc<Cell<usize>>,
+    lines_max: usize,
     mine: Cell<u64>,
     /// No request may be made any more.
     is_exhausted: Cell<bool>,
@@ -165,6 +176,62 @@ impl<L: Link> Hub<L> {
         if !self.answered.get() {
             self.worker.borrow().give_up(why);
             self.changed.notify_one();
+        }
+    }
+
+    /// Lets a client send a request if the permitted load lets it; if not, the client is woken when it may.
+    fn lets_send(&self, orders: &Rc<Orders>) -> bool {
+        let Some(throttle) = &self.throttle else { return true };
+        if orders.may_send.replace(false) {
+            return true;
+        }
+        let mut line = self.line.borrow_mut();
+        let is_first = line.is_empty() && !orders.is_in_line.get();
+        if is_first && (orders.has_lines.get() || self.lines.get() < self.lines_max) && throttle.take(self.clock.now()).is_ok() {
+            return true;
+        }
+        if !orders.is_in_line.replace(true) {
+            line.push_back(Rc::clone(orders));
+            if line.len() == 1 {
+                self.changed.notify_one();
+            }
+        }
+        false
+    }
+
+    /// Gives back what a request took of the permitted load that was not made.
+    fn give_back(&self) {
+        if let Some(throttle) = &self.throttle {
+            throttle.give_back();
+        }
+    }
+
+    /// Lets those in line send whom the permitted load lets. Returns when the next may try.
+    fn move_line(&self, now: Duration) -> Option<Duration> {
+        let throttle = self.throttle.as_ref()?;
+        let mut line = self.line.borrow_mut();
+        while let Some(first) = line.front() {
+            if !first.has_lines.get() && self.lines.get() >= self.lines_max {
+                self.ask_for_a_line();
+                return Some(now + LOOK_AGAIN);
+            }
+            if let Err(then) = throttle.take(now) {
+                return Some(then);
+            }
+            first.is_in_line.set(false);
+            first.may_send.set(true);
+            first.wake();
+            line.pop_front();
+        }
+        None
+    }
+
+    /// Has a client close its connections that does nothing with them.
+    fn ask_for_a_line(&self) {
+        let holders = self.holders.borrow();
+        if let Some(idle) = holders.iter().find(|holder| holder.is_idle.get()) {
+            idle.yields.set(true);
+            idle.wake();
         }
     }
 
@@ -233,6 +300,11 @@ pub(super) fn work<L: Link>(worker: Worker, streams: u16) -> Tally {
         shared,
         streams: usize::from(streams.max(1)),
         budget: Arc::clone(&worker.budget),
+        throttle: worker.throttle.clone(),
+        line: RefCell::default(),
+        holders: RefCell::default(),
+        lines: Rc::default(),
+        lines_max: worker.throttle.as_ref().map_or(usize::MAX, |limit| limit.connections(worker.share.worker, worker.share.of)),
         worker: RefCell::new(worker),
         mine: Cell::new(0),
         is_exhausted: Cell::new(false),
@@ -324,12 +396,13 @@ impl<L: Link> Follower<L> {
                 tokio::task::yield_now().await;
                 continue;
             }
+            let line = hub.move_line(now);
             let next = dues.peek().map(|due| due.at).filter(|_| !hub.is_exhausted.get());
             hub.is_ending.set(next.is_none());
             if next.is_none() && self.is_over() {
                 break;
             }
-            let wake = [next, ends].into_iter().flatten().fold(now + TICK, Duration::min);
+            let wake = [next, line, ends].into_iter().flatten().fold(now + TICK, Duration::min);
             tokio::select! {
                 () = timer.wait(wake, now) => {}
                 () = hub.changed.notified() => {}

@@ -31,11 +31,13 @@ pub(super) struct Voice {
     pub(super) intended: Option<Duration>,
     /// What the visitor wants to ask, while no connection is free.
     pub(super) pending: Option<Asked>,
+    /// Whether it waits until the permitted load lets it send.
+    pub(super) is_in_line: bool,
 }
 
 impl Voice {
     pub(super) const fn new(visitor: Visitor) -> Self {
-        Self { visitor, only: None, intended: None, pending: None }
+        Self { visitor, only: None, intended: None, pending: None, is_in_line: false }
     }
 }
 

@@ -70,6 +70,9 @@ const REST_MAX: Duration = Duration::from_secs(1);
 /// How long a connection that a server closes as idle has been idle at least. Who closes one earlier has something against the request.
 const IDLE_MIN: Duration = Duration::from_millis(500);
 
+/// How soon somebody who waits for a connection of a limited number looks again.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
 /// The number of the timer among events.
 const TIMER: u64 = u64::MAX;
 
@@ -79,6 +82,8 @@ enum Placed {
     Yes,
     /// The client has no room for it yet.
     NoRoom(UnderWay),
+    /// No more connections are permitted now.
+    Full(UnderWay),
     /// There is no connection, and the request has failed. Its client goes on later.
     Failed,
 }
@@ -96,6 +101,14 @@ pub(super) struct Loop {
     deadlines: Deadlines,
     /// Voices that rest after a failure, by the end of their rest.
     resting: BinaryHeap<Reverse<(Duration, u64, u16)>>,
+    /// Voices that wait until the permitted load lets them send: who came first is first.
+    line: VecDeque<(Key, u16)>,
+    /// When the first of them may try.
+    line_moves: Duration,
+    /// Whether it is the first of them who asks.
+    is_first: bool,
+    /// The most connections.
+    connections_max: usize,
     /// Voices that can go on.
     ready: VecDeque<(Key, u16)>,
     /// Connections that must be read though no event says so.
@@ -163,6 +176,10 @@ impl Loop {
             clients: Slots::new(),
             deadlines: Deadlines::new(plan.timeout),
             resting: BinaryHeap::new(),
+            line: VecDeque::new(),
+            line_moves: Duration::ZERO,
+            is_first: false,
+            connections_max: worker.throttle.as_ref().map_or(usize::MAX, |limit| limit.connections(worker.share.worker, worker.share.of)),
             ready: VecDeque::new(),
             suspects: Vec::new(),
             unread: Vec::new(),
@@ -206,6 +223,7 @@ impl Loop {
             }
             self.worker.recorder.tick(now);
             self.wake_rested(now);
+            self.move_line(now);
             let more = self.follow_schedule(now);
             self.go_on();
             if self.is_over() {
@@ -220,7 +238,8 @@ impl Loop {
             }
             self.go_on();
             let due = self.dues.peek().filter(|_| !self.exhausted).map(|due| due.at);
-            let next = [due, self.resting.peek().map(|rest| rest.0.0), self.ends];
+            let line = (!self.line.is_empty()).then_some(self.line_moves);
+            let next = [due, self.resting.peek().map(|rest| rest.0.0), line, self.ends];
             if let Some(next) = next.into_iter().flatten().min()
                 && self.timer.wake_at(next, now).is_err()
             {
@@ -259,7 +278,11 @@ impl Loop {
 
     /// Counts what was not sent, and ends the recording.
     fn end(mut self, at: Duration) -> Tally {
-        let waiting = self.waiting.len() + self.waiting_for_one;
+        let held = self.line.iter().filter(|(key, voice)| {
+            let voice = self.clients.get(*key).map(|client| &client.voices[usize::from(*voice)]);
+            voice.is_some_and(|voice| voice.intended.is_some() && voice.pending.is_some())
+        });
+        let waiting = self.waiting.len() + self.waiting_for_one + held.count();
         let late = if self.exhausted {
             0
         } else {
@@ -380,6 +403,62 @@ impl Loop {
 
     // Clients.
 
+    /// Lets those in line send whom the permitted load lets.
+    fn move_line(&mut self, now: Duration) {
+        while self.line_moves <= now
+            && let Some((key, voice)) = self.line.pop_front()
+        {
+            if let Some(client) = self.clients.get_mut(key) {
+                client.voices[usize::from(voice)].is_in_line = false;
+            }
+            self.is_first = true;
+            self.ask(key, voice, now);
+            self.is_first = false;
+        }
+    }
+
+    /// Whether the permitted load lets a request be sent now. If not, its voice gets in line.
+    fn may_send(&mut self, key: Key, voice: u16, now: Duration) -> bool {
+        let Some(throttle) = &self.worker.throttle else { return true };
+        if !self.is_first && !self.line.is_empty() {
+            self.get_in_line(key, voice, self.line_moves);
+            return false;
+        }
+        match throttle.take(now) {
+            Ok(()) => true,
+            Err(then) => {
+                self.get_in_line(key, voice, then);
+                false
+            }
+        }
+    }
+
+    /// Lets a voice wait. Who was the first in line stays the first.
+    fn get_in_line(&mut self, key: Key, voice: u16, moves: Duration) {
+        self.line_moves = moves;
+        if let Some(client) = self.clients.get_mut(key) {
+            client.voices[usize::from(voice)].is_in_line = true;
+        }
+        if std::mem::take(&mut self.is_first) {
+            self.line.push_front((key, voice));
+        } else {
+            self.line.push_back((key, voice));
+        }
+    }
+
+    /// Gives back what a request took of the permitted load that could not be sent.
+    fn give_back(&self) {
+        if let Some(throttle) = &self.worker.throttle {
+            throttle.give_back();
+        }
+    }
+
+    /// Closes a connection on which nothing is under way. Returns whether there was one.
+    fn drop_idle(&mut self) -> bool {
+        let idle = self.connections.find(|connection| connection.under_way.is_empty());
+        idle.is_some_and(|key| self.drop_connection(key).is_some())
+    }
+
     /// Lets all go on who can.
     fn go_on(&mut self) {
         loop {
@@ -407,11 +486,30 @@ impl Loop {
         let mut overs = 0;
         loop {
             let Some(client) = self.clients.get_mut(key) else { return };
+            if client.voices[usize::from(voice)].is_in_line {
+                return;
+            }
+            if !client.again.is_empty() && !self.may_send(key, voice, now) {
+                return;
+            }
+            let Some(client) = self.clients.get_mut(key) else { return };
             if let Some(again) = client.again.pop_front() {
                 match self.place(key, again, now) {
-                    Placed::Yes => continue,
+                    Placed::Yes => {
+                        self.is_first = false;
+                        continue;
+                    }
                     Placed::Failed => return,
+                    Placed::Full(again) => {
+                        self.give_back();
+                        if let Some(client) = self.clients.get_mut(key) {
+                            client.again.push_front(again);
+                        }
+                        self.get_in_line(key, voice, now + LOOK_AGAIN);
+                        return;
+                    }
                     Placed::NoRoom(again) => {
+                        self.give_back();
                         if let Some(client) = self.clients.get_mut(key) {
                             client.again.push_front(again);
                         }
@@ -455,7 +553,14 @@ impl Loop {
                     }
                 }
             };
-            let intended = speaker.intended.take();
+            if !self.may_send(key, voice, now) {
+                if let Some(client) = self.clients.get_mut(key) {
+                    client.voices[usize::from(voice)].pending = Some(asked);
+                }
+                return;
+            }
+            let Some(client) = self.clients.get_mut(key) else { return };
+            let intended = client.voices[usize::from(voice)].intended.take();
             let (head, idempotent) = match &asked.own {
                 Some(own) => (own.method == "HEAD", is_idempotent(&own.method)),
                 None => {
@@ -474,13 +579,19 @@ impl Loop {
                 idempotent,
             };
             match self.place(key, under_way, now) {
-                Placed::Yes => {}
+                Placed::Yes => self.is_first = false,
                 Placed::Failed => return,
-                Placed::NoRoom(back) => {
+                placed @ (Placed::NoRoom(_) | Placed::Full(_)) => {
+                    self.give_back();
+                    let is_full = matches!(placed, Placed::Full(_));
+                    let (Placed::NoRoom(back) | Placed::Full(back)) = placed else { return };
                     if let Some(client) = self.clients.get_mut(key) {
                         let speaker = &mut client.voices[usize::from(voice)];
                         speaker.intended = intended;
                         speaker.pending = Some(back.asked);
+                    }
+                    if is_full {
+                        self.get_in_line(key, voice, now + LOOK_AGAIN);
                     }
                     return;
                 }
@@ -581,6 +692,10 @@ impl Loop {
         if others >= most {
             return Placed::NoRoom(under_way);
         }
+        if self.connections.len() >= self.connections_max && !self.drop_idle() {
+            return Placed::Full(under_way);
+        }
+        let Some(client) = self.clients.get_mut(key) else { return Placed::Failed };
         client.under_way += 1;
         let Some(target) = self.worker.targets.get(usize::from(origin)) else {
             self.not_connected(key, under_way, ErrorClass::Resolve, now);

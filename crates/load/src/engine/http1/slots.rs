@@ -63,6 +63,12 @@ impl<T> Slots<T> {
         Some(value)
     }
 
+    /// Returns the key of a value that is as wanted.
+    pub(super) fn find(&self, wanted: impl Fn(&T) -> bool) -> Option<Key> {
+        let (place, (use_, _)) = self.places.iter().enumerate().find(|(_, place)| place.1.as_ref().is_some_and(&wanted))?;
+        Some(Key { place: u32::try_from(place).expect("values are far fewer than 2^32"), use_: *use_ })
+    }
+
     pub(super) const fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }

@@ -69,7 +69,7 @@ impl Ready {
         let what = What::find(flags, &connections)?;
         flags.fit(what.origins()).map_err(Failed::Mistyped)?;
         connections.addresses.clone_from(&what.addresses);
-        let (schedule, stop) = match (&what.schedule, typed) {
+        let (mut schedule, stop) = match (&what.schedule, typed) {
             (Some(schedule), _) => (schedule.clone(), flags.stop(schedule).map_err(Failed::Mistyped)?),
             (None, Some(typed)) => typed,
             // Replaced by each step of the search.
@@ -78,12 +78,25 @@ impl Ready {
                 (Schedule::Rate { rate, spacing: Spacing::Even, clients: 1 }, Stop::default())
             }
         };
+        if let (Some(cap), Schedule::Rate { clients, .. }, None) = (what.cap, &mut schedule, flags.clients) {
+            *clients = cap.clients.min(*clients);
+        }
         what.allows(&schedule)?;
         let workers = if flags.find_limit { flags.threads_typed() } else { flags.workers(&schedule) }.map_err(Failed::Mistyped)?;
         let requests = Arc::new(what.set(&[])?);
         let warm_up = flags.warm_up.unwrap_or(Duration::ZERO);
-        let plan =
-            Plan { requests, schedule, protocol, stop, connections, timeout: flags.patience(), warm_up, workers, seed: flags.seed() };
+        let plan = Plan {
+            requests,
+            schedule,
+            protocol,
+            stop,
+            connections,
+            timeout: flags.patience(),
+            warm_up,
+            workers,
+            seed: flags.seed(),
+            cap: what.cap,
+        };
         Ok(Self { plan, what, start })
     }
 
